@@ -9,6 +9,7 @@
 //! This is the common part: each file system's benchmark makes it a module, beside its tests' `support`, and says how to
 //! make a mounted partition. `-- 256` on the command line runs only the workloads with "256" in their name.
 
+use ffslab_linux::Calls;
 use std::hint::black_box;
 
 use ffslab_conformance::cpu_time::Stopwatch;

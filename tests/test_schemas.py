@@ -243,7 +243,8 @@ def test_a_union_with_a_typed_dictionary_is_described() -> None:
 
 def test_validations_are_as_their_schema_says(tmp_path: Path) -> None:
     cases = case_file(tmp_path, {}, {"expect": {"at_step": 0, "page_reads": 4}}, {"setup": []})
-    check("validation", _native.validate(cases, None, 1, None))
+    check("validation", _native.validate(cases, None, 1, 1, None))
+    check("validation", _native.validate(cases, None, 1, 3, None))
 
 
 def test_the_command_prints_each_schema(ffslab: Command) -> None:

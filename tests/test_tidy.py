@@ -62,7 +62,7 @@ UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
 # Counts are their own unit: a word of the name says what is counted.
 COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
-    counts cycles records steps cases retries pieces copies failures fragments jiffies bytes bitflips badblocks
+    counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
     lebs pebs chunks strikes uses
 """
@@ -76,6 +76,12 @@ UNITLESS = {
     "owner": "the inode that it belongs to",
     "device": "major and minor number of a device file",
     "id": "a name for a volume",
+    "xid": "a name for an extended attribute",
+    "datum": "a position in an arena",
+    "references": "positions in an arena",
+    "unchecked": "positions in an arena",
+    "hash": "a hash",
+    "prefix": "a code of the on-flash format",
     "nice": "a priority of Unix, -20 to 19",
     "compat": "a code of the on-flash format",
     "permissions": "bits",
@@ -117,6 +123,7 @@ UNIT_ELSEWHERE = {
     "MeanSd": "the unit of the values that it describes",
     "Pair": "the unit of the counter that it compares",
     "SummaryRow": "the unit of the counter, or percent where the name says so",
+    "PhaseRange": "of the counter under whose name it stands",
     "EnergySummary": "written under keys that end in uJ",
     "Cost": "flash operations per request",
     "Sourced": "stands in the key of a profile",

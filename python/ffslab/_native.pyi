@@ -122,9 +122,10 @@ def validate(
     path: str | PathLike[str],
     only: str | None,
     jobs: int,
+    phases: int,
     progress: Callable[[float], object] | None,
 ) -> str:
-    """The comparison with the measured cases (JSON). `jobs` 0: one thread per core."""
+    """The comparison with the measured cases (JSON). `jobs` 0: one thread per core. `phases`: see `ffslab.validate`."""
 
 # The fields of `ffslab.images.ImageEntry`, in its order.
 _TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None, list[str]]

@@ -20,8 +20,6 @@ OTHERWISE: dict[str, Facts] = {
         "shared map to write": "ENODEV",
         "shared map to read, file open for writing": "ENODEV",
         "shared map to read, file open for reading": "ENODEV",
-        # Left out here: crates/jffs2/README.md.
-        "user.* attribute": "EOPNOTSUPP",
     },
     "ubifs": {
         "O_DIRECT by fcntl": "ok",

@@ -2,9 +2,9 @@
 
 use crate::path::Found;
 use crate::{Bare, Handle};
-use ffslab_fs::{causes, run_turn, Errno, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec};
+use ffslab_fs::{causes, run_turn, DirEntry, Errno, FileKind, Ino, NewNode, SetAttr, Stat, StatFs, TimeSpec};
 use ffslab_sim::{Idle, Sim};
-use ffslab_system::{Answer, Calls, Fd, OpenFlags, Whence};
+use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Whence};
 
 impl Bare {
     fn handle(&self, fd: Fd) -> Answer<Handle> {
@@ -253,11 +253,14 @@ impl Calls for Bare {
         self.call(&causes::METADATA, |fs, _| fs.getattr(ino))
     }
 
-    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Vec<u8>>> {
+    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Entry>> {
         let ino = self.handle(fd)?.ino;
-        let mut names = Vec::new();
-        self.call(&causes::METADATA, |fs, _| fs.readdir(ino, &mut |entry| names.push(entry.name.to_vec())))?;
-        Ok(names)
+        let mut entries = Vec::new();
+        let mut emit = |entry: DirEntry<'_>| {
+            entries.push(Entry { ino: entry.ino, name: entry.name.to_vec(), kind: Some(entry.kind) });
+        };
+        self.call(&causes::METADATA, |fs, _| fs.readdir(ino, &mut emit))?;
+        Ok(entries)
     }
 
     fn mkdir(&mut self, path: &[u8], permissions: u32) -> Answer<()> {
@@ -285,10 +288,6 @@ impl Calls for Bare {
         }
         self.call(&causes::METADATA, |fs, host| fs.rename(host, from.directory, &from.name, to.directory, &to.name))?;
         to.ino.map_or(Ok(()), |replaced| self.let_go(replaced))
-    }
-
-    fn rename_with(&mut self, _old: &[u8], _new: &[u8], _flags: RenameFlags) -> Answer<()> {
-        Err(self.lacks("flags of rename"))
     }
 
     fn link(&mut self, old: &[u8], new: &[u8]) -> Answer<()> {

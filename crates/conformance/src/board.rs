@@ -45,6 +45,7 @@ impl Board {
                 write_looks_up_capability: false,
                 write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
+                chip_lock: ffslab_sim::ChipLock::Mutex,
             },
             read_ahead_bytes: machine.read_ahead_bytes,
             page_cache_bytes: machine.page_cache_bytes,

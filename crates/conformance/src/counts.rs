@@ -5,6 +5,7 @@ use crate::content::{pattern, Random};
 use crate::rig::{Machine, Rig};
 use crate::{Failure, Subject};
 use ffslab_linux::OpenFlags;
+use ffslab_system::{Answer, Calls};
 
 /// Mean flash operations per request, over [`REQUESTS`] requests: first with a small file or few files, then with a
 /// large file or many files.
@@ -57,8 +58,8 @@ pub fn check(subject: &dyn Subject) -> Result<Vec<Cost>, Failure> {
     }
 }
 
-type Request = fn(&mut Rig, ffslab_linux::Fd, u64, &mut Random) -> ffslab_fs::Result<()>;
-type ManyRequest = fn(&mut Rig, u64, u64) -> ffslab_fs::Result<()>;
+type Request = fn(&mut Rig, ffslab_linux::Fd, u64, &mut Random) -> Answer<()>;
+type ManyRequest = fn(&mut Rig, u64, u64) -> Answer<()>;
 
 /// Mean cost on a file that takes 1/`share` of the partition.
 fn with_file(subject: &dyn Subject, share: u64, run: Request) -> Result<f64, Failure> {
@@ -102,30 +103,30 @@ fn settle(rig: &mut Rig) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(rig: &mut Rig, fd: ffslab_linux::Fd, bytes: u64, random: &mut Random) -> ffslab_fs::Result<()> {
+fn read(rig: &mut Rig, fd: ffslab_linux::Fd, bytes: u64, random: &mut Random) -> Answer<()> {
     // Without this a small file would come from the page cache. The inode stays in memory, because the file is open.
-    rig.vfs.drop_caches();
+    rig.vfs.drop_caches()?;
     let mut buffer = [0; 4096];
     rig.vfs.pread(fd, &mut buffer, random.below(bytes / 4096) * 4096).map(|_| ())
 }
 
-fn overwrite(rig: &mut Rig, fd: ffslab_linux::Fd, bytes: u64, random: &mut Random) -> ffslab_fs::Result<()> {
+fn overwrite(rig: &mut Rig, fd: ffslab_linux::Fd, bytes: u64, random: &mut Random) -> Answer<()> {
     rig.vfs.pwrite(fd, &pattern(2, 0, 4096), random.below(bytes / 4096) * 4096)?;
     rig.vfs.fsync(fd)
 }
 
-fn append(rig: &mut Rig, fd: ffslab_linux::Fd, _bytes: u64, _random: &mut Random) -> ffslab_fs::Result<()> {
+fn append(rig: &mut Rig, fd: ffslab_linux::Fd, _bytes: u64, _random: &mut Random) -> Answer<()> {
     let end = rig.vfs.fstat(fd)?.size_bytes;
     rig.vfs.pwrite(fd, &pattern(3, 0, 1024), end)?;
     rig.vfs.fsync(fd)
 }
 
-fn make_and_delete(rig: &mut Rig, number: u64, _count: u64) -> ffslab_fs::Result<()> {
+fn make_and_delete(rig: &mut Rig, number: u64, _count: u64) -> Answer<()> {
     let path = format!("d/new{number}");
     rig.write_file(path.as_bytes(), &pattern(4, 0, 200), false)?;
     rig.vfs.unlink(path.as_bytes())
 }
 
-fn stat(rig: &mut Rig, number: u64, count: u64) -> ffslab_fs::Result<()> {
+fn stat(rig: &mut Rig, number: u64, count: u64) -> Answer<()> {
     rig.vfs.stat(format!("d/f{:04}", number * 7 % count).as_bytes()).map(|_| ())
 }

@@ -1,6 +1,7 @@
 //! Whole files through system calls, for tests that count the cost of these calls.
 
 use ffslab_linux::{Fd, OpenFlags, Vfs};
+use ffslab_system::Calls;
 
 /// A machine with a mounted file system. Every call must succeed; an error ends the test.
 pub trait Files {

@@ -7,6 +7,7 @@ use crate::sequences::Pair;
 use crate::{Failure, Subject};
 use ffslab_flash::{Faults, Weak};
 use ffslab_fs::Errno;
+use ffslab_system::Calls;
 
 /// The results of filling a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::call::{Call, Outcome};
 use crate::model::Model;
-use crate::nodes::{Change, Content, NodeId, Xattrs, ROOT};
+use crate::nodes::{Change, Content, NodeId, Nodes, Xattrs, ROOT};
 use crate::tree::{show, Entry, Tree};
 use crate::{Failure, Subject};
 use ffslab_fs::FileKind;
@@ -37,8 +37,11 @@ struct Seen {
     links_max: u32,
     file: FileHistory,
     /// The values of each extended attribute since then. The current one is last.
-    xattrs: BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>>,
+    xattrs: XattrValues,
 }
+
+/// The values of each extended attribute; `None`: the inode did not have it.
+type XattrValues = BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>>;
 
 /// For each directory's path: name and path of each entry.
 type Children<'t> = BTreeMap<&'t [u8], Vec<(&'t [u8], &'t [u8])>>;
@@ -56,11 +59,17 @@ pub struct Latitude {
     pub both_names: bool,
     /// Zeros, and data that were cut off, may be replaced by older data.
     pub older_data: bool,
+    /// Extended attributes may be missing or have earlier values.
+    pub older_xattrs: bool,
 }
 
 impl Latitude {
     pub fn of(subject: &dyn Subject) -> Latitude {
-        Latitude { both_names: subject.rename_may_leave_both_names(), older_data: subject.older_data_may_return() }
+        Latitude {
+            both_names: subject.rename_may_leave_both_names(),
+            older_data: subject.older_data_may_return(),
+            older_xattrs: subject.older_xattrs_may_return(),
+        }
     }
 }
 
@@ -111,6 +120,13 @@ impl History {
         let mut history = History { model, names: BTreeMap::new(), seen: BTreeMap::new(), must_exist: BTreeSet::new() };
         history.record();
         history.everything_is_safe();
+        history
+    }
+
+    /// The history of the same medium after a power cut, of which `tree` was found.
+    pub fn continued(&self, tree: &Tree, limits: (usize, u64)) -> History {
+        let mut history = History::of_tree(tree, limits);
+        history.model.nodes.remember_xattrs_of(&self.model.nodes);
         history
     }
 
@@ -204,8 +220,15 @@ impl History {
                     };
                     let size = safe.len();
                     let file = FileHistory { safe, pending: Vec::new(), size_min: size, size_max: size };
-                    let (permissions, xattrs) = (vec![permissions], BTreeMap::new());
-                    self.seen.insert(id, Seen { kind, target, permissions, links_max: 0, file, xattrs });
+                    let seen = Seen {
+                        kind,
+                        target,
+                        permissions: vec![permissions],
+                        links_max: 0,
+                        file,
+                        xattrs: BTreeMap::new(),
+                    };
+                    self.seen.insert(id, seen);
                 }
                 Change::Name { dir, name, to } => {
                     let values = self.names.entry((dir, name)).or_insert_with(|| vec![None]);
@@ -346,7 +369,11 @@ impl History {
         if !seen.permissions.contains(&attributes.permissions) {
             return wrong(format!("permissions {:o}, before {:o}", attributes.permissions, seen.permissions[0]));
         }
-        if let Err(text) = seen.explains_xattrs(&entry.xattrs) {
+        let explained = match medium.latitude.older_xattrs {
+            true => explains_older_xattrs(&self.model.nodes, &entry.xattrs),
+            false => explains_xattrs(&seen.xattrs, &entry.xattrs),
+        };
+        if let Err(text) = explained {
             return wrong(text);
         }
         match seen.kind {
@@ -363,19 +390,25 @@ impl History {
     }
 }
 
-impl Seen {
-    /// Checks that each extended attribute has one of its values since it was last durable, unchanged.
-    fn explains_xattrs(&self, found: &Xattrs) -> Result<(), String> {
-        for (name, value) in found {
-            let values = self.xattrs.get(name).map_or(&[][..], Vec::as_slice);
-            if !values.iter().flatten().any(|known| known == value) {
-                return Err(format!("extended attribute \"{}\" has a value that nobody set", show(name)));
-            }
+/// Checks that each extended attribute has a value that somebody has set.
+fn explains_older_xattrs(nodes: &Nodes, found: &Xattrs) -> Result<(), String> {
+    match found.iter().find(|(name, value)| !nodes.xattr_was_set(name, value)) {
+        Some((name, _)) => Err(format!("extended attribute \"{}\" has a value that nobody ever set", show(name))),
+        None => Ok(()),
+    }
+}
+
+/// Checks that each extended attribute has one of its values since it was last durable, unchanged.
+fn explains_xattrs(known: &XattrValues, found: &Xattrs) -> Result<(), String> {
+    for (name, value) in found {
+        let values = known.get(name).map_or(&[][..], Vec::as_slice);
+        if !values.iter().flatten().any(|known| known == value) {
+            return Err(format!("extended attribute \"{}\" has a value that nobody set", show(name)));
         }
-        match self.xattrs.iter().find(|(name, values)| !values.contains(&None) && !found.contains_key(*name)) {
-            Some((name, _)) => Err(format!("extended attribute \"{}\" is missing", show(name))),
-            None => Ok(()),
-        }
+    }
+    match known.iter().find(|(name, values)| !values.contains(&None) && !found.contains_key(*name)) {
+        Some((name, _)) => Err(format!("extended attribute \"{}\" is missing", show(name))),
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{Failure, Subject};
 use ffslab_flash::{Geometry, ImageLayout};
 use ffslab_fs::{Errno, FileKind};
 use ffslab_linux::OpenFlags;
+use ffslab_system::Calls;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
@@ -301,7 +302,7 @@ fn write_something(rig: &mut Rig) -> Result<bool, Failure> {
     let mut writable = false;
     let reprograms_before = rig.sim().total().reprograms;
     if rig.write_file(b"new after damage", &data, true).is_ok() {
-        rig.vfs.drop_caches();
+        let _ = rig.vfs.drop_caches();
         match rig.read_file(b"new after damage") {
             Ok(found) if found == data => writable = true,
             // A block may be marked as erased and hold damaged data. A file system that trusts the mark, as Linux does

@@ -27,6 +27,7 @@ pub mod model;
 pub mod mutate;
 pub mod nodes;
 pub mod power_cuts;
+pub mod program;
 pub mod real_tools;
 pub mod rig;
 pub mod sequences;
@@ -98,6 +99,18 @@ pub trait Subject: Send + Sync {
     /// Whether data that were overwritten or cut off long ago may come back after a power cut, in a file that was cut
     /// and has grown again. The default is no.
     fn older_data_may_return(&self) -> bool {
+        false
+    }
+
+    /// Whether a mount may bring back an extended attribute that was removed, with a value that it or that of an earlier
+    /// file had before, and whether after a power cut attributes may be missing or have such values. The default is no.
+    fn older_xattrs_may_return(&self) -> bool {
+        false
+    }
+
+    /// Whether a change of an extended attribute may fail for lack of space though it would be refused for another reason,
+    /// because the space is reserved first. The default is no.
+    fn xattrs_reserve_space_first(&self) -> bool {
         false
     }
 

@@ -1,7 +1,7 @@
 //! The inodes of the reference file system: names, links, sizes and bytes.
 
 use ffslab_fs::{Errno, FileKind, Result, TimeSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Identity of an inode of the reference. Never used twice, unlike inode numbers.
 pub type NodeId = u32;
@@ -98,6 +98,8 @@ pub struct Nodes {
     all: BTreeMap<NodeId, Node>,
     next: NodeId,
     changes: Vec<Change>,
+    /// Every name and value that an extended attribute of any inode ever had.
+    xattrs_ever: BTreeSet<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Default for Nodes {
@@ -111,11 +113,21 @@ impl Default for Nodes {
             links: 1,
             xattrs: Xattrs::new(),
         };
-        Nodes { all: BTreeMap::from([(ROOT, root)]), next: ROOT + 1, changes: Vec::new() }
+        Nodes { all: BTreeMap::from([(ROOT, root)]), next: ROOT + 1, changes: Vec::new(), xattrs_ever: BTreeSet::new() }
     }
 }
 
 impl Nodes {
+    /// Whether an extended attribute of any inode ever had this value.
+    pub fn xattr_was_set(&self, name: &[u8], value: &[u8]) -> bool {
+        self.xattrs_ever.contains(&(name.to_vec(), value.to_vec()))
+    }
+
+    /// Takes over what others know of earlier values of extended attributes.
+    pub fn remember_xattrs_of(&mut self, others: &Nodes) {
+        self.xattrs_ever.extend(others.xattrs_ever.iter().cloned());
+    }
+
     /// `NoEnt` when there is no such inode.
     pub fn get(&self, id: NodeId) -> Result<&Node> {
         self.all.get(&id).ok_or(Errno::NoEnt)
@@ -265,9 +277,12 @@ impl Nodes {
             Change::Owner { id, uid, gid } => self.with(*id, |node| (node.uid, node.gid) = (*uid, *gid)),
             Change::Permissions { id, permissions } => self.with(*id, |node| node.permissions = *permissions),
             Change::Modified { id, time } => self.with(*id, |node| node.modified = *time),
-            Change::Xattr { id, name, value: Some(value) } => self.with(*id, |node| {
-                node.xattrs.insert(name.clone(), value.clone());
-            }),
+            Change::Xattr { id, name, value: Some(value) } => {
+                self.xattrs_ever.insert((name.clone(), value.clone()));
+                self.with(*id, |node| {
+                    node.xattrs.insert(name.clone(), value.clone());
+                })
+            }
             Change::Xattr { id, name, value: None } => self.with(*id, |node| {
                 node.xattrs.remove(name);
             }),

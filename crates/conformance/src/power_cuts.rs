@@ -10,6 +10,7 @@ use crate::{Failure, Subject};
 use ffslab_flash::Torn;
 use ffslab_fs::FileKind;
 use ffslab_mtd::MediumImage;
+use ffslab_system::Calls;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -195,7 +196,7 @@ impl Recording<'_> {
         let mut again = Again::default();
         let tree = recover(&mut rig, &history, second, &mut again).map_err(|failure| failure.at("after the cut"))?;
         let Some(tree) = tree else { return Ok(again) };
-        work_on(&mut rig, &tree, second.map(|second| second + 3), &mut again)
+        work_on(&mut rig, (&tree, &history), second.map(|second| second + 3), &mut again)
             .map_err(|failure| failure.at("going on after the cut"))?;
         Ok(again)
     }
@@ -288,8 +289,13 @@ fn recover(rig: &mut Rig, history: &History, second: Option<u64>, again: &mut Ag
 
 /// Uses the file system further, with another cut if `second` is given. The state at the end must be exactly that of
 /// the model.
-fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -> Result<(), Failure> {
-    let mut history = History::of_tree(tree, rig.limits());
+fn work_on(
+    rig: &mut Rig,
+    (tree, before): (&Tree, &History),
+    second: Option<u64>,
+    again: &mut Again,
+) -> Result<(), Failure> {
+    let mut history = before.continued(tree, rig.limits());
     make_room(rig, &mut history, tree)?;
     if let Some(operations) = second {
         rig.mtd.cut_power_after(operations, Torn::Partial { seed: operations });
@@ -298,7 +304,7 @@ fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -
             again.cuts += 1;
             let tree = recover(rig, &history, None, again).map_err(|failure| failure.at("after a further cut"))?;
             let Some(tree) = tree else { return Ok(()) };
-            history = History::of_tree(&tree, rig.limits());
+            history = history.continued(&tree, rig.limits());
         }
         rig.mtd.restart();
     }
@@ -307,6 +313,9 @@ fn work_on(rig: &mut Rig, tree: &Tree, second: Option<u64>, again: &mut Again) -
         Ended::Dark => return Err(Failure::new("a call reported a power cut, and there was none")),
     }
     let found = Tree::read(rig)?;
+    if rig.subject.older_xattrs_may_return() {
+        history.model.adopt_older_xattrs(&found);
+    }
     let mut expected = Tree::of(&history.model);
     if rig.subject.older_data_may_return() {
         expected.forgive_zeros(&found);

@@ -5,7 +5,8 @@ use crate::model::Model;
 use crate::nodes::{Content, NodeId, Xattrs, ROOT};
 use crate::rig::Rig;
 use crate::Failure;
-use ffslab_fs::FileKind;
+use ffslab_fs::{Errno, FileKind};
+use ffslab_system::Calls;
 use std::collections::BTreeMap;
 
 /// A name and what it stands for.
@@ -42,18 +43,21 @@ impl Tree {
     pub fn read(rig: &mut Rig) -> Result<Tree, Failure> {
         let mut tree = Tree::default();
         let mut first_paths = BTreeMap::new();
-        rig.double_names.clear();
+        rig.program.double_names.clear();
         walk(rig, WalkLimits::GENEROUS, &mut |rig, path| {
-            let failed = |call: &str, error| Failure::new(format!("{call}(\"{}\"): {error}", show(path)));
-            let stat = rig.vfs.lstat(path).map_err(|error| failed("lstat", error))?;
+            let failed = |call: &str, error: Errno| Failure::new(format!("{call}(\"{}\"): {error}", show(path)));
+            let stat = rig.vfs.lstat(path).map_err(|refusal| failed("lstat", refusal.errno()))?;
             let content = match stat.kind {
                 FileKind::File => rig.read_file(path).map_err(|error| failed("read", error))?,
-                FileKind::Symlink => rig.vfs.readlink(path).map_err(|error| failed("readlink", error))?,
+                FileKind::Symlink => rig.vfs.readlink(path).map_err(|refusal| failed("readlink", refusal.errno()))?,
                 _ => Vec::new(),
             };
             let first_path = first_paths.entry(stat.ino).or_insert_with(|| path.to_vec()).clone();
             let xattrs = rig.xattrs(path).map_err(|error| failed("getxattr", error))?;
-            tree.0.insert(path.to_vec(), Entry { attributes: rig.attributes(&stat), content, first_path, xattrs });
+            tree.0.insert(
+                path.to_vec(),
+                Entry { attributes: rig.program.attributes(&stat), content, first_path, xattrs },
+            );
             Ok(())
         })?;
         Ok(tree)
@@ -146,10 +150,10 @@ pub fn walk(rig: &mut Rig, limits: WalkLimits, visit: &mut Visit<'_>) -> Result<
             let entries = rig.vfs.readdir_path(&path);
             let mut entries =
                 entries.map_err(|error| Failure::new(format!("readdir(\"{}\"): {error}", show(&path))))?;
-            rig.leave_out_own_entries(&path, &mut entries);
+            rig.program.leave_out_own_entries(&mut rig.vfs, &path, &mut entries);
             entries.sort_by(|a, b| b.name.cmp(&a.name));
             if rig.subject.unlink_may_double_a_name() {
-                let double_names = &mut rig.double_names;
+                let double_names = &mut rig.program.double_names;
                 entries.dedup_by(|a, b| {
                     let same = a.name == b.name && a.ino == b.ino;
                     *double_names.entry(a.ino).or_insert(0) += u32::from(same);
@@ -157,7 +161,9 @@ pub fn walk(rig: &mut Rig, limits: WalkLimits, visit: &mut Visit<'_>) -> Result<
                 });
             }
             for entry in entries {
-                waiting.push((join(&path, &entry.name), entry.kind, depth + 1));
+                // Linux tells the kind of each entry.
+                let kind = entry.kind.unwrap_or(FileKind::File);
+                waiting.push((join(&path, &entry.name), kind, depth + 1));
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::content::{pattern, Random};
 use crate::rig::Rig;
 use crate::{Failure, Features};
 use ffslab_fs::{RenameFlags, XattrMode};
+use ffslab_system::Calls;
 
 pub type Setup = fn(&mut Rig) -> Result<(), Failure>;
 

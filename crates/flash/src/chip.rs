@@ -151,6 +151,14 @@ impl Chip {
         Ok(self.disturb(Moved { page, column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) }))
     }
 
+    /// Gets the mark of a bad block into the register; the one word that leaves it counts as nothing, as in nandsim.
+    pub fn read_mark(&mut self, block: u32) -> Result<()> {
+        let page = block * self.cells.geometry.pages_per_block;
+        self.check_page(page).map(|block| self.cells.blocks[block as usize].reads_since_erase += 1)?;
+        self.spend(Op::OobRead, page, 0, 0, self.timing.read_ns);
+        Ok(())
+    }
+
     /// Bits that the last read flipped, each as a bit number in what it moved: data first, then OOB or ECC bytes.
     pub fn flipped_bits(&self) -> &[u32] {
         &self.flips

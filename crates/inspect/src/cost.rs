@@ -10,7 +10,7 @@ use ffslab_jffs2::Endian;
 use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
 use ffslab_lab::LabError;
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_machine::stack_keys::{EndianName, StackKeys};
 use ffslab_profiles::block_device;
@@ -196,13 +196,13 @@ impl Reader {
     fn read(&mut self, path: &[u8], size_bytes: u64) -> Option<ReadFacts> {
         match self {
             Reader::OnBoard { stack, trail } => {
-                stack.vfs.drop_caches();
+                stack.vfs.drop_caches().ok()?;
                 let fd = stack.vfs.open(&[b"/", path].concat(), OpenFlags::READ, 0).ok()?;
                 trail.set(Trail::default());
                 let before_ns = stack.sim.now_ns();
                 let read = (0..size_bytes)
                     .step_by(REQUEST_BYTES)
-                    .try_for_each(|at| stack.vfs.read_discard(fd, at, REQUEST_BYTES).map(drop));
+                    .try_for_each(|at| stack.vfs.pread_discard(fd, at, REQUEST_BYTES).map(drop));
                 let time_us = ns_to_us(stack.sim.now_ns() - before_ns);
                 let closed = stack.vfs.close(fd);
                 read.and(closed).ok()?;

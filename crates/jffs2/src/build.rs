@@ -33,6 +33,7 @@ impl Jffs2 {
                 }
             }
         }
+        findings.xattrs.build(&mut self.store.space, &self.store.flash)?;
         self.rotate_lists(findings.rotation_seed);
         let buckets = inode_buckets(self.store.flash.bytes);
         self.to_check = self.store.space.inode_caches.keys().copied().collect();

@@ -191,7 +191,7 @@ fn forget_block(space: &mut Space, number: u32) {
     let mut id = space.blocks[number].first;
     while id != NONE {
         let next = space.refs[id].next_in_block;
-        space.unchain_from_inode(id);
+        space.unchain(id);
         space.refs.release(id);
         id = next;
     }

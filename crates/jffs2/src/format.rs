@@ -25,6 +25,8 @@ pub const FEATURE_RWCOMPAT_COPY: u16 = 0x4000;
 pub const HEADER_BYTES: u32 = 12;
 pub const INODE_BYTES: u32 = 68;
 pub const DIRENT_BYTES: u32 = 40;
+pub const XATTR_BYTES: u32 = 32;
+pub const XREF_BYTES: u32 = 28;
 /// A node with less data than this is not worth its header at the end of a block (`JFFS2_MIN_DATA_LEN`).
 pub const MIN_DATA_BYTES: u32 = 128;
 /// The name length is one byte, and 0xFF is empty flash (`JFFS2_MAX_NAME_LEN`).
@@ -287,6 +289,100 @@ impl RawDirent {
             dirent_type: b[29],
             name_crc: e.u32(b, 36),
         })
+    }
+}
+
+/// A node with an extended attribute, without its name and value (`struct jffs2_raw_xattr`). Behind the header stand the
+/// name without its namespace, a NUL and the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RawXattr {
+    /// Number by which [`RawXref`]s name the attribute.
+    pub xid: u32,
+    pub version: u32,
+    /// The namespace (`JFFS2_XPREFIX_*`).
+    pub prefix: u8,
+    pub name_bytes: u8,
+    pub value_bytes: u16,
+    /// CRC of what stands behind the header.
+    pub data_crc: u32,
+}
+
+impl RawXattr {
+    /// Bytes of the name, its NUL and the value.
+    pub fn data_bytes(&self) -> u32 {
+        u32::from(self.name_bytes) + 1 + u32::from(self.value_bytes)
+    }
+
+    /// Bytes of the node. Unlike in other nodes the length in the header counts the bytes that align the next node.
+    pub fn total_bytes(&self) -> u32 {
+        pad(XATTR_BYTES + self.data_bytes())
+    }
+
+    pub fn encode(&self, e: Endian) -> [u8; XATTR_BYTES as usize] {
+        let mut b = [0u8; XATTR_BYTES as usize];
+        e.put_header(&mut b, TYPE_XATTR, self.total_bytes());
+        e.put32(&mut b, 12, self.xid);
+        e.put32(&mut b, 16, self.version);
+        b[20] = self.prefix;
+        b[21] = self.name_bytes;
+        e.put16(&mut b, 22, self.value_bytes);
+        e.put32(&mut b, 24, self.data_crc);
+        let crc = crc32(0, &b[..28]);
+        e.put32(&mut b, 28, crc);
+        b
+    }
+
+    /// `None` when the node is too short, its CRC is wrong, or its length contradicts those of name and value.
+    pub fn decode(e: Endian, b: &[u8]) -> Option<RawXattr> {
+        let b = b.get(..XATTR_BYTES as usize)?;
+        let header = Header::decode(e, b);
+        let raw = RawXattr {
+            xid: e.u32(b, 12),
+            version: e.u32(b, 16),
+            prefix: b[20],
+            name_bytes: b[21],
+            value_bytes: e.u16(b, 22),
+            data_crc: e.u32(b, 24),
+        };
+        let sound = header.magic == MAGIC
+            && header.node_type == TYPE_XATTR
+            && header.total_bytes == raw.total_bytes()
+            && crc32(0, &b[..28]) == e.u32(b, 28);
+        sound.then_some(raw)
+    }
+}
+
+/// A node that says that an inode has an extended attribute (`struct jffs2_raw_xref`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RawXref {
+    pub ino: u32,
+    pub xid: u32,
+    /// Of two nodes for the same inode and attribute the one with the higher number counts. Odd: the inode has the
+    /// attribute no more (`XREF_DELETE_MARKER`).
+    pub sequence: u32,
+}
+
+impl RawXref {
+    pub fn encode(&self, e: Endian) -> [u8; XREF_BYTES as usize] {
+        let mut b = [0u8; XREF_BYTES as usize];
+        e.put_header(&mut b, TYPE_XREF, XREF_BYTES);
+        e.put32(&mut b, 12, self.ino);
+        e.put32(&mut b, 16, self.xid);
+        e.put32(&mut b, 20, self.sequence);
+        let crc = crc32(0, &b[..24]);
+        e.put32(&mut b, 24, crc);
+        b
+    }
+
+    /// `None` when the node is too short, its CRC or its length is wrong.
+    pub fn decode(e: Endian, b: &[u8]) -> Option<RawXref> {
+        let b = b.get(..XREF_BYTES as usize)?;
+        let header = Header::decode(e, b);
+        let sound = header.magic == MAGIC
+            && header.node_type == TYPE_XREF
+            && header.total_bytes == XREF_BYTES
+            && crc32(0, &b[..24]) == e.u32(b, 24);
+        sound.then(|| RawXref { ino: e.u32(b, 12), xid: e.u32(b, 16), sequence: e.u32(b, 20) })
     }
 }
 

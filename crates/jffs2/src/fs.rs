@@ -3,14 +3,14 @@
 use crate::causes;
 use ffslab_fs::{
     BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, NewNode, Result, SetAttr, Stat, StatFs, TimeSpec,
-    Unwritten, WritePlan, PAGE_BYTES, STAT_BLOCK_BYTES,
+    Unwritten, WritePlan, XattrMode, PAGE_BYTES, STAT_BLOCK_BYTES,
 };
 use ffslab_sim::{Sim, Task};
 
 use crate::format::{kind_of_dirent_type, NAME_BYTES_MAX};
 use crate::inode::seconds;
 use crate::options::SyncManner;
-use crate::Jffs2;
+use crate::{xattr, Jffs2};
 
 fn time(seconds: u32) -> TimeSpec {
     TimeSpec { seconds: i64::from(seconds), nanoseconds: 0 }
@@ -128,6 +128,7 @@ impl FileSystem for Jffs2 {
     /// Sets the time stamps in memory only: `jffs2_dirty_inode` does not write them.
     fn write_starts(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {
         self.load(ino)?;
+        self.look_for_capability(ino)?;
         let now_s = seconds(host.now());
         let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
         (inode.modified_s, inode.changed_s) = (now_s, now_s);
@@ -172,6 +173,26 @@ impl FileSystem for Jffs2 {
     /// `jffs2_file_operations` of `fs/jffs2/file.c` has `generic_file_readonly_mmap`.
     fn maps_shared_writable(&self) -> bool {
         false
+    }
+
+    fn keeps_xattr(&self, name: &[u8]) -> bool {
+        self.store.flash.options.xattrs && xattr::is_kept(name)
+    }
+
+    fn getxattr(&mut self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        self.read_xattr(ino, name)
+    }
+
+    fn setxattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.change_xattr(host, ino, name, Some(value), mode)
+    }
+
+    fn listxattr(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        self.list_xattrs(ino)
+    }
+
+    fn removexattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8]) -> Result<()> {
+        self.change_xattr(host, ino, name, None, XattrMode::Replace)
     }
 
     fn fsync(&mut self, host: &mut dyn Host, ino: Ino, _data_only: bool) -> Result<()> {

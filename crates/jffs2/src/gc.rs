@@ -57,8 +57,8 @@ impl Jffs2 {
         if !self.has_job(task) {
             self.take_allocation(host);
             self.store.flash.sim.work(Work::GcPass, 0);
-            if self.store.space.blocks.totals().unchecked_bytes() != 0 {
-                return self.check_next_inode();
+            if self.store.space.blocks.totals().unchecked_bytes() != 0 && self.check_next_inode()? {
+                return Ok(PassEnd::Done);
             }
             if self.store.space.blocks.is_empty(List::EraseComplete)
                 && self.store.space.blocks.is_empty(List::ErasePending)
@@ -102,16 +102,26 @@ impl Jffs2 {
         }
     }
 
-    /// Checks the nodes of one inode that was found by the mount scan.
-    fn check_next_inode(&mut self) -> Result<PassEnd> {
+    /// Checks the nodes of one inode that was found by the mount scan, and before the first one the extended attributes.
+    /// `false`: nothing was left to check but those.
+    fn check_next_inode(&mut self) -> Result<bool> {
+        self.store.space.check_data(&self.store.flash)?;
         while let Some(&ino) = self.to_check.get(self.checked) {
             self.checked += 1;
             let Some(cache) = self.store.space.inode_caches.get(&ino) else { continue };
-            if cache.state != InodeState::Unchecked || cache.links_or_parent == 0 {
+            if cache.links_or_parent == 0 {
+                self.store.space.xattrs.delete_inode(ino);
+                continue;
+            }
+            if cache.state != InodeState::Unchecked {
                 continue;
             }
             check_inode(&mut self.store.space, &self.store.flash, &mut self.store.reader, ino)?;
-            return Ok(PassEnd::Done);
+            self.check_xattrs_of(ino)?;
+            return Ok(true);
+        }
+        if self.store.space.blocks.totals().unchecked_bytes() == 0 {
+            return Ok(false);
         }
         // Only on a damaged medium do unchecked nodes belong to no inode.
         let blocks = &self.store.space.blocks;
@@ -201,7 +211,9 @@ impl Jffs2 {
     fn collect_node(&mut self, host: &mut dyn Host, block: u32, id: RefId) -> Result<()> {
         let node = self.store.space.refs[id];
         let pristine = node.state() == NodeState::Pristine;
-        if node.owner == 0 {
+        if let Some(owner) = node.xattr_owner() {
+            self.store.collect_xattr_node(id, owner)
+        } else if node.owner == 0 {
             if pristine {
                 self.store.copy_node(id).map(|_| ())
             } else {

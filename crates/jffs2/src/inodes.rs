@@ -136,6 +136,7 @@ impl Jffs2 {
     /// Deletes an inode that has no users and no names: all its nodes become obsolete (`jffs2_do_clear_inode`).
     pub(crate) fn delete_inode(&mut self, ino: u32) {
         let Some(mut inode) = self.inodes.remove(&ino) else { return };
+        self.store.space.xattrs.delete_inode(ino);
         inode.drop_metadata(&mut self.store.space, &self.store.flash);
         for fragment in inode.fragments.drain() {
             fragments::release(&mut self.store.space, &self.store.flash, fragment.node);

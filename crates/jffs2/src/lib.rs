@@ -8,8 +8,7 @@
 //! clean markers in the block and superseded nodes marked. The few differences of Linux 2.6.37 and of a caller without a
 //! page cache, such as RTEMS, are [`Options`].
 //!
-//! **Leaves out.** Summaries on NOR; data flash and UBI volumes as media; writing extended attributes (their nodes are kept and copied); ACLs; the reserved pool for root; read-only
-//! mounts. See this crate's README for more.
+//! **Leaves out.** Summaries on NOR; data flash and UBI volumes as media; ACLs; the reserved pool for root. See this crate's README for more.
 
 mod allocate;
 mod append;
@@ -54,6 +53,10 @@ mod tests;
 mod wakeups;
 mod wbuf;
 mod write;
+mod xattr;
+mod xattr_build;
+mod xattr_store;
+mod xattr_table;
 
 pub use compress::{Compression, CompressionWork};
 pub use damage::{Damage, Flaw, Place};
@@ -145,8 +148,10 @@ impl Jffs2 {
         }
         // Summaries are collected in the write buffer's path.
         let summary = options.summary && manner.buffers_pages && !options.direct;
+        // RTEMS's port has no `xattr.c` (`cpukit/libfs/src/jffs2/src`).
+        let xattrs = options.xattrs && !options.direct;
         let mut fs = Jffs2 {
-            store: Store::new(mtd, Options { summary, ..options }),
+            store: Store::new(mtd, Options { summary, xattrs, ..options }),
             inodes: FxHashMap::default(),
             compressor: Compressor::new(options.compression, options.lzo),
             background: Background::default(),

@@ -52,6 +52,10 @@ impl Jffs2 {
         if data.len() > NAME_BYTES_MAX {
             return Err(Errno::NameTooLong);
         }
+        if new.kind != FileKind::Symlink {
+            // The kernel looks for a default ACL of the directory (`jffs2_init_acl_pre`), so its attributes come into memory.
+            self.check_xattrs_of(dir)?;
+        }
         let now_s = seconds(host.now());
         let ino = self.store.space.highest_ino.checked_add(1).ok_or(Errno::NoSpc)?;
         let mut permissions = new.permissions & 0o7777;

@@ -39,6 +39,10 @@ pub struct Options {
     pub lzo: Release,
     /// Erase block summaries (`CONFIG_JFFS2_SUMMARY`).
     pub summary: bool,
+    /// Extended attributes in the namespaces `user`, `trusted` and `security` (`CONFIG_JFFS2_FS_XATTR` and
+    /// `CONFIG_JFFS2_FS_SECURITY`). Without them a medium that holds some cannot be mounted (`fs/jffs2/scan.c`:
+    /// `JFFS2_FEATURE_INCOMPAT`).
+    pub xattrs: bool,
     pub wbuf_timer: WbufTimer,
     /// `dirty_writeback_interval`: how long data may wait in the write buffer.
     pub wbuf_delay_ms: u32,
@@ -60,6 +64,9 @@ impl Default for Options {
             compression: Compression::None,
             lzo: Release::Lzo2_06,
             summary: false,
+            // Debian's kernels have them (debian/config/config of linux 6.1), and the 2.6.37 of the papers' board
+            // (arch/arm/configs/omap3_evm_defconfig).
+            xattrs: true,
             wbuf_timer: WbufTimer::DelayedWork,
             wbuf_delay_ms: 5_000,
             wake_during_pass: WakeDuringPass::Kept,

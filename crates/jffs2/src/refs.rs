@@ -36,6 +36,15 @@ impl NodeState {
     }
 }
 
+/// To which part of an extended attribute a node belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XattrOwner {
+    /// Name and value ([`crate::xattr_table::Datum`]).
+    Datum(u32),
+    /// That an inode has it ([`crate::xattr_table::Reference`]).
+    Reference(u32),
+}
+
 /// A node reference, together with the fields that the kernel keeps separately while the inode is in memory (`struct
 /// jffs2_full_dnode`). Both parts are needed when a node is superseded, and in a large file each access is a cache miss
 /// of the host, so they share half a cache line.
@@ -83,6 +92,24 @@ impl NodeRef {
         self.file_offset = file_offset;
         self.file_bytes = file_bytes;
         self.fragments_or_slot = 0;
+    }
+
+    /// The part of an extended attribute to which the node belongs. Such a node has no inode, and the fields for the range
+    /// of a file say what it is.
+    pub fn xattr_owner(&self) -> Option<XattrOwner> {
+        match (self.owner, self.file_bytes) {
+            (0, 1) => Some(XattrOwner::Datum(self.file_offset)),
+            (0, 2) => Some(XattrOwner::Reference(self.file_offset)),
+            _ => None,
+        }
+    }
+
+    pub fn set_xattr_owner(&mut self, owner: Option<XattrOwner>) {
+        (self.file_bytes, self.file_offset) = match owner {
+            None => (0, 0),
+            Some(XattrOwner::Datum(id)) => (1, id),
+            Some(XattrOwner::Reference(id)) => (2, id),
+        };
     }
 
     pub fn leave_memory(&mut self) {

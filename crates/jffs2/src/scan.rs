@@ -123,7 +123,7 @@ impl Scan<'_> {
 
     fn scan_block(&mut self, block: u32, data: &mut [u8], collector: &mut Collector) -> Result<BlockState, MountError> {
         let start = block * self.flash.block_bytes;
-        if self.flash.mtd.is_bad(u64::from(start)) {
+        if self.flash.mtd.ask_bad(u64::from(start)) {
             return Ok(BlockState::Bad);
         }
         let marked = self.flash.manner.marker_in_oob && self.has_clean_marker(start)?;

@@ -11,13 +11,14 @@ use rustc_hash::FxHashMap;
 
 use crate::flash::Flash;
 use crate::format::{
-    crc32, pad, Header, RawDirent, RawInode, ACCURATE, COMPAT_MASK, DIRENT_BYTES, FEATURE_INCOMPAT, FEATURE_ROCOMPAT,
-    FEATURE_RWCOMPAT_COPY, HEADER_BYTES, INODE_BYTES, TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING,
-    TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
+    crc32, pad, Header, RawDirent, RawInode, RawXattr, RawXref, ACCURATE, COMPAT_MASK, DIRENT_BYTES, FEATURE_INCOMPAT,
+    FEATURE_ROCOMPAT, FEATURE_RWCOMPAT_COPY, HEADER_BYTES, INODE_BYTES, TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE,
+    TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF, XREF_BYTES,
 };
 use crate::refs::{NodeState, RefId, NONE};
 use crate::space::Space;
 use crate::summary::{self, Collector, MARKER_MAGIC};
+use crate::xattr_build::FoundXattrs;
 use crate::MountError;
 
 /// A directory entry found by the scan.
@@ -36,6 +37,7 @@ pub struct Findings {
     /// The newest entry for each name of each directory.
     pub dirents: Vec<FoundDirent>,
     by_name: FxHashMap<(u32, Box<[u8]>), usize>,
+    pub xattrs: FoundXattrs,
     /// Sum of all versions: decides how far the lists are rotated, so that wear spreads over mounts.
     pub rotation_seed: u32,
 }
@@ -120,11 +122,22 @@ impl Scan<'_> {
                 self.findings.add(self.space, self.flash, found);
                 collector.note_node(e, [node, &[]], in_block);
             }
-            // Extended attributes are not offered to programs, but their nodes are kept and copied as they are.
-            TYPE_XATTR | TYPE_XREF => {
-                self.space.link_node(offset, NodeState::Pristine, bytes, 0);
-                collector.disable();
-            }
+            TYPE_XATTR if self.flash.options.xattrs => match RawXattr::decode(e, node) {
+                Some(raw) => {
+                    let id = self.space.link_node(offset, NodeState::Pristine, bytes, 0);
+                    self.findings.xattrs.add_datum(self.space, id, raw.xid, raw.version, Some(&raw));
+                    collector.note_node(e, [node, &[]], in_block);
+                }
+                None => self.space.scan_dirty_space(block, bytes),
+            },
+            TYPE_XREF if self.flash.options.xattrs => match RawXref::decode(e, node) {
+                Some(raw) => {
+                    let id = self.space.link_node(offset, NodeState::Pristine, bytes, 0);
+                    self.findings.xattrs.add_reference(self.space, id, Some(&raw));
+                    collector.note_node(e, [node, &[]], in_block);
+                }
+                None => self.space.scan_dirty_space(block, bytes),
+            },
             TYPE_PADDING => {
                 collector.add_padding(header.total_bytes);
                 self.space.scan_dirty_space(block, bytes);
@@ -200,6 +213,19 @@ impl Scan<'_> {
                 let node = self.space.link_node(base + at, NodeState::Unchecked, pad(total_bytes), parent);
                 let found = FoundDirent { parent, name: name.into(), node, version, ino, dirent_type };
                 self.findings.add(self.space, self.flash, found);
+            }
+            summary::Entry::Xattr { xid, version, at, total_bytes } => {
+                self.scan_gap(block, at);
+                self.findings.rotation_seed = self.findings.rotation_seed.wrapping_add(xid);
+                let node = self.space.link_node(base + at, NodeState::Unchecked, pad(total_bytes), 0);
+                self.findings.xattrs.add_datum(self.space, node, xid, version, None);
+            }
+            summary::Entry::Xref { at } => {
+                self.scan_gap(block, at);
+                // The kernel adds the node's place with its state, which is 0.
+                self.findings.rotation_seed = self.findings.rotation_seed.wrapping_add(base + at);
+                let node = self.space.link_node(base + at, NodeState::Unchecked, XREF_BYTES, 0);
+                self.findings.xattrs.add_reference(self.space, node, None);
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::levels::Levels;
 use crate::refs::{NodeRefs, NodeState, RefId, NONE};
 use crate::summary::Collector;
 use crate::wakeups::ThreadSignal;
+use crate::xattr_table::XattrTable;
 
 /// State of an inode with regard to memory (`INO_STATE_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,7 @@ pub struct Space {
     pub blocks: Blocks,
     pub refs: NodeRefs,
     pub inode_caches: FxHashMap<u32, InodeCache>,
+    pub xattrs: XattrTable,
     pub highest_ino: u32,
     pub levels: Levels,
     /// The block to which nodes are appended, and the entries of its summary.
@@ -72,6 +74,7 @@ impl Space {
             blocks: Blocks::new(flash.bytes / flash.block_bytes, flash.block_bytes),
             refs: NodeRefs::default(),
             inode_caches: FxHashMap::default(),
+            xattrs: XattrTable::default(),
             highest_ino: 1,
             levels: Levels::of(flash.bytes, flash.block_bytes),
             next_block: None,
@@ -144,6 +147,14 @@ impl Space {
         node.owner = owner;
         node.next_in_inode = head;
         node.previous_in_inode = NONE;
+    }
+
+    /// Takes a reference out of the chain of its inode, or of its extended attribute.
+    pub fn unchain(&mut self, id: RefId) {
+        match self.refs[id].owner {
+            0 => self.xattrs.unchain(&mut self.refs, id),
+            _ => self.unchain_from_inode(id),
+        }
     }
 
     /// Takes a reference out of its inode's chain.
@@ -332,7 +343,7 @@ impl Space {
         }
         e.put16(&mut raw, 2, header.node_type & !ACCURATE);
         if flash.mtd.write(u64::from(offset), &raw).is_ok() {
-            self.unchain_from_inode(id);
+            self.unchain(id);
         }
     }
 

@@ -5,6 +5,7 @@
 
 use crate::format::{
     crc32, Endian, Header, DIRENT_BYTES, INODE_BYTES, MAGIC, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY,
+    TYPE_XATTR, TYPE_XREF, XATTR_BYTES, XREF_BYTES,
 };
 
 /// Instead of a number of bytes: the node to be written gets no entry in the summary.
@@ -16,6 +17,9 @@ pub const MARKER_BYTES: u32 = 8;
 pub const MARKER_MAGIC: u32 = 0x0285_1885;
 /// Entry of an inode node.
 pub const INODE_ENTRY_BYTES: u32 = 18;
+/// Entries of an extended attribute and of an inode's reference to one.
+pub const XATTR_ENTRY_BYTES: u32 = INODE_ENTRY_BYTES;
+pub const XREF_ENTRY_BYTES: u32 = 6;
 /// A summary must fit into one buffer (`MAX_SUMMARY_SIZE`).
 const SUMMARY_BYTES_MAX: u32 = 65_536;
 
@@ -75,9 +79,10 @@ impl Collector {
         let node = parts[0];
         let header = Header::decode(e, node);
         match header.node_type {
-            TYPE_INODE => {
+            // An entry of either kind: what the node belongs to, its version, where it stands, how long it is.
+            TYPE_INODE | TYPE_XATTR => {
                 let mut entry = [0u8; INODE_ENTRY_BYTES as usize];
-                e.put16(&mut entry, 0, TYPE_INODE);
+                e.put16(&mut entry, 0, header.node_type);
                 e.put32(&mut entry, 2, e.u32(node, 12));
                 e.put32(&mut entry, 6, e.u32(node, 16));
                 e.put32(&mut entry, 10, at);
@@ -103,6 +108,13 @@ impl Collector {
                 };
                 self.entries.extend_from_slice(&entry);
                 self.entries.extend_from_slice(name);
+                self.count += 1;
+            }
+            TYPE_XREF => {
+                let mut entry = [0u8; XREF_ENTRY_BYTES as usize];
+                e.put16(&mut entry, 0, TYPE_XREF);
+                e.put32(&mut entry, 2, at);
+                self.entries.extend_from_slice(&entry);
                 self.count += 1;
             }
             TYPE_PADDING => self.padded_bytes += header.total_bytes,
@@ -143,6 +155,20 @@ impl Collector {
 pub enum Entry<'a> {
     Inode { ino: u32, version: u32, at: u32, total_bytes: u32 },
     Dirent { parent: u32, version: u32, ino: u32, at: u32, total_bytes: u32, dirent_type: u8, name: &'a [u8] },
+    Xattr { xid: u32, version: u32, at: u32, total_bytes: u32 },
+    Xref { at: u32 },
+}
+
+impl Entry<'_> {
+    /// Where the node stands in its block, its length, and the least length of a node of its kind.
+    fn extent(&self) -> (u32, u32, u32) {
+        match *self {
+            Entry::Inode { at, total_bytes, .. } => (at, total_bytes, INODE_BYTES),
+            Entry::Dirent { at, total_bytes, .. } => (at, total_bytes, DIRENT_BYTES),
+            Entry::Xattr { at, total_bytes, .. } => (at, total_bytes, XATTR_BYTES),
+            Entry::Xref { at } => (at, XREF_BYTES, XREF_BYTES),
+        }
+    }
 }
 
 /// Reads a summary node (`node` runs to the end of the block) and calls `take` with each entry. Returns `false` when
@@ -193,16 +219,28 @@ pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a
                 });
                 at += 24 + name_bytes;
             }
+            TYPE_XATTR => {
+                let Some(raw) = body.get(at..at + XATTR_ENTRY_BYTES as usize) else { return false };
+                entries.push(Entry::Xattr {
+                    xid: e.u32(raw, 2),
+                    version: e.u32(raw, 6),
+                    at: e.u32(raw, 10),
+                    total_bytes: e.u32(raw, 14),
+                });
+                at += XATTR_ENTRY_BYTES as usize;
+            }
+            TYPE_XREF => {
+                let Some(raw) = body.get(at..at + XREF_ENTRY_BYTES as usize) else { return false };
+                entries.push(Entry::Xref { at: e.u32(raw, 2) });
+                at += XREF_ENTRY_BYTES as usize;
+            }
             _ => return false,
         }
     }
     // Entries that overlap or leave the block would make the references overlap.
     let mut end = 0;
     for entry in &entries {
-        let (at, bytes, least) = match entry {
-            Entry::Inode { at, total_bytes, .. } => (*at, *total_bytes, INODE_BYTES),
-            Entry::Dirent { at, total_bytes, .. } => (*at, *total_bytes, DIRENT_BYTES),
-        };
+        let (at, bytes, least) = entry.extent();
         let limit = e.u32(node, node.len() - 8);
         let Some(next) = at.checked_add(bytes).map(|n| (n + 3) & !3) else { return false };
         if at % 4 != 0 || at < end || bytes < least || next > limit {

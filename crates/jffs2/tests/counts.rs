@@ -3,6 +3,7 @@
 
 mod support;
 
+use ffslab_linux::Calls;
 use ffslab_workload::SplitMix64;
 use support::{Bench, Files, SECOND_NS};
 
@@ -23,7 +24,7 @@ fn opening_a_file_reads_all_its_node_headers() {
     let mut bench = Bench::new(800);
     bench.create("target", 5 << 20, 65536);
     bench.vfs.sync().unwrap();
-    bench.vfs.drop_caches();
+    bench.vfs.drop_caches().unwrap();
     let open = bench.counts(|b| {
         b.open("target");
     });
@@ -31,17 +32,17 @@ fn opening_a_file_reads_all_its_node_headers() {
     let fd = bench.open("target");
     let sequential = bench.counts(|b| {
         for i in 0..64 {
-            b.vfs.read_discard(fd, i * 4096, 4096).unwrap();
+            b.vfs.pread_discard(fd, i * 4096, 4096).unwrap();
         }
     });
     assert_eq!(sequential.page_reads, 131);
     bench.vfs.close(fd).unwrap();
-    bench.vfs.drop_caches();
+    bench.vfs.drop_caches().unwrap();
     let fd = bench.open("target");
     let mut random = SplitMix64::new(1);
     let random = bench.counts(|b| {
         for _ in 0..64 {
-            b.vfs.read_discard(fd, random.next_u64() % 1280 * 4096, 4096).unwrap();
+            b.vfs.pread_discard(fd, random.next_u64() % 1280 * 4096, 4096).unwrap();
         }
     });
     assert_eq!(random.page_reads, 189);

@@ -3,6 +3,7 @@
 mod support;
 
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
+use ffslab_linux::Calls;
 use support::{content, Bench, Files};
 
 /// A few files and a directory, with names and data gone again.
@@ -108,7 +109,7 @@ fn a_mount_with_summaries_reads_about_one_page_of_each_block() {
     bench.vfs.sync().unwrap();
     bench.vfs.sleep_ns(60 * support::SECOND_NS);
     bench.vfs.umount().unwrap();
-    bench.vfs.drop_caches();
+    bench.vfs.drop_caches().unwrap();
     let mount = bench.counts(Bench::mount);
     assert_eq!((mount.page_reads, mount.oob_reads, mount.page_programs), (946, 872, 0));
 }

@@ -3,7 +3,7 @@
 
 mod subject;
 
-use ffslab_conformance::{must, power_cuts, sequences, Failure, Subject};
+use ffslab_conformance::{must, power_cuts, sequences, Failure, Features, Subject};
 use ffslab_flash::{Geometry, NorFlash, NorTiming};
 use ffslab_fs::{FileKind, FileSystem, NewNode, NoPageCache};
 use ffslab_jffs2::{Compression, Jffs2, Options};
@@ -32,6 +32,18 @@ impl Subject for OnNor {
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
         self.0.mount(mtd)
+    }
+
+    fn older_xattrs_may_return(&self) -> bool {
+        self.0.older_xattrs_may_return()
+    }
+
+    fn xattrs_reserve_space_first(&self) -> bool {
+        self.0.xattrs_reserve_space_first()
+    }
+
+    fn features(&self) -> Features {
+        self.0.features()
     }
 
     fn may_refuse_unfinished_format(&self) -> bool {

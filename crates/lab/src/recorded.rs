@@ -51,7 +51,7 @@ pub fn recorded_calls(
     let mut traces = Traces::default();
     traces.read(what.setup.iter().chain(what.measure), base_dir, None).map_err(input)?;
     let recording = Rc::new(RefCell::new(Recording::default()));
-    let system = Recorder::new(Box::new(Stack::new(&spec).map_err(input)?), Rc::clone(&recording));
+    let system = Recorder::new(Stack::new(&spec).map_err(input)?, Rc::clone(&recording));
     let mut runner = Runner::new(Box::new(system), variant.seed, Cow::Borrowed(&traces), Box::new(|_| true));
     let found = steps(&mut runner, what, &recording).map_err(|error| match error {
         RunError::Step(text) => input(text),

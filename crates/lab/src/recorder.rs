@@ -3,10 +3,13 @@
 //! A call is a line: its name, its arguments (numbers; paths with `%XX` for what is no plain character), and how it ended,
 //! `=ok` or `=ERRNO`. What is written or set stands in one row of bytes for all lines, which name a place in it.
 
+use ambassador::Delegate;
+use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
+use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
-use ffslab_system::{Advice, Answer, Calls, Fd, Nodes, OpenFlags, System, Whence};
+use ffslab_system::{ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, System, Whence};
 use ffslab_workload::steps;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -67,13 +70,15 @@ fn plain(path: &[u8]) -> String {
 }
 
 /// A system that answers as the one in it does, and writes calls down.
+#[derive(Delegate)]
+#[delegate(System, target = "inner")]
 pub(crate) struct Recorder {
-    inner: Box<dyn System>,
+    inner: Stack,
     recording: Rc<RefCell<Recording>>,
 }
 
 impl Recorder {
-    pub(crate) fn new(inner: Box<dyn System>, recording: Rc<RefCell<Recording>>) -> Recorder {
+    pub(crate) fn new(inner: Stack, recording: Rc<RefCell<Recording>>) -> Recorder {
         Recorder { inner, recording }
     }
 
@@ -106,22 +111,10 @@ fn words(flags: &[(bool, &str)]) -> String {
     }
 }
 
+/// The words of open flags; a file without a name is the recording's own word.
 fn open_words(flags: OpenFlags) -> String {
-    words(&[
-        (flags.read && !flags.write, "rdonly"),
-        (flags.write && !flags.read, "wronly"),
-        (flags.read && flags.write, "rdwr"),
-        (flags.create, "create"),
-        (flags.exclusive, "exclusive"),
-        (flags.truncate, "truncate"),
-        (flags.append, "append"),
-        (flags.sync, "sync"),
-        (flags.dsync, "dsync"),
-        (flags.directory, "directory"),
-        (flags.no_follow, "no_follow"),
-        (flags.direct, "direct"),
-        (flags.unnamed, "tmpfile"),
-    ])
+    let words: Vec<&str> = flags.words().chain(flags.unnamed.then_some("tmpfile")).collect();
+    words.join(",")
 }
 
 fn or_same<T: Display>(value: Option<T>) -> String {
@@ -243,7 +236,7 @@ impl Calls for Recorder {
         self.keep(result, format_args!("fstat {}", fd.0))
     }
 
-    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Vec<u8>>> {
+    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Entry>> {
         let result = self.inner.readdir(fd);
         self.keep(result, format_args!("getdents {}", fd.0))
     }
@@ -304,7 +297,7 @@ impl Calls for Recorder {
         self.keep(result, format_args!("readlink {}", plain(path)))
     }
 
-    fn readdir_path(&mut self, path: &[u8]) -> Answer<Vec<Vec<u8>>> {
+    fn readdir_path(&mut self, path: &[u8]) -> Answer<Vec<Entry>> {
         let result = self.inner.readdir_path(path);
         self.keep(result, format_args!("readdir {}", plain(path)))
     }
@@ -380,44 +373,6 @@ impl Calls for Recorder {
         let result = self.inner.statfs();
         self.keep(result, "statfs")
     }
-}
-
-impl System for Recorder {
-    fn mount(&mut self, options: &[String]) -> Result<(), String> {
-        self.inner.mount(options)
-    }
-
-    fn format(&mut self) -> Result<(), String> {
-        self.inner.format()
-    }
-
-    fn umount(&mut self) -> Answer<()> {
-        self.inner.umount()
-    }
-
-    fn is_mounted(&self) -> bool {
-        self.inner.is_mounted()
-    }
-
-    fn crash(&mut self) -> Result<(), String> {
-        self.inner.crash()
-    }
-
-    fn ubi_attach(&mut self) -> Result<(), String> {
-        self.inner.ubi_attach()
-    }
-
-    fn ubi_detach(&mut self) -> Result<(), String> {
-        self.inner.ubi_detach()
-    }
-
-    fn ubi_make_volume(&mut self) -> Result<(), String> {
-        self.inner.ubi_make_volume()
-    }
-
-    fn nodes(&mut self) -> Option<&mut dyn Nodes> {
-        None
-    }
 
     fn drop_caches(&mut self) -> Answer<()> {
         let result = self.inner.drop_caches();
@@ -429,55 +384,8 @@ impl System for Recorder {
         self.keep(result, "drop_pages")
     }
 
-    fn set_read_ahead_bytes(&mut self, bytes: u32) -> Answer<()> {
-        self.inner.set_read_ahead_bytes(bytes)
-    }
-
-    fn sync_directories(&mut self) -> Answer<()> {
-        self.inner.sync_directories()
-    }
-
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.inner.measurement_begins()
-    }
-
-    fn step_clock_ns(&mut self) -> u64 {
-        self.inner.step_clock_ns()
-    }
-
-    fn counters(&self) -> Vec<(&'static str, i64)> {
-        self.inner.counters()
-    }
-
-    fn free_bytes(&mut self) -> Option<u64> {
-        self.inner.free_bytes()
-    }
-
-    fn file_bytes_max(&self) -> u64 {
-        self.inner.file_bytes_max()
-    }
-
-    fn medium_bytes(&self) -> u64 {
-        self.inner.medium_bytes()
-    }
-
-    fn mtd(&self) -> Option<&Mtd> {
-        self.inner.mtd()
-    }
-
-    fn block_space(&self) -> Vec<BlockSpace> {
-        self.inner.block_space()
-    }
-
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
-        self.inner.image(oob)
-    }
-
-    fn load(&mut self, step: &steps::Load, image: &[u8]) -> Result<(), String> {
-        self.inner.load(step, image)
-    }
-
-    fn snapshot(&self) -> Result<MediumImage, String> {
-        self.inner.snapshot()
+    /// Calls by node would not be written down.
+    fn nodes(&mut self) -> Option<&mut dyn Nodes> {
+        None
     }
 }

@@ -18,7 +18,7 @@ use ffslab_machine::stack::{Stack, EPOCH_S};
 use ffslab_machine::StackTable;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
-use ffslab_system::{timed, Answer, Fd, OpenFlags, System};
+use ffslab_system::{timed, Answer, Entry, Fd, OpenFlags, System};
 use ffslab_workload::toml_text::friendlier;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
@@ -423,8 +423,8 @@ impl Session {
         self.call(CallOp::Other, path, 0, |system| system.mkdir(path.as_bytes(), permissions), |()| 0)
     }
 
-    /// opendir(3), all names, closedir(3).
-    pub fn readdir(&mut self, path: &str) -> Answer<Vec<Vec<u8>>> {
+    /// opendir(3), all entries, closedir(3).
+    pub fn readdir(&mut self, path: &str) -> Answer<Vec<Entry>> {
         self.call(CallOp::Other, path, 0, |system| system.readdir_path(path.as_bytes()), |_| 0)
     }
 

@@ -15,7 +15,7 @@
 //! reason: they came in with the calibration from its traces and moved these gains by a point.
 
 use ffslab_lab::{run_experiment, Experiment};
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_workload::{Content, SplitMix64};
 use std::path::Path;
@@ -92,7 +92,7 @@ impl Board {
         let Stack { vfs, sim, .. } = &mut self.stack;
         // Open while the caches are dropped: opening reads the header of each node, which is not what is measured.
         let fd = vfs.open(b"target", OpenFlags::READ, 0).unwrap();
-        vfs.drop_caches();
+        vfs.drop_caches().unwrap();
         let mut prng = SplitMix64::new(if let Order::Random(seed) = order { seed } else { 0 });
         let (counts, energy) = (sim.total(), sim.energy());
         let mut latency_us = Vec::new();
@@ -103,7 +103,7 @@ impl Board {
                 Order::Random(_) => prng.next_u64() % places * align_bytes,
             };
             let start_ns = sim.now_ns();
-            let read = vfs.read_discard(fd, at, request_bytes as usize).unwrap();
+            let read = vfs.pread_discard(fd, at, request_bytes as usize).unwrap();
             assert_eq!(read as u64, request_bytes);
             latency_us.push((sim.now_ns() - start_ns) as f64 / 1_000.0);
             if gap_us > 0 {

@@ -1,6 +1,6 @@
 //! What the simulated kernel is and what its own work costs.
 
-use ffslab_sim::{PowerMilliwatt, TimerWheel};
+use ffslab_sim::{ChipLock, PowerMilliwatt, TimerWheel};
 
 /// Which kernel's read-ahead is simulated, the oldest first. The kernels differ in how much a window grows after cached
 /// pages, how far it may exceed the maximum, which reads are taken as sequential, and how a request walks the page cache.
@@ -46,6 +46,8 @@ pub struct Kernel {
     pub write_looks_up_capability: bool,
     /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
     pub timer_slack_ns: u64,
+    /// How tasks take the chip from each other.
+    pub chip_lock: ChipLock,
 }
 
 impl Kernel {

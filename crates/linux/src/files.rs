@@ -5,16 +5,8 @@ use crate::read_ahead::ReadAhead;
 use crate::vfs::Vfs;
 use crate::walk::{Found, LastLink};
 use crate::write_back;
-use ffslab_fs::{Errno, FileKind, Ino, NewNode, Result, SetAttr};
+use ffslab_fs::{DirEntry, Errno, FileKind, Ino, NewNode, Result, SetAttr};
 use ffslab_system::{Fd, OpenFlags, Whence};
-
-/// A directory entry as a program reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    pub ino: Ino,
-    pub name: Vec<u8>,
-    pub kind: FileKind,
-}
 
 /// An open file description.
 pub(crate) struct OpenFile {
@@ -29,17 +21,13 @@ pub(crate) struct OpenFile {
 }
 
 impl Vfs {
-    /// open(2). `permissions` are those of a file that is created (07777, no umask).
+    /// `permissions` are those of a file that is created (07777, no umask).
     ///
     /// # Errors
     /// The errors of the manual page. [`Errno::NotSup`]: the file system knows no files without names, or the file is a
     /// FIFO, which nobody else could open. [`Errno::NxIo`]: the file is a device file, for which there is no device
     /// here, or a socket.
-    pub fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
-        self.system_call(|vfs| vfs.do_open(path, flags, permissions))
-    }
-
-    fn do_open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
+    pub(crate) fn open_path(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {
         if !(flags.read || flags.write) || (flags.create && flags.directory) {
             return Err(Errno::Inval);
         }
@@ -128,16 +116,14 @@ impl Vfs {
         Fd(number as u32)
     }
 
-    /// close(2). The descriptor is gone even when the file system reports an error.
-    pub fn close(&mut self, fd: Fd) -> Result<()> {
-        self.system_call(|vfs| {
-            let result = vfs.do_flush(fd);
-            if result == Err(Errno::BadF) {
-                return result;
-            }
-            vfs.do_release(fd)?;
-            result
-        })
+    /// The descriptor is gone even when the file system reports an error.
+    pub(crate) fn close_open(&mut self, fd: Fd) -> Result<()> {
+        let result = self.do_flush(fd);
+        if result == Err(Errno::BadF) {
+            return result;
+        }
+        self.do_release(fd)?;
+        result
     }
 
     /// The part of close(2) for a descriptor that others share (`->flush`). The file stays open.
@@ -176,39 +162,24 @@ impl Vfs {
         Ok(())
     }
 
-    /// lseek(2); returns the new position in bytes.
-    pub fn lseek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
-        self.system_call(|vfs| {
-            let file = vfs.file(fd)?;
-            let (ino, position) = (file.ino, file.position);
-            let (fs, _) = vfs.parts()?;
-            let base = match whence {
-                Whence::Set => 0,
-                Whence::Current => position,
-                Whence::End => fs.getattr(ino)?.size_bytes,
-            };
-            let limit = fs.file_bytes_max();
-            let position = base.checked_add_signed(offset).filter(|&p| p <= limit).ok_or(Errno::Inval)?;
-            vfs.file_mut(fd)?.position = position;
-            Ok(position)
-        })
+    pub(crate) fn seek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
+        let file = self.file(fd)?;
+        let (ino, position) = (file.ino, file.position);
+        let (fs, _) = self.parts()?;
+        let base = match whence {
+            Whence::Set => 0,
+            Whence::Current => position,
+            Whence::End => fs.getattr(ino)?.size_bytes,
+        };
+        let limit = fs.file_bytes_max();
+        let position = base.checked_add_signed(offset).filter(|&p| p <= limit).ok_or(Errno::Inval)?;
+        self.file_mut(fd)?.position = position;
+        Ok(position)
     }
 
-    /// fsync(2).
-    pub fn fsync(&mut self, fd: Fd) -> Result<()> {
-        self.do_fsync(fd, false)
-    }
-
-    /// fdatasync(2).
-    pub fn fdatasync(&mut self, fd: Fd) -> Result<()> {
-        self.do_fsync(fd, true)
-    }
-
-    fn do_fsync(&mut self, fd: Fd, data_only: bool) -> Result<()> {
-        self.system_call(|vfs| {
-            vfs.file(fd)?;
-            vfs.sync_range(fd, 0, u64::MAX, data_only)
-        })
+    pub(crate) fn sync_open(&mut self, fd: Fd, data_only: bool) -> Result<()> {
+        self.file(fd)?;
+        self.sync_range(fd, 0, u64::MAX, data_only)
     }
 
     /// Writes the dirty pages `first ..= last` and then calls the file system's fsync (`vfs_fsync_range`). Each open
@@ -227,33 +198,27 @@ impl Vfs {
         fs.fsync(&mut self.memory, file.ino, data_only)
     }
 
-    /// ftruncate(2).
-    pub fn ftruncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
-        self.system_call(|vfs| {
-            let file = vfs.file(fd)?;
-            if file.kind != FileKind::File || !file.flags.write {
-                return Err(Errno::Inval);
-            }
-            let ino = file.ino;
-            vfs.may_cut(ino)?;
-            vfs.set_size(ino, size_bytes, true)
-        })
+    pub(crate) fn truncate_open(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
+        let file = self.file(fd)?;
+        if file.kind != FileKind::File || !file.flags.write {
+            return Err(Errno::Inval);
+        }
+        let ino = file.ino;
+        self.may_cut(ino)?;
+        self.set_size(ino, size_bytes, true)
     }
 
-    /// truncate(2).
-    pub fn truncate(&mut self, path: &[u8], size_bytes: u64) -> Result<()> {
-        self.system_call(|vfs| {
-            let dentry = vfs.walk_existing(path, LastLink::Follow)?;
-            match vfs.dentries.inode(dentry) {
-                Some((ino, FileKind::File)) => {
-                    vfs.want_write()?;
-                    vfs.may_truncate(ino)?;
-                    vfs.set_size(ino, size_bytes, false)
-                }
-                Some((_, FileKind::Directory)) => Err(Errno::IsDir),
-                _ => Err(Errno::Inval),
+    pub(crate) fn truncate_path(&mut self, path: &[u8], size_bytes: u64) -> Result<()> {
+        let dentry = self.walk_existing(path, LastLink::Follow)?;
+        match self.dentries.inode(dentry) {
+            Some((ino, FileKind::File)) => {
+                self.want_write()?;
+                self.may_truncate(ino)?;
+                self.set_size(ino, size_bytes, false)
             }
-        })
+            Some((_, FileKind::Directory)) => Err(Errno::IsDir),
+            _ => Err(Errno::Inval),
+        }
     }
 
     /// Changes the size of a file. The page cache is cut only after the file system has succeeded, in the order that
@@ -271,34 +236,17 @@ impl Vfs {
         Ok(())
     }
 
-    /// Entries of an open directory, in the file system's order, without "." and "..". One system call whatever the
-    /// number of entries.
-    pub fn readdir(&mut self, fd: Fd) -> Result<Vec<Entry>> {
-        self.system_call(|vfs| {
-            let file = vfs.file(fd)?;
-            if file.kind != FileKind::Directory {
-                return Err(Errno::NotDir);
-            }
-            let (dentry, ino) = (file.dentry, file.ino);
-            if !vfs.dentries.is_hashed(dentry) {
-                return Err(Errno::NoEnt);
-            }
-            let mut entries = Vec::new();
-            vfs.parts()?
-                .0
-                .readdir(ino, &mut |entry| {
-                    entries.push(Entry { ino: entry.ino, name: entry.name.to_vec(), kind: entry.kind })
-                })
-                .map(|()| entries)
-        })
-    }
-
-    /// opendir, all entries, closedir: three system calls.
-    pub fn readdir_path(&mut self, path: &[u8]) -> Result<Vec<Entry>> {
-        let fd = self.open(path, OpenFlags { directory: true, ..OpenFlags::READ }, 0)?;
-        let entries = self.readdir(fd);
-        self.close(fd)?;
-        entries
+    /// Hands out the entries of an open directory, in the file system's order, without "." and "..".
+    pub(crate) fn entries_of(&mut self, fd: Fd, emit: &mut dyn FnMut(DirEntry<'_>)) -> Result<()> {
+        let file = self.file(fd)?;
+        if file.kind != FileKind::Directory {
+            return Err(Errno::NotDir);
+        }
+        let (dentry, ino) = (file.dentry, file.ino);
+        if !self.dentries.is_hashed(dentry) {
+            return Err(Errno::NoEnt);
+        }
+        self.parts()?.0.readdir(ino, emit)
     }
 
     pub(crate) fn file(&self, fd: Fd) -> Result<&OpenFile> {

@@ -15,6 +15,7 @@
 //! cache here is one LRU list).
 
 mod attributes;
+mod calls;
 mod config;
 mod dentries;
 mod files;
@@ -36,5 +37,6 @@ pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, Write
 pub use vfs::{DeviceTask, Vfs};
 
 pub use ffslab_fs::{Result, Unwritten};
-pub use ffslab_system::{Advice, Caller, Fd, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags, Whence};
-pub use files::Entry;
+pub use ffslab_system::{
+    timed, Advice, Answer, Caller, Calls, Entry, Fd, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags, Whence,
+};

@@ -6,42 +6,10 @@ use crate::walk::{Found, LastLink};
 use ffslab_fs::{Errno, FileKind, Ino, NewNode, RenameFlags, Result};
 use ffslab_system::Fd;
 
-/// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
-const TARGET_BYTES_MAX: usize = 4095;
-
 impl Vfs {
-    /// mkdir(2). `permissions`: 07777, no umask.
-    pub fn mkdir(&mut self, path: &[u8], permissions: u32) -> Result<()> {
-        let permissions = permissions & 0o7777;
-        self.make(path, &NewNode { permissions, ..NewNode::of(FileKind::Directory) })
-    }
-
-    /// mknod(2): a device file, FIFO, socket or empty file. [`Errno::Perm`] for directories, [`Errno::Inval`] for
-    /// symbolic links.
-    pub fn mknod(&mut self, path: &[u8], kind: FileKind, permissions: u32, device: u32) -> Result<()> {
-        match kind {
-            FileKind::Directory => Err(Errno::Perm),
-            FileKind::Symlink => Err(Errno::Inval),
-            _ => self.make(path, &NewNode { permissions: permissions & 0o7777, device, ..NewNode::of(kind) }),
-        }
-    }
-
-    /// symlink(2): makes `path`, which points to `target`.
-    pub fn symlink(&mut self, target: &[u8], path: &[u8]) -> Result<()> {
-        if target.is_empty() {
-            return Err(Errno::NoEnt);
-        }
-        if target.len() > TARGET_BYTES_MAX {
-            return Err(Errno::NameTooLong);
-        }
-        self.make(path, &NewNode { kind: FileKind::Symlink, permissions: 0o777, uid: 0, gid: 0, device: 0, target })
-    }
-
-    fn make(&mut self, path: &[u8], node: &NewNode) -> Result<()> {
-        self.system_call(|vfs| {
-            let dentry = vfs.walk_new(path, node.kind == FileKind::Directory)?;
-            vfs.make_node(dentry, node).map(|_| ())
-        })
+    pub(crate) fn make_path(&mut self, path: &[u8], node: &NewNode) -> Result<()> {
+        let dentry = self.walk_new(path, node.kind == FileKind::Directory)?;
+        self.make_node(dentry, node).map(|_| ())
     }
 
     /// Lets the file system make what the negative entry `dentry` names.
@@ -54,30 +22,18 @@ impl Vfs {
         Ok(ino)
     }
 
-    /// link(2): `new` becomes a further name of `old`. A symbolic link at the end of `old` is not followed.
-    pub fn link(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
-        self.system_call(|vfs| {
-            let source = vfs.walk_existing(old, LastLink::FollowIfSlash)?;
-            let target = vfs.walk_new(new, false)?;
-            let inode = vfs.dentries.inode(source).ok_or(Errno::NoEnt)?;
-            vfs.link_inode(inode, target)
-        })
+    pub(crate) fn link_path(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
+        let source = self.walk_existing(old, LastLink::FollowIfSlash)?;
+        let target = self.walk_new(new, false)?;
+        let inode = self.dentries.inode(source).ok_or(Errno::NoEnt)?;
+        self.link_inode(inode, target)
     }
 
-    /// linkat(2) of an open file, with `AT_EMPTY_PATH`: gives a file without a name its first name. [`Errno::NoEnt`]:
-    /// the file once had a name that was removed, or was opened with `exclusive`.
-    pub fn link_descriptor(&mut self, fd: Fd, new: &[u8]) -> Result<()> {
-        self.system_call(|vfs| {
-            let file = vfs.file(fd)?;
-            let inode = (file.ino, file.kind);
-            let target = vfs.walk_new(new, false)?;
-            vfs.link_inode(inode, target)
-        })
-    }
-
-    /// Whether an open file was made without a name (`O_TMPFILE`), even if it has got one since.
-    pub fn is_unnamed(&self, fd: Fd) -> bool {
-        self.file(fd).is_ok_and(|file| file.flags.unnamed)
+    pub(crate) fn link_open(&mut self, fd: Fd, new: &[u8]) -> Result<()> {
+        let file = self.file(fd)?;
+        let inode = (file.ino, file.kind);
+        let target = self.walk_new(new, false)?;
+        self.link_inode(inode, target)
     }
 
     pub(crate) fn link_inode(&mut self, inode: (Ino, FileKind), target: DentryId) -> Result<()> {
@@ -98,12 +54,9 @@ impl Vfs {
         Ok(())
     }
 
-    /// unlink(2). An open file lives on without a name until its last descriptor is closed.
-    pub fn unlink(&mut self, path: &[u8]) -> Result<()> {
-        self.system_call(|vfs| {
-            let found = vfs.walk(path, LastLink::Keep)?;
-            vfs.unlink_found(found)
-        })
+    pub(crate) fn unlink_path(&mut self, path: &[u8]) -> Result<()> {
+        let found = self.walk(path, LastLink::Keep)?;
+        self.unlink_found(found)
     }
 
     pub(crate) fn unlink_found(&mut self, found: Found) -> Result<()> {
@@ -123,15 +76,12 @@ impl Vfs {
         self.name_gone(found.dentry, ino, kind)
     }
 
-    /// rmdir(2).
-    pub fn rmdir(&mut self, path: &[u8]) -> Result<()> {
-        self.system_call(|vfs| {
-            let found = vfs.walk(path, LastLink::Keep)?;
-            if found.special {
-                return Err(special_rmdir_error(path));
-            }
-            vfs.rmdir_found(found.dentry)
-        })
+    pub(crate) fn rmdir_path(&mut self, path: &[u8]) -> Result<()> {
+        let found = self.walk(path, LastLink::Keep)?;
+        if found.special {
+            return Err(special_rmdir_error(path));
+        }
+        self.rmdir_found(found.dentry)
     }
 
     pub(crate) fn rmdir_found(&mut self, dentry: DentryId) -> Result<()> {
@@ -148,21 +98,13 @@ impl Vfs {
         self.name_gone(dentry, ino, kind)
     }
 
-    /// rename(2): an existing `new` is replaced.
-    pub fn rename(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
-        self.rename_with(old, new, RenameFlags::NONE)
-    }
-
-    /// renameat2(2). [`Errno::Inval`]: the file system does not know one of the flags.
-    pub fn rename_with(&mut self, old: &[u8], new: &[u8], flags: RenameFlags) -> Result<()> {
-        self.system_call(|vfs| {
-            if flags.exchange && (flags.no_replace || flags.whiteout) {
-                return Err(Errno::Inval);
-            }
-            let source = vfs.walk(old, LastLink::Keep)?;
-            let target = vfs.walk(new, LastLink::Keep)?;
-            vfs.rename_found(source, target, flags)
-        })
+    pub(crate) fn rename_path(&mut self, old: &[u8], new: &[u8], flags: RenameFlags) -> Result<()> {
+        if flags.exchange && (flags.no_replace || flags.whiteout) {
+            return Err(Errno::Inval);
+        }
+        let source = self.walk(old, LastLink::Keep)?;
+        let target = self.walk(new, LastLink::Keep)?;
+        self.rename_found(source, target, flags)
     }
 
     pub(crate) fn rename_found(&mut self, source: Found, target: Found, flags: RenameFlags) -> Result<()> {
@@ -223,15 +165,12 @@ impl Vfs {
         }
     }
 
-    /// readlink(2).
-    pub fn readlink(&mut self, path: &[u8]) -> Result<Vec<u8>> {
-        self.system_call(|vfs| {
-            let dentry = vfs.walk_existing(path, LastLink::FollowIfSlash)?;
-            match vfs.dentries.inode(dentry) {
-                Some((ino, FileKind::Symlink)) => vfs.parts()?.0.readlink(ino),
-                _ => Err(Errno::Inval),
-            }
-        })
+    pub(crate) fn readlink_path(&mut self, path: &[u8]) -> Result<Vec<u8>> {
+        let dentry = self.walk_existing(path, LastLink::FollowIfSlash)?;
+        match self.dentries.inode(dentry) {
+            Some((ino, FileKind::Symlink)) => self.parts()?.0.readlink(ino),
+            _ => Err(Errno::Inval),
+        }
     }
 
     /// Finds the negative entry of a name that is to be made.

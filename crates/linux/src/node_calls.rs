@@ -2,7 +2,7 @@
 
 use crate::vfs::Vfs;
 use ffslab_fs::{FileSystem, NewNode, RenameFlags, Stat, StatFs, XattrMode};
-use ffslab_system::{Answer, Caller, Fd, NodeChange, NodeEntry, NodeId, NodeName, Nodes, OpenFlags};
+use ffslab_system::{Answer, Caller, Calls, Fd, NodeChange, NodeEntry, NodeId, NodeName, Nodes, OpenFlags};
 
 impl Nodes for Vfs {
     fn look_up(&mut self, directory: NodeId, name: &[u8]) -> Answer<NodeEntry> {
@@ -101,21 +101,28 @@ impl Nodes for Vfs {
     }
 
     fn entries(&mut self, _directory: NodeId, fd: Fd) -> Answer<Vec<NodeName>> {
-        let entries = self.readdir(fd)?;
-        let named = |entry: crate::Entry| NodeName { id: entry.ino.into(), kind: entry.kind, name: entry.name };
-        Ok(entries.into_iter().map(named).collect())
+        Ok(self.system_call(|vfs| {
+            let mut names = Vec::new();
+            vfs.entries_of(fd, &mut |entry| {
+                names.push(NodeName { id: entry.ino.into(), kind: entry.kind, name: entry.name.to_vec() });
+            })?;
+            Ok(names)
+        })?)
     }
 
     fn read(&mut self, fd: Fd, into: &mut [u8], at: u64) -> Answer<usize> {
-        Ok(self.pread(fd, into, at)?)
+        Calls::pread(self, fd, into, at)
     }
 
     fn write(&mut self, fd: Fd, data: &[u8], at: u64) -> Answer<usize> {
-        Ok(self.pwrite(fd, data, at)?)
+        Calls::pwrite(self, fd, data, at)
     }
 
     fn fsync(&mut self, fd: Fd, data_only: bool) -> Answer<()> {
-        Ok(if data_only { self.fdatasync(fd) } else { Vfs::fsync(self, fd) }?)
+        match data_only {
+            true => Calls::fdatasync(self, fd),
+            false => Calls::fsync(self, fd),
+        }
     }
 
     fn closes_at_flush(&self) -> bool {
@@ -131,11 +138,11 @@ impl Nodes for Vfs {
     }
 
     fn close_directory(&mut self, fd: Fd) -> Answer<()> {
-        Ok(self.close(fd)?)
+        Calls::close(self, fd)
     }
 
     fn statfs(&mut self) -> Answer<StatFs> {
-        Ok(Vfs::statfs(self)?)
+        Calls::statfs(self)
     }
 
     fn name_bytes_max(&self) -> u32 {

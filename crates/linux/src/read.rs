@@ -21,7 +21,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 const BATCH_PAGES: usize = 15;
 
 /// Where the bytes that are read go.
-enum Target<'a> {
+pub(crate) enum Target<'a> {
     Buffer(&'a mut [u8]),
     /// Nowhere; everything else happens as in a read with a buffer.
     Discard(usize),
@@ -43,27 +43,15 @@ impl Target<'_> {
 }
 
 impl Vfs {
-    /// read(2): at the file position, which moves on. 0 at the end of the file.
-    pub fn read(&mut self, fd: Fd, buffer: &mut [u8]) -> Result<usize> {
-        self.system_call(|vfs| {
-            let position = vfs.file(fd)?.position;
-            let count = vfs.read_file(fd, position, Target::Buffer(buffer))?;
-            vfs.file_mut(fd)?.position = position + count as u64;
-            Ok(count)
-        })
+    /// Reads at the file position, which moves on. 0 at the end of the file.
+    pub(crate) fn read_on(&mut self, fd: Fd, buffer: &mut [u8]) -> Result<usize> {
+        let position = self.file(fd)?.position;
+        let count = self.read_file(fd, position, Target::Buffer(buffer))?;
+        self.file_mut(fd)?.position = position + count as u64;
+        Ok(count)
     }
 
-    /// pread(2).
-    pub fn pread(&mut self, fd: Fd, buffer: &mut [u8], at: u64) -> Result<usize> {
-        self.system_call(|vfs| vfs.read_file(fd, at, Target::Buffer(buffer)))
-    }
-
-    /// pread(2) of `bytes` bytes whose content is not needed: costs and effects of a read, without a buffer.
-    pub fn read_discard(&mut self, fd: Fd, at: u64, bytes: usize) -> Result<usize> {
-        self.system_call(|vfs| vfs.read_file(fd, at, Target::Discard(bytes)))
-    }
-
-    fn read_file(&mut self, fd: Fd, at: u64, target: Target) -> Result<usize> {
+    pub(crate) fn read_file(&mut self, fd: Fd, at: u64, target: Target) -> Result<usize> {
         let file = self.file(fd)?;
         if !file.flags.read {
             return Err(Errno::BadF);
@@ -85,11 +73,7 @@ impl Vfs {
     }
 
     /// posix_fadvise(2) (`mm/fadvise.c`); `len` 0 means to the end of the file.
-    pub fn posix_fadvise(&mut self, fd: Fd, at: u64, len: u64, advice: Advice) -> Result<()> {
-        self.system_call(|vfs| vfs.advise(fd, at, len, advice))
-    }
-
-    fn advise(&mut self, fd: Fd, at: u64, len: u64, advice: Advice) -> Result<()> {
+    pub(crate) fn take_advice(&mut self, fd: Fd, at: u64, len: u64, advice: Advice) -> Result<()> {
         let device_ra_pages = self.device_ra_pages;
         let rules = self.config.kernel.read_ahead;
         let file = self.file_mut(fd)?;

@@ -7,8 +7,8 @@ use crate::memory::Memory;
 use crate::nodes::Nodes;
 use crate::write_back;
 use ffslab_fs::causes;
-use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, StatFs, Unwritten, PAGE_BYTES};
-use ffslab_sim::{Idle, NandWait, Sim, Switch, Task, Work};
+use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, Unwritten, PAGE_BYTES};
+use ffslab_sim::{NandWait, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
@@ -65,10 +65,6 @@ impl Vfs {
     /// system runs the background tasks of the drivers below it itself.
     pub fn set_device_task(&mut self, task: Option<DeviceTask>) {
         self.device_task = task;
-    }
-
-    pub fn sim(&self) -> &Sim {
-        &self.sim
     }
 
     pub fn config(&self) -> &VfsConfig {
@@ -170,49 +166,22 @@ impl Vfs {
         self.synchronous = false;
     }
 
-    /// sync(2): everything dirty goes to the medium. Nothing to do when nothing is mounted.
-    pub fn sync(&mut self) -> Result<()> {
-        self.sync_with(write_back::sync_everything)
-    }
-
     /// Writes only the headers of changed directories, as YAFFS2's background thread does each second.
     pub fn sync_directories(&mut self) -> Result<()> {
         let (fs, memory) = self.parts()?;
         fs.sync_directories(memory)
     }
 
-    /// syncfs(2) of the mount.
-    pub fn syncfs(&mut self) -> Result<()> {
-        self.sync_with(write_back::sync_file_system)
-    }
-
-    fn sync_with(&mut self, write: impl FnOnce(&mut Memory, &mut dyn FileSystem) -> Result<()>) -> Result<()> {
-        self.system_call(|vfs| {
-            let Some(fs) = vfs.fs.as_deref_mut().filter(|fs| !fs.is_read_only()) else { return Ok(()) };
-            if fs.delays_writes() {
-                write(&mut vfs.memory, fs)?;
-            }
-            fs.sync(&mut vfs.memory)
-        })
-    }
-
-    /// statfs(2) of the mount.
-    pub fn statfs(&mut self) -> Result<StatFs> {
-        self.system_call(|vfs| Ok(vfs.parts()?.0.statfs()))
-    }
-
-    /// `echo 3 > /proc/sys/vm/drop_caches`: drops clean pages (dirty pages and their inodes stay), then names, then
-    /// inodes that no open file needs (`fs/drop_caches.c`, `fs/super.c`).
-    pub fn drop_caches(&mut self) {
-        self.spend(self.config.costs.call_ns);
-        self.memory.pages.clear_clean();
-        let in_use = self.dentries.shrink(self.config.kernel.dentries_spared_count);
-        let write_back = &mut self.memory.write_back;
-        write_back.forget_clean(&|ino| in_use.contains(&ino));
-        if let Some(fs) = self.fs.as_deref_mut() {
-            fs.drop_inodes(&|ino| in_use.contains(&ino) || write_back.is_dirty(ino));
+    /// Nothing to do when nothing is mounted.
+    pub(crate) fn sync_with(
+        &mut self,
+        write: impl FnOnce(&mut Memory, &mut dyn FileSystem) -> Result<()>,
+    ) -> Result<()> {
+        let Some(fs) = self.fs.as_deref_mut().filter(|fs| !fs.is_read_only()) else { return Ok(()) };
+        if fs.delays_writes() {
+            write(&mut self.memory, fs)?;
         }
-        self.schedule();
+        fs.sync(&mut self.memory)
     }
 
     /// Marks everything that is not on flash yet as left by the setup of an experiment, because a measurement begins.
@@ -225,13 +194,6 @@ impl Vfs {
         Unwritten { pages, inodes: of_fs.inodes + inodes, ..of_fs }
     }
 
-    /// `echo 1 > /proc/sys/vm/drop_caches`: drops clean pages only.
-    pub fn drop_pages(&mut self) {
-        self.spend(self.config.costs.call_ns);
-        self.memory.pages.clear_clean();
-        self.schedule();
-    }
-
     /// `read_ahead_kb` of the backing device. Files that are open keep the old value, as on Linux.
     pub fn set_read_ahead_bytes(&mut self, bytes: u32) {
         self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;
@@ -240,39 +202,6 @@ impl Vfs {
     /// The mount option `sync` or `async`. It belongs to the mount, so an unmount resets it.
     pub fn set_synchronous(&mut self, synchronous: bool) {
         self.synchronous = synchronous;
-    }
-
-    /// nanosleep(2). Background tasks run meanwhile. It ends [`crate::Kernel::timer_slack_ns`] too late, or even later
-    /// when a task holds the CPU.
-    pub fn sleep_ns(&mut self, duration_ns: u64) {
-        self.spend(self.config.costs.call_ns);
-        let slack_ns = self.config.kernel.timer_slack_ns;
-        let until_ns = self.sim.now_ns().saturating_add(duration_ns).saturating_add(slack_ns);
-        self.sim.foreground_sleeps_until(until_ns);
-        while let Idle::Run(task) = self.sim.idle_next() {
-            match self.fs.as_deref_mut() {
-                Some(fs) => run_turn(fs, &mut self.memory, task),
-                None => self.run_device_task(task),
-            }
-        }
-        self.schedule();
-    }
-
-    /// Reads the clock as the measuring program does. This takes [`crate::VfsCosts::clock_read_ns`], and the result is
-    /// the time at its end. On machines without a vDSO clock it is a system call, so it ends in a scheduling point.
-    pub fn read_clock_ns(&mut self) -> u64 {
-        self.spend(self.config.costs.clock_read_ns);
-        let now_ns = self.sim.now_ns();
-        self.schedule();
-        now_ns
-    }
-
-    /// Runs `f` between two readings of the clock. The second result is the difference in nanoseconds. With an empty
-    /// `f` it is exactly one [`crate::VfsCosts::clock_read_ns`].
-    pub fn timed<R>(&mut self, f: impl FnOnce(&mut Vfs) -> R) -> (R, u64) {
-        let start_ns = self.read_clock_ns();
-        let result = f(self);
-        (result, self.read_clock_ns() - start_ns)
     }
 
     // ---- for the other files of this crate -------------------------------------------------------------------------
@@ -317,7 +246,7 @@ impl Vfs {
         spend(&self.sim, &self.config, duration_ns);
     }
 
-    fn schedule(&mut self) {
+    pub(crate) fn schedule(&mut self) {
         if let Some(fs) = self.fs.as_deref_mut() {
             if !fs.delays_writes() && self.sim.keeps_cpu() {
                 return;
@@ -329,7 +258,7 @@ impl Vfs {
         }
     }
 
-    fn run_device_task(&mut self, task: &'static Task) {
+    pub(crate) fn run_device_task(&mut self, task: &'static Task) {
         match &mut self.device_task {
             Some(run) => {
                 let _turn = self.sim.run_as(task);

@@ -30,21 +30,20 @@ impl Source<'_> {
 }
 
 impl Vfs {
-    /// write(2): writes at the file position and moves it. Returns how many bytes were written; fewer than asked for
-    /// when the medium became full.
-    pub fn write(&mut self, fd: Fd, data: &[u8]) -> Result<usize> {
+    /// Writes at the file position and moves it. Returns how many bytes were written; fewer than asked for when the
+    /// medium became full.
+    pub(crate) fn write_on(&mut self, fd: Fd, data: &[u8]) -> Result<usize> {
         let source = Source { pattern: data, len: data.len() };
-        self.system_call(|vfs| {
-            let position = vfs.file(fd)?.position;
-            let (written, end) = vfs.write_file(fd, position, source)?;
-            vfs.file_mut(fd)?.position = end;
-            Ok(written)
-        })
+        let position = self.file(fd)?.position;
+        let (written, end) = self.write_file(fd, position, source)?;
+        self.file_mut(fd)?.position = end;
+        Ok(written)
     }
 
-    /// pwrite(2). As on Linux, a file opened with `append` is written at its end nevertheless.
-    pub fn pwrite(&mut self, fd: Fd, data: &[u8], at: u64) -> Result<usize> {
-        self.write_pattern(fd, at, data.len(), data)
+    /// As on Linux, a file opened with `append` is written at its end nevertheless.
+    pub(crate) fn write_at(&mut self, fd: Fd, data: &[u8], at: u64) -> Result<usize> {
+        let source = Source { pattern: data, len: data.len() };
+        self.write_file(fd, at, source).map(|(written, _)| written)
     }
 
     /// pwrite(2) of `bytes` bytes that repeat `pattern`: for workloads that need no buffer of their own.

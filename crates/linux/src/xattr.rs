@@ -21,41 +21,10 @@ pub(crate) enum Target<'a> {
     Inode(Ino),
 }
 
-fn path(path: &[u8]) -> Target<'_> {
-    Target::Path(path, LastLink::Follow)
-}
-
-fn link(path: &[u8]) -> Target<'_> {
-    Target::Path(path, LastLink::FollowIfSlash)
-}
-
 impl Vfs {
-    /// setxattr(2): `name` is the full one, as "user.comment".
-    ///
-    /// # Errors
-    /// Those of the manual page; [`Errno::NotSup`]: the file system does not keep attributes of this namespace.
-    pub fn setxattr(&mut self, file: &[u8], name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.set_attribute(path(file), name, value, mode)
-    }
-
-    /// lsetxattr(2).
-    pub fn lsetxattr(&mut self, file: &[u8], name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.set_attribute(link(file), name, value, mode)
-    }
-
     /// fsetxattr(2).
     pub fn fsetxattr(&mut self, fd: Fd, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
         self.set_attribute(Target::Descriptor(fd), name, value, mode)
-    }
-
-    /// getxattr(2) with a buffer that is large enough: the whole value.
-    pub fn getxattr(&mut self, file: &[u8], name: &[u8]) -> Result<Vec<u8>> {
-        self.attribute(path(file), name)
-    }
-
-    /// lgetxattr(2).
-    pub fn lgetxattr(&mut self, file: &[u8], name: &[u8]) -> Result<Vec<u8>> {
-        self.attribute(link(file), name)
     }
 
     /// fgetxattr(2).
@@ -63,29 +32,9 @@ impl Vfs {
         self.attribute(Target::Descriptor(fd), name)
     }
 
-    /// listxattr(2) with a buffer that is large enough: full names, in the file system's order.
-    pub fn listxattr(&mut self, file: &[u8]) -> Result<Vec<Vec<u8>>> {
-        self.attributes(path(file))
-    }
-
-    /// llistxattr(2).
-    pub fn llistxattr(&mut self, file: &[u8]) -> Result<Vec<Vec<u8>>> {
-        self.attributes(link(file))
-    }
-
     /// flistxattr(2).
     pub fn flistxattr(&mut self, fd: Fd) -> Result<Vec<Vec<u8>>> {
         self.attributes(Target::Descriptor(fd))
-    }
-
-    /// removexattr(2).
-    pub fn removexattr(&mut self, file: &[u8], name: &[u8]) -> Result<()> {
-        self.remove_attribute(path(file), name)
-    }
-
-    /// lremovexattr(2).
-    pub fn lremovexattr(&mut self, file: &[u8], name: &[u8]) -> Result<()> {
-        self.remove_attribute(link(file), name)
     }
 
     /// fremovexattr(2).

@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_fs::causes;
 use ffslab_fs::Errno;
-use ffslab_linux::{OpenFlags, ReadAheadRules, VfsConfig, Whence};
+use ffslab_linux::{Calls, OpenFlags, ReadAheadRules, VfsConfig, Whence};
 use support::{config, empty, mounted, MemFs};
 
 const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
@@ -27,13 +27,13 @@ fn append_goes_to_the_end_whatever_the_position() {
 fn a_write_is_cut_at_page_bounds_and_reads_pages_that_are_missing() {
     let (mut vfs, log) = mounted(config(ReadAheadRules::V6_1, 0), |sim| MemFs::with_file(sim, "f", 3 * 4096));
     let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
-    vfs.read_discard(fd, 4096, 4096).unwrap();
+    vfs.pread_discard(fd, 4096, 4096).unwrap();
     log.borrow_mut().page_reads.clear();
     assert_eq!(vfs.pwrite(fd, &[9; 8000], 100), Ok(8000));
     assert_eq!(log.borrow().writes_begun, [(false, 3996), (true, 4004)]);
     assert_eq!(log.borrow().page_reads, [(0, &causes::READ_MODIFY_WRITE)]);
     let mut buffer = vec![0; 3 * 4096];
-    vfs.drop_caches();
+    vfs.drop_caches().unwrap();
     vfs.pread(fd, &mut buffer, 0).unwrap();
     let expected: Vec<u8> =
         (0..3 * 4096).map(|at| if (100..8100).contains(&at) { 9 } else { (at / 4096 + 1) as u8 }).collect();
@@ -64,7 +64,7 @@ fn a_full_medium_gives_a_short_count_and_then_the_error() {
     log.borrow_mut().space_bytes = Some(6000);
     assert_eq!(vfs.write(fd, &[5; 10_000]), Ok(6000));
     assert_eq!(log.borrow().writes_begun, [(false, 4096), (false, 4096), (false, 2192)]);
-    assert_eq!(vfs.write(fd, &[5; 10]), Err(Errno::NoSpc));
+    assert_eq!(vfs.write(fd, &[5; 10]), Err(Errno::NoSpc.into()));
     assert_eq!(vfs.lseek(fd, 0, Whence::Current), Ok(6000));
     let mut buffer = vec![1; 10_000];
     assert_eq!(vfs.pread(fd, &mut buffer, 0), Ok(6000));
@@ -144,19 +144,19 @@ fn wrong_descriptors_and_sizes() {
     let write_only = vfs.open(b"f", OpenFlags { create: true, ..OpenFlags::WRITE }, 0o644).unwrap();
     let read_only = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     let directory = vfs.open(b"/", OpenFlags::READ, 0).unwrap();
-    assert_eq!(vfs.read(write_only, &mut [0]), Err(Errno::BadF));
-    assert_eq!(vfs.write(read_only, &[0]), Err(Errno::BadF));
-    assert_eq!(vfs.ftruncate(read_only, 0), Err(Errno::Inval));
-    assert_eq!(vfs.read(directory, &mut [0]), Err(Errno::IsDir));
-    assert_eq!(vfs.readdir(read_only), Err(Errno::NotDir));
-    assert_eq!(vfs.pwrite(write_only, &[0], 1 << 31), Err(Errno::FBig));
-    assert_eq!(vfs.ftruncate(write_only, (1 << 31) + 1), Err(Errno::FBig));
-    assert_eq!(vfs.truncate(b"/", 0), Err(Errno::IsDir));
-    assert_eq!(vfs.lseek(read_only, -1, Whence::Set), Err(Errno::Inval));
+    assert_eq!(vfs.read(write_only, &mut [0]), Err(Errno::BadF.into()));
+    assert_eq!(vfs.write(read_only, &[0]), Err(Errno::BadF.into()));
+    assert_eq!(vfs.ftruncate(read_only, 0), Err(Errno::Inval.into()));
+    assert_eq!(vfs.read(directory, &mut [0]), Err(Errno::IsDir.into()));
+    assert_eq!(vfs.readdir(read_only), Err(Errno::NotDir.into()));
+    assert_eq!(vfs.pwrite(write_only, &[0], 1 << 31), Err(Errno::FBig.into()));
+    assert_eq!(vfs.ftruncate(write_only, (1 << 31) + 1), Err(Errno::FBig.into()));
+    assert_eq!(vfs.truncate(b"/", 0), Err(Errno::IsDir.into()));
+    assert_eq!(vfs.lseek(read_only, -1, Whence::Set), Err(Errno::Inval.into()));
     assert_eq!(vfs.write_pattern(write_only, 0, 1, b""), Err(Errno::Inval));
     vfs.close(read_only).unwrap();
-    assert_eq!(vfs.close(read_only), Err(Errno::BadF));
-    assert_eq!(vfs.read(read_only, &mut [0]), Err(Errno::BadF));
+    assert_eq!(vfs.close(read_only), Err(Errno::BadF.into()));
+    assert_eq!(vfs.read(read_only, &mut [0]), Err(Errno::BadF.into()));
     let next = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     assert_eq!(next, read_only, "the lowest free number");
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use ffslab_fs::Errno;
-use ffslab_linux::{OpenFlags, ReadAheadRules, Vfs, VfsConfig};
+use ffslab_linux::{timed, Calls, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
 use ffslab_sim::{PowerMilliwatt, Sim, SimConfig, Task};
 use support::{config, empty, mounted, MemFs};
 
@@ -12,9 +12,9 @@ static THREAD: Task = Task { name: "thread", title: "thread", nice: 0, process: 
 #[test]
 fn an_empty_call_shows_one_clock_reading() {
     let (mut vfs, _) = empty();
-    assert_eq!(vfs.timed(|_| ()).1, 256);
+    assert_eq!(timed(&mut vfs, |_| ()).1, 256);
     let before_ns = vfs.sim().now_ns();
-    vfs.timed(|_| ());
+    timed(&mut vfs, |_| ());
     assert_eq!(vfs.sim().now_ns() - before_ns, 512);
 }
 
@@ -28,12 +28,12 @@ fn costs_are_per_call_and_per_page_and_draw_power() {
     log.borrow_mut().page_read_ns = 300_000;
     let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
     let energy = vfs.sim().energy();
-    let (_, latency_ns) = vfs.timed(|vfs| vfs.read_discard(fd, 100, 8192));
+    let (_, latency_ns) = timed(&mut vfs, |vfs| vfs.pread_discard(fd, 100, 8192));
     assert_eq!(latency_ns, 256 + 1_000 + 3 * (20_000 + 300_000));
     let spent = vfs.sim().energy() - energy;
     // 500 mW during 2 clock readings, 1 call and 3 pages.
     assert!((spent.cpu_uj - 0.5 * (0.512 + 1.0 + 60.0)).abs() < 1e-9, "{spent:?}");
-    let (_, latency_ns) = vfs.timed(|vfs| vfs.pwrite(fd, &[0; 4096], 0));
+    let (_, latency_ns) = timed(&mut vfs, |vfs| vfs.pwrite(fd, &[0; 4096], 0));
     assert_eq!(latency_ns, 256 + 1_000 + 20_000);
 }
 
@@ -41,7 +41,7 @@ fn costs_are_per_call_and_per_page_and_draw_power() {
 fn a_sleep_ends_late_by_the_timer_slack_and_lets_tasks_run() {
     let (mut vfs, log) = empty();
     let sim = vfs.sim().clone();
-    let (_, latency_ns) = vfs.timed(|vfs| vfs.sleep_ns(1_000_000));
+    let (_, latency_ns) = timed(&mut vfs, |vfs| vfs.sleep_ns(1_000_000));
     assert_eq!(latency_ns, 1_050_256);
     sim.spawn(&THREAD);
     sim.sleep_until(&THREAD, sim.now_ns() + 2_000_000);
@@ -63,12 +63,12 @@ fn a_task_that_waits_runs_at_the_end_of_a_call() {
     sim.spawn(&THREAD);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     sim.sleep_until(&THREAD, sim.now_ns() + 1_000_000);
-    vfs.read_discard(fd, 0, 4096).unwrap();
+    vfs.pread_discard(fd, 0, 4096).unwrap();
     assert_eq!(log.borrow().task_runs.len(), 1);
     // And between the pages of a long call.
     sim.sleep_until(&THREAD, sim.now_ns() + 1_000_000);
     let start_ns = sim.now_ns();
-    vfs.read_discard(fd, 4096, 10 * 4096).unwrap();
+    vfs.pread_discard(fd, 4096, 10 * 4096).unwrap();
     assert_eq!(log.borrow().task_runs.len(), 2);
     assert!(log.borrow().task_runs[1] - 1_000_000_000_000_000_000 - start_ns < 50_000_000);
 }
@@ -112,16 +112,16 @@ fn unmount_needs_closed_files_and_crash_does_not() {
     let sim = vfs.sim().clone();
     assert_eq!(vfs.mount(Box::new(MemFs::new(&sim))), Err(Errno::Busy));
     vfs.crash();
-    assert_eq!(vfs.write(fd, b"x"), Err(Errno::BadF));
-    assert_eq!(vfs.stat(b"/"), Err(Errno::NoDev));
+    assert_eq!(vfs.write(fd, b"x"), Err(Errno::BadF.into()));
+    assert_eq!(vfs.stat(b"/"), Err(Errno::NoDev.into()));
     assert_eq!(vfs.umount(), Err(Errno::Inval));
     assert!(vfs.fs().is_none());
     vfs.sync().unwrap();
-    vfs.drop_caches();
+    vfs.drop_caches().unwrap();
     vfs.sleep_ns(5);
     vfs.mount(Box::new(MemFs::new(&sim))).unwrap();
     assert_eq!(vfs.stat(b"/").unwrap().ino, 1);
-    assert_eq!(vfs.stat(b"f"), Err(Errno::NoEnt));
+    assert_eq!(vfs.stat(b"f"), Err(Errno::NoEnt.into()));
     vfs.umount().unwrap();
 }
 
@@ -134,7 +134,7 @@ fn the_same_calls_take_the_same_time() {
         let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
         let mut random = ffslab_workload::SplitMix64::new(3);
         for _ in 0..500 {
-            vfs.read_discard(fd, random.next_u64() % (300 * 4096), 5000).unwrap();
+            vfs.pread_discard(fd, random.next_u64() % (300 * 4096), 5000).unwrap();
             vfs.pwrite(fd, &[1; 300], random.next_u64() % (300 * 4096)).unwrap();
         }
         sim.now_ns()

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ffslab_linux::{Advice, OpenFlags, ReadAheadRules, VfsConfig};
+use ffslab_linux::{Advice, Calls, OpenFlags, ReadAheadRules, VfsConfig};
 use proptest::prelude::*;
 use support::{config, mounted, MemFs};
 
@@ -65,8 +65,8 @@ fn check(rules: ReadAheadRules, read_ahead_bytes: u32, ops: &[Op]) -> Result<(),
                 vfs.ftruncate(fd, size).unwrap();
                 model.resize(size as usize, 0);
             }
-            Op::Advise(advice) => vfs.posix_fadvise(fd, 5000, 90_000, advice).unwrap(),
-            Op::DropCaches => vfs.drop_caches(),
+            Op::Advise(advice) => vfs.advise(fd, 5000, 90_000, advice).unwrap(),
+            Op::DropCaches => vfs.drop_caches().unwrap(),
             Op::GcCaches { page } => log.borrow_mut().cache_during_write = Some(page),
         }
         prop_assert_eq!(vfs.fstat(fd).unwrap().size_bytes, model.len() as u64);

@@ -5,7 +5,7 @@
 
 mod support;
 
-use ffslab_linux::{OpenFlags, ReadAheadRules, Vfs};
+use ffslab_linux::{timed, Calls, OpenFlags, ReadAheadRules, Vfs};
 use ffslab_workload::SplitMix64;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -62,7 +62,7 @@ impl Reads {
             .map(|i| {
                 let slot = self.random.as_mut().map_or(i, SplitMix64::next_u64) % self.slots;
                 let at = slot * self.request_bytes;
-                let (result, latency_ns) = vfs.timed(|vfs| vfs.read_discard(fd, at, self.request_bytes as usize));
+                let (result, latency_ns) = timed(vfs, |vfs| vfs.pread_discard(fd, at, self.request_bytes as usize));
                 assert_eq!(result, Ok(self.request_bytes as usize));
                 if self.gap_ns > 0 {
                     vfs.sleep_ns(self.gap_ns);

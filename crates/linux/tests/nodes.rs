@@ -3,7 +3,7 @@
 mod support;
 
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags};
-use ffslab_linux::{Caller, NodeChange, OpenFlags};
+use ffslab_linux::{Caller, Calls, NodeChange, OpenFlags};
 use support::empty;
 
 const ROOT: u64 = 1;

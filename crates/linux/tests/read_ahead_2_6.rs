@@ -2,7 +2,7 @@
 
 mod support;
 
-use ffslab_linux::{Advice, OpenFlags, ReadAheadRules::V2_6, Vfs, VfsConfig};
+use ffslab_linux::{Advice, Calls, OpenFlags, ReadAheadRules::V2_6, Vfs, VfsConfig};
 use std::cell::RefCell;
 use std::rc::Rc;
 use support::{config, mounted, Log, MemFs};
@@ -17,7 +17,7 @@ fn a_sequential_reader_of_4_kib() {
         let (mut vfs, log) = system(config(V2_6, 128 << 10));
         let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
         for i in 0..requests {
-            assert_eq!(vfs.read_discard(fd, i * 4096, 4096), Ok(4096));
+            assert_eq!(vfs.pread_discard(fd, i * 4096, 4096), Ok(4096));
         }
         assert_eq!(log.borrow().pages(), (0..pages).collect::<Vec<_>>(), "{requests} requests");
     }
@@ -33,7 +33,7 @@ fn a_backward_jump_counts_as_sequential_only_with_the_bug() {
         let (mut vfs, log) = system(config);
         let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
         for page in [500, 501, 100] {
-            vfs.read_discard(fd, page * 4096, 4096).unwrap();
+            vfs.pread_discard(fd, page * 4096, 4096).unwrap();
         }
         assert_eq!(log.borrow().page_reads.len(), pages);
     }
@@ -45,13 +45,13 @@ fn a_backward_jump_counts_as_sequential_only_with_the_bug() {
 fn the_page_after_the_next_one_is_not_sequential() {
     let (mut vfs, log) = system(config(V2_6, 128 << 10));
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.read_discard(fd, 500 * 4096, 4096).unwrap();
-    vfs.read_discard(fd, 502 * 4096, 4096).unwrap();
+    vfs.pread_discard(fd, 500 * 4096, 4096).unwrap();
+    vfs.pread_discard(fd, 502 * 4096, 4096).unwrap();
     assert_eq!(log.borrow().pages(), [500, 502]);
     let (mut vfs, log) = system(config(ffslab_linux::ReadAheadRules::V6_1, 128 << 10));
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.read_discard(fd, 500 * 4096, 4096).unwrap();
-    vfs.read_discard(fd, 502 * 4096, 4096).unwrap();
+    vfs.pread_discard(fd, 500 * 4096, 4096).unwrap();
+    vfs.pread_discard(fd, 502 * 4096, 4096).unwrap();
     assert_eq!(log.borrow().pages(), [500, 502, 503, 504, 505]);
 }
 
@@ -59,10 +59,10 @@ fn the_page_after_the_next_one_is_not_sequential() {
 fn a_large_request_reads_two_windows_at_once() {
     let (mut vfs, log) = system(config(V2_6, 128 << 10));
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.read_discard(fd, 0, 128 << 10).unwrap();
+    vfs.pread_discard(fd, 0, 128 << 10).unwrap();
     // Initial window 32 = async 32, so 32 more are merged; the mark on page 32 is not touched.
     assert_eq!(log.borrow().pages(), (0..64).collect::<Vec<_>>());
-    vfs.read_discard(fd, 32 * 4096, 4096).unwrap();
+    vfs.pread_discard(fd, 32 * 4096, 4096).unwrap();
     assert_eq!(log.borrow().pages(), (0..96).collect::<Vec<_>>());
 }
 
@@ -70,8 +70,8 @@ fn a_large_request_reads_two_windows_at_once() {
 fn without_read_ahead_pages_come_one_by_one() {
     let (mut vfs, log) = system(config(V2_6, 0));
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.posix_fadvise(fd, 0, 0, Advice::Random).unwrap();
-    assert_eq!(vfs.read_discard(fd, 4096, 3 * 4096), Ok(3 * 4096));
+    vfs.advise(fd, 0, 0, Advice::Random).unwrap();
+    assert_eq!(vfs.pread_discard(fd, 4096, 3 * 4096), Ok(3 * 4096));
     assert_eq!(log.borrow().pages(), [1, 2, 3]);
 }
 
@@ -79,8 +79,8 @@ fn without_read_ahead_pages_come_one_by_one() {
 fn advice_random_reads_the_whole_request() {
     let (mut vfs, log) = system(config(V2_6, 16 << 10));
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.posix_fadvise(fd, 0, 0, Advice::Random).unwrap();
-    vfs.read_discard(fd, 0, 1000 * 4096).unwrap();
+    vfs.advise(fd, 0, 0, Advice::Random).unwrap();
+    vfs.pread_discard(fd, 0, 1000 * 4096).unwrap();
     assert_eq!(log.borrow().pages(), (0..1000).collect::<Vec<_>>());
 }
 
@@ -89,7 +89,7 @@ fn advice_random_reads_the_whole_request() {
 fn a_read_at_the_end_of_whole_pages_caches_one_page_more() {
     let (mut vfs, log) = mounted(config(V2_6, 0), |sim| MemFs::with_file(sim, "f", 2 * 4096));
     let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
-    assert_eq!(vfs.read_discard(fd, 0, 3 * 4096), Ok(2 * 4096));
+    assert_eq!(vfs.pread_discard(fd, 0, 3 * 4096), Ok(2 * 4096));
     assert_eq!(log.borrow().pages(), [0, 1, 2]);
     vfs.pwrite(fd, b"abc", 2 * 4096).unwrap();
     assert_eq!(log.borrow().writes_begun, [(true, 3)], "so a following append finds it");
@@ -104,7 +104,7 @@ fn a_sequential_reader_of_2_kib_sees_the_same_windows() {
     let (mut vfs, log) = system(config(V2_6, 128 << 10));
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     for i in 0..16 {
-        assert_eq!(vfs.read_discard(fd, i * 2048, 2048), Ok(2048));
+        assert_eq!(vfs.pread_discard(fd, i * 2048, 2048), Ok(2048));
     }
     assert_eq!(log.borrow().pages(), (0..28).collect::<Vec<_>>());
 }

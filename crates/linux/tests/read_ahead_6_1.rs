@@ -3,7 +3,7 @@
 mod support;
 
 use ffslab_fs::causes;
-use ffslab_linux::{Advice, OpenFlags, ReadAheadRules::V6_1, Vfs};
+use ffslab_linux::{Advice, Calls, OpenFlags, ReadAheadRules::V6_1, Vfs};
 use std::cell::RefCell;
 use std::rc::Rc;
 use support::{config, mounted, Log, MemFs};
@@ -22,7 +22,7 @@ fn a_sequential_reader_of_4_kib() {
         let (mut vfs, log) = system(128 << 10);
         let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
         for i in 0..requests {
-            assert_eq!(vfs.read_discard(fd, i * 4096, 4096), Ok(4096));
+            assert_eq!(vfs.pread_discard(fd, i * 4096, 4096), Ok(4096));
         }
         assert_eq!(log.borrow().pages(), (0..pages).collect::<Vec<_>>(), "{requests} requests");
     }
@@ -43,9 +43,9 @@ fn the_end_of_the_file_ends_the_window() {
 fn without_read_ahead_pages_come_one_by_one() {
     let (mut vfs, log) = system(0);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    assert_eq!(vfs.read_discard(fd, 100, 10_000), Ok(10_000));
+    assert_eq!(vfs.pread_discard(fd, 100, 10_000), Ok(10_000));
     assert_eq!(log.borrow().page_reads, [(0, &causes::READ), (1, &causes::READ), (2, &causes::READ)]);
-    assert_eq!(vfs.read_discard(fd, 0, 4096), Ok(4096));
+    assert_eq!(vfs.pread_discard(fd, 0, 4096), Ok(4096));
     assert_eq!(log.borrow().page_reads.len(), 3, "now they are cached");
 }
 
@@ -53,7 +53,7 @@ fn without_read_ahead_pages_come_one_by_one() {
 fn what_nobody_asked_for_is_counted_as_read_ahead() {
     let (mut vfs, log) = system(128 << 10);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.read_discard(fd, 0, 2 * 4096).unwrap();
+    vfs.pread_discard(fd, 0, 2 * 4096).unwrap();
     // Request of 2: window of 4 with the mark on page 2, which is not touched yet.
     let expected = [(0, &causes::READ), (1, &causes::READ), (2, &causes::READ_AHEAD), (3, &causes::READ_AHEAD)];
     assert_eq!(log.borrow().page_reads, expected);
@@ -65,7 +65,7 @@ fn what_nobody_asked_for_is_counted_as_read_ahead() {
 fn a_large_request() {
     let (mut vfs, log) = system(128 << 10);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.read_discard(fd, 0, 128 << 10).unwrap();
+    vfs.pread_discard(fd, 0, 128 << 10).unwrap();
     assert_eq!(log.borrow().pages(), (0..64).collect::<Vec<_>>());
     let demanded = log.borrow().page_reads.iter().filter(|&&(_, reason)| reason == &causes::READ).count();
     assert_eq!(demanded, 32);
@@ -75,13 +75,13 @@ fn a_large_request() {
 fn advice_random_reads_what_is_asked_in_pieces_of_a_window() {
     let (mut vfs, log) = system(16 << 10);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.posix_fadvise(fd, 0, 0, Advice::Random).unwrap();
-    vfs.read_discard(fd, 0, 10 * 4096).unwrap();
+    vfs.advise(fd, 0, 0, Advice::Random).unwrap();
+    vfs.pread_discard(fd, 0, 10 * 4096).unwrap();
     assert_eq!(log.borrow().pages(), (0..10).collect::<Vec<_>>());
-    vfs.read_discard(fd, 10 * 4096, 4096).unwrap();
+    vfs.pread_discard(fd, 10 * 4096, 4096).unwrap();
     assert_eq!(log.borrow().page_reads.len(), 11);
-    vfs.posix_fadvise(fd, 0, 0, Advice::Normal).unwrap();
-    vfs.read_discard(fd, 11 * 4096, 4096).unwrap();
+    vfs.advise(fd, 0, 0, Advice::Normal).unwrap();
+    vfs.pread_discard(fd, 11 * 4096, 4096).unwrap();
     // Sequential again. With 4 pages at most, 1 <= 4 / 4 gives a first window of twice the request.
     assert_eq!(log.borrow().page_reads.len(), 13);
 }
@@ -90,9 +90,9 @@ fn advice_random_reads_what_is_asked_in_pieces_of_a_window() {
 fn advice_sequential_doubles_the_window() {
     let (mut vfs, log) = system(128 << 10);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.posix_fadvise(fd, 0, 0, Advice::Sequential).unwrap();
+    vfs.advise(fd, 0, 0, Advice::Sequential).unwrap();
     for i in 0..1024 {
-        vfs.read_discard(fd, i * 4096, 4096).unwrap();
+        vfs.pread_discard(fd, i * 4096, 4096).unwrap();
     }
     // Windows of 4, 8, 16, 32, 64, 64 ... end at 4, 12, 28, 60, 124, 188 ... Page 60 + 64 * 15 = 1020 is the last mark
     // touched; its window ends 128 pages behind it.
@@ -103,14 +103,14 @@ fn advice_sequential_doubles_the_window() {
 fn advice_will_need_reads_a_window_and_dont_need_drops_whole_pages() {
     let (mut vfs, log) = system(128 << 10);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    vfs.posix_fadvise(fd, 0, 0, Advice::WillNeed).unwrap();
+    vfs.advise(fd, 0, 0, Advice::WillNeed).unwrap();
     assert_eq!(log.borrow().pages(), (0..32).collect::<Vec<_>>());
     assert!(log.borrow().page_reads.iter().all(|&(_, reason)| reason == &causes::READ_AHEAD));
-    vfs.posix_fadvise(fd, 1, 2 * 4096 + 10, Advice::DontNeed).unwrap();
+    vfs.advise(fd, 1, 2 * 4096 + 10, Advice::DontNeed).unwrap();
     log.borrow_mut().page_reads.clear();
     vfs.set_read_ahead_bytes(0);
-    vfs.posix_fadvise(fd, 0, 0, Advice::Normal).unwrap();
-    vfs.read_discard(fd, 0, 4 * 4096).unwrap();
+    vfs.advise(fd, 0, 0, Advice::Normal).unwrap();
+    vfs.pread_discard(fd, 0, 4 * 4096).unwrap();
     assert_eq!(log.borrow().pages(), [1], "pages 0 and 2 lie only partly in the range");
 }
 
@@ -119,9 +119,9 @@ fn a_read_error_is_reported_when_the_page_is_reached() {
     let (mut vfs, log) = system(128 << 10);
     log.borrow_mut().bad_pages.push(2);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    assert_eq!(vfs.read_discard(fd, 0, 4096), Ok(4096), "read ahead, nobody cares");
-    assert_eq!(vfs.read_discard(fd, 0, 4 * 4096), Ok(2 * 4096), "what came before it counts");
-    assert_eq!(vfs.read_discard(fd, 2 * 4096, 4096), Err(ffslab_fs::Errno::Io));
+    assert_eq!(vfs.pread_discard(fd, 0, 4096), Ok(4096), "read ahead, nobody cares");
+    assert_eq!(vfs.pread_discard(fd, 0, 4 * 4096), Ok(2 * 4096), "what came before it counts");
+    assert_eq!(vfs.pread_discard(fd, 2 * 4096, 4096), Err(ffslab_fs::Errno::Io.into()));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_sequential_reader_of_2_kib_sees_the_same_windows() {
     let (mut vfs, log) = system(128 << 10);
     let fd = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     for i in 0..16 {
-        assert_eq!(vfs.read_discard(fd, i * 2048, 2048), Ok(2048));
+        assert_eq!(vfs.pread_discard(fd, i * 2048, 2048), Ok(2048));
     }
     assert_eq!(log.borrow().pages(), (0..28).collect::<Vec<_>>());
 }

@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_fs::causes;
 use ffslab_fs::{Errno, Ino};
-use ffslab_linux::{Advice, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
+use ffslab_linux::{timed, Advice, Calls, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
 use std::cell::RefCell;
 use std::rc::Rc;
 use support::delayed::{delaying_with, file, pages_of, write_pages, CREATE, PAGE, SECOND_NS};
@@ -150,7 +150,7 @@ fn pauses_end_when_the_flusher_has_caught_up() {
     let mut longest_ns = 0;
     let mut held_up = 0;
     for index in 0..5_120 {
-        let (_, latency_ns) = vfs.timed(|vfs| vfs.pwrite(fd, &[1; 4096], index % 3_584 * PAGE));
+        let (_, latency_ns) = timed(&mut vfs, |vfs| vfs.pwrite(fd, &[1; 4096], index % 3_584 * PAGE));
         longest_ns = longest_ns.max(latency_ns);
         held_up += u32::from(latency_ns > 1_000_000);
     }
@@ -167,7 +167,7 @@ fn a_cache_full_of_dirty_pages_loses_none() {
     let (fd, _) = file(&mut vfs, "f", 0..200);
     assert!(log.borrow().written.len() >= 180);
     vfs.sync().unwrap();
-    vfs.drop_caches();
+    vfs.drop_caches().unwrap();
     for index in 0..200 {
         let mut page = [0; PAGE as usize];
         vfs.pread(fd, &mut page, index * PAGE).unwrap();
@@ -186,7 +186,7 @@ fn reading_does_not_push_dirty_pages_out() {
     let (fd, ino) = file(&mut vfs, "dirty", 0..10);
     let clean = vfs.open(b"clean", OpenFlags::READ, 0).unwrap();
     for _ in 0..5 {
-        vfs.read_discard(clean, 0, 30 * PAGE as usize).unwrap();
+        vfs.pread_discard(clean, 0, 30 * PAGE as usize).unwrap();
     }
     assert!(log.borrow().written.is_empty());
     vfs.fsync(fd).unwrap();
@@ -265,12 +265,12 @@ fn dropping_caches_keeps_what_is_dirty() {
     let (fd, ino) = file(&mut vfs, "f", 0..3);
     vfs.close(fd).unwrap();
     log.borrow_mut().written.clear();
-    vfs.drop_caches();
+    vfs.drop_caches().unwrap();
     let in_memory = log.borrow().in_memory.clone();
     assert!(in_memory.contains(&ino) && !in_memory.contains(&clean), "{in_memory:?}");
     vfs.sync().unwrap();
     assert_eq!(log.borrow_mut().take_written(), [pages_of(ino, 0..3), vec![(ino, None)]].concat());
-    vfs.drop_caches();
+    vfs.drop_caches().unwrap();
     assert!(!log.borrow().in_memory.contains(&ino));
 }
 
@@ -295,7 +295,7 @@ fn a_file_system_short_of_space_waits_for_the_flusher() {
     log.borrow_mut().room_pages = Some(100);
     let (fd, ino) = file(&mut vfs, "f", 0..100);
     assert!(log.borrow().written.is_empty());
-    let (_, latency_ns) = vfs.timed(|vfs| vfs.pwrite(fd, &[1; 4096], 100 * PAGE));
+    let (_, latency_ns) = timed(&mut vfs, |vfs| vfs.pwrite(fd, &[1; 4096], 100 * PAGE));
     // 16 pages were asked for; the whole inode is written, and the call lasts as long.
     assert_eq!(latency_ns, 256 + 101 * 650_000);
     assert!(log.borrow().written.iter().all(|written| written.task == &causes::FLUSHER));
@@ -353,9 +353,9 @@ fn an_error_of_write_back_is_reported_once_to_each_open_file() {
     vfs.sync().unwrap();
     assert_eq!(log.borrow().written.len(), 5, "the other pages are written");
     log.borrow_mut().failing_pages.clear();
-    assert_eq!(vfs.fsync(fd), Err(Errno::Io));
+    assert_eq!(vfs.fsync(fd), Err(Errno::Io.into()));
     assert_eq!(vfs.fsync(fd), Ok(()));
-    assert_eq!(vfs.fsync(other), Err(Errno::Io));
+    assert_eq!(vfs.fsync(other), Err(Errno::Io.into()));
     assert_eq!(vfs.fsync(other), Ok(()));
     let later = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
     assert_eq!(vfs.fsync(later), Ok(()));
@@ -369,7 +369,7 @@ fn an_error_that_nobody_heard_of_is_told_to_who_opens_next() {
     log.borrow_mut().failing_pages = vec![1];
     vfs.sync().unwrap();
     let later = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    assert_eq!(vfs.fsync(later), Err(Errno::Io));
+    assert_eq!(vfs.fsync(later), Err(Errno::Io.into()));
     assert_eq!(vfs.fsync(later), Ok(()));
 }
 
@@ -407,7 +407,7 @@ fn a_power_cut_reaches_whoever_waits_for_the_flusher() {
     let (fd, _) = file(&mut vfs, "f", 0..3);
     log.borrow_mut().failing_pages = vec![1];
     log.borrow_mut().failure = Some(Errno::PowerCut);
-    assert_eq!(vfs.sync(), Err(Errno::PowerCut));
+    assert_eq!(vfs.sync(), Err(Errno::PowerCut.into()));
     assert_eq!(vfs.fsync(fd), Ok(()), "the pages that were left are written by the caller");
     vfs.sleep_ns(60 * SECOND_NS);
     vfs.crash();
@@ -417,7 +417,7 @@ fn a_power_cut_reaches_whoever_waits_for_the_flusher() {
 fn giving_cached_pages_up_writes_them_first() {
     let (mut vfs, log) = delaying();
     let (fd, ino) = file(&mut vfs, "f", 0..4);
-    vfs.posix_fadvise(fd, PAGE, 2 * PAGE, Advice::DontNeed).unwrap();
+    vfs.advise(fd, PAGE, 2 * PAGE, Advice::DontNeed).unwrap();
     assert_eq!(log.borrow_mut().take_written(), pages_of(ino, 1..3));
     vfs.fsync(fd).unwrap();
     assert_eq!(log.borrow_mut().take_written(), pages_of(ino, [0, 3]));

@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_fs::causes;
 use ffslab_fs::Ino;
-use ffslab_linux::{ReadAheadRules, VfsConfig};
+use ffslab_linux::{Calls, ReadAheadRules, VfsConfig};
 use ffslab_sim::Task;
 use support::config;
 use support::delayed::{delaying_with, file, pages_of, with_limits, write_pages, PAGE, SECOND_NS};
@@ -73,7 +73,7 @@ fn nothing_is_lost_when_writer_and_flusher_write_the_same_file() {
     vfs.fsync(fd).unwrap();
     vfs.close(fd).unwrap();
     vfs.sync().unwrap();
-    vfs.drop_caches();
+    vfs.drop_caches().unwrap();
     let fd = vfs.open(b"f", ffslab_linux::OpenFlags::READ, 0).unwrap();
     for index in 0..400u64 {
         let mut page = [0; PAGE as usize];

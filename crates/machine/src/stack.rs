@@ -5,8 +5,9 @@ use crate::file_systems::{self, Settings};
 use crate::media::{self, PartitionSpec};
 use crate::spec::FlashSummary;
 use crate::stack_keys::{StackKeys, NO_FS};
+use ambassador::Delegate;
 use ffslab_flash::Geometry;
-use ffslab_fs::{BlockSpace, FileSystem};
+use ffslab_fs::{BlockSpace, FileKind, FileSystem, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_images::file::{load, read_file};
 use ffslab_images::recognise::arranged::arranged;
 use ffslab_images::ImageSpec;
@@ -15,6 +16,7 @@ use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
+use ffslab_system::{ambassador_impl_Calls, Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, Refusal, Whence};
 use ffslab_ubi::Ubi;
 use std::path::Path;
 use std::sync::Arc;
@@ -105,6 +107,7 @@ impl StackSpec {
                 uptime_ns: keys.uptime_us * 1_000,
                 nand_wait,
                 timer_wheel: kernel.timer_wheel(),
+                chip_lock: kernel.chip_lock,
                 ..SimConfig::default()
             },
             cpu_costs: profile.cpu_costs(keys.traced)?,
@@ -189,6 +192,8 @@ impl From<&StackSpec> for FlashSummary {
 }
 
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.
+#[derive(Delegate)]
+#[delegate(Calls, target = "vfs")]
 pub struct Stack {
     pub sim: Sim,
     pub vfs: Vfs,

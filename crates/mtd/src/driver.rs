@@ -26,6 +26,9 @@ pub struct Driver {
     /// `omap_wait`), below a file system that holds a lock over its operations for which its other tasks wait, as JFFS2
     /// does. See [`ffslab_sim::Sim::gives_way_to_nobody`].
     pub polls_with_resched: bool,
+    /// A table in memory says which blocks are bad. Without one (`NAND_SKIP_BBTSCAN` of `drivers/mtd/nand/nand_base.c`,
+    /// `nand_block_checkbad`) each question and each erase reads the mark of the block; in an erase that is a part of its cost.
+    pub has_bad_block_table: bool,
 }
 
 impl Default for Driver {
@@ -37,6 +40,7 @@ impl Default for Driver {
             program: OpCost::default(),
             erase: OpCost::default(),
             polls_with_resched: false,
+            has_bad_block_table: true,
         }
     }
 }

@@ -175,6 +175,11 @@ impl Mtd {
         on!(self, medium => Medium::is_bad(medium, at))
     }
 
+    /// [`Mtd::is_bad`] as a file system asks it, which may need a flash operation.
+    pub fn ask_bad(&self, at: u64) -> bool {
+        on!(self, medium => Medium::ask_bad(medium, at))
+    }
+
     pub fn mark_bad(&self, at: u64) -> Result<(), MtdError> {
         on!(self, medium => Medium::mark_bad(medium, at))
     }

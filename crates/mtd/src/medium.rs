@@ -96,6 +96,11 @@ pub trait Medium {
         at >= u64::from(can.blocks) * u64::from(can.erase_block_bytes)
     }
 
+    /// [`Medium::is_bad`] as a file system asks it (`mtd_block_isbad`): a driver without a table looks at the flash.
+    fn ask_bad(&self, at: u64) -> bool {
+        self.is_bad(at)
+    }
+
     /// Marks the block that holds `at` bad, on the medium and in RAM.
     fn mark_bad(&self, _at: u64) -> Result<(), MtdError> {
         Err(MtdError::NotSupported)

@@ -352,12 +352,12 @@ impl Core {
 
     /// Erases a good block (`nand_erase_nand`).
     pub fn erase(&mut self, block: u32) -> Result<(), MtdError> {
-        if self.is_bad(block) {
+        let began_ns = self.sim.now_ns();
+        if self.find_bad(block)? {
             return Err(MtdError::BadBlock);
         }
         let pages_per_block = self.chip.geometry().pages_per_block;
         self.forget(block * pages_per_block, pages_per_block);
-        let began_ns = self.sim.now_ns();
         let result = self.chip.erase(block);
         self.finish(self.driver.erase, began_ns, result)
     }
@@ -384,9 +384,27 @@ impl Core {
 
     // ---- bad blocks ----------------------------------------------------------------------------------------
 
-    /// Whether a block is bad, from the table in RAM without a flash operation.
+    /// Whether a block is bad, without a flash operation.
     pub fn is_bad(&self, block: u32) -> bool {
         self.bad[block as usize]
+    }
+
+    /// Whether a block is bad, as the driver finds it out (`nand_block_checkbad`): by its table, or by the mark.
+    ///
+    /// Errors: a power cut.
+    pub fn ask_bad(&mut self, block: u32) -> Result<bool, MtdError> {
+        let began_ns = self.sim.now_ns();
+        let is_bad = self.find_bad(block)?;
+        self.charge(OpCost { overhead_ns: 0, ..self.driver.read }, began_ns);
+        Ok(is_bad)
+    }
+
+    /// [`Core::ask_bad`] at the chip's cost alone.
+    fn find_bad(&mut self, block: u32) -> Result<bool, MtdError> {
+        if !self.driver.has_bad_block_table {
+            self.chip.read_mark(block)?;
+        }
+        Ok(self.is_bad(block))
     }
 
     /// Marks a block as bad as `nand_block_markbad_lowlevel` does: tries to erase it, programs the mark, and enters it

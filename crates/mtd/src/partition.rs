@@ -314,6 +314,13 @@ impl Medium for NandPartition {
         self.block_of(at).map_or(true, |block| self.nand.0.borrow().is_bad(block))
     }
 
+    fn ask_bad(&self, at: u64) -> bool {
+        // A chip without power says that nothing is good.
+        let asked = self.block_of(at).and_then(|block| self.nand.0.borrow_mut().ask_bad(block));
+        self.sim.chip_used();
+        asked.unwrap_or(true)
+    }
+
     fn mark_bad(&self, at: u64) -> Result<(), MtdError> {
         let block = self.block_of(at)?;
         self.nand.0.borrow_mut().mark_bad(block)

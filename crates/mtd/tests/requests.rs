@@ -293,3 +293,20 @@ fn bit_flips_are_seen_by_who_asks_whether_pages_are_erased() {
     }
     assert!(seen[0] > 0 && seen[2] > 0, "{seen:?}");
 }
+
+#[test]
+fn a_driver_without_a_table_reads_the_mark_of_a_block_when_it_is_asked_and_before_an_erase() {
+    for (has_bad_block_table, oob_reads) in [(true, [0, 0, 0]), (false, [1, 2, 3])] {
+        let driver = Driver { has_bad_block_table, ..Driver::default() };
+        let nand = Nand::new(chip_of(2048, 64), driver).unwrap();
+        let mtd = whole(&nand);
+        let oob_reads_of = |mtd: &Mtd| mtd.sim().total().oob_reads;
+        assert!(!mtd.is_bad(0) && !mtd.ask_bad(0));
+        assert_eq!(oob_reads_of(&mtd), oob_reads[0]);
+        mtd.erase(BLOCK).unwrap();
+        assert_eq!(oob_reads_of(&mtd), oob_reads[1]);
+        mtd.mark_bad(BLOCK).unwrap();
+        assert_eq!(oob_reads_of(&mtd), oob_reads[2], "marking erases the block first");
+        assert_eq!(mtd.erase(BLOCK), Err(MtdError::BadBlock));
+    }
+}

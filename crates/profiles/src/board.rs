@@ -7,7 +7,7 @@ use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Code, Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt};
+use ffslab_sim::{ChipLock, CpuCosts, NandWait, PowerMilliwatt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -119,6 +119,7 @@ pub struct Board {
     ecc_bytes_per_step: Sourced<u32>,
     ecc_strength_bits: Sourced<u32>,
     nand_wait: Sourced<NandWaitName>,
+    bad_block_table: Option<Sourced<bool>>,
     #[serde(rename = "page_cache_KiB")]
     page_cache_kib: Sourced<u64>,
     pub(crate) driver: Option<DriverTotals>,
@@ -136,6 +137,13 @@ struct Idle {
     cpu_mw: Sourced<Amount>,
     #[serde(rename = "memory_mW")]
     memory_mw: Sourced<Amount>,
+}
+
+impl Board {
+    /// Whether the driver keeps a table of bad blocks in memory, as most do.
+    pub(crate) fn has_bad_block_table(&self) -> bool {
+        self.bad_block_table.as_ref().is_none_or(|table| table.value)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -158,6 +166,13 @@ enum WriteBackName {
     V6_1,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ChipLockName {
+    Mutex,
+    Queue,
+}
+
 /// `profiles/kernels/*.toml`: rules and defaults of a kernel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -171,6 +186,8 @@ pub struct KernelProfile {
     write_looks_up_capability: Sourced<bool>,
     hz: Sourced<u32>,
     timer_slack_us: Sourced<Amount>,
+    /// Absent: a mutex, as in all kernels of today.
+    chip_lock: Option<Sourced<ChipLockName>>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
     write_back_rules: Sourced<WriteBackName>,
@@ -199,6 +216,10 @@ impl KernelProfile {
                 WriteBackName::V6_1 => WriteBackRules::V6_1,
             },
             timer_slack_ns: us_to_ns(self.timer_slack_us.value.0),
+            chip_lock: match self.chip_lock.as_ref().map(|lock| lock.value) {
+                None | Some(ChipLockName::Mutex) => ChipLock::Mutex,
+                Some(ChipLockName::Queue) => ChipLock::Queue,
+            },
         }
     }
 }
@@ -281,6 +302,7 @@ impl Profile {
             program,
             erase,
             polls_with_resched: false,
+            has_bad_block_table: self.board.has_bad_block_table(),
         }
     }
 

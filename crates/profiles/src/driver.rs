@@ -60,9 +60,12 @@ pub(crate) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<Dr
     };
     let (page_us, d) = (part.page_transfer_us(), driver);
     let (read_us, program_us) = (part.t_read_us.value.0 + page_us, part.t_program_us.value.0 + page_us);
+    // Without a table the driver reads the mark of a block before it erases it.
+    let mark_us = if board.has_bad_block_table() { 0.0 } else { part.t_read_us.value.0 };
+    let erase_us = part.t_erase_us.value.0 + mark_us;
     Ok(DriverCosts {
         read: cost("read_us", &d.read_us, [&d.read_cpu_uj, &d.read_memory_uj], read_us)?,
         program: cost("program_us", &d.program_us, [&d.program_cpu_uj, &d.program_memory_uj], program_us)?,
-        erase: cost("erase_us", &d.erase_us, [&d.erase_cpu_uj, &d.erase_memory_uj], part.t_erase_us.value.0)?,
+        erase: cost("erase_us", &d.erase_us, [&d.erase_cpu_uj, &d.erase_memory_uj], erase_us)?,
     })
 }

@@ -49,7 +49,8 @@ fn driver_totals_come_out_as_published() {
     let published = [
         (timing.read_ns + page_ns, driver.read, 185_065, 34.6, 2.2),
         (timing.program_ns + page_ns, driver.program, 407_600, 74.6, 6.3),
-        (timing.erase_ns, driver.erase, 536_400, 97.5, 8.5),
+        // The driver reads the mark of a block before it erases it.
+        (timing.read_ns + timing.erase_ns, driver.erase, 536_400, 97.5, 8.5),
     ];
     for (chip_ns, cost, total_ns, cpu_uj, memory_uj) in published {
         assert_eq!(chip_ns + cost.overhead_ns, total_ns);

@@ -192,16 +192,18 @@ fn recorded_calls<'py>(
     Ok((found, PyBytes::new(py, &data)))
 }
 
-/// Runs measured cases and returns the comparison as JSON. `jobs` is the number of threads, 0 for one per core.
+/// Runs measured cases and returns the comparison as JSON. `jobs` is the number of threads, 0 for one per core,
+/// `phases` at how many phases of the tick counter a case is run that does not tell its own.
 #[pyfunction]
 fn validate(
     py: Python<'_>,
     path: PathBuf,
     only: Option<String>,
     jobs: usize,
+    phases: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let options = ffslab_validate::ValidateOptions { only, jobs };
+    let options = ffslab_validate::ValidateOptions { only, jobs, phases };
     let report = watched::run(py, progress.as_ref(), |report| ffslab_validate::validate(&path, &options, report))?
         .map_err(to_python)?;
     to_json(&report)

@@ -238,8 +238,8 @@ impl Session {
     }
 
     fn readdir(&mut self, py: Python<'_>, path: &str) -> PyResult<Vec<String>> {
-        let names = self.0.readdir(path).map_err(|error| refused(py, error))?;
-        Ok(names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        let entries = self.0.readdir(path).map_err(|error| refused(py, error))?;
+        Ok(entries.iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned()).collect())
     }
 }
 

@@ -14,6 +14,20 @@ pub struct SimConfig {
     pub nand_wait: NandWait,
     pub scheduler_clock: SchedulerClock,
     pub timer_wheel: TimerWheel,
+    pub chip_lock: ChipLock,
+}
+
+/// How tasks that sleep while the chip works take it from each other ([`NandWait::Sleep`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChipLock {
+    /// By a mutex, which is handed over to a task that has waited for too long (`kernel/locking/mutex.c`;
+    /// `nand_get_device` of `drivers/mtd/nand/raw/nand_base.c` since Linux 5.0).
+    #[default]
+    Mutex,
+    /// By a queue of waiting tasks (`nand_get_device` of `drivers/mtd/nand/nand_base.c` before). Who gives the chip back
+    /// wakes them and goes on, so it has the chip again before any of them runs: nobody else gets on until it has nothing
+    /// left to do.
+    Queue,
 }
 
 /// When the kernel's timers fire (`kernel/time/timer.c`).
@@ -44,6 +58,7 @@ impl Default for SimConfig {
             nand_wait: NandWait::Busy,
             scheduler_clock: SchedulerClock::Exact,
             timer_wheel: TimerWheel::Levels,
+            chip_lock: ChipLock::Mutex,
         }
     }
 }

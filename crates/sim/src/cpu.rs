@@ -14,7 +14,7 @@
 //!   tick while somebody runs, else another timer, and at the range's end in any case.
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 
-use crate::{SchedulerClock, SimConfig};
+use crate::{ChipLock, SchedulerClock, SimConfig};
 
 /// What a task does while the chip is working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,7 @@ pub struct Cpu {
     turns: Vec<usize>,
     tick_ns: u64,
     sleeping_wait: bool,
+    chip_lock: ChipLock,
     charges_ticks: bool,
     charged_until_ns: u64,
     run_since_pick_ns: i64,
@@ -101,6 +102,7 @@ impl Cpu {
             turns: vec![FOREGROUND],
             tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
             sleeping_wait: config.nand_wait == NandWait::Sleep,
+            chip_lock: config.chip_lock,
             charges_ticks: config.scheduler_clock == SchedulerClock::Tick,
             charged_until_ns: config.uptime_ns,
             run_since_pick_ns: 0,
@@ -338,7 +340,11 @@ impl Cpu {
             self.uses_left_over = uses_since % USES_PER_TURN;
         }
         let is_nice = self.entities[task].weight < NICE_0_WEIGHT;
-        self.uses_of_turn = turns_missed * if is_nice { USES_PER_NICE_TURN } else { USES_PER_TURN };
+        self.uses_of_turn = match self.chip_lock {
+            _ if is_nice => turns_missed * USES_PER_NICE_TURN,
+            ChipLock::Mutex => turns_missed * USES_PER_TURN,
+            ChipLock::Queue => u64::MAX,
+        };
         self.turns.push(task);
         self.picked(uses);
     }

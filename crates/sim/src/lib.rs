@@ -21,7 +21,7 @@ pub mod work;
 pub use arena::Arena;
 pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
 pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER};
-pub use config::{SchedulerClock, SimConfig, TimerWheel};
+pub use config::{ChipLock, SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use reasons::{ReasonGuard, RunGuard};

@@ -4,7 +4,7 @@
 
 mod support;
 
-use ffslab_sim::{NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task, CALLER};
+use ffslab_sim::{ChipLock, NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task, CALLER};
 use support::{machine, NICE, SECOND, WORKER};
 
 const MS: u64 = 1_000_000;
@@ -206,6 +206,23 @@ fn sleeping_waits_alternate_by_uses_of_the_chip() {
             assert_eq!(sim.resched(), Switch::Yield, "step {step}");
         }
         assert_eq!(sim.resched(), Switch::Stay, "step {step}: the caller goes on");
+    }
+}
+
+/// Kernels before 5.0 wake who waits for the chip and let whoever has it go on: a thread with much to do keeps it.
+#[test]
+fn a_queue_for_the_chip_leaves_it_to_the_thread_that_has_it() {
+    let config = SimConfig { nand_wait: NandWait::Sleep, chip_lock: ChipLock::Queue, ..SimConfig::default() };
+    let sim = machine(config);
+    sim.spawn(&SECOND);
+    sim.wake(&SECOND);
+    use_chip(&sim, 1);
+    use_chip(&sim, 1);
+    assert_eq!(sim.resched(), Switch::Run(&SECOND));
+    let _turn = sim.run_as(&SECOND);
+    for use_of_chip in 0..100 {
+        use_chip(&sim, 1);
+        assert_eq!(sim.resched(), Switch::Stay, "use {use_of_chip}");
     }
 }
 

@@ -1,12 +1,16 @@
 //! The system calls that programs make, whichever system answers them.
 
-use crate::{Advice, Answer, Fd, OpenFlags, Refusal, Whence};
-use ffslab_fs::{RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
+use crate::{Advice, Answer, Entry, Fd, Nodes, OpenFlags, Refusal, Whence};
+use ambassador::delegatable_trait;
+use ffslab_fs::{FileKind, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
 
 /// A system with files. Paths are relative to the mount point; "/" is its root.
 ///
 /// Errors are those of the manual pages. What a system does not have keeps its default here.
+///
+/// A type that passes all calls on derives that with `ambassador`, which leaves out no default.
+#[delegatable_trait]
 pub trait Calls {
     /// The name of the system in messages: "Linux", "RTEMS".
     fn system_name(&self) -> &'static str;
@@ -89,8 +93,8 @@ pub trait Calls {
 
     fn fstat(&mut self, fd: Fd) -> Answer<Stat>;
 
-    /// The names in an open directory, but for "." and "..".
-    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Vec<u8>>>;
+    /// What an open directory holds, in the file system's order, but for "." and "..".
+    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Entry>>;
 
     /// posix_fadvise(2).
     fn advise(&mut self, _fd: Fd, _offset: u64, _bytes: u64, _advice: Advice) -> Answer<()> {
@@ -135,12 +139,23 @@ pub trait Calls {
         Err(self.lacks("symbolic links"))
     }
 
-    /// opendir(3), all names, closedir(3).
-    fn readdir_path(&mut self, path: &[u8]) -> Answer<Vec<Vec<u8>>> {
+    /// mknod(2): a device file, FIFO, socket or empty file.
+    fn mknod(&mut self, _path: &[u8], _kind: FileKind, _permissions: u32, _device: u32) -> Answer<()> {
+        Err(self.lacks("special files"))
+    }
+
+    /// opendir(3), all entries, closedir(3).
+    fn readdir_path(&mut self, path: &[u8]) -> Answer<Vec<Entry>> {
         let fd = self.open(path, OpenFlags { directory: true, ..OpenFlags::READ }, 0)?;
-        let names = self.readdir(fd);
+        let entries = self.readdir(fd);
         self.close(fd)?;
-        names
+        entries
+    }
+
+    /// The calls by inode and name. `None`: the system knows files by path alone, and who walks paths itself keeps account
+    /// of which inode has which path.
+    fn nodes(&mut self) -> Option<&mut dyn Nodes> {
+        None
     }
 
     // ---- attributes ---------------------------------------------------------------------------------------------------
@@ -171,16 +186,36 @@ pub trait Calls {
         Err(self.lacks("extended attributes"))
     }
 
+    /// As [`Calls::setxattr`], of a symbolic link itself.
+    fn lsetxattr(&mut self, path: &[u8], name: &[u8], value: &[u8], mode: XattrMode) -> Answer<()> {
+        self.setxattr(path, name, value, mode)
+    }
+
     fn getxattr(&mut self, _path: &[u8], _name: &[u8]) -> Answer<Vec<u8>> {
         Err(self.lacks("extended attributes"))
+    }
+
+    /// As [`Calls::getxattr`], of a symbolic link itself.
+    fn lgetxattr(&mut self, path: &[u8], name: &[u8]) -> Answer<Vec<u8>> {
+        self.getxattr(path, name)
     }
 
     fn listxattr(&mut self, _path: &[u8]) -> Answer<Vec<Vec<u8>>> {
         Err(self.lacks("extended attributes"))
     }
 
+    /// As [`Calls::listxattr`], of a symbolic link itself.
+    fn llistxattr(&mut self, path: &[u8]) -> Answer<Vec<Vec<u8>>> {
+        self.listxattr(path)
+    }
+
     fn removexattr(&mut self, _path: &[u8], _name: &[u8]) -> Answer<()> {
         Err(self.lacks("extended attributes"))
+    }
+
+    /// As [`Calls::removexattr`], of a symbolic link itself.
+    fn lremovexattr(&mut self, path: &[u8], name: &[u8]) -> Answer<()> {
+        self.removexattr(path, name)
     }
 
     // ---- the whole file system ----------------------------------------------------------------------------------------
@@ -196,6 +231,16 @@ pub trait Calls {
     }
 
     fn statfs(&mut self) -> Answer<StatFs>;
+
+    /// Empties all caches of what need not be written before: data, names, inodes.
+    fn drop_caches(&mut self) -> Answer<()> {
+        Err(self.lacks("page cache that could be dropped"))
+    }
+
+    /// Empties the cache of data alone.
+    fn drop_pages(&mut self) -> Answer<()> {
+        Err(self.lacks("page cache that could be dropped"))
+    }
 }
 
 /// Runs `call` between two clock readings; the second result is their difference in nanoseconds.

@@ -16,8 +16,8 @@ mod refusal;
 mod system;
 mod types;
 
-pub use calls::{timed, Calls};
+pub use calls::{ambassador_impl_Calls, timed, Calls};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
 pub use refusal::{Answer, Refusal};
-pub use system::System;
-pub use types::{Advice, Fd, OpenFlags, Whence};
+pub use system::{ambassador_impl_System, System};
+pub use types::{Advice, Entry, Fd, OpenFlags, Whence};

@@ -49,6 +49,12 @@ impl From<Errno> for Refusal {
     }
 }
 
+impl From<Refusal> for Errno {
+    fn from(refusal: Refusal) -> Errno {
+        refusal.errno()
+    }
+}
+
 impl From<Refusal> for String {
     fn from(refusal: Refusal) -> String {
         refusal.to_string()

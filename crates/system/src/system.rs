@@ -1,6 +1,7 @@
 //! What may be asked of a simulated machine from outside of its programs.
 
-use crate::{Answer, Calls, Nodes};
+use crate::{Answer, Calls};
+use ambassador::delegatable_trait;
 use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
@@ -11,6 +12,7 @@ use std::any::Any;
 /// A simulated machine with one medium. What is on the medium outlives mounts and power cuts.
 ///
 /// Errors that are texts are one line for people: what, where, what would be right.
+#[delegatable_trait]
 pub trait System: Calls + Any {
     // ---- mounts and power -------------------------------------------------------------------------------------------
 
@@ -66,25 +68,7 @@ pub trait System: Calls + Any {
         Err(self.lacks("UBI").into())
     }
 
-    // ---- calls by inode -------------------------------------------------------------------------------------------------
-
-    /// Its calls by inode and name. `None`: it knows files by path alone, and who walks paths itself keeps account of
-    /// which inode has which path.
-    fn nodes(&mut self) -> Option<&mut dyn Nodes> {
-        None
-    }
-
     // ---- caches -------------------------------------------------------------------------------------------------------
-
-    /// Empties all caches of what need not be written before: data, names, inodes.
-    fn drop_caches(&mut self) -> Answer<()> {
-        Err(self.lacks("page cache that could be dropped"))
-    }
-
-    /// Empties the cache of data alone.
-    fn drop_pages(&mut self) -> Answer<()> {
-        Err(self.lacks("page cache that could be dropped"))
-    }
 
     /// The largest window of read-ahead of files that are opened from now on.
     fn set_read_ahead_bytes(&mut self, _bytes: u32) -> Answer<()> {

@@ -219,7 +219,7 @@ impl Io {
     }
 
     pub fn is_bad(&self, peb: u32) -> bool {
-        self.mtd.is_bad(self.address(peb, 0))
+        self.mtd.ask_bad(self.address(peb, 0))
     }
 
     pub fn mark_bad(&self, peb: u32) -> Result<(), UbiError> {

@@ -8,6 +8,7 @@ mod subject;
 mod support;
 
 use ffslab_flash::Geometry;
+use ffslab_linux::Calls;
 use ffslab_ubifs::Options;
 use std::time::Instant;
 use support::{Bench, Files};

@@ -6,7 +6,7 @@ mod support;
 
 use ffslab_flash::{Chip, Geometry, Torn};
 use ffslab_fs::{RenameFlags, XattrMode};
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_ubifs::{Compression, Options};
 use ffslab_workload::SplitMix64;
 use support::Bench;

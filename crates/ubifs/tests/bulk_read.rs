@@ -5,7 +5,7 @@ mod support;
 
 use ffslab_conformance::{must, sequences, Machine};
 use ffslab_flash::Geometry;
-use ffslab_linux::{Fd, OpenFlags};
+use ffslab_linux::{Calls, Fd, OpenFlags};
 use ffslab_ubifs::Options;
 use subject::{UbifsSubject, BAD_RESERVE};
 use support::{content, Bench, Files};

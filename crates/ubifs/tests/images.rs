@@ -8,7 +8,7 @@ mod support;
 use ffslab_conformance::real_tools::{run, tool, Folder};
 use ffslab_flash::{Geometry, ImageLayout};
 use ffslab_fs::XattrMode;
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_ubifs::{Compression, Options};
 use std::fs;
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ mod support;
 use ffslab_flash::Geometry;
 use ffslab_fs::inode_flags::{APPEND, COMPRESS, DIRECTORY_SYNC, IMMUTABLE, SYNC};
 use ffslab_fs::Errno;
-use ffslab_linux::{OpenFlags, Vfs};
+use ffslab_linux::{Calls, OpenFlags, Vfs};
 use ffslab_ubifs::Options;
 use support::{Bench, Files};
 
@@ -58,7 +58,7 @@ fn the_flags_of_the_kernel_are_kept_and_inherited() {
     vfs.umount().unwrap();
     bench.mount().unwrap();
     assert_eq!(get(&mut bench.vfs, b"d"), SYNC | DIRECTORY_SYNC | APPEND);
-    assert_eq!(bench.vfs.rmdir(b"d/e"), Err(Errno::Perm), "of a directory that only grows");
+    assert_eq!(bench.vfs.rmdir(b"d/e"), Err(Errno::Perm.into()), "of a directory that only grows");
 }
 
 #[test]
@@ -67,20 +67,20 @@ fn what_only_grows_or_never_changes_is_left_alone() {
     let vfs = &mut bench.vfs;
     let append = OpenFlags { append: true, ..OpenFlags::WRITE };
     set(vfs, b"f", APPEND).unwrap();
-    assert_eq!(vfs.open(b"f", OpenFlags::WRITE, 0), Err(Errno::Perm));
+    assert_eq!(vfs.open(b"f", OpenFlags::WRITE, 0), Err(Errno::Perm.into()));
     let fd = vfs.open(b"f", append, 0).unwrap();
     assert_eq!(vfs.write(fd, b"more"), Ok(4));
-    assert_eq!(vfs.ftruncate(fd, 0), Err(Errno::Perm));
+    assert_eq!(vfs.ftruncate(fd, 0), Err(Errno::Perm.into()));
     vfs.close(fd).unwrap();
     set(vfs, b"f", IMMUTABLE).unwrap();
-    assert_eq!(vfs.open(b"f", append, 0), Err(Errno::Perm));
-    assert_eq!(vfs.unlink(b"f"), Err(Errno::Perm));
-    assert_eq!(vfs.rename(b"f", b"g"), Err(Errno::Perm));
-    assert_eq!(vfs.link(b"f", b"g"), Err(Errno::Perm));
-    assert_eq!(vfs.chmod(b"f", 0o600), Err(Errno::Perm));
-    assert_eq!(vfs.truncate(b"f", 0), Err(Errno::Perm));
+    assert_eq!(vfs.open(b"f", append, 0), Err(Errno::Perm.into()));
+    assert_eq!(vfs.unlink(b"f"), Err(Errno::Perm.into()));
+    assert_eq!(vfs.rename(b"f", b"g"), Err(Errno::Perm.into()));
+    assert_eq!(vfs.link(b"f", b"g"), Err(Errno::Perm.into()));
+    assert_eq!(vfs.chmod(b"f", 0o600), Err(Errno::Perm.into()));
+    assert_eq!(vfs.truncate(b"f", 0), Err(Errno::Perm.into()));
     set(vfs, b"d", IMMUTABLE).unwrap();
-    assert_eq!(vfs.mkdir(b"d/e", 0o755), Err(Errno::Perm));
+    assert_eq!(vfs.mkdir(b"d/e", 0o755), Err(Errno::Perm.into()));
     set(vfs, b"f", 0).unwrap();
     assert_eq!(vfs.unlink(b"f"), Ok(()));
 }

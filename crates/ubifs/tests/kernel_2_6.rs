@@ -4,7 +4,7 @@ mod subject;
 mod support;
 
 use ffslab_flash::Geometry;
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_ubifs::{causes, KernelRules, Options};
 use support::{Bench, Files, SECOND_NS};
 
@@ -44,7 +44,7 @@ fn reads_after_drop(rules: KernelRules, blocks: usize) -> u64 {
     bench.create("f", blocks * 4096, 4096);
     bench.vfs.sync().unwrap();
     let fd = bench.vfs.open(b"f", OpenFlags::READ, 0).unwrap();
-    bench.vfs.drop_caches();
+    bench.vfs.drop_caches().unwrap();
     let before = bench.sim.total().page_reads;
     let mut bytes = vec![0; blocks * 4096];
     bench.vfs.pread(fd, &mut bytes, 0).unwrap();

@@ -5,7 +5,7 @@ mod support;
 
 use ffslab_flash::{Chip, Geometry, Torn};
 use ffslab_fs::{Errno, XattrMode};
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_ubifs::Options;
 use support::{Bench, Files};
 
@@ -27,11 +27,11 @@ trait Attributes {
 
 impl Attributes for Bench {
     fn set(&mut self, path: &str, name: &str, value: &[u8]) -> Result<(), Errno> {
-        self.vfs.setxattr(path.as_bytes(), name.as_bytes(), value, XattrMode::Any)
+        Ok(self.vfs.setxattr(path.as_bytes(), name.as_bytes(), value, XattrMode::Any)?)
     }
 
     fn get(&mut self, path: &str, name: &str) -> Result<Vec<u8>, Errno> {
-        self.vfs.getxattr(path.as_bytes(), name.as_bytes())
+        Ok(self.vfs.getxattr(path.as_bytes(), name.as_bytes())?)
     }
 
     fn crash_and_check(&mut self) {
@@ -91,8 +91,8 @@ fn descriptors_and_links_reach_the_same_attributes() {
     bench.vfs.fremovexattr(fd, b"user.a").unwrap();
     assert_eq!(bench.vfs.flistxattr(fd).unwrap(), [b"user.b"]);
     // The link itself may have others, but none of users'.
-    assert_eq!(bench.vfs.lsetxattr(b"link", b"user.a", b"a", XattrMode::Any), Err(Errno::Perm));
-    assert_eq!(bench.vfs.lgetxattr(b"link", b"user.a"), Err(Errno::NoData));
+    assert_eq!(bench.vfs.lsetxattr(b"link", b"user.a", b"a", XattrMode::Any), Err(Errno::Perm.into()));
+    assert_eq!(bench.vfs.lgetxattr(b"link", b"user.a"), Err(Errno::NoData.into()));
     bench.vfs.lsetxattr(b"link", b"trusted.t", b"t", XattrMode::Any).unwrap();
     assert_eq!(bench.vfs.llistxattr(b"link").unwrap(), [b"trusted.t"]);
     bench.vfs.lremovexattr(b"link", b"trusted.t").unwrap();

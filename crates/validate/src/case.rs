@@ -47,6 +47,8 @@ pub struct System {
     /// The driver polls with `cond_resched()` while the chip programs or erases.
     #[serde(default)]
     pub cond_resched_after_program_and_erase: bool,
+    /// Where the driver has its table of bad blocks, in words; "none ..." if it has none. Absent: it has one.
+    bad_block_table: Option<String>,
     #[serde(rename = "hz")]
     pub tick_rate_hz: Option<u32>,
     /// How long the machine had been up when the case began, as its tick counter tells it; recorded where that was looked at.
@@ -76,6 +78,13 @@ pub struct UbiSettings {
     /// The rule of kernels before 3.7, which then stands for the other one.
     #[serde(rename = "beb_reserve_pct")]
     bad_reserve_percent: Option<u32>,
+}
+
+impl System {
+    /// Whether the driver knows from a table which blocks are bad.
+    pub fn has_bad_block_table(&self) -> bool {
+        !self.bad_block_table.as_deref().is_some_and(|said| said.starts_with("none"))
+    }
 }
 
 impl UbiSettings {

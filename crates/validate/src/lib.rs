@@ -13,6 +13,7 @@ mod case_yaffs2;
 pub mod cases;
 mod glob;
 mod parallel;
+mod phases;
 mod report;
 mod rtems;
 pub mod stacks;
@@ -38,6 +39,7 @@ use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 
+pub use phases::{PhaseRange, PhaseRanges, PhaseSummary};
 pub use report::{CaseReport, Pair, ValidateOptions};
 pub use summary::{summarize, Summary, SummaryRow};
 
@@ -89,8 +91,17 @@ fn reports(
         }
     }
     let base_dir = path.parent().unwrap_or(Path::new(""));
-    let one = |case: &Case, go_on: &dyn Fn() -> bool| check(case, base_dir, go_on);
-    in_parallel(&cases, weight, options, progress, one)
+    let runs: Vec<(&Case, u64)> = cases.iter().flat_map(|case| begins_ns(case, options)).collect();
+    let one = |run: &(&Case, u64), go_on: &dyn Fn() -> bool| check_later(run.0, run.1, base_dir, go_on);
+    let mut rows = in_parallel(&runs, |run| weight(run.0), options, progress, one)?.into_iter();
+    let of_case = |case| phases::merged(rows.by_ref().take(begins_ns(case, options).count()).collect());
+    Ok(cases.iter().map(of_case).collect())
+}
+
+/// The simulations of a case: by how much later, in ns, than the first of them each begins.
+fn begins_ns<'a>(case: &'a Case, options: &ValidateOptions) -> impl Iterator<Item = (&'a Case, u64)> {
+    let count = if stacks::phase_is_unknown(case) { options.phases.max(1) as u64 } else { 1 };
+    (0..count).map(move |index| (case, phases::shift_ns(case, index, count)))
 }
 
 /// Estimates the work for a case, for the progress. A mount counts as a hundred calls.
@@ -100,13 +111,18 @@ fn weight(case: &Case) -> u64 {
 
 /// Runs one case and compares. `None`: it was interrupted. Files that its steps name are relative to `base_dir`.
 pub fn check(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
+    check_later(case, 0, base_dir, go_on)
+}
+
+/// As [`check`], on a machine that has been up `later_ns` longer when the case begins.
+fn check_later(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
     let mut report = CaseReport {
         id: case.id.clone(),
         family: case.family.clone(),
         fs: case.system.fs.clone(),
         ..CaseReport::default()
     };
-    match catch_unwind(AssertUnwindSafe(|| simulate(case, base_dir, go_on))) {
+    match catch_unwind(AssertUnwindSafe(|| simulate(case, later_ns, base_dir, go_on))) {
         Ok(Ok(outcome)) => compare(case, &outcome, &mut report),
         Ok(Err(RunError::Step(text))) => report.error = Some(text),
         Ok(Err(RunError::Interrupted)) => return None,
@@ -119,10 +135,11 @@ pub fn check(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<C
     Some(report)
 }
 
-fn simulate(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+fn simulate(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
     let mut traces = Traces::default();
     traces.read(case.setup.iter().chain(&case.measure), base_dir, None).map_err(RunError::Step)?;
-    let stack = stacks::stack_of(case).map_err(RunError::Step)?;
+    let mut stack = stacks::stack_of(case).map_err(RunError::Step)?;
+    stack.sim.uptime_ns += later_ns;
     let system = Stack::new(&stack).map_err(RunError::Step)?;
     let plan = Plan {
         setup: &case.setup,

@@ -1,5 +1,6 @@
 //! What is asked, and what is answered.
 
+use crate::phases::PhaseRanges;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +13,8 @@ pub struct ValidateOptions {
     pub only: Option<String>,
     /// Number of threads; 0: one per core.
     pub jobs: usize,
+    /// At how many phases of the tick counter a case is simulated that does not tell its own; 0 and 1: at one.
+    pub phases: usize,
 }
 
 /// An expected and a simulated value under one name.
@@ -48,6 +51,9 @@ pub struct CaseReport {
     pub by_task: BTreeMap<String, Pairs>,
     /// Mean and standard deviation of the erases per block in the main phase.
     pub erases_per_block: Pairs,
+    /// The counters over several phases of the tick counter, where the case does not tell its own and several were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<PhaseRanges>,
     /// Values that are not counters of the main phase: bytes, files, virtual time.
     pub facts: Pairs,
     /// Main counters and virtual time after each recorded step, where they differ. They help to find the cause of a

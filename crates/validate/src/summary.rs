@@ -1,5 +1,6 @@
 //! Errors over many cases: how often a value is exact, and how large the error is otherwise.
 
+use crate::phases::{self, PhaseSummary};
 use crate::report::{CaseReport, Pair};
 use ffslab_lab::stats::element_at;
 use schemars::JsonSchema;
@@ -14,6 +15,9 @@ pub struct Summary {
     pub failed: u64,
     /// Number of cases that were run and do not count in the rows, because not all that they did is recorded.
     pub uncounted_cases: u64,
+    /// How many cases are met when ranges over phases are taken for what they are; absent without ranges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<PhaseSummary>,
     /// A row for each file system, family and counter. Family "all" stands for all families together.
     pub rows: Vec<SummaryRow>,
 }
@@ -32,6 +36,9 @@ pub struct SummaryRow {
     pub median_error_percent: f64,
     pub p95_error_percent: f64,
     pub worst_error_percent: f64,
+    /// Share of the cases with ranges (0 to 1) whose measured value is inside; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside_share: Option<f64>,
     /// The case with the worst error.
     pub worst_id: String,
     /// Largest simulated value among the cases in which 0 is expected. Such an error counts as 100 %.
@@ -43,6 +50,8 @@ struct Errors<'a> {
     percent: Vec<f64>,
     exact: u64,
     unexpected_max: f64,
+    /// Of how many ranges, and how many have the measured value inside.
+    ranges: (u64, u64),
     worst: Option<(f64, &'a str)>,
 }
 
@@ -83,6 +92,7 @@ impl<'a> Errors<'a> {
             median_error_percent: element_at(&self.percent, 0.5),
             p95_error_percent: element_at(&self.percent, 0.95),
             worst_error_percent,
+            inside_share: (self.ranges.0 > 0).then(|| self.ranges.1 as f64 / self.ranges.0 as f64),
             worst_id: worst_id.to_string(),
             unexpected_max: self.unexpected_max,
         }
@@ -109,7 +119,11 @@ pub fn summarize(cases: &[CaseReport]) -> Summary {
     for case in cases.iter().filter(|case| case.not_counted.is_none()) {
         for (group, counter, pair) in compared(case) {
             for family in ["", case.family.as_str()] {
-                errors.entry((&case.fs, family, group, counter.clone())).or_default().add(&case.id, pair);
+                let errors = errors.entry((&case.fs, family, group, counter.clone())).or_default();
+                errors.add(&case.id, pair);
+                if let Some(range) = case.ranges.as_ref().and_then(|ranges| ranges.counters.get(&counter)) {
+                    errors.ranges = (errors.ranges.0 + 1, errors.ranges.1 + u64::from(range.inside));
+                }
             }
         }
     }
@@ -117,6 +131,7 @@ pub fn summarize(cases: &[CaseReport]) -> Summary {
         cases: cases.len() as u64,
         failed: cases.iter().filter(|case| case.error.is_some()).count() as u64,
         uncounted_cases: cases.iter().filter(|case| case.not_counted.is_some()).count() as u64,
+        ranges: phases::summarize(cases),
         rows: errors
             .into_iter()
             .map(|((fs, family, _, counter), errors)| {

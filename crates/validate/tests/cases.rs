@@ -114,7 +114,7 @@ fn a_case_is_compared_and_one_that_cannot_run_does_not_stop_the_others() {
 #[test]
 fn wrong_files_and_patterns_are_input_errors() {
     let line = |path: &Path, only: Option<&str>| {
-        let options = ValidateOptions { only: only.map(str::to_string), jobs: 1 };
+        let options = ValidateOptions { only: only.map(str::to_string), jobs: 1, phases: 1 };
         match validate(path, &options, &|_| true) {
             Err(LabError::Input(line)) => line,
             other => panic!("{other:?}"),
@@ -157,9 +157,9 @@ fn runs_of_rtems_are_cases_too() {
     assert!(report.cases[1].id.ends_with("/seq_write_append"), "{}", report.cases[1].id);
     assert!(report.cases[3].error.as_ref().unwrap().contains("another phase"));
 
-    let only = ValidateOptions { only: Some("*/seq_write_append".into()), jobs: 1 };
+    let only = ValidateOptions { only: Some("*/seq_write_append".into()), jobs: 1, phases: 1 };
     assert_eq!(validate(&file.0, &only, &|_| true).unwrap().cases.len(), 1);
-    let none = ValidateOptions { only: Some("*/nothing".into()), jobs: 1 };
+    let none = ValidateOptions { only: Some("*/nothing".into()), jobs: 1, phases: 1 };
     let Err(LabError::Input(message)) = validate(&file.0, &none, &|_| true) else { panic!("nothing matches") };
     assert!(message.contains("ids look like rtems/imfs/io/001-"), "{message}");
 

@@ -18,13 +18,6 @@ const LATENCY_TOLERANCE: f64 = 0.01;
 /// A standard deviation may differ in its last digit between builds, as its sum is grouped.
 const ROUNDING: f64 = 1.0 + 1e-9;
 
-/// Cases that cannot be run yet: what their ids hold, and their errors.
-const NOT_YET: [(&str, &str); 1] = [("/jffs2-attributes/", "ENOTSUP")];
-
-fn cannot_be_run_yet(id: &str, error: &str) -> bool {
-    NOT_YET.iter().any(|(ids, errors)| id.contains(ids) && error.contains(errors))
-}
-
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/measured")
 }
@@ -50,7 +43,7 @@ fn judge(cases: &[CaseReport], listed: &Misses) -> (Vec<String>, Misses) {
     let mut now = Misses::new();
     for case in cases {
         let id = &case.id;
-        if let Some(error) = case.error.as_ref().filter(|error| !cannot_be_run_yet(id, error)) {
+        if let Some(error) = &case.error {
             wrong.push(format!("{id}: {error}"));
         }
         for (name, pair) in compared(case) {
@@ -85,10 +78,6 @@ fn what_real_systems_did_is_done_again() {
     }
     assert!(cases.len() > 600, "{} cases", cases.len());
     let gone: Vec<&String> = listed.keys().filter(|id| !cases.iter().any(|case| case.id == **id)).collect();
-    for (ids, _) in NOT_YET {
-        let waits = |case: &CaseReport| case.id.contains(ids) && case.error.is_some();
-        assert!(cases.iter().any(waits), "{ids}: can be run now: take it out of NOT_YET");
-    }
     assert!(gone.is_empty(), "the list names cases that are not there: {gone:?}");
     let (wrong, now) = judge(&cases, &listed);
     // For whoever has changed a model on purpose and looks whether that is right.

@@ -152,7 +152,7 @@ impl Medium {
     }
 
     pub fn is_bad(&self, block: u32) -> bool {
-        self.mtd.is_bad(u64::from(block) * self.block_bytes)
+        self.mtd.ask_bad(u64::from(block) * self.block_bytes)
     }
 
     /// Marks a block bad. `false`: that failed, too.

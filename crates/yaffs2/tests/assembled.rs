@@ -5,6 +5,7 @@ mod support;
 
 use ffslab_flash::Geometry;
 use ffslab_fs::FileKind;
+use ffslab_linux::Calls;
 use ffslab_yaffs2::{Generation, Options};
 use medium::{header, put, sum, xor, Builder, Layout, CHECKPOINT, EXTRA, SUMMARY};
 use support::{content, usual, Bench, Files};

@@ -3,7 +3,7 @@
 mod support;
 
 use ffslab_fs::FileSystem;
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_yaffs2::causes;
 use ffslab_yaffs2::{Generation, Options, Yaffs2};
 use support::{Bench, Files, SECOND_NS};

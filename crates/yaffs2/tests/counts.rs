@@ -3,7 +3,7 @@
 
 mod support;
 
-use ffslab_linux::{Fd, OpenFlags};
+use ffslab_linux::{Calls, Fd, OpenFlags};
 use ffslab_sim::OpCounts;
 use ffslab_yaffs2::{Background, Generation, Options};
 use support::{content, Bench, Files, BLOCK_BYTES};
@@ -87,12 +87,12 @@ fn an_uncached_page_of_4_kib_is_two_flash_pages() {
     let mut bench = prepared(160, Generation::Today);
     bench.create("file", 1 << 20, 1 << 16);
     bench.vfs.umount().unwrap();
-    bench.vfs.drop_caches();
+    bench.vfs.drop_caches().unwrap();
     bench.mount();
     let fd = bench.open("file");
     let read = bench.counts(|bench| {
         for page in 0..64 {
-            bench.vfs.read_discard(fd, page * 4_096, 4_096).unwrap();
+            bench.vfs.pread_discard(fd, page * 4_096, 4_096).unwrap();
         }
     });
     assert_eq!(of(read), (0, 128, 0));
@@ -102,7 +102,7 @@ fn an_uncached_page_of_4_kib_is_two_flash_pages() {
 #[test]
 fn mounting_by_checkpoint_summary_or_tags() {
     let mount = |bench: &mut Bench| {
-        bench.vfs.drop_caches();
+        bench.vfs.drop_caches().unwrap();
         let counts = bench.counts(Bench::mount);
         (counts.page_reads, counts.oob_reads)
     };

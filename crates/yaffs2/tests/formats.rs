@@ -5,7 +5,7 @@ mod support;
 
 use ffslab_flash::Geometry;
 use ffslab_fs::FileKind;
-use ffslab_linux::OpenFlags;
+use ffslab_linux::{Calls, OpenFlags};
 use ffslab_yaffs2::{Generation, Options};
 use medium::{content_of, headers, pages, sum, word, xor, Layout, Page};
 use medium::{CHECKPOINT, EXTRA, FIRST_SEQUENCE, SUMMARY};

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from ffslab.answers import Json
 
@@ -22,6 +22,7 @@ class CaseReport(TypedDict):
     latency_unlink_us: dict[str, Pair]
     latency_us: dict[str, Pair]
     not_counted: str | None
+    ranges: NotRequired[PhaseRanges | None]
 
 
 class Pair(TypedDict):
@@ -31,6 +32,30 @@ class Pair(TypedDict):
     simulated: float
 
 
+class PhaseRange(TypedDict):
+    """The least and the largest value of a counter over phases."""
+
+    inside: bool
+    max: int
+    min: int
+
+
+class PhaseRanges(TypedDict):
+    """The counters of a case over simulations that begin at different phases."""
+
+    counters: dict[str, PhaseRange]
+    phases: int
+
+
+class PhaseSummary(TypedDict):
+    """How many cases are met in page reads, page programs and erases, as far as these were measured."""
+
+    cases: int
+    cases_with_ranges: int
+    cases_within_1_percent: int
+    cases_within_1_percent_or_inside: int
+
+
 class SummaryRow(TypedDict):
     """Errors of one counter, as absolute values in percent of the expected value."""
 
@@ -38,6 +63,7 @@ class SummaryRow(TypedDict):
     exact_share: float
     family: str
     fs: str
+    inside_share: NotRequired[float | None]
     median_error_percent: float
     n: int
     p95_error_percent: float
@@ -58,5 +84,6 @@ class ValidationSummary(TypedDict):
 
     cases: int
     failed: int
+    ranges: NotRequired[PhaseSummary | None]
     rows: list[SummaryRow]
     uncounted_cases: int

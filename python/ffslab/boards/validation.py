@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ffslab import _native
-from ffslab.answers.validation import CaseReport, SummaryRow, ValidationReport
+from ffslab.answers.validation import CaseReport, PhaseRange, PhaseSummary, SummaryRow, ValidationReport
 from ffslab.text.tables import percent, text_table
 
 if TYPE_CHECKING:
@@ -18,34 +18,50 @@ if TYPE_CHECKING:
     from ffslab.api.experiment import Progress
 
 
+# The tick counter's phases repeat after 128 ticks; with more of them than this a tick has several.
+PHASES_MAX = 1024
+
+
 def compare(
-    path: str | Path, only: str | None = None, jobs: int | None = None, progress: Progress | None = None
+    path: str | Path,
+    only: str | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    phases: int = 1,
 ) -> ValidationReport:
-    """Runs the cases of a file and returns simulated beside expected values (see DESIGN.md for the format)."""
-    report: ValidationReport = json.loads(_native.validate(Path(path), only, jobs or 0, progress))
+    """Runs the cases of a file and returns simulated beside expected values (see DESIGN.md for the format).
+
+    `phases`: at how many phases of the tick counter a case is simulated that does not say how long its machine had
+    been up; the first is the usual one, and `ranges` holds the least and the largest value of each counter.
+    """
+    report: ValidationReport = json.loads(_native.validate(Path(path), only, jobs or 0, phases, progress))
     return report
 
 
-def validate(path: str | Path, only: str | None = None, jobs: int | None = None) -> pd.DataFrame:
+def validate(path: str | Path, only: str | None = None, jobs: int | None = None, phases: int = 1) -> pd.DataFrame:
     """Runs the measured cases of a file, one row per compared value.
 
     Columns: id, family, fs, counter (latencies are `latency_<what>_us`), expected, simulated, and error: the
     signed relative error as a fraction, missing when the expected value is 0 and the simulated is not. A case that
     could not be run has one row that holds its error text in `failure`; one that does not count, because not all that
-    it did is recorded, says so in `not_counted`.
+    it did is recorded, says so in `not_counted`. With several `phases` there are the columns
+    min and max, of the counters that have a range.
     """
     import pandas as pd
 
     rows = []
-    for case in compare(path, only, jobs)["cases"]:
+    for case in compare(path, only, jobs, phases=phases)["cases"]:
         head: dict[str, object] = {"id": case["id"], "family": case["family"], "fs": case["fs"]}
         head["not_counted"] = case["not_counted"]
         if case["error"] is not None:
             rows.append({**head, "failure": case["error"]})
         for counter, expected, simulated in compared(case):
             error = relative_error(expected, simulated)
-            rows.append({**head, "counter": counter, "expected": expected, "simulated": simulated, "error": error})
+            values = {"counter": counter, "expected": expected, "simulated": simulated, "error": error}
+            found = range_of(case, counter)
+            rows.append({**head, **values, **({"min": found["min"], "max": found["max"]} if found else {})})
     columns = ["id", "family", "fs", "counter", "expected", "simulated", "error", "failure", "not_counted"]
+    columns += ["min", "max"] if phases > 1 else []
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -77,6 +93,12 @@ def compared(case: CaseReport) -> Iterator[tuple[str, float, float]]:
     for group, before, after in GROUPS:
         for name, pair in case[group].items():
             yield f"{before}{name}{after}", pair["expected"], pair["simulated"]
+
+
+def range_of(case: CaseReport, counter: str) -> PhaseRange | None:
+    """The range of a counter over phases, of a case that has ranges."""
+    ranges = case.get("ranges")
+    return ranges["counters"].get(counter) if ranges else None
 
 
 def headlines(case: CaseReport) -> list[tuple[str, float, float]]:
@@ -114,11 +136,18 @@ def text(report: ValidationReport) -> str:
     lines += [_case_line(case) for case in report["cases"]]
     summary = report["summary"]
     happened = _happened(report)
-    rows = [_summary_row(row) for row in summary["rows"] if (row["fs"], row["family"], row["counter"]) in happened]
+    rows = [
+        _summary_row(row, "ranges" in summary)
+        for row in summary["rows"]
+        if (row["fs"], row["family"], row["counter"]) in happened
+    ]
     if rows:
         head = ["fs", "family", "counter", "cases", "exact", "median error", "95th percentile", "worst", "worst case"]
-        lines += ["", text_table(head, rows, "lllrrrrrl")]
+        inside = ["inside"] if "ranges" in summary else []
+        lines += ["", text_table([*head, *inside], rows, "lllrrrrrl" + "r" * len(inside))]
     lines.append(f"\n{summary['cases']} cases, {summary['failed']} could not be run")
+    if ranges := summary.get("ranges"):
+        lines.append(_ranges_line(ranges))
     if summary["uncounted_cases"] > 0:
         why = next(case["not_counted"] for case in report["cases"] if case["not_counted"] is not None)
         lines.append(f"{summary['uncounted_cases']} of them do not count in the table: {why}")
@@ -140,11 +169,27 @@ def _case_line(case: CaseReport) -> str:
     if case["error"] is not None:
         return f"{case['id']}: not run: {case['error']}"
     seen = [values for values in headlines(case) if values[1] or values[2]]
-    parts = [f"{name} {_pair(expected, simulated)}" for name, expected, simulated in seen]
+    parts = [f"{name} {_pair(expected, simulated)}{_range(case, name)}" for name, expected, simulated in seen]
     return f"{case['id']}: {', '.join(parts)}"
 
 
-def _summary_row(row: SummaryRow) -> list[str]:
+def _range(case: CaseReport, counter: str) -> str:
+    """Least and largest value over phases, where they differ, and whether the measured one is inside."""
+    found = range_of(case, counter)
+    if found is None or found["min"] == found["max"]:
+        return ""
+    return f" [{found['min']} to {found['max']}, {'inside' if found['inside'] else 'outside'}]"
+
+
+def _ranges_line(ranges: PhaseSummary) -> str:
+    return (
+        f"page reads, programs and erases within 1 %: {ranges['cases_within_1_percent']} of {ranges['cases']} cases; "
+        f"within 1 % or inside the range over phases: {ranges['cases_within_1_percent_or_inside']} "
+        f"({ranges['cases_with_ranges']} cases have ranges)"
+    )
+
+
+def _summary_row(row: SummaryRow, with_ranges: bool) -> list[str]:
     errors = (row["median_error_percent"], row["p95_error_percent"], row["worst_error_percent"])
     worst = row["worst_id"] if row["worst_error_percent"] else ""
     return [
@@ -155,7 +200,13 @@ def _summary_row(row: SummaryRow) -> list[str]:
         f"{row['exact_share'] * 100:.0f} %",
         *(f"{error:.2f} %" for error in errors),
         worst,
+        *([_share(row)] if with_ranges else []),
     ]
+
+
+def _share(row: SummaryRow) -> str:
+    share = row.get("inside_share")
+    return "" if share is None else f"{share * 100:.0f} %"
 
 
 def _pair(expected: float, simulated: float) -> str:

@@ -138,6 +138,14 @@ def validate(
         str | None, _option("--only GLOB", "Only cases whose id matches this pattern (* ? [a-c]; * also matches /).")
     ] = None,
     jobs: Jobs = None,
+    phases: Annotated[
+        int,
+        _option(
+            "--phases N",
+            "Simulate a case whose machine's uptime is unknown at so many phases of the tick counter, and say between "
+            "which values each counter lies.",
+        ),
+    ] = 1,
     max_error: Annotated[
         float | None,
         _option(
@@ -156,8 +164,10 @@ def validate(
 
     if max_error is not None and not max_error >= 0:
         raise InputError(f"--max-error {max_error}: must be 0 or more")
+    if not 1 <= phases <= validation.PHASES_MAX:
+        raise InputError(f"--phases {phases}: must be 1 to {validation.PHASES_MAX}")
     with progress_bar("cases") as progress:
-        report = validation.compare(cases, only=only, jobs=jobs, progress=progress)
+        report = validation.compare(cases, only=only, jobs=jobs, progress=progress, phases=phases)
     _say(results.dump_json(report).rstrip() if json else validation.text(report))
     if max_error is not None:
         beyond = validation.beyond(report, max_error)

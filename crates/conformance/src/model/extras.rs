@@ -3,6 +3,7 @@
 use super::{Model, OpenFile};
 use crate::call::How;
 use crate::nodes::{Change, Content, NodeId};
+use crate::tree::Tree;
 use ffslab_fs::{Errno, FileKind, Result, XattrMode};
 
 impl Model {
@@ -43,6 +44,22 @@ impl Model {
             None => Err(Errno::NotSup),
             Some("") => Err(Errno::Inval),
             Some(_) => Ok(node.xattrs.get(name.as_bytes()).cloned()),
+        }
+    }
+
+    /// Gives inodes the extended attributes that were found in `found` and that they do not have, if these once were set: a
+    /// file system may bring them back, see [`crate::Subject::older_xattrs_may_return`].
+    pub fn adopt_older_xattrs(&mut self, found: &Tree) {
+        for (path, entry) in &found.0 {
+            let Some(id) = std::str::from_utf8(path).ok().and_then(|path| self.existing(path, false).ok()) else {
+                continue;
+            };
+            for (name, value) in &entry.xattrs {
+                let has = self.nodes.get(id).is_ok_and(|node| node.xattrs.contains_key(name));
+                if !has && self.nodes.xattr_was_set(name, value) {
+                    self.nodes.apply(Change::Xattr { id, name: name.clone(), value: Some(value.clone()) });
+                }
+            }
         }
     }
 

@@ -2,8 +2,9 @@
 //! lengths are limited to the block, and every check sum is computed.
 
 use crate::format::{
-    crc32, pad, Endian, Header, RawDirent, RawInode, ACCURATE, DIRENT_BYTES, HEADER_BYTES, INODE_BYTES, MAGIC,
-    TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
+    crc32, pad, Endian, Header, RawDirent, RawInode, RawXattr, RawXref, ACCURATE, DIRENT_BYTES, HEADER_BYTES,
+    INODE_BYTES, MAGIC, TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
+    XATTR_BYTES,
 };
 
 /// The text for a node that crosses the end of its block. This is damage only if the block is complete.
@@ -131,7 +132,19 @@ fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
         TYPE_CLEAN_MARKER => Found::CleanMarker,
         TYPE_PADDING => Found::Padding,
         TYPE_SUMMARY => Found::Summary,
-        TYPE_XATTR | TYPE_XREF => Found::ExtendedAttribute,
+        TYPE_XATTR => {
+            let Some(raw) = RawXattr::decode(e, node) else {
+                return Found::Damage("an extended attribute with a wrong CRC or length");
+            };
+            match node.get(XATTR_BYTES as usize..(XATTR_BYTES + raw.data_bytes()) as usize) {
+                Some(data) if crc32(0, data) == raw.data_crc => Found::ExtendedAttribute,
+                _ => Found::Damage("an extended attribute whose name or value have a wrong CRC"),
+            }
+        }
+        TYPE_XREF if RawXref::decode(e, node).is_none() => {
+            Found::Damage("a reference to an extended attribute with a wrong CRC or length")
+        }
+        TYPE_XREF => Found::ExtendedAttribute,
         other => Found::Foreign { node_type: other },
     }
 }

@@ -9,6 +9,7 @@ mod kernel_2_6_37;
 mod places;
 mod program_failures;
 mod standing_clock;
+mod xattrs;
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, NewNode, NoPageCache, SetAttr, WritePlan, PAGE_BYTES};

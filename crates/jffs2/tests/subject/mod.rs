@@ -1,6 +1,6 @@
 //! JFFS2 as the conformance kit and the fuzz target see it.
 
-use ffslab_conformance::Subject;
+use ffslab_conformance::{Features, Subject};
 use ffslab_flash::Geometry;
 use ffslab_fs::FileSystem;
 use ffslab_jffs2::{Jffs2, Options};
@@ -46,6 +46,24 @@ impl Subject for Jffs2Subject {
         true
     }
 
+    /// `fs/jffs2/xattr.c`: when an attribute is replaced, or an inode deleted, only memory says that the old reference is dead
+    /// (`delete_xattr_ref`), so it counts again at a mount if the newer one was removed since; a real 6.1 does the same.
+    /// fsync writes nothing for attributes, whose nodes are written for no inode (`save_xattr_ref`, `jffs2_flash_writev` with
+    /// inode 0). And of an attribute that garbage collection copies the mount takes the newer copy though only its header
+    /// is whole (`jffs2_scan_xattr_node` of `fs/jffs2/scan.c` does not look at the rest).
+    fn older_xattrs_may_return(&self) -> bool {
+        true
+    }
+
+    /// `fs/jffs2/xattr.c`, `do_jffs2_setxattr`.
+    fn xattrs_reserve_space_first(&self) -> bool {
+        true
+    }
+
+    fn features(&self) -> Features {
+        Features { xattrs: true, ..Features::NONE }
+    }
+
     fn reseal(&self, image: &mut [u8]) {
         reseal(image, (self.geometry.page_bytes + self.geometry.oob_bytes) as usize, self.geometry.page_bytes as usize);
     }
@@ -87,6 +105,19 @@ fn reseal_node(data: &mut [u8]) -> usize {
                 put(data, 36, sum);
             }
             put(data, 32, crc(&data[..32]));
+        }
+        // An extended attribute, 32 bytes before its name and value, and a reference to one, 28 bytes.
+        0xE008 if data.len() >= 32 => {
+            if let Some(content) = data.get(32..33 + usize::from(data[21]) + usize::from(half(data, 22))) {
+                let sum = crc(content);
+                put(data, 24, sum);
+            }
+            let sum = crc(&data[..28]);
+            put(data, 28, sum);
+        }
+        0xE009 if data.len() >= 28 => {
+            let sum = crc(&data[..24]);
+            put(data, 24, sum);
         }
         _ => {}
     }

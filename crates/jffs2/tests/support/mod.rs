@@ -5,7 +5,7 @@ pub use ffslab_conformance::files::{content, Files};
 use ffslab_conformance::{Board, Machine};
 use ffslab_flash::Geometry;
 use ffslab_jffs2::{Jffs2, Options};
-use ffslab_linux::Vfs;
+use ffslab_linux::{Calls, Vfs};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{OpCounts, Sim};
 

@@ -2,7 +2,7 @@
 
 use super::{config, mounted, Log, MemFs};
 use ffslab_fs::Ino;
-use ffslab_linux::{DirtyLimits, Fd, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
+use ffslab_linux::{Calls, DirtyLimits, Fd, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
 use std::cell::RefCell;
 use std::rc::Rc;
 

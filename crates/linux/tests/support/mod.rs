@@ -438,6 +438,7 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         write_looks_up_capability: false,
         write_back,
         timer_slack_ns: 50_000,
+        chip_lock: ffslab_sim::ChipLock::Mutex,
     }
 }
 

@@ -8,7 +8,8 @@ mod table;
 
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_system::{
-    Answer, Caller, Fd, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, OpenFlags, System, Whence, ROOT_NODE,
+    Answer, Caller, Entry, Fd, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, OpenFlags, System, Whence,
+    ROOT_NODE,
 };
 use table::{Opened, Table};
 
@@ -366,7 +367,7 @@ impl Nodes for ByPath<'_> {
             self.system.lseek(fd, 0, Whence::Set)?;
         }
         let mut entries = Vec::new();
-        for name in self.system.readdir(fd)? {
+        for Entry { name, .. } in self.system.readdir(fd)? {
             let id = match self.paths.table.child(directory, &name) {
                 Some(id) => id,
                 None => self.adopt(directory, &name)?,

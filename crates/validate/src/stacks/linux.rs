@@ -64,6 +64,7 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
                 program: wait,
                 erase: wait,
                 polls_with_resched: false,
+                has_bad_block_table: system.has_bad_block_table(),
             },
             first_block: 0,
             partition_blocks: flash.partition_blocks,
@@ -75,6 +76,7 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
             // User-mode Linux has no clock for the scheduler that is finer than the tick.
             scheduler_clock: if user_mode { SchedulerClock::Tick } else { SchedulerClock::Exact },
             timer_wheel: kernel.timer_wheel(),
+            chip_lock: kernel.chip_lock,
         },
         cpu_costs: CpuCosts::FREE,
         vfs: VfsConfig {

@@ -22,13 +22,20 @@ struct Measured {
     stack: fn(&Case) -> Result<StackSpec, String>,
     /// Adds what the program that measured did without writing it into the case.
     complete: fn(&mut Case),
+    /// Whether it ran in a kernel; a harness has no tick counter.
+    has_ticks: fn(&Case) -> bool,
 }
 
 /// The file systems with which cases were measured.
 static MEASURED: [Measured; 3] = [
-    Measured { fs: &jffs2::JFFS2, stack: jffs2_stack, complete: |_| {} },
-    Measured { fs: &file_systems::yaffs2::YAFFS2, stack: yaffs2::stack, complete: yaffs2::add_unsaid_steps },
-    Measured { fs: &ubifs::UBIFS, stack: ubifs_stack, complete: |_| {} },
+    Measured { fs: &jffs2::JFFS2, stack: jffs2_stack, complete: |_| {}, has_ticks: |_| true },
+    Measured {
+        fs: &file_systems::yaffs2::YAFFS2,
+        stack: yaffs2::stack,
+        complete: yaffs2::add_unsaid_steps,
+        has_ticks: |case| case.system.yaffs2_in_linux.is_some(),
+    },
+    Measured { fs: &ubifs::UBIFS, stack: ubifs_stack, complete: |_| {}, has_ticks: |_| true },
 ];
 
 fn measured(fs: &str) -> Option<&'static Measured> {
@@ -54,6 +61,12 @@ pub fn complete(case: &mut Case) {
     if let Some(measured) = measured(&case.system.fs) {
         (measured.complete)(case);
     }
+}
+
+/// Whether a case ran on a kernel with ticks and does not say how long that had been up.
+pub(crate) fn phase_is_unknown(case: &Case) -> bool {
+    let has_ticks = measured(&case.system.fs).is_some_and(|measured| (measured.has_ticks)(case));
+    has_ticks && case.system.uptime_us.is_none()
 }
 
 fn jffs2_stack(case: &Case) -> Result<StackSpec, String> {
@@ -83,5 +96,7 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, String> {
     };
     let reserve = system.ubi.as_ref().map_or(BadReserve::Per1024OfChip(0), UbiSettings::bad_reserve);
     let ubi = ubifs::ubi_options(reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks);
-    Ok(linux_stack(case, kernel, UBIFS_UPTIME_NS, Arc::new(ubifs::UbifsSettings { options, ubi })))
+    let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Arc::new(ubifs::UbifsSettings { options, ubi }));
+    arm::price(case, &mut stack, &arm::UBIFS);
+    Ok(stack)
 }

@@ -12,7 +12,7 @@ use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, 
 use ffslab_machine::file_systems::yaffs2::{super_sync_interval_ms, Yaffs2Settings};
 use ffslab_machine::media::{PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
-use ffslab_mtd::{Driver, Ecc, OpCost};
+use ffslab_mtd::{Driver, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, PowerMilliwatt, SimConfig};
 use ffslab_workload::steps::{Step, SyncDirectories};
@@ -121,7 +121,7 @@ fn harness(case: &Case) -> StackSpec {
             geometry: flash.geometry(),
             timing: chip,
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
-            driver: Driver { ecc: Ecc::HARDWARE, read: free, program: free, erase: free, polls_with_resched: false },
+            driver: Driver { read: free, program: free, erase: free, ..Driver::default() },
             first_block: 0,
             partition_blocks: flash.partition_blocks,
         },
@@ -136,6 +136,7 @@ fn harness(case: &Case) -> StackSpec {
                 write_looks_up_capability: false,
                 write_back: WriteBackRules::V2_6,
                 timer_slack_ns: 0,
+                chip_lock: ffslab_sim::ChipLock::Mutex,
             },
             read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
             page_cache_bytes: u64::MAX,

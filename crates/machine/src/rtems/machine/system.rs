@@ -7,7 +7,7 @@ use ffslab_mtd::MediumImage;
 use ffslab_rtems::bdbuf::EPOCH_S;
 use ffslab_rtems::libio;
 use ffslab_sim::Sim;
-use ffslab_system::{Answer, Calls, Fd, OpenFlags, Refusal, System, Whence};
+use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Refusal, System, Whence};
 use ffslab_workload::text::size_text;
 
 /// No file of these file systems becomes larger.
@@ -133,14 +133,15 @@ impl Calls for Machine {
         Ok(self.libio.fstat(fd_of(fd)).map(|stat| stat_of(&stat))?)
     }
 
-    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Vec<u8>>> {
-        let mut names = Vec::new();
+    /// `struct dirent` of newlib has no `d_type`.
+    fn readdir(&mut self, fd: Fd) -> Answer<Vec<Entry>> {
+        let mut entries = Vec::new();
         while let Some(entry) = self.libio.read_dir(fd_of(fd))? {
             if !matches!(&entry.name[..], b"." | b"..") {
-                names.push(entry.name);
+                entries.push(Entry { ino: entry.ino, name: entry.name, kind: None });
             }
         }
-        Ok(names)
+        Ok(entries)
     }
 
     fn advise(&mut self, _fd: Fd, _offset: u64, _bytes: u64, _advice: ffslab_system::Advice) -> Answer<()> {
@@ -234,6 +235,14 @@ impl Calls for Machine {
             files_free: stat.free_files,
         })
     }
+
+    fn drop_caches(&mut self) -> Answer<()> {
+        Err(self.lacks(NO_PAGE_CACHE))
+    }
+
+    fn drop_pages(&mut self) -> Answer<()> {
+        Err(self.lacks(NO_PAGE_CACHE))
+    }
 }
 
 const NO_PAGE_CACHE: &str = "page cache (bdbuf_read_ahead_blocks sets its own read-ahead)";
@@ -257,14 +266,6 @@ impl System for Machine {
 
     fn crash(&mut self) -> Result<(), String> {
         Machine::crash(self)
-    }
-
-    fn drop_caches(&mut self) -> Answer<()> {
-        Err(self.lacks(NO_PAGE_CACHE))
-    }
-
-    fn drop_pages(&mut self) -> Answer<()> {
-        Err(self.lacks(NO_PAGE_CACHE))
     }
 
     fn set_read_ahead_bytes(&mut self, _bytes: u32) -> Answer<()> {

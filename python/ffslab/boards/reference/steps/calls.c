@@ -66,7 +66,7 @@ static int open_words(const char *words)
     static const struct { const char *word; int flag; } FLAGS[] = {
         {"rdonly", O_RDONLY}, {"wronly", O_WRONLY}, {"rdwr", O_RDWR}, {"create", O_CREAT}, {"exclusive", O_EXCL},
         {"truncate", O_TRUNC}, {"append", O_APPEND}, {"sync", O_SYNC}, {"dsync", O_DSYNC}, {"directory", O_DIRECTORY},
-        {"no_follow", O_NOFOLLOW}, {"direct", O_DIRECT}, {"tmpfile", O_TMPFILE},
+        {"nofollow", O_NOFOLLOW}, {"direct", O_DIRECT}, {"tmpfile", O_TMPFILE},
     };
     int flags = 0;
     for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
