@@ -18,8 +18,9 @@ use toml::Spanned;
 mod initial;
 mod resolved;
 
-/// Shape of an experiment file, from which the JSON Schema is made. Files are read by [`Experiment::parse`] instead,
-/// which remembers the line of each key for its messages.
+/// An experiment file: a stack, steps that prepare it, steps that are measured, and axes to vary.
+// The JSON Schema is made from this type. Files are read by `Experiment::parse` instead, which remembers the line of each
+// key for its messages.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "ffslab experiment", deny_unknown_fields)]

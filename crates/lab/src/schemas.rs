@@ -10,6 +10,7 @@ use ffslab_images::Part;
 use ffslab_machine::systems::NamesFilledIn;
 use ffslab_machine::StackTable;
 use ffslab_profiles::{ProfileName, ShownProfile};
+use ffslab_workload::steps::Explained;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -52,6 +53,7 @@ pub const SCHEMAS: &[Described] = &[
 fn read<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12()
         .with_transform(NamesFilledIn::AllThatThereAre)
+        .with_transform(Explained)
         .into_generator()
         .into_root_schema_for::<T>()
 }

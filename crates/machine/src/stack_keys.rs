@@ -86,6 +86,7 @@ pub struct StackKeys {
     /// Where in the image the partition begins, without OOB areas.
     #[serde(rename = "image_offset_B", default, skip_serializing_if = "Option::is_none")]
     pub image_offset_bytes: Option<u64>,
+    /// Bytes of the partition in the image, not counting OOB areas; absent: to the end.
     #[serde(rename = "image_size_B", default, skip_serializing_if = "Option::is_none")]
     pub image_size_bytes: Option<u64>,
     /// Age of YAFFS2's sources; that of the kernel profile if absent.
@@ -97,8 +98,10 @@ pub struct StackKeys {
     /// Byte order of JFFS2's nodes.
     #[serde(default, skip_serializing_if = "EndianName::is_little")]
     pub endian: EndianName,
+    /// Who corrects bit errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecc: Option<EccName>,
+    /// What a task does while the chip works; absent: what the board's driver does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nand_wait: Option<NandWaitName>,
     /// Timer ticks per second (CONFIG_HZ).

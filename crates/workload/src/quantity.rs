@@ -31,9 +31,12 @@ struct Units {
     units: &'static [(&'static str, u64)],
 }
 
+/// What the schema says of every size.
+pub(crate) const HOW_SIZES_ARE_WRITTEN: &str = "an integer number of bytes or a text such as \"4 KiB\", \"5 MiB\"";
+
 const SIZES: Units = Units {
     what: "size",
-    examples: "an integer number of bytes or a text such as \"4 KiB\", \"5 MiB\"",
+    examples: HOW_SIZES_ARE_WRITTEN,
     units: &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)],
 };
 

@@ -140,6 +140,7 @@ step_keys! {
     /// Makes a file and writes it until no space is left.
     Fill {
         file: String,
+        /// Bytes of one write.
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
         #[serde(default, skip_serializing_if = "is_default")]
@@ -152,6 +153,7 @@ step_keys! {
         #[serde(default = "default_seed")]
         seed: u64,
     }
+    /// unlink(2): deletes a name; with its last name and no open descriptor the file goes.
     Unlink { file: String }
     /// Renames; an existing target is replaced.
     Rename {
@@ -188,18 +190,22 @@ step_keys! {
     DropCaches {}
     /// nanosleep(2). Only background work runs.
     Sleep {
+        /// How long.
         #[serde(rename = "us")]
         time_us: Micros,
     }
     /// open(2).
     Open {
         file: String,
+        /// How it is opened; later steps name the file, not the descriptor.
         flags: Vec<OpenFlag>,
         /// The error in which it is to end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fails: Option<Failure>,
     }
+    /// close(2).
     Close { file: String }
+    /// fsync(2): the data and attributes of an open file are on flash when it returns.
     Fsync {
         file: String,
         /// The error in which it is to end.
@@ -216,6 +222,7 @@ step_keys! {
     /// posix_fadvise(2) on an open file, for the whole of it.
     Fadvise {
         file: String,
+        /// What the program will do with the file.
         advice: Advice,
     }
     /// Sets the read-ahead of the mounted file system's backing device.
@@ -227,16 +234,21 @@ step_keys! {
     /// Reads and writes of one size in an open file.
     Requests {
         file: String,
+        /// Which way the bytes go.
         op: RequestOp,
+        /// Where each request begins.
         pattern: Pattern,
         /// `listed`: the numbers of the requests' places in the file, from 0, in the order in which they are made. When
         /// all of them were made, it begins again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         order: Vec<u64>,
+        /// By which calls the bytes are moved; absent: pread.
         #[serde(default, skip_serializing_if = "is_default")]
         calls: RequestCalls,
+        /// Bytes of one request.
         #[serde(rename = "request_B")]
         request_bytes: Bytes,
+        /// Number of requests.
         count: u64,
         /// The requests stay below this offset; absent: the size of the file.
         #[serde(rename = "range_B", default, skip_serializing_if = "Option::is_none")]
@@ -253,14 +265,18 @@ step_keys! {
     /// Writes at the end of an open file; after each write `sync` says how it is made durable.
     Append {
         file: String,
+        /// Bytes of one write.
         #[serde(rename = "request_B")]
         request_bytes: Bytes,
+        /// Number of writes.
         count: u64,
+        /// What follows each write.
         #[serde(default)]
         sync: AppendSync,
         #[serde(default, skip_serializing_if = "is_default")]
         content: ContentName,
     }
+    /// mkdir(2).
     Mkdir { dir: String }
     /// rmdir(2).
     Rmdir {
@@ -282,6 +298,7 @@ step_keys! {
         /// Size of a value of any content, instead of `value`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<Bytes>,
+        /// Absent: it is made or replaced.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flag: Option<XattrFlag>,
         /// The error in which it is to end.
@@ -396,6 +413,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 mod attributes;
+mod explained;
 mod many;
 mod raw;
 mod states;
@@ -404,6 +422,7 @@ mod tests;
 mod words;
 
 pub use attributes::{permission_bits, Chmod, Chown, Ftruncate, Readlink, Statfs, Symlink, Utimens};
+pub use explained::Explained;
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use raw::{MtdLoop, MtdOp};
 pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Uflip};

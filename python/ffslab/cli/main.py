@@ -15,7 +15,7 @@ import typer
 
 from ffslab import InputError, __version__
 from ffslab.api import schemas
-from ffslab.cli import field_verbs, mount_verbs, workload_verbs
+from ffslab.cli import field_verbs, mount_verbs, vocabulary_verbs, workload_verbs
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
 from ffslab.cli.field_verbs import IMAGE_FS, IMAGES, Endian
@@ -429,6 +429,9 @@ def schema(
     Example: ffslab schema > experiment.schema.json
     """
     _say(schemas.text(name))
+
+
+vocabulary_verbs.add_to(app)
 
 
 def main() -> int:

@@ -21,6 +21,7 @@ step_keys! {
         /// Bytes of one write; absent: one write.
         #[serde(rename = "request_B", default, skip_serializing_if = "Option::is_none")]
         request_bytes: Option<Bytes>,
+        /// Each file is followed by fsync before it is closed.
         #[serde(default)]
         fsync: bool,
         #[serde(default, skip_serializing_if = "is_default")]
@@ -44,6 +45,7 @@ step_keys! {
         #[serde(default = "default_name", skip_serializing_if = "is_default_name")]
         name: String,
         count: u64,
+        /// Bytes that are read of each file.
         bytes: Bytes,
         /// Bytes of one read; absent: one read for all.
         #[serde(rename = "request_B", default, skip_serializing_if = "Option::is_none")]

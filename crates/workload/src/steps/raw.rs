@@ -8,7 +8,9 @@ step_keys! {
     /// A loop of operations on the partition at the level of the driver, like that of a kernel module that measures MTD
     /// calls: whole pages or erase blocks, one after the other. Nothing may be mounted. Bad blocks are skipped.
     MtdLoop {
+        /// What is done again and again.
         op: MtdOp,
+        /// Number of operations.
         count: u64,
         /// The page (`read`, `program`) or erase block (`erase`) of the partition at which the loop begins.
         #[serde(default)]

@@ -10,6 +10,7 @@ step_keys! {
     /// Fills the partition with one file, syncs, and deletes the file. Nearly the whole partition is invalid then, and
     /// there was no time to collect it.
     Saturate {
+        /// Bytes of one write.
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
         /// Name of the file; it must not exist.
@@ -21,6 +22,7 @@ step_keys! {
         file: String,
         /// The share, in per cent of the partition's erase blocks.
         percent: f64,
+        /// Bytes of one write.
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
     }
@@ -29,8 +31,10 @@ step_keys! {
         file: String,
         /// Bytes written, as a multiple of the file's size.
         overwrites: f64,
+        /// Bytes of one write.
         #[serde(rename = "request_B", default = "default_age_request")]
         request_bytes: Bytes,
+        /// Where the writes go.
         #[serde(default)]
         distribution: Distribution,
         /// `hot_cold`: this percentage of the writes goes to the hot part of the file.
@@ -70,6 +74,7 @@ step_keys! {
         /// Offset in the image at which the partition begins, not counting OOB areas.
         #[serde(rename = "offset_B", default, skip_serializing_if = "Option::is_none")]
         offset_bytes: Option<u64>,
+        /// Bytes of the partition in the image, not counting OOB areas; absent: to the end.
         #[serde(rename = "size_B", default, skip_serializing_if = "Option::is_none")]
         size_bytes: Option<u64>,
     }
@@ -94,6 +99,7 @@ step_keys! {
         /// TargetSize; absent: the rest of the file.
         #[serde(rename = "target_size_B", default, skip_serializing_if = "Option::is_none")]
         target_size_bytes: Option<Bytes>,
+        /// TargetOffset: where the target begins in the file.
         #[serde(rename = "target_offset_B", default)]
         target_offset_bytes: Bytes,
         /// IOShift: by how many bytes the calls are shifted from alignment.

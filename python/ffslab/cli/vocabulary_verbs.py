@@ -1,0 +1,37 @@
+"""The verb `ffslab steps`: the reference of what experiment files may say."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ffslab.cli.parts import argument, verb
+from ffslab.cli.terminal import say
+
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print the whole reference as a page of Markdown.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the verb to the command."""
+
+    @verb(app, "steps")
+    def steps(
+        name: Annotated[
+            str | None, argument("NAME", "A step; or experiment, linux, rtems, bare for the tables.")
+        ] = None,
+        markdown: Markdown = False,
+    ) -> None:
+        """List the steps of experiments, or explain one: its keys, units, defaults, and an example.
+
+        Example: ffslab steps requests
+        """
+        from ffslab.api import vocabulary
+        from ffslab.text import vocabulary as text
+
+        if markdown:
+            say(text.markdown().rstrip())
+        elif name is None:
+            say(text.listing())
+        else:
+            say(text.entry_text(vocabulary.entry(name)))
