@@ -9,19 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
-from ffslab import _native
+from ffslab import _native, systems
 from ffslab._native import InputError
 
 Node = dict[str, object]
 
-# Tables that are no steps: what each is called here, its definition in the schema ("": the file itself), its head in a
-# file.
-TABLES = {
-    "experiment": ("", "the top of the file"),
-    "linux": ("StackKeys", "[stack]"),
-    "rtems": ("RtemsKeys", "[stack]"),
-    "bare": ("BareKeys", "[stack]"),
-}
+# What the top of an experiment file is called here.
+TOP = "experiment"
 # Units by the end of a key's name.
 _UNITS = {
     "B": "B",
@@ -87,10 +81,19 @@ def steps() -> dict[str, Entry]:
 
 @cache
 def tables() -> dict[str, Entry]:
-    """The tables that are no steps by the names of `TABLES`."""
+    """The tables that are no steps: the top of the file, and the stack of each system by the system's name."""
     schema = _schema()
-    found = {name: _node(_node(schema["$defs"])[kind]) if kind else schema for name, (kind, _) in TABLES.items()}
-    return {name: _entry(name, TABLES[name][1], node) for name, node in found.items()}
+    defined = _node(schema["$defs"])
+    stacks = cast(list[Node], _node(defined["StackTable"])["anyOf"])
+    keys = [_node(defined[_name_of(stack)]) for stack in stacks]
+    heads = {TOP: _entry(TOP, "the top of the file", schema)}
+    return heads | {name: _entry(name, "[stack]", node) for node in keys for name in [_system(node)]}
+
+
+def _system(stack: Node) -> str:
+    """The system whose stack it is; the one that is meant where none is named has no key for it."""
+    key = _node(_node(stack["properties"]).get("system", {}))
+    return _kind(key)[1][0].word if key else systems.DEFAULT.name
 
 
 def entry(name: str) -> Entry:
@@ -113,6 +116,11 @@ def _schema() -> Node:
 
 def _node(value: object) -> Node:
     return cast(Node, value)
+
+
+def _name_of(reference: Node) -> str:
+    """The definition that is meant."""
+    return str(reference["$ref"]).rpartition("/")[2]
 
 
 def _step_name(step: Node) -> str:
@@ -163,7 +171,7 @@ def _text(node: Node) -> str:
 def _kind(node: Node) -> tuple[str, tuple[Word, ...]]:
     """What stands at a key, and the words that may."""
     if "$ref" in node:
-        name = str(node["$ref"]).rpartition("/")[2]
+        name = _name_of(node)
         if name == "Step":
             return "step", ()
         return _kind(_node(_node(_schema()["$defs"])[name]))

@@ -17,9 +17,7 @@ def add_to(app: typer.Typer) -> None:
 
     @verb(app, "steps")
     def steps(
-        name: Annotated[
-            str | None, argument("NAME", "A step; or experiment, linux, rtems, bare for the tables.")
-        ] = None,
+        name: Annotated[str | None, argument("NAME", "A step, or a table of the list.")] = None,
         markdown: Markdown = False,
     ) -> None:
         """List the steps of experiments, or explain one: its keys, units, defaults, and an example.
