@@ -215,9 +215,11 @@ def test_interrupts_end_the_processes_that_make_runs(tmp_path: Path) -> None:
     )  # fmt: skip
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     deadline_s = time.monotonic() + 30
-    while len(children.read_text(encoding="utf-8").split()) < 3 and time.monotonic() < deadline_s:
-        time.sleep(0.1)  # two workers, and the resource tracker of Python's own
-    workers = [child for child in children.read_text(encoding="utf-8").split() if makes_runs(child)]
+    workers: list[str] = []
+    # Beside them is the resource tracker of Python's own; a process that is just being started has no command line yet.
+    while len(workers) < 2 and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+        workers = [child for child in children.read_text(encoding="utf-8").split() if makes_runs(child)]
     time.sleep(1)
     os.kill(running.pid, signal.SIGINT)
     os.kill(running.pid, signal.SIGINT)

@@ -41,6 +41,7 @@ def variant(name: str, latency_sum_us: float, **changes: Any) -> Any:
         ],
         "causes": CAUSES,
         "latency_us": {"n": 10, "mean": latency_sum_us / 10, "p50": 1.0, "p99": 1.0, "max": 1.0, "sum": latency_sum_us},
+        "slowest": [],
         "energy_uJ": {"cpu": 0.0, "memory": 0.0, "total": 0.0},
         "read_amplification": 2.5,
         "write_amplification": None,
@@ -81,7 +82,7 @@ def test_nothing_is_said_about_what_did_not_happen() -> None:
 def test_the_only_variant_is_told_with_its_speed_and_energy() -> None:
     made = variant("base", 100.0, energy_uJ={"cpu": 900.0, "memory": 100.0, "total": 1000.0})
     said = sentences(summary(made))
-    assert said[0] == "10 calls take 10.0 us on average; one call in a hundred takes 1.0 us or more."
+    assert said[0] == "10 calls take 10.0 us on average; one in a hundred takes 1.0 us or more, the slowest 1.0 us."
     assert said[1] == "The measured steps take 1.00 mJ above idle in 0.2 ms."
 
 

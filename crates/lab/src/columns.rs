@@ -2,6 +2,7 @@
 
 use crate::requests::{CallOp, RequestLog};
 use crate::run::Outcome;
+use crate::slowest::CauseKey;
 use ffslab_fs::BlockSpace;
 use ffslab_sim::units::ns_to_us;
 
@@ -22,6 +23,16 @@ pub struct RequestColumns {
     pub bytes: Vec<u64>,
     pub start_us: Vec<f64>,
     pub latency_us: Vec<f64>,
+    /// What took longest of each call: positions in `cause_names`.
+    pub cause_index: Vec<u16>,
+    /// Task and reason of each cause.
+    pub cause_names: Vec<CauseKey>,
+    pub cause_us: Vec<f64>,
+    /// Time of chip and driver.
+    pub flash_us: Vec<f64>,
+    pub page_reads: Vec<u32>,
+    pub page_programs: Vec<u32>,
+    pub erases: Vec<u32>,
 }
 
 /// Columns of `blocks.parquet`, of equal length.
@@ -76,6 +87,22 @@ impl RequestColumns {
         append(&mut self.bytes, log.bytes);
         append(&mut self.start_us, in_us(log.start_ns));
         append(&mut self.latency_us, in_us(log.latency_ns));
+        let places: Vec<u16> = log.causes.iter().map(|&cause| self.place_of(cause)).collect();
+        self.cause_index.extend(log.cause_index.iter().map(|&cause| places[cause as usize]));
+        append(&mut self.cause_us, in_us(log.cause_ns));
+        append(&mut self.flash_us, in_us(log.flash_ns));
+        append(&mut self.page_reads, log.page_reads);
+        append(&mut self.page_programs, log.page_programs);
+        append(&mut self.erases, log.erases);
+    }
+
+    /// The position of a cause in `cause_names`. The variants of a run have their causes in common.
+    fn place_of(&mut self, cause: CauseKey) -> u16 {
+        let place = self.cause_names.iter().position(|known| *known == cause).unwrap_or_else(|| {
+            self.cause_names.push(cause);
+            self.cause_names.len() - 1
+        });
+        place as u16
     }
 }
 

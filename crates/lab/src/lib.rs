@@ -29,6 +29,7 @@ pub mod result;
 pub mod run;
 pub mod schemas;
 pub mod session;
+pub mod slowest;
 pub mod state;
 pub mod stats;
 pub mod tally;

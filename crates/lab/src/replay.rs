@@ -64,6 +64,7 @@ pub fn replay(
             pause(player.calls, record.think_ns);
         }
         let start_ns = player.calls.now_ns();
+        player.calls.sim().call_begins();
         let (done, known) = player.call(record)?;
         let latency_ns = player.calls.now_ns() - start_ns;
         player.compare(record, &done);

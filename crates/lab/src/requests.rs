@@ -1,8 +1,10 @@
 //! One row per measured call. The rows are kept as columns because runs make millions of them. Calls beyond a limit
 //! have no row and are only counted.
 
+use crate::slowest::{CauseKey, Cost, Slowest};
 use crate::stats::LatencyUs;
 use crate::tally::Tally;
+use ffslab_sim::Sim;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -15,6 +17,9 @@ const VARIANT_ROWS_LEAST: usize = 1_000;
 pub fn rows_of_a_variant(variants_n: usize) -> usize {
     (ROWS_MAX / variants_n.max(1)).max(VARIANT_ROWS_LEAST)
 }
+
+/// Stands where no cause took time.
+const NO_CAUSE: CauseKey = ("", "");
 
 macro_rules! ops {
     ($($(#[$meta:meta])* $Variant:ident = $text:literal),+ $(,)?) => {
@@ -52,7 +57,7 @@ ops! {
     Other = "other",
 }
 
-/// Calls in the order in which they ran. All columns have the same length. A row takes 45 bytes.
+/// Calls in the order in which they ran. All columns have the same length. A row takes 75 bytes.
 #[derive(Clone, Debug)]
 pub struct RequestLog {
     pub step: Vec<u32>,
@@ -66,7 +71,18 @@ pub struct RequestLog {
     /// Virtual time since the start of the measurement.
     pub start_ns: Vec<u64>,
     pub latency_ns: Vec<u64>,
+    /// What took longest of each call: index into `causes`.
+    pub cause_index: Vec<u16>,
+    pub cause_ns: Vec<u64>,
+    /// Time of chip and driver in each call.
+    pub flash_ns: Vec<u64>,
+    pub page_reads: Vec<u32>,
+    pub page_programs: Vec<u32>,
+    pub erases: Vec<u32>,
     pub file_names: Vec<String>,
+    /// Task and reason; the first one stands for calls that took no time.
+    pub causes: Vec<CauseKey>,
+    pub slowest: Slowest,
     known: BTreeMap<String, u32>,
     rows_max: usize,
     /// The latencies of all calls by step. Empty as long as every call has a row.
@@ -104,6 +120,14 @@ impl RequestLog {
             bytes: Vec::new(),
             start_ns: Vec::new(),
             latency_ns: Vec::new(),
+            cause_index: Vec::new(),
+            cause_ns: Vec::new(),
+            flash_ns: Vec::new(),
+            page_reads: Vec::new(),
+            page_programs: Vec::new(),
+            erases: Vec::new(),
+            causes: vec![NO_CAUSE],
+            slowest: Slowest::default(),
             file_names: Vec::new(),
             known: BTreeMap::new(),
             // Limited because the number of a call within its step is kept in 32 bits.
@@ -132,8 +156,10 @@ impl RequestLog {
         index
     }
 
-    /// Adds a call, whose number within its step is `i`. Beyond the limit of rows it is only counted.
-    pub fn push(&mut self, step: u32, i: u64, call: Call) {
+    /// Adds a call that has just ended on the machine `sim`; its number within its step is `i`. Beyond the limit of rows
+    /// it is only counted.
+    pub fn push(&mut self, step: u32, i: u64, call: Call, sim: &Sim) {
+        self.slowest.add(step, i, call, sim);
         if self.len() == self.rows_max {
             self.count(step, call.latency_ns);
             return;
@@ -146,6 +172,23 @@ impl RequestLog {
         self.bytes.push(call.bytes);
         self.start_ns.push(call.start_ns);
         self.latency_ns.push(call.latency_ns);
+        let cost = Cost::of_last_call(sim);
+        let (cause, cause_ns) = cost.main.map_or((0, 0), |(key, time_ns)| (self.place_of_cause(key), time_ns));
+        self.cause_index.push(cause);
+        self.cause_ns.push(cause_ns);
+        self.flash_ns.push(cost.flash_ns);
+        self.page_reads.push(cost.page_reads);
+        self.page_programs.push(cost.page_programs);
+        self.erases.push(cost.erases);
+    }
+
+    /// The number of a cause in `causes`, which are few.
+    fn place_of_cause(&mut self, key: CauseKey) -> u16 {
+        let place = self.causes.iter().position(|known| *known == key).unwrap_or_else(|| {
+            self.causes.push(key);
+            self.causes.len() - 1
+        });
+        place as u16
     }
 
     #[cold]
@@ -199,13 +242,15 @@ fn tally_of(tallies: &mut Vec<Tally>, step: u32) -> &mut Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffslab_sim::SimConfig;
 
     fn log_of(calls: u64, rows_max: usize) -> RequestLog {
         let mut log = RequestLog::keeping(rows_max);
         let file = log.file_index("a");
+        let sim = Sim::new(SimConfig::default());
         for i in 0..calls {
             let call = Call { op: CallOp::Read, file, offset_bytes: 0, bytes: 1, start_ns: i, latency_ns: 1_000 + i };
-            log.push((i / 100) as u32, i % 100, call);
+            log.push((i / 100) as u32, i % 100, call, &sim);
         }
         log
     }

@@ -9,6 +9,7 @@ use crate::postmark::PostmarkReport;
 use crate::replay::grouped;
 use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
+use crate::slowest::SlowCall;
 use crate::stats::{mean_sd, LatencyUs};
 use crate::tally::{Tally, RELATIVE_ERROR};
 use ffslab_fs::{BlockSpace, Unwritten};
@@ -71,6 +72,8 @@ pub struct VariantSummary {
     /// Latencies of all recorded calls: requests, appends, files of `create_many` and similar steps, and replayed
     /// calls.
     pub latency_us: LatencyUs,
+    /// The slowest of these calls, and what each waited for.
+    pub slowest: Vec<SlowCall>,
     /// Number of calls that have a row in requests.parquet, which are the first ones. Absent: all have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_kept: Option<u64>,
@@ -277,6 +280,7 @@ impl VariantSummary {
             causes: Legend::of(&by_cause),
             by_cause,
             latency_us: outcome.requests.latency_us(),
+            slowest: outcome.requests.slowest.summaries(&outcome.requests.file_names),
             requests_kept: tally.is_some().then_some(outcome.requests.len() as u64),
             latency_quantiles_us: tally.as_ref().map_or_else(Vec::new, |tally| tally.quantiles_us(QUANTILES)),
             energy_uj: has_energy.then(|| last.energy.into()),

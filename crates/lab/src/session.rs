@@ -331,6 +331,7 @@ impl Session {
             return body(system);
         };
         let start_ns = system.now_ns();
+        system.sim().call_begins();
         let result = body(system);
         let latency_ns = system.now_ns() - start_ns;
         let bytes = result.as_ref().map_or(0, bytes);

@@ -19,6 +19,15 @@ pub fn requests<'py>(py: Python<'py>, columns: RequestColumns) -> PyResult<Bound
     table.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
     table.set_item("start_us", PyArray1::from_vec(py, columns.start_us))?;
     table.set_item("latency_us", PyArray1::from_vec(py, columns.latency_us))?;
+    let (tasks, reasons): (Vec<&str>, Vec<&str>) = columns.cause_names.iter().copied().unzip();
+    let causes = || columns.cause_index.iter().map(|&at| at as usize);
+    table.set_item("cause", texts(py, &reasons, causes())?)?;
+    table.set_item("cause_task", texts(py, &tasks, causes())?)?;
+    table.set_item("cause_us", PyArray1::from_vec(py, columns.cause_us))?;
+    table.set_item("flash_us", PyArray1::from_vec(py, columns.flash_us))?;
+    table.set_item("page_reads", PyArray1::from_vec(py, columns.page_reads))?;
+    table.set_item("page_programs", PyArray1::from_vec(py, columns.page_programs))?;
+    table.set_item("erases", PyArray1::from_vec(py, columns.erases))?;
     Ok(table)
 }
 

@@ -170,7 +170,18 @@ pub struct CauseCounts {
 pub struct Causes {
     tasks: Vec<&'static Task>,
     reasons: Vec<&'static Reason>,
-    counts: Vec<OpCounts>,
+    counts: Vec<Counted>,
+    /// Number of the present bill. Before the first bill nothing is noted.
+    bill: u64,
+    /// The causes that were counted since the bill was opened, each once, with their places and earlier counters.
+    billed: Vec<(usize, usize, OpCounts)>,
+}
+
+/// The counters of a cause, and the bill on which it stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    counts: OpCounts,
+    bill: u64,
 }
 
 impl Causes {
@@ -184,7 +195,7 @@ impl Causes {
     pub(crate) fn add_task(&mut self, task: &'static Task) -> usize {
         self.place_of_task(task).unwrap_or_else(|| {
             self.tasks.push(task);
-            self.counts.resize(self.tasks.len() * self.reasons.len(), OpCounts::default());
+            self.counts.resize(self.tasks.len() * self.reasons.len(), Counted::default());
             self.tasks.len() - 1
         })
     }
@@ -206,9 +217,9 @@ impl Causes {
             let mut wider = Vec::with_capacity(self.tasks.len() * self.reasons.len());
             for row in rows {
                 wider.extend_from_slice(row);
-                wider.extend(std::iter::repeat_n(OpCounts::default(), added));
+                wider.extend(std::iter::repeat_n(Counted::default(), added));
             }
-            wider.resize(self.tasks.len() * self.reasons.len(), OpCounts::default());
+            wider.resize(self.tasks.len() * self.reasons.len(), Counted::default());
             self.counts = wider;
         }
     }
@@ -231,13 +242,33 @@ impl Causes {
     /// The counters of the cause with these places.
     #[inline]
     pub(crate) fn at(&mut self, task: usize, reason: usize) -> &mut OpCounts {
-        &mut self.counts[task * self.reasons.len() + reason]
+        let counted = &mut self.counts[task * self.reasons.len() + reason];
+        if counted.bill != self.bill {
+            counted.bill = self.bill;
+            self.billed.push((task, reason, counted.counts));
+        }
+        &mut counted.counts
+    }
+
+    /// Opens a new bill: the causes that are counted from now on stand on it.
+    #[inline]
+    pub(crate) fn open_bill(&mut self) {
+        self.bill += 1;
+        self.billed.clear();
+    }
+
+    /// What was counted since the bill was opened, cause by cause.
+    pub(crate) fn bill(&self) -> impl Iterator<Item = CauseCounts> + '_ {
+        self.billed.iter().map(|&(task, reason, before)| {
+            let counts = self.counts[task * self.reasons.len() + reason].counts - before;
+            CauseCounts { task: self.tasks[task], reason: self.reasons[reason], counts }
+        })
     }
 
     /// Counters of one cause. Zero for one that nobody has registered.
     pub fn of(&self, task: &Task, reason: &Reason) -> OpCounts {
         match (self.place_of_task(task), self.place_of_reason(reason)) {
-            (Some(task), Some(reason)) => self.counts[task * self.reasons.len() + reason],
+            (Some(task), Some(reason)) => self.counts[task * self.reasons.len() + reason].counts,
             _ => OpCounts::default(),
         }
     }
@@ -254,7 +285,7 @@ impl Causes {
 
     /// Sum over all causes.
     pub fn total(&self) -> OpCounts {
-        self.counts.iter().fold(OpCounts::default(), |sum, counts| sum + *counts)
+        self.counts.iter().fold(OpCounts::default(), |sum, counted| sum + counted.counts)
     }
 
     /// The tasks, the foreground first, then in the order in which they became known.

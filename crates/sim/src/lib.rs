@@ -10,6 +10,7 @@
 //! **Leaves out.** More than one CPU, real-time classes, cgroups, CPU frequency, interrupts other than the tick.
 
 pub mod arena;
+mod bill;
 pub mod cause;
 mod config;
 pub mod cpu;

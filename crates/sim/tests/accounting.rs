@@ -214,3 +214,29 @@ fn two_layers_cannot_give_two_reasons_one_name() {
 fn a_task_that_nobody_spawned_cannot_run() {
     let _turn = sim().run_as(&WORKER);
 }
+
+/// A bill holds what was counted since the call began, each cause once, whoever registers reasons meanwhile.
+#[test]
+fn a_bill_holds_what_a_call_waited_for() {
+    let sim = Sim::new(SimConfig::default());
+    sim.register(&[&DATA]);
+    let bill = |sim: &Sim| {
+        let mut lines = Vec::new();
+        sim.bill(|line| lines.push((line.reason.name, line.counts.page_reads, line.counts.page_programs)));
+        lines
+    };
+    sim.count(Op::PageRead, 0, 0, 0, 10);
+    assert_eq!(bill(&sim), [], "no call has begun");
+    sim.call_begins();
+    sim.count(Op::PageRead, 0, 0, 0, 10);
+    let because = sim.because(&DATA);
+    sim.register(&[&COPY]);
+    sim.count(Op::PageProgram, 1, 0, 0, 20);
+    sim.count(Op::PageProgram, 2, 0, 0, 20);
+    drop(because);
+    assert_eq!(bill(&sim), [(OTHER.name, 1, 0), (DATA.name, 0, 2)]);
+    sim.call_begins();
+    assert_eq!(bill(&sim), []);
+    sim.count(Op::PageRead, 0, 0, 0, 10);
+    assert_eq!(bill(&sim), [(OTHER.name, 1, 0)]);
+}

@@ -243,9 +243,11 @@ pub trait Calls {
     }
 }
 
-/// Runs `call` between two clock readings; the second result is their difference in nanoseconds.
+/// Runs `call` between two clock readings; the second result is their difference in nanoseconds. What it waited for stands
+/// on the bill of the simulation then ([`Sim::bill`]).
 pub fn timed<C: Calls + ?Sized, R>(calls: &mut C, call: impl FnOnce(&mut C) -> R) -> (R, u64) {
     let start_ns = calls.read_clock_ns();
+    calls.sim().call_begins();
     let result = call(calls);
     (result, calls.read_clock_ns() - start_ns)
 }

@@ -251,6 +251,21 @@ class RtemsKeys(TypedDict):
     tick_us: NotRequired[int | None]
 
 
+class SlowCall(TypedDict):
+    """A slow call of the measured steps."""
+
+    bytes: int
+    file: str
+    i: int
+    idle_us: float
+    latency_us: float
+    offset_B: int
+    op: str
+    start_us: float
+    step: int
+    waited_for: list[Wait]
+
+
 class SpaceSummary(TypedDict):
     """The sums over all erase blocks of a partition, as the file system accounts for them."""
 
@@ -422,6 +437,7 @@ class VariantSummary(TypedDict):
     read_amplification: float | None
     requests_kept: NotRequired[int | None]
     setup_time_us: float
+    slowest: list[SlowCall]
     space_after: SpaceSummary | None
     space_before: SpaceSummary | None
     stack: StackTable
@@ -431,6 +447,19 @@ class VariantSummary(TypedDict):
     user_read_B: int
     user_written_B: int
     write_amplification: float | None
+
+
+class Wait(TypedDict):
+    """One cause of a call's latency."""
+
+    erases: int
+    flash_us: float
+    oob_reads: int
+    page_programs: int
+    page_reads: int
+    reason: str
+    task: str
+    time_us: float
 
 
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]

@@ -123,7 +123,9 @@ class Run:
 
     @property
     def requests(self) -> pd.DataFrame:
-        """One row per measured call: variant, step, op, file, `offset_B`, `bytes`, `start_us`, `latency_us`."""
+        """One row per measured call: variant, step, op, file, `offset_B`, `bytes`, `start_us`, `latency_us`; what took
+        longest of it (`cause`, `cause_task`, `cause_us`), `flash_us`, `page_reads`, `page_programs`, `erases`.
+        """
         return _frame(self.request_columns)
 
     @property

@@ -13,6 +13,7 @@ from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.text.energy import have_energy
 from ffslab.text.quoting import escape, plain_html
+from ffslab.text.slowest import alignment, slowest_cells
 from ffslab.text.step_groups import StepGroup, step_groups
 from ffslab.text.summary import COLUMNS_MAX, main_cells
 from ffslab.text.tables import number
@@ -34,6 +35,10 @@ NAMES: tuple[Literal["system", "board", "kernel", "part", "device"], ...] = (
 )
 
 
+# Of each variant, when there are several.
+SLOWEST_OF_SEVERAL = 3
+
+
 def html(run: Run) -> str:
     """The whole report of `run`."""
     summary = run.summary
@@ -48,6 +53,7 @@ def html(run: Run) -> str:
         section("What this means", _list(sentences(summary))),
         figure(f"Along {sweep.along}", sweep.said, sweeps.svg(variants, sweep)) if sweep else "",
         section("Where the time went", _time(variants, drawn, colours, first)),
+        section("Slowest calls", _slowest(drawn, first)),
         section("What the programs report", _programs(drawn)),
         section("Numbers", table(*main_cells(summary))),
         section("Step by step", _steps(drawn, first)),
@@ -58,7 +64,7 @@ def html(run: Run) -> str:
         ),
         figure(
             "Distribution of latency",
-            f"The share of the calls that took no longer.{first}",
+            f"How many of the calls took less; the slowest tenth has as much room as all others, and so on.{first}",
             plots.latency_distribution(run),
         ),
         figure(
@@ -120,11 +126,12 @@ def _list(items: list[str]) -> str:
 def table(head: list[str], rows: list[list[str]], explained: dict[str, str] | None = None, align: str = "") -> str:
     """A table of plain texts. `explained` holds HTML for below the first cell of a row.
 
-    `align` as for `text_table`; without it numbers stand to the right. The first column stands to the left in any case.
+    `align` as for `text_table`, and w for a column of long texts, which wrap; without it numbers stand to the right.
+    The first column stands to the left in any case.
     """
     others = range(1, len(head))
     kinds = align[1:] or [_side([row[i] for row in rows if i < len(row)]) for i in others]
-    sides = ["", *(' class="text"' if kind == "l" else "" for kind in kinds)]
+    sides = ["", *(_CLASS[kind] for kind in kinds)]
     heads = (escape(cell).replace("\n", "<br>") for cell in head)
     lines = ["<tr>" + "".join(f"<th{side}>{cell}</th>" for side, cell in zip(sides, heads, strict=True)) + "</tr>"]
     for first, *cells in rows:
@@ -133,6 +140,10 @@ def table(head: list[str], rows: list[list[str]], explained: dict[str, str] | No
         body = "".join(f"<td{side}>{escape(cell)}</td>" for side, cell in zip(sides[1:], cells, strict=False))
         lines.append(f"<tr><td>{escape(first)}{note}</td>{body}</tr>")
     return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+# Of cells in a column of texts, of long texts, of numbers.
+_CLASS = {"l": ' class="text"', "w": ' class="text wraps"', "r": ""}
 
 
 def _side(cells: list[str]) -> str:
@@ -155,6 +166,15 @@ def _time(variants: list[VariantSummary], drawn: list[VariantSummary], colours: 
         named = f"<summary>{escape(variant['name'])}: operations and tasks</summary>"
         parts.append(f"<details>{named}\n{body}</details>" if len(drawn) > 1 else body)
     return "\n".join(parts)
+
+
+def _slowest(variants: list[VariantSummary], first: str) -> str:
+    """The calls that took longest, and what each waited for."""
+    head, rows = slowest_cells(variants, None if len(variants) == 1 else SLOWEST_OF_SEVERAL)
+    if not rows:
+        return ""
+    said = f"What went on until each of them returned, what took longest first.{first}"
+    return f"<p>{escape(said)}</p>" + table(head, rows, align=alignment(head)[:-1] + "w")
 
 
 def _programs(variants: list[VariantSummary]) -> str:

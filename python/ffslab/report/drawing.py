@@ -92,6 +92,28 @@ def distribution(axes: Axes, values: ArrayLike, **line: Any) -> None:
     axes.step(ordered[ranks], (ranks + 1) / n * 100, where="post", **line)
 
 
+def tails(axes: Axes, values: Sequence[ArrayLike], lines: Sequence[dict[str, Any]]) -> None:
+    """Distributions whose slow ends show: each further nine (90, 99, 99.9 ... %) is as high as the one before.
+
+    Upwards is the share of the values that are smaller; the top is the largest value. `lines` holds the keywords of
+    each line.
+    """
+    top = max(1.0, max(float(np.log10(max(np.size(one), 1))) for one in values)) + 0.4
+    for one, line in zip(values, lines, strict=True):
+        ordered = np.sort(np.asarray(one, dtype=float))
+        n = len(ordered)
+        # As many ranks of each nine as can be told apart.
+        spaced = n - np.geomspace(n, 1, STEPS_OF_DISTRIBUTION)
+        ranks = np.unique(np.concatenate([spaced.astype(int), np.arange(max(0, n - 100), n)]))
+        height = np.log10(n / (n - ranks))
+        axes.step([*ordered[ranks], ordered[-1]], [*height, top], where="post", **line)
+    nines = [round(100 * (1 - 10.0**-i), 10) for i in range(1, int(top) + 1)]
+    ticks = [(0.0, "0"), (float(np.log10(2)), "50"), *((float(i), f"{nine:g}") for i, nine in enumerate(nines, 1))]
+    shown = [(at, label) for at, label in ticks if at <= top - 0.3]
+    axes.set_yticks([*(at for at, _ in shown), top], [*(label for _, label in shown), "100"])
+    axes.set(ylim=(0, 1.01 * top))
+
+
 def svg_text(figure: Figure, name: str, axes: Axes | None = None, legend_entries: int = 1) -> str:
     """The figure as an SVG element, with the legend of `axes` below it when that has several entries.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ffslab.answers import Operation
 from ffslab.answers.summary import VariantSummary
-from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, distribution, new_figure, svg_text, thousands, value_axis
+from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, new_figure, svg_text, tails, thousands, value_axis
 from ffslab.report.drawing import width as line_width
 from ffslab.text.causes import titles
 from ffslab.text.energy import energy_mj, have_energy
@@ -70,18 +70,31 @@ def latency_over_time(run: Run) -> str | None:
 
 
 def latency_distribution(run: Run) -> str | None:
-    """Share of the calls that took at most so long."""
+    """Share of the calls that took less than so long; the slow ones have most of the room."""
     of_all = {v["name"]: np.array(v["latency_quantiles_us"]) for v in run.summary["variants"] if "requests_kept" in v}
     calls = [(name, start, of_all.get(name, latency)) for name, start, latency in _calls(run)]
     if not calls:
         return None
-    figure = new_figure(3.0 + 0.07 * len(calls))
+    drawn = [(name, latency) for name, _, latency in calls]
+    if len(run.summary["variants"]) == 1 and not of_all:
+        drawn = _by_kind(run)
+    figure = new_figure(3.4 + 0.07 * len(drawn))
     axes = figure.add_subplot()
-    for i, (name, _, latency) in enumerate(calls):
-        distribution(axes, latency, color=colour(i), label=name, linewidth=line_width(i, len(calls)))
-    axes.set(xlabel="latency, us", ylabel="calls within it, %", ylim=(0, 101))
-    value_axis(axes, "x", [latency for _, _, latency in calls])
-    return svg_text(figure, "latency-distribution", axes, len(calls))
+    styles = [
+        {"color": colour(i), "label": name, "linewidth": line_width(i, len(drawn))} for i, (name, _) in enumerate(drawn)
+    ]
+    tails(axes, [latency for _, latency in drawn], styles)
+    axes.set(xlabel="latency, us", ylabel="calls that took less, %")
+    value_axis(axes, "x", [latency for _, latency in drawn])
+    return svg_text(figure, "latency-distribution", axes, len(drawn))
+
+
+def _by_kind(run: Run) -> list[tuple[str, NDArray[np.generic]]]:
+    """The latencies in us of each kind of call, the most frequent first."""
+    columns = run.request_columns
+    kinds, latency = np.asarray(columns["op"], dtype=object), np.asarray(columns["latency_us"])
+    names = sorted(dict.fromkeys(columns["op"]), key=lambda name: -int((kinds == name).sum()))
+    return [(f"{name} ({int((kinds == name).sum()):,})", latency[kinds == name]) for name in names]
 
 
 def reason_colours(variants: list[VariantSummary]) -> dict[str, str]:

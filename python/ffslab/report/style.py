@@ -11,7 +11,7 @@ th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bo
 th { white-space: normal; vertical-align: bottom; max-width: 12rem; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 th:first-child { white-space: nowrap; max-width: none; }
-th.text, td.text { text-align: left; }
+th.text, td.text { text-align: left; } td.wraps { white-space: normal; max-width: 34rem; }
 small { color: #666; } td { vertical-align: top; } summary { cursor: pointer; margin: .5rem 0; }
 figure { margin: 1rem 0; overflow-x: auto; } figure svg { width: 100%; min-width: 44rem; height: auto; }
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ffslab.answers import Operation
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.text.energy import energy_mj
+from ffslab.text.slowest import SHOWN_MAX, alignment, slowest_cells
 from ffslab.text.tables import number, percent, text_table
 from ffslab.text.time_table import axis_text, causes_table, variant_heads, variants_table
 from ffslab.text.words import sentences
@@ -116,6 +117,8 @@ def summary_text(summary: Summary) -> str:
     tables = [aligned(*main_cells(summary))]
     if len(variants) <= COLUMNS_MAX:
         tables.append(aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
+        head, rows = slowest_cells(variants, SHOWN_MAX if len(variants) == 1 else 1)
+        tables += [text_table(head, rows, alignment(head))] if rows else []
     return "\n\n".join([summary["title"], *tables, "\n".join(sentences(summary))])
 
 

@@ -9,6 +9,7 @@ from ffslab.answers import Operation
 from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
 from ffslab.text.causes import FORMATTING, READING, reasons_that
+from ffslab.text.durations import duration
 from ffslab.text.energy import energy_mj, have_energy
 from ffslab.text.tables import number
 from ffslab.text.time_table import sentence as largest_cost
@@ -78,10 +79,11 @@ def _listed(parts: list[str]) -> str:
 def _speed(variant: VariantSummary) -> Iterator[str]:
     """How long the calls of the only variant took, and what energy all of it."""
     latency, energy = variant["latency_us"], energy_mj(variant)
-    if latency["n"]:
+    mean, p99, longest = latency["mean"], latency["p99"], latency["max"]
+    if mean is not None and p99 is not None and longest is not None:
         yield (
-            f"{number(latency['n'])} calls take {number(latency['mean'])} us on average; "
-            f"one call in a hundred takes {number(latency['p99'])} us or more."
+            f"{number(latency['n'])} calls take {duration(mean)} on average; one in a hundred takes {duration(p99)} or "
+            f"more, the slowest {duration(longest)}."
         )
     if energy and variant["time_us"]:
         time_ms = number(variant["time_us"] / 1e3)

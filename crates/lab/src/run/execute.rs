@@ -261,7 +261,7 @@ impl Runner<'_> {
     /// Keeps a call of the measurement.
     pub(crate) fn record(&mut self, i: u64, call: Call) {
         if self.measuring {
-            self.log.push(self.step, i, call);
+            self.log.push(self.step, i, call, self.system.sim());
         }
     }
 

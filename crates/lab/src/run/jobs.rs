@@ -45,7 +45,8 @@ impl Runner<'_> {
             Some(ready) if self.measuring => ready,
             _ => self.ready_jobs(step)?,
         };
-        let mut kept = Kept::new(self.measuring.then_some((&mut self.log, self.step)), self.start_ns);
+        let sim = self.system.sim().clone();
+        let mut kept = Kept::new(self.measuring.then_some((&mut self.log, self.step)), sim, self.start_ns);
         let (calls, watch) = (&mut self.calls, &mut self.watch);
         let mut each = |done: Request| {
             kept.keep(&done);

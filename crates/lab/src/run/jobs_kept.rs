@@ -3,10 +3,12 @@
 use super::facts::Facts;
 use crate::fio::{FioReport, Kind, Request};
 use crate::requests::{Call, CallOp, RequestLog};
+use ffslab_sim::Sim;
 
 /// Collects the rows of the request log, the bytes and the number of requests of a step.
 pub struct Kept<'a> {
     log: Option<(&'a mut RequestLog, u32)>,
+    sim: Sim,
     start_ns: u64,
     requests: u64,
     facts: Facts,
@@ -15,8 +17,8 @@ pub struct Kept<'a> {
 impl<'a> Kept<'a> {
     /// `log` is the request log and the number of the step; it is only given for a measured step. Start times in the
     /// log are relative to `start_ns`.
-    pub fn new(log: Option<(&'a mut RequestLog, u32)>, start_ns: u64) -> Kept<'a> {
-        Kept { log, start_ns, requests: 0, facts: Facts::default() }
+    pub fn new(log: Option<(&'a mut RequestLog, u32)>, sim: Sim, start_ns: u64) -> Kept<'a> {
+        Kept { log, sim, start_ns, requests: 0, facts: Facts::default() }
     }
 
     pub fn keep(&mut self, done: &Request) {
@@ -33,7 +35,8 @@ impl<'a> Kept<'a> {
             let (offset_bytes, bytes) = (done.offset_bytes, done.bytes);
             let (start_ns, latency_ns) = (done.start_ns - self.start_ns, done.latency_ns);
             let file = log.file_index(done.path);
-            log.push(*step, self.requests, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
+            let call = Call { op, file, offset_bytes, bytes, start_ns, latency_ns };
+            log.push(*step, self.requests, call, &self.sim);
         }
         self.requests += 1;
     }

@@ -148,6 +148,7 @@ impl Runner<'_> {
         };
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
         let (measuring, step, start_ns) = (self.measuring, self.step, self.start_ns);
+        let sim = self.system.sim().clone();
         let mut i = 0;
         let mut each = |done: Replayed| {
             if measuring {
@@ -159,7 +160,7 @@ impl Runner<'_> {
                     start_ns: done.start_ns - start_ns,
                     latency_ns: done.latency_ns,
                 };
-                log.push(step, i, call);
+                log.push(step, i, call, &sim);
             }
             i += 1;
             *calls += 1;

@@ -32,6 +32,7 @@ impl Runner<'_> {
         for i in 0..step.count {
             let at = places.at((step.first + i) % places.count());
             let start_ns = self.system.now_ns();
+            self.system.sim().call_begins();
             let done = match step.op {
                 MtdOp::Read => mtd.read(at, &mut page).map(drop),
                 MtdOp::Program => mtd.write(at, self.content.take(page.len())),

@@ -20,6 +20,7 @@ impl Runner<'_> {
         let (measuring, step_index, start_ns) = (self.measuring, self.step, self.start_ns);
         let mut facts = Facts::default();
         let mut i = 0u64;
+        let sim = self.system.sim().clone();
         let mut each = |done: Operated| {
             let op = match done.operation {
                 Operation::Create { .. } => CallOp::Create,
@@ -35,7 +36,7 @@ impl Runner<'_> {
             if measuring {
                 let (bytes, start_ns, latency_ns) = (done.bytes, done.start_ns - start_ns, done.latency_ns);
                 let file = log.file_index(done.path);
-                log.push(step_index, i, Call { op, file, offset_bytes: 0, bytes, start_ns, latency_ns });
+                log.push(step_index, i, Call { op, file, offset_bytes: 0, bytes, start_ns, latency_ns }, &sim);
             }
             i += 1;
             *calls += 1;

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ffslab.answers.trace_report import TraceReport
 from ffslab.boards.tracereport.columns import OPERATIONS
 from ffslab.boards.tracereport.tables import short
+from ffslab.text.durations import duration
 from ffslab.text.tables import number
 
 FUNCTIONS_TOLD = 2
@@ -22,8 +23,8 @@ def _times(summary: TraceReport) -> Iterator[str]:
     timed = sorted((row for row in summary["response_times"] if row["n"]), key=lambda row: -row["sum_us"])
     for row in timed[:FUNCTIONS_TOLD]:
         yield (
-            f"{row['function']} takes {number(row.get('mean_us'))} us on average in {number(row['n'])} calls; "
-            f"one call in a hundred takes {number(row.get('p99_us'))} us or more."
+            f"{row['function']} takes {duration(row['mean_us'])} on average in {number(row['n'])} calls; one in a "
+            f"hundred takes {duration(row['p99_us'])} or more, the slowest {duration(row['max_us'])}."
         )
 
 

@@ -1,0 +1,77 @@
+"""The slowest calls, each with what it waited for."""
+
+from __future__ import annotations
+
+from ffslab.answers.summary import SlowCall, VariantSummary, Wait
+from ffslab.text.causes import titles
+from ffslab.text.durations import duration
+from ffslab.text.tables import number
+from ffslab.text.time_table import CPU
+
+# Calls of a single variant that a terminal shows; of several it shows the slowest of each.
+SHOWN_MAX = 5
+# Causes of a call that are named: those that took this share of it, and no more than so many.
+_SHARE_MIN, _CAUSES_MAX = 0.01, 4
+_FILE_CHARACTERS_MAX = 32
+
+
+def slowest_cells(variants: list[VariantSummary], each_max: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: of each variant the slowest calls, `each_max` at most. Without calls no rows."""
+    several = len(variants) > 1
+    head = [*(["variant"] if several else []), "slowest calls", "took", "began after", "waited for"]
+    rows = []
+    for variant in variants:
+        for call in variant["slowest"][:each_max]:
+            cells = [
+                call_text(call),
+                duration(call["latency_us"]),
+                duration(call["start_us"]),
+                waits_text(call, variant),
+            ]
+            rows.append([variant["name"], *cells] if several else cells)
+    return head, rows
+
+
+def alignment(head: list[str]) -> str:
+    """Of each column, as for `text_table`."""
+    return "".join("r" if name in ("took", "began after") else "l" for name in head)
+
+
+def call_text(call: SlowCall) -> str:
+    """What the call did: "write 4.0 KiB of log at 1,024.0 KiB"."""
+    file = call["file"]
+    if len(file) > _FILE_CHARACTERS_MAX:
+        file = "..." + file[3 - _FILE_CHARACTERS_MAX :]
+    moved = f" {size(call['bytes'])} of" if call["bytes"] else ""
+    place = f" at {size(call['offset_B'])}" if call["bytes"] and call["offset_B"] else ""
+    return f"{call['op']}{moved} {file}{place}".rstrip().removesuffix(" of")
+
+
+def waits_text(call: SlowCall, variant: VariantSummary) -> str:
+    """What the call waited for: "gc copy 81 %: 189 reads, 83 programs; erase 6 %: 3 erases"."""
+    title_of, latency_us = titles(variant), call["latency_us"]
+    told = [wait for wait in call["waited_for"] if wait["time_us"] >= _SHARE_MIN * latency_us][:_CAUSES_MAX]
+    parts = [_wait_text(wait, title_of, latency_us) for wait in told]
+    if call["idle_us"] >= _SHARE_MIN * latency_us:
+        parts.append(f"asleep {call['idle_us'] / latency_us * 100:.0f} %")
+    return "; ".join(parts)
+
+
+def _wait_text(wait: Wait, title_of: dict[str, str], latency_us: float) -> str:
+    counted = {"read": wait["page_reads"], "OOB read": wait["oob_reads"], "program": wait["page_programs"]}
+    counted["erase"] = wait["erases"]
+    operations = [f"{number(n)} {what}{'' if n == 1 else 's'}" for what, n in counted.items() if n]
+    # Without a reason and without the medium it is computing.
+    name = CPU if wait["reason"] == "other" and not wait["flash_us"] else wait["reason"]
+    who = "" if wait["task"] == "caller" else f" by {title_of.get(wait['task'], wait['task'])}"
+    share = f"{name}{who} {wait['time_us'] / latency_us * 100:.0f} %"
+    return f"{share}: {', '.join(operations)}" if operations else share
+
+
+def size(count_bytes: int) -> str:
+    """A number of bytes as people read it."""
+    if count_bytes < 1024:
+        return f"{count_bytes} B"
+    if count_bytes < 1 << 20:
+        return f"{count_bytes / 1024:,.1f} KiB".replace(".0 ", " ")
+    return f"{count_bytes / (1 << 20):,.1f} MiB".replace(".0 ", " ")
