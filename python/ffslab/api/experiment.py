@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from ffslab import _native
 from ffslab.answers.summary import Summary
 from ffslab.api import states
 from ffslab.api.machine import Value, as_json
+from ffslab.api.variants import VariantColumns, columns_of
 from ffslab.files.inputs import read_text
 
 if TYPE_CHECKING:
@@ -52,6 +54,20 @@ class Experiment:
         """An experiment from a TOML file. Relative paths in it start at the file's folder."""
         path = Path(path)
         return cls(read_text(path, "experiment"), str(path), path.parent)
+
+    def with_axes(self, axes: Mapping[str, Sequence[object]]) -> Experiment:
+        """The same experiment with these axes beside its own; one that it has already gets the new values.
+
+        >>> experiment.with_axes({"fs": ["jffs2", "ubifs"], "requests.request_B": ["512 B", "4 KiB"]})
+        """
+        try:
+            data = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError:
+            self.check()  # Its message names the place.
+            raise
+        data["axes"] = {**data.get("axes", {}), **{name: list(values) for name, values in axes.items()}}
+        changed = Experiment.from_data(data, self.file_name, self.base_dir)
+        return replace(changed, stack=self.stack)
 
     def check(self, *, any_size: bool = False) -> None:
         """Checks everything that shows without running a step. `any_size`: as with `run`.
@@ -121,6 +137,33 @@ class Run:
         self.images = images or {}
         self.logs = logs or {}
 
+    @classmethod
+    def load(cls, folder: str | Path) -> Run:
+        """The results that `ffslab run` or `save` wrote to a folder.
+
+        Raises `ffslab.InputError` when it is none, or one of another version that this one cannot read.
+        """
+        from ffslab.files.results import load
+
+        return load(Path(folder))
+
+    @property
+    def variants(self) -> pd.DataFrame:
+        """One row per variant: its axes and its machine, then every figure that is one number: times and latencies,
+        flash operations, amplification, wear, energy, and the years until the part is worn out."""
+        return _frame(self.variant_columns)
+
+    @property
+    def variant_columns(self) -> VariantColumns:
+        """The columns of `variants`."""
+        return columns_of(self.summary["variants"])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the main table and what it means."""
+        from ffslab.report import in_notebook
+
+        return in_notebook(self.summary)
+
     @property
     def requests(self) -> pd.DataFrame:
         """One row per measured call: variant, step, op, file, `offset_B`, `bytes`, `start_us`, `latency_us`; what took
@@ -153,7 +196,7 @@ def _parquet(file: Path) -> str:
     return csv_of(file)
 
 
-def _frame(columns: Columns) -> pd.DataFrame:
+def _frame(columns: Columns | VariantColumns) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(columns)

@@ -195,12 +195,12 @@ class Stack:
 
     # ---- measuring ------------------------------------------------------------------------------------------
 
-    def step(self, name: str, **keys: object) -> None:
+    def step(self, step: str, /, **keys: object) -> None:
         """Runs a step of the experiments' vocabulary: `stack.step("fill", file="x")`.
 
         Files that it opens or expects to be open are the steps' own, beside those of `open`.
         """
-        self._session.run_step(json.dumps({"step": name, **keys}))
+        self._session.run_step(json.dumps({"step": step, **keys}))
 
     @contextmanager
     def measured(self, title: str) -> Iterator[None]:

@@ -11,7 +11,7 @@ Step = dict[str, object]
 Data = dict[str, object]
 
 
-def step(name: str, **keys: object) -> Step:
+def step(name: str, /, **keys: object) -> Step:
     """A step; a key that is `None` is not said."""
     return {"step": name, **keys}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffslab._native import InputError
+from ffslab._native import InputError, __version__
 from ffslab.files.interruption import uninterrupted
 from ffslab.files.os_errors import reason
 from ffslab.files.workplace import work_file, workplace
@@ -20,13 +20,15 @@ from ffslab.text.quoting import machine_exact
 if TYPE_CHECKING:
     from ffslab.answers import Columns
     from ffslab.api.experiment import Run
+    from ffslab.api.variants import VariantColumns
 
 RESOLVED = "resolved.toml"
 SUMMARY = "summary.json"
 REQUESTS = "requests.parquet"
 BLOCKS = "blocks.parquet"
+VARIANTS, VARIANTS_CSV = "variants.parquet", "variants.csv"
 REPORT = "report.html"
-FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, REPORT})
+FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, VARIANTS, VARIANTS_CSV, REPORT})
 # Rows that are written at once: those of a row group of Parquet, as pyarrow makes them.
 ROW_GROUP = 1 << 20
 # Folders, there when a step saved an image or wrote a log.
@@ -106,6 +108,8 @@ def _write(run: Run, folder: Path) -> None:
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
     _write_parquet(run.request_columns, folder / REQUESTS)
     _write_parquet(run.block_columns, folder / BLOCKS)
+    _write_parquet(run.variant_columns, folder / VARIANTS)
+    _write_csv(run.variant_columns, folder / VARIANTS_CSV)
     extra = {f"{IMAGES}/{name}": image for name, image in run.images.items()}
     extra |= {f"{LOGS}/{name}": text.encode() for name, text in run.logs.items()}
     for name, content in extra.items():
@@ -115,7 +119,51 @@ def _write(run: Run, folder: Path) -> None:
     run.report(folder / REPORT)
 
 
-def _write_parquet(columns: Columns, path: Path) -> None:
+def load(folder: Path) -> Run:
+    """The results in a folder.
+
+    Raises `ffslab.InputError` when it holds none.
+    """
+    from ffslab.api.experiment import Run
+
+    if not (folder / SUMMARY).is_file():
+        raise InputError(f"{folder}: not a results folder (no {SUMMARY}): name one that `ffslab run` wrote")
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        requests, blocks = (_read_parquet(folder / name) for name in (REQUESTS, BLOCKS))
+        images = {name: path.read_bytes() for name, path in _held(folder / IMAGES)}
+        logs = {name: path.read_text(encoding="utf-8") for name, path in _held(folder / LOGS)}
+        resolved = (folder / RESOLVED).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {reason(error)}") from None
+    except ValueError as error:
+        raise InputError(f"{folder}: is damaged: {error}") from None
+    if summary.get("version") != __version__:
+        by = summary.get("version", "an unknown version")
+        raise InputError(f"{folder}: was written by ffslab {by}, this is {__version__}: run its {RESOLVED} again")
+    return Run(summary, requests, blocks, resolved, images, logs)
+
+
+def _held(folder: Path) -> list[tuple[str, Path]]:
+    """The files below a folder by their names in it."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [(path.relative_to(folder).as_posix(), path) for path in files]
+
+
+def _read_parquet(path: Path) -> Columns:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    return {name: table.column(name).to_numpy() for name in table.column_names}
+
+
+def _write_csv(columns: VariantColumns, path: Path) -> None:
+    import pandas as pd
+
+    pd.DataFrame(columns).to_csv(path, index=False, lineterminator="\n")
+
+
+def _write_parquet(columns: Columns | VariantColumns, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

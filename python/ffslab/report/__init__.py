@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ffslab import __version__
-from ffslab.answers.summary import VariantSummary
+from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.text.energy import have_energy
@@ -88,6 +88,12 @@ def html(run: Run) -> str:
         f"<pre>{escape(run.resolved_toml)}</pre></details>",
     ]
     return page(summary["title"], parts)
+
+
+def in_notebook(summary: Summary) -> str:
+    """The main table of a run and what it means, as HTML for a page of others."""
+    parts = [f"<h4>{escape(summary['title'])}</h4>", table(*main_cells(summary)), _list(sentences(summary))]
+    return "\n".join(parts)
 
 
 def _setting(variants: list[VariantSummary]) -> str:

@@ -1,0 +1,74 @@
+"""The variants of a run as a table: a row each, a column for each figure of the summary that is one number."""
+
+from __future__ import annotations
+
+import json
+
+from ffslab.answers.summary import VariantSummary
+from ffslab.api.profiles import endurance_of
+
+VariantColumns = dict[str, list[object]]
+
+US_PER_YEAR = 365.25 * 86_400e6
+# Keys of the stack that tell which machine it was.
+_MACHINE = ("system", "board", "part", "kernel", "fs", "device")
+_ALONE = ("time_us", "program_us", "idle_us", "setup_time_us", "user_read_B", "user_written_B")
+_RATIOS = ("read_amplification", "write_amplification")
+
+
+def columns_of(variants: list[VariantSummary]) -> VariantColumns:
+    """Columns of equal length: `variant`, the axes by their names, the machine, then the figures.
+
+    What a variant does not have is `None`; a column in which nobody has anything is left out.
+    """
+    rows = [_row(variant) for variant in variants]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: _alike([row.get(name) for row in rows]) for name in names}
+    return {name: column for name, column in columns.items() if any(value is not None for value in column)}
+
+
+def _alike(values: list[object]) -> list[object]:
+    """Values of one column: an axis may mix numbers and words, or hold lists, which a column of a table cannot."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} or kinds <= {str} or kinds <= {bool}:
+        return values
+    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+
+
+def _row(variant: VariantSummary) -> dict[str, object]:
+    row: dict[str, object] = {"variant": variant["name"], **variant["axes"]}
+    stack: dict[str, object] = {**variant["stack"]}
+    for key in _MACHINE:
+        row.setdefault(key, stack.get(key))
+    figures: dict[str, object] = {**variant}
+    row |= {key: figures[key] for key in _ALONE}
+    latency = variant["latency_us"]
+    row["requests"] = latency["n"]
+    row |= {f"latency_{name}_us": value for name, value in latency.items() if name != "n"}
+    row |= dict(variant["totals"])
+    for about in ("formatting", "of_setup"):
+        row |= _operations(variant, about)
+    row |= {key: figures[key] for key in _RATIOS}
+    row |= {f"erases_per_block_{name}": value for name, value in variant["erases_per_block"].items()}
+    if (energy := variant["energy_uJ"]) is not None:
+        row |= {f"energy_{rail}_uJ": value for rail, value in energy.items()}
+    row |= {f"counter_{name}": value for name, value in variant.get("counters", {}).items()}
+    row["years_until_worn_out"] = years_until_worn_out(variant)
+    return row
+
+
+def _operations(variant: VariantSummary, about: str) -> dict[str, object]:
+    """What of the totals was not the measured programs' doing."""
+    left = variant["of_setup"]
+    counts = variant.get("formatting") if about == "formatting" else left and left["totals"]
+    if not counts:
+        return {}
+    return {f"{about}_page_programs": counts["page_programs"], f"{about}_erases": counts["erases"]}
+
+
+def years_until_worn_out(variant: VariantSummary) -> float | None:
+    """How long the part bears the measured steps one after the other, if all blocks wear alike; `None`: nothing was
+    erased, or nothing is known of the part."""
+    mean, part = variant["erases_per_block"]["mean"], variant["stack"].get("part")
+    borne = endurance_of(part) if part is not None else None
+    return borne[0] / mean * variant["time_us"] / US_PER_YEAR if borne is not None and mean else None

@@ -1,0 +1,123 @@
+"""What Python gets of a run: tables of requests, blocks and variants, kept in a folder and read again."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import ffslab
+
+TEXT = """
+title = "reads"
+[stack]
+board = "omap3evm"
+fs = "jffs2"
+partition_blocks = 64
+[[setup]]
+step = "mount"
+[[setup]]
+step = "create"
+file = "f"
+bytes = "256 KiB"
+[[setup]]
+step = "sync"
+[[setup]]
+step = "drop_caches"
+[[measure]]
+step = "open"
+file = "f"
+flags = ["rdwr"]
+[[measure]]
+step = "requests"
+file = "f"
+op = "alternate"
+pattern = "random"
+request_B = "4 KiB"
+count = 40
+[[measure]]
+step = "fsync"
+file = "f"
+[axes]
+read_ahead_KiB = [128, 0]
+"""
+
+
+@pytest.fixture(scope="module")
+def run() -> ffslab.Run:
+    return ffslab.Experiment.from_toml(TEXT).run()
+
+
+def test_a_variant_is_a_row_with_its_axes_and_figures(run: ffslab.Run) -> None:
+    table = run.variants
+    assert list(table["read_ahead_KiB"]) == [128, 0]
+    assert list(table["board"]) == ["omap3evm"] * 2 and list(table["fs"]) == ["jffs2"] * 2
+    for row, variant in zip(table.to_dict("records"), run.summary["variants"], strict=True):
+        assert row["page_reads"] == variant["totals"]["page_reads"]
+        assert row["latency_p99_us"] == variant["latency_us"]["p99"]
+        energy = variant["energy_uJ"]
+        assert energy is not None and row["energy_total_uJ"] == energy["total"]
+        assert row["erases_per_block_mean"] == variant["erases_per_block"]["mean"]
+
+
+def test_results_are_read_again_as_they_were(run: ffslab.Run, tmp_path: Path) -> None:
+    again = ffslab.Run.load(run.save(tmp_path / "results"))
+    assert again.summary == run.summary and again.resolved_toml == run.resolved_toml
+    for ours, theirs in [(run.requests, again.requests), (run.blocks, again.blocks), (run.variants, again.variants)]:
+        pd.testing.assert_frame_equal(ours, theirs, check_dtype=False)
+    first, second = tmp_path / "first.html", tmp_path / "second.html"
+    run.report(first)
+    again.report(second)
+    assert first.read_bytes() == second.read_bytes()
+    kept = pd.read_csv(tmp_path / "results" / "variants.csv")
+    pd.testing.assert_frame_equal(kept, run.variants, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "results" / "variants.parquet"), run.variants, check_dtype=False
+    )
+
+
+def test_what_is_no_results_folder_is_refused(run: ffslab.Run, tmp_path: Path) -> None:
+    with pytest.raises(ffslab.InputError, match=r"not a results folder \(no summary.json\)"):
+        ffslab.Run.load(tmp_path)
+    folder = run.save(tmp_path / "results")
+    (folder / "requests.parquet").write_bytes(b"no parquet")
+    with pytest.raises(ffslab.InputError, match="is damaged"):
+        ffslab.Run.load(folder)
+    summary = (folder / "summary.json").read_text()
+    (folder / "summary.json").write_text(summary.replace(ffslab.__version__, "0.0.1"))
+    run.save(tmp_path / "other")
+    (tmp_path / "other" / "summary.json").write_text(summary.replace(f'"{ffslab.__version__}"', '"0.0.1"'))
+    with pytest.raises(ffslab.InputError, match=r"was written by ffslab 0\.0\.1"):
+        ffslab.Run.load(tmp_path / "other")
+
+
+def test_axes_of_different_kinds_stand_in_one_column(run: ffslab.Run, tmp_path: Path) -> None:
+    wide = ffslab.Experiment.from_toml(TEXT).with_axes({"fs": ["jffs2", "yaffs2"], "requests.op": ["read"]}).run()
+    assert list(wide.variants["variant"]) == [
+        f"read_ahead_KiB={window}, fs={fs}, requests.op=read" for window in (128, 0) for fs in ("jffs2", "yaffs2")
+    ]
+    single = ffslab.Experiment.from_toml(TEXT).with_axes({"read_ahead_KiB": [64]})
+    assert [variant["axes"] for variant in single.run().summary["variants"]] == [{"read_ahead_KiB": 64}]
+    mixed = ffslab.Experiment.from_toml(TEXT).with_axes({"requests.gap_us": [0, "10 ms"]}).run()
+    assert list(mixed.variants["requests.gap_us"]) == ["0", "10 ms", "0", "10 ms"]
+    ffslab.Run.load(mixed.save(tmp_path / "mixed"))
+
+
+def test_wrong_axes_and_texts_are_refused_as_in_files() -> None:
+    experiment = ffslab.Experiment.from_toml(TEXT)
+    with pytest.raises(ffslab.InputError, match="read_ahed_KiB"):
+        experiment.with_axes({"read_ahed_KiB": [1]}).check()
+    with pytest.raises(ffslab.InputError, match="<experiment>:1"):
+        ffslab.Experiment.from_toml("title = ").with_axes({"fs": ["jffs2"]})
+
+
+def test_a_notebook_shows_the_table(run: ffslab.Run) -> None:
+    shown = run._repr_html_()
+    assert "<table>" in shown and "read_ahead_KiB" in shown and "page reads" in shown
+
+
+def test_a_step_may_have_a_key_called_name() -> None:
+    stack = ffslab.Stack(board="omap3evm", fs="ubifs", partition_blocks=100)
+    stack.mount()
+    stack.step("create", file="f", bytes="4 KiB")
+    stack.step("setxattr", file="f", name="user.origin", value="sensor")
+    stack.step("getxattr", file="f", name="user.origin")
