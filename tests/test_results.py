@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def made(monkeypatch: pytest.MonkeyPatch, title: str) -> Run:
-    # What the report holds is tested elsewhere; here only that it is written.
+    # What the report and the table of variants hold is tested elsewhere; here only that they are written.
+    monkeypatch.setattr(Run, "variant_columns", {"variant": ["base"]})
     monkeypatch.setattr(Run, "report", lambda self, path: Path(path).write_text(title, encoding="utf-8"))
     requests: Columns = {"variant": ["base"], "latency_us": np.array([1.5])}
     blocks: Columns = {"variant": ["base"], "block": np.array([0])}

@@ -58,7 +58,7 @@ class Experiment:
     def with_axes(self, axes: Mapping[str, Sequence[object]]) -> Experiment:
         """The same experiment with these axes beside its own; one that it has already gets the new values.
 
-        >>> experiment.with_axes({"fs": ["jffs2", "ubifs"], "requests.request_B": ["512 B", "4 KiB"]})
+        >>> experiment.with_axes({"read_ahead_KiB": [0, 128], "requests.request_B": ["512 B", "4 KiB"]})
         """
         try:
             data = tomllib.loads(self.text)
