@@ -3,6 +3,7 @@
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use ffslab_machine::fault_keys::FaultKeys;
 use ffslab_machine::spec::FlashSummary;
 use ffslab_machine::stack::StackSpec;
 use ffslab_machine::stack_keys::StackKeys;
@@ -35,7 +36,10 @@ pub struct PlannedVariant {
 pub struct PlannedFlash {
     #[serde(flatten)]
     pub chip: FlashSummary,
+    pub first_block: u32,
     pub partition_blocks: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultKeys>,
 }
 
 /// Lists the variants of the experiment in `toml_text` with their steps. Nothing is run. The arguments are those of
@@ -54,7 +58,12 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
         Ok(PlannedVariant {
             name: variant.name,
             seed: variant.seed,
-            flash: PlannedFlash { chip: FlashSummary::from(&spec), partition_blocks: spec.partition.partition_blocks },
+            flash: PlannedFlash {
+                chip: FlashSummary::from(&spec),
+                first_block: stack.first_block,
+                partition_blocks: stack.partition_blocks,
+                faults: stack.faults.clone(),
+            },
             stack,
             state: variant.state,
             setup: variant.setup,

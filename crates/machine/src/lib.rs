@@ -13,6 +13,7 @@
 
 pub mod bare;
 pub mod error;
+pub mod fault_keys;
 pub mod file_systems;
 pub mod media;
 pub mod mount_options;

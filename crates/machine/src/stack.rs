@@ -89,6 +89,10 @@ impl StackSpec {
         let read_ahead_bytes = read_ahead_kib.checked_mul(1024).ok_or_else(|| {
             MachineError::Key(format!("read_ahead_KiB = {read_ahead_kib} is too large: at most 4194303"))
         })?;
+        let faults = keys.faults.as_ref().map(|faults| faults.faults()).transpose()?.unwrap_or_default();
+        if keys.faults.is_some() && !medium.keys.contains(&"faults") {
+            return Err(MachineError::Key(format!("faults: {} has none; leave them out", medium.title)));
+        }
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
         let spec = StackSpec {
@@ -99,6 +103,7 @@ impl StackSpec {
                 timing: profile.part.timing(),
                 rules: profile.part.rules(),
                 driver,
+                faults,
                 first_block: keys.first_block,
                 partition_blocks: keys.partition_blocks,
             },

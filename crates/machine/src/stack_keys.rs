@@ -1,6 +1,7 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
 use crate::error::MachineError;
+use crate::fault_keys::FaultKeys;
 use ffslab_images::recognise::arranged::{Arranged, Said};
 use ffslab_images::Wanted;
 use ffslab_jffs2::Endian;
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Value of `fs` for a partition that is never mounted.
-pub(crate) const NO_FS: &str = "none";
+pub const NO_FS: &str = "none";
 
 /// The machine and its file system. What is absent comes from the board, its part and its kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +37,9 @@ pub struct StackKeys {
     pub first_block: u32,
     /// Erase blocks of the partition.
     pub partition_blocks: u32,
+    /// What is wrong with the chip; nothing if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultKeys>,
     /// Read-ahead of the mounted file system; 0 switches it off.
     #[serde(rename = "read_ahead_KiB", default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kib: Option<u32>,

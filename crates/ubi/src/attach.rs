@@ -27,7 +27,7 @@ impl Device {
         causes::register(&sim);
         let chip_blocks = mtd.capabilities().chip_blocks;
         let _why = sim.because(&causes::UBI_ATTACH);
-        let mut io = Io::new(mtd, layout);
+        let mut io = Io::new(mtd, layout, options.reads_failed_writes);
         let mut buffer = vec![0; layout.peb_bytes as usize];
         let mut scan = Scan::run(&mut io, &mut buffer)?;
         if scan.is_empty && layout.is_read_only() {

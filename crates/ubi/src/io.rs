@@ -1,7 +1,8 @@
 //! Reads, writes and erases of physical erase blocks (PEBs), and their headers.
 //!
 //! Follows Linux 6.1 `drivers/mtd/ubi/io.c`: failed reads and erases are tried three times more; a header is written
-//! with zeros to the end of its sub-page or page. The read-backs that its debug checks would do are not done.
+//! with zeros to the end of its sub-page or page; what could not be written is read for the kernel's log (`ubi_dump_flash`
+//! of `debug.c`). The read-backs that its debug checks would do are not done.
 
 use crate::causes;
 use ffslab_mtd::{is_erased, Corrected, Mtd, MtdError};
@@ -41,14 +42,16 @@ pub struct Io {
     /// Nothing is written any more, because of an error, or because an internal volume requires it.
     pub read_only: bool,
     pub image_number: u32,
+    /// See [`crate::UbiOptions::reads_failed_writes`].
+    reads_failed_writes: bool,
     /// Buffer for the unit of programming that holds a header.
     header_unit: Box<[u8]>,
 }
 
 impl Io {
-    pub fn new(mtd: Mtd, layout: Layout) -> Io {
+    pub fn new(mtd: Mtd, layout: Layout, reads_failed_writes: bool) -> Io {
         let header_unit = vec![0; layout.header_io_bytes as usize].into_boxed_slice();
-        Io { mtd, layout, read_only: layout.is_read_only(), image_number: 0, header_unit }
+        Io { mtd, layout, read_only: layout.is_read_only(), image_number: 0, reads_failed_writes, header_unit }
     }
 
     fn address(&self, peb: u32, offset: u32) -> u64 {
@@ -91,7 +94,21 @@ impl Io {
     /// Writes whole pages from byte `offset` of the LEB that a PEB holds.
     pub fn write_data(&self, peb: u32, offset: u32, data: &[u8]) -> Result<(), UbiError> {
         self.check_writable()?;
-        Ok(self.mtd.write(self.address(peb, offset + self.layout.offsets.data_offset), data)?)
+        self.write(self.address(peb, offset + self.layout.offsets.data_offset), data)
+    }
+
+    /// Writes whole pages.
+    fn write(&self, at: u64, data: &[u8]) -> Result<(), UbiError> {
+        self.mtd.write(at, data).map_err(|error| self.after_failed_write(at, data.len(), error))
+    }
+
+    /// What the kernel's log gets of a place that could not be written. Nobody looks at what the read says.
+    fn after_failed_write(&self, at: u64, bytes: usize, error: MtdError) -> UbiError {
+        if self.reads_failed_writes && error != MtdError::PowerCut {
+            let _why = self.mtd.sim().because(&causes::RECOVERY);
+            let _ = self.mtd.read(at, &mut vec![0; bytes]);
+        }
+        error.into()
     }
 
     fn check_writable(&self) -> Result<(), UbiError> {
@@ -166,11 +183,10 @@ impl Io {
         self.check_writable()?;
         let at = self.address(peb, unit_at);
         if self.layout.header_io_bytes == self.layout.min_io_bytes {
-            self.mtd.write(at, &self.header_unit)?;
-        } else {
-            self.mtd.write_partial(at, &self.header_unit)?;
+            return self.write(at, &self.header_unit);
         }
-        Ok(())
+        let written = self.mtd.write_partial(at, &self.header_unit);
+        written.map_err(|error| self.after_failed_write(at, self.header_unit.len(), error))
     }
 
     // ---- erasing -------------------------------------------------------------------------------------------
@@ -203,7 +219,7 @@ impl Io {
             self.erase_once(peb)?;
             self.expect_pattern(peb, 0xFF, buffer)?;
             buffer.fill(pattern);
-            self.mtd.write(self.address(peb, 0), buffer)?;
+            self.write(self.address(peb, 0), buffer)?;
             self.expect_pattern(peb, pattern, buffer)?;
         }
         Ok(TORTURE_PATTERNS.len() as u32)

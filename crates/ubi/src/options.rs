@@ -55,6 +55,9 @@ pub struct UbiOptions {
     /// If the erase counters of two blocks differ by this much, data move from the less worn block to the more worn
     /// one.
     pub wl_threshold_erases: u32,
+    /// What could not be written is read back and printed, as kernels do since 3.5; earlier ones did it only if they were
+    /// built for debugging.
+    pub reads_failed_writes: bool,
     /// Image sequence number that formatting writes. A real kernel draws it at random.
     pub image_number: u32,
 }
@@ -67,6 +70,7 @@ impl Default for UbiOptions {
             bad_reserve: BadReserve::Per1024OfChip(MAX_BEB_PER1024_DEFAULT),
             chip_blocks: None,
             wl_threshold_erases: WL_THRESHOLD_DEFAULT,
+            reads_failed_writes: true,
             image_number: 0x5542_4931,
         }
     }

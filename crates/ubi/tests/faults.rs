@@ -73,6 +73,25 @@ fn a_write_that_fails_in_a_mapped_leb_moves_it_to_another_block() {
     assert_eq!((check_accounts(&ubi).bad_pebs, ubi.bad_reserve_pebs()), (1, 1));
 }
 
+/// `ubi_dump_flash`, since 3.5: two pages that a write did not get to flash, and all of the block in its test.
+#[test]
+fn what_could_not_be_written_is_read_for_the_log() {
+    let reads = |reads_failed_writes| {
+        let (mut rig, ubi, _) = rig();
+        rig.options.reads_failed_writes = reads_failed_writes;
+        let (ubi, volume) = rig.reattach(&ubi);
+        let data = content(3, 1, LEB);
+        volume.write(3, 0, &data[..1024]).unwrap();
+        let block = block_with(&rig, &data);
+        set_faults(&rig, &Faults { weakpages: weak([block * PAGES_PER_BLOCK + 3]), ..Faults::default() });
+        let write = rig.counts(|| volume.write(3, 1024, &data[1024..2048]).unwrap());
+        let test = rig.counts(|| rig.sleep(&ubi, 1));
+        (write.page_reads, test.page_reads)
+    };
+    let (of_old, of_new) = (reads(false), reads(true));
+    assert_eq!((of_new.0 - of_old.0, of_new.1 - of_old.1), (2, u64::from(PAGES_PER_BLOCK)));
+}
+
 #[test]
 fn a_block_that_passes_the_torture_test_is_used_again() {
     let (rig, ubi, volume) = rig();

@@ -3,6 +3,7 @@
 
 use ffslab_flash::Geometry;
 use ffslab_linux::{DirtyLimits, WriteBackKnobs};
+use ffslab_machine::fault_keys::FaultKeys;
 use ffslab_machine::stack_keys::CompressionName;
 use ffslab_profiles::{EccName, NandWaitName};
 use ffslab_ubi::BadReserve;
@@ -136,7 +137,7 @@ impl WriteBack {
     }
 }
 
-/// The chip. The partition begins at block 0.
+/// The chip and the partition on it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Flash {
     #[serde(rename = "page_B")]
@@ -144,6 +145,8 @@ pub struct Flash {
     #[serde(rename = "oob_B")]
     pub oob_bytes: u32,
     pub pages_per_block: u32,
+    #[serde(default)]
+    pub first_block: u32,
     pub partition_blocks: u32,
     pub chip_blocks: u32,
     pub t_read_us: Option<f64>,
@@ -151,6 +154,8 @@ pub struct Flash {
     pub t_erase_us: Option<f64>,
     #[serde(rename = "bus_ns_per_B")]
     pub bus_ns_per_byte: Option<f64>,
+    #[serde(default)]
+    pub faults: FaultKeys,
 }
 
 /// What was measured. `values` holds the counters and all other numbers by name.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from ffslab.answers import Json
-from ffslab.answers.summary import Counts, EnergySummary, StackKeys
+from ffslab.answers.summary import Counts, EnergySummary, FaultKeys, StackKeys
 
 
 class Activity(TypedDict):
@@ -28,6 +28,8 @@ class PlannedFlash(TypedDict):
 
     bus_ns_per_B: float
     chip_blocks: int
+    faults: NotRequired[FaultKeys | None]
+    first_block: int
     oob_B: int
     page_B: int
     pages_per_block: int

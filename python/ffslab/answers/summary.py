@@ -93,6 +93,17 @@ class EnergySummary(TypedDict):
     total: float
 
 
+class FaultKeys(TypedDict):
+    """Faults of the chip by the names of Linux's nandsim, whose module parameters they are."""
+
+    badblocks: NotRequired[list[int]]
+    bitflips: NotRequired[int]
+    gravepages: NotRequired[list[str]]
+    seed: NotRequired[int]
+    weakblocks: NotRequired[list[str]]
+    weakpages: NotRequired[list[str]]
+
+
 class FioReport(TypedDict):
     """All jobs of a file."""
 
@@ -285,6 +296,7 @@ class StackKeys(TypedDict):
     dirty_background_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
     endian: NotRequired[EndianName]
+    faults: NotRequired[FaultKeys | None]
     first_block: int
     fs: str
     hz: NotRequired[int | None]
@@ -322,6 +334,7 @@ class StackTable(TypedDict):
     dirty_background_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
     endian: NotRequired[EndianName]
+    faults: NotRequired[FaultKeys | None]
     first_block: NotRequired[int]
     fs: str
     hz: NotRequired[int | None]

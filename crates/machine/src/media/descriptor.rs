@@ -1,6 +1,6 @@
 //! What is known of a medium before there is one.
 
-use ffslab_flash::{Geometry, Rules, Timing};
+use ffslab_flash::{Faults, Geometry, Rules, Timing};
 use ffslab_mtd::{Driver, Mtd};
 use ffslab_sim::Sim;
 
@@ -22,12 +22,13 @@ pub struct Descriptor {
 }
 
 /// The chip of a board, its driver and the partition on it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PartitionSpec {
     pub geometry: Geometry,
     pub timing: Timing,
     pub rules: Rules,
     pub driver: Driver,
+    pub faults: Faults,
     pub first_block: u32,
     pub partition_blocks: u32,
 }

@@ -8,10 +8,12 @@ pub static NAND: Descriptor = Descriptor {
     name: "nand",
     title: "raw NAND",
     about: "a raw NAND chip of a data sheet with the board's driver and its ECC",
-    keys: &["part", "ecc", "nand_wait", "first_block", "partition_blocks"],
+    keys: &["part", "ecc", "nand_wait", "faults", "first_block", "partition_blocks"],
     on_linux: Some(|spec, sim| {
         let blocks = spec.first_block..spec.first_block.saturating_add(spec.partition_blocks);
-        let chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
+        let mut chip =
+            Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
+        chip.set_faults(&spec.faults).map_err(|error| format!("faults: {error}"))?;
         Mtd::of_chip(chip, spec.driver, blocks)
     }),
     on_rtems: None,

@@ -35,7 +35,14 @@ pub(super) fn kernel_of(case: &Case) -> Result<Kernel, String> {
 
 /// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is
 /// how long it has been up when the case begins, unless the case says so itself.
-pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<dyn Settings>) -> StackSpec {
+///
+/// Errors: faults of the chip that cannot be understood.
+pub(super) fn linux_stack(
+    case: &Case,
+    kernel: Kernel,
+    uptime_ns: u64,
+    fs: Option<Arc<dyn Settings>>,
+) -> Result<StackSpec, String> {
     let (system, flash) = (&case.system, &case.flash);
     let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
     let user_mode = system.tree.is_none();
@@ -44,7 +51,8 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
     // A task that sleeps while the chip works has the clock read twice: when it arms a timer, and when the timer's
     // interrupt looks which timers have expired (`kernel/time/hrtimer.c`).
     let wait = OpCost { overhead_ns: if sleeps { 2 * clock_read_ns } else { 0 }, power: PowerMilliwatt::default() };
-    StackSpec {
+    let faults = flash.faults.faults().map_err(|error| error.to_string())?;
+    Ok(StackSpec {
         medium: &NAND,
         image: None,
         idle_power: None,
@@ -66,7 +74,8 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
                 polls_with_resched: false,
                 has_bad_block_table: system.has_bad_block_table(),
             },
-            first_block: 0,
+            faults,
+            first_block: flash.first_block,
             partition_blocks: flash.partition_blocks,
         },
         sim: SimConfig {
@@ -88,6 +97,6 @@ pub(super) fn linux_stack(case: &Case, kernel: Kernel, uptime_ns: u64, fs: Arc<d
             epoch_s: EPOCH_S,
             smp: system.smp,
         },
-        fs: Some(fs),
-    }
+        fs,
+    })
 }

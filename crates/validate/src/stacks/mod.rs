@@ -9,6 +9,7 @@ use ffslab_machine::file_systems::jffs2;
 use ffslab_machine::file_systems::ubifs;
 use ffslab_machine::file_systems::{self, Descriptor};
 use ffslab_machine::stack::StackSpec;
+use ffslab_machine::stack_keys::NO_FS;
 use ffslab_ubi::BadReserve;
 use linux::{kernel_of, linux_stack, UBIFS_UPTIME_NS, UPTIME_NS};
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub fn stack_of(case: &Case) -> Result<StackSpec, String> {
     let fs = case.system.fs.as_str();
     match measured(fs) {
         Some(measured) => (measured.stack)(case),
+        // A loop of the driver's operations on the partition itself.
+        None if fs == NO_FS => linux_stack(case, kernel_of(case)?, UPTIME_NS, None),
         None => {
             file_systems::mountable(fs)?;
             Err(format!("fs \"{fs}\": cases measured with it cannot be run"))
@@ -79,7 +82,7 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, String> {
         ..standard
     };
     let uptime_ns = if system.tree.is_some() { arm::UPTIME_NS } else { UPTIME_NS };
-    let mut stack = linux_stack(case, kernel, uptime_ns, Arc::new(jffs2::Jffs2Settings(options)));
+    let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(jffs2::Jffs2Settings(options))))?;
     arm::price(case, &mut stack, &arm::JFFS2);
     stack.partition.driver.polls_with_resched = system.cond_resched_after_program_and_erase;
     Ok(stack)
@@ -95,8 +98,8 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, String> {
         ..standard
     };
     let reserve = system.ubi.as_ref().map_or(BadReserve::Per1024OfChip(0), UbiSettings::bad_reserve);
-    let ubi = ubifs::ubi_options(reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks);
-    let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Arc::new(ubifs::UbifsSettings { options, ubi }));
+    let ubi = ubifs::ubi_options(&kernel, reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks);
+    let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
     Ok(stack)
 }

@@ -7,7 +7,7 @@ use super::arm;
 use super::linux::{kernel_of, linux_stack, PARTIAL_PROGRAMS_MAX, UPTIME_NS};
 use crate::case::Case;
 use crate::case_yaffs2::{ClockUs, InLinux, Settings};
-use ffslab_flash::{Rules, Timing};
+use ffslab_flash::{Faults, Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_machine::file_systems::yaffs2::{super_sync_interval_ms, Yaffs2Settings};
 use ffslab_machine::media::{PartitionSpec, NAND};
@@ -96,7 +96,7 @@ pub(super) fn stack(case: &Case) -> Result<StackSpec, String> {
     };
     let background = Background::linux(case.system.tick_rate_hz.unwrap_or(100));
     let fs = Arc::new(Yaffs2Settings(options(settings, standard, background)));
-    let mut stack = linux_stack(case, kernel, UPTIME_NS, fs);
+    let mut stack = linux_stack(case, kernel, UPTIME_NS, Some(fs))?;
     arm::price(case, &mut stack, &arm::YAFFS2);
     Ok(stack)
 }
@@ -122,6 +122,7 @@ fn harness(case: &Case) -> StackSpec {
             timing: chip,
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
             driver: Driver { read: free, program: free, erase: free, ..Driver::default() },
+            faults: Faults::default(),
             first_block: 0,
             partition_blocks: flash.partition_blocks,
         },

@@ -53,7 +53,7 @@ impl Mountable for OnLinux {
         };
         let ubi = UbiOptions {
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
-            ..ubi_options(reserve, true, board.part.geometry().blocks)
+            ..ubi_options(&board.kernel(), reserve, true, board.part.geometry().blocks)
         };
         Ok(Arc::new(UbifsSettings { options, ubi }))
     }
@@ -116,9 +116,19 @@ pub fn lzo(kernel: &Kernel) -> LzoRelease {
     }
 }
 
-/// How UBI is attached.
-pub fn ubi_options(bad_reserve: BadReserve, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
-    UbiOptions { bad_reserve, subpage_writes, chip_blocks: Some(chip_blocks), ..UbiOptions::default() }
+/// How a kernel's UBI is attached.
+pub fn ubi_options(kernel: &Kernel, bad_reserve: BadReserve, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
+    let reads_failed_writes = match kernel.write_back {
+        WriteBackRules::V2_6 => false,
+        WriteBackRules::V6_1 => true,
+    };
+    UbiOptions {
+        bad_reserve,
+        subpage_writes,
+        reads_failed_writes,
+        chip_blocks: Some(chip_blocks),
+        ..UbiOptions::default()
+    }
 }
 
 /// How many LEBs a volume lacks.
