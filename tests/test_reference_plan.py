@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,8 +13,8 @@ import pytest
 from conftest import ROOT, SMALL, Command
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
-from ffslab.boards.reference import cases, plan, run, verb
-from ffslab.boards.reference.kit import program
+from ffslab.boards.reference import cases, chip, jffs2_module, plan, run, verb
+from ffslab.boards.reference.kit import Kernel, program
 from ffslab.boards.reference.progress import Progress
 from left_out import leave_out
 
@@ -39,16 +40,31 @@ LOG = """\
 """
 
 
-FLASH = cast("PlannedFlash", {"page_B": 2048, "oob_B": 64, "pages_per_block": 64, "partition_blocks": 4})
+FLASH = cast(
+    "PlannedFlash",
+    {"page_B": 2048, "oob_B": 64, "pages_per_block": 64, "first_block": 0, "partition_blocks": 4},
+)
+TIMES = {"chip_blocks": 2048, "t_read_us": 25, "t_program_us": 200, "t_erase_us": 2000, "bus_ns_per_B": 30}
 
 
 def test_a_chip_says_its_geometry() -> None:
     """The fourth byte as data sheets have it: 0x95 of chips with pages of 2 KiB, 0xA6 of one with 4 KiB."""
     known = {(2048, 64, 64): 0x95, (4096, 128, 64): 0xA6, (2048, 64, 128): 0xA5, (2048, 32, 64): 0x91}
     for (page, oob, pages), byte in known.items():
-        assert plan.geometry_byte({**FLASH, "page_B": page, "oob_B": oob, "pages_per_block": pages}) == byte
-    for page, oob, pages in ((512, 16, 32), (2048, 112, 64), (4096, 128, 256)):
-        assert plan.geometry_byte({**FLASH, "page_B": page, "oob_B": oob, "pages_per_block": pages}) is None
+        assert chip.geometry_byte({**FLASH, "page_B": page, "oob_B": oob, "pages_per_block": pages}) == byte
+    for page, oob, pages in ((512, 16, 64), (2048, 112, 64), (4096, 128, 256), (8192, 256, 64)):
+        assert chip.geometry_byte({**FLASH, "page_B": page, "oob_B": oob, "pages_per_block": pages}) is None
+
+
+def test_nandsim_is_told_of_partitions_and_faults() -> None:
+    faults = {"badblocks": [3, 7], "weakpages": ["70:0", "71"], "bitflips": 1}
+    flash = cast("PlannedFlash", {**FLASH, **TIMES, "first_block": 24, "faults": faults})
+    words = chip.parameters(flash).split()
+    assert words[:2] == ["id_bytes=0x20,0xda,0x90,0x95", "parts=24,4"]
+    assert words[-3:] == ["badblocks=3,7", "weakpages=70:0,71", "bitflips=1"]
+    assert chip.mtd_of(flash) == 1
+    small = cast("PlannedFlash", {**FLASH, **TIMES, "page_B": 512, "oob_B": 16, "pages_per_block": 32})
+    assert chip.parameters(small).startswith("id_bytes=0x20,0x75,0xff,0xff parts=4 ")
 
 
 def test_the_steps_are_those_of_the_experiment() -> None:
@@ -59,34 +75,89 @@ def test_the_steps_are_those_of_the_experiment() -> None:
     assert lines[0].startswith(
         "begin 0 content kind=random path=/content/random.1.65536 stride_B=4099 modulo_B=1048576"
     )
-    assert lines[1].startswith("begin 0 begin fs=ubifs hz=250 period_us=2560000 phase_us=0")
+    assert lines[1].startswith("begin 0 begin fs=ubifs hz=250 period_us=2560000 mtd=0 phase_us=0")
     assert lines[2:5] == [
         "setup 0 ubi_attach max_beb_per1024=20",
         "setup 1 ubi_make_volume",
         "setup 2 mount read_ahead_KiB=128 fs_options=compr=none",
     ]
     assert "measure 0 open file=target flags=rdwr" in lines
-    assert "parts=32" in variants[0].nandsim
-    assert "id_bytes=0x20,0xda" in variants[0].nandsim
+    assert "id_bytes=0x20,0xda" in chip.parameters(variants[0].flash)
+    assert "parts=32" in chip.parameters(variants[0].flash)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
         ('fs = "jffs2"', 'fs = "yaffs2"', 'fs = "yaffs2": a distribution kernel has jffs2 and ubifs'),
-        ('step = "drop_caches"', 'step = "crash"', "setup step 4: crash: cannot be run on a real kernel"),
+        ('step = "drop_caches"', 'step = "format"', "setup step 4: format: cannot be run on a real kernel"),
+        (
+            "[[setup]]",
+            '[[state]]\nstep = "mount"\n[[state]]\nstep = "crash"\n[[setup]]',
+            "crash: not as a step of [[state]]",
+        ),
+        (
+            'step = "drop_caches"',
+            'step = "crash"\n[stack.faults]\nweakpages = ["7"]',
+            "setup step 4: crash: not with faults that count operations (weakpages)",
+        ),
         (
             'bytes = "256 KiB"',
             'bytes = "17 MiB"\nrequest_B = "17 MiB"',
             "a request of a reference run has at most 16777216 B",
         ),
-        ('fs = "jffs2"', 'fs = "jffs2"\ncompression = "size"', "a mount of jffs2 can choose none, lzo, zlib, priority"),
-        ('board = "zero-overhead"', 'board = "zero-overhead"\npart = "tc58nvg1s3e"\nfirst_block = 8', "first_block"),
+        ('fs = "jffs2"', 'fs = "jffs2"\nvid_hdr_offset_B = 2048', "vid_hdr_offset_B"),
     ],
 )
 def test_what_a_real_kernel_cannot_run_is_refused(old: str, new: str, says: str) -> None:
-    with pytest.raises(InputError, match=says.replace("[", r"\[")):
-        plan.variants(Experiment.from_toml(SMALL.replace(old, new)), "small")
+    with pytest.raises(InputError, match=re.escape(says)):
+        plan.variants(Experiment.from_toml(SMALL.replace(old, new, 1)), "small")
+
+
+def test_a_module_that_is_not_as_thought_is_not_changed() -> None:
+    for module, says in ((b"", "is compiled in"), (b"no module", "is no little-endian ELF file")):
+        with pytest.raises(InputError, match=says):
+            jffs2_module.with_rtime_alone(module)
+    signature = b"123" + bytes(8) + (3).to_bytes(4, "big") + jffs2_module.SIGNED
+    assert jffs2_module.without_signature(b"module" + signature) == b"module"
+    assert jffs2_module.without_signature(b"module") == b"module"
+
+
+def test_a_choice_of_compressors_that_was_not_built_in_is_refused(tmp_path: Path) -> None:
+    def refused(compression: str, config: str) -> str | None:
+        text = SMALL.replace('fs = "jffs2"', f'fs = "jffs2"\ncompression = "{compression}"')
+        (tmp_path / "config-1").write_text(config, encoding="utf-8")
+        try:
+            run.check_mode(
+                Kernel(tmp_path / "vmlinuz-1", tmp_path), plan.variants(Experiment.from_toml(text), "small")[0]
+            )
+        except InputError as error:
+            return str(error)
+        return None
+
+    assert refused("priority", "CONFIG_JFFS2_CMODE_PRIORITY=y") is None
+    assert refused("priority", "") is None
+    assert refused("size", "CONFIG_JFFS2_CMODE_SIZE=y") is None
+    for compression, built in (("size", "PRIORITY"), ("priority", "SIZE")):
+        text = refused(compression, f"CONFIG_JFFS2_CMODE_{built}=y")
+        assert text is not None
+        assert f"the kernel must be built with CONFIG_JFFS2_CMODE_{compression.upper()}=y, but" in text
+
+
+def test_a_mount_after_a_power_cut_attaches_ubi_again() -> None:
+    text = SMALL.replace('fs = "jffs2"', 'fs = "ubifs"\nbulk_read = true')
+    text = text.replace('step = "drop_caches"', 'step = "crash"\n[[setup]]\nstep = "mount"')
+    setup = plan.variants(Experiment.from_toml(text), "small")[0].setup
+    names = [step["step"] for step in setup]
+    assert names[:3] == ["ubi_attach", "ubi_make_volume", "mount"]
+    assert names[-3:] == ["crash", "ubi_attach", "mount"]
+    assert [step["options"] for step in setup if step["step"] == "mount"] == [["bulk_read"]] * 2
+
+
+def test_what_the_guest_does_to_the_chip_itself_is_not_in_the_log() -> None:
+    lines = [f"{line}\n".encode() for line in LOG.splitlines()]
+    paused = [b"1.55;M;;pause\n", b"1.56;R;3;steps;1;2048\n", b"1.57;M;;resume\n"]
+    assert list(cases.without_pauses([*lines[:8], *paused, *lines[8:]])) == lines
 
 
 def test_an_initial_state_is_made_in_the_same_boot() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +64,17 @@ def uptime_us(steps: list[StepDone]) -> float:
     return (int(first.values["from_ns"]) - int(lag_ns)) / 1000
 
 
+def without_pauses(log: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a log without what `steps/` does to the chip itself: see `crash` there."""
+    paused = False
+    for line in log:
+        fields = line.rstrip(b"\n").split(b";")
+        if fields[1:2] == [b"M"] and fields[3] in (b"pause", b"resume"):
+            paused = fields[3] == b"pause"
+        elif not paused or line.startswith(b"#"):
+            yield line
+
+
 @dataclass
 class Counts:
     """Counters of the measured steps from a log of flashmon."""
@@ -113,7 +124,7 @@ def count(log: Iterable[str], flash: PlannedFlash) -> Counts:
         if kind == "E":
             pages = range(address * per_block, (address + 1) * per_block)
             programmed.difference_update(pages)
-            erases[address] += 1
+            erases[address - flash["first_block"]] += 1
         if measuring:
             total.update(counters)
             who = next((name for start, name in TASKS if task.startswith(start)), "caller")

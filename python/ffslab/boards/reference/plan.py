@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash, PlannedVariant
+from ffslab.boards.reference import chip
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 # A step as an experiment has it: each step has keys of its own.
 Step = dict[str, Any]
 
+# "none": the partition itself, for `mtd_loop`.
+FILE_SYSTEMS = ("jffs2", "ubifs", "none")
 # What `steps/` can do.
 STEPS_TEXT = """
     mount umount ubi_attach ubi_detach ubi_make_volume create fill create_fragmented unlink rename link truncate
     sync drop_caches read_ahead sleep fadvise
     open close fsync stat requests append mkdir rmdir readdir create_many stat_many read_many unlink_many
     setxattr getxattr listxattr removexattr symlink readlink chmod chown utimens statfs ftruncate
+    mtd_loop crash
 """
 STEPS = frozenset(STEPS_TEXT.split())
 # Programs of their own: the simulator writes their calls down, and `steps/` makes the same ones.
@@ -37,10 +41,8 @@ RECORDED = frozenset(["age", "copy_in", "fio", "postmark", "replay", "uflip"])
 INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "copy_in": "from"}
 # Why there are no others.
 REASONS = {
-    "crash": "nandsim keeps its chip in the memory of the kernel, which would lose it with the power",
     "format": "Linux makes a file system at the first mount of an erased chip",
     "load": "nandsim's chip begins erased",
-    "mtd_loop": "`ffslab-probe bench loops` measures loops below the file system",
     "save_image": "the chip of the machine goes when it is switched off",
     "sync_directories": "it is of YAFFS2, which no kernel of a distribution has",
 }
@@ -56,16 +58,21 @@ XATTR_B_MAX = 64 << 10
 DATA_B_MAX = 256 << 20
 # Folder beside the cases, of the files that their steps name.
 INPUTS = "inputs"
-# Second byte of the identification that nandsim takes for a chip of so many MiB with pages of 2 KiB (nand_ids.c).
-NANDSIM_ID_BY_MiB = {64: 0xF0, 128: 0xF1, 256: 0xDA, 512: 0xDC, 1024: 0xD3}
-# The pages that nandsim simulates, and whose chip names its size as above (drivers/mtd/nand/raw/nandsim.c).
-PAGE_B_KNOWN = (2048, 4096)
 # The steps begin when the time since boot is a multiple of this, plus the stack's `uptime_us`. JFFS2 draws its victims
 # by the tick counter modulo 128; 128 ticks divide this at 100, 250, 300 and 1000 Hz, so a draw depends on nothing else.
 PHASE_PERIOD_US = 2_560_000
-# JFFS2's mount option for what an experiment calls so; without one it goes by priority, as Debian's is configured
-# (CONFIG_JFFS2_CMODE_PRIORITY; fs/jffs2/super.c has the words).
-JFFS2_OPTIONS = {"none": "compr=none", "lzo": "compr=lzo", "zlib": "compr=zlib", "priority": ""}
+# JFFS2's mount option for what an experiment calls so (fs/jffs2/super.c has the words). Without one it goes by what the
+# kernel was built with, `JFFS2_MODES`; and with the others disabled rtime is the only one (`jffs2_module.py`).
+JFFS2_OPTIONS = {
+    "none": "compr=none",
+    "lzo": "compr=lzo",
+    "zlib": "compr=zlib",
+    "priority": "",
+    "size": "",
+    "rtime": "",
+}
+# By the configuration that the kernel needs for it.
+JFFS2_MODES = {"priority": "JFFS2_CMODE_PRIORITY", "size": "JFFS2_CMODE_SIZE"}
 # UBI's own default (CONFIG_MTD_UBI_BEB_LIMIT).
 MAX_BEB_PER_1024 = 20
 
@@ -102,16 +109,9 @@ class Variant:
         return "/".join(word for word in ("reference", self.experiment, self.name.replace(", ", "/")) if word)
 
     @property
-    def nandsim(self) -> str:
-        """Parameters of nandsim. Its erase time is in ms; others are as the part has them, in whole numbers."""
-        flash = self.flash
-        size_MiB = flash["chip_blocks"] * flash["pages_per_block"] * flash["page_B"] >> 20  # noqa: N806
-        ids = f"id_bytes=0x20,{NANDSIM_ID_BY_MiB[size_MiB]:#x},0x90,{geometry_byte(flash):#x}"
-        words = [ids, f"parts={flash['partition_blocks']}"]
-        words += [f"access_delay={flash['t_read_us']}", f"programm_delay={flash['t_program_us']}"]
-        words += [f"erase_delay={flash['t_erase_us'] // 1000}", f"input_cycle={flash['bus_ns_per_B']}"]
-        words += [f"output_cycle={flash['bus_ns_per_B']}", "do_delays=1"]
-        return " ".join(words)
+    def rtime_alone(self) -> bool:
+        """Whether JFFS2's module must be another one than the kernel's."""
+        return self.fs == "jffs2" and self.compression == "rtime"
 
     @property
     def piece_B(self) -> int:  # noqa: N802
@@ -132,6 +132,7 @@ class Variant:
             for kind, content in self.contents.items()
         ]
         begin = {"fs": self.fs, "hz": ticks_per_s, "period_us": PHASE_PERIOD_US}
+        begin["mtd"] = chip.mtd_of(self.flash)
         begin["phase_us"] = self.uptime_us % PHASE_PERIOD_US
         lines.append(" ".join(["begin 0 begin", *(f"{key}={value}" for key, value in begin.items())]))
         for phase, steps in (("setup", self.setup), ("measure", self.measure)):
@@ -171,24 +172,11 @@ class Variant:
                 keys |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": option}
             case "ubi_attach":
                 keys["max_beb_per1024"] = self.max_beb_per1024
+            case "crash":
+                keys["period_us"] = PHASE_PERIOD_US
             case "setxattr" if "bytes" in keys:
                 keys["bytes"] = min(keys["bytes"], XATTR_B_MAX + 1)
         return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
-
-
-def geometry_byte(flash: PlannedFlash) -> int | None:
-    """The fourth byte of the identification: sizes of page, OOB area and block (nand_base.c, nand_decode_ext_id).
-
-    `None`: no chip has this geometry.
-    """
-    block_B = flash["page_B"] * flash["pages_per_block"]  # noqa: N806
-    per_512 = flash["oob_B"] * 512 // flash["page_B"]
-    if flash["page_B"] not in PAGE_B_KNOWN or per_512 not in (8, 16):
-        return None
-    if block_B not in (64 << 10, 128 << 10, 256 << 10, 512 << 10):
-        return None
-    page, oob, block = (flash["page_B"] >> 11).bit_length(), per_512 >> 4, (block_B >> 17).bit_length()
-    return 0x80 | block << 4 | oob << 2 | page
 
 
 @dataclass(frozen=True)
@@ -277,36 +265,30 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         which = f"variant {plan['name']}: " if plan["name"] else ""
         return _native.InputError(f"{file_name}: {which}{text}")
 
-    if stack["fs"] not in ("jffs2", "ubifs"):
+    if stack["fs"] not in FILE_SYSTEMS:
         raise refuse(f'[stack]: fs = "{stack["fs"]}": a distribution kernel has jffs2 and ubifs')
     if stack["fs"] == "jffs2" and stack["compression"] not in JFFS2_OPTIONS:
         known = ", ".join(JFFS2_OPTIONS)
         raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
-    if geometry_byte(flash) is None:
-        found = f"pages of {flash['page_B']} + {flash['oob_B']} B, {flash['pages_per_block']} a block"
-        raise refuse(
-            "[stack]: nandsim's chips have pages of 2048 or 4096 B, 8 or 16 B of OOB for 512 B, and blocks of 64 to "
-            f"512 KiB, not {found}"
-        )
-    block_B = flash["pages_per_block"] * flash["page_B"]  # noqa: N806
-    size_MiB = flash["chip_blocks"] * block_B >> 20  # noqa: N806
-    if size_MiB not in NANDSIM_ID_BY_MiB:
-        raise refuse(f"[stack]: the chip has {size_MiB} MiB; nandsim knows {sorted(NANDSIM_ID_BY_MiB)}")
+    if why_not := chip.trouble(flash):
+        raise refuse(f"[stack]: {why_not}")
     for key, why in (("image", "begins with an erased chip"), ("vid_hdr_offset_B", "lets UBI choose the place")):
         if stack.get(key):
             raise refuse(f"[stack]: {key}: a reference run {why}")
-    if stack.get("first_block") or stack.get("bulk_read"):
-        raise refuse("[stack]: first_block and bulk_read must be absent: the partition begins with the chip")
-    partition_B = flash["partition_blocks"] * block_B  # noqa: N806
+    partition_B = flash["partition_blocks"] * chip.block_B_of(flash)  # noqa: N806
     steps_before = with_state(plan["state"], plan["setup"], stack["fs"])
     setup = [part for step in steps_before for part in as_known(step, partition_B)]
     measure = [part for step in plan["measure"] for part in as_known(step, partition_B)]
     for phase, steps in (("setup", setup), ("measure", measure)):
         for index, step in enumerate(steps):
-            if trouble := not_possible(step):
+            if trouble := not_possible(step, flash):
                 raise refuse(f"{phase} step {index + 1}: {trouble}")
+    if any(step["step"] == "crash" for step in plan["state"]):
+        raise refuse("crash: not as a step of [[state]], which ends with a shutdown: make it one of the setup")
     if stack["fs"] == "ubifs":
         setup, measure = with_ubi(setup, measure)
+    if stack.get("bulk_read"):
+        setup, measure = with_option(setup, "bulk_read"), with_option(measure, "bulk_read")
     whole: PlannedFlash = {
         **flash,
         "t_read_us": round(flash["t_read_us"]),
@@ -344,8 +326,10 @@ def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
     return [step]
 
 
-def not_possible(step: Step) -> str | None:
+def not_possible(step: Step, flash: PlannedFlash) -> str | None:
     name = step["step"]
+    if name == "crash" and (counted := chip.counted_faults(flash)):
+        return f"crash: not with faults that count operations ({', '.join(counted)}): what the chip held is put back"
     if name in REASONS:
         return f"{name}: cannot be run on a real kernel here: {REASONS[name]}"
     if name not in STEPS | RECORDED:
@@ -374,12 +358,33 @@ def with_state(state: list[Step], setup: list[Step], fs: str) -> list[Step]:
 
 
 def with_ubi(setup: list[Step], measure: list[Step]) -> tuple[list[Step], list[Step]]:
-    """The first mount of UBIFS attaches UBI and makes the volume, unless steps before it do so."""
+    """The first mount of UBIFS attaches UBI and makes the volume, unless steps before it do so.
+
+    The next one after a power cut attaches it again.
+    """
+    attached = made = False
     for phase in (setup, measure):
-        for index, step in enumerate(phase):
-            if step["step"] == "ubi_attach":
-                return setup, measure
-            if step["step"] == "mount":
-                phase[index:index] = [{"step": "ubi_attach"}, {"step": "ubi_make_volume"}]
-                return setup, measure
+        steps = list(phase)
+        phase.clear()
+        for step in steps:
+            if step["step"] in ("crash", "ubi_detach"):
+                # Who detaches it by hand attaches it so.
+                attached = step["step"] == "ubi_detach"
+            elif step["step"] == "ubi_attach":
+                attached = made = True
+            elif step["step"] == "mount" and not attached:
+                phase += [{"step": "ubi_attach"}] if made else [{"step": "ubi_attach"}, {"step": "ubi_make_volume"}]
+                attached = made = True
+            phase.append(step)
     return setup, measure
+
+
+def with_option(steps: list[Step], option: str) -> list[Step]:
+    """The steps with an option for each mount that is none of what is mounted already."""
+
+    def of_step(step: Step) -> Step:
+        options = step.get("options", [])
+        known = {option, f"no_{option}", "remount"} & set(options)
+        return step if step["step"] != "mount" or known else {**step, "options": [*options, option]}
+
+    return [of_step(step) for step in steps]

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffslab import InputError
-from ffslab.boards.reference import cases
+from ffslab.boards.reference import cases, chip
 from ffslab.boards.reference.architecture import AMD64, Architecture
 from ffslab.boards.reference.first_jobs import ignore, run_first_jobs
+from ffslab.boards.reference.jffs2_module import with_rtime_alone
 from ffslab.boards.reference.kit import (
     PACKAGES,
     PART,
@@ -31,7 +32,7 @@ from ffslab.boards.reference.kit import (
 )
 from ffslab.boards.reference.machine import GuestError, Machine, text_of
 from ffslab.boards.reference.packages import fetched
-from ffslab.boards.reference.plan import INPUTS, Variant
+from ffslab.boards.reference.plan import INPUTS, JFFS2_MODES, Variant
 from ffslab.boards.reference.progress import Progress
 from ffslab.cli.progress import Show
 from ffslab.files.inputs import check_is_input
@@ -104,20 +105,29 @@ def first_job(variants: list[Variant]) -> str:
     """The script that runs all variants; each leaves a folder with its number."""
     lines = [". /guest.sh", "mount -t tracefs tracefs /sys/kernel/tracing || true", "uname -r > release"]
     lines += ["grep MemAvailable /proc/meminfo > memory"]
+    rtime_alone = False
     for number, variant in enumerate(variants):
-        start = f"flashmon start --scope mtd0 --buffer-KiB {TRACE_BUFFER_KiB} --keep first --overhead-ns {EVENT_NS}"
+        start = f"flashmon start --scope mtd{chip.mtd_of(variant.flash)} --buffer-KiB {TRACE_BUFFER_KiB}"
+        start += f" --keep first --overhead-ns {EVENT_NS}"
         marker = "/sys/kernel/tracing/instances/ffslab-flashmon/trace_marker"
         lines += [
             f"echo at variant {number} >&3",
             f"mkdir {number}",
-            f"insmod /modules/nandsim.ko {variant.nandsim}",
+            *([] if variant.rtime_alone == rtime_alone else ["rmmod jffs2", f"insmod {module_path(variant)}"]),
+            f"insmod /modules/nandsim.ko {chip.parameters(variant.flash)}",
             f"/probe/ffslab-probe {start}",
             # A step that fails ends this variant; the others run.
             f"/steps /variant.{number} {number}/steps {marker} >&3 || true",
             f"/probe/ffslab-probe flashmon stop --raw {number}",
             "clean_up",
         ]
+        rtime_alone = variant.rtime_alone
     return "\n".join([*lines, "echo at end >&3", ""])
+
+
+def module_path(variant: Variant) -> str:
+    """JFFS2's module in the guest: the kernel's, or one that has rtime alone."""
+    return "/modules/jffs2.rtime.ko" if variant.rtime_alone else "/modules/jffs2.ko"
 
 
 @dataclass
@@ -185,6 +195,10 @@ def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
     programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
     hz = ticks_per_s(parts.kit.kernel)
     programs |= {f"variant.{number}": variant.lines(hz).encode() for number, variant in enumerate(variants)}
+    for variant in variants:
+        check_mode(parts.kit.kernel, variant)
+        if variant.rtime_alone:
+            programs[module_path(variant).lstrip("/")] = with_rtime_alone(jffs2_module(parts.kit.kernel))
     programs |= {path.lstrip("/"): data for variant in variants for path, data in variant.files.items()}
     for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
         if path.is_file():
@@ -205,9 +219,12 @@ def case_of(parts: Parts, variant: Variant, of_machine: Path, left: Path, log: P
 
 def format_log(parts: Parts, raw: Path, log: Path) -> None:
     """Writes the log from what the guest left."""
-    with log.open("wb") as out:
+    with tempfile.TemporaryFile() as out:
         command: list[str | Path] = ["sh", parts.probe / "ffslab-probe", "format", raw]
         ran = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
+        out.seek(0)
+        with log.open("wb") as kept:
+            kept.writelines(cases.without_pauses(out))
     if ran.returncode != 0:
         raise InputError(f"{raw}: {ran.stderr.decode(errors='replace').strip()}")
 
@@ -215,10 +232,13 @@ def format_log(parts: Parts, raw: Path, log: Path) -> None:
 def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) -> dict[str, object]:
     """The software and its settings, in the words of measured cases."""
     available_KiB = int(text_of(left / "memory").split()[1])  # noqa: N806
+    changed = "; in jffs2.ko all compressors but rtime are disabled" if variant.rtime_alone else ""
+    if is_set(kit.kernel, JFFS2_MODES["size"]):
+        changed = f"; built with CONFIG_{JFFS2_MODES['size']}"
     described: dict[str, object] = {
         "name": "linux",
         "version": text_of(left / "release").strip(),
-        "tree": f"Debian's for {kit.architecture.name}, on QEMU with {INSTRUCTIONS_PER_US} instructions a us",
+        "tree": f"Debian's for {kit.architecture.name}, on QEMU with {INSTRUCTIONS_PER_US} instructions a us{changed}",
         "smp": is_set(kit.kernel, "SMP"),
         "uptime_us": cases.uptime_us(steps),
         "fs": variant.fs,
@@ -249,6 +269,18 @@ def ticks_per_s(kernel: Kernel) -> int:
     return int(configured(kernel, "HZ") or USUAL_TICKS_PER_S)
 
 
+def check_mode(kernel: Kernel, variant: Variant) -> None:
+    """Raises `InputError` when JFFS2 was not built for the choice of compressors that no mount option names."""
+    wanted = JFFS2_MODES.get(variant.compression) if variant.fs == "jffs2" else None
+    others = [f"CONFIG_{option}" for option in JFFS2_MODES.values() if option != wanted and is_set(kernel, option)]
+    if wanted and not is_set(kernel, wanted) and (others or wanted != JFFS2_MODES["priority"]):
+        found = f"{kernel.image} has {others[0]}" if others else f"{kernel.image} says nothing of it"
+        raise InputError(
+            f'{variant.identity}: compression = "{variant.compression}": no mount can choose it, so the kernel must be '
+            f"built with CONFIG_{wanted}=y, but {found}"
+        )
+
+
 def is_set(kernel: Kernel, option: str) -> bool:
     return configured(kernel, option) == "y"
 
@@ -264,5 +296,10 @@ def configured(kernel: Kernel, option: str) -> str | None:
 
 def has_summaries(kernel: Kernel) -> bool:
     """Whether JFFS2 writes summaries: then it always does, and its module has the functions."""
+    return b"jffs2_sum_write_sumnode" in jffs2_module(kernel)
+
+
+def jffs2_module(kernel: Kernel) -> bytes:
+    """Nothing when JFFS2 is compiled in."""
     module = next((path for path in kernel.closure(["jffs2"]) if module_name(path) == "jffs2"), None)
-    return module is not None and b"jffs2_sum_write_sumnode" in module_bytes(module)
+    return b"" if module is None else module_bytes(module)

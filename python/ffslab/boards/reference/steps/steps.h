@@ -17,6 +17,7 @@ extern const struct step SYSTEM_STEPS[]; /* system.c: mounts, UBI, caches, time 
 extern const struct step FILE_STEPS[];   /* files.c: files and their data */
 extern const struct step MANY_STEPS[];   /* many.c: many small files */
 extern const struct step NAME_STEPS[];   /* names.c: names, directories, attributes */
+extern const struct step RAW_STEPS[];    /* raw.c: the partition itself */
 
 /* ---- main.c -------------------------------------------------------------------------------------------------- */
 
@@ -41,6 +42,8 @@ int has(const char *list, const char *word);
 /* Puts bytes in place of %XX. */
 char *decoded(char *value);
 
+/* A line of the trace that is no step: events between "pause" and "resume" are not the file system's. */
+void mark(const char *words);
 uint64_t now_ns(void);
 void sleep_us(uint64_t us);
 /* Keeps the latency of a call that began then. */
@@ -81,6 +84,10 @@ int xattr_flag(const char *word);
 
 /* 1: pages, 2: names and inodes, 3: both. */
 void drop_caches(const char *what);
+/* The character device of the partition. */
+const char *mtd_device(void);
+/* If it is attached. */
+void detach_ubi(void);
 
 /* ---- calls.c ------------------------------------------------------------------------------------------------- */
 

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 static char fs[16] = "jffs2";
+/* Number of the partition's device. */
+static int mtd;
 
 static void write_file(const char *path, const char *value)
 {
@@ -43,7 +45,9 @@ static void step_mount(void)
         else if (strcmp(word, "rw") != 0)
             snprintf(options + strlen(options), sizeof options - strlen(options), ",%s", word);
     }
-    if (mount(ubifs ? "ubi0_0" : "mtd0", ROOT, fs, flags, options[0] == ',' ? options + 1 : options) < 0)
+    char device[16];
+    snprintf(device, sizeof device, ubifs ? "ubi0_0" : "mtd%d", mtd);
+    if (mount(device, ROOT, fs, flags, options[0] == ',' ? options + 1 : options) < 0)
         fail("mount: %s", strerror(errno));
     mounted = 1;
     set_read_ahead(text("read_ahead_KiB", "0"));
@@ -60,13 +64,20 @@ static int control(const char *path)
 
 static void step_ubi_attach(void)
 {
-    struct ubi_attach_req request = {.ubi_num = 0, .mtd_num = 0};
+    struct ubi_attach_req request = {.ubi_num = 0, .mtd_num = mtd};
     request.vid_hdr_offset = (int32_t)number("vid_hdr_offset_B", "0");
     request.max_beb_per1024 = (int16_t)number("max_beb_per1024", "20");
     int fd = control("/dev/ubi_ctrl");
     if (ioctl(fd, UBI_IOCATT, &request) < 0)
         fail("attach: %s", strerror(errno));
     close(fd);
+}
+
+const char *mtd_device(void)
+{
+    static char path[32];
+    snprintf(path, sizeof path, "/dev/mtd%d", mtd);
+    return path;
 }
 
 static void step_ubi_detach(void)
@@ -76,6 +87,12 @@ static void step_ubi_detach(void)
     if (ioctl(fd, UBI_IOCDET, &number) < 0)
         fail("detach: %s", strerror(errno));
     close(fd);
+}
+
+void detach_ubi(void)
+{
+    if (access("/dev/ubi0", F_OK) == 0)
+        step_ubi_detach();
 }
 
 static long long ubi_number(const char *name)
@@ -158,6 +175,7 @@ static uint64_t tick_lag_ns(uint64_t tick_ns)
 static void step_begin(void)
 {
     snprintf(fs, sizeof fs, "%s", text("fs", NULL));
+    mtd = (int)number("mtd", "0");
     uint64_t period_us = number("period_us", NULL), phase_us = number("phase_us", NULL);
     uint64_t lag_ns = tick_lag_ns(1000000000 / number("hz", NULL));
     uint64_t up_us = (now_ns() - lag_ns) / 1000, at_us = (up_us / period_us + 1) * period_us + phase_us;
