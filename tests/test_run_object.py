@@ -1,5 +1,7 @@
 """What Python gets of a run: tables of requests, blocks and variants, kept in a folder and read again."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -121,3 +123,39 @@ def test_a_step_may_have_a_key_called_name() -> None:
     stack.step("create", file="f", bytes="4 KiB")
     stack.step("setxattr", file="f", name="user.origin", value="sensor")
     stack.step("getxattr", file="f", name="user.origin")
+
+
+# A file that fits into a partition of twice the size.
+TOO_LARGE = (
+    'title = "too large"\n[stack]\nboard = "omap3evm"\nfs = "jffs2"\npartition_blocks = 64\n'
+    '[[measure]]\nstep = "mount"\n[[measure]]\nstep = "create"\nfile = "f"\nbytes = "6 MiB"\n'
+)
+
+
+def test_a_variant_in_which_a_file_does_not_fit_lets_the_others_finish(tmp_path: Path) -> None:
+    text = TOO_LARGE + "[axes]\npartition_blocks = [64, 32, 96]\n"
+    run = ffslab.Experiment.from_toml(text).run()
+    assert [variant["axes"] for variant in run.summary["variants"]] == [
+        {"partition_blocks": 64},
+        {"partition_blocks": 96},
+    ]
+    (failure,) = run.failures
+    assert failure.startswith('partition_blocks=32: measure step 2 (create "f"): ENOSPC after ')
+    with pytest.raises(ffslab.InputError, match="variant partition_blocks=32: measure step 2"):
+        run.whole()
+    errors = run.variants.set_index("partition_blocks")["error"]
+    assert "ENOSPC" in str(errors[32]) and errors[[64, 96]].isna().all()
+    assert ffslab.Run.load(run.save(tmp_path / "results")).failures == [failure]
+    assert "partition_blocks=32" in (tmp_path / "results" / "report.html").read_text()
+    (tmp_path / "e.toml").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "ffslab", "run", "e.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "ffslab: e: 1 of 3 variants did not come to their end\n"
+    assert 'Not finished, partition_blocks=32: measure step 2 (create "f"): ENOSPC' in done.stdout
+
+
+def test_a_run_of_which_no_variant_ends_is_refused() -> None:
+    with pytest.raises(ffslab.InputError, match="variant partition_blocks=20: measure step 2"):
+        ffslab.Experiment.from_toml(TOO_LARGE + "[axes]\npartition_blocks = [20, 32]\n").run()

@@ -7,7 +7,7 @@ use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
 use crate::probe_log::has_nand;
 use crate::requests::rows_of_a_variant;
-use crate::result::{RunResult, Summary, VariantSummary};
+use crate::result::{FailedVariant, RunResult, Summary, VariantSummary};
 use crate::run::{check_saves, run, Outcome, Plan, RunError, Watch};
 use crate::state::{check_steps, Recipe, StateCache};
 use crate::traces::{ReadParquet, Traces};
@@ -43,6 +43,12 @@ impl Ready<'_> {
             rows_max,
         };
         run(system, &plan, watch)
+    }
+
+    /// What is told of the variant when a step of it could not be done.
+    fn failed(&self, error: String) -> FailedVariant {
+        let Variant { name, axes, .. } = self.variant;
+        FailedVariant { name: name.clone(), axes: axes.iter().cloned().collect(), stack: self.keys.clone(), error }
     }
 
     /// Number of calls that the variant makes, as far as its steps tell. The calls that make its initial state are not
@@ -177,7 +183,9 @@ pub fn check_experiment(toml_text: &str, file_name: &str, base_dir: &Path, given
 ///
 /// Variants run on all cores; the result does not depend on their number.
 ///
-/// Errors: [`LabError::Input`] with one line when the experiment is wrong or a step cannot be done,
+/// A variant in which a step cannot be done is told with its error, beside the results of the others.
+///
+/// Errors: [`LabError::Input`] with one line when the experiment is wrong or a step cannot be done in any variant,
 /// [`LabError::Interrupted`] when `progress` said so.
 pub fn run_experiment(
     toml_text: &str,
@@ -242,12 +250,18 @@ pub fn run_experiment_with(
         .collect();
     let mut summaries = Vec::with_capacity(ready.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
-    let (mut images, mut logs) = (Vec::new(), Vec::new());
+    let (mut images, mut logs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let none_ends = outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
     for (number, (ready, outcome)) in ready.iter().zip(outcomes).enumerate() {
-        let mut outcome = outcome.map_err(|error| match error {
-            RunError::Step(text) => placed(file_name, several, ready.variant, &text),
-            RunError::Interrupted => LabError::Interrupted,
-        })?;
+        let mut outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(RunError::Interrupted) => return Err(LabError::Interrupted),
+            Err(RunError::Step(text)) if none_ends => return Err(placed(file_name, several, ready.variant, &text)),
+            Err(RunError::Step(error)) => {
+                failed.push(ready.failed(error));
+                continue;
+            }
+        };
         for saved in std::mem::take(&mut outcome.images) {
             let file = if several { format!("{}/{}", number + 1, saved.file) } else { saved.file };
             images.push((file, saved.image));
@@ -266,6 +280,6 @@ pub fn run_experiment_with(
     let seed = experiment.variants[0].seed;
     let keys: Vec<&StackTable> = ready.iter().map(|ready| &ready.keys).collect();
     let resolved_toml = experiment.resolved(&keys, base_dir);
-    let summary = Summary::new(&experiment.title, seed, summaries);
+    let summary = Summary::new(&experiment.title, seed, summaries, failed);
     Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
 }

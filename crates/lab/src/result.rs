@@ -49,6 +49,21 @@ pub struct Summary {
     pub generator: &'static str,
     pub seed: u64,
     pub variants: Vec<VariantSummary>,
+    /// Variants that did not come to their end, while others did. Absent: all did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedVariant>,
+}
+
+/// A variant that ended in an error, such as a file that did not fit.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FailedVariant {
+    pub name: String,
+    /// As those of the others.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub axes: BTreeMap<String, toml::Value>,
+    pub stack: StackTable,
+    /// The step, what went wrong in it, and what would be right, in a line.
+    pub error: String,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -377,8 +392,8 @@ fn step_summaries(
 }
 
 impl Summary {
-    pub fn new(title: &str, seed: u64, variants: Vec<VariantSummary>) -> Summary {
+    pub fn new(title: &str, seed: u64, variants: Vec<VariantSummary>, failed: Vec<FailedVariant>) -> Summary {
         let version = env!("CARGO_PKG_VERSION").to_string();
-        Summary { title: title.to_string(), version, generator: GENERATOR, seed, variants }
+        Summary { title: title.to_string(), version, generator: GENERATOR, seed, variants, failed }
     }
 }

@@ -104,6 +104,15 @@ class FaultKeys(TypedDict):
     weakpages: NotRequired[list[str]]
 
 
+class FailedVariant(TypedDict):
+    """A variant that ended in an error, such as a file that did not fit."""
+
+    axes: dict[str, Json]
+    error: str
+    name: str
+    stack: StackTable
+
+
 class FioReport(TypedDict):
     """All jobs of a file."""
 
@@ -403,6 +412,7 @@ class StepSummary(TypedDict):
 class Summary(TypedDict):
     """`summary.json`."""
 
+    failed: NotRequired[list[FailedVariant]]
     generator: str
     seed: int
     title: str

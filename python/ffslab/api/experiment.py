@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffslab import _native
+from ffslab._native import InputError
 from ffslab.answers.summary import Summary
 from ffslab.api import states
 from ffslab.api.machine import Value, as_json
@@ -92,7 +93,9 @@ class Experiment:
 
         Initial states (`[[state]]`) are kept for later runs, see `ffslab.api.states`.
 
-        Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or its setup cannot be done.
+        A variant in which a step cannot be done (a file does not fit) is one of `Run.failures`; the others run on.
+
+        Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or no variant comes to its end.
         """
         summary, requests, blocks, resolved, images, logs = _native.run_experiment(
             self.text,
@@ -148,15 +151,30 @@ class Run:
         return load(Path(folder))
 
     @property
+    def failures(self) -> list[str]:
+        """The variants that did not come to their end, each with its error."""
+        return [f"{variant['name']}: {variant['error']}" for variant in self.summary.get("failed", [])]
+
+    def whole(self) -> Run:
+        """This run, of which every variant came to its end.
+
+        Raises `ffslab.InputError` when one did not.
+        """
+        if self.failures:
+            raise InputError(f"variant {self.failures[0]}")
+        return self
+
+    @property
     def variants(self) -> pd.DataFrame:
         """One row per variant: its axes and its machine, then every figure that is one number: times and latencies,
-        flash operations, amplification, wear, energy, and the years until the part is worn out."""
+        flash operations, amplification, wear, energy, the years until the part is worn out. One that did not come to
+        its end has an `error` instead."""
         return _frame(self.variant_columns)
 
     @property
     def variant_columns(self) -> VariantColumns:
         """The columns of `variants`."""
-        return columns_of(self.summary["variants"])
+        return columns_of(self.summary)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the main table and what it means."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ffslab.answers.summary import VariantSummary
+from ffslab.answers.summary import FailedVariant, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
 
 VariantColumns = dict[str, list[object]]
@@ -16,12 +16,13 @@ _ALONE = ("time_us", "program_us", "idle_us", "setup_time_us", "user_read_B", "u
 _RATIOS = ("read_amplification", "write_amplification")
 
 
-def columns_of(variants: list[VariantSummary]) -> VariantColumns:
+def columns_of(summary: Summary) -> VariantColumns:
     """Columns of equal length: `variant`, the axes by their names, the machine, then the figures.
 
-    What a variant does not have is `None`; a column in which nobody has anything is left out.
+    What a variant does not have is `None`, as all figures of one that failed; a column in which nobody has anything is
+    left out.
     """
-    rows = [_row(variant) for variant in variants]
+    rows = [_row(variant) for variant in summary["variants"]] + [_failed(one) for one in summary.get("failed", [])]
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: _alike([row.get(name) for row in rows]) for name in names}
     return {name: column for name, column in columns.items() if any(value is not None for value in column)}
@@ -36,10 +37,7 @@ def _alike(values: list[object]) -> list[object]:
 
 
 def _row(variant: VariantSummary) -> dict[str, object]:
-    row: dict[str, object] = {"variant": variant["name"], **variant["axes"]}
-    stack: dict[str, object] = {**variant["stack"]}
-    for key in _MACHINE:
-        row.setdefault(key, stack.get(key))
+    row = _which(variant)
     figures: dict[str, object] = {**variant}
     row |= {key: figures[key] for key in _ALONE}
     latency = variant["latency_us"]
@@ -54,6 +52,19 @@ def _row(variant: VariantSummary) -> dict[str, object]:
         row |= {f"energy_{rail}_uJ": value for rail, value in energy.items()}
     row |= {f"counter_{name}": value for name, value in variant.get("counters", {}).items()}
     row["years_until_worn_out"] = years_until_worn_out(variant)
+    return row
+
+
+def _failed(variant: FailedVariant) -> dict[str, object]:
+    return _which(variant) | {"error": variant["error"]}
+
+
+def _which(variant: VariantSummary | FailedVariant) -> dict[str, object]:
+    """The variant's name, its axes, its machine."""
+    row: dict[str, object] = {"variant": variant["name"], **variant["axes"]}
+    stack: dict[str, object] = {**variant["stack"]}
+    for key in _MACHINE:
+        row.setdefault(key, stack.get(key))
     return row
 
 

@@ -30,12 +30,12 @@ from ffslab.cli.stack_options import Yes
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
 from ffslab.cli.trace_verbs import trace_app
-from ffslab.cli.workload_verbs import run_and_print
+from ffslab.cli.workload_verbs import end_with_failures, run_and_print
 
 app = typer.Typer(
     help="Simulate embedded flash file systems: byte-real, in virtual time.",
     epilog="Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed "
-    "operations of fio and postmark), 2 bad input, 130 interrupted, 143 ended by SIGTERM.",
+    "operations of fio and postmark, variants that did not end), 2 bad input, 130 interrupted, 143 ended by SIGTERM.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     # Typer's own options guess the shell from the process above, which need not be one.
@@ -118,8 +118,10 @@ def run(
         for _, name, experiment in ready:
             results.check_free(Path("results") / name)
             experiment.check(any_size=yes)
+    failures = []
     for _, name, experiment in ready:
-        run_and_print(experiment, name, out, json, yes)
+        failures += [f"{name}: {text}" for text in run_and_print(experiment, name, out, json, yes)]
+    end_with_failures(failures)
 
 
 workload_verbs.add_to(app)

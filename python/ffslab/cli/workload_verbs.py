@@ -42,7 +42,7 @@ def add_to(app: typer.Typer) -> None:
         verb(app, function.__name__)(function)
 
 
-def _end_with(failures: list[str]) -> None:
+def end_with_failures(failures: list[str]) -> None:
     """Tells what went wrong in a run that came to its end, which is a negative answer."""
     for failure in failures:
         tell(failure)
@@ -83,7 +83,7 @@ def replay(
     machine = Machine(board, kernel, file_systems[0], partition_blocks, None, system, given)
     experiment = replay_experiment(trace, machine, read_ahead or [], think.value, file_systems)
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
-    run_and_print(experiment, name, out, json, yes)
+    end_with_failures(run_and_print(experiment, name, out, json, yes))
 
 
 def fio(
@@ -122,7 +122,7 @@ def fio(
         say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
     else:
         say(f"{jobs.fio_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    _end_with(jobs.failures(done.summary))
+    end_with_failures([*jobs.failures(done.summary), *_unfinished(done)])
 
 
 def postmark(
@@ -153,10 +153,11 @@ def postmark(
         say(results.dump_json(done.summary).rstrip())
     else:
         say(f"{mail.postmark_text(done.summary)}\n\nReport: {folder / results.REPORT}")
-    _end_with(mail.failures(done.summary))
+    end_with_failures([*mail.failures(done.summary), *_unfinished(done)])
 
 
-def run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool, yes: bool) -> None:
+def run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool, yes: bool) -> list[str]:
+    """Runs, saves and prints; what went wrong in a run that came to its end."""
     from ffslab.files import results
     from ffslab.text.summary import summary_text
 
@@ -165,6 +166,13 @@ def run_and_print(experiment: Experiment, name: str, out: Path | None, json: boo
         say(results.dump_json(done.summary).rstrip())
     else:
         say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+    return _unfinished(done)
+
+
+def _unfinished(done: Run) -> list[str]:
+    """How many variants did not come to their end; the printed text tells which, and why."""
+    failed, ended = len(done.failures), len(done.summary["variants"])
+    return [f"{failed} of {failed + ended} variants did not come to their end"] if failed else []
 
 
 def _run(experiment: Experiment, name: str, out: Path | None, yes: bool) -> tuple[Run, Path]:

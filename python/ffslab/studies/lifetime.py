@@ -103,7 +103,7 @@ def of_workloads(
     for experiment in experiments:
         experiment.check(any_size=any_size)
     for at, (path, experiment) in enumerate(zip(workloads, experiments, strict=True)):
-        run = experiment.run(_part_of(progress, at, len(workloads)), any_size=any_size)
+        run = experiment.run(_part_of(progress, at, len(workloads)), any_size=any_size).whole()
         runs.append((str(path), run.summary, run.block_columns, wear))
     return _facts(str(image), runs, endurance, per_day)
 

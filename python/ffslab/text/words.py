@@ -27,6 +27,7 @@ def sentences(summary: Summary) -> list[str]:
     if len(variants) == 1:
         said += _shares(variants[0])
     said += _left_by_setup(variants)
+    said += [f"Not finished, {failed['name']}: {failed['error']}." for failed in summary.get("failed", [])]
     said += [f"Without energy: {why}." for why in dict.fromkeys(v.get("no_energy") for v in variants) if why]
     said += _notes(variants)
     return said

@@ -72,7 +72,7 @@ class PlannedRun:
             further: Row = {"in_transaction": asked.in_transaction, "selects_together": asked.selects_together}
             return [row | further for row in rows]
         with tempfile.TemporaryDirectory() as folder:
-            done = self.experiment_in(Path(folder)).run()
+            done = self.experiment_in(Path(folder)).run().whole()
         made = [row_of(variant) for variant in done.summary["variants"]]
         for row in made:
             if row["job_errors"]:
