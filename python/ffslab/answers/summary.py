@@ -93,6 +93,15 @@ class EnergySummary(TypedDict):
     total: float
 
 
+class FailedVariant(TypedDict):
+    """A variant that ended in an error, such as a file that did not fit."""
+
+    axes: dict[str, Json]
+    error: str
+    name: str
+    stack: StackTable
+
+
 class FaultKeys(TypedDict):
     """Faults of the chip by the names of Linux's nandsim, whose module parameters they are."""
 
@@ -102,15 +111,6 @@ class FaultKeys(TypedDict):
     seed: NotRequired[int]
     weakblocks: NotRequired[list[str]]
     weakpages: NotRequired[list[str]]
-
-
-class FailedVariant(TypedDict):
-    """A variant that ended in an error, such as a file that did not fit."""
-
-    axes: dict[str, Json]
-    error: str
-    name: str
-    stack: StackTable
 
 
 class FioReport(TypedDict):
