@@ -36,6 +36,10 @@ OTHERS = {
     "jffs2-links": [f"chmod.permissions={octal}" for octal in ("640", "4755")],
     "ubifs-names": [f"create_many.bytes={size}" for size in ("0 B", "100 B", "5000 B")],
     "ubifs-programs": ["base"],
+    "jffs2-rtime": [f"create.content={content}" for content in ("text", "mix", "random", "zero")],
+    "ubifs-crash": ["base"],
+    "ubifs-weak-pages": ["base"],
+    "mtd-loops": ["base"],
 }
 OF_BOTH = {f"{fs}-{kind}": names for fs in ("jffs2", "ubifs") for kind, names in VARIANTS.items()}
 CASES = [f"{experiment}/{name}" for experiment, names in (OF_BOTH | OTHERS).items() for name in names]
