@@ -19,6 +19,17 @@ class OperationCounts(TypedDict):
     page_buffer_hits: int
 
 
+class SlowestCall(TypedDict):
+    """A slow call of a program; `inside`: the operations that it made, `of_others`: those that went on meanwhile."""
+
+    function: str
+    task: str
+    start_s: float
+    duration_us: float
+    inside: NotRequired[OperationCounts]
+    of_others: NotRequired[OperationCounts]
+
+
 class LogFacts(TypedDict):
     """A log; `overhead_percent`: the share of the session that its probes took."""
 
@@ -314,6 +325,7 @@ class TraceReport(Traced):
     flaws: list[str]
     notes: list[str]
     response_times: list[ResponseTimes]
+    slowest: list[SlowestCall]
     operations: NotRequired[Operations]
     timeline: NotRequired[Timeline]
     causes: NotRequired[Causes]

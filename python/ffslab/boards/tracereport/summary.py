@@ -10,6 +10,7 @@ from ffslab.boards.tracereport.columns import Flash, Ints
 from ffslab.boards.tracereport.header import FUNCMON, VFSMON
 from ffslab.boards.tracereport.reader import Log
 from ffslab.boards.tracereport.recording import Recording
+from ffslab.boards.tracereport.slowest import slowest
 from ffslab.boards.tracereport.wear import Endurance, wear
 
 
@@ -17,6 +18,10 @@ def summarize(recording: Recording, endurance: Endurance | None = None) -> tuple
     """The summary, and the map: reads, programs and erases of each erase block."""
     flash = recording.flash
     table = operations.block_map(recording)
+    levels = [calls for level in (VFSMON, FUNCMON) if (calls := recording.calls(level)) is not None]
+    found = None
+    if flash is not None and levels and len(flash):
+        found = attribute(flash, levels, recording.tasks.texts, recording.is_background())
     summary: TraceReport = {
         "version": __version__,
         "complete": not recording.flaws,
@@ -36,13 +41,12 @@ def summarize(recording: Recording, endurance: Endurance | None = None) -> tuple
             if (calls := recording.calls(level)) is not None
             for row in causes.response_times(recording, level, calls)
         ],
+        "slowest": slowest(recording, levels[0], flash, found) if levels else [],
     }
     if flash is not None:
         summary["operations"] = _operations(recording, flash)
         summary["timeline"] = operations.timeline(recording, flash)
-        levels = [calls for level in (VFSMON, FUNCMON) if (calls := recording.calls(level)) is not None]
-        if levels and len(flash):
-            found = attribute(flash, levels, recording.tasks.texts, recording.is_background())
+        if found is not None:
             summary["causes"] = causes.causes(recording, flash, levels, found)
             if (vfs := recording.calls(VFSMON)) is not None:
                 summary["amplification"] = causes.amplification(recording, flash, vfs, found)

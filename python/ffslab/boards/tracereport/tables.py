@@ -8,6 +8,7 @@ from typing import Literal
 
 from ffslab.answers.trace_report import CallOperations, ClassOperations, OperationCounts, TraceReport, Until
 from ffslab.boards.tracereport.columns import OPERATIONS
+from ffslab.text.durations import duration
 from ffslab.text.tables import number
 
 # Rows of a table that people read; JSON has all.
@@ -44,6 +45,7 @@ def tables(summary: TraceReport) -> list[Table]:
     made = [
         *_operations(summary),
         _response_times(summary),
+        _slowest(summary),
         *_causes(summary),
         _amplification(summary),
         _blocks(summary),
@@ -98,6 +100,33 @@ def _response_times(summary: TraceReport) -> Table:
     ]
     head = ["level", "function", "calls", "sum, ms", *(f"{key}, us" for key in keys)]
     return Table("Response times", head, rows, "ll" + "r" * (len(head) - 2))
+
+
+def _slowest(summary: TraceReport) -> Table:
+    rows = []
+    for call in summary["slowest"]:
+        told = [_said(call.get("inside")), _said(call.get("of_others"))]
+        rows.append(
+            [
+                call["function"],
+                call["task"] or "-",
+                duration(call["duration_us"]),
+                duration(call["start_s"] * 1e6),
+                *told,
+            ]
+        )
+    known = any("inside" in call for call in summary["slowest"])
+    width = 6 if known else 4
+    head = ["call", "task", "took", "began after", "its own operations", "of others meanwhile"][:width]
+    return Table("Slowest calls", head, [row[:width] for row in rows], "llrrll"[:width])
+
+
+def _said(counts: OperationCounts | None) -> str:
+    """Operations in words: "189 page reads, 3 erases"."""
+    if counts is None:
+        return ""
+    said = [(counts[key], name) for _, key, name in OPERATIONS if counts[key]]
+    return ", ".join(f"{number(n)} {name.removesuffix('s') if n == 1 else name}" for n, name in said) or "-"
 
 
 def _causes(summary: TraceReport) -> Iterable[Table]:
