@@ -107,6 +107,12 @@ def test_the_steps_are_those_of_the_experiment() -> None:
             "a request of a reference run has at most 16777216 B",
         ),
         ('fs = "jffs2"', 'fs = "jffs2"\nvid_hdr_offset_B = 2048', "vid_hdr_offset_B"),
+        ('fs = "jffs2"', 'fs = "none"', 'setup step 1: mount: fs = "none": there is no file system to mount'),
+        (
+            "[[setup]]",
+            "[stack.faults]\nbadblocks = [5000]\n[[setup]]",
+            "[stack]: faults: block 5000 is outside the chip, which has 2048 blocks",
+        ),
     ],
 )
 def test_what_a_real_kernel_cannot_run_is_refused(old: str, new: str, says: str) -> None:

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use ffslab_machine::fault_keys::FaultKeys;
 use ffslab_machine::spec::FlashSummary;
-use ffslab_machine::stack::StackSpec;
+use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_workload::content::{Content, POOL_BYTES, STRIDE_BYTES};
 use ffslab_workload::steps::ContentName;
@@ -55,6 +55,8 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
         };
         let (spec, stack) = StackSpec::from_keys(keys, base_dir)
             .map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
+        // What only building finds, such as a fault behind the end of the chip.
+        Stack::new(&spec).map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
         Ok(PlannedVariant {
             name: variant.name,
             seed: variant.seed,

@@ -37,7 +37,8 @@ pub struct StackKeys {
     pub first_block: u32,
     /// Erase blocks of the partition.
     pub partition_blocks: u32,
-    /// What is wrong with the chip; nothing if absent.
+    /// What is wrong with the chip, as in `[stack.faults]`: `badblocks`, `weakblocks`, `weakpages`, `gravepages`, `bitflips`, `seed`;
+    /// nothing if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultKeys>,
     /// Read-ahead of the mounted file system; 0 switches it off.

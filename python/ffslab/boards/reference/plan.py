@@ -281,6 +281,8 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
     measure = [part for step in plan["measure"] for part in as_known(step, partition_B)]
     for phase, steps in (("setup", setup), ("measure", measure)):
         for index, step in enumerate(steps):
+            if stack["fs"] == "none" and step["step"] == "mount":
+                raise refuse(f'{phase} step {index + 1}: mount: fs = "none": there is no file system to mount')
             if trouble := not_possible(step, flash):
                 raise refuse(f"{phase} step {index + 1}: {trouble}")
     if any(step["step"] == "crash" for step in plan["state"]):
