@@ -44,6 +44,7 @@ steps! {
     "ubi_detach" UbiDetach,
     "ubi_make_volume" UbiMakeVolume,
     "crash" Crash,
+    "boot" Boot,
     "format" Format,
     "create" Create,
     "fill" Fill,
@@ -121,6 +122,13 @@ step_keys! {
     UbiMakeVolume {}
     /// The power is lost: everything in memory is gone, and nothing is written.
     Crash {}
+    /// From power on to mounted: everything in memory is gone, then UBI attaches, the file system scans or recovers what it
+    /// finds. After `umount` it is the boot after a clean end, else the one after a power cut.
+    Boot {
+        /// Mount options, as those of `mount`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
+    }
     /// Makes a new file system on the medium of a system that has a formatter, as RTEMS on a block device, so that it is
     /// counted apart from the mount. Nothing may be mounted. Without this step, the first mount of an empty medium does so.
     Format {}

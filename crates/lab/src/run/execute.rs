@@ -60,6 +60,7 @@ impl Runner<'_> {
                 plain(system.umount())
             }
             Step::Crash(_) => no_facts(self.crash()),
+            Step::Boot(boot) => no_facts(self.boot(&boot.options)),
             Step::Format(_) => no_facts(system.format()),
             Step::UbiAttach(_) => no_facts(system.ubi_attach()),
             Step::UbiDetach(_) => no_facts(system.ubi_detach()),

@@ -109,6 +109,14 @@ impl<'a> Runner<'a> {
         self.system.crash()
     }
 
+    /// Power is lost, comes back, and the file system is mounted.
+    ///
+    /// Errors: as those of a mount.
+    pub(crate) fn boot(&mut self, options: &[String]) -> Result<(), String> {
+        self.crash()?;
+        self.system.mount(options)
+    }
+
     /// What the runner does before a step. Its answer is for [`Runner::step_ends`].
     pub(crate) fn step_begins(&mut self, index: usize) -> StepBegun {
         self.step = index as u32;
