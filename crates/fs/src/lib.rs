@@ -233,6 +233,12 @@ pub trait FileSystem {
         Ok(())
     }
 
+    /// The first of the two calls of `->sync_fs` that sync(2) of 2.6.37 makes, the one with `wait` = 0 (`fs/sync.c`). Fails as
+    /// [`FileSystem::sync`] does, to which most file systems leave everything.
+    fn sync_begins(&mut self, _host: &mut dyn Host) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes everything durable (`->sync_fs`). Dirty pages and inodes were written before the call.
     fn sync(&mut self, host: &mut dyn Host) -> Result<()>;
 

@@ -6,7 +6,7 @@
 use crate::causes;
 use ffslab_fs::{Errno, Result, PAGE_BYTES};
 use ffslab_mtd::MtdError;
-use ffslab_sim::{Reason, ReasonGuard};
+use ffslab_sim::{Reason, ReasonGuard, Work};
 
 use crate::blocks::List;
 use crate::flash::Flash;
@@ -108,7 +108,9 @@ impl Eraser {
             let at = block * flash.block_bytes + checked_bytes;
             let erased = {
                 let _why = because_of_erase(space, flash, block, &causes::ERASE_CHECK);
-                flash.mtd.reads_erased(u64::from(at), &mut self.check[..bytes])
+                let erased = flash.mtd.reads_erased(u64::from(at), &mut self.check[..bytes]);
+                flash.sim.work(Work::BlankCheck, bytes);
+                erased
             };
             match erased {
                 Err(MtdError::PowerCut) => return Err(Errno::PowerCut),

@@ -199,6 +199,11 @@ impl FileSystem for Jffs2 {
         self.flush_inode(host, ino)
     }
 
+    fn sync_begins(&mut self, host: &mut dyn Host) -> Result<()> {
+        // `jffs2_sync_fs` does not look at `wait`.
+        self.sync(host)
+    }
+
     fn sync(&mut self, host: &mut dyn Host) -> Result<()> {
         self.store.timer.disarm(&self.store.flash.sim, &self.store.flash.options);
         if self.store.flash.options.sync_manner == SyncManner::Collects {

@@ -189,6 +189,8 @@ impl Jffs2 {
             self.run_gc_thread(host);
         } else if task == &causes::KWORKER {
             self.run_worker(host);
+        } else if task == &ffslab_fs::causes::FLUSHER {
+            host.run_flusher(self);
         } else {
             self.store.flash.sim.block(task);
         }

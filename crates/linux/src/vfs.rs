@@ -88,7 +88,7 @@ impl Vfs {
             }
             vfs.dentries = Dentries::new(fs.root());
             vfs.nodes = Nodes::new(fs.root());
-            if fs.delays_writes() {
+            if fs.delays_writes() || vfs.memory.write_back.sync_always_waits() {
                 vfs.memory.write_back.start();
             }
             vfs.fs = Some(fs);
@@ -178,7 +178,7 @@ impl Vfs {
         write: impl FnOnce(&mut Memory, &mut dyn FileSystem) -> Result<()>,
     ) -> Result<()> {
         let Some(fs) = self.fs.as_deref_mut().filter(|fs| !fs.is_read_only()) else { return Ok(()) };
-        if fs.delays_writes() {
+        if fs.delays_writes() || self.memory.write_back.sync_always_waits() {
             write(&mut self.memory, fs)?;
         }
         fs.sync(&mut self.memory)

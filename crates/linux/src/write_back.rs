@@ -89,6 +89,11 @@ impl WriteBack {
         self.flusher = Flusher::default();
     }
 
+    /// Whether sync(2) waits for the flusher also if a file system never has dirty pages.
+    pub fn sync_always_waits(&self) -> bool {
+        self.rules == WriteBackRules::V2_6
+    }
+
     /// Whether the inode must stay in memory.
     pub fn is_dirty(&self, ino: Ino) -> bool {
         self.inodes.get(ino).is_some_and(|inode| inode.is_dirty() || !inode.pages.is_empty())
@@ -237,10 +242,18 @@ pub fn sync_everything(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) -> 
 }
 
 /// `sync_filesystem`, for syncfs(2) and umount(2): first asks for whatever can be written without waiting, then for
-/// everything.
+/// everything. In 2.6.37 the program sleeps until the flusher has looked, both times, also when nothing is dirty
+/// (`writeback_inodes_sb` of `fs/fs-writeback.c`), and in between the file system writes what waits in its own buffers
+/// (`__sync_filesystem` of `fs/sync.c`). Whoever waits for the CPU gets it then.
 pub fn sync_file_system(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) -> Result<()> {
     let pages = cache.state().pages_to_write();
-    ask_flusher_if_dirty(cache, fs, pages)?;
+    match cache.state().rules {
+        WriteBackRules::V6_1 => ask_flusher_if_dirty(cache, fs, pages)?,
+        WriteBackRules::V2_6 => {
+            ask_flusher(cache, fs, Request::pages(WriteBackRules::V2_6, pages))?;
+            fs.sync_begins(cache)?;
+        }
+    }
     ask_flusher(cache, fs, Request::certain())
 }
 

@@ -90,6 +90,7 @@ cost_table! {
     RtimeDecompress: rtime_decompress_us, rtime_decompress_ns_per_byte "rtime_decompress_ns_per_B";
     ZstdDecompress: zstd_decompress_us, zstd_decompress_ns_per_byte "zstd_decompress_ns_per_B";
     GcPass: gc_pass_us, gc_pass_ns_per_byte "gc_pass_ns_per_B";
+    BlankCheck: blank_check_us, blank_check_ns_per_byte "blank_check_ns_per_B";
     ScanBlock: scan_block_us, scan_block_ns_per_byte "scan_block_ns_per_B";
 }
 
