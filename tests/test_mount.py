@@ -364,8 +364,28 @@ def test_an_image_that_is_too_small_for_a_partition_says_how_to_make_it_larger(
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def ffslab_stack(fs: str) -> ffslab.Stack:
-    stack = ffslab.Stack(fs, partition_blocks=20)
+@pytest.mark.parametrize(
+    ("fs", "blocks", "missing_blocks"), [("jffs2", 3, 2), ("yaffs2", 6, 3), ("ubifs", 1, 1), ("ubifs", 10, 13)]
+)
+def test_a_refusal_says_how_many_erase_blocks_are_missing(fs: str, blocks: int, missing_blocks: int) -> None:
+    with pytest.raises(ffslab.InputError) as refused:
+        ffslab.Stack(fs, partition_blocks=blocks).mount()
+    assert refused.value.missing_blocks == missing_blocks, str(refused.value)
+
+
+def test_only_what_is_too_small_is_told_to_be_larger(tmp_path: Path, ffslab: Command) -> None:
+    """The reserve for bad blocks is wrong here, which is said in the words of a partition that is too small."""
+    need_fuse()
+    (tmp_path / "nand.bin").write_bytes(ffslab_stack("ubifs", 80).image())
+    (tmp_path / "mount").mkdir()
+    wrong = ("--set", "max_beb_per1024=900", "--image", "nand.bin")
+    ran = ffslab("mount", "--fs", "ubifs", *wrong, "mount", "--", "true")
+    assert ran.returncode == 2 and ran.stderr.count("\n") == 1
+    assert "at most 768 erase blocks of 1024" in ran.stderr and "--blocks" not in ran.stderr
+
+
+def ffslab_stack(fs: str, blocks: int = 20) -> ffslab.Stack:
+    stack = ffslab.Stack(fs, partition_blocks=blocks)
     stack.mount()
     stack.write_file("a", b"content")
     stack.umount()

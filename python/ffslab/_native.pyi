@@ -48,7 +48,13 @@ EPOCH_S: int
 """Time of day at virtual time 0, in seconds since 1970."""
 
 class InputError(ValueError):
-    """What the user gave cannot be run: the text says what is wrong, where, and what would be right."""
+    """What the user gave cannot be run: the text says what is wrong, where, and what would be right.
+
+    `missing_blocks`: with so many more erase blocks a partition that is too small for a file system would do; `None`:
+    the size of a partition is not what is wrong.
+    """
+
+    missing_blocks: int | None
 
 class PowerCut(OSError):  # noqa: N818
     """The simulated power went away during the call: crash() switches it on again."""

@@ -16,7 +16,7 @@ mod system;
 use ffslab_fs::{causes, DirectFileSystem, Errno, FileKind, Ino, NoPageCache, Result, TimeSpec};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{PowerMilliwatt, Reason, Sim};
-use ffslab_system::{Answer, OpenFlags};
+use ffslab_system::{Answer, OpenFlags, SystemError};
 
 /// What the program's own side costs. Calls cost nothing: they are function calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Costs {
 /// Makes the file system of a mount.
 ///
 /// Errors: options that it does not have, a medium that it cannot mount.
-pub type Mount = Box<dyn Fn(&Mtd, &[String]) -> std::result::Result<Box<dyn DirectFileSystem>, String>>;
+pub type Mount = Box<dyn Fn(&Mtd, &[String]) -> std::result::Result<Box<dyn DirectFileSystem>, SystemError>>;
 
 /// A program with a file system linked into it.
 pub struct Bare {

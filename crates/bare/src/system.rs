@@ -3,12 +3,12 @@
 use crate::Bare;
 use ffslab_fs::{causes, BlockSpace, Errno, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, System};
+use ffslab_system::{Answer, System, SystemError};
 
 impl System for Bare {
-    fn mount(&mut self, options: &[String]) -> Result<(), String> {
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         if self.fs.is_some() {
-            return Err("the partition is mounted already: umount it first".to_string());
+            return Err(SystemError::MountedAlready { what: "the partition", has_remount: false });
         }
         self.host.time = self.now();
         self.fs = Some((self.mount)(&self.medium, options)?);
@@ -30,7 +30,7 @@ impl System for Bare {
         self.fs.is_some()
     }
 
-    fn crash(&mut self) -> Result<(), String> {
+    fn crash(&mut self) -> Result<(), SystemError> {
         self.fs = None;
         self.handles.clear();
         self.medium.restart();
@@ -66,11 +66,11 @@ impl System for Bare {
         self.fs.as_deref().map(|fs| fs.block_space()).unwrap_or_default()
     }
 
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
-        self.medium.image(oob)
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {
+        Ok(self.medium.image(oob)?)
     }
 
-    fn snapshot(&self) -> Result<MediumImage, String> {
+    fn snapshot(&self) -> Result<MediumImage, SystemError> {
         Ok(self.medium.snapshot())
     }
 }

@@ -6,6 +6,7 @@ use ffslab_flash::Geometry;
 use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, SimConfig};
+use ffslab_system::SystemError;
 use ffslab_yaffs2::{Generation, Options, Yaffs2};
 
 /// 64 erase blocks of 32 KiB.
@@ -36,7 +37,7 @@ fn machine(options: Options) -> Bare {
     let sim = Sim::new(SimConfig::default());
     let medium = Direct(options).medium(&sim).unwrap_or_else(|failure| panic!("{failure}"));
     let mount = Box::new(move |medium: &Mtd, _: &[String]| {
-        let mounted = Yaffs2::mount(medium.clone(), options).map_err(|error| error.to_string())?;
+        let mounted = Yaffs2::mount(medium.clone(), options).map_err(SystemError::unusable)?;
         Ok(Box::new(mounted) as Box<dyn DirectFileSystem>)
     });
     Bare::new(sim, medium, mount, Costs::default(), 1_300_000_000)

@@ -69,5 +69,5 @@ pub(crate) fn nand(
     let rules = Rules { partial_programs_max: 4, in_order: true };
     let mut chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(Failure::of)?;
     prepare(&mut chip)?;
-    Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks).map_err(Failure::new)
+    Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks).map_err(Failure::of)
 }

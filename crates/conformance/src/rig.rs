@@ -70,7 +70,7 @@ impl<'a> Rig<'a> {
         image: &MediumImage,
     ) -> std::result::Result<Rig<'a>, Failure> {
         let rig = Rig::new(subject, machine)?;
-        rig.mtd.restore(image).map_err(Failure::new)?;
+        rig.mtd.restore(image).map_err(Failure::of)?;
         Ok(rig)
     }
 

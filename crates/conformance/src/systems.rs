@@ -129,7 +129,7 @@ impl Machine<'_> {
             Call::SyncAndCrash => {
                 self.system.sync().map_err(Failure::of)?;
                 self.program.forget_all();
-                self.system.crash().map_err(Failure::new)?;
+                self.system.crash().map_err(Failure::of)?;
             }
             _ => return Ok(self.program.make(self.system, call)),
         }

@@ -23,10 +23,11 @@ pub struct ImageLayout {
     pub hamming_ecc: bool,
 }
 
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ImageError {
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    /// `why`: what the computer says that the simulation runs on.
+    #[error("{path}: {why}")]
+    Io { path: PathBuf, why: String },
     #[error("blocks {start} to {end} are not a part of the chip, which has {count} blocks")]
     Range { start: u32, end: u32, count: u32 },
     #[error(
@@ -38,6 +39,12 @@ pub enum ImageError {
     TooLarge { path: PathBuf, bytes: u64, room_bytes: u64, layout: &'static str },
     #[error("no place for Hamming ECC bytes in pages of {page_bytes} + {oob_bytes} bytes: Linux has layouts for 512 + 16, 2048 + 64, 2048 + 128 and 4096 + 128")]
     NoHammingLayout { page_bytes: u32, oob_bytes: u32 },
+}
+
+impl ImageError {
+    fn io(path: &Path, error: &io::Error) -> ImageError {
+        ImageError::Io { path: path.to_path_buf(), why: error.to_string() }
+    }
 }
 
 impl ImageLayout {
@@ -60,7 +67,7 @@ impl Chip {
     /// Returns the number of pages the image has. On an error the chip is unchanged, unless the file cannot be read to
     /// its end.
     pub fn load_image(&mut self, path: &Path, blocks: Range<u32>, layout: ImageLayout) -> Result<u32, ImageError> {
-        let at_path = |source| ImageError::Io { path: path.to_path_buf(), source };
+        let at_path = |error| ImageError::io(path, &error);
         let mut file = File::open(path).map_err(at_path)?;
         let bytes = file.metadata().map_err(at_path)?.len();
         self.check_image_size(path, bytes, &blocks, layout)?;
@@ -90,14 +97,14 @@ impl Chip {
     ) -> Result<u32, ImageError> {
         let path = Path::new(name);
         self.check_image_size(path, bytes, &blocks, layout)?;
-        self.load(from, bytes, blocks, layout).map_err(|source| ImageError::Io { path: path.to_path_buf(), source })
+        self.load(from, bytes, blocks, layout).map_err(|error| ImageError::io(path, &error))
     }
 
     /// Writes a range of blocks into a file. The file appears complete or not at all: it is written under another name
     /// in the same folder and then renamed.
     pub fn save_image(&self, path: &Path, blocks: Range<u32>, layout: ImageLayout) -> Result<(), ImageError> {
         self.check_save(&blocks, layout)?;
-        let at_path = |source| ImageError::Io { path: path.to_path_buf(), source };
+        let at_path = |error| ImageError::io(path, &error);
         let name = path.file_name().ok_or_else(|| {
             at_path(io::Error::new(io::ErrorKind::InvalidInput, "this path has no file name to save an image under"))
         })?;
@@ -121,7 +128,7 @@ impl Chip {
     /// Writes a range of blocks to `out`.
     pub fn write_image(&self, out: &mut dyn Write, blocks: Range<u32>, layout: ImageLayout) -> Result<(), ImageError> {
         self.check_save(&blocks, layout)?;
-        self.save(out, blocks, layout).map_err(|source| ImageError::Io { path: PathBuf::from("image"), source })
+        self.save(out, blocks, layout).map_err(|error| ImageError::io(Path::new("image"), &error))
     }
 
     fn check_range(&self, blocks: &Range<u32>) -> Result<(), ImageError> {

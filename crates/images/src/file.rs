@@ -4,7 +4,7 @@
 //! each page in turns.
 
 use ffslab_flash::{Geometry, ImageLayout};
-use ffslab_mtd::{Driver, MediumImage, Mtd, OobLayout};
+use ffslab_mtd::{Driver, MediumImage, Mtd, OobLayout, RestoreError};
 use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
 use std::borrow::Cow;
@@ -36,6 +36,17 @@ pub enum ImageError {
     /// Nothing in it is recognised, it is not what was given, or no file system mounts it.
     #[error("{path}: {why}")]
     Refused { path: String, why: String },
+    #[error("{path}: the image has become shorter meanwhile")]
+    Shorter { path: String },
+    #[error("{path}: an image with OOB areas is for a medium that has them: leave the OOB areas out")]
+    NoOob { path: String },
+    #[error("{path}: {bytes} bytes do not fit: the partition holds {room_bytes} bytes")]
+    TooLarge { path: String, bytes: u64, room_bytes: u64 },
+    /// What a chip says of an image that is put on it.
+    #[error(transparent)]
+    Chip(#[from] ffslab_flash::ImageError),
+    #[error(transparent)]
+    Medium(#[from] RestoreError),
 }
 
 impl ImageError {
@@ -43,8 +54,8 @@ impl ImageError {
         ImageError::Unreadable { path: path.display().to_string(), why: io_reason(error) }
     }
 
-    pub fn refused(path: &Path, why: impl Into<String>) -> ImageError {
-        ImageError::Refused { path: path.display().to_string(), why: why.into() }
+    pub fn refused(path: &Path, why: impl ToString) -> ImageError {
+        ImageError::Refused { path: path.display().to_string(), why: why.to_string() }
     }
 }
 
@@ -67,11 +78,11 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, ImageError> {
 /// Puts an image on the partition. An image without OOB areas may end within a page, as those of `mkfs.jffs2` do: the rest
 /// of the page is filled with 0xFF (`nandwrite --pad`).
 ///
-/// Errors: one line; the file cannot be read, or its size does not fit.
-pub fn load(medium: &Mtd, spec: &ImageSpec) -> Result<(), String> {
-    let unreadable = |error: io::Error| String::from(ImageError::unreadable(&spec.path, &error));
+/// Errors: the file cannot be read, or its size does not fit.
+pub fn load(medium: &Mtd, spec: &ImageSpec) -> Result<(), ImageError> {
+    let unreadable = |error: io::Error| ImageError::unreadable(&spec.path, &error);
     let place = &spec.place_bytes;
-    let shorter = || format!("{}: the image has become shorter meanwhile", spec.path.display());
+    let shorter = || ImageError::Shorter { path: spec.path.display().to_string() };
     let file = input::open(&spec.path, input::InputKind::Image).map_err(unreadable)?;
     match file.length_bytes() {
         // An image that goes on the chip unchanged is copied piece by piece, so that it is not in memory twice.
@@ -88,7 +99,7 @@ pub fn load(medium: &Mtd, spec: &ImageSpec) -> Result<(), String> {
 }
 
 /// As [`load`], for an image that is in memory already.
-pub fn load_bytes(medium: &Mtd, spec: &ImageSpec, image: &[u8]) -> Result<(), String> {
+pub fn load_bytes(medium: &Mtd, spec: &ImageSpec, image: &[u8]) -> Result<(), ImageError> {
     let mut image = Cow::Borrowed(image);
     if let (true, Some(nand)) = (spec.autoplace, medium.nand()) {
         autoplace(nand.geometry(), &nand.driver(), image.to_mut());
@@ -110,7 +121,7 @@ fn autoplace(geometry: Geometry, driver: &Driver, image: &mut [u8]) {
 }
 
 /// Puts the first `bytes` bytes of `from` on the partition. They are read piece by piece. `path` is for messages only.
-pub fn put(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), String> {
+pub fn put(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), ImageError> {
     let unit_bytes = match medium.nand() {
         Some(_) if oob => 1,
         Some(_) => u64::from(medium.page_bytes()),
@@ -125,19 +136,19 @@ pub fn put(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool
     let name = path.display().to_string();
     let loaded = nand.with_chip(|chip| chip.load_from(&name, &mut padded, whole_bytes, nand.range(), layout));
     nand.nand().restart();
-    loaded.map(drop).map_err(|error| error.to_string())
+    Ok(loaded.map(drop)?)
 }
 
 /// As [`put`], on a medium that holds nothing but bytes.
-fn put_plain(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), String> {
-    let (path, room_bytes) = (path.display(), medium.size_bytes());
+fn put_plain(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool) -> Result<(), ImageError> {
+    let (name, room_bytes) = (path.display().to_string(), medium.size_bytes());
     if oob {
-        return Err(format!("{path}: an image with OOB areas is for a medium that has them: leave the OOB areas out"));
+        return Err(ImageError::NoOob { path: name });
     }
     if bytes > room_bytes {
-        return Err(format!("{path}: {bytes} bytes do not fit: the partition holds {room_bytes} bytes"));
+        return Err(ImageError::TooLarge { path: name, bytes, room_bytes });
     }
     let mut held = Vec::new();
-    from.read_to_end(&mut held).map_err(|error| format!("{path}: cannot read the image: {}", io_reason(&error)))?;
-    medium.restore(&MediumImage::Bytes(held))
+    from.read_to_end(&mut held).map_err(|error| ImageError::unreadable(path, &error))?;
+    Ok(medium.restore(&MediumImage::Bytes(held))?)
 }

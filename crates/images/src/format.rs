@@ -3,7 +3,7 @@
 use crate::recognise::{Given, Layout};
 use crate::rtems_volumes::Mounted;
 use crate::scan::Scanned;
-use crate::tree::{as_it_is, Content, CutOff, OnChip, Tree};
+use crate::tree::{as_it_is, Content, CutOff, OnChip, Tree, TreeError};
 use ffslab_rtems::profile::DeviceProfile;
 
 /// A file system whose images can be read: its names, and how its images are read. Who has the table of file systems makes these
@@ -106,8 +106,8 @@ pub trait ImageFormat: Sync {
 
     /// The files.
     ///
-    /// Errors: one line; why the image cannot be mounted.
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String>;
+    /// Errors: why the image cannot be mounted.
+    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError>;
 
     /// Reads the bytes as they stand: what the superblock says, what each block holds, damage. Blocks and bad ones among
     /// them have been entered before.
@@ -123,16 +123,16 @@ pub trait ImageFormat: Sync {
 
     /// The chip that takes the image, and its pages as that chip has them.
     ///
-    /// Errors: one line; no chip has such a geometry.
-    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, String> {
+    /// Errors: no chip has such a geometry.
+    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, TreeError> {
         as_it_is(image, layout, 1)
     }
 
     /// A copy of a volume, mounted on a block device.
     ///
-    /// Errors: one line; it is no volume, or cannot be mounted.
-    fn on_device(&self, _image: &[u8], _layout: &Layout, _profile: DeviceProfile) -> Result<Mounted, String> {
-        Err("it is no volume of a block device".to_string())
+    /// Errors: it is no volume, or cannot be mounted.
+    fn on_device(&self, _image: &[u8], _layout: &Layout, _profile: DeviceProfile) -> Result<Mounted, TreeError> {
+        Err(TreeError::NoVolume)
     }
 }
 
@@ -152,8 +152,8 @@ impl ImageFormat for NoImages {
         None
     }
 
-    fn read(&self, _image: &[u8], layout: &Layout, _content: Content) -> Result<Tree, String> {
-        Err(format!("images of {} cannot be read", layout.fs.title()))
+    fn read(&self, _image: &[u8], layout: &Layout, _content: Content) -> Result<Tree, TreeError> {
+        Err(TreeError::NoFormat { title: layout.fs.title() })
     }
 
     fn scan(&self, _image: &[u8], _layout: &Layout, _scanned: &mut Scanned) {}

@@ -1,6 +1,10 @@
 //! The tree of files that an image holds.
 
+mod error;
 pub(crate) mod room;
+
+pub(crate) use error::FileError;
+pub use error::{Alone, TreeError};
 
 use crate::file::{put, read_file, ImageError};
 use crate::format::ImageFs;
@@ -9,7 +13,7 @@ use crate::recognise::Layout;
 use crate::scan::damage_of;
 use crate::unrecognised::Unrecognised;
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
-use ffslab_fs::{BlockSpace, FileKind, FileSystem, Ino, PAGE_BYTES};
+use ffslab_fs::{BlockSpace, Errno, FileKind, FileSystem, Ino, PAGE_BYTES};
 use ffslab_mtd::{Driver, Mtd};
 use ffslab_sim::{Sim, SimConfig};
 use room::{Names, Room};
@@ -17,6 +21,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
+use thiserror::Error;
 
 /// Describes an image that ends before its content is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +93,14 @@ pub struct PartTree {
     pub tree: Option<Tree>,
 }
 
+/// Why a partition cannot be read, and where the image breaks off.
+#[derive(Debug, Error)]
+#[error("{why}{}", cut.as_ref().map(|cut| format!("; {cut}")).unwrap_or_default())]
+struct Unreadable {
+    why: TreeError,
+    cut: Option<String>,
+}
+
 /// Reads all files of an image by mounting a copy of it on a simulated chip. If the image is the dump of a whole chip,
 /// this is done for each wanted partition. The file is not changed.
 ///
@@ -103,9 +116,9 @@ pub fn read_trees(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<V
         let tree = match &part.layout {
             Ok(layout) => match read_part(&image[part.place_bytes.clone()], &part, layout) {
                 Ok(tree) => Some(tree),
-                Err(text) if is_one => return Err(ImageError::refused(path, text)),
+                Err(error) if is_one => return Err(ImageError::refused(path, error)),
                 // The other partitions can be read nevertheless, so this one gets a note.
-                Err(text) => Some(Tree { notes: vec![part.named(&text)], ..Tree::default() }),
+                Err(error) => Some(Tree { notes: vec![part.named(&error.to_string())], ..Tree::default() }),
             },
             Err(why) if is_one => return Err(refused(why.clone())),
             Err(_) => None,
@@ -118,12 +131,12 @@ pub fn read_trees(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<V
     Ok(trees)
 }
 
-fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, String> {
+/// Errors: one line; with where the image breaks off, if it does.
+fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, Unreadable> {
     let cut = layout.fs.format().cut_off(image, layout);
     let cut = cut.map(|cut| format!("{:#x}: {}", part.place_bytes.start as u64 + cut.offset, cut.what));
     let read = tree_of(image, layout, Content::Keep);
-    let mut tree =
-        read.map_err(|text| format!("{text}{}", cut.as_ref().map_or(String::new(), |cut| format!("; {cut}"))))?;
+    let mut tree = read.map_err(|why| Unreadable { why, cut: cut.clone() })?;
     let damage = damage_of(image, layout, part.place_bytes.start);
     tree.notes.extend(cut.into_iter().chain(damage));
     tree.notes.iter_mut().for_each(|note| *note = part.named(note));
@@ -131,7 +144,7 @@ fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, String>
 }
 
 /// Reads the files of an image of this layout.
-pub fn tree_of(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+pub fn tree_of(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
     layout.fs.format().read(image, layout, content)
 }
 
@@ -143,7 +156,7 @@ pub fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) ->
 /// The image unchanged, on a chip of at least `blocks_min` erase blocks.
 ///
 /// Errors: one line; no chip has such a geometry.
-pub fn as_it_is<'i>(image: &'i [u8], layout: &Layout, blocks_min: u32) -> Result<OnChip<'i>, String> {
+pub fn as_it_is<'i>(image: &'i [u8], layout: &Layout, blocks_min: u32) -> Result<OnChip<'i>, TreeError> {
     Ok(as_it_is_on(geometry_of(image, layout, blocks_min)?, image, layout))
 }
 
@@ -154,7 +167,7 @@ pub(crate) fn as_it_is_on<'i>(geometry: Geometry, image: &'i [u8], layout: &Layo
 
 /// A chip that holds the image, with one partition over all of it. All its operations take no time, because only the
 /// content is of interest.
-pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, TreeError> {
     // If the image is cut off, its last page may lack the OOB area; that page is left out.
     let page_bytes = (geometry.page_bytes + if oob { geometry.oob_bytes } else { 0 }) as usize;
     let whole = if oob { image.len() - image.len() % page_bytes } else { image.len() };
@@ -162,27 +175,27 @@ pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, Str
 }
 
 /// As [`chip_with`], for an image that is read from `from`.
-pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, String> {
+pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, TreeError> {
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
     let sim = Sim::new(SimConfig::default());
-    let chip = Chip::new(sim, geometry, timing, rules).map_err(|error| error.to_string())?;
+    let chip = Chip::new(sim, geometry, timing, rules)?;
     let mtd = Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks)?;
     put(&mtd, Path::new("its pages"), from, bytes, oob)?;
     Ok(mtd)
 }
 
 /// The geometry of the smallest chip that can hold the image and has at least `blocks_min` erase blocks.
-pub fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, String> {
+pub fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, TreeError> {
     let &Layout { page_bytes, block_bytes, .. } = layout;
     if page_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(page_bytes) {
-        return Err(format!("erase blocks of {block_bytes} B are not made of pages of {page_bytes} B"));
+        return Err(TreeError::Blocks { block_bytes, page_bytes });
     }
     let blocks = image.len().div_ceil(layout.stored_block_bytes());
     let blocks = u32::try_from(blocks).unwrap_or(u32::MAX).max(blocks_min);
     let geometry =
         Geometry { page_bytes, oob_bytes: layout.chip_oob_bytes(), pages_per_block: block_bytes / page_bytes, blocks };
-    geometry.check().map_err(|error| error.to_string())?;
+    geometry.check()?;
     Ok(geometry)
 }
 
@@ -277,7 +290,7 @@ fn read_entry(
             entry.modified_s = stat.modified.seconds;
         }
         Err(error) => {
-            entry.error = Some(told(fs, error.to_string()));
+            entry.error = Some(told(fs, error, None).to_string());
             return entry;
         }
     }
@@ -286,37 +299,34 @@ fn read_entry(
             let taken = room.take_content(entry.size_bytes, content);
             taken.and_then(|()| read_file_data(fs, ino, entry.size_bytes, content))
         }
-        FileKind::Symlink => fs.readlink(ino).map_err(|error| told(fs, error.to_string())),
+        FileKind::Symlink => fs.readlink(ino).map_err(|error| told(fs, error, None)),
         _ => Ok(Vec::new()),
     };
     match data {
         Ok(data) => entry.data = data,
-        Err(text) => entry.error = Some(text),
+        Err(error) => entry.error = Some(error.to_string()),
     }
     entry
 }
 
 /// An error with what the file system has found on the medium, and where, if it knows.
-fn told(fs: &mut dyn FileSystem, error: String) -> String {
-    match fs.take_damage() {
-        Some(damage) => format!("{error}: {damage}"),
-        None => error,
-    }
+fn told(fs: &mut dyn FileSystem, errno: Errno, offset: Option<u64>) -> FileError {
+    FileError::Failed { errno, offset, damage: fs.take_damage() }
 }
 
 /// Limit for the size of a file. A damaged size or a large hole could otherwise take all memory.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 30;
 
-fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: Content) -> Result<Vec<u8>, String> {
+fn read_file_data(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, content: Content) -> Result<Vec<u8>, FileError> {
     if size_bytes > FILE_BYTES_MAX {
-        return Err(format!("a file of {} MiB: {} MiB is the limit here", size_bytes >> 20, FILE_BYTES_MAX >> 20));
+        return Err(FileError::TooLarge { mib: size_bytes >> 20, most_mib: FILE_BYTES_MAX >> 20 });
     }
     let pages = size_bytes.div_ceil(PAGE_BYTES as u64);
     let mut page = vec![0; PAGE_BYTES];
     let mut data = Vec::with_capacity(if content == Content::Keep { pages as usize * PAGE_BYTES } else { 0 });
     for index in 0..pages {
         let at = index * PAGE_BYTES as u64;
-        fs.read_page(ino, index, &mut page).map_err(|error| told(fs, format!("{error} at offset {at}")))?;
+        fs.read_page(ino, index, &mut page).map_err(|error| told(fs, error, Some(at)))?;
         if content == Content::Keep {
             data.extend_from_slice(&page);
         }

@@ -4,15 +4,16 @@
 use crate::{is_readable, FileFacts, InspectOptions, MountFacts, ReadFacts};
 use ffslab_fs::causes;
 use ffslab_images::rtems_volumes::{path_in_system, Mounted};
-use ffslab_images::tree::{OnChip, TreeEntry};
+use ffslab_images::tree::{OnChip, TreeEntry, TreeError};
 use ffslab_images::Layout;
 use ffslab_jffs2::Endian;
 use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
-use ffslab_lab::LabError;
+use ffslab_lab::{LabError, SystemError};
 use ffslab_linux::{Calls, OpenFlags};
 use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_machine::stack_keys::{EndianName, StackKeys};
+use ffslab_machine::MachineError;
 use ffslab_profiles::block_device;
 use ffslab_rtems::libio;
 use ffslab_rtems::profile::DeviceProfile;
@@ -22,6 +23,7 @@ use serde_json::json;
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
+use thiserror::Error;
 
 /// Limit for all files together, in addition to four times the size of the image. Without it, damaged sizes and large
 /// holes would make the simulation take very long.
@@ -29,6 +31,23 @@ const READ_BYTES_MAX: u64 = 64 << 20;
 /// Only so many files are read one by one. Each read begins with cold caches, which takes time.
 const FILES_MAX: usize = 4096;
 const REQUEST_BYTES: usize = 128 << 10;
+
+/// Why the cost of a mount, or of reading some of the files, is not known. One line.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum CostError {
+    /// No chip or device takes the image.
+    #[error(transparent)]
+    Image(#[from] TreeError),
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The machine does not mount it.
+    #[error(transparent)]
+    System(#[from] SystemError),
+    #[error("only the first {most} files are read")]
+    ManyFiles { most: usize },
+    #[error("/{from} and what follows is too much to read")]
+    MuchToRead { from: String },
+}
 
 /// The machine on which an image is mounted and read.
 pub enum Machine {
@@ -64,8 +83,8 @@ impl Machine {
 
     /// Mounts a copy of the image read-write, as a device does when it is switched on, and takes the cost.
     ///
-    /// Errors: one line that says why it cannot be mounted.
-    pub fn mount(&self, image: &[u8], layout: &Layout) -> Result<MountFacts, String> {
+    /// Errors: why it cannot be mounted.
+    pub fn mount(&self, image: &[u8], layout: &Layout) -> Result<MountFacts, CostError> {
         match self {
             Machine::Board { spec, name } => {
                 let mut stack = stack_with(spec, image, layout)?;
@@ -102,14 +121,14 @@ impl Machine {
     /// Reads all files that can be read, and writes the cost of each into its element of `facts`. `facts` and `entries`
     /// have the same order.
     ///
-    /// Errors: one line that says why none or not all of the files were read.
+    /// Errors: why none or not all of the files were read.
     pub fn read_files(
         &self,
         image: &[u8],
         layout: &Layout,
         entries: &[TreeEntry],
         facts: &mut [FileFacts],
-    ) -> Result<(), String> {
+    ) -> Result<(), CostError> {
         let mut left_bytes = READ_BYTES_MAX + 4 * image.len() as u64;
         let files = entries.iter().zip(facts).filter(|(entry, _)| is_readable(entry));
         let mut reader = match self {
@@ -120,10 +139,10 @@ impl Machine {
         };
         for (number, (entry, facts)) in files.enumerate() {
             if number == FILES_MAX {
-                return Err(format!("only the first {FILES_MAX} files are read"));
+                return Err(CostError::ManyFiles { most: FILES_MAX });
             }
             if entry.size_bytes > left_bytes {
-                return Err(format!("/{} and what follows is too much to read", facts.path));
+                return Err(CostError::MuchToRead { from: facts.path.clone() });
             }
             left_bytes -= entry.size_bytes;
             // Files that cannot be read have no costs; their errors are reported elsewhere.
@@ -134,7 +153,7 @@ impl Machine {
 }
 
 /// A stack whose chip holds a copy of the image. Nothing is mounted.
-fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, String> {
+fn stack_with(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Stack, CostError> {
     let mut spec = spec.clone();
     let OnChip { geometry, mut pages, bytes, oob } = layout.fs.format().on_chip(image, layout)?;
     spec.partition.geometry = geometry;
@@ -183,7 +202,7 @@ enum Reader {
 }
 
 impl Reader {
-    fn on_board(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Reader, String> {
+    fn on_board(spec: &StackSpec, image: &[u8], layout: &Layout) -> Result<Reader, CostError> {
         let mut stack = stack_with(spec, image, layout)?;
         // A read-only mount has no background work that would disturb the counts.
         stack.mount(&["ro".to_string()])?;

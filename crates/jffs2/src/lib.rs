@@ -76,11 +76,14 @@ use medium::Manner;
 use store::Store;
 use tasks::Background;
 
+/// Erase blocks of the smallest partition (`jffs2_do_fill_super`, `fs/jffs2/fs.c`).
+const BLOCKS_MIN: u32 = 5;
+
 /// Why a medium could not be mounted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MountError {
-    #[error("JFFS2 needs at least 5 erase blocks, the partition has {blocks}")]
-    TooFewBlocks { blocks: u32 },
+    #[error("JFFS2 needs at least {needed} erase blocks, the partition has {blocks}")]
+    TooFewBlocks { blocks: u32, needed: u32 },
     #[error("JFFS2 addresses at most 4 GiB, the partition has {size_bytes} bytes")]
     TooLarge { size_bytes: u64 },
     #[error("JFFS2 needs at least 8 free out-of-band bytes per page, the chip has {free_bytes}")]
@@ -136,8 +139,8 @@ impl Jffs2 {
     /// clean, in the background if there are tasks.
     pub fn mount(mtd: Mtd, options: Options) -> Result<Jffs2, MountError> {
         let blocks = mtd.blocks();
-        if blocks < 5 {
-            return Err(MountError::TooFewBlocks { blocks });
+        if blocks < BLOCKS_MIN {
+            return Err(MountError::TooFewBlocks { blocks, needed: BLOCKS_MIN });
         }
         if mtd.size_bytes() > u64::from(u32::MAX) {
             return Err(MountError::TooLarge { size_bytes: mtd.size_bytes() });

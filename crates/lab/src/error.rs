@@ -1,8 +1,10 @@
 //! What can go wrong in the laboratory.
 
+use crate::traces::ReadError;
 use ffslab_images::ImageError;
 use ffslab_machine::MachineError;
 use ffslab_profiles::ProfileError;
+use ffslab_system::SystemError;
 use ffslab_workload::toml_text::TomlError;
 use thiserror::Error;
 
@@ -11,6 +13,9 @@ pub enum LabError {
     /// What the user gave cannot be run. One line: what is wrong, where, what would be right.
     #[error("{0}")]
     Input(String),
+    /// The machine refused what was asked of it. Whoever runs a machine may look at the cause.
+    #[error(transparent)]
+    Refused(#[from] SystemError),
     /// The progress function asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -33,6 +38,12 @@ impl From<ProfileError> for LabError {
 
 impl From<MachineError> for LabError {
     fn from(error: MachineError) -> LabError {
+        LabError::Input(error.to_string())
+    }
+}
+
+impl From<ReadError> for LabError {
+    fn from(error: ReadError) -> LabError {
         LabError::Input(error.to_string())
     }
 }

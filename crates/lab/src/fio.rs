@@ -8,13 +8,16 @@
 
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
+use ffslab_workload::fio::iolog::LogError;
 use ffslab_workload::fio::job::{Engine, OpenSync};
-use ffslab_workload::fio::{iolog, parse, Action, Job, JobFile, Process, Replayer};
+use ffslab_workload::fio::{iolog, parse, Action, Job, JobError, JobFile, JobFileError, Process, Replayer};
 use ffslab_workload::input::{read_text, InputKind};
 use ffslab_workload::text::io_reason;
 use ffslab_workload::Content;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 mod layout;
 mod report;
@@ -24,6 +27,36 @@ use layout::{advise, lay_out, make_directories, FILE_PERMISSIONS, PIECE_BYTES_MA
 pub use report::{FioReport, JobReport};
 pub use running::Kind;
 use running::{Log, Measured, Running, State};
+
+/// A job file, or a log that it replays, that cannot be used. One line with file, line, option and what is wrong.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum FioFileError {
+    #[error("{}: {why}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    #[error(transparent)]
+    Jobs(#[from] JobFileError),
+    #[error("{}:{line}: {why}", path.display())]
+    Log { path: PathBuf, line: u64, why: LogError },
+}
+
+/// Jobs whose files cannot be laid out. One line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("job [{job}]: {why}")]
+pub struct PrepareError {
+    pub job: String,
+    pub why: LayOutError,
+}
+
+/// What is wrong with a job or one of its files.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LayOutError {
+    #[error(transparent)]
+    Job(#[from] JobError),
+    #[error("{file}: {refusal}")]
+    Directory { file: String, refusal: Refusal },
+    #[error("{file} cannot be laid out: {refusal}")]
+    File { file: String, refusal: Refusal },
+}
 
 /// A job file and the logs that it replays.
 #[derive(Clone, Debug)]
@@ -36,17 +69,19 @@ impl FioFile {
     /// Reads a job file. The logs that it names are looked for in the same folder.
     ///
     /// Errors: one line with file, line, option and what is wrong.
-    pub fn read(path: &Path, lenient: bool) -> Result<FioFile, String> {
-        let text =
-            read_text(path, InputKind::Jobs).map_err(|error| format!("{}: {}", path.display(), io_reason(&error)))?;
+    pub fn read(path: &Path, lenient: bool) -> Result<FioFile, FioFileError> {
+        let unreadable = |path: &Path, error: &io::Error| FioFileError::Unreadable {
+            path: path.to_path_buf(),
+            why: io_reason(error),
+        };
+        let text = read_text(path, InputKind::Jobs).map_err(|error| unreadable(path, &error))?;
         let file = parse(&text, &path.display().to_string(), lenient)?;
         let mut logs = BTreeMap::new();
         for name in file.jobs.iter().filter_map(|job| job.read_log.as_ref()) {
             let place = path.parent().unwrap_or(Path::new("")).join(name);
-            let text = read_text(&place, InputKind::Trace)
-                .map_err(|error| format!("{}: {}", place.display(), io_reason(&error)))?;
+            let text = read_text(&place, InputKind::Trace).map_err(|error| unreadable(&place, &error))?;
             let entries =
-                iolog::parse(&text).map_err(|(line, message)| format!("{}:{line}: {message}", place.display()))?;
+                iolog::parse(&text).map_err(|(line, why)| FioFileError::Log { path: place.clone(), line, why })?;
             logs.insert(name.clone(), entries);
         }
         Ok(FioFile { file, logs })
@@ -103,8 +138,8 @@ impl Ready {
 
 /// Makes the processes of all jobs and lays out their files.
 ///
-/// Errors: one line with the job and what is wrong.
-pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> Result<Ready, String> {
+/// Errors: the job and what is wrong.
+pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> Result<Ready, PrepareError> {
     let mut running: Vec<Running> = Vec::new();
     let processes_n = file.file.jobs.iter().map(|job| job.processes_n).sum::<u64>() as usize;
     let mut group = 0;
@@ -115,16 +150,17 @@ pub fn prepare(calls: &mut dyn Calls, file: &FioFile, content: &mut Content) -> 
         // fio numbers the clones of a process downwards (`init.c`, add_job).
         for subjob in std::iter::once(0).chain((1..job.processes_n).rev()) {
             let mut process = Process::new(job.clone(), subjob, running.len() as u64 + 1, file.log_of(job));
-            let failed = |text: String| format!("job [{}]: {text}", job.section);
+            let failed = |why: LayOutError| PrepareError { job: job.section.clone(), why };
             let mut present = Vec::with_capacity(process.file_names.len());
             for name in &process.file_names {
-                make_directories(calls, name).map_err(|error| failed(format!("{name}: {error}")))?;
+                make_directories(calls, name)
+                    .map_err(|refusal| failed(LayOutError::Directory { file: name.clone(), refusal }))?;
                 present.push(calls.stat(name.as_bytes()).ok().map(|stat| stat.size_bytes));
             }
-            for layout in process.set_up(&present).map_err(failed)? {
+            for layout in process.set_up(&present).map_err(|why| failed(why.into()))? {
                 let name = &process.file_names[layout.file];
                 lay_out(calls, name, &layout, job, content)
-                    .map_err(|error| failed(format!("{name} cannot be laid out: {error}")))?;
+                    .map_err(|refusal| failed(LayOutError::File { file: name.clone(), refusal }))?;
             }
             let log = job.write_log.as_ref().map(|name| Log::new(name, subjob, job.processes_n, &process.file_names));
             running.push(Running {

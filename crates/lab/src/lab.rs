@@ -12,7 +12,7 @@ use crate::run::{check_saves, run, Outcome, Plan, RunError, Watch};
 use crate::state::{check_steps, Recipe, StateCache};
 use crate::traces::{ReadParquet, Traces};
 use ffslab_machine::spec::{MachineSpec, State};
-use ffslab_machine::StackTable;
+use ffslab_machine::{MachineError, StackTable};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ impl Ready<'_> {
     fn run(&self, traces: &Traces, states: &[State], rows_max: usize, watch: &mut Watch) -> Result<Outcome, RunError> {
         let variant = self.variant;
         let state = self.state.and_then(|number| states.get(number));
-        let system = self.spec.build(state).map_err(RunError::Step)?;
+        let system = self.spec.build(state)?;
         let plan = Plan {
             setup: &variant.setup,
             measure: &variant.measure,
@@ -148,9 +148,9 @@ fn check<'a>(
     for variant in &experiment.variants {
         let place = |text: String| placed(file_name, several, variant, &text);
         let steps = variant.setup.iter().chain(&variant.measure);
-        traces.read(steps.clone(), base_dir, parquet).map_err(place)?;
-        let in_stack = |text: String| place(format!("[stack]: {text}"));
-        let (spec, keys) = variant.stack.machine(base_dir).map_err(|error| in_stack(error.to_string()))?;
+        traces.read(steps.clone(), base_dir, parquet).map_err(|error| place(error.to_string()))?;
+        let in_stack = |error: MachineError| place(format!("[stack]: {error}"));
+        let (spec, keys) = variant.stack.machine(base_dir).map_err(in_stack)?;
         // Building the stack finds impossible geometries before the first variant runs.
         let system = spec.build(None).map_err(in_stack)?;
         if variant.probe_logs {

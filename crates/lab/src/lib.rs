@@ -41,7 +41,7 @@ pub use error::LabError;
 pub use experiment::Experiment;
 pub use ffslab_fs::{Errno, Stat};
 pub use ffslab_jffs2::Endian;
-pub use ffslab_system::{Fd, OpenFlags, Refusal};
+pub use ffslab_system::{Fd, OpenFlags, Refusal, SystemError};
 pub use ffslab_workload::input::{open as open_input, InputKind};
 pub use ffslab_workload::quoting;
 pub use ffslab_workload::text::io_reason;

@@ -49,9 +49,9 @@ pub fn recorded_calls(
     };
     let (spec, _) = StackSpec::from_keys(keys, base_dir)?;
     let mut traces = Traces::default();
-    traces.read(what.setup.iter().chain(what.measure), base_dir, None).map_err(input)?;
+    traces.read(what.setup.iter().chain(what.measure), base_dir, None).map_err(|error| input(error.to_string()))?;
     let recording = Rc::new(RefCell::new(Recording::default()));
-    let system = Recorder::new(Stack::new(&spec).map_err(input)?, Rc::clone(&recording));
+    let system = Recorder::new(Stack::new(&spec).map_err(|error| input(error.to_string()))?, Rc::clone(&recording));
     let mut runner = Runner::new(Box::new(system), variant.seed, Cow::Borrowed(&traces), Box::new(|_| true));
     let found = steps(&mut runner, what, &recording).map_err(|error| match error {
         RunError::Step(text) => input(text),
@@ -74,7 +74,7 @@ fn steps(runner: &mut Runner, what: &ToRecord, recording: &RefCell<Recording>) -
         if is_wanted {
             found.push(RecordedStep { is_setup, index, calls: recording.borrow_mut().stop() });
         }
-        Ok(())
+        Ok::<(), RunError>(())
     };
     runner.begin_setup();
     for (index, step) in what.setup.iter().enumerate() {

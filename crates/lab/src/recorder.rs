@@ -9,7 +9,9 @@ use ffslab_fs::{BlockSpace, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, Xatt
 use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
-use ffslab_system::{ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, System, Whence};
+use ffslab_system::{
+    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, System, SystemError, Whence,
+};
 use ffslab_workload::steps;
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -116,7 +116,7 @@ impl Session {
         let table = StackTable::parse(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
         let (mut spec, keys) = table.machine(base_dir)?;
         spec.set_epoch_s(epoch_s);
-        let system = spec.build(None).map_err(LabError::Input)?;
+        let system = spec.build(None)?;
         let mut runner = Runner::new(system, seed, Cow::Owned(Traces::default()), Box::new(|_| true));
         runner.begin_setup();
         Ok(Session {
@@ -161,7 +161,7 @@ impl Session {
     /// Errors: the system does not start again.
     pub fn crash(&mut self) -> Result<(), LabError> {
         self.names.clear();
-        self.runner.crash().map_err(LabError::Input)
+        Ok(self.runner.crash()?)
     }
 
     /// The power goes away at the `operations`-th program or erase from now; see [`ffslab_flash::Chip::cut_power_after`].
@@ -235,7 +235,7 @@ impl Session {
     /// Errors: what is wrong with the step, or why it cannot be done.
     pub fn run_step(&mut self, step: &Step) -> Result<Facts, LabError> {
         let traces = self.runner.traces.to_mut();
-        traces.read(std::iter::once(step), &self.base_dir, None).map_err(LabError::Input)?;
+        traces.read(std::iter::once(step), &self.base_dir, None)?;
         let place = |error| match error {
             RunError::Step(text) => LabError::Input(text),
             RunError::Interrupted => LabError::Interrupted,

@@ -11,6 +11,7 @@ use ffslab_flash::ChipImage;
 use ffslab_images::file::read_file;
 use ffslab_machine::spec::{ImageOf, MachineSpec, State};
 use ffslab_mtd::MediumImage;
+use ffslab_system::SystemError;
 use ffslab_workload::Step;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -67,15 +68,16 @@ impl<'a> Recipe<'a> {
     /// Runs the steps and returns the state that they leave. For errors see [`RunError`].
     pub fn make(&self, watch: &mut Watch) -> Result<State, RunError> {
         let traces = Traces::default();
-        let system = self.spec.build(None).map_err(RunError::Step)?;
+        let system = self.spec.build(None)?;
         let mut runner = Runner::new(system, self.seed, Cow::Borrowed(&traces), Box::new(watch));
         runner.begin_setup();
         for (index, step) in self.steps.iter().enumerate() {
             runner.step("state", index, step)?;
         }
-        runner.shut_down().map_err(|text| RunError::Step(format!("end of the state: {text}")))?;
+        let at_end = |error: SystemError| RunError::Step(format!("end of the state: {error}"));
+        runner.shut_down().map_err(at_end)?;
         Ok(State {
-            medium: runner.system.snapshot().map_err(|text| RunError::Step(format!("end of the state: {text}")))?,
+            medium: runner.system.snapshot().map_err(at_end)?,
             at_ns: runner.system.now_ns(),
             content_position_bytes: runner.content.position(),
         })

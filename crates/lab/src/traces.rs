@@ -2,20 +2,22 @@
 //! to load. Each is read once for all variants.
 
 use crate::error::LabError;
-use crate::fio::FioFile;
+use crate::fio::{FioFile, FioFileError};
 use ffslab_images::file::read_file;
-use ffslab_workload::host_tree::HostTree;
+use ffslab_images::ImageError;
+use ffslab_workload::host_tree::{HostTree, HostTreeError};
 use ffslab_workload::input::{self, read_text, Input, InputKind};
-use ffslab_workload::postmark::{self, CommandFile};
+use ffslab_workload::postmark::{self, CommandFile, CommandFileError};
 use ffslab_workload::steps::{CopyIn, Fio, Load, Postmark, Replay};
 use ffslab_workload::text::io_reason;
 use ffslab_workload::trace::table::TraceColumns;
-use ffslab_workload::trace::{self, Trace};
+use ffslab_workload::trace::{self, Trace, TraceError};
 use ffslab_workload::Step;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use thiserror::Error;
 
 /// The files that steps name, by the keys of the steps.
 #[derive(Clone, Debug, Default)]
@@ -31,19 +33,45 @@ pub struct Traces {
 }
 
 /// Reads a recording in Parquet, which only Python can, as CSV. Errors: one line.
-pub type ReadParquet<'a> = &'a dyn Fn(&Path) -> Result<String, String>;
+pub type ReadParquet<'a> = &'a dyn Fn(&Path) -> Result<String, ParquetError>;
+
+/// What the reader of Parquet says of a recording that is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{says}")]
+pub struct ParquetError {
+    pub says: String,
+}
+
+/// Why a file that a step names cannot be used. One line with its path.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+    #[error(transparent)]
+    Jobs(#[from] FioFileError),
+    #[error(transparent)]
+    Commands(#[from] CommandFileError),
+    #[error("{}: {why}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    #[error(transparent)]
+    Folder(#[from] HostTreeError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
+}
 
 impl Traces {
     /// Reads the files that the `replay`, `fio`, `postmark`, `copy_in` and `load` steps among `steps` name and that
     /// have not been read yet. Paths are relative to `base_dir`.
     ///
-    /// Errors: one line of the trace, job file, folder or image reader.
+    /// Errors: those of the trace, job file, folder or image reader.
     pub fn read<'a>(
         &mut self,
         steps: impl Iterator<Item = &'a Step>,
         base_dir: &Path,
         parquet: Option<ReadParquet>,
-    ) -> Result<(), String> {
+    ) -> Result<(), ReadError> {
         for step in steps {
             if let Step::CopyIn(copy) = step {
                 if !self.trees.contains_key(&copy.from) {
@@ -77,7 +105,7 @@ impl Traces {
                 Some(parquet) => trace::parse(&path, &parquet(&path)?, root),
                 None => trace::read(&path, root),
             };
-            self.traces.insert(key, Arc::new(trace.map_err(|error| error.to_string())?));
+            self.traces.insert(key, Arc::new(trace?));
         }
         Ok(())
     }
@@ -133,14 +161,15 @@ pub fn is_parquet(path: &Path) -> bool {
 }
 
 /// The commands of a step: those in the step itself, or those of the file that it names.
-fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, String> {
+fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, ReadError> {
     if let Some(text) = &step.commands {
-        return postmark::parse(text, &step.file);
+        return Ok(postmark::parse(text, &step.file)?);
     }
     let path = base_dir.join(&step.file);
     let place = path.display().to_string();
-    let text = read_text(&path, InputKind::Commands).map_err(|error| format!("{place}: {}", io_reason(&error)))?;
-    postmark::parse(&text, &place)
+    let text = read_text(&path, InputKind::Commands)
+        .map_err(|error| ReadError::Unreadable { path: path.clone(), why: io_reason(&error) })?;
+    Ok(postmark::parse(&text, &place)?)
 }
 
 /// Reads a recording of any format (see [`trace::read`]) as batches of a table. `begin` is called with the directory to

@@ -1,11 +1,12 @@
 //! A file system of RTEMS that is not part of the laboratory joins by one call, and runs experiments.
 
 use ffslab_fs::Errno;
-use ffslab_lab::{run_experiment, RunResult};
+use ffslab_lab::{run_experiment, RunResult, SystemError};
 use ffslab_machine::file_systems::on_rtems::{Given, OnDisk, OnRtems, RtemsFs};
 use ffslab_machine::file_systems::Descriptor;
 use ffslab_machine::register;
 use ffslab_machine::rtems_keys::RtemsKeys;
+use ffslab_machine::MachineError;
 use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::libio::FileSystem;
 use ffslab_rtems::{dosfs, Quirks};
@@ -39,7 +40,7 @@ impl OnRtems for TightFat {
         self.keys
     }
 
-    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, String> {
+    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, MachineError> {
         Ok(RtemsFs::Disk(keys.disk(given.base_dir)?, Arc::new(TightFat { keys: &[] })))
     }
 }
@@ -50,8 +51,8 @@ impl OnDisk for TightFat {
         dosfs::format(cache, disk, &options)
     }
 
-    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, _options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
-        Ok(Box::new(dosfs::Dosfs::mount(cache, disk, Quirks::Fixed).map_err(|error| error.to_string())?))
+    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, _options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError> {
+        Ok(Box::new(dosfs::Dosfs::mount(cache, disk, Quirks::Fixed).map_err(SystemError::unusable)?))
     }
 }
 
@@ -73,5 +74,8 @@ fn one_call_is_enough() {
     assert!(foreign.contains("fs_block_B belongs to rfs, imfs and mini-imfs, not to tightfs"), "{foreign}");
     let of_others = run("quirks = 'fixed'").err().unwrap();
     assert!(of_others.contains("quirks belongs to dosfs and rfs"), "{of_others}");
-    assert!(register(&OWNS_TOO_MUCH).unwrap_err().contains("owns the key board, which [stack] of RTEMS does not have"));
+    assert!(register(&OWNS_TOO_MUCH)
+        .unwrap_err()
+        .to_string()
+        .contains("owns the key board, which [stack] of RTEMS does not have"));
 }

@@ -9,6 +9,7 @@ use ffslab_bare::{Bare, Costs};
 use ffslab_mtd::Mtd;
 use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
 use ffslab_sim::Sim;
+use ffslab_system::{OptionError, SystemError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -70,9 +71,9 @@ impl BareKeys {
         if spec.fs.as_ref().is_none_or(|fs| fs.direct().is_none()) {
             let fs = &self.fs;
             let known = file_systems::called_directly().join(", ");
-            return Err(MachineError::Key(format!(
-                "fs = \"{fs}\": it has no interface for programs without an operating system; known with one: {known}"
-            )));
+            let needed =
+                format!("it has no interface for programs without an operating system; known with one: {known}");
+            return Err(MachineError::word("fs", fs, needed));
         }
         let StackKeys { part, ecc, clock_read_ns, yaffs2_version, .. } = keys;
         Ok((spec, BareKeys { part, ecc, clock_read_ns, yaffs2_version, ..self.clone() }))
@@ -97,7 +98,7 @@ impl BareKeys {
 /// The machine that the keys describe, nothing mounted. A copied page costs what it costs Linux.
 ///
 /// Errors: a geometry that no chip has, a partition that does not fit.
-pub fn build(spec: &StackSpec) -> Result<Bare, String> {
+pub fn build(spec: &StackSpec) -> Result<Bare, MachineError> {
     let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
     let medium = spec.medium(&sim)?;
     let of = spec.vfs.costs;
@@ -106,12 +107,11 @@ pub fn build(spec: &StackSpec) -> Result<Bare, String> {
     let mount = move |medium: &Mtd, options: &[String]| {
         let options = MountOptions::of(options)?;
         if options.remount || options.synchronous {
-            return Err("options \"remount\" and \"sync\" are those of Linux: leave them out".to_string());
+            return Err(OptionError::OfLinux.into());
         }
-        let direct =
-            settings.as_ref().and_then(|settings| settings.direct()).ok_or("there is no file system to mount")?;
+        let direct = settings.as_ref().and_then(|settings| settings.direct()).ok_or(SystemError::NoFileSystem)?;
         let ground = Ground { mtd: medium, ubi: None, epoch_s };
-        direct.mount_direct(&ground, &options).map_err(|refusal| refusal.text)
+        direct.mount_direct(&ground, &options)
     };
     Ok(Bare::new(sim, medium, Box::new(mount), costs, epoch_s))
 }

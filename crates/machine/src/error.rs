@@ -1,7 +1,14 @@
 //! Why a description is not one of a machine.
 
+use ffslab_flash::ParseWeakError;
+use ffslab_fs::Errno;
+use ffslab_images::recognise::arranged::ArrangeError;
 use ffslab_images::ImageError;
+use ffslab_mtd::{MediumError, RestoreError};
 use ffslab_profiles::ProfileError;
+use ffslab_rtems::bdbuf::BdbufError;
+use ffslab_rtems::UnknownQuirks;
+use ffslab_system::SystemError;
 use thiserror::Error;
 
 /// One line: what is wrong, where, what would be right.
@@ -10,16 +17,101 @@ pub enum MachineError {
     /// A profile that is not there, or that says something impossible.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// The file of an image that cannot be read.
+    // ---- keys of [stack] -----------------------------------------------------------------------------------------
+    /// A value that the key cannot have; `value` as it is written in TOML.
+    #[error("{key} = {value}: {needed}")]
+    Value { key: &'static str, value: String, needed: String },
+    #[error("{key} = {value} is too large: at most {most}")]
+    TooLarge { key: &'static str, value: u64, most: u64 },
+    /// A value that contradicts that of another key.
+    #[error("{key} = {value} exceeds {limit} = {most}")]
+    Exceeds { key: &'static str, value: u64, limit: &'static str, most: u64 },
+    /// A key that means nothing without another one.
+    #[error("{key} is set, but not {other}: {hint}")]
+    Without { key: &'static str, other: &'static str, hint: &'static str },
+    #[error("{key} is set, but there is no image: give one with image = \"FILE\"")]
+    WithoutImage { key: &'static str },
+    /// A key of other file systems.
+    #[error("{key} belongs to {owners}, not to {fs}: leave it out")]
+    Foreign { key: &'static str, owners: String, fs: String },
+    /// A text in a list of weak blocks or pages.
+    #[error("faults.{list}: {why}")]
+    Fault { list: &'static str, why: ParseWeakError },
+    #[error("faults: {title} has none; leave them out")]
+    NoFaults { title: &'static str },
+    #[error("compression: {fs} has {known}")]
+    Compression { fs: &'static str, known: &'static str },
+    #[error("fs \"{name}\" is not built yet; known: {}", known.join(", "))]
+    UnknownFileSystem { name: String, known: Vec<&'static str> },
+    #[error(transparent)]
+    Quirks(#[from] UnknownQuirks),
+    // ---- the image -----------------------------------------------------------------------------------------------
+    /// The file of an image that cannot be read or does not fit.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// A key of `[stack]` has a value that it cannot have, or that contradicts another key or the image.
+    #[error("{path}: {why}")]
+    Arrangement { path: String, why: ArrangeError },
+    /// A key says otherwise than the image.
+    #[error("{path}: {key} = {value}, but its {found}: leave the key out")]
+    Contradiction { path: String, key: &'static str, value: &'static str, found: &'static str },
+    #[error("{path}: {bytes} B do not fit the device of {device_kib} KiB: raise device_KiB")]
+    LargerThanDevice { path: String, bytes: usize, device_kib: usize },
+    // ---- the medium ----------------------------------------------------------------------------------------------
+    #[error(transparent)]
+    Medium(#[from] MediumError),
+    #[error("a partition of Linux cannot stand on {title}")]
+    NotOnLinux { title: &'static str },
+    #[error("RTEMS has no driver for {title}")]
+    NotOnRtems { title: &'static str },
+    /// A kept state that cannot be put back.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    #[error("the state is of another medium")]
+    OtherMedium,
+    // ---- RTEMS ---------------------------------------------------------------------------------------------------
+    /// A configuration of the cache that RTEMS refuses.
+    #[error(transparent)]
+    Cache(#[from] BdbufError),
+    /// It does not start.
     #[error("{0}")]
-    Key(String),
+    Start(Errno),
 }
 
 impl MachineError {
-    pub fn key(text: impl Into<String>) -> Self {
-        MachineError::Key(text.into())
+    /// A number that the key cannot have. `needed` says what would be right.
+    pub fn number(key: &'static str, value: impl Into<u64>, needed: impl Into<String>) -> MachineError {
+        MachineError::Value { key, value: value.into().to_string(), needed: needed.into() }
     }
+
+    /// The same of a word.
+    pub fn word(key: &'static str, value: &str, needed: impl Into<String>) -> MachineError {
+        MachineError::Value { key, value: format!("\"{value}\""), needed: needed.into() }
+    }
+}
+
+/// Where power comes back, and the machine is built anew.
+impl From<MachineError> for SystemError {
+    fn from(error: MachineError) -> SystemError {
+        SystemError::NoStart { says: error.to_string() }
+    }
+}
+
+/// Why a file system or a medium of another crate cannot join. One line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RegisterError {
+    #[error("{kind} \"{name}\": a name has small letters, digits and '-'")]
+    Name { kind: &'static str, name: &'static str },
+    #[error("there is a {kind} \"{name}\" already")]
+    Twice { kind: &'static str, name: &'static str },
+    #[error("file system \"{fs}\" owns the key {key}, which {table} does not have")]
+    Key { fs: &'static str, key: &'static str, table: &'static str },
+}
+
+/// An image that can be mounted so only with another value of a key of `[stack]`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("its {found}: set {key} = {value} in [stack]")]
+pub struct OtherKey {
+    pub found: &'static str,
+    pub key: &'static str,
+    pub value: &'static str,
 }

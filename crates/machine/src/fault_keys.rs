@@ -39,9 +39,9 @@ impl FaultKeys {
     ///
     /// Errors: a text that is no block or page with a number of operations.
     pub fn faults(&self) -> Result<Faults, MachineError> {
-        let weak = |name: &str, texts: &[String]| -> Result<Vec<Weak>, MachineError> {
+        let weak = |list: &'static str, texts: &[String]| -> Result<Vec<Weak>, MachineError> {
             let parsed = texts.iter().map(|text| text.parse());
-            parsed.collect::<Result<_, _>>().map_err(|error| MachineError::Key(format!("faults.{name}: {error}")))
+            parsed.collect::<Result<_, _>>().map_err(|why| MachineError::Fault { list, why })
         };
         Ok(Faults {
             badblocks: self.badblocks.clone(),

@@ -25,7 +25,7 @@ pub mod stack_keys;
 pub mod systems;
 mod ubi_volume;
 
-pub use error::MachineError;
+pub use error::{MachineError, RegisterError};
 pub use file_systems::register;
 pub use spec::MachineSpec;
 pub use systems::StackTable;

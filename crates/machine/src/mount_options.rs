@@ -7,6 +7,8 @@
 //! `fs/ubifs/super.c`) and the port of YAFFS2 (`yaffs_internal_read_super`, `yaffs_vfs_multi.c`), and
 //! `atime_needs_update` of `fs/inode.c` looks at that flag before it looks at the options of the mount.
 
+use ffslab_system::OptionError;
+
 /// The options that every file system has, and in `others` those that are left for the file system itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountOptions {
@@ -58,8 +60,8 @@ impl MountOptions {
     /// Reads the options of a mount. Each text may hold several options with commas between them. If two contradict
     /// each other, the later one counts.
     ///
-    /// Errors: one line about an option that is known but cannot be simulated.
-    pub fn of(options: &[String]) -> Result<MountOptions, String> {
+    /// Errors: an option that is known but cannot be simulated.
+    pub fn of(options: &[String]) -> Result<MountOptions, OptionError> {
         let mut found = MountOptions::default();
         for option in options.iter().flat_map(|text| text.split(',')).filter(|option| !option.is_empty()) {
             match option {
@@ -74,7 +76,10 @@ impl MountOptions {
                 "dirsync" => found.synchronous_directories = true,
                 _ if WITHOUT_EFFECT.contains(&option) => {}
                 _ => match REFUSED.iter().find(|(name, _)| *name == option) {
-                    Some((_, reason)) => return Err(format!("mount option \"{option}\": {reason}")),
+                    Some((_, why)) => {
+                        let option = option.to_string();
+                        return Err(OptionError::NotSimulated { option, why });
+                    }
                     None => found.others.push(option.to_string()),
                 },
             }
@@ -85,11 +90,12 @@ impl MountOptions {
 
 /// Refuses all options, for file systems that have none of their own.
 ///
-/// Errors: one line about the first option.
-pub fn no_options(fs: &str, options: &[String]) -> Result<(), String> {
+/// Errors: the first option.
+pub fn no_options(fs: &'static str, options: &[String]) -> Result<(), OptionError> {
     match options.first() {
         Some(option) => {
-            Err(format!("unknown mount option \"{option}\": {fs} has {GENERIC} here, settings stand in the stack"))
+            let known = format!("{GENERIC} here, settings stand in the stack");
+            Err(OptionError::Unknown { option: option.clone(), fs, known })
         }
         None => Ok(()),
     }
@@ -99,7 +105,7 @@ pub fn no_options(fs: &str, options: &[String]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<MountOptions, String> {
+    fn of(text: &str) -> Result<MountOptions, OptionError> {
         MountOptions::of(&[text.to_string()])
     }
 
@@ -109,7 +115,7 @@ mod tests {
             assert_eq!(of(option), Ok(MountOptions::default()), "{option}");
         }
         for (option, _) in REFUSED {
-            assert!(of(option).unwrap_err().contains(option));
+            assert!(of(option).unwrap_err().to_string().contains(option));
         }
         assert!(of("rw,sync").unwrap().synchronous);
         assert!(!of("sync,async").unwrap().synchronous);

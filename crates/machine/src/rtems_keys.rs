@@ -1,10 +1,11 @@
 //! The `[stack]` table of an experiment with `system = "rtems"`.
 
+use crate::error::MachineError;
 use crate::stack_keys::CompressionName;
 use ffslab_profiles::block_device;
 use ffslab_rtems::bdbuf::{BdbufConfig, Priority};
 use ffslab_rtems::profile::DeviceProfile;
-use ffslab_rtems::Quirks;
+use ffslab_rtems::{Quirks, UnknownQuirks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -135,30 +136,31 @@ impl RtemsKeys {
     /// "2018" where nothing is said.
     ///
     /// Errors: a word that is neither.
-    pub fn quirks(&self) -> Result<Quirks, String> {
+    pub fn quirks(&self) -> Result<Quirks, UnknownQuirks> {
         self.quirks.as_ref().map_or(Ok(Quirks::default()), |name| name.parse())
     }
 
     /// The size of the medium, filled in.
     ///
     /// Errors: one that is too small or too large for memory.
-    pub fn size_kib(&mut self, by_default_kib: u32) -> Result<u32, String> {
+    pub fn size_kib(&mut self, by_default_kib: u32) -> Result<u32, MachineError> {
         let kib = *self.device_kib.get_or_insert(by_default_kib);
         match (64..=DEVICE_KIB_MAX).contains(&kib) {
             true => Ok(kib),
-            false => Err(format!("device_KiB = {kib}: 64 to {DEVICE_KIB_MAX} is needed")),
+            false => Err(MachineError::number("device_KiB", kib, format!("64 to {DEVICE_KIB_MAX} is needed"))),
         }
     }
 
     /// The block device, its values filled in.
     ///
     /// Errors: an unknown profile, sizes that no device has.
-    pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, String> {
+    pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, MachineError> {
         let name = self.device.get_or_insert_with(|| "ram-disk-beaglebone".to_string());
         let profile = block_device(name, base_dir)?;
         let media_block_bytes = *self.media_block_bytes.get_or_insert(512);
         if !media_block_bytes.is_power_of_two() || !(512..=4096).contains(&media_block_bytes) {
-            return Err(format!("media_block_B = {media_block_bytes}: 512, 1024, 2048 or 4096 is needed"));
+            let needed = "512, 1024, 2048 or 4096 is needed";
+            return Err(MachineError::number("media_block_B", media_block_bytes, needed));
         }
         let media_blocks = (u64::from(self.size_kib(DISK_KIB)?) * 1024 / u64::from(media_block_bytes)) as u32;
         let image = self.image.as_ref().map(|file| base_dir.join(file));

@@ -1,5 +1,6 @@
 //! A machine that can be built again and again, whichever system runs on it.
 
+use crate::error::MachineError;
 use ffslab_flash::Geometry;
 use ffslab_mtd::MediumImage;
 use ffslab_sim::PowerMilliwatt;
@@ -19,7 +20,7 @@ pub trait Spec: Debug + Send + Sync + 'static {
     /// virtual time is the one at which the state was complete.
     ///
     /// Errors: the medium is impossible, the image does not fit, or the state is that of another medium.
-    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String>;
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError>;
 
     /// Sets the time of day at virtual time 0. Nothing is set where the system always starts on the same day.
     fn set_epoch_s(&mut self, _epoch_s: u64) {}

@@ -53,17 +53,17 @@ impl StackSpec {
     pub fn from_keys(keys: &StackKeys, base_dir: &Path) -> Result<(StackSpec, StackKeys), MachineError> {
         let mountable = match keys.fs.as_str() {
             NO_FS => None,
-            name => Some(file_systems::mountable(name).map_err(MachineError::Key)?),
+            name => Some(file_systems::mountable(name)?),
         };
         file_systems::refuse_what_does_not_apply(keys)?;
         let medium = match &keys.medium {
-            Some(name) => media::on_linux(name).map_err(MachineError::Key)?,
+            Some(name) => media::on_linux(name)?,
             None => &media::NAND,
         };
         let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
         if keys.partition_blocks == 0 {
-            let text = "partition_blocks = 0: a partition has erase blocks; 160 of 128 KiB each hold 20 MiB";
-            return Err(MachineError::key(text));
+            let needed = "a partition has erase blocks; 160 of 128 KiB each hold 20 MiB";
+            return Err(MachineError::number("partition_blocks", 0u64, needed));
         }
         let mut keys = keys.clone();
         let mut driver = profile.driver();
@@ -84,14 +84,16 @@ impl StackSpec {
         keys.kernel = Some(profile.kernel_name.clone());
         keys.part = Some(profile.part_name.clone());
         if tick_rate_hz == 0 || tick_rate_hz > 10_000 {
-            return Err(MachineError::Key(format!("hz = {tick_rate_hz}: 1 to 10000 is needed")));
+            return Err(MachineError::number("hz", tick_rate_hz, "1 to 10000 is needed"));
         }
-        let read_ahead_bytes = read_ahead_kib.checked_mul(1024).ok_or_else(|| {
-            MachineError::Key(format!("read_ahead_KiB = {read_ahead_kib} is too large: at most 4194303"))
+        let read_ahead_bytes = read_ahead_kib.checked_mul(1024).ok_or(MachineError::TooLarge {
+            key: "read_ahead_KiB",
+            value: read_ahead_kib.into(),
+            most: u64::from(u32::MAX / 1024),
         })?;
         let faults = keys.faults.as_ref().map(|faults| faults.faults()).transpose()?.unwrap_or_default();
         if keys.faults.is_some() && !medium.keys.contains(&"faults") {
-            return Err(MachineError::Key(format!("faults: {} has none; leave them out", medium.title)));
+            return Err(MachineError::NoFaults { title: medium.title });
         }
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
@@ -139,10 +141,9 @@ impl StackSpec {
     /// The partition, erased or holding the image.
     ///
     /// Errors: a geometry that no chip has, a partition or an image that does not fit.
-    pub fn medium(&self, sim: &Sim) -> Result<Mtd, String> {
+    pub fn medium(&self, sim: &Sim) -> Result<Mtd, MachineError> {
         let (title, make) = (self.medium.title, self.medium.on_linux);
-        let medium =
-            make.ok_or_else(|| format!("a partition of Linux cannot stand on {title}"))?(&self.partition, sim)?;
+        let medium = make.ok_or(MachineError::NotOnLinux { title })?(&self.partition, sim)?;
         if let Some(image) = &self.image {
             load(&medium, image)?;
         }
@@ -164,20 +165,19 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
         ];
         return match keys.into_iter().find(|(_, is_set)| *is_set) {
             None => Ok(None),
-            Some((key, _)) => {
-                Err(MachineError::Key(format!("{key} is set, but there is no image: give one with image = \"FILE\"")))
-            }
+            Some((key, _)) => Err(MachineError::WithoutImage { key }),
         };
     };
     if said.autoplace == Some(true) && said.oob == Some(false) {
-        return Err(MachineError::key("image_autoplace is set, but not image_oob: there are no OOB bytes to place"));
+        let hint = "there are no OOB bytes to place";
+        return Err(MachineError::Without { key: "image_autoplace", other: "image_oob", hint });
     }
     let path = base_dir.join(file);
     let image = read_file(&path)?;
-    let named = |text: String| MachineError::Key(format!("{}: {text}", path.display()));
+    let named = |why| MachineError::Arrangement { path: path.display().to_string(), why };
     let fs = file_systems::image_fs(&keys.fs);
     let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;
-    keys.take(&arranged).map_err(named)?;
+    keys.take(&path, &arranged)?;
     Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))
 }
 
@@ -211,7 +211,7 @@ impl Stack {
     /// Builds the stack, nothing mounted.
     ///
     /// Errors: a geometry that no chip has, a partition or an image that does not fit.
-    pub fn new(spec: &StackSpec) -> Result<Stack, String> {
+    pub fn new(spec: &StackSpec) -> Result<Stack, MachineError> {
         let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
         let medium = spec.medium(&sim)?;
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
@@ -221,7 +221,7 @@ impl Stack {
     /// A stack whose chip holds what another one's did, nothing mounted, at the time of day that it was then.
     ///
     /// Errors: as [`Stack::new`]; a snapshot of another chip.
-    pub fn restored(spec: &StackSpec, held: &MediumImage, at_ns: u64) -> Result<Stack, String> {
+    pub fn restored(spec: &StackSpec, held: &MediumImage, at_ns: u64) -> Result<Stack, MachineError> {
         let mut spec = StackSpec { image: None, ..spec.clone() };
         spec.sim.uptime_ns = at_ns;
         let stack = Stack::new(&spec)?;

@@ -9,6 +9,7 @@ use ffslab_linux::DirtyLimits;
 use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Value of `fs` for a partition that is never mounted.
 pub const NO_FS: &str = "none";
@@ -159,12 +160,14 @@ impl StackKeys {
         match (self.dirty_kib, self.dirty_background_kib) {
             (None, None) => Ok(by_default),
             (None, Some(_)) => {
-                Err(MachineError::key("dirty_background_KiB is set, but not dirty_KiB: give both, or dirty_KiB alone"))
+                let hint = "give both, or dirty_KiB alone";
+                Err(MachineError::Without { key: "dirty_background_KiB", other: "dirty_KiB", hint })
             }
-            (Some(0), _) => Err(MachineError::key("dirty_KiB = 0: at least 1 is needed")),
-            (Some(dirty), Some(background)) if background > dirty => Err(MachineError::Key(format!(
-                "dirty_background_KiB = {background}: at most dirty_KiB = {dirty} makes sense"
-            ))),
+            (Some(0), _) => Err(MachineError::number("dirty_KiB", 0u64, "at least 1 is needed")),
+            (Some(dirty), Some(background)) if background > dirty => {
+                let needed = format!("at most dirty_KiB = {dirty} makes sense");
+                Err(MachineError::number("dirty_background_KiB", background, needed))
+            }
             (Some(dirty), background) => Ok(DirtyLimits::Bytes {
                 dirty_bytes: dirty.saturating_mul(1024),
                 background_bytes: background.unwrap_or(dirty / 2).saturating_mul(1024),
@@ -222,18 +225,22 @@ impl StackKeys {
 
     /// Fills in what was found in the image.
     ///
-    /// Errors: one line; the keys say otherwise.
-    pub(crate) fn take(&mut self, arranged: &Arranged) -> Result<(), String> {
+    /// Errors: the keys say otherwise than the image of this path.
+    pub(crate) fn take(&mut self, path: &Path, arranged: &Arranged) -> Result<(), MachineError> {
+        let contradiction = |key, value, found| {
+            let path = path.display().to_string();
+            Err(MachineError::Contradiction { path, key, value, found })
+        };
         self.image_oob = arranged.oob.then_some(true).or(self.image_oob);
         self.image_autoplace = arranged.autoplace.then_some(true).or(self.image_autoplace);
         let Some(layout) = &arranged.layout else { return Ok(()) };
         if self.inband_tags && layout.yaffs2.is_some() && !arranged.is_inband() {
-            return Err("inband_tags = true, but its tags stand in the OOB areas: leave the key out".to_string());
+            return contradiction("inband_tags", "true", "tags stand in the OOB areas");
         }
         self.inband_tags |= arranged.is_inband();
         match (self.endian, layout.endian) {
             (EndianName::Big, Some(Endian::Little)) => {
-                return Err("endian = \"big\", but its nodes are little-endian: leave the key out".to_string());
+                return contradiction("endian", "\"big\"", "nodes are little-endian");
             }
             (_, Some(Endian::Big)) => self.endian = EndianName::Big,
             _ => {}

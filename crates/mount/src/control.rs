@@ -12,6 +12,7 @@ use ffslab_lab::legend::Legend;
 use ffslab_lab::session::SessionTotals;
 use ffslab_lab::LabError;
 use ffslab_mtd::Mtd;
+use ffslab_system::SystemError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use thiserror::Error;
 
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
@@ -117,27 +119,41 @@ fn answer(stream: &UnixStream, simulation: &Simulation) -> std::io::Result<()> {
     BufReader::new(stream).read_line(&mut line)?;
     let said = match serde_json::from_str::<Question>(&line) {
         Ok(question) => ask(question, simulation),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     };
     let said = match said {
         Ok(value) => json!({ "ok": value }),
-        Err(text) => json!({ "error": text }),
+        Err(error) => json!({ "error": error.to_string() }),
     };
     let mut stream = stream;
     writeln!(stream, "{said}")
 }
 
-fn ask(question: Question, simulation: &Simulation) -> Result<Value, String> {
-    let ended = || "the mount has ended".to_string();
+/// Why a question is not answered; one line.
+#[derive(Debug, Error)]
+enum AskError {
+    #[error("the mount has ended")]
+    Ended,
+    #[error(transparent)]
+    Refused(#[from] SystemError),
+    #[error("{}: cannot be written: {error}", file.display())]
+    Unwritable { file: PathBuf, error: std::io::Error },
+    /// The question is none, or the answer cannot be said.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+fn ask(question: Question, simulation: &Simulation) -> Result<Value, AskError> {
     match question {
         Question::Stat => {
-            let now = simulation.question(World::stat).ok_or_else(ended)?;
-            serde_json::to_value(now).map_err(|error| error.to_string())
+            let now = simulation.question(World::stat).ok_or(AskError::Ended)?;
+            Ok(serde_json::to_value(now)?)
         }
         Question::Checkpoint { file, oob, sync } => {
-            let image = simulation.question(move |world| world.image(oob, sync)).ok_or_else(ended)??;
+            let image = simulation.question(move |world| world.image(oob, sync)).ok_or(AskError::Ended)??;
             // The file may be on this mount; at this point no request is waiting for the simulation any more.
-            write_whole(&file, &image).map_err(|error| format!("{}: cannot be written: {error}", file.display()))?;
+            let written = write_whole(&file, &image);
+            written.map_err(|error| AskError::Unwritable { file: file.clone(), error })?;
             Ok(json!({ "file": file, "bytes": image.len() }))
         }
     }
@@ -145,9 +161,9 @@ fn ask(question: Question, simulation: &Simulation) -> Result<Value, String> {
 
 impl World {
     /// The content of the medium as an image; only raw NAND has OOB areas. `sync`: dirty data in memory are written to the chip first.
-    pub fn image(&mut self, oob: bool, sync: bool) -> Result<Vec<u8>, String> {
+    pub fn image(&mut self, oob: bool, sync: bool) -> Result<Vec<u8>, SystemError> {
         if sync {
-            self.session.sync().map_err(|error| error.to_string())?;
+            self.session.sync()?;
         }
         let system = self.session.system();
         system.image(oob && system.mtd().is_some_and(|mtd| mtd.capabilities().oob_bytes > 0))

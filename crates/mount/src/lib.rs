@@ -27,6 +27,7 @@ use ffslab_lab::{Described, LabError, SessionResult};
 use ffslab_machine::mount_options::MountOptions;
 use ffslab_machine::StackTable;
 pub use ffslab_system::Caller;
+use ffslab_system::SystemError;
 use fuser::{Config, MountOption, SessionACL};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -105,7 +106,7 @@ pub fn mount(spec: &MountSpec, watch: &dyn Watch) -> Result<Mounted, LabError> {
 ///
 /// Errors: an option that only root may use.
 fn kernel_options(spec: &MountSpec, has_users: bool) -> Result<Vec<MountOption>, LabError> {
-    let asked = MountOptions::of(&spec.options).map_err(LabError::Input)?;
+    let asked = MountOptions::of(&spec.options).map_err(SystemError::from)?;
     let mut options = vec![
         MountOption::FSName("ffslab".to_string()),
         MountOption::Subtype("ffslab".to_string()),
@@ -171,7 +172,9 @@ fn serve(
                     drop(control);
                     return Ok(());
                 }
-                unmount::Step::Failed(text) => watch.say(&text),
+                unmount::Step::Failed { mountpoint, why } => {
+                    watch.say(&format!("{}: cannot unmount: {why}", mountpoint.display()));
+                }
             }
         }
     }

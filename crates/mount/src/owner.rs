@@ -6,23 +6,35 @@
 use ffslab_fs::Stat;
 use ffslab_lab::Session;
 use ffslab_machine::mount_options::MountOptions;
-use ffslab_system::Caller;
+use ffslab_system::{Caller, OptionError, Refusal};
 use nix::unistd::{getegid, geteuid, getgroups};
+use thiserror::Error;
 
 /// Makes `owner` the owner of the root directory, as chown(2) does; this is kept on the medium. Nothing is done when
 /// `owner` is the owner already, or when the mount is read-only.
 ///
-/// Errors: one line that says why it failed.
-pub fn give_root(session: &mut Session, (now, owner): (&Stat, Caller), options: &[String]) -> Result<(), String> {
+/// Errors: options that cannot be, why it failed.
+pub fn give_root(session: &mut Session, (now, owner): (&Stat, Caller), options: &[String]) -> Result<(), OwnerError> {
     if MountOptions::of(options)?.read_only || (now.uid, now.gid) == (owner.uid, owner.gid) {
         return Ok(());
     }
-    session.system_mut().chown(b"/", Some(owner.uid), Some(owner.gid)).map_err(|error| {
-        format!(
-            "the root of the file system cannot be given to {}:{}: {error}; --owner {}:{} leaves it to whom it belongs",
-            owner.uid, owner.gid, now.uid, now.gid
-        )
+    session.system_mut().chown(b"/", Some(owner.uid), Some(owner.gid)).map_err(|why| OwnerError::Refused {
+        owner,
+        now: Caller { uid: now.uid, gid: now.gid },
+        why,
     })
+}
+
+/// Why the root directory has another owner than was asked for. One line.
+#[derive(Debug, Error)]
+pub enum OwnerError {
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    #[error(
+        "the root of the file system cannot be given to {}:{}: {why}; --owner {}:{} leaves it to whom it belongs",
+        owner.uid, owner.gid, now.uid, now.gid
+    )]
+    Refused { owner: Caller, now: Caller, why: Refusal },
 }
 
 /// A hint for a user who has mounted the file system and cannot write to its root.

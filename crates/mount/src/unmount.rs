@@ -4,6 +4,7 @@ use nix::errno::Errno;
 use nix::mount::{umount2, MntFlags};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use thiserror::Error;
 
 /// The set-user-ID helper that unmounts for those who are not root.
 const HELPER: &str = "fusermount3";
@@ -16,7 +17,22 @@ pub enum Step {
     Busy,
     /// It was busy at the last attempt already.
     GivenUp,
-    Failed(String),
+    Failed {
+        mountpoint: PathBuf,
+        why: UnmountError,
+    },
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Error)]
+pub enum UnmountError {
+    #[error("{}", .0.desc().to_lowercase())]
+    Refused(Errno),
+    /// What the helper says.
+    #[error("{says}")]
+    ByHelper { says: String },
+    #[error("{HELPER}: {0} (Debian: apt install fuse3)")]
+    NoHelper(std::io::Error),
 }
 
 /// Unmounts in steps: first normally, then lazily; the third time it gives up.
@@ -42,22 +58,22 @@ impl Unmount {
                 self.was_busy = true;
                 match self.take_out(true) {
                     Ok(()) => Step::Busy,
-                    Err(text) => Step::Failed(format!("{}: cannot unmount: {text}", self.mountpoint.display())),
+                    Err(why) => Step::Failed { mountpoint: self.mountpoint.clone(), why },
                 }
             }
         }
     }
 
-    fn take_out(&self, lazily: bool) -> Result<(), String> {
+    fn take_out(&self, lazily: bool) -> Result<(), UnmountError> {
         let flags = if lazily { MntFlags::MNT_DETACH } else { MntFlags::empty() };
         match umount2(&self.mountpoint, flags) {
             Ok(()) => Ok(()),
             Err(Errno::EPERM) => self.by_helper(lazily),
-            Err(error) => Err(error.desc().to_lowercase()),
+            Err(error) => Err(UnmountError::Refused(error)),
         }
     }
 
-    fn by_helper(&self, lazily: bool) -> Result<(), String> {
+    fn by_helper(&self, lazily: bool) -> Result<(), UnmountError> {
         let mut command = Command::new(HELPER);
         command.arg("-u");
         if lazily {
@@ -65,8 +81,8 @@ impl Unmount {
         }
         match command.arg("--").arg(&self.mountpoint).output() {
             Ok(ran) if ran.status.success() => Ok(()),
-            Ok(ran) => Err(String::from_utf8_lossy(&ran.stderr).trim().to_string()),
-            Err(error) => Err(format!("{HELPER}: {error} (Debian: apt install fuse3)")),
+            Ok(ran) => Err(UnmountError::ByHelper { says: String::from_utf8_lossy(&ran.stderr).trim().to_string() }),
+            Err(error) => Err(UnmountError::NoHelper(error)),
         }
     }
 }

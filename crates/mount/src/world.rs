@@ -58,12 +58,13 @@ impl World {
     pub fn new(spec: &MountSpec) -> Result<World, LabError> {
         let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
         session.begin_step("mount");
-        session.system_mut().mount(&spec.options).map_err(LabError::Input)?;
+        session.system_mut().mount(&spec.options)?;
         let mut paths = Paths::default();
         let root = with_nodes(session.system_mut(), &mut paths, |nodes| nodes.stat(ROOT_NODE));
         let root = root.map_err(|refusal| LabError::Input(format!("the root of the file system: {refusal}")))?;
         if let Some(owner) = spec.owner {
-            give_root(&mut session, (&root, owner), &spec.options).map_err(LabError::Input)?;
+            give_root(&mut session, (&root, owner), &spec.options)
+                .map_err(|error| LabError::Input(error.to_string()))?;
             paths.root_changed();
         }
         session.begin_step("use");
@@ -187,7 +188,7 @@ impl World {
             self.session.note(&format!("umount: {error}"));
         }
         if let Some(file) = &spec.save {
-            let image = self.image(true, false).map_err(LabError::Input)?;
+            let image = self.image(true, false)?;
             write_whole(file, &image).map_err(|error| {
                 LabError::Input(format!("{}: cannot be written: {}", file.display(), io_reason(&error)))
             })?;

@@ -1,6 +1,8 @@
-//! Answers of MTD functions.
+//! Answers of MTD functions, and why a medium cannot be made, filled or saved.
 
-use ffslab_flash::FlashError;
+use crate::driver::DriverError;
+use crate::partition::PartitionError;
+use ffslab_flash::{FlashError, GeometryError, GeometryMismatch, ImageError};
 use thiserror::Error;
 
 /// How many bit flips a successful read had.
@@ -48,4 +50,45 @@ impl From<FlashError> for MtdError {
             FlashError::PowerCut => MtdError::PowerCut,
         }
     }
+}
+
+/// Why a medium cannot be made; one line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MediumError {
+    /// No chip has such sizes.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+    /// Blocks or pages that the chip does not have shall be faulty.
+    #[error("faults: {0}")]
+    Faults(FlashError),
+}
+
+/// Why a medium cannot be given what another one held; one line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RestoreError {
+    #[error("the state is not of a chip")]
+    NotOfChip,
+    #[error("the state is of a NAND chip, the medium is none")]
+    OfChip,
+    #[error(transparent)]
+    OtherChip(#[from] GeometryMismatch),
+    /// Bytes of another medium than this one.
+    #[error(transparent)]
+    OtherSize(#[from] FlashError),
+}
+
+/// Why the bytes of a medium cannot be saved; one line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SaveError {
+    #[error("oob = true: the medium has no OOB area")]
+    NoOob,
+    /// What a chip says, such as that there is no room for the code of ECC.
+    #[error(transparent)]
+    Chip(#[from] ImageError),
+    #[error(transparent)]
+    Medium(#[from] MtdError),
 }

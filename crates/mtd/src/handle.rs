@@ -7,7 +7,7 @@ use ffslab_flash::{Chip, NorFlash, Torn, Traffic};
 use ffslab_sim::Sim;
 
 use crate::driver::Driver;
-use crate::error::{Corrected, MtdError};
+use crate::error::{Corrected, MediumError, MtdError, RestoreError, SaveError};
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::Nand;
 use crate::partition::{NandPartition, PartitionError};
@@ -72,10 +72,10 @@ impl Mtd {
 
     /// A NAND chip with its driver, and the partition of these erase blocks of it.
     ///
-    /// Errors: one line; a driver that does not suit the chip, a partition that is not on it.
-    pub fn of_chip(chip: Chip, driver: Driver, blocks: Range<u32>) -> Result<Mtd, String> {
-        let nand = Nand::new(chip, driver).map_err(|error| error.to_string())?;
-        Mtd::new(&nand, blocks.start, blocks.end - blocks.start).map_err(|error| error.to_string())
+    /// Errors: a driver that does not suit the chip, a partition that is not on it.
+    pub fn of_chip(chip: Chip, driver: Driver, blocks: Range<u32>) -> Result<Mtd, MediumError> {
+        let nand = Nand::new(chip, driver)?;
+        Ok(Mtd::new(&nand, blocks.start, blocks.end - blocks.start)?)
     }
 
     pub fn sim(&self) -> &Sim {
@@ -230,11 +230,11 @@ impl Mtd {
         on!(self, medium => Medium::snapshot(medium))
     }
 
-    pub fn restore(&self, held: &MediumImage) -> Result<(), String> {
+    pub fn restore(&self, held: &MediumImage) -> Result<(), RestoreError> {
         on!(self, medium => Medium::restore(medium, held))
     }
 
-    pub fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+    pub fn image(&self, oob: bool) -> Result<Vec<u8>, SaveError> {
         on!(self, medium => Medium::image(medium, oob))
     }
 }

@@ -26,7 +26,7 @@ pub mod ram;
 
 pub use driver::{Driver, DriverError, OpCost};
 pub use ecc::{Code, Ecc, Engine};
-pub use error::{Corrected, MtdError};
+pub use error::{Corrected, MediumError, MtdError, RestoreError, SaveError};
 pub use handle::Mtd;
 pub use layout::OobLayout;
 pub use medium::{Capabilities, Medium, MediumImage};

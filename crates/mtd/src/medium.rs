@@ -3,7 +3,7 @@
 use ffslab_flash::{ChipImage, Torn, Traffic};
 use ffslab_sim::Sim;
 
-use crate::error::{Corrected, MtdError};
+use crate::error::{Corrected, MtdError, RestoreError, SaveError};
 
 /// What a medium can do. Everything above asks for these and never which medium it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,18 +161,18 @@ pub trait Medium {
     /// Gives the chip what another one held; no time passes.
     ///
     /// Errors: a snapshot of another medium.
-    fn restore(&self, held: &MediumImage) -> Result<(), String>;
+    fn restore(&self, held: &MediumImage) -> Result<(), RestoreError>;
 
     /// The partition's bytes, with out-of-band areas if wanted.
     ///
     /// Errors: there are no such areas, or there is no room for the code of ECC in them.
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SaveError> {
         if oob {
-            return Err("oob = true: the medium has no OOB area".to_string());
+            return Err(SaveError::NoOob);
         }
         let can = self.capabilities();
         let mut bytes = vec![0; can.blocks as usize * can.erase_block_bytes as usize];
-        self.look(0, &mut bytes).map_err(|error| error.to_string())?;
+        self.look(0, &mut bytes)?;
         Ok(bytes)
     }
 }

@@ -3,7 +3,7 @@
 use ffslab_flash::{NorFlash, Torn, Traffic};
 use ffslab_sim::Sim;
 
-use crate::error::{Corrected, MtdError};
+use crate::error::{Corrected, MtdError, RestoreError};
 use crate::medium::{Capabilities, Medium, MediumImage};
 
 impl Medium for NorFlash {
@@ -84,10 +84,10 @@ impl Medium for NorFlash {
         MediumImage::Bytes(NorFlash::image(self))
     }
 
-    fn restore(&self, held: &MediumImage) -> Result<(), String> {
+    fn restore(&self, held: &MediumImage) -> Result<(), RestoreError> {
         match held {
-            MediumImage::Bytes(bytes) => self.load(bytes).map_err(|error| error.to_string()),
-            MediumImage::Chip(_) => Err("the state is of a NAND chip, the medium is none".to_string()),
+            MediumImage::Bytes(bytes) => Ok(self.load(bytes)?),
+            MediumImage::Chip(_) => Err(RestoreError::OfChip),
         }
     }
 }

@@ -7,7 +7,7 @@ use ffslab_sim::Sim;
 use thiserror::Error;
 
 use crate::driver::Driver;
-use crate::error::{Corrected, MtdError};
+use crate::error::{Corrected, MtdError, RestoreError, SaveError};
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::{is_erased, EccResult, Nand};
 
@@ -374,19 +374,18 @@ impl Medium for NandPartition {
         MediumImage::Chip(Box::new(self.with_chip(|chip| chip.snapshot())))
     }
 
-    fn restore(&self, held: &MediumImage) -> Result<(), String> {
-        let MediumImage::Chip(chip) = held else { return Err("the state is not of a chip".to_string()) };
-        self.with_chip(|target| target.restore(chip)).map_err(|error| error.to_string())?;
+    fn restore(&self, held: &MediumImage) -> Result<(), RestoreError> {
+        let MediumImage::Chip(chip) = held else { return Err(RestoreError::NotOfChip) };
+        self.with_chip(|target| target.restore(chip))?;
         self.nand.restart();
         Ok(())
     }
 
     /// With an ECC whose code a kernel expects in the image, and which we can compute, the OOB bytes hold it.
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SaveError> {
         let hamming_ecc = oob && self.driver().ecc.is_in_images(&self.geometry());
         let mut image = Vec::new();
-        self.with_chip(|chip| chip.write_image(&mut image, self.range(), ImageLayout { oob, hamming_ecc }))
-            .map_err(|error| error.to_string())?;
+        self.with_chip(|chip| chip.write_image(&mut image, self.range(), ImageLayout { oob, hamming_ecc }))?;
         Ok(image)
     }
 }

@@ -5,6 +5,7 @@ use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_sim::Sim;
 
 use crate::driver::Driver;
+use crate::error::MediumError;
 use crate::handle::Mtd;
 
 /// Chunks of the port on RAM (the study's block size), their spare bytes, and chunks in a block.
@@ -23,10 +24,10 @@ pub fn geometry(bytes: u64) -> Geometry {
 ///
 /// # Errors
 /// A size that no chip has.
-pub fn flash(sim: &Sim, bytes: u64) -> Result<Mtd, String> {
+pub fn flash(sim: &Sim, bytes: u64) -> Result<Mtd, MediumError> {
     let geometry = geometry(bytes);
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: 255, in_order: false };
-    let chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(|error| error.to_string())?;
+    let chip = Chip::new(sim.clone(), geometry, timing, rules)?;
     Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks)
 }

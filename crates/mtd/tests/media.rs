@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use ffslab_flash::{NorFlash, Torn, Traffic};
-use ffslab_mtd::{ram, Capabilities, Corrected, Medium, MediumImage, Mtd, MtdError};
+use ffslab_mtd::{ram, Capabilities, Corrected, Medium, MediumImage, Mtd, MtdError, RestoreError};
 use ffslab_sim::{Sim, SimConfig};
 
 const BLOCK_BYTES: u32 = 1024;
@@ -96,8 +96,8 @@ impl Medium for Mram {
         MediumImage::Bytes(self.bytes.borrow().clone())
     }
 
-    fn restore(&self, held: &MediumImage) -> Result<(), String> {
-        let MediumImage::Bytes(held) = held else { return Err("not of this medium".to_string()) };
+    fn restore(&self, held: &MediumImage) -> Result<(), RestoreError> {
+        let MediumImage::Bytes(held) = held else { return Err(RestoreError::OfChip) };
         self.bytes.borrow_mut().copy_from_slice(held);
         Ok(())
     }

@@ -15,7 +15,8 @@ mod session;
 mod watched;
 
 use ffslab_lab::data::StackChange;
-use ffslab_lab::{LabError, Step};
+use ffslab_lab::traces::ParquetError;
+use ffslab_lab::{LabError, Step, SystemError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -34,9 +35,19 @@ create_exception!(
 fn to_python(error: LabError) -> PyErr {
     match error {
         LabError::Input(text) => InputError::new_err(text),
+        LabError::Refused(error) => refused_machine(&error),
         LabError::Interrupted => PyKeyboardInterrupt::new_err(()),
         other => PyRuntimeError::new_err(other.to_string()),
     }
+}
+
+/// What a machine refused: with how many more erase blocks it would do, if its size is what is wrong.
+pub(crate) fn refused_machine(error: &SystemError) -> PyErr {
+    let raised = InputError::new_err(error.to_string());
+    Python::attach(|py| match raised.value(py).setattr("missing_blocks", error.missing_blocks()) {
+        Ok(()) => raised,
+        Err(other) => other,
+    })
 }
 
 fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
@@ -122,9 +133,9 @@ fn check_experiment(
 }
 
 /// What Python's reader makes of a recording in Parquet: its text as CSV, or what is wrong with it.
-fn read_parquet(parquet: &Py<PyAny>, path: &Path) -> Result<String, String> {
+fn read_parquet(parquet: &Py<PyAny>, path: &Path) -> Result<String, ParquetError> {
     Python::attach(|py| parquet.call1(py, (path,))?.extract(py))
-        .map_err(|error: PyErr| Python::attach(|py| error.value(py).to_string()))
+        .map_err(|error: PyErr| ParquetError { says: Python::attach(|py| error.value(py).to_string()) })
 }
 
 /// Data of a program (a table in JSON) as the TOML of an experiment; a key whose value is null is left out.
@@ -317,7 +328,10 @@ fn printable(text: &[u8], one_line: bool) -> Cow<'_, str> {
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("InputError", module.py().get_type::<InputError>())?;
+    let input_error = module.py().get_type::<InputError>();
+    // Of the errors that are not about the size of a partition.
+    input_error.setattr("missing_blocks", module.py().None())?;
+    module.add("InputError", input_error)?;
     module.add("EPOCH_S", ffslab_machine::stack::EPOCH_S)?;
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;

@@ -1,6 +1,6 @@
 //! A session on the simulated stack: its system calls one by one.
 
-use crate::{columns, to_json, to_python, InputError};
+use crate::{columns, refused_machine, to_json, to_python, InputError};
 use ffslab_lab::session::Torn;
 use ffslab_lab::{Errno, Fd, OpenFlags, Refusal};
 use pyo3::create_exception;
@@ -78,7 +78,7 @@ impl Session {
     }
 
     fn mount(&mut self, options: Vec<String>) -> PyResult<()> {
-        self.0.system_mut().mount(&options).map_err(InputError::new_err)
+        self.0.system_mut().mount(&options).map_err(|error| refused_machine(&error))
     }
 
     fn umount(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -152,7 +152,7 @@ impl Session {
     }
 
     fn image<'py>(&self, py: Python<'py>, oob: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let image = self.0.system().image(oob).map_err(PyValueError::new_err)?;
+        let image = self.0.system().image(oob).map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(PyBytes::new(py, &image))
     }
 

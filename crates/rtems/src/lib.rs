@@ -36,13 +36,20 @@ pub enum Quirks {
 }
 
 impl std::str::FromStr for Quirks {
-    type Err = String;
+    type Err = UnknownQuirks;
 
-    fn from_str(name: &str) -> Result<Quirks, String> {
+    fn from_str(name: &str) -> Result<Quirks, UnknownQuirks> {
         match name {
             "2018" => Ok(Quirks::Rtems2018),
             "fixed" => Ok(Quirks::Fixed),
-            _ => Err(format!("unknown quirks '{name}'; there are: 2018, fixed")),
+            _ => Err(UnknownQuirks { name: name.to_string() }),
         }
     }
+}
+
+/// A word that is none of the [`Quirks`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown quirks '{name}'; there are: 2018, fixed")]
+pub struct UnknownQuirks {
+    pub name: String,
 }

@@ -11,12 +11,14 @@
 //! **Leaves out.** Which systems and file systems there are, and how they are built.
 
 mod calls;
+mod error;
 mod nodes;
 mod refusal;
 mod system;
 mod types;
 
 pub use calls::{ambassador_impl_Calls, timed, Calls};
+pub use error::{OptionError, SystemError, UbiState};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
 pub use refusal::{Answer, Refusal};
 pub use system::{ambassador_impl_System, System};

@@ -1,6 +1,6 @@
 //! What may be asked of a simulated machine from outside of its programs.
 
-use crate::{Answer, Calls};
+use crate::{Answer, Calls, SystemError};
 use ambassador::delegatable_trait;
 use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Unwritten};
@@ -11,7 +11,7 @@ use std::any::Any;
 
 /// A simulated machine with one medium. What is on the medium outlives mounts and power cuts.
 ///
-/// Errors that are texts are one line for people: what, where, what would be right.
+/// A [`SystemError`] is one line for people: what, where, what would be right.
 #[delegatable_trait]
 pub trait System: Calls + Any {
     // ---- mounts and power -------------------------------------------------------------------------------------------
@@ -19,12 +19,12 @@ pub trait System: Calls + Any {
     /// Mounts. What the medium needs for it, such as a new file system on an empty disk, is made before.
     ///
     /// Errors: what the file system says, options that it does not have.
-    fn mount(&mut self, options: &[String]) -> Result<(), String>;
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError>;
 
     /// Makes a new file system on the medium, apart from the mount that would make it on an empty one.
     ///
     /// Errors: something is mounted, the medium is too small.
-    fn format(&mut self) -> Result<(), String> {
+    fn format(&mut self) -> Result<(), SystemError> {
         Err(self.lacks("formatter here (the first mount of an empty medium makes the file system)").into())
     }
 
@@ -36,7 +36,7 @@ pub trait System: Calls + Any {
     /// Power fails and comes back: memory and open files are lost, the medium keeps what it holds.
     ///
     /// Errors: it does not start again.
-    fn crash(&mut self) -> Result<(), String>;
+    fn crash(&mut self) -> Result<(), SystemError>;
 
     /// The power goes away at the `operations`-th program or erase from now.
     fn cut_power_after(&mut self, operations: u64, torn: Torn) -> Answer<()> {
@@ -55,16 +55,16 @@ pub trait System: Calls + Any {
         self.mtd().map_or(0, Mtd::modifying_operations)
     }
 
-    fn ubi_attach(&mut self) -> Result<(), String> {
+    fn ubi_attach(&mut self) -> Result<(), SystemError> {
         Err(self.lacks("UBI").into())
     }
 
-    fn ubi_detach(&mut self) -> Result<(), String> {
+    fn ubi_detach(&mut self) -> Result<(), SystemError> {
         Err(self.lacks("UBI").into())
     }
 
     /// Makes one volume of all that is available.
-    fn ubi_make_volume(&mut self) -> Result<(), String> {
+    fn ubi_make_volume(&mut self) -> Result<(), SystemError> {
         Err(self.lacks("UBI").into())
     }
 
@@ -147,17 +147,17 @@ pub trait System: Calls + Any {
     /// The bytes on the medium at this instant, without what waits in memory, with OOB areas if wanted.
     ///
     /// Errors: it has none that could be taken.
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String>;
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError>;
 
     /// Puts an image on the medium, as a programmer does with a chip: nothing wears, no time passes.
     ///
     /// Errors: something is mounted, an image that does not fit.
-    fn load(&mut self, _step: &steps::Load, _image: &[u8]) -> Result<(), String> {
+    fn load(&mut self, _step: &steps::Load, _image: &[u8]) -> Result<(), SystemError> {
         Err(self.lacks("chip that could be programmed outside of it").into())
     }
 
     /// What the medium holds, with everything that a later machine needs to go on from there.
     ///
     /// Errors: what is on it does not outlive the machine.
-    fn snapshot(&self) -> Result<MediumImage, String>;
+    fn snapshot(&self) -> Result<MediumImage, SystemError>;
 }

@@ -1,6 +1,7 @@
 //! Reading files of measured cases, one JSON object per line.
 
 use crate::case::Case;
+use crate::error::CaseError;
 use crate::stacks;
 use ffslab_lab::LabError;
 use ffslab_workload::input;
@@ -19,7 +20,7 @@ pub fn read_cases(path: &Path, text: &str) -> Result<Vec<Case>, LabError> {
             continue;
         }
         let case =
-            parse_case(line).map_err(|text| LabError::Input(format!("{}:{}: {text}", path.display(), index + 1)))?;
+            parse_case(line).map_err(|error| LabError::Input(format!("{}:{}: {error}", path.display(), index + 1)))?;
         cases.push(case);
     }
     if cases.is_empty() {
@@ -31,30 +32,32 @@ pub fn read_cases(path: &Path, text: &str) -> Result<Vec<Case>, LabError> {
 /// Reads one case.
 ///
 /// Errors: what is wrong, in one line.
-pub fn parse_case(line: &str) -> Result<Case, String> {
+pub fn parse_case(line: &str) -> Result<Case, CaseError> {
     let mut case: Case = serde_json::from_str(line).map_err(|error| malformed(&error))?;
     stacks::complete(&mut case);
     for (list, steps) in [("setup", &case.setup), ("measure", &case.measure)] {
         for (index, step) in steps.iter().enumerate() {
-            step.check().map_err(|text| format!("{list} step {} ({}): {text}", index + 1, step.title()))?;
+            let wrong = |why| CaseError::Step { list, number: index + 1, title: step.title(), why };
+            step.check().map_err(wrong)?;
         }
     }
     let (from, at) = (case.expect.from_step, case.expect.at_step);
     if at >= case.measure.len() || from.is_some_and(|from| from >= at) {
         let steps = case.measure.len();
-        return Err(format!("the phase from_step {from:?} to at_step {at} is not within the {steps} measured steps"));
+        return Err(CaseError::Phase { from, at, steps });
     }
     Ok(case)
 }
 
 /// Describes an error in the JSON of a case. The position within the line is left out, unless the error says nothing
 /// else.
-fn malformed(error: &serde_json::Error) -> String {
+fn malformed(error: &serde_json::Error) -> CaseError {
     if error.is_data() {
         let text = error.to_string();
-        return friendlier(text.rsplit_once(" at line ").map_or(text.as_str(), |(said, _)| said));
+        let says = friendlier(text.rsplit_once(" at line ").map_or(text.as_str(), |(said, _)| said));
+        return CaseError::Malformed { says };
     }
-    format!("a case is one JSON object a line, this is none (column {})", error.column())
+    CaseError::NoObject { column: error.column() }
 }
 
 /// The text of a file of cases, unpacked if it is gzipped.

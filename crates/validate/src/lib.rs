@@ -11,6 +11,7 @@
 pub mod case;
 mod case_yaffs2;
 pub mod cases;
+mod error;
 mod glob;
 mod parallel;
 mod phases;
@@ -39,6 +40,7 @@ use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 
+pub use error::CaseError;
 pub use phases::{PhaseRange, PhaseRanges, PhaseSummary};
 pub use report::{CaseReport, Pair, ValidateOptions};
 pub use summary::{summarize, Summary, SummaryRow};
@@ -137,10 +139,12 @@ fn check_later(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> 
 
 fn simulate(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
     let mut traces = Traces::default();
-    traces.read(case.setup.iter().chain(&case.measure), base_dir, None).map_err(RunError::Step)?;
-    let mut stack = stacks::stack_of(case).map_err(RunError::Step)?;
+    traces
+        .read(case.setup.iter().chain(&case.measure), base_dir, None)
+        .map_err(|error| RunError::Step(error.to_string()))?;
+    let mut stack = stacks::stack_of(case).map_err(|error| RunError::Step(error.to_string()))?;
     stack.sim.uptime_ns += later_ns;
-    let system = Stack::new(&stack).map_err(RunError::Step)?;
+    let system = Stack::new(&stack)?;
     let plan = Plan {
         setup: &case.setup,
         measure: &case.measure,

@@ -7,6 +7,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use crate::error::CaseError;
 use crate::glob;
 use crate::parallel::{in_parallel, nothing_matches};
 use crate::report::{CaseReport, Pair, ValidateOptions};
@@ -24,7 +25,7 @@ struct Measured {
     family: String,
     /// Comes before the name of the phase in the id of each case.
     id: String,
-    settings: Result<Settings, String>,
+    settings: Result<Settings, CaseError>,
     phases: Vec<(String, BTreeMap<String, i64>)>,
 }
 
@@ -43,7 +44,7 @@ fn read(path: &Path, text: &str) -> Result<Vec<Measured>, LabError> {
     let runs = runs
         .iter()
         .enumerate()
-        .map(|(index, run)| measured(index, run).map_err(|text| input(path, &format!("run {}: {text}", index + 1))));
+        .map(|(index, run)| measured(index, run).map_err(|error| input(path, &format!("run {}: {error}", index + 1))));
     let runs: Vec<Measured> = runs.collect::<Result<_, _>>()?;
     match runs.is_empty() {
         true => Err(input(path, "there is no run in it")),
@@ -51,15 +52,16 @@ fn read(path: &Path, text: &str) -> Result<Vec<Measured>, LabError> {
     }
 }
 
-fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, String> {
+fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, CaseError> {
     let text = |key: &str| run.get(key).and_then(Value::as_str).map(str::to_string);
     let number = |key: &str| run.get(key).and_then(Value::as_u64).unwrap_or(0);
-    let fs = text("fs").ok_or("the key `fs` is missing: the name of a file system")?;
-    let phases = run.get("phases").and_then(Value::as_array).ok_or("the key `phases` is missing: a list")?;
+    let fs = text("fs").ok_or(CaseError::Missing { key: "fs", what: "the name of a file system" })?;
+    let phases =
+        run.get("phases").and_then(Value::as_array).ok_or(CaseError::Missing { key: "phases", what: "a list" })?;
     let mut counted = Vec::with_capacity(phases.len());
     for phase in phases {
-        let phase = phase.as_object().ok_or("a phase is an object with counters")?;
-        let name = phase.get("phase").and_then(Value::as_str).ok_or("a phase has no name (`phase`)")?;
+        let phase = phase.as_object().ok_or(CaseError::PhaseIsNoObject)?;
+        let name = phase.get("phase").and_then(Value::as_str).ok_or(CaseError::PhaseWithoutName)?;
         let counters = phase.iter().filter_map(|(key, value)| Some((key.clone(), value.as_i64()?)));
         counted.push((name.to_string(), counters.collect()));
     }
@@ -126,7 +128,7 @@ fn check(measured: &Measured, go_on: &dyn Fn() -> bool) -> Option<Vec<CaseReport
                 Err(RunError::Interrupted) => return None,
             }
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.to_string()),
     };
     let report = |(index, (phase, expected)): (usize, &(String, BTreeMap<String, i64>))| {
         let mut report = CaseReport {

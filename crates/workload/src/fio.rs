@@ -8,6 +8,7 @@
 //!
 //! Leaves out what docs/fio.md lists as refused: among others asynchronous and direct I/O, rates, verification, trim.
 
+mod error;
 mod file;
 pub mod iolog;
 pub mod job;
@@ -18,6 +19,7 @@ pub mod random;
 mod random_map;
 mod values;
 
+pub use error::{JobError, JobFileError, LineError, NotHonoured, ValueError};
 pub use iolog::Replayer;
 pub use job::{parse, Job, JobFile};
 pub use options::ZIPF_THETA;

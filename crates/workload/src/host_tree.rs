@@ -10,9 +10,30 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// With more entries than this nothing is copied: no chip holds them, and probably the wrong folder was named.
 const FILES_MAX: usize = 200_000;
+
+/// Why a folder cannot be copied. One line that names the file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HostTreeError {
+    #[error("{}: cannot be read: {why}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    #[error("{}: is neither a file, a folder nor a symbolic link", path.display())]
+    OtherKind { path: PathBuf },
+    #[error("{}: {why}", folder.display())]
+    TooMuch { folder: PathBuf, why: Beyond },
+}
+
+/// A limit that a folder exceeds.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Beyond {
+    #[error("there are more than {most} files and folders to copy: is it the right folder?")]
+    Files { most: usize },
+    #[error("the files to copy have more than {most_mib} MiB together, which is the limit")]
+    Bytes { most_mib: u64 },
+}
 
 /// How many entries and bytes may still be read.
 struct Room {
@@ -21,15 +42,11 @@ struct Room {
 }
 
 impl Room {
-    fn take(&mut self, node: &HostNode) -> Result<(), String> {
+    fn take(&mut self, node: &HostNode) -> Result<(), Beyond> {
         let bytes = if let HostNode::File(data) = node { data.len() as u64 } else { 0 };
-        self.files = self.files.checked_sub(1).ok_or_else(|| {
-            format!("there are more than {FILES_MAX} files and folders to copy: is it the right folder?")
-        })?;
-        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| {
-            let limit_mib = InputKind::Copied.bytes_max() >> 20;
-            format!("the files to copy have more than {limit_mib} MiB together, which is the limit")
-        })?;
+        self.files = self.files.checked_sub(1).ok_or(Beyond::Files { most: FILES_MAX })?;
+        self.bytes =
+            self.bytes.checked_sub(bytes).ok_or(Beyond::Bytes { most_mib: InputKind::Copied.bytes_max() >> 20 })?;
         Ok(())
     }
 }
@@ -63,14 +80,17 @@ impl HostTree {
     /// Reads a folder.
     ///
     /// Errors: one line that names the file: it cannot be read, or is neither file, folder nor symbolic link.
-    pub fn read(folder: &Path) -> Result<HostTree, String> {
+    pub fn read(folder: &Path) -> Result<HostTree, HostTreeError> {
         let mut tree = HostTree::default();
         tree.add(folder, b"", &mut Room { files: FILES_MAX, bytes: InputKind::Copied.bytes_max() })?;
         Ok(tree)
     }
 
-    fn add(&mut self, folder: &Path, prefix: &[u8], room: &mut Room) -> Result<(), String> {
-        let at = |path: &Path, error: io::Error| format!("{}: cannot be read: {}", path.display(), io_reason(&error));
+    fn add(&mut self, folder: &Path, prefix: &[u8], room: &mut Room) -> Result<(), HostTreeError> {
+        let at = |path: &Path, error: io::Error| HostTreeError::Unreadable {
+            path: path.to_path_buf(),
+            why: io_reason(&error),
+        };
         let listed: Result<Vec<PathBuf>, io::Error> =
             fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
         let mut paths = listed.map_err(|error| at(folder, error))?;
@@ -86,9 +106,9 @@ impl HostTree {
                 let target = fs::read_link(&path).map_err(|error| at(&path, error))?;
                 HostNode::Symlink(target.as_os_str().as_bytes().to_vec())
             } else {
-                return Err(format!("{}: is neither a file, a folder nor a symbolic link", path.display()));
+                return Err(HostTreeError::OtherKind { path });
             };
-            room.take(&node).map_err(|text| format!("{}: {text}", folder.display()))?;
+            room.take(&node).map_err(|why| HostTreeError::TooMuch { folder: folder.to_path_buf(), why })?;
             let mut name = prefix.to_vec();
             name.extend_from_slice(path.file_name().unwrap_or_default().as_bytes());
             let below = (node == HostNode::Directory).then(|| [&name[..], b"/"].concat());
@@ -124,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_missing_is_named() {
-        let error = HostTree::read(Path::new("/nowhere/at all")).unwrap_err();
+        let error = HostTree::read(Path::new("/nowhere/at all")).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere/at all: cannot be read"), "{error}");
     }
 }

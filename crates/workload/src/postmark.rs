@@ -11,12 +11,14 @@
 //! Leaves out the shell escape and commands typed at a prompt: the end of the file is `quit`.
 
 mod commands;
+mod error;
 mod mersenne;
 mod report;
 mod run;
 mod stdio;
 
 pub use commands::{parse, CommandFile, ConfiguredRun, Location, Settings};
+pub use error::{CommandError, CommandFileError};
 pub use mersenne::GENERATOR;
 pub use report::{Instants, Totals};
 pub use run::{Operation, Run};

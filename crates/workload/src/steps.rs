@@ -421,6 +421,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 mod attributes;
+mod error;
 mod explained;
 mod many;
 mod raw;
@@ -430,6 +431,7 @@ mod tests;
 mod words;
 
 pub use attributes::{permission_bits, Chmod, Chown, Ftruncate, Readlink, Statfs, Symlink, Utimens};
+pub use error::StepError;
 pub use explained::Explained;
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use raw::{MtdLoop, MtdOp};

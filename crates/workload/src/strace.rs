@@ -9,12 +9,15 @@
 mod args;
 mod calls;
 mod descriptors;
+mod error;
 mod existing;
 mod follow;
 mod groups;
 mod interpreter;
 mod line;
 mod scope;
+
+pub use error::StraceError;
 
 use crate::text::io_reason;
 use crate::trace::source::Open;
@@ -43,8 +46,8 @@ pub fn parse(path: &Path, text: impl BufRead, root: Option<&str>) -> Result<Trac
     })?;
     if calls.len() > CALLS_MAX {
         let line = calls.iter().rev().find_map(|call| call.record.as_ref()).map_or(1, |record| record.line);
-        let message = format!("there are more than {CALLS_MAX} calls on files: replay a part of it");
-        return Err(TraceError::Line { path: path.to_path_buf(), line, message });
+        let why = StraceError::ManyCalls { most: CALLS_MAX }.into();
+        return Err(TraceError::Line { path: path.to_path_buf(), line, why });
     }
     scope::restrict(path, Whole { calls, ..followed }, root)
 }
@@ -69,7 +72,7 @@ impl Passes {
                 detector.root()
             }
         };
-        Ok(Passes { root: root.map_err(|message| scope::content(path, message))? })
+        Ok(Passes { root: root.map_err(|why| scope::content(path, why))? })
     }
 
     /// Makes a pass. `each` is called with every call below the root and returns whether to continue. Returns what must
@@ -88,7 +91,7 @@ fn follow(
     mut text: impl BufRead,
     each: &mut dyn FnMut(follow::Followed, &[Vec<u8>]) -> bool,
 ) -> Result<Whole, TraceError> {
-    let at_line = |line, message| TraceError::Line { path: path.to_path_buf(), line, message };
+    let at_line = |line, why: StraceError| TraceError::Line { path: path.to_path_buf(), line, why: why.into() };
     let mut follower = follow::Follower::default();
     let mut bytes = Vec::new();
     let mut number = 0;
@@ -98,14 +101,12 @@ fn follow(
         let read = text.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes);
         match read {
             Ok(0) => break,
-            Ok(n) if n as u64 == LINE_BYTES_MAX => {
-                return Err(at_line(number, format!("the line is longer than {LINE_BYTES_MAX} bytes: {WANTED}")))
-            }
+            Ok(n) if n as u64 == LINE_BYTES_MAX => return Err(at_line(number, StraceError::LongLine)),
             Ok(_) => {}
-            Err(e) => return Err(at_line(number, format!("cannot be read: {}", io_reason(&e)))),
+            Err(e) => return Err(at_line(number, StraceError::Unreadable { why: io_reason(&e) })),
         }
-        let text = std::str::from_utf8(&bytes).map_err(|_| at_line(number, format!("this is no text: {WANTED}")))?;
-        follower.line(number, text.trim_end_matches(['\n', '\r'])).map_err(|message| at_line(number, message))?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| at_line(number, StraceError::NoText))?;
+        follower.line(number, text.trim_end_matches(['\n', '\r'])).map_err(|why| at_line(number, why))?;
         let (calls, handles) = follower.take();
         let mut goes_on = true;
         calls.for_each(|call| goes_on = goes_on && each(call, handles));
@@ -115,7 +116,7 @@ fn follow(
     }
     let followed = follower.finish();
     if followed.calls_seen == 0 {
-        return Err(scope::content(path, format!("holds no system call: {WANTED}")));
+        return Err(scope::content(path, StraceError::Empty));
     }
     Ok(followed)
 }

@@ -6,6 +6,7 @@
 //! Leaves out what a recording does not hold: contents, and for all but strace the errors of calls.
 
 mod blkparse;
+mod error;
 mod fio_log;
 mod names;
 mod openflash;
@@ -18,23 +19,12 @@ pub use crate::calls::{OpenFlags, Whence};
 use crate::input;
 pub use crate::steps::Advice;
 use crate::text::io_reason;
+pub use error::{Fault, RowError, TraceError};
 use rows::Refused;
 use source::{Lines, Open};
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
-use thiserror::Error;
-
-/// A trace that cannot be used; one line: file, line number, what was expected.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TraceError {
-    #[error("{}: cannot be read: {why}", path.display())]
-    Unreadable { path: PathBuf, why: String },
-    #[error("{}:{line}: {message}", path.display())]
-    Line { path: PathBuf, line: u64, message: String },
-    #[error("{}: {message}", path.display())]
-    Content { path: PathBuf, message: String },
-}
 
 /// A recorded run of a program, ready for replay.
 #[derive(Clone, Debug)]
@@ -245,7 +235,7 @@ pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
         return crate::strace::parse(path, Cursor::new(start).chain(plain), root);
     }
     plain.read_to_end(&mut start).map_err(unreadable)?;
-    let text = String::from_utf8(start).map_err(|_| placed(path, (0, source::NO_TEXT.to_string())))?;
+    let text = String::from_utf8(start).map_err(|_| placed(path, (0, RowError::NoText)))?;
     parse(path, &text, root)
 }
 
@@ -253,8 +243,7 @@ pub fn read(path: &Path, root: Option<&str>) -> Result<Trace, TraceError> {
 pub fn parse(path: &Path, text: &str, root: Option<&str>) -> Result<Trace, TraceError> {
     let lines = text.bytes().filter(|&byte| byte == b'\n').count();
     if lines > ROWS_MAX {
-        let message = format!("it has {lines} lines, and {ROWS_MAX} is the limit: replay a part of it");
-        return Err(TraceError::Content { path: path.to_path_buf(), message });
+        return Err(placed(path, (0, RowError::ManyLines { lines })));
     }
     collect(path, format_of(text), &|| Ok(Box::new(text.as_bytes())), root)
 }
@@ -291,10 +280,11 @@ fn each_row(
     done.map_err(|refused| placed(path, refused))
 }
 
-fn placed(path: &Path, (line, message): Refused) -> TraceError {
+fn placed(path: &Path, (line, why): Refused) -> TraceError {
+    let (path, why) = (path.to_path_buf(), why.into());
     match line {
-        0 => TraceError::Content { path: path.to_path_buf(), message },
-        line => TraceError::Line { path: path.to_path_buf(), line, message },
+        0 => TraceError::Content { path, why },
+        line => TraceError::Line { path, line, why },
     }
 }
 

@@ -21,7 +21,23 @@
 
 use crate::prng::SplitMix64;
 use crate::steps::about::request_size;
-use crate::steps::{BasePattern, Transfer, Uflip};
+use crate::steps::{BasePattern, StepError, Transfer, Uflip};
+use thiserror::Error;
+
+/// A pattern that cannot be; one line: the keys, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UflipError {
+    #[error("io_ignore {ignore} leaves no call of {count}: it must be less")]
+    NothingLeft { ignore: u64, count: u64 },
+    #[error("partitions and incr are for sequential patterns (SR, SW)")]
+    NotSequential,
+    #[error("{one} and {other} exclude each other")]
+    Exclusive { one: &'static str, other: &'static str },
+    #[error("the target ends behind the end of the file, which has {file_bytes} B")]
+    BehindFile { file_bytes: u64 },
+    #[error("a target of {target_bytes} B holds less than {calls} calls of {io_bytes} B: enlarge target_size_B")]
+    SmallTarget { target_bytes: u64, calls: u64, io_bytes: u64 },
+}
 
 /// One call of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +105,7 @@ impl Uflip {
     /// Checks for values that contradict each other.
     ///
     /// Errors: the key, what is wrong with it and what would be right.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), StepError> {
         request_size("io_size_B", self.io_size_bytes)?;
         for (key, value) in [
             ("io_count", self.io_count),
@@ -99,22 +115,22 @@ impl Uflip {
             ("burst", self.burst),
         ] {
             if value == 0 {
-                return Err(format!("{key} is 0: it must be at least 1"));
+                return Err(StepError::Zero { key });
             }
         }
         let (ignore, count) = (self.io_ignore, self.count());
         if ignore >= count {
-            return Err(format!("io_ignore {ignore} leaves no call of {count}: it must be less"));
+            return Err(UflipError::NothingLeft { ignore, count }.into());
         }
         let random = self.pattern.is_random() || self.mix_with.is_some_and(BasePattern::is_random);
         if random && (self.partitions > 1 || self.incr != 1) {
-            return Err("partitions and incr are for sequential patterns (SR, SW)".to_string());
+            return Err(UflipError::NotSequential.into());
         }
         if self.partitions > 1 && self.incr != 1 {
-            return Err("partitions and incr exclude each other".to_string());
+            return Err(UflipError::Exclusive { one: "partitions", other: "incr" }.into());
         }
         if self.parallel_degree > 1 && self.mix_with.is_some() {
-            return Err("parallel_degree and mix_with exclude each other".to_string());
+            return Err(UflipError::Exclusive { one: "parallel_degree", other: "mix_with" }.into());
         }
         Ok(())
     }
@@ -122,20 +138,18 @@ impl Uflip {
     /// The calls of the pattern on a file of `file_bytes`.
     ///
     /// Errors: the target is too small for one call in each part.
-    pub fn calls(&self, file_bytes: u64) -> Result<Calls, String> {
+    pub fn calls(&self, file_bytes: u64) -> Result<Calls, UflipError> {
         let (offset, shift, size) = (self.target_offset_bytes.0, self.io_shift_bytes.0, self.io_size_bytes.0);
         let begins = offset.saturating_add(shift);
         let target = self.target_size_bytes.map_or(file_bytes.saturating_sub(begins), |target| target.0);
         if self.pattern.op() == Transfer::Read && begins.saturating_add(target) > file_bytes {
-            return Err(format!("the target ends behind the end of the file, which has {file_bytes} B"));
+            return Err(UflipError::BehindFile { file_bytes });
         }
         let parts = if self.mix_with.is_some() { 2 } else { self.parallel_degree };
         let slots = target / size / parts;
         if slots < self.partitions {
-            let wanted = self.partitions * parts;
-            return Err(format!(
-                "a target of {target} B holds less than {wanted} calls of {size} B: enlarge target_size_B"
-            ));
+            let calls = self.partitions * parts;
+            return Err(UflipError::SmallTarget { target_bytes: target, calls, io_bytes: size });
         }
         let streams = (0..parts).map(|part| Stream {
             pattern: self.mix_with.filter(|_| part == 1).unwrap_or(self.pattern),
@@ -246,12 +260,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_named() {
-        let refused = |keys: &str| step(keys).check().unwrap_err();
+        let refused = |keys: &str| step(keys).check().unwrap_err().to_string();
         assert!(refused(r#""pattern": "RR", "partitions": 2"#).contains("for sequential patterns"));
         assert!(refused(r#""pattern": "SR", "io_count": 8, "io_ignore": 8"#).contains("leaves no call"));
         assert!(refused(r#""pattern": "SR", "burst": 0"#).contains("burst is 0"));
         let small = step(r#""pattern": "SR", "target_size_B": 4096, "parallel_degree": 2"#);
-        assert!(small.calls(FILE_BYTES).err().unwrap().contains("less than 2 calls"));
-        assert!(step(r#""pattern": "SR""#).calls(100).err().unwrap().contains("less than 1 calls"));
+        assert!(small.calls(FILE_BYTES).err().unwrap().to_string().contains("less than 2 calls"));
+        assert!(step(r#""pattern": "SR""#).calls(100).err().unwrap().to_string().contains("less than 1 calls"));
     }
 }

@@ -31,8 +31,6 @@ from ffslab.systems import file_systems_of_others
 from ffslab.text.quoting import quoted
 
 DEFAULT_BLOCKS = 400
-# Words of the refusals of partitions that are too small for a file system, or for what is on them.
-TOO_SMALL = ("erase blocks", "LEBs")
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class Wanted:
 
     def explained(self, refused: InputError) -> InputError:
         """A refusal, with what would be right where the image alone was taken for the partition."""
-        if self.image is None or self.blocks is not None or not any(words in str(refused) for words in TOO_SMALL):
+        if self.image is None or self.blocks is not None or refused.missing_blocks is None:
             return refused
         return InputError(
             f"{self.image}: {refused}. The partition is as large as the image: give it the board's size with --blocks"

@@ -6,8 +6,9 @@ use ffslab_fs::{FileSystem, PAGE_BYTES};
 use ffslab_images::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 use ffslab_images::recognise::{strides, Given, Layout, BLOCK_BYTES_USUAL};
 use ffslab_images::scan::Scanned;
-use ffslab_images::tree::{as_it_is, chip_with, tree_in, Content, OnChip, Tree};
-use ffslab_machine::file_systems::{Descriptor, Ground, Mountable, Refusal, Settings};
+use ffslab_images::tree::{as_it_is, chip_with, tree_in, Content, OnChip, Tree, TreeError};
+use ffslab_lab::SystemError;
+use ffslab_machine::file_systems::{Descriptor, Ground, Mountable, Settings};
 use ffslab_machine::mount_options::{no_options, MountOptions};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_machine::MachineError;
@@ -39,9 +40,9 @@ impl Settings for ToySettings {
         &TOY
     }
 
-    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
         no_options(TOY.name, &options.others)?;
-        Ok(Box::new(Toy::mount(ground.mtd.clone(), options.read_only)?))
+        Ok(Box::new(Toy::mount(ground.mtd.clone(), options.read_only).map_err(SystemError::unusable)?))
     }
 }
 
@@ -78,9 +79,9 @@ impl ImageFormat for InImages {
         Some(Box::new(|block: &BlockLook<'_>| block.data.starts_with(&log::MAGIC).then_some(0)))
     }
 
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
         let geometry = self.on_chip(image, layout)?.geometry;
-        let mut fs = Toy::mount(chip_with(image, geometry, layout.oob_bytes > 0)?, true)?;
+        let mut fs = Toy::mount(chip_with(image, geometry, layout.oob_bytes > 0)?, true).map_err(TreeError::refused)?;
         Ok(tree_in(&mut fs, content, Vec::new()))
     }
 
@@ -99,7 +100,7 @@ impl ImageFormat for InImages {
         scanned.fact("generation", generation);
     }
 
-    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, String> {
+    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, TreeError> {
         as_it_is(image, layout, BLOCKS_MIN)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ffslab_flash::{Torn, Traffic};
 use ffslab_machine::media::{self, Descriptor};
-use ffslab_mtd::{Capabilities, Corrected, Medium, MediumImage, Mtd, MtdError};
+use ffslab_mtd::{Capabilities, Corrected, Medium, MediumImage, Mtd, MtdError, RestoreError, SaveError};
 use ffslab_sim::Sim;
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ pub static COUNTED_NAND: Descriptor = Descriptor {
     about: "raw NAND that counts what file systems ask for",
     keys: media::NAND.keys,
     on_linux: Some(|spec, sim| {
-        let make = media::NAND.on_linux.ok_or("Linux stands on NAND")?;
+        let make = media::NAND.on_linux.expect("Linux stands on NAND");
         let counted: Rc<dyn Medium> = Rc::new(Counted(make(spec, sim)?));
         Ok(counted.into())
     }),
@@ -136,11 +136,11 @@ impl Medium for Counted {
         self.0.snapshot()
     }
 
-    fn restore(&self, held: &MediumImage) -> Result<(), String> {
+    fn restore(&self, held: &MediumImage) -> Result<(), RestoreError> {
         self.0.restore(held)
     }
 
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SaveError> {
         self.0.image(oob)
     }
 }

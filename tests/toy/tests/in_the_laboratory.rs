@@ -134,7 +134,7 @@ fn its_images_are_recognised_read_and_explained() {
 #[test]
 fn a_name_is_taken_once() {
     ffslab_toy::register();
-    assert_eq!(register(&TOY).unwrap_err(), "there is a file system \"toy\" already");
+    assert_eq!(register(&TOY).unwrap_err().to_string(), "there is a file system \"toy\" already");
     let unknown = run(&EXPERIMENT.replace("\"toy\"", "\"toi\"")).unwrap_err().to_string();
     assert!(unknown.contains("fs \"toi\" is not built yet; known: jffs2, yaffs2, ubifs, toy"), "{unknown}");
 }

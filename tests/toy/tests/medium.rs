@@ -89,5 +89,5 @@ fn media_that_are_not_there_are_refused_with_those_that_are() {
         "{text}"
     );
     assert!(said("nor").contains("a partition of Linux cannot stand on NOR flash here"));
-    assert!(ffslab_machine::media::register(&medium::COUNTED_NAND).unwrap_err().contains("already"));
+    assert!(ffslab_machine::media::register(&medium::COUNTED_NAND).unwrap_err().to_string().contains("already"));
 }

@@ -6,7 +6,7 @@ mod scan;
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
-use crate::tree::{self, Content, CutOff, OnChip, Tree};
+use crate::tree::{self, Content, CutOff, OnChip, Tree, TreeError};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::{Endian, Jffs2, Options};
 use ffslab_mtd::is_erased;
@@ -38,7 +38,7 @@ impl ImageFormat for InImages {
         }))
     }
 
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
         read(image, layout, content)
     }
 
@@ -66,7 +66,7 @@ impl ImageFormat for InImages {
         cut_off(image, layout)
     }
 
-    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, String> {
+    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, TreeError> {
         tree::as_it_is(image, layout, BLOCKS_MIN)
     }
 }
@@ -91,7 +91,7 @@ fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
 /// JFFS2 mounts nothing smaller.
 const BLOCKS_MIN: u32 = 5;
 
-fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
     let &Layout { page_bytes, oob_bytes, block_bytes, .. } = layout;
     let geometry = tree::geometry_of(image, layout, BLOCKS_MIN)?;
     let endian = layout.endian.unwrap_or_default();
@@ -100,7 +100,7 @@ fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String>
     let note = misfit_note(misfit, page_bytes, block_bytes);
     let mtd = tree::chip_with(image, geometry, oob_bytes > 0)?;
     let settings = Options { endian, ..Options::default() };
-    let mut fs = Jffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
+    let mut fs = Jffs2::mount(mtd, settings).map_err(TreeError::refused)?;
     Ok(tree::tree_in(&mut fs, content, note.into_iter().collect()))
 }
 

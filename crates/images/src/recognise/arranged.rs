@@ -2,10 +2,11 @@
 //! YAFFS2 are.
 
 use super::parts::{self, Wanted};
-use super::{Given, Layout};
+use super::{Given, Layout, Unrecognised};
 use crate::format::ImageFs;
 use ffslab_flash::Geometry;
 use std::ops::Range;
+use thiserror::Error;
 
 /// What the experiment says about the image of a stack. What is `None` is found out from the image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,20 @@ pub struct Arranged {
     pub layout: Option<Layout>,
 }
 
+/// Why an image is not put on a chip. One line, without its path.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArrangeError {
+    /// It is for another file system, contradicts what is said, or has several partitions.
+    #[error(transparent)]
+    Unrecognised(#[from] Unrecognised),
+    #[error("its pages have OOB areas of {found_bytes} B, those of the part {chip_bytes} B: name another part")]
+    OobSize { found_bytes: u32, chip_bytes: u32 },
+    #[error("autoplace is set, but not oob: there are no OOB bytes to place")]
+    NothingToPlace,
+    #[error("autoplace is said, but its tags stand where a chip has them: leave it out")]
+    PlacedAlready,
+}
+
 impl Arranged {
     pub fn is_inband(&self) -> bool {
         self.layout.as_ref().and_then(|layout| layout.yaffs2).is_some_and(|found| found.is_inband())
@@ -37,14 +52,14 @@ impl Arranged {
 /// Finds out how an image for the file system `fs` is put on a chip of this geometry. When `fs` is `None`, the
 /// partition will not be mounted and the image is not looked at.
 ///
-/// Errors: one line; the image is for another file system or chip, contradicts what is said, or has several partitions.
+/// Errors: the image is for another file system or chip, contradicts what is said, or has several partitions.
 pub fn arranged(
     image: &[u8],
     said: &Said,
     fs: Option<ImageFs>,
     geometry: &Geometry,
     formats: &[ImageFs],
-) -> Result<Arranged, String> {
+) -> Result<Arranged, ArrangeError> {
     let Some(fs) = fs else { return as_said(image, said) };
     let page_bytes = geometry.page_bytes;
     let given = Given {
@@ -68,26 +83,24 @@ pub fn arranged(
     let oob = layout.oob_bytes > 0;
     if oob && layout.oob_bytes != geometry.oob_bytes {
         let (found, chip) = (layout.oob_bytes, geometry.oob_bytes);
-        return Err(format!("its pages have OOB areas of {found} B, those of the part {chip} B: name another part"));
+        return Err(ArrangeError::OobSize { found_bytes: found, chip_bytes: chip });
     }
     let found = layout.tags_offset == Some(layout.page_bytes);
     if said.autoplace == Some(true) && !oob {
-        return Err(NOTHING_TO_PLACE.to_string());
+        return Err(ArrangeError::NothingToPlace);
     }
     if said.autoplace == Some(true) && layout.tags_offset.is_some() && !found {
-        return Err("autoplace is said, but its tags stand where a chip has them: leave it out".to_string());
+        return Err(ArrangeError::PlacedAlready);
     }
     let autoplace = said.autoplace.unwrap_or(found);
     Ok(Arranged { place_bytes: part.place_bytes, oob, autoplace, layout: Some(layout) })
 }
 
-const NOTHING_TO_PLACE: &str = "autoplace is set, but not oob: there are no OOB bytes to place";
-
 /// The arrangement of an image in which nothing is recognised.
-fn as_said(image: &[u8], said: &Said) -> Result<Arranged, String> {
+fn as_said(image: &[u8], said: &Said) -> Result<Arranged, ArrangeError> {
     let (oob, autoplace) = (said.oob.unwrap_or(false), said.autoplace.unwrap_or(false));
     if autoplace && !oob {
-        return Err(NOTHING_TO_PLACE.to_string());
+        return Err(ArrangeError::NothingToPlace);
     }
     Ok(Arranged { place_bytes: 0..image.len(), oob, autoplace, layout: None })
 }

@@ -8,7 +8,7 @@ pub use tree::{path_in_system, Mounted};
 use crate::format::{Evidence, ImageFormat, ImageFs};
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
-use crate::tree::{Content, Tree};
+use crate::tree::{Content, Tree, TreeError};
 use ffslab_rtems::profile::DeviceProfile;
 use tree::Volume;
 
@@ -54,7 +54,7 @@ impl ImageFormat for FatImages {
         true
     }
 
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
         tree::read(image, Volume::Fat, layout, content)
     }
 
@@ -64,7 +64,7 @@ impl ImageFormat for FatImages {
         }
     }
 
-    fn on_device(&self, image: &[u8], layout: &Layout, profile: DeviceProfile) -> Result<Mounted, String> {
+    fn on_device(&self, image: &[u8], layout: &Layout, profile: DeviceProfile) -> Result<Mounted, TreeError> {
         tree::mount(image, Volume::Fat, layout, profile)
     }
 }
@@ -96,7 +96,7 @@ impl ImageFormat for RfsImages {
         true
     }
 
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
         tree::read(image, Volume::Rfs, layout, content)
     }
 
@@ -106,7 +106,7 @@ impl ImageFormat for RfsImages {
         }
     }
 
-    fn on_device(&self, image: &[u8], layout: &Layout, profile: DeviceProfile) -> Result<Mounted, String> {
+    fn on_device(&self, image: &[u8], layout: &Layout, profile: DeviceProfile) -> Result<Mounted, TreeError> {
         tree::mount(image, Volume::Rfs, layout, profile)
     }
 }

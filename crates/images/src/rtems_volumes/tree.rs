@@ -2,7 +2,7 @@
 
 use crate::recognise::Layout;
 use crate::tree::room::{Names, Room};
-use crate::tree::{Content, Tree, TreeEntry, FILE_BYTES_MAX};
+use crate::tree::{Content, FileError, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
 use ffslab_fs::{Errno, FileKind};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, DiskId};
 use ffslab_rtems::device::Device;
@@ -55,8 +55,8 @@ pub struct Mounted {
 
 /// Mounts a copy of the volume on a device of this profile.
 ///
-/// Errors: one line.
-pub fn mount(image: &[u8], volume: Volume, layout: &Layout, profile: DeviceProfile) -> Result<Mounted, String> {
+/// Errors: blocks that are too large, what RTEMS says of it.
+pub fn mount(image: &[u8], volume: Volume, layout: &Layout, profile: DeviceProfile) -> Result<Mounted, TreeError> {
     let length = image.len() as u64;
     let (block_bytes, first_data_block) = match volume {
         Volume::Fat => (0, fat(image, length).map_or(0, |boot| boot.data_start() * (boot.sector_bytes / 512))),
@@ -64,14 +64,14 @@ pub fn mount(image: &[u8], volume: Volume, layout: &Layout, profile: DeviceProfi
     };
     let title = layout.fs.title();
     if block_bytes > BUFFER_BYTES_MAX {
-        return Err(format!("its blocks of {block_bytes} B are larger than buffers are here, {BUFFER_BYTES_MAX} B"));
+        return Err(TreeError::BlocksOfVolume { block_bytes, most_bytes: BUFFER_BYTES_MAX });
     }
     let buffer_bytes = block_bytes.next_power_of_two().max(4096);
     let config =
         BdbufConfig { buffer_max_bytes: buffer_bytes, cache_memory_bytes: 16 * buffer_bytes, ..BdbufConfig::default() };
-    let mut cache = Bdbuf::new(Sim::new(SimConfig::default()), config).map_err(|error| error.to_string())?;
+    let mut cache = Bdbuf::new(Sim::new(SimConfig::default()), config)?;
     let disk = cache.add_disk(Device::with_image(profile, MEDIA_BLOCK_BYTES, image.to_vec()));
-    let named = |error: Errno| format!("{error}: this is no {title} volume that RTEMS mounts");
+    let named = |errno: Errno| TreeError::RefusedByRtems { errno, title };
     let root = Imfs::new(ImfsOptions::default());
     let mut libio = Libio::new(cache, Box::new(root), 8);
     libio.mkdir(MOUNT_POINT, 0o777).map_err(named)?;
@@ -99,7 +99,7 @@ pub fn path_in_system(path: &[u8]) -> Vec<u8> {
     full
 }
 
-pub fn read(image: &[u8], volume: Volume, layout: &Layout, content: Content) -> Result<Tree, String> {
+pub fn read(image: &[u8], volume: Volume, layout: &Layout, content: Content) -> Result<Tree, TreeError> {
     let mut mounted = mount(image, volume, layout, DeviceProfile::instant())?;
     let mut tree = Tree::default();
     let mut pending = vec![(Vec::new(), 0)];
@@ -142,29 +142,29 @@ impl Mounted {
         let data = match kind {
             // Neither file system has holes.
             FileKind::File if stat.size_bytes > volume_bytes.min(FILE_BYTES_MAX) => {
-                Err(format!("a file of {} B: the volume has {volume_bytes} B", stat.size_bytes))
+                Err(FileError::LargerThanVolume { size_bytes: stat.size_bytes, volume_bytes })
             }
             FileKind::File => {
                 let taken = room.take_content(stat.size_bytes, content);
                 taken.and_then(|()| self.content(&full, stat.size_bytes, content))
             }
-            FileKind::Symlink => self.libio.readlink(&full).map_err(|error| error.to_string()),
+            FileKind::Symlink => self.libio.readlink(&full).map_err(FileError::from),
             _ => Ok(Vec::new()),
         };
         match data {
             Ok(data) => entry.data = data,
-            Err(text) => entry.error = Some(text),
+            Err(error) => entry.error = Some(error.to_string()),
         }
         entry
     }
 
-    fn content(&mut self, path: &[u8], size_bytes: u64, content: Content) -> Result<Vec<u8>, String> {
-        let fd = self.libio.open(path, OpenFlags::READ, 0).map_err(|error| error.to_string())?;
+    fn content(&mut self, path: &[u8], size_bytes: u64, content: Content) -> Result<Vec<u8>, FileError> {
+        let fd = self.libio.open(path, OpenFlags::READ, 0)?;
         let mut piece = vec![0; 32 << 10];
         let (mut data, mut at) = (Vec::new(), 0);
         let read = loop {
             match self.libio.read(fd, &mut piece) {
-                Ok(0) if at < size_bytes => break Err(format!("it ends at offset {at}")),
+                Ok(0) if at < size_bytes => break Err(FileError::Short { offset: at }),
                 Ok(0) => break Ok(()),
                 Ok(count) => {
                     if content == Content::Keep {
@@ -172,10 +172,10 @@ impl Mounted {
                     }
                     at += count as u64;
                 }
-                Err(error) => break Err(format!("{error} at offset {at}")),
+                Err(errno) => break Err(FileError::Failed { errno, offset: Some(at), damage: None }),
             }
         };
-        let closed = self.libio.close(fd).map_err(|error| error.to_string());
+        let closed = self.libio.close(fd).map_err(FileError::from);
         read.and(closed).map(|()| data)
     }
 

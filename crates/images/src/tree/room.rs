@@ -1,6 +1,6 @@
 //! How much memory a walk through an image may take, and which names of a directory it follows.
 
-use super::Content;
+use super::{Content, FileError};
 use ffslab_workload::quoting::quoted;
 use std::collections::BTreeSet;
 
@@ -30,15 +30,14 @@ impl Room {
 
     /// Reserves memory for the content of a file.
     ///
-    /// Errors: one line; not enough is left.
-    pub fn take_content(&mut self, size_bytes: u64, content: Content) -> Result<(), String> {
+    /// Errors: not enough is left.
+    pub fn take_content(&mut self, size_bytes: u64, content: Content) -> Result<(), FileError> {
         if content == Content::Check {
             return Ok(());
         }
         let most_mib = self.content_max_bytes >> 20;
-        self.content_bytes = self.content_bytes.checked_sub(size_bytes).ok_or_else(|| {
-            format!("a file of {size_bytes} B: all files of the image together may have {most_mib} MiB here, holes included")
-        })?;
+        self.content_bytes =
+            self.content_bytes.checked_sub(size_bytes).ok_or(FileError::NoRoom { size_bytes, most_mib })?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ pub use tree::ubi_options;
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
-use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree};
+use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree, TreeError};
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -40,7 +40,7 @@ impl ImageFormat for InImages {
         Some(Box::new(|block: &BlockLook<'_>| ffslab_ubi::probe::image_number(block.data)))
     }
 
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
         tree::read(image, layout, content)
     }
 
@@ -63,7 +63,7 @@ impl ImageFormat for InImages {
     }
 
     /// With room for the volumes, which may be larger than what they hold.
-    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, String> {
+    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, TreeError> {
         let (ubi, volume, geometry) = tree::attach(image, layout)?;
         drop(volume);
         ubi.detach();

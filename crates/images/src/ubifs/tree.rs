@@ -1,9 +1,9 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
 use crate::recognise::Layout;
-use crate::tree::{chip_with, geometry_of, tree_in, Content, Tree};
+use crate::tree::{chip_with, geometry_of, tree_in, Alone, Content, Tree, TreeError};
 use ffslab_flash::Geometry;
-use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
 
 /// First bytes of a UBIFS node (`fs/ubifs/ubifs-media.h`); every volume begins with one, the superblock.
@@ -18,7 +18,7 @@ const BLOCKS_MAX: u32 = 1 << 17;
 /// The volume table twice, a block to move data to, a block to change a LEB in.
 const BLOCKS_MIN: u32 = 4;
 
-pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
     let (ubi, volume) = if layout.lacks_ubi {
         around(image, layout)?
     } else {
@@ -42,22 +42,22 @@ pub fn ubi_options(page_bytes: u32, offset: u32) -> UbiOptions {
 
 /// A flash with UBI whose only volume holds what `image` does, as `ubinize` would make it.
 ///
-/// Errors: one line; LEBs that no erase block has room for, a size that no chip has.
-fn around(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume), String> {
+/// Errors: LEBs that no erase block has room for, a size that no chip has.
+fn around(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume), TreeError> {
     let &Layout { page_bytes, block_bytes: leb_bytes, .. } = layout;
-    let refused = |why: String| format!("UBI cannot be put around it here ({why}): ubinize makes an image of it");
+    let refused = |says: UbiError| TreeError::Alone(Alone::Ubi { says: says.to_string() });
     let peb_bytes = leb_bytes.next_power_of_two();
     // The headers take a page, of which they may share the first half, or two.
     let offset = match peb_bytes - leb_bytes {
         both if both == page_bytes => page_bytes / 4,
         both if both == 2 * page_bytes => page_bytes,
-        both => return Err(refused(format!("{both} B are left for its headers in blocks of {peb_bytes} B"))),
+        left_bytes => return Err(TreeError::Alone(Alone::Headers { left_bytes, block_bytes: peb_bytes })),
     };
-    let superblock = ffslab_ubifs::probe::superblock(image).ok_or("its superblock is damaged")?;
+    let superblock = ffslab_ubifs::probe::superblock(image).ok_or(TreeError::Superblock)?;
     let held = image.len().div_ceil(leb_bytes as usize) as u32;
     let wanted = superblock.lebs_max_count.min(superblock.lebs.saturating_add(GROWTH_LEBS_MAX)).max(held);
     if wanted > BLOCKS_MAX {
-        return Err(refused(format!("it wants {wanted} erase blocks, {BLOCKS_MAX} is the limit")));
+        return Err(TreeError::Alone(Alone::TooManyBlocks { blocks: wanted, most: BLOCKS_MAX }));
     }
     let geometry = Geometry {
         page_bytes,
@@ -65,25 +65,25 @@ fn around(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume), String> {
         pages_per_block: peb_bytes / page_bytes,
         blocks: wanted + BLOCKS_MIN + 1,
     };
-    geometry.check().map_err(|error| refused(error.to_string()))?;
+    geometry.check().map_err(|error| TreeError::Alone(Alone::Geometry(error)))?;
     let ubi = Ubi::attach(chip_with(&[], geometry, false)?, &ubi_options(page_bytes, offset));
-    let ubi = ubi.map_err(|error| refused(error.to_string()))?;
+    let ubi = ubi.map_err(|error| TreeError::Alone(Alone::Ubi { says: error.to_string() }))?;
     let request = VolumeRequest::new("volume", VolumeKind::Dynamic, VolumeSize::Lebs(wanted));
-    let id = ubi.make_volume(&request).map_err(|error| refused(error.to_string()))?;
-    let volume = ubi.open(id).map_err(|error| error.to_string())?;
+    let id = ubi.make_volume(&request).map_err(refused)?;
+    let volume = ubi.open(id).map_err(TreeError::refused)?;
     for (leb, data) in image.chunks(leb_bytes as usize).enumerate() {
         let used = data.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
         let mut data = data[..used].to_vec();
         data.resize(used.next_multiple_of(page_bytes as usize), 0xFF);
-        volume.write(leb as u32, 0, &data).map_err(|error| refused(error.to_string()))?;
+        volume.write(leb as u32, 0, &data).map_err(refused)?;
     }
     Ok((ubi, volume))
 }
 
 /// `ubinize` writes only the blocks that hold data: the volumes may need more, and a volume that takes what is available
 /// must have as many that the journal fits (`fs/ubifs/sb.c`, `validate_sb`), whose size follows from the largest volume.
-pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), String> {
-    let (offset, _) = layout.ubi_at_bytes.ok_or("there is no header of UBI")?;
+pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), TreeError> {
+    let (offset, _) = layout.ubi_at_bytes.ok_or(TreeError::NoUbiHeader)?;
     let settings = ubi_options(layout.page_bytes, offset);
     let mut geometry = geometry_of(image, layout, BLOCKS_MIN)?;
     let mut lebs_before = 0;
@@ -100,34 +100,33 @@ pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), 
                 wanted_lebs - lebs
             }
             Err(AttachError::NoSpace { needed, available, .. }) => needed.saturating_sub(available).max(1),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(TreeError::refused(error)),
         };
         geometry.blocks = geometry.blocks.saturating_add(missing_blocks);
         if geometry.blocks > BLOCKS_MAX {
-            return Err(format!("its volumes want {} erase blocks, {BLOCKS_MAX} is the limit here", geometry.blocks));
+            return Err(TreeError::TooManyBlocks { blocks: geometry.blocks, most: BLOCKS_MAX });
         }
     }
 }
 
 /// The first volume that begins with a superblock, and the number of LEBs that its file system would like to have.
-fn find_volume(ubi: &Ubi) -> Result<(Volume, u32), String> {
-    let mut names = Vec::new();
+fn find_volume(ubi: &Ubi) -> Result<(Volume, u32), TreeError> {
+    let mut volumes = Vec::new();
     for info in ubi.volumes() {
         let mut start = [0; MAX_LEB_CNT_AT + 4];
-        let volume = ubi.open(info.id).map_err(|error| error.to_string())?;
+        let volume = ubi.open(info.id).map_err(TreeError::refused)?;
         if volume.read(0, 0, &mut start).is_ok() && start.starts_with(&NODE_MAGIC) {
             let word = |at| u32::from_le_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]);
             let (lebs, lebs_max) = (word(LEB_CNT_AT), word(MAX_LEB_CNT_AT));
             return Ok((volume, lebs_max.min(lebs.saturating_add(GROWTH_LEBS_MAX))));
         }
-        names.push(format!("\"{}\"", info.name));
+        volumes.push(format!("\"{}\"", info.name));
     }
-    let names = if names.is_empty() { "there is none".to_string() } else { names.join(", ") };
-    Err(format!("no volume of UBI holds UBIFS: {names}"))
+    Err(TreeError::NoUbifs { volumes })
 }
 
-fn read_volume(ubi: &Ubi, volume: Volume, content: Content) -> Result<Tree, String> {
-    let mut fs = Ubifs::mount(ubi, volume, ffslab_ubifs::Options::default(), 0).map_err(|error| error.to_string())?;
+fn read_volume(ubi: &Ubi, volume: Volume, content: Content) -> Result<Tree, TreeError> {
+    let mut fs = Ubifs::mount(ubi, volume, ffslab_ubifs::Options::default(), 0).map_err(TreeError::refused)?;
     let mut tree = tree_in(&mut fs, content, Vec::new());
     tree.notes.extend(fs.check().err().map(|text| format!("UBIFS's accounting is wrong: {text}")));
     Ok(tree)

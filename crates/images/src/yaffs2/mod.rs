@@ -7,7 +7,7 @@ mod tree;
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
-use crate::tree::{Content, CutOff, OnChip, Tree};
+use crate::tree::{Content, CutOff, OnChip, Tree, TreeError};
 use ffslab_mtd::is_erased;
 use ffslab_workload::quoting::quoted;
 use ffslab_yaffs2::probe::{self, Known, PageKind};
@@ -54,7 +54,7 @@ impl ImageFormat for InImages {
         }))
     }
 
-    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, String> {
+    fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
         tree::read(image, layout, content)
     }
 
@@ -66,10 +66,10 @@ impl ImageFormat for InImages {
         cut_off(image, layout)
     }
 
-    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, String> {
+    fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, TreeError> {
         // A checkpoint is one of so many blocks; an image that is too small for a partition has none.
         let spare_blocks = tree::SPARE_BLOCKS.saturating_sub(layout.blocks);
-        let found = layout.yaffs2.ok_or("where its tags stand is not known")?;
+        let found = layout.yaffs2.ok_or(TreeError::NoTags)?;
         let (geometry, anew) = tree::laid_out(image, layout, &found, spare_blocks)?;
         Ok(OnChip { geometry, bytes: anew.left_bytes(), pages: Box::new(anew), oob: true })
     }

@@ -1,8 +1,8 @@
 //! YAFFS2 images: laid out anew as the simulated driver expects them, then mounted and walked.
 
 use crate::recognise;
-use crate::tree::{chip_from, tree_in, Content, Tree};
-use ffslab_flash::Geometry;
+use crate::tree::{chip_from, tree_in, Content, Tree, TreeError};
+use ffslab_flash::{Geometry, GeometryError};
 use ffslab_yaffs2::probe::Layout;
 use ffslab_yaffs2::{Options, Yaffs2};
 use std::io::{self, Cursor, Read};
@@ -18,25 +18,25 @@ pub const SPARE_BLOCKS: u32 = 9;
 /// The chip that takes an image of this layout and so many erased blocks behind it, and the image as that chip's driver
 /// has it.
 ///
-/// Errors: one line; no chip has such a geometry.
+/// Errors: no chip has such a geometry.
 pub fn laid_out<'i>(
     image: &'i [u8],
     layout: &recognise::Layout,
     pages: &Layout,
     spare_blocks: u32,
-) -> Result<(Geometry, Anew<'i>), String> {
+) -> Result<(Geometry, Anew<'i>), GeometryError> {
     let geometry = Geometry {
         page_bytes: layout.page_bytes,
         oob_bytes: (layout.page_bytes / 32).max(64),
         pages_per_block: layout.pages_per_block(),
         blocks: layout.blocks.saturating_add(spare_blocks),
     };
-    geometry.check().map_err(|error| error.to_string())?;
+    geometry.check()?;
     Ok((geometry, Anew::new(image, *pages, geometry)))
 }
 
-pub fn read(image: &[u8], layout: &recognise::Layout, content: Content) -> Result<Tree, String> {
-    let found = layout.yaffs2.ok_or("where its tags stand is not known")?;
+pub fn read(image: &[u8], layout: &recognise::Layout, content: Content) -> Result<Tree, TreeError> {
+    let found = layout.yaffs2.ok_or(TreeError::NoTags)?;
     let (geometry, mut anew) = laid_out(image, layout, &found, SPARE_BLOCKS)?;
     let bytes = anew.left_bytes();
     let mtd = chip_from(&mut anew, bytes, geometry, true)?;
@@ -51,7 +51,7 @@ pub fn read(image: &[u8], layout: &recognise::Layout, content: Content) -> Resul
         inband_tags: found.is_inband(),
         ..Options::default()
     };
-    let mut fs = Yaffs2::mount(mtd, settings).map_err(|error| error.to_string())?;
+    let mut fs = Yaffs2::mount(mtd, settings).map_err(TreeError::refused)?;
     let mut tree = tree_in(&mut fs, content, Vec::new());
     let entries = &mut tree.entries;
     // Mounting makes lost+found; unless something is in it, it says nothing about the image.

@@ -4,7 +4,7 @@ use super::facts::{Facts, StepOutcome};
 use super::runner::{OpenFile, RunError, Runner, Stop};
 use crate::requests::Call;
 use ffslab_fs::Errno;
-use ffslab_system::{Answer, Fd, OpenFlags, Refusal};
+use ffslab_system::{Answer, Fd, OpenFlags, Refusal, SystemError};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, ContentName, Failure, OpenFlag, Step};
 use ffslab_workload::text::size_text;
@@ -293,7 +293,7 @@ pub(super) fn plain(result: Answer<()>) -> Done {
     Ok(result.map(|()| Facts::default())?)
 }
 
-fn no_facts(result: Result<(), String>) -> Done {
+fn no_facts(result: Result<(), SystemError>) -> Done {
     Ok(result.map(|()| Facts::default())?)
 }
 

@@ -4,10 +4,28 @@ use super::execute::failed;
 use super::facts::Facts;
 use super::jobs_kept::Kept;
 use super::runner::{RunError, Runner, Stop, WATCH_EVERY};
-use crate::fio::{self, FioError, Request};
+use crate::fio::{self, FioError, PrepareError, Request};
 use ffslab_workload::steps::{self, Step};
+use thiserror::Error;
 
 type Done = Result<Facts, Stop>;
+
+/// Why the jobs of a step cannot begin. One line with the name of the job file.
+#[derive(Debug, Error)]
+pub(super) enum JobsError {
+    #[error("the job file {file} has not been read")]
+    NotRead { file: String },
+    #[error("the job file {file} needs files, and nothing is mounted: mount before")]
+    NotMounted { file: String },
+    #[error("{file}: {why}")]
+    Prepare { file: String, why: PrepareError },
+}
+
+impl From<JobsError> for Stop {
+    fn from(error: JobsError) -> Stop {
+        Stop::Failed(error.to_string())
+    }
+}
 
 impl Runner<'_> {
     /// Lays out the files of the measured jobs, at the end of the setup. Everything is synced afterwards, unless a job says
@@ -17,7 +35,7 @@ impl Runner<'_> {
         let mut synced = false;
         for (index, step) in measure.iter().enumerate() {
             let Step::Fio(step) = step else { continue };
-            let ready = self.ready_jobs(step).map_err(in_setup)?;
+            let ready = self.ready_jobs(step).map_err(|error| in_setup(error.to_string()))?;
             synced |= ready.syncs_files();
             self.ready_jobs.insert(index, ready);
         }
@@ -31,13 +49,14 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn ready_jobs(&mut self, step: &steps::Fio) -> Result<fio::Ready, String> {
+    fn ready_jobs(&mut self, step: &steps::Fio) -> Result<fio::Ready, JobsError> {
         let name = &step.file;
-        let file = self.traces.jobs_of(step).ok_or_else(|| format!("the job file {name} has not been read"))?;
+        let file = self.traces.jobs_of(step).ok_or_else(|| JobsError::NotRead { file: name.clone() })?;
         if !self.system.is_mounted() {
-            return Err(format!("the job file {name} needs files, and nothing is mounted: mount before"));
+            return Err(JobsError::NotMounted { file: name.clone() });
         }
-        fio::prepare(&mut *self.system, &file, &mut self.content).map_err(|text| format!("{name}: {text}"))
+        fio::prepare(&mut *self.system, &file, &mut self.content)
+            .map_err(|why| JobsError::Prepare { file: name.clone(), why })
     }
 
     pub(super) fn fio(&mut self, step: &steps::Fio) -> Done {

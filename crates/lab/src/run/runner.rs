@@ -5,8 +5,9 @@ use super::outcome::{Instants, SavedImage};
 use crate::fio;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
+use ffslab_machine::MachineError;
 use ffslab_sim::{Energy, OpCounts, FORMATTING};
-use ffslab_system::{Fd, Refusal, System};
+use ffslab_system::{Fd, Refusal, System, SystemError};
 use ffslab_workload::Content;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,6 +19,13 @@ pub enum RunError {
     Step(String),
     /// The progress function asked to stop.
     Interrupted,
+}
+
+/// A machine that cannot be built is found before its first step, so this names none.
+impl From<MachineError> for RunError {
+    fn from(error: MachineError) -> RunError {
+        RunError::Step(error.to_string())
+    }
 }
 
 /// Reports progress: calls done so far; `false` asks to stop.
@@ -91,7 +99,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Ends a state: whatever is mounted is unmounted, as a shutdown does.
-    pub(crate) fn shut_down(&mut self) -> Result<(), String> {
+    pub(crate) fn shut_down(&mut self) -> Result<(), SystemError> {
         if !self.system.is_mounted() {
             return Ok(());
         }
@@ -104,7 +112,7 @@ impl<'a> Runner<'a> {
     /// Power is lost and comes back.
     ///
     /// Errors: the system does not start again.
-    pub(crate) fn crash(&mut self) -> Result<(), String> {
+    pub(crate) fn crash(&mut self) -> Result<(), SystemError> {
         self.open.clear();
         self.system.crash()
     }
@@ -112,7 +120,7 @@ impl<'a> Runner<'a> {
     /// Power is lost, comes back, and the file system is mounted.
     ///
     /// Errors: as those of a mount.
-    pub(crate) fn boot(&mut self, options: &[String]) -> Result<(), String> {
+    pub(crate) fn boot(&mut self, options: &[String]) -> Result<(), SystemError> {
         self.crash()?;
         self.system.mount(options)
     }
@@ -199,6 +207,12 @@ pub(super) enum Stop {
 impl From<Refusal> for Stop {
     fn from(refusal: Refusal) -> Stop {
         Stop::Failed(refusal.to_string())
+    }
+}
+
+impl From<SystemError> for Stop {
+    fn from(error: SystemError) -> Stop {
+        Stop::Failed(error.to_string())
     }
 }
 

@@ -10,7 +10,7 @@ impl Runner<'_> {
     pub(super) fn uflip(&mut self, step: &Uflip) -> Result<Facts, Stop> {
         let fd = self.fd(&step.file)?;
         let file_bytes = self.system.fstat(fd)?.size_bytes;
-        let calls = step.calls(file_bytes)?;
+        let calls = step.calls(file_bytes).map_err(|error| Stop::Failed(error.to_string()))?;
         let request_bytes = step.io_size_bytes.0 as usize;
         let file = self.log.file_index(&step.file);
         let mut facts = Facts::default();

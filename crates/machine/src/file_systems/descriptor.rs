@@ -1,7 +1,7 @@
 //! What is known of a file system before there is one: its descriptor, and the questions that systems ask it.
 
 use super::on_rtems::OnRtems;
-use crate::error::MachineError;
+use crate::error::{MachineError, OtherKey};
 use crate::mount_options::MountOptions;
 use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
@@ -9,6 +9,7 @@ use ffslab_images::recognise::arranged::Arranged;
 use ffslab_images::{ImageFormat, ImageFs, Layout};
 use ffslab_mtd::Mtd;
 use ffslab_profiles::Profile;
+use ffslab_system::{OptionError, SystemError};
 use ffslab_ubi::{Ubi, UbiOptions};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -63,8 +64,8 @@ pub trait Mountable: Sync {
 
     /// Looks at the options of mount(8) that every file system has, before the mount or remount.
     ///
-    /// Errors: one line about an option whose effect is not simulated.
-    fn check_generic_options(&self, _options: &MountOptions) -> Result<(), String> {
+    /// Errors: an option whose effect is not simulated.
+    fn check_generic_options(&self, _options: &MountOptions) -> Result<(), OptionError> {
         Ok(())
     }
 }
@@ -77,7 +78,7 @@ pub trait Settings: Debug + Send + Sync {
     /// `others` count.
     ///
     /// Errors: options that the file system does not have, what it says of the medium.
-    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal>;
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError>;
 
     /// How a program calls it without an operating system between; `None`: it has no such interface.
     fn direct(&self) -> Option<&dyn Direct> {
@@ -91,8 +92,8 @@ pub trait Settings: Debug + Send + Sync {
 
     /// Whether an image that is put on the partition can be mounted so.
     ///
-    /// Errors: one line about the key that would have to be set.
-    fn check_image(&self, _found: &Arranged) -> Result<(), String> {
+    /// Errors: the key that would have to be set.
+    fn check_image(&self, _found: &Arranged) -> Result<(), OtherKey> {
         Ok(())
     }
 
@@ -107,7 +108,11 @@ pub trait Direct {
     /// As [`Settings::mount`], for such a program.
     ///
     /// Errors: options that the file system does not have, what it says of the medium.
-    fn mount_direct(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn DirectFileSystem>, Refusal>;
+    fn mount_direct(
+        &self,
+        ground: &Ground<'_>,
+        options: &MountOptions,
+    ) -> Result<Box<dyn DirectFileSystem>, SystemError>;
 }
 
 /// What a file system stands on.
@@ -125,19 +130,4 @@ pub struct NeedsUbi {
     pub options: UbiOptions,
     /// LEBs of the smallest volume that it mounts.
     pub lebs_min: u32,
-}
-
-/// Why a mount is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// One line.
-    pub text: String,
-    /// With so many more LEBs it would do.
-    pub missing_lebs: Option<u32>,
-}
-
-impl From<String> for Refusal {
-    fn from(text: String) -> Refusal {
-        Refusal { text, missing_lebs: None }
-    }
 }

@@ -15,7 +15,7 @@ mod table;
 pub mod ubifs;
 pub mod yaffs2;
 
-pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Refusal, Settings};
+pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Settings};
 pub use on_rtems::OnRtems;
 pub(crate) use own_keys::refuse_what_does_not_apply;
 pub use own_keys::{keys_of_others, owned_keys};

@@ -1,11 +1,13 @@
 //! What a stack with RTEMS asks about a file system.
 
+use crate::error::MachineError;
 use crate::media::FlashSpec;
 use crate::rtems_keys::{DiskSpec, RtemsKeys};
 use ffslab_fs::Errno;
 use ffslab_mtd::Mtd;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, DiskId};
 use ffslab_rtems::libio::FileSystem;
+use ffslab_system::{OptionError, SystemError};
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +23,8 @@ pub trait OnRtems: Sync {
 
     /// What the keys make of it. Values that are absent are filled in.
     ///
-    /// Errors: one line; values that the file system or its medium does not have.
-    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, String>;
+    /// Errors: values that the file system or its medium does not have.
+    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, MachineError>;
 }
 
 /// What is known besides the keys of a file system.
@@ -68,9 +70,9 @@ impl RtemsFs {
 
 /// The settings of a file system in memory.
 ///
-/// Errors of `mount`: one line; options that it does not have.
+/// Errors of `mount`: options that it does not have.
 pub trait InMemory: Debug + Send + Sync {
-    fn mount(&self, options: &[&str]) -> Result<Box<dyn FileSystem>, String>;
+    fn mount(&self, options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError>;
 }
 
 /// The settings of a file system on a block device.
@@ -80,23 +82,23 @@ pub trait OnDisk: Debug + Send + Sync {
     /// Errors: the device is too small, or fails.
     fn format(&self, cache: &mut Bdbuf, disk: DiskId) -> Result<(), Errno>;
 
-    /// Errors: one line; options that it does not have, what it says of the device.
-    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, options: &[&str]) -> Result<Box<dyn FileSystem>, String>;
+    /// Errors: options that it does not have, what it says of the device.
+    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError>;
 }
 
 /// The settings of a file system with a flash driver of its own. An erased flash is an empty file system.
 ///
-/// Errors of `mount`: one line; options that it does not have, what it says of the flash.
+/// Errors of `mount`: options that it does not have, what it says of the flash.
 pub trait OnFlash: Debug + Send + Sync {
-    fn mount(&self, cache: &mut Bdbuf, flash: &Mtd, options: &[&str]) -> Result<Box<dyn FileSystem>, String>;
+    fn mount(&self, cache: &mut Bdbuf, flash: &Mtd, options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError>;
 }
 
 /// Refuses all options, for file systems that have none of their own.
 ///
-/// Errors: one line about the first option.
-pub(super) fn no_options(fs: &str, options: &[&str]) -> Result<(), String> {
+/// Errors: the first option.
+pub(super) fn no_options(fs: &'static str, options: &[&str]) -> Result<(), OptionError> {
     match options.first() {
-        Some(option) => Err(format!("option \"{option}\": {fs} of RTEMS has no option but \"ro\"")),
+        Some(option) => Err(OptionError::OnlyReadOnly { option: option.to_string(), fs }),
         None => Ok(()),
     }
 }

@@ -30,10 +30,7 @@ pub(crate) fn refuse_what_does_not_apply(keys: &StackKeys) -> Result<(), Machine
     let fs = keys.fs.as_str();
     let mut foreign = owned_keys().zip(OWNED_KEYS).filter(|((_, owners), _)| !owners.contains(&fs));
     match foreign.find(|(_, (_, is_given))| is_given(keys)) {
-        Some(((key, owners), _)) => {
-            let owners = join_names(&owners);
-            Err(MachineError::Key(format!("{key} belongs to {owners}, not to {fs}: leave it out")))
-        }
+        Some(((key, owners), _)) => Err(MachineError::Foreign { key, owners: join_names(&owners), fs: fs.to_string() }),
         None => Ok(()),
     }
 }

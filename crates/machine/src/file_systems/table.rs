@@ -3,6 +3,7 @@
 use super::descriptor::{Descriptor, Mountable};
 use super::on_rtems::OnRtems;
 use super::BUILT_IN;
+use crate::error::{MachineError, RegisterError};
 use crate::rtems_keys::RtemsKeys;
 use crate::stack_keys::StackKeys;
 use ffslab_images::ImageFs;
@@ -35,25 +36,25 @@ pub fn image_fs(name: &str) -> Option<ImageFs> {
 
 /// Adds a file system of another crate. It counts from the next look-up on, so it is registered before experiments run.
 ///
-/// Errors: one line; there is one of this name, or it wants to own a key that `[stack]` does not have.
-pub fn register(fs: &'static Descriptor) -> Result<(), String> {
+/// Errors: there is one of this name, or it wants to own a key that `[stack]` does not have.
+pub fn register(fs: &'static Descriptor) -> Result<(), RegisterError> {
     let is_name = |name: &str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
     };
     if !is_name(fs.name) {
-        return Err(format!("file system \"{}\": a name has small letters, digits and '-'", fs.name));
+        return Err(RegisterError::Name { kind: "file system", name: fs.name });
     }
     let own_keys = fs.mountable.map_or(&[][..], Mountable::own_keys);
     if let Some(key) = own_keys.iter().find(|key| !StackKeys::can_be_owned(key)) {
-        return Err(format!("file system \"{}\" owns the key {key}, which [stack] does not have", fs.name));
+        return Err(RegisterError::Key { fs: fs.name, key, table: "[stack]" });
     }
     let on_rtems = fs.on_rtems.map_or(&[][..], OnRtems::own_keys);
     if let Some(key) = on_rtems.iter().find(|key| !RtemsKeys::can_be_owned(key)) {
-        return Err(format!("file system \"{}\" owns the key {key}, which [stack] of RTEMS does not have", fs.name));
+        return Err(RegisterError::Key { fs: fs.name, key, table: "[stack] of RTEMS" });
     }
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     if BUILT_IN.iter().chain(registered.iter()).any(|known| known.name == fs.name) {
-        return Err(format!("there is a file system \"{}\" already", fs.name));
+        return Err(RegisterError::Twice { kind: "file system", name: fs.name });
     }
     let at = registered.partition_point(|known| known.name < fs.name);
     registered.insert(at, fs);
@@ -62,15 +63,15 @@ pub fn register(fs: &'static Descriptor) -> Result<(), String> {
 
 /// How the file system of this name is mounted on a stack with Linux.
 ///
-/// Errors: one line; it is not known, or is never mounted there.
-pub fn mountable(name: &str) -> Result<&'static dyn Mountable, String> {
+/// Errors: it is not known, or is never mounted there.
+pub fn mountable(name: &str) -> Result<&'static dyn Mountable, MachineError> {
     find(name).and_then(|fs| fs.mountable).ok_or_else(|| unknown(name))
 }
 
-/// The message about a file system that cannot be mounted.
-pub fn unknown(name: &str) -> String {
-    let known: Vec<&str> = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
-    format!("fs \"{name}\" is not built yet; known: {}", known.join(", "))
+/// A file system that cannot be mounted.
+pub fn unknown(name: &str) -> MachineError {
+    let known = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
+    MachineError::UnknownFileSystem { name: name.to_string(), known }
 }
 
 /// Names of those that programs call without an operating system between.
@@ -113,7 +114,7 @@ mod tests {
                 let Some(mountable) = fs.mountable else { continue };
                 let answer = mountable.check_generic_options(&options);
                 assert_eq!(answer.is_ok(), ubifs_takes_it || fs.name != "ubifs", "{} {option}", fs.name);
-                assert!(answer.is_ok() || answer.unwrap_err().contains("fs/ubifs/journal.c"));
+                assert!(answer.is_ok() || answer.unwrap_err().to_string().contains("fs/ubifs/journal.c"));
             }
         }
     }

@@ -1,7 +1,8 @@
 //! What is known of a medium before there is one.
 
+use crate::error::MachineError;
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
-use ffslab_mtd::{Driver, Mtd};
+use ffslab_mtd::{Driver, MediumError, Mtd};
 use ffslab_sim::Sim;
 
 /// All that the laboratory knows of a medium.
@@ -35,15 +36,15 @@ pub struct PartitionSpec {
 
 /// Makes a partition, erased.
 ///
-/// Errors: one line; sizes that no chip has, a partition that is not on it.
-pub type OnLinux = fn(&PartitionSpec, &Sim) -> Result<Mtd, String>;
+/// Errors: sizes that no chip has, a partition that is not on it.
+pub type OnLinux = fn(&PartitionSpec, &Sim) -> Result<Mtd, MediumError>;
 
 /// Flash for a file system of RTEMS.
 pub struct OnRtems {
     /// Makes it, erased.
     ///
-    /// Errors: one line; sizes that no chip has.
-    pub make: fn(&Sizes, &Sim) -> Result<Mtd, String>,
+    /// Errors: sizes that no chip has.
+    pub make: fn(&Sizes, &Sim) -> Result<Mtd, MediumError>,
     /// The geometry of its chip in kept states; `None`: they hold plain bytes.
     pub chip: fn(&Sizes) -> Option<Geometry>,
 }
@@ -64,16 +65,15 @@ pub struct FlashSpec {
 }
 
 impl FlashSpec {
-    fn how(&self) -> Result<&'static OnRtems, String> {
-        let title = self.medium.title;
-        self.medium.on_rtems.as_ref().ok_or_else(|| format!("RTEMS has no driver for {title}"))
+    fn how(&self) -> Result<&'static OnRtems, MachineError> {
+        self.medium.on_rtems.as_ref().ok_or(MachineError::NotOnRtems { title: self.medium.title })
     }
 
     /// Makes it, erased.
     ///
-    /// Errors: one line; sizes that no chip has, a medium that RTEMS has no driver for.
-    pub fn make(&self, sim: &Sim) -> Result<Mtd, String> {
-        (self.how()?.make)(&self.sizes, sim)
+    /// Errors: sizes that no chip has, a medium that RTEMS has no driver for.
+    pub fn make(&self, sim: &Sim) -> Result<Mtd, MachineError> {
+        Ok((self.how()?.make)(&self.sizes, sim)?)
     }
 
     /// The geometry of its chip in kept states; `None`: they hold plain bytes.

@@ -2,7 +2,7 @@
 
 use super::descriptor::Descriptor;
 use ffslab_flash::Chip;
-use ffslab_mtd::Mtd;
+use ffslab_mtd::{MediumError, Mtd};
 
 pub static NAND: Descriptor = Descriptor {
     name: "nand",
@@ -11,9 +11,8 @@ pub static NAND: Descriptor = Descriptor {
     keys: &["part", "ecc", "nand_wait", "faults", "first_block", "partition_blocks"],
     on_linux: Some(|spec, sim| {
         let blocks = spec.first_block..spec.first_block.saturating_add(spec.partition_blocks);
-        let mut chip =
-            Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules).map_err(|error| error.to_string())?;
-        chip.set_faults(&spec.faults).map_err(|error| format!("faults: {error}"))?;
+        let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;
+        chip.set_faults(&spec.faults).map_err(MediumError::Faults)?;
         Mtd::of_chip(chip, spec.driver, blocks)
     }),
     on_rtems: None,

@@ -2,6 +2,7 @@
 
 use super::descriptor::Descriptor;
 use super::BUILT_IN;
+use crate::error::{MachineError, RegisterError};
 use ffslab_workload::text::{join_names, nearest};
 use std::sync::{PoisonError, RwLock};
 
@@ -16,16 +17,16 @@ pub fn all() -> Vec<&'static Descriptor> {
 
 /// Adds a medium of another crate. It counts from the next look-up on, so it is registered before experiments run.
 ///
-/// Errors: one line; there is one of this name, or the name could not be written in an experiment.
-pub fn register(medium: &'static Descriptor) -> Result<(), String> {
+/// Errors: there is one of this name, or the name could not be written in an experiment.
+pub fn register(medium: &'static Descriptor) -> Result<(), RegisterError> {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let name = medium.name;
     if name.is_empty() || !name.bytes().all(is_part) {
-        return Err(format!("medium \"{name}\": a name has small letters, digits and '-'"));
+        return Err(RegisterError::Name { kind: "medium", name });
     }
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     if BUILT_IN.iter().chain(registered.iter()).any(|known| known.name == name) {
-        return Err(format!("there is a medium \"{name}\" already"));
+        return Err(RegisterError::Twice { kind: "medium", name });
     }
     let at = registered.partition_point(|known| known.name < name);
     registered.insert(at, medium);
@@ -34,20 +35,22 @@ pub fn register(medium: &'static Descriptor) -> Result<(), String> {
 
 /// The medium of this name for the partition of a stack with Linux.
 ///
-/// Errors: one line; there is none, or it does not stand there.
-pub fn on_linux(name: &str) -> Result<&'static Descriptor, String> {
+/// Errors: there is none, or it does not stand there.
+pub fn on_linux(name: &str) -> Result<&'static Descriptor, MachineError> {
     let all = all();
     let known: Vec<&str> = all.iter().filter(|medium| medium.on_linux.is_some()).map(|medium| medium.name).collect();
     match all.iter().find(|medium| medium.name == name) {
         Some(medium) if medium.on_linux.is_some() => Ok(medium),
         Some(medium) => {
             let (title, known) = (medium.title, join_names(&known));
-            Err(format!("medium = \"{name}\": a partition of Linux cannot stand on {title} here; it can on {known}"))
+            let needed = format!("a partition of Linux cannot stand on {title} here; it can on {known}");
+            Err(MachineError::word("medium", name, needed))
         }
         None => {
             let hint = nearest(name, known.iter().copied());
             let hint = hint.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-            Err(format!("medium = \"{name}\": {hint}a partition of Linux stands on {}", join_names(&known)))
+            let needed = format!("{hint}a partition of Linux stands on {}", join_names(&known));
+            Err(MachineError::word("medium", name, needed))
         }
     }
 }
@@ -63,10 +66,10 @@ mod tests {
         unique.sort_unstable();
         unique.dedup();
         assert_eq!(unique.len(), names.len());
-        assert!(register(&crate::media::NAND).unwrap_err().contains("already"));
+        assert!(register(&crate::media::NAND).unwrap_err().to_string().contains("already"));
         assert_eq!(on_linux("nand").unwrap().title, "raw NAND");
-        assert!(on_linux("nadn").unwrap_err().contains("did you mean `nand`?"));
-        assert!(on_linux("block-device").unwrap_err().contains("cannot stand on a block device here"));
+        assert!(on_linux("nadn").err().unwrap().to_string().contains("did you mean `nand`?"));
+        assert!(on_linux("block-device").err().unwrap().to_string().contains("cannot stand on a block device here"));
     }
 
     /// What is made has the sizes that were asked for.

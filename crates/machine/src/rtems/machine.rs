@@ -1,6 +1,7 @@
 //! A simulated machine with RTEMS: a root in memory, one file system on /mnt, its medium.
 
 use super::spec::RtemsSpec;
+use crate::error::MachineError;
 use crate::file_systems::on_rtems::{InMemory, OnDisk, OnFlash, RtemsFs};
 use crate::rtems_keys::DiskSpec;
 use ffslab_fs::Errno;
@@ -12,6 +13,7 @@ use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::libio::{FileSystem, Libio};
 use ffslab_sim::{Sim, SimConfig};
+use ffslab_system::SystemError;
 use std::sync::Arc;
 
 mod system;
@@ -48,7 +50,7 @@ impl Machine {
     /// Builds the machine, nothing mounted.
     ///
     /// Errors: a configuration of the cache that RTEMS refuses, a medium that cannot be, an image that cannot be read.
-    pub fn new(spec: &RtemsSpec) -> Result<Machine, String> {
+    pub fn new(spec: &RtemsSpec) -> Result<Machine, MachineError> {
         let image = match spec.fs.disk() {
             Some(disk) => Some(first_image(disk)?),
             None => None,
@@ -59,8 +61,7 @@ impl Machine {
     /// A machine whose medium holds what another one's did, nothing mounted, at the time of day that it was then.
     ///
     /// Errors: as [`Machine::new`]; a snapshot of another medium.
-    pub fn restored(spec: &RtemsSpec, held: &MediumImage, at_ns: u64) -> Result<Machine, String> {
-        let other = || "the state is of another medium".to_string();
+    pub fn restored(spec: &RtemsSpec, held: &MediumImage, at_ns: u64) -> Result<Machine, MachineError> {
         let sim = SimConfig { uptime_ns: at_ns, ..SimConfig::default() };
         let disk = match held {
             MediumImage::Bytes(bytes) if spec.fs.disk().is_some() => Some(bytes.clone()),
@@ -69,13 +70,13 @@ impl Machine {
         let mut machine = Machine::with_image(spec, disk, sim)?;
         match (&machine.medium, held) {
             (Medium::Disk(..), MediumImage::Bytes(_)) => machine.formatted = true,
-            (Medium::Flash(flash, _), held) => flash.restore(held).map_err(|_| other())?,
-            _ => return Err(other()),
+            (Medium::Flash(flash, _), held) => flash.restore(held).map_err(|_| MachineError::OtherMedium)?,
+            _ => return Err(MachineError::OtherMedium),
         }
         Ok(machine)
     }
 
-    fn with_image(spec: &RtemsSpec, image: Option<Vec<u8>>, sim: SimConfig) -> Result<Machine, String> {
+    fn with_image(spec: &RtemsSpec, image: Option<Vec<u8>>, sim: SimConfig) -> Result<Machine, MachineError> {
         let sim = Sim::new(sim);
         let (libio, disk) = boot(&sim, spec, image)?;
         let medium = match (&spec.fs, disk) {
@@ -114,19 +115,19 @@ impl Machine {
     /// Mounts; an empty block device gets a new file system before.
     ///
     /// Errors: mounted already, options that the file system does not have, what it says.
-    fn mount(&mut self, options: &[String]) -> Result<(), String> {
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         if self.mounted {
-            return Err("it is mounted already: umount it first".to_string());
+            return Err(SystemError::MountedAlready { what: "it", has_remount: false });
         }
         let options = options.iter().flat_map(|text| text.split(',')).filter(|option| !option.is_empty());
         let (read_only, options): (Vec<&str>, Vec<&str>) = options.partition(|option| *option == "ro");
         let fs = self.open_fs(&options)?;
-        self.libio.mount(fs, MOUNT_POINT, read_only.is_empty()).map_err(|error| error.to_string())?;
+        self.libio.mount(fs, MOUNT_POINT, read_only.is_empty())?;
         self.mounted = true;
         Ok(())
     }
 
-    fn open_fs(&mut self, options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
+    fn open_fs(&mut self, options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError> {
         if let (Medium::Disk(..), false) = (&self.medium, self.formatted) {
             self.format()?;
         }
@@ -141,15 +142,15 @@ impl Machine {
     /// Makes a new file system on the block device.
     ///
     /// Errors: there is none, something is mounted, the device is too small.
-    fn format(&mut self) -> Result<(), String> {
+    fn format(&mut self) -> Result<(), SystemError> {
         let Medium::Disk(disk, fs) = &self.medium else {
-            return Err("there is no block device that could be formatted: leave it out".to_string());
+            return Err(SystemError::NoDevice { hint: " that could be formatted: leave it out" });
         };
         if self.mounted {
-            return Err("it is mounted: umount it first".to_string());
+            return Err(SystemError::Mounted { what: "it" });
         }
         let made = fs.format(self.libio.cache_mut(), *disk);
-        made.map_err(|error| format!("the device cannot be formatted: {error}"))?;
+        made.map_err(SystemError::Unformattable)?;
         self.formatted = true;
         Ok(())
     }
@@ -164,7 +165,7 @@ impl Machine {
     /// Power fails and comes back: memory is lost, the medium keeps what it holds.
     ///
     /// Errors: as [`Machine::new`].
-    fn crash(&mut self) -> Result<(), String> {
+    fn crash(&mut self) -> Result<(), MachineError> {
         let image = self.disk_image();
         self.counts_before = self.cache_counts();
         self.of_setup_bytes_before = self.of_setup_bytes();
@@ -193,21 +194,21 @@ fn below(name: &[u8]) -> Vec<u8> {
     [MOUNT_POINT, b"/", name].concat()
 }
 
-fn first_image(disk: &DiskSpec) -> Result<Vec<u8>, String> {
+fn first_image(disk: &DiskSpec) -> Result<Vec<u8>, MachineError> {
     let bytes = disk.media_blocks as usize * disk.media_block_bytes as usize;
     let Some(path) = &disk.image else { return Ok(vec![0; bytes]) };
     let mut image = read_file(path)?;
     if image.len() > bytes {
-        let (has, fits) = (image.len(), bytes >> 10);
-        return Err(format!("{}: {has} B do not fit the device of {fits} KiB: raise device_KiB", path.display()));
+        let (path, device_kib) = (path.display().to_string(), bytes >> 10);
+        return Err(MachineError::LargerThanDevice { path, bytes: image.len(), device_kib });
     }
     image.resize(bytes, 0);
     Ok(image)
 }
 
 /// A started system with its block device, if it has one.
-fn boot(sim: &Sim, spec: &RtemsSpec, image: Option<Vec<u8>>) -> Result<(Libio, Option<DiskId>), String> {
-    let mut cache = Bdbuf::new(sim.clone(), spec.bdbuf.clone()).map_err(|error| error.to_string())?;
+fn boot(sim: &Sim, spec: &RtemsSpec, image: Option<Vec<u8>>) -> Result<(Libio, Option<DiskId>), MachineError> {
+    let mut cache = Bdbuf::new(sim.clone(), spec.bdbuf.clone())?;
     if let Some(costs) = &spec.cpu {
         cache.set_cpu(Cpu::priced(sim.clone(), costs.clone()));
     }
@@ -216,10 +217,10 @@ fn boot(sim: &Sim, spec: &RtemsSpec, image: Option<Vec<u8>>) -> Result<(Libio, O
     if let (Some(image), Some(of)) = (image, spec.fs.disk()) {
         let device = Device::with_image(of.profile.clone(), of.media_block_bytes, image);
         let added = cache.add_disk(device);
-        root.add_device(&cache, b"dev", b"rda", added).map_err(|error| error.to_string())?;
+        root.add_device(&cache, b"dev", b"rda", added).map_err(MachineError::Start)?;
         disk = Some(added);
     }
     let mut libio = Libio::new(cache, Box::new(root), DESCRIPTORS);
-    libio.mkdir(MOUNT_POINT, 0o777).map_err(|error| error.to_string())?;
+    libio.mkdir(MOUNT_POINT, 0o777).map_err(MachineError::Start)?;
     Ok((libio, disk))
 }

@@ -1,5 +1,6 @@
 //! What a machine with RTEMS is built of.
 
+use crate::error::MachineError;
 use crate::file_systems::on_rtems::{Given, OnRtems, RtemsFs};
 use crate::file_systems::{find_on_rtems, on_rtems, owners_on_rtems};
 use crate::rtems_keys::{RtemsKeys, DISK_KIB, OWNED_KEYS};
@@ -24,7 +25,7 @@ impl RtemsSpec {
     /// Fills in what is absent; gives what is to be built and the keys with all values.
     ///
     /// Errors: unknown profiles and file systems, keys that the file system does not have, sizes that do not fit.
-    pub fn from_keys(keys: &RtemsKeys, base_dir: &Path) -> Result<(RtemsSpec, RtemsKeys), String> {
+    pub fn from_keys(keys: &RtemsKeys, base_dir: &Path) -> Result<(RtemsSpec, RtemsKeys), MachineError> {
         let mut keys = keys.clone();
         let on = file_system(&keys)?;
         let cpu = match keys.board.as_str() {
@@ -47,17 +48,17 @@ impl RtemsSpec {
 }
 
 /// The file system. A key that it would not look at is a mistake.
-fn file_system(keys: &RtemsKeys) -> Result<&'static dyn OnRtems, String> {
+fn file_system(keys: &RtemsKeys) -> Result<&'static dyn OnRtems, MachineError> {
     let fs = keys.fs.as_str();
     let Some(on) = find_on_rtems(fs) else {
         let known = on_rtems();
         let hint = nearest(fs, known.iter().copied());
         let hint = hint.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-        return Err(format!("fs = \"{fs}\": {hint}RTEMS has {}", known.join(", ")));
+        return Err(MachineError::word("fs", fs, format!("{hint}RTEMS has {}", known.join(", "))));
     };
     let mut foreign = OWNED_KEYS.iter().filter(|(key, _)| !on.own_keys().contains(key));
     match foreign.find(|(_, is_given)| is_given(keys)) {
-        Some((key, _)) => Err(format!("{key} belongs to {}, not to {fs}: leave it out", owners_on_rtems(key))),
+        Some((key, _)) => Err(MachineError::Foreign { key, owners: owners_on_rtems(key), fs: fs.to_string() }),
         None => Ok(on),
     }
 }

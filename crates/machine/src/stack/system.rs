@@ -5,11 +5,11 @@ use ffslab_fs::{BlockSpace, FileSystem, Unwritten};
 use ffslab_images::recognise::arranged::Said;
 use ffslab_images::Wanted;
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, System};
+use ffslab_system::{Answer, System, SystemError};
 use ffslab_workload::steps;
 
 impl System for Stack {
-    fn mount(&mut self, options: &[String]) -> Result<(), String> {
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         Stack::mount(self, options)
     }
 
@@ -21,20 +21,20 @@ impl System for Stack {
         self.vfs.fs().is_some()
     }
 
-    fn crash(&mut self) -> Result<(), String> {
+    fn crash(&mut self) -> Result<(), SystemError> {
         Stack::crash(self);
         Ok(())
     }
 
-    fn ubi_attach(&mut self) -> Result<(), String> {
+    fn ubi_attach(&mut self) -> Result<(), SystemError> {
         Stack::ubi_attach(self)
     }
 
-    fn ubi_detach(&mut self) -> Result<(), String> {
+    fn ubi_detach(&mut self) -> Result<(), SystemError> {
         Stack::ubi_detach(self)
     }
 
-    fn ubi_make_volume(&mut self) -> Result<(), String> {
+    fn ubi_make_volume(&mut self) -> Result<(), SystemError> {
         Stack::ubi_make_volume(self)
     }
 
@@ -72,11 +72,11 @@ impl System for Stack {
         Stack::block_space(self)
     }
 
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
-        self.medium.image(oob)
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {
+        Ok(self.medium.image(oob)?)
     }
 
-    fn load(&mut self, step: &steps::Load, image: &[u8]) -> Result<(), String> {
+    fn load(&mut self, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
         let said = Said {
             oob: step.oob,
             autoplace: step.autoplace,
@@ -91,7 +91,7 @@ impl System for Stack {
         self.load_found(step.image.as_ref(), &said, image)
     }
 
-    fn snapshot(&self) -> Result<MediumImage, String> {
+    fn snapshot(&self) -> Result<MediumImage, SystemError> {
         Ok(self.medium.snapshot())
     }
 }

@@ -1,10 +1,11 @@
 //! UBI between the file system and the partition, for file systems that need it.
 
 use super::Stack;
-use crate::file_systems::{NeedsUbi, Refusal};
+use crate::file_systems::NeedsUbi;
 use crate::stack_keys::NO_FS;
 use crate::ubi_volume::VOLUME;
 use ffslab_sim::{Switch, FORMATTING};
+use ffslab_system::{SystemError, UbiState};
 use ffslab_ubi::{AttachError, Ubi, UbiError, VolumeKind, VolumeRequest, VolumeSize};
 
 impl Stack {
@@ -15,17 +16,23 @@ impl Stack {
     /// Attaches UBI to the partition.
     ///
     /// Errors: what UBI says; a file system that does not work on it.
-    pub fn ubi_attach(&mut self) -> Result<(), String> {
+    pub fn ubi_attach(&mut self) -> Result<(), SystemError> {
         let Some(needs) = self.needs_ubi() else {
             let name = self.spec.fs.as_ref().map_or(NO_FS, |settings| settings.fs().name);
-            return Err(format!("fs = \"{name}\" does not work on UBI: leave the step out"));
+            return Err(UbiState::Unused { fs: name }.into());
         };
         if self.ubi.is_some() {
-            return Err("UBI is attached already: detach it first".to_string());
+            return Err(UbiState::AttachedAlready.into());
         }
         let ubi = Ubi::attach(self.medium.clone(), &needs.options).map_err(|error| match error {
-            AttachError::OtherLayout { found, .. } => format!("{error}: vid_hdr_offset_B = {found} says so"),
-            _ => error.to_string(),
+            AttachError::OtherLayout { found, .. } => {
+                SystemError::unusable(format!("{error}: vid_hdr_offset_B = {found} says so"))
+            }
+            AttachError::NoSpace { needed, available, .. } => {
+                let missing_blocks = Some(needed.saturating_sub(available));
+                SystemError::Unusable { says: error.to_string(), missing_blocks }
+            }
+            _ => SystemError::unusable(error),
         })?;
         self.ubi = Some(ubi.clone());
         let sim = self.sim.clone();
@@ -35,7 +42,7 @@ impl Stack {
 
     /// What a board does that names the partition on its kernel's command line (`ubi.mtd=`): UBI is attached before the
     /// first mount. On a partition without volumes one is made of all of it, so an experiment can change only `fs`.
-    pub(super) fn attach_at_boot(&mut self) -> Result<(), String> {
+    pub(super) fn attach_at_boot(&mut self) -> Result<(), SystemError> {
         self.ubi_attach()?;
         match &self.ubi {
             Some(ubi) if ubi.volumes().is_empty() => {
@@ -49,11 +56,11 @@ impl Stack {
     /// Detaches UBI.
     ///
     /// Errors: a mounted file system; nothing is attached.
-    pub fn ubi_detach(&mut self) -> Result<(), String> {
+    pub fn ubi_detach(&mut self) -> Result<(), SystemError> {
         if self.vfs.fs().is_some() {
-            return Err("the file system is mounted: umount it first".to_string());
+            return Err(SystemError::Mounted { what: "the file system" });
         }
-        let ubi = self.ubi.take().ok_or("UBI is not attached")?;
+        let ubi = self.ubi.take().ok_or(UbiState::NotAttached)?;
         self.vfs.set_device_task(None);
         ubi.detach();
         Ok(())
@@ -62,24 +69,23 @@ impl Stack {
     /// Makes one volume of all LEBs that are available.
     ///
     /// Errors: what UBI says; it is not attached.
-    pub fn ubi_make_volume(&mut self) -> Result<(), String> {
-        let ubi = self.ubi.as_ref().ok_or("UBI is not attached: a step ubi_attach must come before")?;
+    pub fn ubi_make_volume(&mut self) -> Result<(), SystemError> {
+        let ubi = self.ubi.as_ref().ok_or(UbiState::Needed)?;
         let request = VolumeRequest::new(VOLUME, VolumeKind::Dynamic, VolumeSize::AllAvailable);
         ubi.make_volume(&request).map(drop).map_err(|error| match error {
             UbiError::NoRoom { available_lebs, .. } => {
-                let missing_lebs = self.needs_ubi().map(|needs| needs.lebs_min.saturating_sub(available_lebs));
-                self.with_room(Refusal { text: error.to_string(), missing_lebs })
+                let missing_blocks = self.needs_ubi().map(|needs| needs.lebs_min.saturating_sub(available_lebs));
+                self.with_room(SystemError::Unusable { says: error.to_string(), missing_blocks })
             }
-            _ => error.to_string(),
+            _ => SystemError::unusable(error),
         })
     }
 
-    /// A refusal, followed by who has the erase blocks and what would be right if LEBs are missing.
-    pub(super) fn with_room(&self, refusal: Refusal) -> String {
-        let Refusal { text, missing_lebs } = refusal;
-        let (Some(missing_lebs), Some(ubi)) = (missing_lebs, &self.ubi) else { return text };
+    /// What was refused, followed by who has the erase blocks and what would be right if some are missing.
+    pub(super) fn with_room(&self, refused: SystemError) -> SystemError {
+        let (Some(missing_blocks), Some(ubi)) = (refused.missing_blocks(), &self.ubi) else { return refused };
         let room = ubi.room();
-        let blocks = room.pebs + missing_lebs;
+        let blocks = room.pebs + missing_blocks;
         let advice = match &self.spec.image {
             // The image says how large its volumes are.
             Some(_) => String::new(),
@@ -90,6 +96,7 @@ impl Stack {
             }
             None => format!("; partition_blocks = {blocks} would do"),
         };
-        format!("{text}: {room}{advice}")
+        let says = format!("{refused}: {room}{advice}");
+        SystemError::Unusable { says, missing_blocks: Some(missing_blocks) }
     }
 }

@@ -55,7 +55,7 @@ impl Spec for BareSpec {
         Box::new(self.clone())
     }
 
-    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError> {
         let Some(state) = state else { return Ok(Box::new(bare::build(&self.0)?)) };
         let mut spec = self.0.clone();
         spec.sim.uptime_ns = state.at_ns;

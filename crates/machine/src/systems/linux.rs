@@ -51,7 +51,7 @@ impl Spec for StackSpec {
         Box::new(self.clone())
     }
 
-    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError> {
         Ok(Box::new(match state {
             None => Stack::new(self)?,
             Some(state) => Stack::restored(self, &state.medium, state.at_ns)?,

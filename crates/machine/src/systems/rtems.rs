@@ -40,7 +40,7 @@ impl SystemKeys for RtemsKeys {
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
-        let (spec, keys) = RtemsSpec::from_keys(self, base_dir).map_err(MachineError::Key)?;
+        let (spec, keys) = RtemsSpec::from_keys(self, base_dir)?;
         *self = keys;
         Ok(MachineSpec::new(spec))
     }
@@ -51,7 +51,7 @@ impl Spec for RtemsSpec {
         Box::new(self.clone())
     }
 
-    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, String> {
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError> {
         Ok(Box::new(match state {
             None => Machine::new(self)?,
             Some(state) => Machine::restored(self, &state.medium, state.at_ns)?,

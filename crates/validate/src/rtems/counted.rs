@@ -2,6 +2,7 @@
 
 use super::phases::{mount, phases, Phase, ENTRIES};
 use super::settings::Settings;
+use crate::error::CaseError;
 use ffslab_lab::run::{run, Facts, Plan, RunError};
 use ffslab_lab::traces::Traces;
 use ffslab_machine::file_systems::on_rtems::RtemsFs;
@@ -31,8 +32,8 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Errors: one line; settings that RTEMS could not have, a program that is not known.
-    pub fn of(settings: &Settings) -> Result<Ready, String> {
+    /// Errors: settings that RTEMS could not have, a program that is not known.
+    pub fn of(settings: &Settings) -> Result<Ready, CaseError> {
         let spec = settings.spec()?;
         let in_memory = matches!(spec.fs, RtemsFs::Memory(_));
         let phases = phases(settings, in_memory)?;
@@ -63,7 +64,7 @@ impl Ready {
         let mut facts = outcome.measure.iter().map(|done| &done.facts);
         let mut counted = |phase: &Phase| {
             let of_phase: Vec<&Facts> = facts.by_ref().take(phase.steps.len()).collect();
-            count(phase, &of_phase, self.in_memory).map_err(RunError::Step)
+            count(phase, &of_phase, self.in_memory).map_err(|error| RunError::Step(error.to_string()))
         };
         self.phases.iter().map(&mut counted).collect()
     }
@@ -71,12 +72,12 @@ impl Ready {
 
 /// Sums up what the steps of a phase did.
 ///
-/// Errors: one line; a step ended before its last request.
-pub fn count(phase: &Phase, facts: &[&Facts], in_memory: bool) -> Result<Counted, String> {
+/// Errors: a step ended before its last request.
+pub fn count(phase: &Phase, facts: &[&Facts], in_memory: bool) -> Result<Counted, CaseError> {
     let mut counted = Counted { name: phase.name.clone(), ..Counted::default() };
     for (index, (step, done)) in phase.steps.iter().zip(facts).enumerate() {
         if let Some(error) = done.stopped_by {
-            return Err(format!("phase {}: {error}", phase.name));
+            return Err(CaseError::Stopped { phase: phase.name.clone(), error });
         }
         for (name, count) in done.counters.iter().filter(|(name, _)| **name != OF_EXPERIMENTS) {
             *counted.counters.entry(name).or_default() += count;

@@ -1,6 +1,7 @@
 //! What the measured program did, phase by phase, as steps of experiments.
 
 use super::settings::{BlockSettings, Settings};
+use crate::error::CaseError;
 use ffslab_workload::steps::{
     Close, ContentName, CreateMany, Failure, Format, Fsync, Mkdir, Mount, Open, OpenFlag, Pattern, ReadMany, Readdir,
     RequestCalls, RequestOp, Requests, Rmdir, Sleep, Step, Truncate, Umount, Unlink, UnlinkMany,
@@ -34,8 +35,8 @@ const IDLE_STEP_US: u64 = 250_000;
 
 /// The phases of a run. `in_memory`: its file system has no medium, so it was neither formatted nor mounted by the program.
 ///
-/// Errors: one line; a program that is not known, content that it did not write.
-pub fn phases(settings: &Settings, in_memory: bool) -> Result<Vec<Phase>, String> {
+/// Errors: a program that is not known, content that it did not write.
+pub fn phases(settings: &Settings, in_memory: bool) -> Result<Vec<Phase>, CaseError> {
     match settings {
         Settings::Block(settings) => {
             // One byte over and over, which changes no count: nothing here compresses.
@@ -52,10 +53,10 @@ pub fn phases(settings: &Settings, in_memory: bool) -> Result<Vec<Phase>, String
     }
 }
 
-fn content(name: &str) -> Result<ContentName, String> {
+fn content(name: &str) -> Result<ContentName, CaseError> {
     match [ContentName::Random, ContentName::Text, ContentName::Zero].into_iter().find(|kind| kind.name() == name) {
         Some(kind) => Ok(kind),
-        None => Err(format!("unknown kind of data '{name}'; known: random, text, zero")),
+        None => Err(CaseError::Data { name: name.to_string() }),
     }
 }
 
@@ -160,7 +161,7 @@ impl Program {
 
     // ---- block devices and memory ---------------------------------------------------------------------------------
 
-    fn on_blocks(&mut self, settings: &BlockSettings, in_memory: bool) -> Result<(), String> {
+    fn on_blocks(&mut self, settings: &BlockSettings, in_memory: bool) -> Result<(), CaseError> {
         if !in_memory {
             self.phase("format", Step::Format(Format {}));
             self.phase("mount", mount());
@@ -173,7 +174,7 @@ impl Program {
             "small" => self.file_phases(settings),
             "meta" => self.many_files(),
             "hold" => self.hold(),
-            other => return Err(format!("unknown test '{other}'; known: io, small, hold, meta")),
+            other => return Err(CaseError::Test { name: other.to_string() }),
         }
         if !in_memory {
             self.phase("unmount", Step::Umount(Umount {}));

@@ -1,5 +1,6 @@
 //! How a measured run was set up, and the machine that this describes.
 
+use crate::error::CaseError;
 use ffslab_machine::file_systems::{find_on_rtems, on_rtems};
 use ffslab_machine::rtems::RtemsSpec;
 use ffslab_machine::rtems_keys::RtemsKeys;
@@ -73,19 +74,17 @@ pub fn is_flash(run: &Map<String, Value>) -> bool {
 impl Settings {
     /// Reads the settings of a run.
     ///
-    /// Errors: one line; what is missing or is none that RTEMS could have.
-    pub fn read(run: &Map<String, Value>) -> Result<Settings, String> {
+    /// Errors: what is missing or is none that RTEMS could have.
+    pub fn read(run: &Map<String, Value>) -> Result<Settings, CaseError> {
         let settings = Value::Object(run.clone());
         let read = match is_flash(run) {
             true => serde_json::from_value(settings).map(Settings::Flash),
             false => serde_json::from_value(settings).map(Settings::Block),
         };
-        let settings = read.map_err(|error| format!("settings: {error}"))?;
+        let settings = read.map_err(|error| CaseError::Settings { says: error.to_string() })?;
         let (io_bytes, file_bytes) = settings.sizes();
         if io_bytes == 0 || file_bytes < u64::from(io_bytes) {
-            return Err(format!(
-                "settings: io_size is {io_bytes} and file_bytes {file_bytes}: at least one request of 1 byte must fit"
-            ));
+            return Err(CaseError::Sizes { io_bytes, file_bytes });
         }
         Ok(settings)
     }
@@ -117,12 +116,11 @@ impl Settings {
     /// The keys of an experiment's `[stack]` for the same system. Nothing in it takes time but sleeping: the measured
     /// program counted calls on a kernel without a clock.
     ///
-    /// Errors: one line; a file system that RTEMS does not have, sizes that are no whole KiB.
-    pub fn keys(&self) -> Result<RtemsKeys, String> {
+    /// Errors: a file system that RTEMS does not have, sizes that are no whole KiB.
+    pub fn keys(&self) -> Result<RtemsKeys, CaseError> {
         let fs = self.fs();
         let Some(on) = find_on_rtems(fs) else {
-            let known = on_rtems().join(", ");
-            return Err(format!("the file system '{fs}' of RTEMS is not simulated; there are {known}"));
+            return Err(CaseError::NotOnRtems { fs: fs.to_string(), known: on_rtems() });
         };
         let mut keys = json!({ "system": "rtems", "board": "none", "fs": fs, "tick_us": 1000 });
         let (all, owned) = match self {
@@ -133,13 +131,13 @@ impl Settings {
         for (key, value) in all.into_iter().chain(owned) {
             keys[key] = value;
         }
-        serde_json::from_value(keys).map_err(|error| format!("settings: {error}"))
+        serde_json::from_value(keys).map_err(|error| CaseError::Settings { says: error.to_string() })
     }
 
     /// The machine.
     ///
-    /// Errors: one line; as [`Settings::keys`], sizes that do not fit.
-    pub fn spec(&self) -> Result<RtemsSpec, String> {
+    /// Errors: as [`Settings::keys`], sizes that do not fit.
+    pub fn spec(&self) -> Result<RtemsSpec, CaseError> {
         let (mut spec, _) = RtemsSpec::from_keys(&self.keys()?, Path::new(""))?;
         if let (Settings::Block(settings), Some(disk)) = (self, spec.fs.disk_mut()) {
             let consecutive_blocks = settings.consecutive_blocks != 0;
@@ -153,7 +151,7 @@ type Keys = Vec<(&'static str, Value)>;
 
 impl BlockSettings {
     /// Keys that every file system takes, and those that only some do, where 0 means that nothing was asked for.
-    fn keys(&self) -> Result<(Keys, Keys), String> {
+    fn keys(&self) -> Result<(Keys, Keys), CaseError> {
         let all = vec![
             ("bdbuf_buffer_min_B", json!(self.buffer_min_bytes)),
             ("bdbuf_buffer_max_B", json!(self.buffer_max_bytes)),
@@ -172,7 +170,7 @@ impl BlockSettings {
 }
 
 impl FlashSettings {
-    fn keys(&self) -> Result<Keys, String> {
+    fn keys(&self) -> Result<Keys, CaseError> {
         Ok(vec![
             ("device_KiB", kib("flash_bytes", self.flash_bytes)?),
             ("erase_block_KiB", kib("erase_block", self.erase_block_bytes.into())?),
@@ -182,9 +180,9 @@ impl FlashSettings {
 }
 
 /// A size in the unit of the keys.
-fn kib(name: &str, bytes: u64) -> Result<Value, String> {
+fn kib(key: &'static str, bytes: u64) -> Result<Value, CaseError> {
     match bytes % 1024 {
         0 => Ok(json!(bytes / 1024)),
-        _ => Err(format!("settings: {name} is {bytes}: whole KiB are needed")),
+        _ => Err(CaseError::WholeKib { key, bytes }),
     }
 }

@@ -3,6 +3,7 @@
 use super::counted::count;
 use super::phases::{phases, Phase};
 use super::settings::Settings;
+use crate::error::CaseError;
 use crate::{validate, CaseReport, ValidateOptions};
 use ffslab_lab::session::Session;
 use ffslab_machine::file_systems::find_on_rtems;
@@ -141,7 +142,7 @@ fn traces_are_equal() {
     std::fs::remove_file(&device).unwrap();
 }
 
-fn settings(change: Value) -> Result<Settings, String> {
+fn settings(change: Value) -> Result<Settings, CaseError> {
     let mut run = json!({
         "fs": "rfs", "fs_block_size": 1024, "sectors_per_cluster_requested": 0, "cache_bytes": 10240,
         "bdbuf_max_buffer": 1024, "bdbuf_min_buffer": 512, "disk_bytes": 16777216, "media_block": 512,
@@ -165,8 +166,8 @@ fn settings_become_the_keys_that_a_file_system_has() {
 #[test]
 fn settings_that_cannot_be_are_named() {
     let refused = |change: Value| match settings(change) {
-        Err(text) => text,
-        Ok(settings) => super::Ready::of(&settings).err().unwrap(),
+        Err(error) => error.to_string(),
+        Ok(settings) => super::Ready::of(&settings).err().unwrap().to_string(),
     };
     assert!(refused(json!({"io_size": 0})).contains("io_size is 0"));
     assert!(refused(json!({"cache_bytes": 10_000})).contains("cache_bytes is 10000: whole KiB are needed"));

@@ -6,8 +6,9 @@ use ffslab_linux::{Kernel, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_machine::file_systems::Settings;
 use ffslab_machine::media::{PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
+use ffslab_machine::MachineError;
 use ffslab_mtd::{Driver, Ecc, OpCost};
-use ffslab_profiles::NandWaitName;
+use ffslab_profiles::{NandWaitName, ProfileError};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, SchedulerClock, SimConfig};
 use std::sync::Arc;
@@ -29,8 +30,8 @@ pub(super) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 /// The rules of the kernel on which the case was measured.
 ///
 /// Errors: there is no profile of that version.
-pub(super) fn kernel_of(case: &Case) -> Result<Kernel, String> {
-    ffslab_profiles::kernel_of_version(&case.system.version).map_err(|error| error.to_string())
+pub(super) fn kernel_of(case: &Case) -> Result<Kernel, ProfileError> {
+    ffslab_profiles::kernel_of_version(&case.system.version)
 }
 
 /// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is
@@ -42,7 +43,7 @@ pub(super) fn linux_stack(
     kernel: Kernel,
     uptime_ns: u64,
     fs: Option<Arc<dyn Settings>>,
-) -> Result<StackSpec, String> {
+) -> Result<StackSpec, MachineError> {
     let (system, flash) = (&case.system, &case.flash);
     let ns = |us: Option<f64>| us_to_ns(us.unwrap_or(0.0));
     let user_mode = system.tree.is_none();
@@ -51,7 +52,7 @@ pub(super) fn linux_stack(
     // A task that sleeps while the chip works has the clock read twice: when it arms a timer, and when the timer's
     // interrupt looks which timers have expired (`kernel/time/hrtimer.c`).
     let wait = OpCost { overhead_ns: if sleeps { 2 * clock_read_ns } else { 0 }, power: PowerMilliwatt::default() };
-    let faults = flash.faults.faults().map_err(|error| error.to_string())?;
+    let faults = flash.faults.faults()?;
     Ok(StackSpec {
         medium: &NAND,
         image: None,

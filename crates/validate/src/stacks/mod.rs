@@ -5,6 +5,7 @@ mod linux;
 mod yaffs2;
 
 use crate::case::{Case, UbiSettings};
+use crate::error::CaseError;
 use ffslab_machine::file_systems::jffs2;
 use ffslab_machine::file_systems::ubifs;
 use ffslab_machine::file_systems::{self, Descriptor};
@@ -19,8 +20,8 @@ struct Measured {
     fs: &'static Descriptor,
     /// The stack on which a case ran.
     ///
-    /// Errors: one line; settings that the file system or ffslab does not have.
-    stack: fn(&Case) -> Result<StackSpec, String>,
+    /// Errors: settings that the file system or ffslab does not have.
+    stack: fn(&Case) -> Result<StackSpec, CaseError>,
     /// Adds what the program that measured did without writing it into the case.
     complete: fn(&mut Case),
     /// Whether it ran in a kernel; a harness has no tick counter.
@@ -32,7 +33,7 @@ static MEASURED: [Measured; 3] = [
     Measured { fs: &jffs2::JFFS2, stack: jffs2_stack, complete: |_| {}, has_ticks: |_| true },
     Measured {
         fs: &file_systems::yaffs2::YAFFS2,
-        stack: yaffs2::stack,
+        stack: |case| Ok(yaffs2::stack(case)?),
         complete: yaffs2::add_unsaid_steps,
         has_ticks: |case| case.system.yaffs2_in_linux.is_some(),
     },
@@ -45,16 +46,16 @@ fn measured(fs: &str) -> Option<&'static Measured> {
 
 /// The stack on which the case runs.
 ///
-/// Errors: one line; the file system is not mounted on Linux, or no cases were measured with it.
-pub fn stack_of(case: &Case) -> Result<StackSpec, String> {
+/// Errors: the file system is not mounted on Linux, or no cases were measured with it.
+pub fn stack_of(case: &Case) -> Result<StackSpec, CaseError> {
     let fs = case.system.fs.as_str();
     match measured(fs) {
         Some(measured) => (measured.stack)(case),
         // A loop of the driver's operations on the partition itself.
-        None if fs == NO_FS => linux_stack(case, kernel_of(case)?, UPTIME_NS, None),
+        None if fs == NO_FS => Ok(linux_stack(case, kernel_of(case)?, UPTIME_NS, None)?),
         None => {
             file_systems::mountable(fs)?;
-            Err(format!("fs \"{fs}\": cases measured with it cannot be run"))
+            Err(CaseError::NotRun { fs: fs.to_string() })
         }
     }
 }
@@ -72,7 +73,7 @@ pub(crate) fn phase_is_unknown(case: &Case) -> bool {
     has_ticks && case.system.uptime_us.is_none()
 }
 
-fn jffs2_stack(case: &Case) -> Result<StackSpec, String> {
+fn jffs2_stack(case: &Case) -> Result<StackSpec, CaseError> {
     let (system, kernel) = (&case.system, kernel_of(case)?);
     let standard = jffs2::as_kernel(&kernel);
     let options = ffslab_jffs2::Options {
@@ -88,7 +89,7 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, String> {
     Ok(stack)
 }
 
-fn ubifs_stack(case: &Case) -> Result<StackSpec, String> {
+fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
     let (system, standard, kernel) = (&case.system, ffslab_ubifs::Options::default(), kernel_of(case)?);
     let options = ffslab_ubifs::Options {
         rules: ubifs::kernel_rules(&kernel),

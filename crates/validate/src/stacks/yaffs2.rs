@@ -12,6 +12,7 @@ use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, 
 use ffslab_machine::file_systems::yaffs2::{super_sync_interval_ms, Yaffs2Settings};
 use ffslab_machine::media::{PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
+use ffslab_machine::MachineError;
 use ffslab_mtd::{Driver, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, PowerMilliwatt, SimConfig};
@@ -83,7 +84,7 @@ pub(super) fn add_unsaid_steps(case: &mut Case) {
 }
 
 /// Errors: there is no profile of the kernel.
-pub(super) fn stack(case: &Case) -> Result<StackSpec, String> {
+pub(super) fn stack(case: &Case) -> Result<StackSpec, MachineError> {
     let Some(InLinux { version, settings }) = &case.system.yaffs2_in_linux else {
         return Ok(harness(case));
     };

@@ -6,6 +6,7 @@
 use super::process::{Action, Layout};
 use crate::steps::Advice;
 use std::collections::{BTreeMap, VecDeque};
+use thiserror::Error;
 
 /// A line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,27 @@ pub enum Event {
 /// First lines of the two versions.
 pub const HEADS: [&str; 2] = ["fio version 2 iolog", "fio version 3 iolog"];
 
+/// Why a line of a log cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LogError {
+    #[error("expected \"{}\" or \"{}\"", HEADS[0], HEADS[1])]
+    NoHead,
+    #[error("a second log begins here: one log holds one process")]
+    SecondLog,
+    /// `wanted`: what lines of its version look like.
+    #[error("{wanted}")]
+    Line { wanted: &'static str },
+    #[error("unknown action \"{action}\": {wanted}")]
+    Action { action: String, wanted: &'static str },
+    #[error("version 3 has no \"wait\": the times of its lines say it")]
+    WaitInVersion3,
+    #[error("\"trim\": these file systems have no trim of a file")]
+    Trim,
+    /// It is opened, closed or used when it cannot be.
+    #[error("{file} is {state}")]
+    State { file: String, state: &'static str },
+}
+
 /// Reads a log line by line.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
@@ -53,13 +75,13 @@ pub struct Reader {
 impl Reader {
     /// Reads the next line, which has no spaces around it.
     ///
-    /// Errors: line and message.
-    pub fn line(&mut self, line: u64, text: &str) -> Result<Option<Entry>, (u64, String)> {
+    /// Errors: line, and what is wrong there.
+    pub fn line(&mut self, line: u64, text: &str) -> Result<Option<Entry>, (u64, LogError)> {
         if self.version == 0 {
             self.version = match text {
                 head if head.starts_with(HEADS[0]) => 2,
                 head if head.starts_with(HEADS[1]) => 3,
-                _ => return Err((line, format!("expected \"{}\" or \"{}\"", HEADS[0], HEADS[1]))),
+                _ => return Err((line, LogError::NoHead)),
             };
             return Ok(None);
         }
@@ -68,14 +90,14 @@ impl Reader {
         }
         // The processes of a job append to one file, and each begins with a first line of its own.
         if HEADS.contains(&text) {
-            return Err((line, "a second log begins here: one log holds one process".to_string()));
+            return Err((line, LogError::SecondLog));
         }
-        let entry = parse_line(line, text, self.version).map_err(|message| (line, message))?;
+        let entry = parse_line(line, text, self.version).map_err(|why| (line, why))?;
         self.check_open(&entry)?;
         Ok(Some(entry))
     }
 
-    fn check_open(&mut self, entry: &Entry) -> Result<(), (u64, String)> {
+    fn check_open(&mut self, entry: &Entry) -> Result<(), (u64, LogError)> {
         let is_open = match self.open.get_mut(&entry.file) {
             Some(is_open) => is_open,
             None => self.open.entry(entry.file.clone()).or_default(),
@@ -90,14 +112,14 @@ impl Reader {
             return Ok(());
         }
         let state = if entry.event == Event::Open { "open already" } else { "not open" };
-        Err((entry.line, format!("{} is {state}", entry.file)))
+        Err((entry.line, LogError::State { file: entry.file.clone(), state }))
     }
 }
 
 /// Reads a log.
 ///
-/// Errors: line and message.
-pub fn parse(text: &str) -> Result<Vec<Entry>, (u64, String)> {
+/// Errors: line, and what is wrong there.
+pub fn parse(text: &str) -> Result<Vec<Entry>, (u64, LogError)> {
     let mut reader = Reader::default();
     let mut entries = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -109,15 +131,15 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, (u64, String)> {
     }
 }
 
-fn parse_line(line: u64, text: &str, version: u32) -> Result<Entry, String> {
+fn parse_line(line: u64, text: &str, version: u32) -> Result<Entry, LogError> {
     let wanted = match version {
         2 => "expected \"FILE ACTION\" or \"FILE ACTION OFFSET LENGTH\"",
         _ => "expected \"TIME FILE ACTION\" or \"TIME FILE ACTION OFFSET LENGTH\"",
     };
     let mut words = text.split_whitespace();
-    let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok()).ok_or_else(|| wanted.to_string());
+    let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok()).ok_or(LogError::Line { wanted });
     let at_us = if version == 3 { Some(number(words.next())?) } else { None };
-    let (Some(file), Some(action)) = (words.next(), words.next()) else { return Err(wanted.to_string()) };
+    let (Some(file), Some(action)) = (words.next(), words.next()) else { return Err(LogError::Line { wanted }) };
     let event = match action {
         "add" => Event::Add,
         "open" => Event::Open,
@@ -127,9 +149,9 @@ fn parse_line(line: u64, text: &str, version: u32) -> Result<Entry, String> {
         "sync" => Event::Sync,
         "datasync" => Event::DataSync,
         "wait" if version == 2 => Event::Wait { ms: number(words.next())? },
-        "wait" => return Err("version 3 has no \"wait\": the times of its lines say it".to_string()),
-        "trim" => return Err("\"trim\": these file systems have no trim of a file".to_string()),
-        other => return Err(format!("unknown action \"{other}\": {wanted}")),
+        "wait" => return Err(LogError::WaitInVersion3),
+        "trim" => return Err(LogError::Trim),
+        other => return Err(LogError::Action { action: other.to_string(), wanted }),
     };
     Ok(Entry { line, at_us, file: file.to_string(), event })
 }
@@ -303,9 +325,9 @@ mod tests {
     fn a_broken_line_is_named() {
         let error = |text: &str| parse(&format!("fio version 3 iolog\n{text}\n")).unwrap_err();
         assert_eq!(error("1 a add\n2 a read 0").0, 3);
-        assert_eq!(error("1 a read 0 1"), (2, "a is not open".to_string()));
-        assert!(error("1 a trim 0 1").1.contains("no trim"));
-        assert!(parse("a read 0 1\n").unwrap_err().1.starts_with("expected \"fio version 2"));
+        assert_eq!(error("1 a read 0 1"), (2, LogError::State { file: "a".to_string(), state: "not open" }));
+        assert_eq!(error("1 a trim 0 1").1, LogError::Trim);
+        assert!(parse("a read 0 1\n").unwrap_err().1.to_string().starts_with("expected \"fio version 2"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One job: its options, with fio's defaults for those that are not given.
 
+use super::error::{JobError, JobFileError, LineError};
 use super::job_file::{self, Section};
 use super::options::{self, Verdict};
 use super::random::Distribution;
@@ -219,49 +220,46 @@ const FILES_MAX: u64 = 100_000;
 /// honoured become warnings.
 ///
 /// Errors: `file:line: what is wrong`, the option by its name.
-pub fn parse(text: &str, name: &str, lenient: bool) -> Result<JobFile, String> {
+pub fn parse(text: &str, name: &str, lenient: bool) -> Result<JobFile, JobFileError> {
     let sections = job_file::sections(text, name)?;
     let mut warnings = Vec::new();
     let mut jobs = Vec::with_capacity(sections.len());
     for section in sections {
         let job = read_job(&section, lenient, &mut warnings)?;
-        job.check().map_err(|message| format!("{name}:{}: job [{}]: {message}", job.line, job.section))?;
+        job.check().map_err(|why| job.refused(name, why))?;
         jobs.push(job);
     }
     for (i, job) in jobs.iter().enumerate() {
         let known = |name: &String| jobs[..i].iter().any(|before| before.report_name() == name);
         if let Some(wanted) = job.wait_for.as_ref().filter(|wanted| !known(wanted)) {
-            let place = format!("{name}:{}: job [{}]", job.line, job.section);
-            return Err(format!("{place}: wait_for={wanted}: no job before it has this name"));
+            return Err(job.refused(name, JobError::WaitsForNone { wanted: wanted.clone() }));
         }
     }
     if jobs.iter().map(|job| job.processes_n).sum::<u64>() > PROCESSES_MAX {
-        return Err(format!("{name}: the jobs have more than {PROCESSES_MAX} processes in all: lower numjobs"));
+        return Err(JobFileError::ManyProcesses { file: name.to_string(), most: PROCESSES_MAX });
     }
     if jobs.iter().map(|job| job.processes_n * job.files_n).sum::<u64>() > FILES_MAX {
-        return Err(format!("{name}: the jobs have more than {FILES_MAX} files in all: lower nrfiles or numjobs"));
+        return Err(JobFileError::ManyFiles { file: name.to_string(), most: FILES_MAX });
     }
     Ok(JobFile { jobs, warnings })
 }
 
-fn read_job(section: &Section, lenient: bool, warnings: &mut Vec<String>) -> Result<Job, String> {
+fn read_job(section: &Section, lenient: bool, warnings: &mut Vec<String>) -> Result<Job, JobFileError> {
     let mut job = Job { section: section.name.clone(), line: section.line, ..Job::default() };
     for line in &section.options {
         let verdict = options::apply(&mut job, &line.key, &line.value);
-        let place = |message: &str| format!("{}:{}: {message}", line.file, line.line);
+        let wrong = |why| Err(JobFileError::Line { file: line.file.clone(), line: line.line, why });
         match verdict {
             Verdict::Taken => job.options.push((line.key.clone(), line.value.clone())),
-            Verdict::Wrong(message) => return Err(place(&message)),
-            Verdict::NotHonoured(message) if lenient => {
+            Verdict::Wrong { option, why } => return wrong(LineError::Value { option, why }),
+            Verdict::NotHonoured(what) if lenient => {
                 // An option of [global] comes up once for each job.
-                let warning = place(&format!("left out: {message}"));
+                let warning = format!("{}:{}: left out: {what}", line.file, line.line);
                 if !warnings.contains(&warning) {
                     warnings.push(warning);
                 }
             }
-            Verdict::NotHonoured(message) => {
-                return Err(place(&format!("{message} (--lenient leaves such options out with a warning)")))
-            }
+            Verdict::NotHonoured(what) => return wrong(LineError::NotHonoured(what)),
         }
     }
     Ok(job)
@@ -299,23 +297,27 @@ impl Job {
         self.access.random && self.random_map && self.distribution == Distribution::Uniform && aligned
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// What is wrong with it, with its place in the file.
+    fn refused(&self, file: &str, why: JobError) -> JobFileError {
+        JobFileError::Job { file: file.to_string(), line: self.line, job: self.section.clone(), why }
+    }
+
+    fn check(&self) -> Result<(), JobError> {
         if self.time_based && self.runtime_us == 0 {
-            return Err("time_based needs a runtime, such as runtime=10s".to_string());
+            return Err(JobError::NoRuntime);
         }
         if self.read_log.is_some() {
             return match self.write_log {
-                Some(_) => Err("read_iolog and write_iolog exclude each other".to_string()),
+                Some(_) => Err(JobError::BothLogs),
                 None => Ok(()),
             };
         }
         if self.size_bytes > 0 && self.size_bytes < self.least_request_bytes() {
-            let (size, request) = (self.size_bytes, self.least_request_bytes());
-            return Err(format!("size={size} is less than the block size {request}"));
+            let (size_bytes, request_bytes) = (self.size_bytes, self.least_request_bytes());
+            return Err(JobError::LessThanBlock { size_bytes, request_bytes });
         }
         if !self.files.is_empty() && self.files_n > 1 && self.files_n != self.files.len() as u64 {
-            let (files, names) = (self.files_n, self.files.len());
-            return Err(format!("nrfiles={files}, but filename gives {names} names: separate names by \":\""));
+            return Err(JobError::Names { files: self.files_n, names: self.files.len() });
         }
         Ok(())
     }
@@ -325,7 +327,7 @@ impl Job {
 mod tests {
     use super::*;
 
-    fn first(text: &str) -> Result<Job, String> {
+    fn first(text: &str) -> Result<Job, JobFileError> {
         parse(text, "x.fio", false).map(|file| file.jobs[0].clone())
     }
 
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn an_option_that_is_unknown_is_named_with_its_place() {
-        let error = first("[a]\nsize=1m\nnumbjobs=3\n").unwrap_err();
+        let error = first("[a]\nsize=1m\nnumbjobs=3\n").unwrap_err().to_string();
         assert!(error.starts_with("x.fio:3: unknown option `numbjobs`: did you mean `numjobs`?"), "{error}");
     }
 
@@ -350,16 +352,16 @@ mod tests {
         assert_eq!(file.warnings.len(), 2, "{:?}", file.warnings);
         assert!(file.warnings[0].starts_with("x.fio:2: left out: direct=1 "), "{:?}", file.warnings);
         // Invalid values are errors even then.
-        assert!(parse("[a]\nbs=four\n", "x.fio", true).unwrap_err().contains("bs=four"));
+        assert!(parse("[a]\nbs=four\n", "x.fio", true).unwrap_err().to_string().contains("bs=four"));
     }
 
     #[test]
     fn jobs_that_could_not_run_are_refused() {
-        assert!(first("[a]\nsize=1k\nbs=4k\n").unwrap_err().contains("less than the block size"));
-        assert!(first("[a]\nsize=1m\ntime_based\n").unwrap_err().contains("needs a runtime"));
-        assert!(first("[a]\nsize=1m\nwait_for=b\n").unwrap_err().contains("no job before it"));
-        assert!(first("[a]\nsize=1g\nnumjobs=500\nnrfiles=500\n").unwrap_err().contains("100000 files"));
-        assert!(first("[a]\nsize=1m\nnumjobs=5000\n").unwrap_err().contains("1024 processes"));
-        assert!(first("[a]\nfilename=a:b\nnrfiles=3\nsize=1m\n").unwrap_err().contains("2 names"));
+        assert!(first("[a]\nsize=1k\nbs=4k\n").unwrap_err().to_string().contains("less than the block size"));
+        assert!(first("[a]\nsize=1m\ntime_based\n").unwrap_err().to_string().contains("needs a runtime"));
+        assert!(first("[a]\nsize=1m\nwait_for=b\n").unwrap_err().to_string().contains("no job before it"));
+        assert!(first("[a]\nsize=1g\nnumjobs=500\nnrfiles=500\n").unwrap_err().to_string().contains("100000 files"));
+        assert!(first("[a]\nsize=1m\nnumjobs=5000\n").unwrap_err().to_string().contains("1024 processes"));
+        assert!(first("[a]\nfilename=a:b\nnrfiles=3\nsize=1m\n").unwrap_err().to_string().contains("2 names"));
     }
 }

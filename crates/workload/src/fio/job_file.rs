@@ -1,5 +1,6 @@
 //! The text of a job file: sections, options, `include`, environment variables.
 
+use super::error::{JobFileError, LineError};
 use crate::input::{read_text, InputKind};
 use crate::text::io_reason;
 use std::path::Path;
@@ -30,11 +31,11 @@ const INCLUDE_DEPTH_MAX: usize = 16;
 /// Splits a job file into its jobs. `name` names it in messages; what it includes is read beside it.
 ///
 /// Errors: `file:line: what is wrong`.
-pub fn sections(text: &str, name: &str) -> Result<Vec<Section>, String> {
+pub fn sections(text: &str, name: &str) -> Result<Vec<Section>, JobFileError> {
     let mut reader = Reader { globals: Vec::new(), sections: Vec::new(), place: Place::Nowhere };
     reader.read(text, name, 0)?;
     if reader.sections.is_empty() {
-        return Err(format!("{name}: holds no job: write a section such as [job1] with options below it"));
+        return Err(JobFileError::NoJob { file: name.to_string() });
     }
     Ok(reader.sections)
 }
@@ -52,18 +53,18 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&mut self, text: &str, name: &str, depth: usize) -> Result<(), String> {
+    fn read(&mut self, text: &str, name: &str, depth: usize) -> Result<(), JobFileError> {
         for (number, line) in text.lines().enumerate() {
             let number = number as u64 + 1;
-            let at = |message: String| format!("{name}:{number}: {message}");
+            let at = |why| JobFileError::Line { file: name.to_string(), line: number, why };
             let line = line.split([';', '#']).next().unwrap_or("").trim();
             if line.is_empty() {
                 continue;
             }
             if let Some(section) = line.strip_prefix('[') {
-                let section = section.strip_suffix(']').ok_or_else(|| at("the section has no \"]\"".to_string()))?;
+                let section = section.strip_suffix(']').ok_or_else(|| at(LineError::NoBracket))?;
                 if depth > 0 {
-                    return Err(at("an included file must not begin a section".to_string()));
+                    return Err(at(LineError::IncludedSection));
                 }
                 self.begin(section, number);
                 continue;
@@ -78,7 +79,7 @@ impl Reader {
             match (&self.place, self.sections.last_mut()) {
                 (Place::Job, Some(section)) => section.options.push(line),
                 (Place::Global, _) => self.globals.push(line),
-                _ => return Err(at(format!("option `{}` stands outside of a section such as [global]", line.key))),
+                _ => return Err(at(LineError::OutsideSection { key: line.key })),
             }
         }
         Ok(())
@@ -96,25 +97,27 @@ impl Reader {
         }
     }
 
-    fn include(&mut self, included: &str, name: &str, depth: usize) -> Result<(), String> {
+    fn include(&mut self, included: &str, name: &str, depth: usize) -> Result<(), LineError> {
         if depth == INCLUDE_DEPTH_MAX {
-            return Err(format!("include {included}: files include each other without end"));
+            return Err(LineError::Circle { file: included.to_string() });
         }
         let path = Path::new(name).parent().unwrap_or(Path::new("")).join(included);
-        let text =
-            read_text(&path, InputKind::Jobs).map_err(|error| format!("include {included}: {}", io_reason(&error)))?;
-        self.read(&text, &path.display().to_string(), depth + 1)
+        let text = read_text(&path, InputKind::Jobs)
+            .map_err(|error| LineError::Unreadable { file: included.to_string(), why: io_reason(&error) })?;
+        let read = self.read(&text, &path.display().to_string(), depth + 1);
+        read.map_err(|error| LineError::Included(Box::new(error)))
     }
 }
 
 /// Replaces `${NAME}` by the variable of the environment.
-fn with_environment(value: &str) -> Result<String, String> {
+fn with_environment(value: &str) -> Result<String, LineError> {
     let mut out = String::new();
     let mut rest = value;
     while let Some((before, after)) = rest.split_once("${") {
-        let (name, behind) = after.split_once('}').ok_or_else(|| format!("\"{value}\": ${{ without }}"))?;
+        let (name, behind) =
+            after.split_once('}').ok_or_else(|| LineError::OpenVariable { value: value.to_string() })?;
         out.push_str(before);
-        out.push_str(&std::env::var(name).map_err(|_| format!("the environment variable {name} is not set"))?);
+        out.push_str(&std::env::var(name).map_err(|_| LineError::NoVariable { name: name.to_string() })?);
         rest = behind;
     }
     out.push_str(rest);
@@ -138,13 +141,14 @@ mod tests {
     #[test]
     fn what_is_wrong_has_its_place() {
         assert_eq!(
-            sections("bs=4k\n", "x").unwrap_err(),
+            sections("bs=4k\n", "x").unwrap_err().to_string(),
             "x:1: option `bs` stands outside of a section such as [global]"
         );
-        assert_eq!(sections("[a\n", "x").unwrap_err(), "x:1: the section has no \"]\"");
-        assert!(sections("[global]\nbs=4k\n", "x").unwrap_err().contains("holds no job"));
+        assert_eq!(sections("[a\n", "x").unwrap_err().to_string(), "x:1: the section has no \"]\"");
+        assert!(sections("[global]\nbs=4k\n", "x").unwrap_err().to_string().contains("holds no job"));
         assert!(sections("[a]\nsize=${FFSLAB_NO_SUCH}\n", "x")
             .unwrap_err()
+            .to_string()
             .starts_with("x:2: the environment variable"));
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Names, aliases and defaults are those of fio 3.33 (`options.c`).
 
+use super::error::{NotHonoured, ValueError};
 use super::job::{Access, AdviceHint, Engine, FileOrder, Job, OpenSync, Sequencer};
 use super::random::Distribution;
 use super::values::{bytes, fraction, number, per_direction, switch, time_us, RequestSizes};
@@ -13,12 +14,15 @@ use crate::text::nearest;
 pub enum Verdict {
     Taken,
     /// The option is valid, but is not honoured here.
-    NotHonoured(String),
+    NotHonoured(NotHonoured),
     /// The value is invalid.
-    Wrong(String),
+    Wrong {
+        option: String,
+        why: ValueError,
+    },
 }
 
-type Set = fn(&mut Job, &str) -> Result<(), String>;
+type Set = fn(&mut Job, &str) -> Result<(), ValueError>;
 
 struct Honoured {
     name: &'static str,
@@ -40,35 +44,29 @@ pub fn apply(job: &mut Job, key: &str, value: &str) -> Verdict {
     {
         return match (option.set)(job, value) {
             Ok(()) => Verdict::Taken,
-            Err(message) => match message.strip_prefix(NOT_HERE) {
-                Some(why) => Verdict::NotHonoured(format!("{shown} {why}")),
-                None => Verdict::Wrong(format!("{shown}: {message}")),
-            },
+            Err(ValueError::NotHere(why)) => Verdict::NotHonoured(NotHonoured::Value { option: shown, why }),
+            Err(why) => Verdict::Wrong { option: shown, why },
         };
     }
     if let Some(option) = ONLY_SOME.iter().find(|option| option.name == key) {
         if option.values.contains(&value) {
             return Verdict::Taken;
         }
-        return Verdict::NotHonoured(format!("{shown} is not honoured: {}", option.why));
+        return Verdict::NotHonoured(NotHonoured::Value { option: shown, why: option.why });
     }
     if WITHOUT_EFFECT.contains(&key) {
         return Verdict::Taken;
     }
     if NOT_HONOURED.contains(&key) {
-        return Verdict::NotHonoured(format!("option `{key}` of fio is not honoured"));
+        return Verdict::NotHonoured(NotHonoured::Option { key: key.to_string() });
     }
     let names = HONOURED.iter().flat_map(|option| [option.name, option.alias]).filter(|name| !name.is_empty());
-    let hint =
-        nearest(key, names).map_or("docs/fio.md lists the options".to_string(), |n| format!("did you mean `{n}`?"));
-    Verdict::NotHonoured(format!("unknown option `{key}`: {hint}"))
+    Verdict::NotHonoured(NotHonoured::Unknown { key: key.to_string(), nearest: nearest(key, names) })
 }
 
-/// Marks the message of an error as one about a value that fio knows and that is not honoured here.
-const NOT_HERE: &str = "\u{0}";
-
-fn not_here<T>(why: &str) -> Result<T, String> {
-    Err(format!("{NOT_HERE}is not honoured: {why}"))
+/// A value that fio knows and that is not honoured here.
+fn not_here<T>(why: &'static str) -> Result<T, ValueError> {
+    Err(ValueError::NotHere(why))
 }
 
 const SECOND_US: u64 = 1_000_000;
@@ -90,7 +88,7 @@ honoured! {
     "rw_sequencer" => |job, value| job.sequencer = match value {
         "sequential" => Sequencer::Sequential,
         "identical" => Sequencer::Identical,
-        _ => return Err("write sequential or identical".to_string()),
+        _ => return Err(ValueError::Words("sequential or identical")),
     };
     "bs" | "blocksize" => |job, value| job.sizes = per_direction(value, RequestSizes::of_bs)?;
     "bsrange" | "blocksize_range" => |job, value| job.sizes = per_direction(value, RequestSizes::of_range)?;
@@ -100,7 +98,7 @@ honoured! {
     "ba" | "blockalign" => |job, value| {
         let align = per_direction(value, bytes)?;
         if align.contains(&0) {
-            return Err("an alignment of 0: it must be at least 1".to_string());
+            return Err(ValueError::ZeroAlignment);
         }
         job.align_bytes = Some(align)
     };
@@ -110,7 +108,7 @@ honoured! {
         let (low, high) = value.split_once(['-', ':']).unwrap_or((value, value));
         let (low, high) = (bytes(low.trim())?, bytes(high.trim())?);
         if low == 0 || low > high {
-            return Err("write a size, or a range such as 4k-64k with the smaller size, above 0, first".to_string());
+            return Err(ValueError::Words("a size, or a range such as 4k-64k with the smaller size, above 0, first"));
         }
         job.file_size_bytes = Some((low, high))
     };
@@ -132,7 +130,7 @@ honoured! {
             "sequential" => FileOrder::Sequential,
             "random" => FileOrder::Random,
             "zipf" | "pareto" | "normal" | "gauss" => return not_here("write roundrobin, sequential or random"),
-            _ => return Err("write roundrobin, sequential or random".to_string()),
+            _ => return Err(ValueError::Words("roundrobin, sequential or random")),
         };
         job.file_requests = number(requests, 1, COUNT_MAX)?
     };
@@ -152,7 +150,7 @@ honoured! {
         "none" | "0" => OpenSync::No,
         "" | "sync" | "1" => OpenSync::Sync,
         "dsync" => OpenSync::DataSync,
-        _ => return Err("write none, sync or dsync".to_string()),
+        _ => return Err(ValueError::Words("none, sync or dsync")),
     };
     "overwrite" => |job, value| job.overwrite = switch(value)?;
     "create_fsync" => |job, value| job.create_fsync = switch(value)?;
@@ -162,7 +160,7 @@ honoured! {
         "1" => AdviceHint::ByAccess,
         "random" => AdviceHint::Random,
         "sequential" => AdviceHint::Sequential,
-        _ => return Err("write none, 1, random or sequential".to_string()),
+        _ => return Err(ValueError::Words("none, 1, random or sequential")),
     };
     "unlink" => |job, value| job.unlink = switch(value)?;
     "thinktime" => |job, value| job.think_us = time_us(value, 1)?;
@@ -176,7 +174,7 @@ honoured! {
         "tausworthe" => false,
         "tausworthe64" => true,
         "lfsr" => return not_here("write tausworthe or tausworthe64"),
-        _ => return Err("write tausworthe or tausworthe64".to_string()),
+        _ => return Err(ValueError::Words("tausworthe or tausworthe64")),
     };
     "randrepeat" => |job, value| job.repeat = switch(value)?;
     "allrandrepeat" => |job, value| job.repeat_all = switch(value)?;
@@ -395,7 +393,7 @@ const NOT_HONOURED: &[&str] = &[
     "percentage_sequential",
 ];
 
-fn set_rw(job: &mut Job, value: &str) -> Result<(), String> {
+fn set_rw(job: &mut Job, value: &str) -> Result<(), ValueError> {
     let (kind, postfix) = value.split_once(':').map_or((value, None), |(kind, postfix)| (kind, Some(postfix.trim())));
     let (read, write, random) = match kind.trim() {
         "read" => (true, false, false),
@@ -407,7 +405,7 @@ fn set_rw(job: &mut Job, value: &str) -> Result<(), String> {
         "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => {
             return not_here("these file systems have no trim of a file")
         }
-        _ => return Err("write read, write, rw, randread, randwrite or randrw".to_string()),
+        _ => return Err(ValueError::Words("read, write, rw, randread, randwrite or randrw")),
     };
     job.access = Access { read, write, random };
     (job.requests_per_offset, job.skip_offset) = (1, 0);
@@ -416,29 +414,29 @@ fn set_rw(job: &mut Job, value: &str) -> Result<(), String> {
         job.requests_per_offset = number(postfix, 1, COUNT_MAX)?;
     } else {
         let size = bytes(postfix.trim_start_matches('-'))?;
-        let size = i64::try_from(size).map_err(|_| format!("\"{postfix}\" is too large"))?;
+        let size = i64::try_from(size).map_err(|_| ValueError::LargeSkip { text: postfix.to_string() })?;
         job.skip_offset = if postfix.starts_with('-') { -size } else { size };
     }
     Ok(())
 }
 
 /// "a:b" stands for two files. Names begin at the root of the file system.
-fn file_names(value: &str) -> Result<Vec<String>, String> {
+fn file_names(value: &str) -> Result<Vec<String>, ValueError> {
     if value.starts_with("/dev/") {
         return not_here("a job works on files of the mounted file system, not on a device");
     }
     let names: Vec<String> = value.split(':').map(|name| name.trim_matches('/').to_string()).collect();
     match names.iter().any(|name| name.is_empty() || name == "-") {
-        true => Err("write a file name, or several with \":\" between them".to_string()),
+        true => Err(ValueError::Words("a file name, or several with \":\" between them")),
         false => Ok(names),
     }
 }
 
 /// The name of a log file without its folders, because all logs are written to one folder of the results.
-fn log_name(value: &str) -> Result<String, String> {
+fn log_name(value: &str) -> Result<String, ValueError> {
     match value.rsplit('/').next().filter(|name| !name.is_empty() && !name.starts_with('.')) {
         Some(name) => Ok(name.to_string()),
-        None => Err("write a file name".to_string()),
+        None => Err(ValueError::Words("a file name")),
     }
 }
 
@@ -446,30 +444,34 @@ fn log_name(value: &str) -> Result<String, String> {
 pub const ZIPF_THETA: f64 = 1.1;
 const PARETO_H: f64 = 0.2;
 
-fn distribution(value: &str) -> Result<Distribution, String> {
+fn distribution(value: &str) -> Result<Distribution, ValueError> {
     let mut parts = value.split(':').map(str::trim);
     let kind = parts.next().unwrap_or("");
     let parameter = parts.next().map(fraction).transpose()?;
     let center = parts.next().map(fraction).transpose()?;
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
-        return Err("the centre must lie between 0 and 1".to_string());
+        return Err(ValueError::Parameter { name: "the centre", be: "lie between 0 and 1" });
     }
     match kind {
         "random" => Ok(Distribution::Uniform),
         "zipf" => match parameter.unwrap_or(ZIPF_THETA) {
-            theta if theta <= 0.0 || theta == 1.0 => Err("theta must be above 0 and not 1".to_string()),
+            theta if theta <= 0.0 || theta == 1.0 => {
+                Err(ValueError::Parameter { name: "theta", be: "be above 0 and not 1" })
+            }
             theta => Ok(Distribution::Zipf { theta, center }),
         },
         "pareto" => match parameter.unwrap_or(PARETO_H) {
-            h if h <= 0.0 || h >= 1.0 => Err("h must lie between 0 and 1".to_string()),
+            h if h <= 0.0 || h >= 1.0 => Err(ValueError::Parameter { name: "h", be: "lie between 0 and 1" }),
             h => Ok(Distribution::Pareto { h, center }),
         },
         "normal" => match parameter.unwrap_or(0.0) {
-            deviation if !(0.0..100.0).contains(&deviation) => Err("the deviation must be 0 to 100 %".to_string()),
+            deviation if !(0.0..100.0).contains(&deviation) => {
+                Err(ValueError::Parameter { name: "the deviation", be: "be 0 to 100 %" })
+            }
             deviation_percent => Ok(Distribution::Normal { deviation_percent, center }),
         },
         "zoned" | "zoned_abs" => not_here("write random, zipf, pareto or normal"),
-        _ => Err("write random, zipf:THETA, pareto:H or normal:DEVIATION".to_string()),
+        _ => Err(ValueError::Words("random, zipf:THETA, pareto:H or normal:DEVIATION")),
     }
 }
 

@@ -4,6 +4,7 @@
 //! `get_rw_ddir`; `filesetup.c`: `setup_files`); in another order the generators would draw other numbers. First comes
 //! whether to sync, then the direction, the file, the offset, the size.
 
+use super::error::JobError;
 use super::file::FileState;
 use super::job::{Access, Job, READ, WRITE};
 use super::random::{name_hash, Distribution, SeedFor, Seeds, Skewed, Tausworthe};
@@ -197,7 +198,7 @@ impl Process {
     /// files must be laid out before the run. Must be called once for each process, in the order of the jobs.
     ///
     /// Errors: sizes that are missing or contradict each other.
-    pub fn set_up(&mut self, present_bytes: &[Option<u64>]) -> Result<Vec<Layout>, String> {
+    pub fn set_up(&mut self, present_bytes: &[Option<u64>]) -> Result<Vec<Layout>, JobError> {
         if let Some(log) = &self.log {
             return Ok(log.layouts(present_bytes));
         }
@@ -205,7 +206,7 @@ impl Process {
         let present = |i: usize| present_bytes.get(i).copied().flatten().unwrap_or(0);
         let all_present: u64 = (0..self.files.len()).map(present).sum();
         if job.size_bytes == 0 && job.file_size_bytes.is_none() && all_present == 0 {
-            return Err("its size is missing: write size=1m or filesize=1m".to_string());
+            return Err(JobError::NoSize);
         }
         let count = self.files.len() as u64;
         let least = job.least_request_bytes();
@@ -216,7 +217,7 @@ impl Process {
         let mut layouts = Vec::new();
         let mut total_bytes = 0;
         for i in 0..self.files.len() {
-            let beyond = || format!("offset {start} is not below the size of {}", self.file_names[i]);
+            let beyond = || JobError::Offset { offset: start, file: self.file_names[i].clone() };
             let real = present(i);
             let io_bytes = match job.file_size_bytes {
                 None => {
@@ -254,13 +255,13 @@ impl Process {
             self.size_bytes = total_bytes;
         }
         if self.size_bytes < least {
-            return Err(format!("{} B is less than a request of {least} B", self.size_bytes));
+            return Err(JobError::LessThanRequest { size_bytes: self.size_bytes, request_bytes: least });
         }
         self.make_maps()?;
         Ok(layouts)
     }
 
-    fn make_maps(&mut self) -> Result<(), String> {
+    fn make_maps(&mut self) -> Result<(), JobError> {
         let job = &self.job;
         let least = job.least_request_bytes();
         for (file, name) in self.files.iter_mut().zip(&self.file_names) {
@@ -274,7 +275,7 @@ impl Process {
             } else if job.uses_random_map() {
                 let blocks = range / least;
                 if blocks > MAP_BLOCKS_MAX {
-                    return Err(format!("its random map would hold {blocks} blocks: raise bs or set norandommap"));
+                    return Err(JobError::LargeMap { blocks });
                 }
                 file.map = Some(RandomMap::new(blocks));
             }

@@ -1,5 +1,7 @@
 //! Values of fio options: sizes, times, ranges, splits, as `parse.c` and `options.c` of fio 3.33 read them.
 
+use super::error::ValueError;
+
 /// Larger sizes and times are mistakes. With smaller ones, sums of a few values cannot overflow.
 const BYTES_MAX: u64 = 1 << 50;
 const TIME_US_MAX: u64 = 366 * 86_400_000_000;
@@ -8,10 +10,11 @@ const TIME_US_MAX: u64 = 366 * 86_400_000_000;
 /// ("4kib") they are, as in fio, powers of 1000.
 ///
 /// Errors: what is wrong and what would be right.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no size: write a number such as 4096, 4k or 1m");
+pub fn bytes(text: &str) -> Result<u64, ValueError> {
+    let text = text.to_string();
+    let wrong = || ValueError::NoSize { text: text.clone() };
     if text.ends_with('%') {
-        return Err(format!("\"{text}\": percentages are not honoured here, write a size such as 4m"));
+        return Err(ValueError::Percentage { text });
     }
     let lower = text.to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix("0x") {
@@ -32,14 +35,14 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let product = number.checked_mul(base.pow(power)).filter(|&bytes| bytes <= BYTES_MAX);
-    product.ok_or_else(|| format!("\"{text}\" is more than any file here can hold"))
+    product.ok_or(ValueError::LargeSize { text })
 }
 
 /// Reads a time in microseconds. `unit_us` is what a bare number counts.
 ///
 /// Errors: what is wrong and what would be right.
-pub fn time_us(text: &str, unit_us: u64) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no time: write a number such as 10, 10s, 500ms or 20us");
+pub fn time_us(text: &str, unit_us: u64) -> Result<u64, ValueError> {
+    let wrong = || ValueError::NoTime { text: text.to_string() };
     let lower = text.to_ascii_lowercase();
     let split = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
     let number: u64 = lower[..split].parse().map_err(|_| wrong())?;
@@ -54,13 +57,13 @@ pub fn time_us(text: &str, unit_us: u64) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let product = number.checked_mul(factor).filter(|&us| us <= TIME_US_MAX);
-    product.ok_or_else(|| format!("\"{text}\" is longer than a simulation lasts: a year is the limit"))
+    product.ok_or_else(|| ValueError::LongTime { text: text.to_string() })
 }
 
 /// Reads a whole number.
 ///
 /// Errors: it is none, or not in `least..=most`.
-pub fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
+pub fn number(text: &str, least: u64, most: u64) -> Result<u64, ValueError> {
     let lower = text.to_ascii_lowercase();
     let parsed = match lower.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -68,34 +71,34 @@ pub fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
     };
     match parsed {
         Some(value) if (least..=most).contains(&value) => Ok(value),
-        Some(value) => Err(format!("{value} is out of range: {least} to {most}")),
-        None => Err(format!("\"{text}\" is no whole number")),
+        Some(value) => Err(ValueError::OutOfRange { value, least, most }),
+        None => Err(ValueError::NoWholeNumber { text: text.to_string() }),
     }
 }
 
 /// Reads a switch: 1 or 0; an option without a value is on.
 ///
 /// Errors: anything else.
-pub fn switch(text: &str) -> Result<bool, String> {
+pub fn switch(text: &str) -> Result<bool, ValueError> {
     match text {
         "" | "1" => Ok(true),
         "0" => Ok(false),
-        _ => Err(format!("\"{text}\" is neither 0 nor 1")),
+        _ => Err(ValueError::NoSwitch { text: text.to_string() }),
     }
 }
 
 /// Reads a decimal fraction.
 ///
 /// Errors: it is none.
-pub fn fraction(text: &str) -> Result<f64, String> {
+pub fn fraction(text: &str) -> Result<f64, ValueError> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
-        _ => Err(format!("\"{text}\" is no number")),
+        _ => Err(ValueError::NoNumber { text: text.to_string() }),
     }
 }
 
 /// The values for reads and writes in "READ,WRITE,TRIM". A missing value is the one before it.
-pub fn per_direction<T: Clone>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<[T; 2], String> {
+pub fn per_direction<T: Clone>(text: &str, read: impl Fn(&str) -> Result<T, ValueError>) -> Result<[T; 2], ValueError> {
     let mut parts = text.split(',');
     let reads = read(parts.next().unwrap_or("").trim())?;
     let writes = match parts.next() {
@@ -129,9 +132,9 @@ impl RequestSizes {
     /// Reads one size of `bs`.
     ///
     /// Errors: see [`bytes`]; 0.
-    pub fn of_bs(text: &str) -> Result<RequestSizes, String> {
+    pub fn of_bs(text: &str) -> Result<RequestSizes, ValueError> {
         match bytes(text)? {
-            0 => Err("a block size of 0: it must be at least 1".to_string()),
+            0 => Err(ValueError::ZeroBlock),
             size => Ok(RequestSizes::fixed(size)),
         }
     }
@@ -139,11 +142,11 @@ impl RequestSizes {
     /// Reads one range of `bsrange`: "1k-4k".
     ///
     /// Errors: no range, or one that is upside down or begins at 0.
-    pub fn of_range(text: &str) -> Result<RequestSizes, String> {
-        let (low, high) = text.split_once('-').ok_or_else(|| format!("\"{text}\" is no range: write 1k-4k"))?;
+    pub fn of_range(text: &str) -> Result<RequestSizes, ValueError> {
+        let (low, high) = text.split_once('-').ok_or_else(|| ValueError::NoRange { text: text.to_string() })?;
         let (least_bytes, most_bytes) = (bytes(low.trim())?, bytes(high.trim())?);
         if least_bytes == 0 || least_bytes > most_bytes {
-            return Err(format!("\"{text}\" is no range of block sizes: write the smaller one, above 0, first"));
+            return Err(ValueError::UpsideDown { text: text.to_string() });
         }
         Ok(RequestSizes { least_bytes, most_bytes, split: Vec::new() })
     }
@@ -151,7 +154,7 @@ impl RequestSizes {
     /// Reads one list of `bssplit`: "4k/10:64k/50:32k". Sizes without a percentage share what is left.
     ///
     /// Errors: broken sizes, percentages above 100 in all.
-    pub fn of_split(text: &str) -> Result<RequestSizes, String> {
+    pub fn of_split(text: &str) -> Result<RequestSizes, ValueError> {
         let mut entries = Vec::new();
         for entry in text.split(':').filter(|entry| !entry.is_empty()) {
             let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
@@ -160,16 +163,14 @@ impl RequestSizes {
                 share => Some(number(share, 0, 100)? as u32),
             };
             match bytes(size.trim())? {
-                0 => return Err(format!("\"{entry}\": a block size must be at least 1")),
+                0 => return Err(ValueError::ZeroBlockIn { entry: entry.to_string() }),
                 size => entries.push((size, percent)),
             }
         }
         let given: u32 = entries.iter().filter_map(|(_, percent)| *percent).sum();
         let open = entries.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
         if entries.is_empty() || given > 100 {
-            return Err(format!(
-                "\"{text}\" is no split: write sizes with percentages up to 100, such as 4k/60:64k/40"
-            ));
+            return Err(ValueError::NoSplit { text: text.to_string() });
         }
         // This is fio's own rounding: a single size without a percentage gets 0 % and is used nevertheless.
         let rest = (100 - given).checked_div(open).unwrap_or(0);
@@ -195,9 +196,9 @@ mod tests {
         assert_eq!(bytes("4kib"), Ok(4000));
         assert_eq!(bytes("0x10"), Ok(16));
         assert_eq!(bytes("2g"), Ok(2 << 30));
-        assert!(bytes("20%").unwrap_err().contains("percentages"));
-        assert!(bytes("9999999t").unwrap_err().contains("more than any file"));
-        assert!(bytes("4q").unwrap_err().contains("is no size"));
+        assert!(bytes("20%").unwrap_err().to_string().contains("percentages"));
+        assert!(bytes("9999999t").unwrap_err().to_string().contains("more than any file"));
+        assert!(bytes("4q").unwrap_err().to_string().contains("is no size"));
     }
 
     #[test]
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(time_us("2", 1), Ok(2));
         assert_eq!(time_us("3ms", 1_000_000), Ok(3_000));
         assert!(time_us("soon", 1).is_err());
-        assert!(time_us("9999d", 1).unwrap_err().contains("a year"));
+        assert!(time_us("9999d", 1).unwrap_err().to_string().contains("a year"));
     }
 
     #[test]
@@ -215,7 +216,7 @@ mod tests {
         let entries: Vec<_> = sizes.split.iter().map(|e| (e.request_bytes, e.percent)).collect();
         assert_eq!(entries, [(1024, 25), (16384, 25), (4096, 50)]);
         assert_eq!((sizes.least_bytes, sizes.most_bytes), (1024, 16384));
-        assert!(RequestSizes::of_split("4k/80:1k/30").unwrap_err().contains("up to 100"));
+        assert!(RequestSizes::of_split("4k/80:1k/30").unwrap_err().to_string().contains("up to 100"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Command files: the lines that `postmark` reads at its prompt or from a file.
 
+use super::error::{CommandError, CommandFileError};
 use crate::input::{read_text, InputKind};
 use crate::text::io_reason;
 use std::path::Path;
@@ -77,11 +78,11 @@ const LOAD_DEPTH_MAX: usize = 16;
 /// Reads a command file. `name` names it in messages; what it loads is read beside it.
 ///
 /// Errors: `file:line: what is wrong`. The program itself only prints "Eh?" and goes on with another benchmark than meant.
-pub fn parse(text: &str, name: &str) -> Result<CommandFile, String> {
+pub fn parse(text: &str, name: &str) -> Result<CommandFile, CommandFileError> {
     let mut reader = Reader { settings: Settings::default(), runs: Vec::new(), quit: false };
     reader.read(text, name, 0)?;
     match reader.runs.is_empty() {
-        true => Err(format!("{name}: holds no command `run`: nothing would be measured")),
+        true => Err(CommandFileError::NoRun { file: name.to_string() }),
         false => Ok(CommandFile { runs: reader.runs }),
     }
 }
@@ -114,39 +115,38 @@ const COMMANDS: &[&str] = &[
 ];
 
 impl Reader {
-    fn read(&mut self, text: &str, name: &str, depth: usize) -> Result<(), String> {
+    fn read(&mut self, text: &str, name: &str, depth: usize) -> Result<(), CommandFileError> {
         for (number, line) in text.lines().enumerate() {
             let line = line.trim_end();
             if self.quit || line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            self.command(line, name, depth).map_err(|message| match message.starts_with(LOADED) {
-                true => message,
-                false => format!("{name}:{}: {message}", number + 1),
+            self.command(line, name, depth).map_err(|error| match error {
+                CommandError::Loaded(error) => *error,
+                why => CommandFileError::Line { file: name.to_string(), line: number + 1, why },
             })?;
         }
         Ok(())
     }
 
-    fn command(&mut self, line: &str, name: &str, depth: usize) -> Result<(), String> {
+    fn command(&mut self, line: &str, name: &str, depth: usize) -> Result<(), CommandError> {
         let is = |command: &&&str| line == **command || line.starts_with(&format!("{command} "));
         let Some(command) = COMMANDS.iter().find(is) else {
-            let hint = match line.starts_with('!') {
-                true => "a shell cannot be started from here".to_string(),
-                false => format!("known: {}", COMMANDS.join(", ")),
-            };
-            return Err(format!("unknown command `{line}`: {hint}"));
+            return Err(match line.starts_with('!') {
+                true => CommandError::Shell { line: line.to_string() },
+                false => CommandError::Unknown { line: line.to_string(), known: COMMANDS },
+            });
         };
         let rest = line[command.len()..].trim();
         let settings = &mut self.settings;
         let up_to = |most: u64| match rest.parse::<u64>() {
             Ok(value) if (1..=most).contains(&value) => Ok(value),
-            _ => Err(format!("`{command}` needs a number from 1 to {most}, not \"{rest}\"")),
+            _ => Err(CommandError::Number { command, least: 1, most, found: rest.to_string() }),
         };
         let positive = || up_to(COUNT_MAX);
         let bias = || match rest.parse::<i64>() {
             Ok(value) if (-1..=10).contains(&value) => Ok(value),
-            _ => Err(format!("`{command}` needs a number from -1 to 10, not \"{rest}\"")),
+            _ => Err(CommandError::Number { command, least: -1, most: 10, found: rest.to_string() }),
         };
         match *command {
             "set size" => (settings.size_low_bytes, settings.size_high_bytes) = sizes(rest)?,
@@ -164,7 +164,7 @@ impl Reader {
             "run" => {
                 let report_file = rest.rsplit('/').next().filter(|file| !file.is_empty()).map(str::to_string);
                 if report_file.as_ref().is_some_and(|file| file.starts_with('.')) {
-                    return Err(format!("`run {rest}`: name a plain file for the report"));
+                    return Err(CommandError::ReportFile { found: rest.to_string() });
                 }
                 self.runs.push(ConfiguredRun { settings: settings.clone(), report_file });
             }
@@ -176,23 +176,20 @@ impl Reader {
         Ok(())
     }
 
-    fn load(&mut self, file: &str, name: &str, depth: usize) -> Result<(), String> {
+    fn load(&mut self, file: &str, name: &str, depth: usize) -> Result<(), CommandError> {
         if file.is_empty() || depth == LOAD_DEPTH_MAX {
-            return Err("`load` needs a file, and files must not load each other without end".to_string());
+            return Err(CommandError::Load);
         }
         let path = Path::new(name).parent().unwrap_or(Path::new("")).join(file);
-        let text =
-            read_text(&path, InputKind::Commands).map_err(|error| format!("load {file}: {}", io_reason(&error)))?;
-        self.read(&text, &path.display().to_string(), depth + 1).map_err(|message| format!("{LOADED}{message}"))
+        let text = read_text(&path, InputKind::Commands)
+            .map_err(|error| CommandError::Unreadable { file: file.to_string(), why: io_reason(&error) })?;
+        let read = self.read(&text, &path.display().to_string(), depth + 1);
+        read.map_err(|error| CommandError::Loaded(Box::new(error)))
     }
 }
 
-/// Marks a message that states its place already. Users do not see the mark.
-const LOADED: &str = "\u{0}";
-
-fn sizes(rest: &str) -> Result<(u64, u64), String> {
-    let wanted =
-        || format!("`set size` needs a low and perhaps a high bound in bytes up to {SIZE_BYTES_MAX}, not \"{rest}\"");
+fn sizes(rest: &str) -> Result<(u64, u64), CommandError> {
+    let wanted = || CommandError::Sizes { most_bytes: SIZE_BYTES_MAX, found: rest.to_string() };
     let mut words =
         rest.split_whitespace().map(|word| word.parse::<u64>().ok().filter(|&n| (1..=SIZE_BYTES_MAX).contains(&n)));
     let low = words.next().flatten().ok_or_else(wanted)?;
@@ -204,20 +201,20 @@ fn sizes(rest: &str) -> Result<(u64, u64), String> {
 }
 
 /// "DIR [WEIGHT]" replaces all locations, "+DIR [WEIGHT]" adds one, "-DIR" removes one.
-fn locate(locations: &mut Vec<Location>, rest: &str) -> Result<(), String> {
+fn locate(locations: &mut Vec<Location>, rest: &str) -> Result<(), CommandError> {
     let plain = rest.trim_start_matches(['+', '-']);
     let (directory, weight) = plain.rsplit_once(' ').unwrap_or((plain, "1"));
     let directory = directory.trim_matches('/').to_string();
     let weight_n = weight.parse::<u64>().ok().filter(|&weight| (1..=COUNT_MAX).contains(&weight));
     let (Some(weight_n), false) = (weight_n, directory.is_empty() && plain.is_empty()) else {
-        return Err(format!("`set location` needs a directory and perhaps a weight, not \"{rest}\""));
+        return Err(CommandError::Location { found: rest.to_string() });
     };
     if rest.starts_with('-') {
         let before = locations.len();
         locations.retain(|location| location.directory != directory);
         return match locations.len() < before {
             true => Ok(()),
-            false => Err(format!("`set location {rest}`: there is no such location")),
+            false => Err(CommandError::NoLocation { found: rest.to_string() }),
         };
     }
     if !rest.starts_with('+') {
@@ -227,11 +224,11 @@ fn locate(locations: &mut Vec<Location>, rest: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn word(command: &str, rest: &str, yes: &str, no: &str) -> Result<bool, String> {
+fn word(command: &'static str, rest: &str, yes: &'static str, no: &'static str) -> Result<bool, CommandError> {
     match rest {
         text if text == yes => Ok(true),
         text if text == no => Ok(false),
-        _ => Err(format!("`{command}` needs {yes} or {no}, not \"{rest}\"")),
+        _ => Err(CommandError::Word { command, yes, no, found: rest.to_string() }),
     }
 }
 
@@ -254,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_the_program_would_not_understand_is_named() {
-        let error = |text: &str| parse(text, "pm").unwrap_err();
+        let error = |text: &str| parse(text, "pm").unwrap_err().to_string();
         assert!(error("set numbr 5\nrun\n").starts_with("pm:1: unknown command `set numbr 5`: known: set size"));
         assert!(error("\nset number none\nrun\n").starts_with("pm:2: `set number` needs a number from 1"));
         assert!(error("set size 10 5\nrun\n").contains("low and perhaps a high bound"));

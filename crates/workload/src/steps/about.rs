@@ -9,11 +9,10 @@ pub(crate) const REQUEST_BYTES_MAX: u64 = 256 << 20;
 /// Checks the size of requests.
 ///
 /// Errors: the key of a size that is 0, or too large for memory.
-pub(crate) fn request_size(key: &str, bytes: Bytes) -> Result<(), String> {
+pub(crate) fn request_size(key: &'static str, bytes: Bytes) -> Result<(), StepError> {
     nonzero(key, bytes.0)?;
     if bytes.0 > REQUEST_BYTES_MAX {
-        let limit = REQUEST_BYTES_MAX >> 20;
-        return Err(format!("{key} is {}: a request has at most {limit} MiB ({REQUEST_BYTES_MAX})", bytes.0));
+        return Err(StepError::LargeRequest { key, bytes: bytes.0 });
     }
     Ok(())
 }
@@ -21,9 +20,9 @@ pub(crate) fn request_size(key: &str, bytes: Bytes) -> Result<(), String> {
 /// Checks a number that must not be 0.
 ///
 /// Errors: the key.
-pub(super) fn nonzero(key: &str, value: u64) -> Result<(), String> {
+pub(super) fn nonzero(key: &'static str, value: u64) -> Result<(), StepError> {
     match value {
-        0 => Err(format!("{key} is 0: it must be at least 1")),
+        0 => Err(StepError::Zero { key }),
         _ => Ok(()),
     }
 }
@@ -103,7 +102,7 @@ impl Step {
     /// Finds values that no system could run.
     ///
     /// Errors: the key, what is wrong with it and what would be right.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), StepError> {
         match self {
             Step::Create(Create { request_bytes, .. })
             | Step::Fill(Fill { request_bytes, .. })
@@ -117,17 +116,16 @@ impl Step {
             Step::Requests(Requests { request_bytes, range_bytes, pattern, order, .. }) => {
                 request_size("request_B", *request_bytes)?;
                 match (*pattern == Pattern::Listed, order.is_empty()) {
-                    (true, true) => return Err("order is missing: pattern \"listed\" takes the places from it".into()),
-                    (false, false) => return Err("order belongs to pattern = \"listed\": leave it out".into()),
+                    (true, true) => return Err(StepError::NoOrder),
+                    (false, false) => return Err(StepError::OrderUnused),
                     _ => {}
                 }
                 if let Some(range) = range_bytes.filter(|range| range.0 < request_bytes.0) {
-                    let (range, request) = (range.0, request_bytes.0);
-                    return Err(format!("range_B {range} is less than request_B {request}: not one request fits"));
+                    return Err(StepError::SmallRange { range_bytes: range.0, request_bytes: request_bytes.0 });
                 }
             }
             Step::Sleep(Sleep { time_us }) if time_us.0 > SLEEP_US_MAX => {
-                return Err(format!("us is {}: a sleep has at most 366 days ({SLEEP_US_MAX} us)", time_us.0));
+                return Err(StepError::LongSleep { time_us: time_us.0, most_us: SLEEP_US_MAX });
             }
             Step::Occupy(occupy) => occupy.check()?,
             Step::Age(age) => age.check()?,
@@ -136,24 +134,22 @@ impl Step {
             Step::Open(Open { flags, .. }) => {
                 let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
                 if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {
-                    return Err("flags must hold exactly one of rdonly, wronly, rdwr".to_string());
+                    return Err(StepError::Access);
                 }
                 let has = |flag| flags.contains(&flag);
                 if has(OpenFlag::Tmpfile) && (has(OpenFlag::Create) || has(OpenFlag::Rdonly)) {
-                    return Err(
-                        "the flag tmpfile makes a file to write: neither create nor rdonly goes with it".to_string()
-                    );
+                    return Err(StepError::Tmpfile);
                 }
             }
             Step::SetXattr(SetXattr { value, bytes, .. }) if value.is_some() == bytes.is_some() => {
-                return Err("give the attribute either a value, a text, or bytes, the size of any value".to_string());
+                return Err(StepError::AttributeValue);
             }
             Step::Chmod(chmod) => chmod.check()?,
             Step::Load(load) => load.check()?,
             Step::SaveImage(SaveImage { file, .. })
                 if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) =>
             {
-                return Err("file must be a plain name without folders, such as \"nand.bin\"".to_string());
+                return Err(StepError::PlainName);
             }
             _ => {}
         }
@@ -165,7 +161,7 @@ impl Step {
             many::check_name(name)?;
         }
         if let Step::CreateMany(CreateMany { count: None, until: None, .. }) = self {
-            return Err("count is missing: give a number of files, or until = \"ENOSPC\"".to_string());
+            return Err(StepError::NoCount);
         }
         Ok(())
     }

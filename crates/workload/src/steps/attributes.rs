@@ -1,5 +1,6 @@
 //! The steps about symbolic links and what a file has beside its data.
 
+use super::error::StepError;
 use super::words::Failure;
 use crate::quantity::Bytes;
 use schemars::JsonSchema;
@@ -77,13 +78,10 @@ pub fn permission_bits(octal: &str) -> Option<u32> {
 
 impl Chmod {
     /// Errors: permissions that are no octal number.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), StepError> {
         match permission_bits(&self.permissions) {
             Some(_) => Ok(()),
-            None => Err(format!(
-                "permissions is \"{}\": it must be one to four octal digits, such as \"640\"",
-                self.permissions
-            )),
+            None => Err(StepError::Permissions { permissions: self.permissions.clone() }),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The steps over many small files.
 
+use super::error::StepError;
 use super::{is_default, ContentName, Until};
 use crate::quantity::Bytes;
 use schemars::JsonSchema;
@@ -81,12 +82,10 @@ pub fn path_of_many(dir: &str, name: &str, i: u64) -> String {
 }
 
 /// Errors: a name without a place for the number, or with two, or with folders.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
+pub(super) fn check_name(name: &str) -> Result<(), StepError> {
     let places = name.split(|letter| letter != '#').filter(|run| !run.is_empty()).count();
     if places != 1 || name.contains('/') {
-        return Err(format!(
-            "name is \"{name}\": it must be a plain name with one run of # for the number, such as \"file##.txt\""
-        ));
+        return Err(StepError::NumberedName { name: name.to_string() });
     }
     Ok(())
 }
@@ -103,7 +102,7 @@ mod tests {
         assert_eq!(path_of_many("a/b", "#", 10), "a/b/10");
         assert_eq!(check_name("a long name ##.text"), Ok(()));
         for name in ["", "f", "f#g#", "d/f#"] {
-            assert!(check_name(name).unwrap_err().contains("one run of #"), "{name}");
+            assert!(check_name(name).unwrap_err().to_string().contains("one run of #"), "{name}");
         }
     }
 }

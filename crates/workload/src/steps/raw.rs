@@ -1,6 +1,7 @@
 //! The step that works on the partition itself, below every file system.
 
 use super::about::nonzero;
+use super::error::StepError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,7 @@ words! {
 
 impl MtdLoop {
     /// Errors: a loop without operations.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), StepError> {
         nonzero("count", self.count)
     }
 }

@@ -1,6 +1,7 @@
 //! The steps that bring a partition into a stated condition, and uFLIP's.
 
 use super::about::request_size;
+use super::error::StepError;
 use super::{default_request, default_seed};
 use crate::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
@@ -203,30 +204,30 @@ fn one_step() -> i64 {
 /// Checks a percentage.
 ///
 /// Errors: the key of a number that is no percentage.
-fn share(key: &str, percent: f64) -> Result<(), String> {
+fn share(key: &'static str, percent: f64) -> Result<(), StepError> {
     if percent > 0.0 && percent < 100.0 {
         return Ok(());
     }
-    Err(format!("{key} is {percent}: it must be more than 0 and less than 100"))
+    Err(StepError::Share { key, percent })
 }
 
 impl Occupy {
     /// Checks the values of the step.
     ///
     /// Errors: the key, what is wrong with it, and what would be right.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), StepError> {
         request_size("request_B", self.request_bytes)?;
         share("percent", self.percent)
     }
 }
 
 /// A larger number is a mistake.
-const OVERWRITES_MAX: f64 = 1e6;
+pub(super) const OVERWRITES_MAX: f64 = 1e6;
 
 impl Load {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), StepError> {
         if self.autoplace == Some(true) && self.oob == Some(false) {
-            return Err("autoplace is set, but not oob: there are no OOB bytes to place".to_string());
+            return Err(StepError::NothingToPlace);
         }
         Ok(())
     }
@@ -236,17 +237,14 @@ impl Age {
     /// Checks the values of the step.
     ///
     /// Errors: the key, what is wrong with it, and what would be right.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), StepError> {
         request_size("request_B", self.request_bytes)?;
         if !(self.overwrites > 0.0 && self.overwrites <= OVERWRITES_MAX) {
-            return Err(format!(
-                "overwrites is {}: it must be more than 0 and at most {OVERWRITES_MAX}",
-                self.overwrites
-            ));
+            return Err(StepError::Overwrites { overwrites: self.overwrites });
         }
         // As in fio, theta must not be 1, where the sum is not finite.
         if !(self.zipf_theta > 0.0 && self.zipf_theta != 1.0 && self.zipf_theta.is_finite()) {
-            return Err(format!("zipf_theta is {}: it must be more than 0 and not 1", self.zipf_theta));
+            return Err(StepError::ZipfTheta { theta: self.zipf_theta });
         }
         share("hot_writes_percent", self.hot_writes_percent)?;
         share("hot_percent", self.hot_percent)

@@ -44,7 +44,7 @@ fn people_may_write_units() {
 
 #[test]
 fn values_that_nothing_could_run_are_named() {
-    let check = |json: &str| parse(json).unwrap().check().unwrap_err();
+    let check = |json: &str| parse(json).unwrap().check().unwrap_err().to_string();
     assert!(check(r#"{"step":"create","file":"x","bytes":1,"request_B":0}"#).contains("request_B is 0"));
     let large =
         check(r#"{"step":"requests","file":"x","op":"write","pattern":"random","request_B":"1024 GiB","count":1}"#);

@@ -2,6 +2,7 @@
 
 use super::args;
 use super::descriptors::Object;
+use super::error::StraceError;
 use super::follow::{Evidence, Follower, Place};
 use super::interpreter::{Interpreter, Known};
 use super::line::Parsed;
@@ -55,12 +56,12 @@ pub fn interpret(
     parsed: &Parsed<'_>,
     result: &Outcome,
     held: Option<Rc<Object>>,
-) -> Result<Effect, String> {
+) -> Result<Effect, StraceError> {
     Interpreter { follower, place, parsed, result, held }.call()
 }
 
 impl Interpreter<'_> {
-    fn call(&mut self) -> Result<Effect, String> {
+    fn call(&mut self) -> Result<Effect, StraceError> {
         let name = self.parsed.name;
         let path_at = |s: &mut Self, i: usize| s.path(None, i);
         match name {

@@ -3,6 +3,7 @@
 
 use super::calls::{self, Effect};
 use super::descriptors::{self, Object, Processes};
+use super::error::StraceError;
 use super::line::{self, Event, Parsed};
 use super::{args, Call, Handle, OpenFlags, Outcome, Record};
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ pub struct Place {
 
 impl Follower {
     /// Reads the next line. The error states what was expected instead.
-    pub fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
+    pub fn line(&mut self, number: u64, text: &str) -> Result<(), StraceError> {
         let Some(parsed) = line::parse(text)? else { return Ok(()) };
         let first_ns = *self.first_ns.get_or_insert(parsed.at_ns);
         let place = Place { line: number, process: parsed.process, at_ns: parsed.at_ns.saturating_sub(first_ns) };
@@ -150,14 +151,12 @@ impl Follower {
         self.processes.birth(place.process, shares("CLONE_FILES"), shares("CLONE_FS"));
     }
 
-    fn complete(&mut self, place: Place, text: &str, early: bool, held: Option<Rc<Object>>) -> Result<(), String> {
+    fn complete(&mut self, place: Place, text: &str, early: bool, held: Option<Rc<Object>>) -> Result<(), StraceError> {
         self.whole.calls_seen += 1;
         let name = line::call_name(text).unwrap_or_default();
         if !calls::is_known(name) {
             let complete = line::looks_complete(text);
-            return complete
-                .then_some(())
-                .ok_or_else(|| format!("`{name}(` has no result (is the trace cut off here?)"));
+            return complete.then_some(()).ok_or_else(|| StraceError::NoResult { call: name.to_string() });
         }
         let parsed = line::call(text)?;
         match name {

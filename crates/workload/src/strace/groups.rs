@@ -3,6 +3,7 @@
 use super::args;
 use super::calls::{on_path, plain, with_evidence, Effect};
 use super::descriptors::Object;
+use super::error::StraceError;
 use super::follow::{is_special, Evidence};
 use super::interpreter::{Interpreter, Known};
 use super::{Advice, Call, Handle, OpenFlags, Outcome, Target, Whence};
@@ -18,7 +19,7 @@ impl Interpreter<'_> {
         path: usize,
         flags: usize,
         permissions: usize,
-    ) -> Result<Effect, String> {
+    ) -> Result<Effect, StraceError> {
         let Some(path) = self.path(directory, path)? else { return Ok(Effect::Nothing) };
         let how = if flags == usize::MAX { "O_WRONLY|O_CREAT|O_TRUNC" } else { self.text(flags)? };
         let how = if how.starts_with('{') { args::field(how, "flags").unwrap_or("") } else { how }.to_string();
@@ -69,7 +70,7 @@ impl Interpreter<'_> {
         Ok(plain(Call::Open { handle, path: path.clone(), flags, permissions }, vec![path]))
     }
 
-    pub fn close_range(&mut self) -> Result<Effect, String> {
+    pub fn close_range(&mut self) -> Result<Effect, StraceError> {
         if args::has_flag(self.parsed.arguments.get(2).copied().unwrap_or(""), "CLOSE_RANGE_CLOEXEC") {
             return Ok(Effect::Nothing);
         }
@@ -81,7 +82,7 @@ impl Interpreter<'_> {
         Ok(Effect::Close(open.into_iter().filter_map(|d| processes.close(process, d)).collect()))
     }
 
-    pub fn transfer(&mut self, vector: bool) -> Result<Effect, String> {
+    pub fn transfer(&mut self, vector: bool) -> Result<Effect, StraceError> {
         let name = self.parsed.name;
         let bytes = if vector {
             let done = if let Outcome::Value(n) = self.result { *n } else { 0 };
@@ -100,7 +101,7 @@ impl Interpreter<'_> {
         })
     }
 
-    pub fn seek(&mut self) -> Result<Effect, String> {
+    pub fn seek(&mut self) -> Result<Effect, StraceError> {
         let (from, result) = match self.parsed.name {
             "lseek" => (2, None),
             _ => (3, args::number(self.text(2)?.trim_matches(['[', ']']))),
@@ -124,7 +125,7 @@ impl Interpreter<'_> {
         }
     }
 
-    pub fn rename_with_flags(&mut self) -> Result<Effect, String> {
+    pub fn rename_with_flags(&mut self) -> Result<Effect, StraceError> {
         let flags = self.text(4)?.to_string();
         if args::has_flag(&flags, "RENAME_EXCHANGE") || args::has_flag(&flags, "RENAME_WHITEOUT") {
             let path = self.path(Some(0), 1)?.unwrap_or_default();
@@ -141,7 +142,7 @@ impl Interpreter<'_> {
         to_directory: Option<usize>,
         to: usize,
         call: impl FnOnce(Vec<u8>, Vec<u8>) -> Call,
-    ) -> Result<Effect, String> {
+    ) -> Result<Effect, StraceError> {
         let from = self.path(from_directory, from)?;
         let to = self.path(to_directory, to)?;
         Ok(match (from, to) {
@@ -150,7 +151,7 @@ impl Interpreter<'_> {
         })
     }
 
-    pub fn stat_no_follow(&mut self) -> Result<Effect, String> {
+    pub fn stat_no_follow(&mut self) -> Result<Effect, StraceError> {
         let path = self.path(None, 0)?;
         let evidence = self.stat_evidence(1);
         let effect = on_path(path, |path| Call::Stat { target: Target::Path { path, follow: false } });
@@ -163,7 +164,7 @@ impl Interpreter<'_> {
         path: usize,
         buffer: usize,
         flags: Option<usize>,
-    ) -> Result<Effect, String> {
+    ) -> Result<Effect, StraceError> {
         let evidence = self.stat_evidence(buffer);
         let flags = flags.map(|at| self.text(at)).transpose()?.unwrap_or("").to_string();
         let unnamed = matches!(self.text(path)?, "\"\"" | "NULL");
@@ -195,7 +196,7 @@ impl Interpreter<'_> {
     }
 
     /// What a call of the families of chmod, chown and utime changes, and the index of the argument after it.
-    pub fn target_of_change(&mut self, by_descriptor: bool, at: bool) -> Result<(Option<Changed>, usize), String> {
+    pub fn target_of_change(&mut self, by_descriptor: bool, at: bool) -> Result<(Option<Changed>, usize), StraceError> {
         if by_descriptor {
             let target = match self.known(0)? {
                 Known::File(handle, path) => Some((Target::Handle(handle), path)),
@@ -209,7 +210,7 @@ impl Interpreter<'_> {
         Ok((path.map(|path| (Target::Path { path: path.clone(), follow }, path)), if at { 2 } else { 1 }))
     }
 
-    pub fn advise(&mut self, offset: usize, bytes: usize, advice: usize) -> Result<Effect, String> {
+    pub fn advise(&mut self, offset: usize, bytes: usize, advice: usize) -> Result<Effect, StraceError> {
         let (offset, bytes) = (self.unsigned(offset)?, self.unsigned(bytes)?);
         let advice = match self.text(advice)? {
             "POSIX_FADV_NORMAL" => Advice::Normal,
@@ -223,7 +224,7 @@ impl Interpreter<'_> {
         self.on_handle(0, |handle| Call::Advise { handle, offset, bytes, advice })
     }
 
-    pub fn duplicate(&mut self, close_on_exec: bool) -> Result<Effect, String> {
+    pub fn duplicate(&mut self, close_on_exec: bool) -> Result<Effect, StraceError> {
         let (descriptor, annotation) = self.descriptor(0)?;
         let Outcome::Value(new) = self.result else { return Ok(Effect::Nothing) };
         let Ok(new) = i32::try_from(*new) else { return Ok(Effect::Nothing) };
@@ -235,7 +236,7 @@ impl Interpreter<'_> {
         Ok(Effect::Close(closed.into_iter().collect()))
     }
 
-    pub fn control(&mut self) -> Result<Effect, String> {
+    pub fn control(&mut self) -> Result<Effect, StraceError> {
         let command = self.text(1)?.to_string();
         match command.as_str() {
             "F_DUPFD" => self.duplicate(false),
@@ -252,7 +253,7 @@ impl Interpreter<'_> {
         }
     }
 
-    pub fn enter(&mut self, path: Option<Vec<u8>>) -> Result<Effect, String> {
+    pub fn enter(&mut self, path: Option<Vec<u8>>) -> Result<Effect, StraceError> {
         if let (Some(path), Outcome::Value(_)) = (path, self.result) {
             self.follower.processes().set_directory(self.place.process, path);
         }
@@ -260,7 +261,7 @@ impl Interpreter<'_> {
     }
 
     /// Notes that the call returned a descriptor that is not a file.
-    pub fn no_file(&mut self) -> Result<Effect, String> {
+    pub fn no_file(&mut self) -> Result<Effect, StraceError> {
         if let Outcome::Value(descriptor) = self.result {
             if let Ok(descriptor) = i32::try_from(*descriptor) {
                 self.follower.processes().set(self.place.process, descriptor, Rc::new(Object::Other), false);
@@ -270,7 +271,7 @@ impl Interpreter<'_> {
     }
 
     /// Notes that the call returned two descriptors that are not files: `[3, 4]`.
-    pub fn no_files(&mut self, at: usize) -> Result<Effect, String> {
+    pub fn no_files(&mut self, at: usize) -> Result<Effect, StraceError> {
         if matches!(self.result, Outcome::Value(_)) {
             let pair = self.text(at)?.trim_matches(['[', ']']).to_string();
             for (descriptor, _) in pair.split(", ").filter_map(args::descriptor) {
@@ -280,21 +281,21 @@ impl Interpreter<'_> {
         Ok(Effect::Nothing)
     }
 
-    pub fn on_handle(&mut self, at: usize, call: impl FnOnce(Handle) -> Call) -> Result<Effect, String> {
+    pub fn on_handle(&mut self, at: usize, call: impl FnOnce(Handle) -> Call) -> Result<Effect, StraceError> {
         Ok(match self.known(at)? {
             Known::File(handle, path) => plain(call(handle), vec![path]),
             other => self.not_a_file(other),
         })
     }
 
-    pub fn unsupported(&mut self, at: usize, why: &str) -> Result<Effect, String> {
+    pub fn unsupported(&mut self, at: usize, why: &str) -> Result<Effect, StraceError> {
         Ok(match self.known(at)? {
             Known::File(_, path) => Effect::Ignored { why: why.to_string(), path },
             _ => Effect::Nothing,
         })
     }
 
-    pub fn unsupported_of_two(&mut self, one: usize, other: usize) -> Result<Effect, String> {
+    pub fn unsupported_of_two(&mut self, one: usize, other: usize) -> Result<Effect, StraceError> {
         let name = self.parsed.name;
         match self.unsupported(one, name)? {
             Effect::Nothing => self.unsupported(other, name),

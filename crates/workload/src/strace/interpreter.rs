@@ -2,6 +2,7 @@
 
 use super::args::{self, CURRENT_DIRECTORY};
 use super::descriptors::Object;
+use super::error::StraceError;
 use super::follow::{Follower, Place};
 use super::line::Parsed;
 use super::{Handle, Outcome};
@@ -25,32 +26,29 @@ pub enum Known {
 }
 
 impl Interpreter<'_> {
-    pub fn text(&self, at: usize) -> Result<&str, String> {
-        self.parsed.arguments.get(at).copied().ok_or_else(|| {
-            format!(
-                "`{}` has {} arguments: expected at least {}",
-                self.parsed.name,
-                self.parsed.arguments.len(),
-                at + 1
-            )
+    pub fn text(&self, at: usize) -> Result<&str, StraceError> {
+        self.parsed.arguments.get(at).copied().ok_or_else(|| StraceError::FewArguments {
+            call: self.parsed.name.to_string(),
+            count: self.parsed.arguments.len(),
+            needed: at + 1,
         })
     }
 
-    pub fn wrong(&self, at: usize, wanted: &str) -> String {
-        let found = self.parsed.arguments.get(at).copied().unwrap_or_default();
-        format!("argument {} of `{}` is `{found}`: expected {wanted}", at + 1, self.parsed.name)
+    pub fn wrong(&self, at: usize, expected: &'static str) -> StraceError {
+        let found = self.parsed.arguments.get(at).copied().unwrap_or_default().to_string();
+        StraceError::Argument { call: self.parsed.name.to_string(), number: at + 1, found, expected }
     }
 
-    pub fn unsigned(&self, at: usize) -> Result<u64, String> {
+    pub fn unsigned(&self, at: usize) -> Result<u64, StraceError> {
         let number = args::number(self.text(at)?).and_then(|n| u64::try_from(n).ok());
         number.ok_or_else(|| self.wrong(at, "a number"))
     }
 
-    pub fn string(&self, at: usize) -> Result<Vec<u8>, String> {
+    pub fn string(&self, at: usize) -> Result<Vec<u8>, StraceError> {
         args::string(self.text(at)?).ok_or_else(|| self.wrong(at, "a string"))
     }
 
-    pub fn owner(&self, at: usize) -> Result<Option<u32>, String> {
+    pub fn owner(&self, at: usize) -> Result<Option<u32>, StraceError> {
         match args::number(self.text(at)?) {
             Some(-1) => Ok(None),
             Some(id) => Ok(Some(id as u32)),
@@ -58,11 +56,11 @@ impl Interpreter<'_> {
         }
     }
 
-    pub fn descriptor(&self, at: usize) -> Result<(i32, Option<Vec<u8>>), String> {
+    pub fn descriptor(&self, at: usize) -> Result<(i32, Option<Vec<u8>>), StraceError> {
         args::descriptor(self.text(at)?).ok_or_else(|| self.wrong(at, "a descriptor"))
     }
 
-    pub fn known(&mut self, at: usize) -> Result<Known, String> {
+    pub fn known(&mut self, at: usize) -> Result<Known, StraceError> {
         let (descriptor, annotation) = self.descriptor(at)?;
         let held = if at == 0 { self.held.clone() } else { None };
         let object = held.or_else(|| self.follower.object(self.place, descriptor, annotation.clone()));
@@ -78,7 +76,7 @@ impl Interpreter<'_> {
 
     /// Absolute path of a path argument; `None` when the argument is NULL, or when the directory from which the path
     /// starts is not known.
-    pub fn path(&mut self, directory: Option<usize>, at: usize) -> Result<Option<Vec<u8>>, String> {
+    pub fn path(&mut self, directory: Option<usize>, at: usize) -> Result<Option<Vec<u8>>, StraceError> {
         let Some(path) = args::string(self.text(at)?) else { return Ok(None) };
         if path.starts_with(b"/") {
             return Ok(Some(normal(&path)));

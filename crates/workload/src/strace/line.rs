@@ -1,6 +1,7 @@
 //! One line of strace's output.
 
-use super::{args, Outcome, WANTED};
+use super::error::StraceError;
+use super::{args, Outcome};
 
 pub struct Line<'a> {
     pub process: u32,
@@ -31,14 +32,14 @@ pub struct Parsed<'a> {
 }
 
 /// Splits a line; `None` for an empty line and for remarks without a time.
-pub fn parse(text: &str) -> Result<Option<Line<'_>>, String> {
+pub fn parse(text: &str) -> Result<Option<Line<'_>>, StraceError> {
     if text.trim().is_empty() || text.starts_with("strace: ") {
         return Ok(None);
     }
     let (process, rest) = process_id(text).ok_or_else(|| unexpected(text))?;
     let (time, rest) = rest.split_once(' ').ok_or_else(|| unexpected(text))?;
     if time.contains(':') {
-        return Err(format!("the time `{time}` is a time of day: record with -ttt (seconds since 1970)"));
+        return Err(StraceError::TimeOfDay { time: time.to_string() });
     }
     let at_ns = seconds_to_ns(time).ok_or_else(|| unexpected(text))?;
     let rest = rest.trim_start();
@@ -60,9 +61,8 @@ pub fn parse(text: &str) -> Result<Option<Line<'_>>, String> {
     Ok(Some(Line { process, at_ns, event }))
 }
 
-fn unexpected(text: &str) -> String {
-    let shown: String = text.chars().take(60).collect();
-    format!("{WANTED}, found `{}`", shown.escape_debug())
+fn unexpected(text: &str) -> StraceError {
+    StraceError::NoLine { found: text.chars().take(60).collect() }
 }
 
 /// `[pid  4711] `, `4711  ` or nothing, before the time.
@@ -96,9 +96,9 @@ pub fn call_name(text: &str) -> Option<&str> {
 }
 
 /// Takes a whole call apart.
-pub fn call(text: &str) -> Result<Parsed<'_>, String> {
+pub fn call(text: &str) -> Result<Parsed<'_>, StraceError> {
     let name = call_name(text).ok_or_else(|| unexpected(text))?;
-    let cut = || format!("`{name}(` has no end: expected `) = RESULT <SECONDS>` (is the trace cut off here?)");
+    let cut = || StraceError::NoEnd { call: name.to_string() };
     let (arguments, rest) = args::split(&text[name.len() + 1..]).ok_or_else(cut)?;
     let result = rest.trim_start().strip_prefix("= ").ok_or_else(cut)?.trim();
     if result.is_empty() {
@@ -118,16 +118,12 @@ pub fn call(text: &str) -> Result<Parsed<'_>, String> {
         (_, Some(number)) => Some(Outcome::Value(number)),
         // An address above 63 bits. No call that is replayed returns one.
         (_, None) if word.starts_with("0x") => Some(Outcome::Value(i64::MAX)),
-        (_, None) => return Err(format!("`{name}` ended with `{word}`: expected a number or `?`")),
+        (_, None) => return Err(StraceError::Result { call: name.to_string(), result: word.to_string() }),
     };
     let duration_ns = match (duration, &outcome) {
         (Some(ns), _) => ns,
         (None, None) => 0,
-        (None, Some(_)) => {
-            return Err(format!(
-                "`{name}` lacks its duration `<SECONDS>` at the end: record with -T (or is the trace cut off here?)"
-            ))
-        }
+        (None, Some(_)) => return Err(StraceError::NoDuration { call: name.to_string() }),
     };
     Ok(Parsed { name, arguments, result: outcome, duration_ns })
 }

@@ -1,5 +1,6 @@
 //! Restricts a trace to one directory, and makes its paths relative to it.
 
+use super::error::StraceError;
 use super::existing::Watcher;
 use super::follow::{is_special, Followed, Whole};
 use super::{Call, Existing, Handle, Outcome, Record, Target, Trace, TraceError};
@@ -16,15 +17,15 @@ pub fn restrict(path: &Path, whole: Whole, root: Option<&str>) -> Result<Trace, 
             detector.root()
         }
     };
-    let mut part = Part::new(root.map_err(|message| content(path, message))?);
+    let mut part = Part::new(root.map_err(|why| content(path, why))?);
     let records = whole.calls.into_iter().filter_map(|followed| part.take(followed, &whole.handles)).collect();
     let handles = part.scope.handles.iter().flatten().count() as u32;
     let Kept { root, existing, ignored } = part.finish(path)?;
     Ok(Trace { path: path.to_path_buf(), root, records, existing, ignored, calls_seen: whole.calls_seen, handles })
 }
 
-pub fn content(path: &Path, message: String) -> TraceError {
-    TraceError::Content { path: path.to_path_buf(), message }
+pub fn content(path: &Path, why: StraceError) -> TraceError {
+    TraceError::Content { path: path.to_path_buf(), why: why.into() }
 }
 
 /// The part of a trace below a directory, call by call.
@@ -85,8 +86,7 @@ impl Part {
         ignored.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let root = String::from_utf8_lossy(&self.scope.root).into_owned();
         if !self.is_used {
-            let message = format!("no file system call on a file below {root}: give another root");
-            return Err(content(path, message));
+            return Err(content(path, StraceError::NothingBelow { root }));
         }
         Ok(Kept { root, existing: self.watcher.finish(), ignored })
     }
@@ -184,14 +184,12 @@ impl Scope {
     }
 }
 
-pub fn given_root(given: &str) -> Result<Vec<u8>, String> {
+pub fn given_root(given: &str) -> Result<Vec<u8>, StraceError> {
     let trimmed = given.trim_end_matches('/');
     match trimmed {
         "" if given.starts_with('/') => Ok(b"/".to_vec()),
         _ if trimmed.starts_with('/') || trimmed == "." || trimmed.starts_with("./") => Ok(trimmed.as_bytes().to_vec()),
-        _ => {
-            Err(format!("root = \"{given}\": an absolute directory of the traced machine is needed, such as /tmp/work"))
-        }
+        _ => Err(StraceError::Root { given: given.to_string() }),
     }
 }
 
@@ -248,24 +246,20 @@ impl Detector {
     /// Returns the directory.
     ///
     /// Errors: only "/" contains all files.
-    pub fn root(self) -> Result<Vec<u8>, String> {
+    pub fn root(self) -> Result<Vec<u8>, StraceError> {
         let Common { first, directory, elsewhere } =
             if self.changed.directory.is_some() { self.changed } else { self.opened };
         let Some(common) = directory else {
-            return Err(
-                "the program opened no file outside the system's directories: give the root to replay".to_string()
-            );
+            return Err(StraceError::NoFiles);
         };
         // A single directory may be the root "/" itself.
         let elsewhere = elsewhere.or_else(|| (common == b"/").then(|| first.clone()));
         match elsewhere {
             None => Ok(common),
-            Some(other) => Err(format!(
-                "the program works in {} and {}, which have no common directory: give the root to replay, such as \
-                 root = \"/tmp/work\"",
-                String::from_utf8_lossy(&first),
-                String::from_utf8_lossy(&other)
-            )),
+            Some(other) => Err(StraceError::NoCommonRoot {
+                one: String::from_utf8_lossy(&first).into_owned(),
+                other: String::from_utf8_lossy(&other).into_owned(),
+            }),
         }
     }
 }

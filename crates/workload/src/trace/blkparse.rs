@@ -4,11 +4,13 @@
 //! when there is no Q. Each device becomes a file that is read and written where the device was; a flush becomes an
 //! fsync. Meant for stacks with a block device; on a file system it stands for one large file.
 
+use super::error::RowError;
 use super::rows::{Refused, Row};
 use super::source::Lines;
 use std::collections::BTreeMap;
 
 const SECTOR_BYTES: u64 = 512;
+const WANTED: &str = "\"8,0 3 1 0.000000000 697 Q W 223490 + 8 [program]\" (blkparse)";
 
 struct Event<'a> {
     device: &'a str,
@@ -71,7 +73,7 @@ pub fn rows(
         if is_blank(text) {
             continue;
         }
-        let wanted = || (line, "expected \"8,0 3 1 0.000000000 697 Q W 223490 + 8 [program]\" (blkparse)".to_string());
+        let wanted = || (line, RowError::Format { line: WANTED });
         let event = event(text).ok_or_else(wanted)?;
         if event.action != taken {
             continue;

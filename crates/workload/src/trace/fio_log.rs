@@ -13,7 +13,7 @@ pub fn rows(
     let mut ignored = BTreeMap::new();
     let mut reader = Reader::default();
     while let Some((line, text)) = lines.next()? {
-        let Some(entry) = reader.line(line, text)? else { continue };
+        let Some(entry) = reader.line(line, text).map_err(|(line, why)| (line, why.into()))? else { continue };
         let (op, offset, bytes) = match entry.event {
             Event::Add => continue,
             Event::Open => ("open", None, None),

@@ -5,12 +5,14 @@
 //! Follows the traces that the public repository olivierpierre/openflash holds. The tracer knows neither fsync nor unlink,
 //! so a replay of its traces lacks them. Times resolve 10 ms.
 
+use super::error::RowError;
 use super::rows::{Refused, Row};
 use super::source::Lines;
 use super::table::decimal;
 use std::collections::BTreeMap;
 
 const SECOND_NS: u64 = 1_000_000_000;
+const WANTED: &str = "\"TIME;read;FD;OFFSET;BYTES;/FILE[;DURATION]\", or open, write, close (OpenFlash's CSV)";
 
 fn row(line: u64, text: &str) -> Option<Row> {
     let fields: Vec<&str> = text.split(';').map(str::trim).collect();
@@ -57,8 +59,7 @@ pub fn rows(
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let wanted = "expected \"TIME;read;FD;OFFSET;BYTES;/FILE[;DURATION]\", or open, write, close (OpenFlash's CSV)";
-        let mut row = row(line, text).ok_or_else(|| (line, wanted.to_string()))?;
+        let mut row = row(line, text).ok_or((line, RowError::Format { line: WANTED }))?;
         // The times of the tracer count from 1970, so they are made relative to the first one.
         let first_ns = *first_ns.get_or_insert(row.start_ns.unwrap_or(0));
         row.start_ns = row.start_ns.map(|start_ns| start_ns.saturating_sub(first_ns));

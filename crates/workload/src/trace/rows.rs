@@ -3,13 +3,14 @@
 //! If a recording names files and no descriptors, each file gets one descriptor, which is opened before its first use.
 //! If a recording does not tell how a file was opened, the file is opened with the access that its calls need.
 
+use super::error::RowError;
 use super::names::from_text;
 use super::{Call, Existing, ExistingKind, Handle, OpenFlags, Outcome, Record, Target, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// An error: line (0: none) and message.
-pub type Refused = (u64, String);
+/// An error: line (0: none), and what is wrong there.
+pub type Refused = (u64, RowError);
 
 /// Calls that are not replayed: their name and how many there were.
 pub type LeftOut = Vec<(String, u64)>;
@@ -39,6 +40,12 @@ pub struct Row {
     pub error: Option<String>,
 }
 
+impl Row {
+    fn needs(&self, what: &'static str) -> RowError {
+        RowError::Needs { op: self.op.clone(), what }
+    }
+}
+
 /// How the calls of the recording use a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
@@ -62,7 +69,7 @@ pub fn trace(
     let root = survey.root(root)?;
     let mut maker = Maker::new(&survey, &root);
     for row in &rows {
-        maker.row(row).map_err(|message| (row.line, message))?;
+        maker.row(row).map_err(|why| (row.line, why))?;
     }
     let (records, handles) = (maker.take().collect(), maker.next_handle);
     let (existing, ignored) = maker.finish(ignored)?;
@@ -104,7 +111,7 @@ impl Survey {
     /// Errors: no rows at all.
     pub fn root(&self, given: Option<&str>) -> Result<String, Refused> {
         if self.rows_n == 0 {
-            return Err((0, "holds no event that could be replayed".to_string()));
+            return Err((0, RowError::Empty));
         }
         Ok(match (given, self.told) {
             (Some(root), _) => root.trim_end_matches('/').to_string(),
@@ -208,7 +215,7 @@ impl<'a> Maker<'a> {
         }
         match self.is_used {
             true => Ok((self.existing(), ignored)),
-            false => Err((0, format!("holds no call on a file below {}", self.root))),
+            false => Err((0, RowError::NothingBelow { root: self.root.to_string() })),
         }
     }
 
@@ -225,7 +232,7 @@ impl<'a> Maker<'a> {
     /// Turns a row into calls.
     ///
     /// Errors: an impossible row.
-    pub fn row(&mut self, row: &Row) -> Result<(), String> {
+    pub fn row(&mut self, row: &Row) -> Result<(), RowError> {
         let path = match &row.path {
             Some(path) => match self.inside(path) {
                 Some(path) => Some(path),
@@ -238,10 +245,10 @@ impl<'a> Maker<'a> {
         };
         let to = row.to.as_deref();
         if let Some(kind) = row.op.strip_prefix("exists") {
-            return self.exists(kind, path.ok_or("needs a path")?, row);
+            return self.exists(kind, path.ok_or(RowError::ExistsWithoutPath)?, row);
         }
-        let needs_path = || path.clone().ok_or_else(|| format!("`{}` needs a path", row.op));
-        let inside_to = || to.and_then(|to| self.inside(to)).ok_or_else(|| format!("`{}` needs a column `to`", row.op));
+        let needs_path = || path.clone().ok_or_else(|| row.needs("a path"));
+        let inside_to = || to.and_then(|to| self.inside(to)).ok_or_else(|| row.needs("a column `to`"));
         let target = |follow: bool| match (row.handle, &path) {
             (Some(_), _) => None,
             (None, Some(path)) => Some(Target::Path { path: path.clone(), follow }),
@@ -292,24 +299,27 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    fn exists(&mut self, kind: &str, path: Vec<u8>, row: &Row) -> Result<(), String> {
+    fn exists(&mut self, kind: &str, path: Vec<u8>, row: &Row) -> Result<(), RowError> {
         let kind = match kind {
             "-directory" => ExistingKind::Directory,
             "-file" => ExistingKind::File { size_bytes: row.bytes.unwrap_or(0) },
             "-symlink" => ExistingKind::Symlink { target: from_text(row.to.as_deref().unwrap_or("")) },
-            _ => return Err(format!("unknown op `{}`: exists-file, exists-directory or exists-symlink", row.op)),
+            _ => {
+                let hint = "exists-file, exists-directory or exists-symlink".to_string();
+                return Err(RowError::UnknownOp { op: row.op.clone(), hint });
+            }
         };
         self.needed.insert(path, kind);
         Ok(())
     }
 
     /// Turns a row with a call on a descriptor into calls.
-    fn on_open_file(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(), String> {
+    fn on_open_file(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(), RowError> {
         let known = super::table::OPS;
         if !known.contains(&row.op.as_str()) {
             let hint = crate::text::nearest(&row.op, known.iter().copied())
                 .map_or(format!("known: {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
-            return Err(format!("unknown op `{}`: {hint}", row.op));
+            return Err(RowError::UnknownOp { op: row.op.clone(), hint });
         }
         let (handle, path) = self.descriptor(row, path)?;
         let bytes = row.bytes.unwrap_or(0);
@@ -319,7 +329,7 @@ impl<'a> Maker<'a> {
             ("write" | "pwrite", Some(offset)) => Call::WriteAt { handle, offset, bytes },
             ("read", None) => Call::Read { handle, bytes },
             ("write", None) => Call::Write { handle, bytes },
-            ("pread" | "pwrite", None) => return Err(format!("`{}` needs an offset", row.op)),
+            ("pread" | "pwrite", None) => return Err(row.needs("an offset")),
             ("fsync", _) => Call::Fsync { handle, data_only: false },
             ("fdatasync", _) => Call::Fsync { handle, data_only: true },
             ("syncfs", _) => Call::SyncFs { handle },
@@ -352,16 +362,16 @@ impl<'a> Maker<'a> {
     }
 
     /// The descriptor of a row. If the recording has none, the file is opened.
-    fn descriptor(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(Handle, Vec<u8>), String> {
+    fn descriptor(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(Handle, Vec<u8>), RowError> {
         if let Some(number) = row.handle {
-            return self.by_number.get(&number).cloned().ok_or_else(|| format!("handle {number} is not open"));
+            return self.by_number.get(&number).cloned().ok_or(RowError::HandleNotOpen { number });
         }
-        let path = path.ok_or_else(|| format!("`{}` needs a path or a handle", row.op))?;
+        let path = path.ok_or_else(|| row.needs("a path or a handle"))?;
         if let Some(&handle) = self.by_path.get(&path) {
             return Ok((handle, path));
         }
         if row.op == "close" {
-            return Err("it is not open".to_string());
+            return Err(RowError::NotOpen);
         }
         let opening =
             Row { op: "open".to_string(), duration_ns: None, flags: None, result: None, error: None, ..row.clone() };
@@ -369,7 +379,7 @@ impl<'a> Maker<'a> {
         Ok((self.by_path[&path], path))
     }
 
-    fn open(&mut self, row: &Row, path: Vec<u8>) -> Result<(), String> {
+    fn open(&mut self, row: &Row, path: Vec<u8>) -> Result<(), RowError> {
         let used = self.uses.get(&path).copied().unwrap_or_default();
         let flags = match &row.flags {
             Some(flags) => super::table::open_flags(flags)?,

@@ -1,5 +1,6 @@
 //! The text of a recording, read from its beginning as often as needed, and line by line.
 
+use super::error::RowError;
 use super::rows::Refused;
 use super::{Format, TraceError};
 use crate::input::{self, Input, InputKind};
@@ -74,17 +75,12 @@ impl<'a> Lines<'a> {
         self.number += 1;
         match self.text.take(LINE_BYTES_MAX).read_until(b'\n', &mut self.bytes) {
             Ok(0) => Ok(None),
-            Ok(n) if n as u64 == LINE_BYTES_MAX => {
-                Err((self.number, format!("the line is longer than {LINE_BYTES_MAX} bytes")))
-            }
+            Ok(n) if n as u64 == LINE_BYTES_MAX => Err((self.number, RowError::LongLine)),
             Ok(_) => {
-                let text = std::str::from_utf8(&self.bytes).map_err(|_| (0, NO_TEXT.to_string()))?;
+                let text = std::str::from_utf8(&self.bytes).map_err(|_| (0, RowError::NoText))?;
                 Ok(Some((self.number, text.trim())))
             }
-            Err(error) => Err((0, format!("cannot be read: {}", io_reason(&error)))),
+            Err(error) => Err((0, RowError::Unreadable { why: io_reason(&error) })),
         }
     }
 }
-
-/// The message about a file that no reader accepts.
-pub const NO_TEXT: &str = "is no text: known are strace, fio's logs, blkparse, OpenFlash and tables (docs/traces.md)";

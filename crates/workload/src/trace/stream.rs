@@ -132,7 +132,7 @@ impl Pass for RowPasses {
         let mut maker = Maker::new(&self.survey, &self.root);
         let mut goes_on = true;
         let ignored = each_row(path, self.format, open, &mut |row| {
-            maker.row(&row).map_err(|message| (row.line, message))?;
+            maker.row(&row).map_err(|why| (row.line, why))?;
             for record in maker.take() {
                 goes_on = goes_on && each(record);
             }

@@ -4,9 +4,10 @@
 //! `op` and `path` (or `file`), with other units (`start_ms`, `offset_KiB`), separated by commas, semicolons or tabs.
 //! docs/traces.md lists columns and ops.
 
+use super::error::RowError;
 use super::names::to_text;
 use super::rows::{Refused, Row};
-use super::source::{LINE_BYTES_MAX, NO_TEXT};
+use super::source::LINE_BYTES_MAX;
 use super::{Advice, Call, Existing, ExistingKind, OpenFlags, Outcome, Record, Target, Trace, Whence};
 use crate::text::io_reason;
 use std::collections::BTreeMap;
@@ -207,37 +208,39 @@ const ADVICE: &[Advice] =
     &[Advice::Normal, Advice::Random, Advice::Sequential, Advice::WillNeed, Advice::DontNeed, Advice::NoReuse];
 
 /// The advice that the flags of a row state.
-pub(super) fn advice(row: &Row) -> Result<Advice, String> {
+pub(super) fn advice(row: &Row) -> Result<Advice, RowError> {
     let word = row.flags.as_deref().unwrap_or("normal");
     let found = ADVICE.iter().copied().find(|advice| advice.name() == word);
     let known = || ADVICE.iter().map(|advice| advice.name()).collect::<Vec<_>>().join(", ");
-    found.ok_or_else(|| format!("unknown advice `{word}`: {}", known()))
+    found.ok_or_else(|| RowError::Word { what: "advice", word: word.to_string(), known: known() })
 }
 
 /// The origin of a seek that the flags of a row state.
-pub(super) fn whence(row: &Row) -> Result<Whence, String> {
+pub(super) fn whence(row: &Row) -> Result<Whence, RowError> {
     match row.flags.as_deref().unwrap_or("start") {
         "start" => Ok(Whence::Set),
         "current" => Ok(Whence::Current),
         "end" => Ok(Whence::End),
-        word => Err(format!("unknown origin `{word}`: start, current, end")),
+        word => {
+            let known = "start, current, end".to_string();
+            Err(RowError::Word { what: "origin", word: word.to_string(), known })
+        }
     }
 }
 
 /// What the flags of a row say: "rdwr|create".
-pub(super) fn open_flags(flags: &str) -> Result<OpenFlags, String> {
+pub(super) fn open_flags(flags: &str) -> Result<OpenFlags, RowError> {
     let mut given = OpenFlags::default();
     for word in flags.split('|').map(str::trim) {
         if !given.set(word) {
-            return Err(format!(
-                "unknown flag `{word}`: rdonly, wronly, rdwr, create, exclusive, truncate, append, sync, dsync, \
-                 directory, nofollow, direct"
-            ));
+            let known =
+                "rdonly, wronly, rdwr, create, exclusive, truncate, append, sync, dsync, directory, nofollow, direct";
+            return Err(RowError::Word { what: "flag", word: word.to_string(), known: known.to_string() });
         }
     }
     match given.read || given.write {
         true => Ok(given),
-        false => Err(format!("flags `{flags}` hold none of rdonly, wronly, rdwr")),
+        false => Err(RowError::NoAccess { flags: flags.to_string() }),
     }
 }
 
@@ -285,7 +288,7 @@ const TIMES: Units = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_
 const SIZES: Units = &[("B", 1), ("sectors", 512), ("KiB", 1 << 10), ("MiB", 1 << 20)];
 
 impl Column {
-    fn of(name: &str) -> Result<Column, String> {
+    fn of(name: &str) -> Result<Column, RowError> {
         if let Some((_, column)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
             return Ok(*column);
         }
@@ -302,14 +305,14 @@ impl Column {
                     known.chain(["start_us", "duration_us", "think_us", "offset_B", "size_B"]).collect();
                 let hint = crate::text::nearest(name, known.iter().copied())
                     .map_or(format!("known: {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
-                return Err(format!("unknown column `{name}`: {hint}"));
+                return Err(RowError::UnknownColumn { name: name.to_string(), hint });
             }
         };
         let factor = units.iter().find(|(known, _)| *known == unit).map(|(_, factor)| *factor);
         let example = |(unit, _): &(&str, u64)| format!("{base}_{unit}");
         factor.map(make).ok_or_else(|| {
-            let examples: Vec<String> = units.iter().map(example).collect();
-            format!("column `{name}` does not say its unit: write one of {}", examples.join(", "))
+            let names = units.iter().map(example).collect();
+            RowError::NoUnit { name: name.to_string(), names }
         })
     }
 }
@@ -345,7 +348,7 @@ pub(super) fn rows(
 ) -> Result<BTreeMap<String, u64>, Refused> {
     let mut head = Vec::new();
     let read = text.take(LINE_BYTES_MAX).read_until(b'\n', &mut head);
-    read.map_err(|error| (0, format!("cannot be read: {}", io_reason(&error))))?;
+    read.map_err(|error| (0, RowError::Unreadable { why: io_reason(&error) }))?;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(separator(&String::from_utf8_lossy(&head)))
         .comment(Some(b'#'))
@@ -353,13 +356,13 @@ pub(super) fn rows(
         .from_reader(Cursor::new(&head).chain(text));
     let broken = |error: csv::Error| {
         if let csv::ErrorKind::Utf8 { .. } = error.kind() {
-            return (0, NO_TEXT.to_string());
+            return (0, RowError::NoText);
         }
         let line = error.position().map_or(0, csv::Position::line);
-        (line, format!("is no row of the table: {error}"))
+        (line, RowError::NoRow { why: error.to_string() })
     };
     let names = reader.headers().map_err(broken)?.clone();
-    let columns = columns(&names).map_err(|message| (1, message))?;
+    let columns = columns(&names).map_err(|why| (1, why))?;
     for record in reader.records() {
         let record = record.map_err(broken)?;
         let line = record.position().map_or(0, csv::Position::line);
@@ -368,12 +371,13 @@ pub(super) fn rows(
             if field.is_empty() {
                 continue;
             }
-            set(&mut row, *column, field)
-                .ok_or_else(|| (line, format!("{name}: \"{field}\" is not {}", column.holds())))?;
+            set(&mut row, *column, field).ok_or_else(|| {
+                let (column, value, expected) = (name.to_string(), field.to_string(), column.holds());
+                (line, RowError::Value { column, value, expected })
+            })?;
         }
         if let Some(offset) = row.offset.filter(|offset| *offset < 0 && row.op != "lseek") {
-            let text = format!("an offset of {offset} B: `{}` needs 0 or more, only lseek goes back", row.op);
-            return Err((line, text));
+            return Err((line, RowError::Negative { offset_bytes: offset, op: row.op }));
         }
         each(row)?;
     }
@@ -383,14 +387,16 @@ pub(super) fn rows(
 /// The meaning of the columns with these names.
 ///
 /// Errors: unknown names, and two columns with the same meaning, of which only one could be used.
-fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Column>, String> {
+fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Column>, RowError> {
     let mut columns: Vec<(Column, &str)> = Vec::new();
     for name in names {
         let column = Column::of(name)?;
         let same = |(known, _): &&(Column, &str)| std::mem::discriminant(known) == std::mem::discriminant(&column);
         match columns.iter().find(same) {
-            Some((_, other)) if *other == name => return Err(format!("the column `{name}` is there twice: keep one")),
-            Some((_, other)) => return Err(format!("the columns `{other}` and `{name}` say the same: keep one")),
+            Some((_, other)) if *other == name => return Err(RowError::ColumnTwice { name: name.to_string() }),
+            Some((_, other)) => {
+                return Err(RowError::SameColumns { one: other.to_string(), other: name.to_string() });
+            }
             None => columns.push((column, name)),
         }
     }

@@ -2,15 +2,16 @@
 
 mod on_rtems;
 
-use crate::error::MachineError;
-use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, Refusal, Settings};
+use crate::error::{MachineError, OtherKey};
+use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, Settings};
 use crate::mount_options::{no_options, MountOptions};
 use crate::stack_keys::{CompressionName, EndianName, StackKeys};
 use ffslab_fs::FileSystem;
 use ffslab_images::recognise::arranged::Arranged;
-use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
+use ffslab_jffs2::{Compression, Endian, Jffs2, MountError, Options};
 use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::Profile;
+use ffslab_system::SystemError;
 use std::sync::Arc;
 
 pub static JFFS2: Descriptor = Descriptor {
@@ -31,7 +32,7 @@ impl Mountable for OnLinux {
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
         Ok(Arc::new(Jffs2Settings(Options {
-            compression: compression(keys.compression).map_err(MachineError::Key)?,
+            compression: compression(keys.compression)?,
             summary: keys.summary,
             endian: match keys.endian {
                 EndianName::Little => Endian::Little,
@@ -51,21 +52,33 @@ impl Settings for Jffs2Settings {
         &JFFS2
     }
 
-    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
         no_options(JFFS2.name, &options.others)?;
         let settings = Options { read_only: options.read_only, ..self.0 };
-        Ok(Box::new(Jffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
+        Ok(Box::new(Jffs2::mount(ground.mtd.clone(), settings).map_err(refused)?))
     }
 
-    fn check_image(&self, found: &Arranged) -> Result<(), String> {
+    fn check_image(&self, found: &Arranged) -> Result<(), OtherKey> {
         match found.layout.as_ref().and_then(|layout| layout.endian) {
             Some(endian) if endian != self.0.endian => {
-                let order = if endian == Endian::Big { "big" } else { "little" };
-                Err(format!("its nodes are {order}-endian: set endian = \"{order}\" in [stack]"))
+                let (found, value) = match endian {
+                    Endian::Big => ("nodes are big-endian", "\"big\""),
+                    Endian::Little => ("nodes are little-endian", "\"little\""),
+                };
+                Err(OtherKey { found, key: "endian", value })
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Why a partition cannot be mounted.
+fn refused(error: MountError) -> SystemError {
+    let missing_blocks = match error {
+        MountError::TooFewBlocks { blocks, needed } => Some(needed.saturating_sub(blocks)),
+        _ => None,
+    };
+    SystemError::Unusable { says: error.to_string(), missing_blocks }
 }
 
 /// The rules of the JFFS2 that is part of a kernel.
@@ -79,7 +92,7 @@ pub fn as_kernel(kernel: &Kernel) -> Options {
 /// JFFS2's name for a compressor.
 ///
 /// Errors: one that it does not have.
-pub fn compression(name: CompressionName) -> Result<Compression, String> {
+pub fn compression(name: CompressionName) -> Result<Compression, MachineError> {
     Ok(match name {
         CompressionName::None => Compression::None,
         CompressionName::Zlib => Compression::Zlib,
@@ -87,6 +100,8 @@ pub fn compression(name: CompressionName) -> Result<Compression, String> {
         CompressionName::Lzo => Compression::Lzo,
         CompressionName::Priority => Compression::Priority,
         CompressionName::Size => Compression::Size,
-        CompressionName::Zstd => return Err("compression = \"zstd\": jffs2 does not have it".to_string()),
+        CompressionName::Zstd => {
+            return Err(MachineError::word("compression", "zstd", "jffs2 does not have it"));
+        }
     })
 }

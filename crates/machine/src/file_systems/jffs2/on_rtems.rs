@@ -1,5 +1,6 @@
 //! How RTEMS mounts JFFS2: on NOR flash, without a page cache.
 
+use crate::error::MachineError;
 use crate::file_systems::on_rtems::{no_options, Given, OnFlash, OnRtems, RtemsFs};
 use crate::media::{FlashSpec, Sizes, NOR};
 use crate::rtems_keys::{RtemsKeys, FLASH_KIB};
@@ -9,6 +10,7 @@ use ffslab_mtd::Mtd;
 use ffslab_rtems::bdbuf::Bdbuf;
 use ffslab_rtems::jffs2::Jffs2;
 use ffslab_rtems::libio::FileSystem;
+use ffslab_system::SystemError;
 use std::sync::Arc;
 
 const ERASE_BLOCK_KIB: u32 = 64;
@@ -25,16 +27,16 @@ impl OnRtems for RtemsPort {
         &["device_KiB", "erase_block_KiB", "compression"]
     }
 
-    fn settings(&self, keys: &mut RtemsKeys, _given: &Given<'_>) -> Result<RtemsFs, String> {
+    fn settings(&self, keys: &mut RtemsKeys, _given: &Given<'_>) -> Result<RtemsFs, MachineError> {
         let compression = match *keys.compression.get_or_insert(CompressionName::None) {
             CompressionName::None => Compression::None,
             CompressionName::Zlib => Compression::Zlib,
             CompressionName::Rtime => Compression::Rtime,
-            _ => return Err("compression: jffs2 of RTEMS has none, zlib and rtime".to_string()),
+            _ => return Err(MachineError::Compression { fs: "jffs2 of RTEMS", known: "none, zlib and rtime" }),
         };
         let erase_block_kib = *keys.erase_block_kib.get_or_insert(ERASE_BLOCK_KIB);
         if !(4..=4096).contains(&erase_block_kib) {
-            return Err(format!("erase_block_KiB = {erase_block_kib}: 4 to 4096 is needed"));
+            return Err(MachineError::number("erase_block_KiB", erase_block_kib, "4 to 4096 is needed"));
         }
         let erase_block_bytes = erase_block_kib << 10;
         let blocks = keys.size_kib(FLASH_KIB)? / erase_block_kib;
@@ -48,9 +50,9 @@ impl OnRtems for RtemsPort {
 struct PortSettings(Compression);
 
 impl OnFlash for PortSettings {
-    fn mount(&self, cache: &mut Bdbuf, flash: &Mtd, options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
+    fn mount(&self, cache: &mut Bdbuf, flash: &Mtd, options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError> {
         no_options(RtemsPort.name(), options)?;
-        let mut fs = Jffs2::mount(flash, self.0).map_err(|error| error.to_string())?;
+        let mut fs = Jffs2::mount(flash, self.0).map_err(SystemError::unusable)?;
         fs.charge_mount(cache);
         Ok(Box::new(fs))
     }

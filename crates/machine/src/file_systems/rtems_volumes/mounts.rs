@@ -1,11 +1,13 @@
 //! How RTEMS mounts DOSFS and RFS on a block device.
 
+use crate::error::MachineError;
 use crate::file_systems::on_rtems::{no_options, Given, OnDisk, OnRtems, RtemsFs};
 use crate::rtems_keys::RtemsKeys;
 use ffslab_fs::Errno;
 use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::libio::FileSystem;
 use ffslab_rtems::{dosfs, rfs, Quirks};
+use ffslab_system::{OptionError, SystemError};
 use std::sync::Arc;
 
 /// The FAT driver of RTEMS.
@@ -20,14 +22,15 @@ impl OnRtems for DosfsDriver {
         &["device", "device_KiB", "media_block_B", "image", "quirks", "cluster_B"]
     }
 
-    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, String> {
+    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, MachineError> {
         let quirks = keys.quirks()?;
         let disk = keys.disk(given.base_dir)?;
         let (cluster_bytes, media) = (keys.cluster_bytes.unwrap_or(0), disk.media_block_bytes);
         let sectors_per_cluster_count = cluster_bytes / media;
         let is_cluster = sectors_per_cluster_count.is_power_of_two() && cluster_bytes.is_multiple_of(media);
         if cluster_bytes > 0 && !is_cluster {
-            return Err(format!("cluster_B = {cluster_bytes}: a cluster has 1, 2, 4 ... sectors of {media} B"));
+            let needed = format!("a cluster has 1, 2, 4 ... sectors of {media} B");
+            return Err(MachineError::number("cluster_B", cluster_bytes, needed));
         }
         Ok(RtemsFs::Disk(disk, Arc::new(DosfsSettings { sectors_per_cluster_count, quirks })))
     }
@@ -47,10 +50,10 @@ impl OnDisk for DosfsSettings {
         dosfs::format(cache, disk, &options)
     }
 
-    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
+    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError> {
         no_options(DosfsDriver.name(), options)?;
         let mounted = dosfs::Dosfs::mount(cache, disk, self.quirks);
-        Ok(Box::new(mounted.map_err(|error| format!("no FAT that can be mounted: {error}"))?))
+        Ok(Box::new(mounted.map_err(|error| SystemError::unusable(format!("no FAT that can be mounted: {error}")))?))
     }
 }
 
@@ -66,16 +69,18 @@ impl OnRtems for RfsDriver {
         &["device", "device_KiB", "media_block_B", "image", "quirks", "fs_block_B"]
     }
 
-    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, String> {
+    fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, MachineError> {
         let quirks = keys.quirks()?;
         let disk = keys.disk(given.base_dir)?;
         let (media, most) = (disk.media_block_bytes, given.bdbuf.buffer_max_bytes);
         let block_bytes = *keys.fs_block_bytes.get_or_insert(media);
         if block_bytes == 0 || !block_bytes.is_multiple_of(media) {
-            return Err(format!("fs_block_B = {block_bytes}: rfs has multiples of the medium's {media} B"));
+            let needed = format!("rfs has multiples of the medium's {media} B");
+            return Err(MachineError::number("fs_block_B", block_bytes, needed));
         }
         if block_bytes > most {
-            return Err(format!("fs_block_B = {block_bytes} exceeds bdbuf_buffer_max_B = {most}"));
+            let (value, most) = (block_bytes.into(), most.into());
+            return Err(MachineError::Exceeds { key: "fs_block_B", value, limit: "bdbuf_buffer_max_B", most });
         }
         Ok(RtemsFs::Disk(disk, Arc::new(RfsSettings { block_bytes, quirks })))
     }
@@ -93,11 +98,14 @@ impl OnDisk for RfsSettings {
         rfs::format(cache, disk, &options).map(drop)
     }
 
-    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, options: &[&str]) -> Result<Box<dyn FileSystem>, String> {
-        let parsed = rfs::MountOptions::parse(&options.join(","))
-            .map_err(|_| format!("options {options:?}: rfs has hold-bitmaps, no-local-cache and max-held-bufs=N"))?;
+    fn mount(&self, cache: &mut Bdbuf, disk: DiskId, options: &[&str]) -> Result<Box<dyn FileSystem>, SystemError> {
+        let parsed = rfs::MountOptions::parse(&options.join(",")).map_err(|_| OptionError::OneOf {
+            options: options.iter().map(ToString::to_string).collect(),
+            fs: RfsDriver.name(),
+            known: "hold-bitmaps, no-local-cache and max-held-bufs=N",
+        })?;
         let parsed = rfs::MountOptions { quirks: self.quirks, ..parsed };
         let mounted = rfs::Rfs::mount(cache, disk, &parsed);
-        Ok(Box::new(mounted.map_err(|error| format!("no rfs that can be mounted: {error}"))?))
+        Ok(Box::new(mounted.map_err(|error| SystemError::unusable(format!("no rfs that can be mounted: {error}")))?))
     }
 }

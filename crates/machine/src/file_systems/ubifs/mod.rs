@@ -1,7 +1,7 @@
 //! UBIFS, on UBI.
 
 use crate::error::MachineError;
-use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Refusal, Settings};
+use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Settings};
 use crate::mount_options::{MountOptions, GENERIC};
 use crate::stack_keys::{CompressionName, StackKeys};
 use crate::ubi_volume::open_volume;
@@ -9,6 +9,7 @@ use ffslab_fs::FileSystem;
 use ffslab_images::Layout;
 use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::Profile;
+use ffslab_system::{OptionError, SystemError, UbiState};
 use ffslab_ubi::{BadReserve, UbiOptions};
 use ffslab_ubifs::{Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl Mountable for OnLinux {
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
         let options = Options {
-            compression: compression(keys.compression).map_err(MachineError::Key)?,
+            compression: compression(keys.compression)?,
             rules: kernel_rules(&board.kernel()),
             lzo: lzo(&board.kernel()),
             bulk_read: keys.bulk_read,
@@ -58,15 +59,15 @@ impl Mountable for OnLinux {
         Ok(Arc::new(UbifsSettings { options, ubi }))
     }
 
-    fn check_generic_options(&self, options: &MountOptions) -> Result<(), String> {
+    fn check_generic_options(&self, options: &MountOptions) -> Result<(), OptionError> {
         if !options.synchronous && !options.synchronous_directories {
             return Ok(());
         }
         let option = if options.synchronous_directories { "dirsync" } else { "sync" };
-        Err(format!(
-            "mount option \"{option}\": that all names of a UBIFS are written at once (IS_DIRSYNC, fs/ubifs/journal.c) is \
-             not simulated: give files and directories the flag (chattr +S, +D), or open files with O_SYNC"
-        ))
+        let why =
+            "that all names of a UBIFS are written at once (IS_DIRSYNC, fs/ubifs/journal.c) is not simulated: give \
+                   files and directories the flag (chattr +S, +D), or open files with O_SYNC";
+        Err(OptionError::NotSimulated { option: option.to_string(), why })
     }
 }
 
@@ -82,11 +83,11 @@ impl Settings for UbifsSettings {
         &UBIFS
     }
 
-    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
         let settings = with_options(Options { read_only: options.read_only, ..self.options }, &options.others)?;
-        let ubi = ground.ubi.ok_or("UBI is not attached: a step ubi_attach must come before".to_string())?;
+        let ubi = ground.ubi.ok_or(UbiState::Needed)?;
         let mounted = Ubifs::mount(ubi, open_volume(ubi)?, settings, ground.epoch_s);
-        Ok(Box::new(mounted.map_err(|error| Refusal { text: error.to_string(), missing_lebs: missing_lebs(&error) })?))
+        Ok(Box::new(mounted.map_err(refused)?))
     }
 
     fn needs_ubi(&self) -> Option<NeedsUbi> {
@@ -131,18 +132,19 @@ pub fn ubi_options(kernel: &Kernel, bad_reserve: BadReserve, subpage_writes: boo
     }
 }
 
-/// How many LEBs a volume lacks.
-fn missing_lebs(error: &MountError) -> Option<u32> {
-    match error {
-        MountError::TooFewLebs { lebs, needed } => Some(needed.saturating_sub(*lebs)),
+/// Why a volume cannot be mounted. Each LEB that it lacks takes an erase block.
+fn refused(error: MountError) -> SystemError {
+    let missing_blocks = match error {
+        MountError::TooFewLebs { lebs, needed } => Some(needed.saturating_sub(lebs)),
         _ => None,
-    }
+    };
+    SystemError::Unusable { says: error.to_string(), missing_blocks }
 }
 
 /// Mount options that change what a mount does (`fs/ubifs/super.c`).
 ///
-/// Errors: one line about an option that it does not have.
-fn with_options(settings: Options, options: &[String]) -> Result<Options, String> {
+/// Errors: an option that it does not have.
+fn with_options(settings: Options, options: &[String]) -> Result<Options, OptionError> {
     let mut settings = settings;
     for option in options {
         match option.as_str() {
@@ -151,10 +153,9 @@ fn with_options(settings: Options, options: &[String]) -> Result<Options, String
             "chk_data_crc" => settings.check_data_crc = true,
             "no_chk_data_crc" => settings.check_data_crc = false,
             _ => {
-                return Err(format!(
-                    "unknown mount option \"{option}\": ubifs has bulk_read, no_bulk_read, chk_data_crc, \
-                     no_chk_data_crc, {GENERIC}; compression stands in the stack"
-                ))
+                let own = "bulk_read, no_bulk_read, chk_data_crc, no_chk_data_crc";
+                let known = format!("{own}, {GENERIC}; compression stands in the stack");
+                return Err(OptionError::Unknown { option: option.clone(), fs: UBIFS.name, known });
             }
         }
     }
@@ -164,7 +165,7 @@ fn with_options(settings: Options, options: &[String]) -> Result<Options, String
 /// UBIFS's name for a compressor.
 ///
 /// Errors: one that it does not have.
-pub fn compression(name: CompressionName) -> Result<Compression, String> {
+pub fn compression(name: CompressionName) -> Result<Compression, MachineError> {
     Ok(match name {
         CompressionName::None => Compression::None,
         CompressionName::Lzo => Compression::Lzo,
@@ -172,7 +173,7 @@ pub fn compression(name: CompressionName) -> Result<Compression, String> {
         CompressionName::Zstd => Compression::Zstd,
         other => {
             let name = format!("{other:?}").to_lowercase();
-            return Err(format!("compression = \"{name}\": ubifs has none, lzo, zlib and zstd"));
+            return Err(MachineError::word("compression", &name, "ubifs has none, lzo, zlib and zstd"));
         }
     })
 }

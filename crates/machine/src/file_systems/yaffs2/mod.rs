@@ -2,8 +2,8 @@
 
 mod on_rtems;
 
-use crate::error::MachineError;
-use crate::file_systems::descriptor::{Descriptor, Direct, Ground, Mountable, Refusal, Settings};
+use crate::error::{MachineError, OtherKey};
+use crate::file_systems::descriptor::{Descriptor, Direct, Ground, Mountable, Settings};
 use crate::mount_options::{MountOptions, GENERIC};
 use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
@@ -11,7 +11,8 @@ use ffslab_images::recognise::arranged::Arranged;
 use ffslab_images::Layout;
 use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::{Profile, Yaffs2Version};
-use ffslab_yaffs2::{Background, Generation, Options, Yaffs2};
+use ffslab_system::{OptionError, SystemError};
+use ffslab_yaffs2::{Background, Generation, MountError, Options, Yaffs2};
 use std::sync::Arc;
 
 pub static YAFFS2: Descriptor = Descriptor {
@@ -64,20 +65,20 @@ impl Settings for Yaffs2Settings {
         &YAFFS2
     }
 
-    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, Refusal> {
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
         let settings = with_options(Options { read_only: options.read_only, ..self.0 }, &options.others)?;
-        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
+        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(refused)?))
     }
 
     fn direct(&self) -> Option<&dyn Direct> {
         Some(self)
     }
 
-    fn check_image(&self, found: &Arranged) -> Result<(), String> {
+    fn check_image(&self, found: &Arranged) -> Result<(), OtherKey> {
         let is = found.is_inband();
         if found.layout.is_some() && is != self.0.inband_tags {
-            let not = if is { "" } else { "not " };
-            return Err(format!("its tags are {not}in-band: set inband_tags = {is} in [stack]"));
+            let (found, value) = if is { ("tags are in-band", "true") } else { ("tags are not in-band", "false") };
+            return Err(OtherKey { found, key: "inband_tags", value });
         }
         Ok(())
     }
@@ -89,7 +90,11 @@ impl Settings for Yaffs2Settings {
 }
 
 impl Direct for Yaffs2Settings {
-    fn mount_direct(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn DirectFileSystem>, Refusal> {
+    fn mount_direct(
+        &self,
+        ground: &Ground<'_>,
+        options: &MountOptions,
+    ) -> Result<Box<dyn DirectFileSystem>, SystemError> {
         let direct = Options {
             background: None,
             super_sync_interval_ms: None,
@@ -98,14 +103,23 @@ impl Direct for Yaffs2Settings {
             ..self.0
         };
         let settings = with_options(direct, &options.others)?;
-        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(|error| error.to_string())?))
+        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(refused)?))
     }
+}
+
+/// Why a partition cannot be mounted.
+fn refused(error: MountError) -> SystemError {
+    let missing_blocks = match error {
+        MountError::TooFewBlocks { blocks, needed, .. } => Some((needed + 1).saturating_sub(blocks)),
+        _ => None,
+    };
+    SystemError::Unusable { says: error.to_string(), missing_blocks }
 }
 
 /// Mount options of the Linux port that change what a mount does.
 ///
-/// Errors: one line about an option that it does not have.
-fn with_options(settings: Options, options: &[String]) -> Result<Options, String> {
+/// Errors: an option that it does not have.
+fn with_options(settings: Options, options: &[String]) -> Result<Options, OptionError> {
     let mut settings = settings;
     for option in options {
         match option.as_str() {
@@ -118,11 +132,11 @@ fn with_options(settings: Options, options: &[String]) -> Result<Options, String
             "tags-ecc-off" => settings.tags_ecc = false,
             "empty-lost-and-found-off" => settings.empty_lost_and_found = false,
             _ => {
-                return Err(format!(
-                    "unknown mount option \"{option}\": yaffs2 has no-checkpoint, no-checkpoint-read, \
-                     no-checkpoint-write, disable-summary, no-cache, lazy-loading-off, tags-ecc-off, \
-                     empty-lost-and-found-off, {GENERIC}"
-                ))
+                let known = format!(
+                    "no-checkpoint, no-checkpoint-read, no-checkpoint-write, disable-summary, no-cache, \
+                     lazy-loading-off, tags-ecc-off, empty-lost-and-found-off, {GENERIC}"
+                );
+                return Err(OptionError::Unknown { option: option.clone(), fs: YAFFS2.name, known });
             }
         }
     }

@@ -7,7 +7,7 @@ use ffslab_mtd::MediumImage;
 use ffslab_rtems::bdbuf::EPOCH_S;
 use ffslab_rtems::libio;
 use ffslab_sim::Sim;
-use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Refusal, System, Whence};
+use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Refusal, System, SystemError, Whence};
 use ffslab_workload::text::size_text;
 
 /// No file of these file systems becomes larger.
@@ -248,11 +248,11 @@ impl Calls for Machine {
 const NO_PAGE_CACHE: &str = "page cache (bdbuf_read_ahead_blocks sets its own read-ahead)";
 
 impl System for Machine {
-    fn mount(&mut self, options: &[String]) -> Result<(), String> {
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         Machine::mount(self, options)
     }
 
-    fn format(&mut self) -> Result<(), String> {
+    fn format(&mut self) -> Result<(), SystemError> {
         Machine::format(self)
     }
 
@@ -264,8 +264,8 @@ impl System for Machine {
         self.mounted
     }
 
-    fn crash(&mut self) -> Result<(), String> {
-        Machine::crash(self)
+    fn crash(&mut self) -> Result<(), SystemError> {
+        Ok(Machine::crash(self)?)
     }
 
     fn set_read_ahead_bytes(&mut self, _bytes: u32) -> Answer<()> {
@@ -313,18 +313,16 @@ impl System for Machine {
         format!("the device holds {bytes} with the file system's own needs; enlarge device_KiB or write less")
     }
 
-    fn image(&self, oob: bool) -> Result<Vec<u8>, String> {
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {
         if oob {
-            return Err("oob = true: a block device has no OOB area".to_string());
+            return Err(SystemError::NoOob);
         }
-        self.disk_image().ok_or_else(|| "there is no block device: images are those of file systems on one".to_string())
+        self.disk_image().ok_or(SystemError::NoDevice { hint: ": images are those of file systems on one" })
     }
 
-    fn snapshot(&self) -> Result<MediumImage, String> {
+    fn snapshot(&self) -> Result<MediumImage, SystemError> {
         match &self.medium {
-            Medium::Memory(_) => {
-                Err("files in memory do not outlive the machine: make them in [[setup]] steps".to_string())
-            }
+            Medium::Memory(_) => Err(SystemError::InMemory),
             Medium::Disk(disk, _) => Ok(MediumImage::Bytes(self.libio.cache().device(*disk).image().to_vec())),
             Medium::Flash(flash, _) => Ok(flash.snapshot()),
         }

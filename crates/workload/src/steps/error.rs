@@ -1,0 +1,47 @@
+//! Values of steps that no system could run.
+
+use super::about::REQUEST_BYTES_MAX;
+use super::states::OVERWRITES_MAX;
+use crate::uflip::UflipError;
+use thiserror::Error;
+
+/// What is wrong with a value of a step; one line: the key, what is wrong with it and what would be right.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum StepError {
+    #[error("{key} is 0: it must be at least 1")]
+    Zero { key: &'static str },
+    #[error("{key} is {bytes}: a request has at most {} MiB ({REQUEST_BYTES_MAX})", REQUEST_BYTES_MAX >> 20)]
+    LargeRequest { key: &'static str, bytes: u64 },
+    #[error("{key} is {percent}: it must be more than 0 and less than 100")]
+    Share { key: &'static str, percent: f64 },
+    #[error("overwrites is {overwrites}: it must be more than 0 and at most {OVERWRITES_MAX}")]
+    Overwrites { overwrites: f64 },
+    #[error("zipf_theta is {theta}: it must be more than 0 and not 1")]
+    ZipfTheta { theta: f64 },
+    #[error("us is {time_us}: a sleep has at most 366 days ({most_us} us)")]
+    LongSleep { time_us: u64, most_us: u64 },
+    #[error("order is missing: pattern \"listed\" takes the places from it")]
+    NoOrder,
+    #[error("order belongs to pattern = \"listed\": leave it out")]
+    OrderUnused,
+    #[error("range_B {range_bytes} is less than request_B {request_bytes}: not one request fits")]
+    SmallRange { range_bytes: u64, request_bytes: u64 },
+    #[error("flags must hold exactly one of rdonly, wronly, rdwr")]
+    Access,
+    #[error("the flag tmpfile makes a file to write: neither create nor rdonly goes with it")]
+    Tmpfile,
+    #[error("give the attribute either a value, a text, or bytes, the size of any value")]
+    AttributeValue,
+    #[error("permissions is \"{permissions}\": it must be one to four octal digits, such as \"640\"")]
+    Permissions { permissions: String },
+    #[error("autoplace is set, but not oob: there are no OOB bytes to place")]
+    NothingToPlace,
+    #[error("file must be a plain name without folders, such as \"nand.bin\"")]
+    PlainName,
+    #[error("name is \"{name}\": it must be a plain name with one run of # for the number, such as \"file##.txt\"")]
+    NumberedName { name: String },
+    #[error("count is missing: give a number of files, or until = \"ENOSPC\"")]
+    NoCount,
+    #[error(transparent)]
+    Uflip(#[from] UflipError),
+}
