@@ -10,6 +10,7 @@ use ffslab_rtems::libio::{Libio, OpenFlags};
 use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::{rfs, Quirks};
 use ffslab_sim::{Sim, SimConfig};
+use ffslab_workload::SplitMix64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -103,36 +104,26 @@ fn the_files_of_an_rfs_volume_are_read() {
     assert_eq!(found, expected.map(|(name, bytes)| (name.to_string(), bytes)));
 }
 
-/// xorshift; the same damage in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
-
 #[test]
 fn a_thousand_damaged_rfs_volumes_are_looked_into() {
     let good = volume();
     let interesting: Vec<usize> = (0..good.len()).filter(|&at| !matches!(good[at], 0 | 1 | 2 | 7 | 0xFF)).collect();
     let mut mounted = 0;
     for run in 0..1000 {
-        let mut random = Random(run * 2 + 0x9E37_79B9_7F4A_7C15);
+        // The same damage in each run of the test.
+        let mut random = SplitMix64::new(run);
+        let mut below = |bound: usize| random.below(bound as u64) as usize;
         let mut image = good.clone();
-        for _ in 0..1 + random.below(8) {
-            let at = match random.below(3) {
-                0 => interesting[random.below(interesting.len())],
-                1 => random.below(8192),
-                _ => random.below(image.len()),
+        for _ in 0..1 + below(8) {
+            let at = match below(3) {
+                0 => interesting[below(interesting.len())],
+                1 => below(8192),
+                _ => below(image.len()),
             };
-            image[at] = [0, 0xFF, 0x80, 1, random.below(256) as u8][random.below(5)];
+            image[at] = [0, 0xFF, 0x80, 1, below(256) as u8][below(5)];
         }
-        if random.below(10) == 0 {
-            image.truncate(1 + random.below(good.len()));
+        if below(10) == 0 {
+            image.truncate(1 + below(good.len()));
         }
         match look(&image) {
             Ok(found) => mounted += u32::from(found.mount.is_some()),

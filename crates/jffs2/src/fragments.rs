@@ -196,9 +196,7 @@ pub fn release(space: &mut Space, flash: &Flash, id: RefId) {
         return;
     }
     let node = &mut space.refs[id];
-    node.fragments_or_slot -= 1;
-    if node.fragments_or_slot == 0 {
-        node.leave_memory();
+    if node.lose_fragment() {
         space.mark_obsolete(flash, id);
     } else {
         node.set_state(NodeState::Normal);

@@ -437,8 +437,8 @@ impl Loader<'_> {
 
 /// Removes an inode from memory. Its nodes on flash stay valid.
 pub fn forget_inode(space: &mut Space, inode: &mut Inode) {
-    for fragment in inode.fragments.drain() {
-        forget_fragment(space, fragment.node);
+    for fragment in inode.fragments.drain().filter(|fragment| fragment.node != NONE) {
+        space.refs[fragment.node].lose_fragment();
     }
     let metadata = std::mem::replace(&mut inode.metadata, NONE);
     if metadata != NONE {
@@ -446,17 +446,6 @@ pub fn forget_inode(space: &mut Space, inode: &mut Inode) {
     }
     for (_, dirent) in inode.dirents.iter() {
         space.refs[dirent.node].leave_memory();
-    }
-}
-
-fn forget_fragment(space: &mut Space, id: RefId) {
-    if id == NONE {
-        return;
-    }
-    let node = &mut space.refs[id];
-    node.fragments_or_slot -= 1;
-    if node.fragments_or_slot == 0 {
-        node.leave_memory();
     }
 }
 

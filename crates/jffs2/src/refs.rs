@@ -116,6 +116,16 @@ impl NodeRef {
         self.fragments_or_slot = NONE;
     }
 
+    /// Notes that a fragment of the node is gone. Whether it was the last one: then the node leaves memory.
+    pub fn lose_fragment(&mut self) -> bool {
+        self.fragments_or_slot -= 1;
+        let was_last = self.fragments_or_slot == 0;
+        if was_last {
+            self.leave_memory();
+        }
+        was_last
+    }
+
     pub fn set_state(&mut self, state: NodeState) {
         self.offset_and_state = self.offset() | state as u32;
     }

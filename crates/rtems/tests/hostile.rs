@@ -5,19 +5,8 @@ mod system;
 
 use ffslab_rtems::libio::{OpenFlags, Whence};
 use ffslab_rtems::Quirks;
+use ffslab_workload::SplitMix64;
 use system::{Fs, System};
-
-/// xorshift; the same damage in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
 
 fn filled(fs: Fs) -> Vec<u8> {
     let mut system = System::new(fs, Quirks::Fixed, 1 << 20);
@@ -81,24 +70,26 @@ fn damage(fs: Fs, runs: u64) {
     let interesting: Vec<usize> = (0..good.len()).filter(|&at| !matches!(good[at], 0 | 0xff)).collect();
     let mut mounted = 0;
     for run in 0..runs {
-        let mut random = Random(run * 2 + 0x9E37_79B9_7F4A_7C15);
+        // The same damage in each run of the test.
+        let mut random = SplitMix64::new(run);
+        let mut below = |bound: usize| random.below(bound as u64) as usize;
         let mut image = good.clone();
-        for _ in 0..1 + random.below(12) {
-            let at = match random.below(3) {
-                0 => interesting[random.below(interesting.len())],
-                1 => random.below(8192),
-                _ => random.below(image.len()),
+        for _ in 0..1 + below(12) {
+            let at = match below(3) {
+                0 => interesting[below(interesting.len())],
+                1 => below(8192),
+                _ => below(image.len()),
             };
-            image[at] = match random.below(3) {
-                0 => random.below(256) as u8,
-                1 => image[at] ^ 1 << random.below(8),
-                _ => [0, 0xff, 0x80, 1][random.below(4)],
+            image[at] = match below(3) {
+                0 => below(256) as u8,
+                1 => image[at] ^ 1 << below(8),
+                _ => [0, 0xff, 0x80, 1][below(4)],
             };
         }
-        if random.below(8) == 0 {
-            image.truncate(random.below(good.len() / 512).max(1) * 512);
+        if below(8) == 0 {
+            image.truncate(below(good.len() / 512).max(1) * 512);
         }
-        let quirks = [Quirks::Rtems2018, Quirks::Fixed][random.below(2)];
+        let quirks = [Quirks::Rtems2018, Quirks::Fixed][below(2)];
         let mut system = System::with_image(fs, quirks, image);
         if system.mount().is_ok() {
             mounted += 1;
