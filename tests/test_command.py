@@ -19,7 +19,15 @@ from conftest import FFSLAB, SMALL, Command
 from ffslab.text.time_table import spent
 from verbs import VERBS
 
-FILES = {"resolved.toml", "summary.json", "requests.parquet", "blocks.parquet", "report.html"}
+FILES = {
+    "resolved.toml",
+    "summary.json",
+    "requests.parquet",
+    "blocks.parquet",
+    "variants.parquet",
+    "variants.csv",
+    "report.html",
+}
 
 
 def test_run_prints_the_variants_side_by_side(ffslab: Command, small: Path) -> None:

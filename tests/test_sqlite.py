@@ -309,6 +309,8 @@ def test_the_command_prints_a_table_by_statement_and_writes_the_results(ffslab: 
         "requests.parquet",
         "resolved.toml",
         "summary.json",
+        "variants.csv",
+        "variants.parquet",
     ]
     assert "100 x SELECT x FROM t" in (folder / "report.html").read_text(encoding="utf-8")
     ran = ffslab("sqlite", "--json", "--fs", "ubifs", "ask.sql", "--setup", "make.sql")
