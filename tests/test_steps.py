@@ -1,28 +1,21 @@
 """The reference of steps and keys: complete, as the page in docs says, and its examples are what the reader accepts."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import ffslab
+from conftest import Command
+from ffslab import Experiment, InputError
 from ffslab.api import schemas, vocabulary
 from ffslab.text import vocabulary as text
 
 PAGE = Path(__file__).parents[1] / "docs" / "steps.md"
 
 
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ffslab", "steps", *words], capture_output=True, text=True, check=False
-    )
-
-
-def test_the_page_is_what_the_command_prints() -> None:
+def test_the_page_is_what_the_command_prints(ffslab: Command) -> None:
     """`ffslab steps --markdown > docs/steps.md` makes it."""
-    assert command("--markdown").stdout == PAGE.read_text()
+    assert ffslab("steps", "--markdown").stdout == PAGE.read_text()
 
 
 def test_every_step_of_the_schema_is_listed() -> None:
@@ -40,21 +33,21 @@ def test_the_example_of_a_step_is_read(name: str) -> None:
     assert example[0] == f'step = "{name}"'
     head = 'title = "t"\n[stack]\nboard = "omap3evm"\nfs = "ubifs"\npartition_blocks = 100\n'
     try:
-        ffslab.Experiment.from_toml(head + "[[measure]]\n" + "\n".join(example) + "\n")
-    except ffslab.InputError as error:
+        Experiment.from_toml(head + "[[measure]]\n" + "\n".join(example) + "\n")
+    except InputError as error:
         assert "cannot be read" in str(error) or "no UBI" in str(error), error
 
 
-def test_one_step_is_explained() -> None:
-    shown = command("requests")
+def test_one_step_is_explained(ffslab: Command) -> None:
+    shown = ffslab("steps", "requests")
     assert shown.returncode == 0
     assert "request_B  size, B                required   Bytes of one request." in shown.stdout
     assert "gap_us     time, us               0          Think time after each request." in shown.stdout
     assert '    request_B = "4 KiB"' in shown.stdout
 
 
-def test_a_misspelt_step_is_answered_with_the_right_one() -> None:
-    refused = command("reqests")
+def test_a_misspelt_step_is_answered_with_the_right_one(ffslab: Command) -> None:
+    refused = ffslab("steps", "reqests")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert (
         refused.stderr == 'ffslab: "reqests" is neither a step nor a table of an experiment: did you mean "requests"?\n'

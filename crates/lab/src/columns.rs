@@ -1,8 +1,8 @@
 //! Results as columns, from which Python makes tables.
 
-use crate::requests::{CallOp, RequestLog};
+use crate::requests::{place_in, CallOp, RequestLog};
 use crate::run::Outcome;
-use crate::slowest::CauseKey;
+use crate::slowest::Cause;
 use ffslab_fs::BlockSpace;
 use ffslab_sim::units::ns_to_us;
 
@@ -23,10 +23,10 @@ pub struct RequestColumns {
     pub bytes: Vec<u64>,
     pub start_us: Vec<f64>,
     pub latency_us: Vec<f64>,
-    /// What took longest of each call: positions in `cause_names`.
+    /// What took longest of each call: positions in `causes`.
     pub cause_index: Vec<u16>,
-    /// Task and reason of each cause.
-    pub cause_names: Vec<CauseKey>,
+    /// `None` stands for calls that took no time.
+    pub causes: Vec<Option<Cause>>,
     pub cause_us: Vec<f64>,
     /// Time of chip and driver.
     pub flash_us: Vec<f64>,
@@ -87,22 +87,14 @@ impl RequestColumns {
         append(&mut self.bytes, log.bytes);
         append(&mut self.start_us, in_us(log.start_ns));
         append(&mut self.latency_us, in_us(log.latency_ns));
-        let places: Vec<u16> = log.causes.iter().map(|&cause| self.place_of(cause)).collect();
+        // The variants of a run have their causes in common.
+        let places: Vec<u16> = log.causes.iter().map(|&cause| place_in(&mut self.causes, cause)).collect();
         self.cause_index.extend(log.cause_index.iter().map(|&cause| places[cause as usize]));
         append(&mut self.cause_us, in_us(log.cause_ns));
         append(&mut self.flash_us, in_us(log.flash_ns));
         append(&mut self.page_reads, log.page_reads);
         append(&mut self.page_programs, log.page_programs);
         append(&mut self.erases, log.erases);
-    }
-
-    /// The position of a cause in `cause_names`. The variants of a run have their causes in common.
-    fn place_of(&mut self, cause: CauseKey) -> u16 {
-        let place = self.cause_names.iter().position(|known| *known == cause).unwrap_or_else(|| {
-            self.cause_names.push(cause);
-            self.cause_names.len() - 1
-        });
-        place as u16
     }
 }
 

@@ -1,7 +1,7 @@
 //! One row per measured call. The rows are kept as columns because runs make millions of them. Calls beyond a limit
 //! have no row and are only counted.
 
-use crate::slowest::{CauseKey, Cost, Slowest};
+use crate::slowest::{Cause, Cost, Slowest};
 use crate::stats::LatencyUs;
 use crate::tally::Tally;
 use ffslab_sim::Sim;
@@ -17,9 +17,6 @@ const VARIANT_ROWS_LEAST: usize = 1_000;
 pub fn rows_of_a_variant(variants_n: usize) -> usize {
     (ROWS_MAX / variants_n.max(1)).max(VARIANT_ROWS_LEAST)
 }
-
-/// Stands where no cause took time.
-const NO_CAUSE: CauseKey = ("", "");
 
 macro_rules! ops {
     ($($(#[$meta:meta])* $Variant:ident = $text:literal),+ $(,)?) => {
@@ -80,8 +77,8 @@ pub struct RequestLog {
     pub page_programs: Vec<u32>,
     pub erases: Vec<u32>,
     pub file_names: Vec<String>,
-    /// Task and reason; the first one stands for calls that took no time.
-    pub causes: Vec<CauseKey>,
+    /// The first one, `None`, stands for calls that took no time.
+    pub causes: Vec<Option<Cause>>,
     pub slowest: Slowest,
     known: BTreeMap<String, u32>,
     rows_max: usize,
@@ -126,7 +123,7 @@ impl RequestLog {
             page_reads: Vec::new(),
             page_programs: Vec::new(),
             erases: Vec::new(),
-            causes: vec![NO_CAUSE],
+            causes: vec![None],
             slowest: Slowest::default(),
             file_names: Vec::new(),
             known: BTreeMap::new(),
@@ -173,22 +170,14 @@ impl RequestLog {
         self.start_ns.push(call.start_ns);
         self.latency_ns.push(call.latency_ns);
         let cost = Cost::of_last_call(sim);
-        let (cause, cause_ns) = cost.main.map_or((0, 0), |(key, time_ns)| (self.place_of_cause(key), time_ns));
+        let (cause, cause_ns) =
+            cost.main.map_or((0, 0), |(cause, time_ns)| (place_in(&mut self.causes, Some(cause)), time_ns));
         self.cause_index.push(cause);
         self.cause_ns.push(cause_ns);
         self.flash_ns.push(cost.flash_ns);
         self.page_reads.push(cost.page_reads);
         self.page_programs.push(cost.page_programs);
         self.erases.push(cost.erases);
-    }
-
-    /// The number of a cause in `causes`, which are few.
-    fn place_of_cause(&mut self, key: CauseKey) -> u16 {
-        let place = self.causes.iter().position(|known| *known == key).unwrap_or_else(|| {
-            self.causes.push(key);
-            self.causes.len() - 1
-        });
-        place as u16
     }
 
     #[cold]
@@ -229,6 +218,15 @@ impl RequestLog {
             false => self.tallies.get(step).map_or_else(LatencyUs::default, Tally::latency_us),
         }
     }
+}
+
+/// The place of `cause` among `causes`, which are few. A new one is added.
+pub(crate) fn place_in(causes: &mut Vec<Option<Cause>>, cause: Option<Cause>) -> u16 {
+    let place = causes.iter().position(|known| *known == cause).unwrap_or_else(|| {
+        causes.push(cause);
+        causes.len() - 1
+    });
+    place as u16
 }
 
 fn tally_of(tallies: &mut Vec<Tally>, step: u32) -> &mut Tally {

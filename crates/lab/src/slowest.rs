@@ -2,7 +2,7 @@
 
 use crate::requests::Call;
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{CauseCounts, OpCounts, Sim};
+use ffslab_sim::{CauseCounts, OpCounts, Reason, Sim, Task};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -128,7 +128,7 @@ impl Wait {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// The cause that took longest, and its time. `None`: the call took no time of any.
-    pub main: Option<(CauseKey, u64)>,
+    pub main: Option<(Cause, u64)>,
     /// Time of the chip and of its driver.
     pub flash_ns: u64,
     pub page_reads: u32,
@@ -136,8 +136,8 @@ pub struct Cost {
     pub erases: u32,
 }
 
-/// A task and a reason, by their names.
-pub type CauseKey = (&'static str, &'static str);
+/// Who, and why.
+pub type Cause = (&'static Task, &'static Reason);
 
 impl Cost {
     /// The cost of the call that has just ended on the machine `sim`.
@@ -150,7 +150,7 @@ impl Cost {
             cost.erases = cost.erases.saturating_add(counts.erases as u32);
             let time_ns = counts.time_ns();
             if time_ns > cost.main.map_or(0, |(_, longest_ns)| longest_ns) {
-                cost.main = Some(((task.name, reason.name), time_ns));
+                cost.main = Some(((task, reason), time_ns));
             }
         });
         cost

@@ -1,6 +1,7 @@
 //! Tables as Python dictionaries of columns: numpy arrays for numbers, lists for text and for what may be missing.
 
 use ffslab_lab::requests::CallOp;
+use ffslab_lab::slowest::Cause;
 use ffslab_lab::{BlockColumns, RequestColumns, TraceColumns};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -19,7 +20,8 @@ pub fn requests<'py>(py: Python<'py>, columns: RequestColumns) -> PyResult<Bound
     table.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
     table.set_item("start_us", PyArray1::from_vec(py, columns.start_us))?;
     table.set_item("latency_us", PyArray1::from_vec(py, columns.latency_us))?;
-    let (tasks, reasons): (Vec<&str>, Vec<&str>) = columns.cause_names.iter().copied().unzip();
+    let names = |cause: &Option<Cause>| cause.map_or(("", ""), |(task, reason)| (task.name, reason.name));
+    let (tasks, reasons): (Vec<&str>, Vec<&str>) = columns.causes.iter().map(names).unzip();
     let causes = || columns.cause_index.iter().map(|&at| at as usize);
     table.set_item("cause", texts(py, &reasons, causes())?)?;
     table.set_item("cause_task", texts(py, &tasks, causes())?)?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
 
 from ffslab.answers.summary import FailedVariant, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
@@ -80,6 +81,20 @@ def _operations(variant: VariantSummary, about: str) -> dict[str, object]:
 def years_until_worn_out(variant: VariantSummary) -> float | None:
     """How long the part bears the measured steps one after the other, if all blocks wear alike; `None`: nothing was
     erased, or nothing is known of the part."""
+    borne = runs_until_worn_out(variant)
+    return borne.runs * variant["time_us"] / US_PER_YEAR if borne is not None else None
+
+
+class Borne(NamedTuple):
+    """How often a part bears a run. `erases`: so many bears each of its blocks, by `source`."""
+
+    runs: float
+    erases: int
+    source: str
+
+
+def runs_until_worn_out(variant: VariantSummary) -> Borne | None:
+    """How often the part bears the measured steps, if all blocks wear alike; `None` as of the years."""
     mean, part = variant["erases_per_block"]["mean"], variant["stack"].get("part")
     borne = endurance_of(part) if part is not None else None
-    return borne[0] / mean * variant["time_us"] / US_PER_YEAR if borne is not None and mean else None
+    return Borne(borne[0] / mean, *borne) if borne is not None and mean else None

@@ -11,8 +11,7 @@ from typing import cast
 
 from ffslab import _native, systems
 from ffslab._native import InputError
-
-Node = dict[str, object]
+from ffslab.api.schemas import Node
 
 # What the top of an experiment file is called here.
 TOP = "experiment"

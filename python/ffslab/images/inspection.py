@@ -19,7 +19,7 @@ from ffslab.api.machine import as_json
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import How, ImageTree, Partition, read_image, said
 from ffslab.text.quoting import one_line, quoted
-from ffslab.text.tables import number, text_table
+from ffslab.text.tables import number, size, text_table
 
 Held = Literal["valid", "invalid", "free"]
 HELD: tuple[tuple[Held, Literal["valid_B", "invalid_B", "free_B"]], ...] = (
@@ -218,14 +218,6 @@ def partitions_text(file: str, found: list[tuple[Partition, Facts | None]]) -> s
     ]
     parts += [f"== {quoted(part.name)} ==\n\n{text(facts)}" for part, facts in found if facts is not None]
     return "\n\n".join(parts)
-
-
-def size(count: float) -> str:
-    """Bytes for people."""
-    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= factor:
-            return f"{count / factor:,.1f} {unit}"
-    return f"{int(count)} B"
 
 
 def layout_text(layout: Layout) -> str:

@@ -19,14 +19,13 @@ from ffslab.images.inspection import (
     layout_text,
     mark_of,
     sentences,
-    size,
     start_text,
 )
 from ffslab.report import figure, page, plots, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
 from ffslab.text.causes import titles
 from ffslab.text.quoting import escape, quoted
-from ffslab.text.tables import number
+from ffslab.text.tables import number, size
 from ffslab.text.time_table import flash_us
 
 MAP_COLUMNS = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ffslab.answers.summary import SlowCall, VariantSummary, Wait
 from ffslab.text.causes import titles
 from ffslab.text.durations import duration
-from ffslab.text.tables import number
+from ffslab.text.tables import counted, size
 from ffslab.text.time_table import CPU
 
 # Calls of a single variant that a terminal shows; of several it shows the slowest of each.
@@ -38,13 +38,18 @@ def alignment(head: list[str]) -> str:
 
 
 def call_text(call: SlowCall) -> str:
-    """What the call did: "write 4.0 KiB of log at 1,024.0 KiB"."""
+    """What the call did: "write 4 KiB of log at 1.5 MiB"."""
     file = call["file"]
     if len(file) > _FILE_CHARACTERS_MAX:
         file = "..." + file[3 - _FILE_CHARACTERS_MAX :]
-    moved = f" {size(call['bytes'])} of" if call["bytes"] else ""
-    place = f" at {size(call['offset_B'])}" if call["bytes"] and call["offset_B"] else ""
+    moved = f" {_size(call['bytes'])} of" if call["bytes"] else ""
+    place = f" at {_size(call['offset_B'])}" if call["bytes"] and call["offset_B"] else ""
     return f"{call['op']}{moved} {file}{place}".rstrip().removesuffix(" of")
+
+
+def _size(count_bytes: int) -> str:
+    """Most sizes of requests are whole."""
+    return size(count_bytes).replace(".0 ", " ")
 
 
 def waits_text(call: SlowCall, variant: VariantSummary) -> str:
@@ -58,20 +63,11 @@ def waits_text(call: SlowCall, variant: VariantSummary) -> str:
 
 
 def _wait_text(wait: Wait, title_of: dict[str, str], latency_us: float) -> str:
-    counted = {"read": wait["page_reads"], "OOB read": wait["oob_reads"], "program": wait["page_programs"]}
-    counted["erase"] = wait["erases"]
-    operations = [f"{number(n)} {what}{'' if n == 1 else 's'}" for what, n in counted.items() if n]
+    done = {"read": wait["page_reads"], "OOB read": wait["oob_reads"], "program": wait["page_programs"]}
+    done["erase"] = wait["erases"]
+    operations = [counted(n, what) for what, n in done.items() if n]
     # Without a reason and without the medium it is computing.
     name = CPU if wait["reason"] == "other" and not wait["flash_us"] else wait["reason"]
     who = "" if wait["task"] == "caller" else f" by {title_of.get(wait['task'], wait['task'])}"
     share = f"{name}{who} {wait['time_us'] / latency_us * 100:.0f} %"
     return f"{share}: {', '.join(operations)}" if operations else share
-
-
-def size(count_bytes: int) -> str:
-    """A number of bytes as people read it."""
-    if count_bytes < 1024:
-        return f"{count_bytes} B"
-    if count_bytes < 1 << 20:
-        return f"{count_bytes / 1024:,.1f} KiB".replace(".0 ", " ")
-    return f"{count_bytes / (1 << 20):,.1f} MiB".replace(".0 ", " ")

@@ -34,6 +34,19 @@ def number(value: float | None, digits: int = 1) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
 
 
+def counted(count: int, what: str) -> str:
+    """How many of them: "1 erase", "1,024 erases"."""
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"
+
+
+def size(count_bytes: float) -> str:
+    """Bytes for people: "512 B", "4.0 KiB"."""
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count_bytes >= factor:
+            return f"{count_bytes / factor:,.1f} {unit}"
+    return f"{int(count_bytes)} B"
+
+
 def percent(fraction: float, digits: int = 1) -> str:
     """A signed fraction in per cent."""
     return f"{fraction * 100:+,.{digits}f} %"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from ffslab.answers import Operation
 from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
-from ffslab.api.profiles import endurance_of
+from ffslab.api.variants import runs_until_worn_out
 from ffslab.text.causes import FORMATTING, READING, reasons_that
 from ffslab.text.durations import duration
 from ffslab.text.energy import energy_mj, have_energy
-from ffslab.text.tables import number
+from ffslab.text.tables import counted, number
 from ffslab.text.time_table import sentence as largest_cost
 
 FEW = 2
@@ -50,12 +50,12 @@ def _left_by_setup(variants: list[VariantSummary]) -> Iterator[str]:
 
 def _unwritten(variant: VariantSummary, left: OfSetupSummary) -> str:
     kinds = {"dirty page": left["pages"], "dirty inode": left["inodes"]}
-    amounts = [_counted(count, kind) for kind, count in kinds.items() if count]
+    amounts = [counted(count, kind) for kind, count in kinds.items() if count]
     if left["buffered_B"]:
         amounts.append(f"{number(left['buffered_B'])} B in buffers")
     what = _listed(amounts) if amounts else "changes of the index"
     totals = left["totals"]
-    took = f"{_counted(totals['page_programs'], 'page program')} and {_counted(totals['erases'], 'erase')}"
+    took = f"{counted(totals['page_programs'], 'page program')} and {counted(totals['erases'], 'erase')}"
     rtems = variant["stack"].get("system") == "rtems"
     written = totals["page_programs"] + totals["erases"]
     if rtems:
@@ -67,10 +67,6 @@ def _unwritten(variant: VariantSummary, left: OfSetupSummary) -> str:
         f"{what} had not reached the medium when the measurement began; {then}. "
         f"{settle[0].upper()}{settle[1:]} at the end of the setup leaves nothing."
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{number(count)} {what}{'' if count == 1 else 's'}"
 
 
 def _listed(parts: list[str]) -> str:
@@ -165,7 +161,7 @@ def _about(variant: VariantSummary) -> Iterator[str]:
         )
     erases = sum(count for reason, count in _by_reason(variant, "erases").items() if reason in once)
     if formatting or erases:
-        took = f"{_counted(formatting, 'page program')} and {_counted(erases, 'block erase')}"
+        took = f"{counted(formatting, 'page program')} and {counted(erases, 'block erase')}"
         under = _listed(sorted(once))
         yield f'Making the new partition usable took {took}, counted apart under "{under}": it happens once.'
     cost = largest_cost(variant)
@@ -180,13 +176,12 @@ def _wear(variant: VariantSummary) -> Iterator[str]:
     if not wear["mean"]:
         return
     said = f"A block is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
-    part = variant["stack"].get("part")
-    borne = endurance_of(part) if part is not None else None
+    borne = runs_until_worn_out(variant)
     if borne is not None:
-        runs = borne[0] / wear["mean"]
         said += (
-            f" The {number(borne[0])} erases that a block bears ({borne[1]}) last for {number(runs, 0)} such runs "
-            f"one after the other, {_long(runs * variant['time_us'])}, if all blocks wear alike."
+            f" The {number(borne.erases)} erases that a block bears ({borne.source}) last for "
+            f"{number(borne.runs, 0)} such runs one after the other, {_long(borne.runs * variant['time_us'])}, if all "
+            "blocks wear alike."
         )
     yield said
 

@@ -9,7 +9,7 @@ from typing import Literal
 from ffslab.answers.trace_report import CallOperations, ClassOperations, OperationCounts, TraceReport, Until
 from ffslab.boards.tracereport.columns import OPERATIONS
 from ffslab.text.durations import duration
-from ffslab.text.tables import number
+from ffslab.text.tables import counted, number
 
 # Rows of a table that people read; JSON has all.
 ROWS_MAX = 20
@@ -125,8 +125,7 @@ def _said(counts: OperationCounts | None) -> str:
     """Operations in words: "189 page reads, 3 erases"."""
     if counts is None:
         return ""
-    said = [(counts[key], name) for _, key, name in OPERATIONS if counts[key]]
-    return ", ".join(f"{number(n)} {name.removesuffix('s') if n == 1 else name}" for n, name in said) or "-"
+    return ", ".join(counted(counts[key], name.removesuffix("s")) for _, key, name in OPERATIONS if counts[key]) or "-"
 
 
 def _causes(summary: TraceReport) -> Iterable[Table]:
