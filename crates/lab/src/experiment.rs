@@ -3,7 +3,7 @@
 
 use crate::data::StackChange;
 use crate::error::LabError;
-use ffslab_machine::file_systems::keys_of_others;
+use axes::{label, leave_to_others, plain_values, put, read_axes, Axis};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_machine::systems;
 use ffslab_machine::StackTable;
@@ -11,10 +11,11 @@ use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;
 
+mod axes;
 mod initial;
 mod resolved;
 
@@ -45,8 +46,8 @@ pub struct ExperimentFile {
     pub requests_kept: Option<u32>,
     /// The machine and its file system.
     pub stack: StackTable,
-    /// An initial state in one line: "saturated", "filled 60 %", "dirty 20 MiB", "aged 3", "fragmented 5 MiB", or
-    /// several with commas between them. It stands for a mount, 5 min in which the blocks of a new partition are
+    /// An initial state in one line: "saturated", "filled 60 %", "df 90 %" (as full as df(1) says), "dirty 20 MiB", "aged
+    /// 3", "fragmented 5 MiB", or several with commas between them. It stands for a mount, 5 min in which the blocks of a new partition are
     /// erased, the setup steps that make the state, and a sync. These come before all steps of `setup`, and the caches
     /// stay warm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,19 +131,6 @@ impl Variant {
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
-struct Axis<'i> {
-    path: Vec<String>,
-    /// Position of the axis's key in the text, for messages and for the order of the axes.
-    offset: usize,
-    values: Vec<Value<'i>>,
-}
-
-impl Axis<'_> {
-    fn name(&self) -> String {
-        self.path.join(".")
-    }
-}
-
 /// The text of a file and the file's name, for messages.
 struct Source<'a> {
     text: &'a str,
@@ -225,45 +213,6 @@ fn change_stack<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i StackCh
 
 /// An experiment with more variants than this is refused: its axes are taken to be a mistake.
 const VARIANTS_MAX: usize = 10_000;
-
-fn read_axes<'i>(source: &Source, axes: Value<'i>) -> Result<Vec<Axis<'i>>, LabError> {
-    let mut found = Vec::new();
-    let offset = axes.span().start;
-    collect_axes(source, &mut Vec::new(), axes, offset, &mut found)?;
-    found.sort_by_key(|axis| axis.offset);
-    Ok(found)
-}
-
-/// Collects the axes below `value`, whose names begin with `path`. In TOML `requests.count = [..]` is a table in a
-/// table; `"requests.count" = [..]` is read the same way.
-fn collect_axes<'i>(
-    source: &Source,
-    path: &mut Vec<String>,
-    value: Value<'i>,
-    offset: usize,
-    found: &mut Vec<Axis<'i>>,
-) -> Result<(), LabError> {
-    match value.into_inner() {
-        DeValue::Table(table) => {
-            for (key, value) in table {
-                let depth = path.len();
-                path.extend(key.get_ref().split('.').map(str::to_string));
-                collect_axes(source, path, value, key.span().start, found)?;
-                path.truncate(depth);
-            }
-            Ok(())
-        }
-        DeValue::Array(values) if !values.is_empty() && !path.is_empty() => {
-            found.push(Axis { path: path.clone(), offset, values: values.into_iter().collect() });
-            Ok(())
-        }
-        _ => Err(source.error(offset, format!("axis `{}` must be a list of values, such as [128, 0]", path.join(".")))),
-    }
-}
-
-fn plain_values(source: &Source, axis: &Axis) -> Result<Vec<toml::Value>, LabError> {
-    axis.values.iter().map(|value| read(source, value.clone())).collect()
-}
 
 /// Deserializes a value of the file; errors keep their line.
 fn read<'i, T: Deserialize<'i>>(source: &Source, value: Value<'i>) -> Result<T, LabError> {
@@ -357,87 +306,6 @@ fn read_variant<'i>(
         setup,
         measure,
     })
-}
-
-/// Removes from the stack the keys that the file system of this variant does not know, when `fs` is an axis: such a key
-/// is meant for the variants with the other file systems. A key that is an axis itself stays and is refused later,
-/// because it would make several variants that are the same.
-fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
-    let Some(compared) = axes.iter().find(|axis| axis.path == ["fs"]) else { return };
-    let others: Vec<&str> = compared.values.iter().filter_map(|fs| fs.get_ref().as_str()).collect();
-    let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) else { return };
-    let fs = stack.get("fs").and_then(|fs| fs.get_ref().as_str()).unwrap_or_default().to_string();
-    for key in keys_of_others(&fs, &others) {
-        if !axes.iter().any(|axis| axis.path == [key]) {
-            stack.remove(key);
-        }
-    }
-}
-
-fn label(axis: &Axis, value: &toml::Value) -> String {
-    let names: BTreeSet<&str> = axis.values.iter().filter_map(|text| text.get_ref().as_str()).map(file_name).collect();
-    match value {
-        toml::Value::String(text) if names.len() == axis.values.len() => file_name(text).to_string(),
-        toml::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Writes the value of an axis to the place that the axis's name says.
-fn put<'i>(source: &Source, root: &mut DeTable<'i>, axis: &Axis<'i>, value: &Value<'i>) -> Result<(), LabError> {
-    let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
-    let (list, step, key) = match path[..] {
-        ["initial"] => {
-            set(root, "initial", axis.offset, value);
-            return Ok(());
-        }
-        [key] => {
-            // Whether the key is known is checked when the stack is read, and the message then has the line of the
-            // axis.
-            if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
-                set(stack, key, axis.offset, value);
-            }
-            return Ok(());
-        }
-        [step, key] => ("measure", step, key),
-        ["setup", step, key] => ("setup", step, key),
-        ["state", step, key] => ("state", step, key),
-        _ => {
-            let forms = "a stack key, `initial`, `step.key`, `setup.step.key` or `state.step.key`";
-            return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
-        }
-    };
-    let mut names = Vec::new();
-    let mut hits = 0;
-    if let Some(DeValue::Array(steps)) = root.get_mut(list).map(Spanned::get_mut) {
-        for table in steps.iter_mut() {
-            let DeValue::Table(table) = table.get_mut() else { continue };
-            let name = table.get("step").and_then(|name| name.get_ref().as_str()).unwrap_or_default().to_string();
-            if name == step {
-                set(table, key, axis.offset, value);
-                hits += 1;
-            }
-            names.push(name);
-        }
-    }
-    if hits == 0 {
-        names.sort();
-        names.dedup();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let text = unknown(&format!("{list} step"), step, &names);
-        return Err(source.error(axis.offset, format!("axis `{}`: {text}", axis.name())));
-    }
-    Ok(())
-}
-
-fn set<'i>(table: &mut DeTable<'i>, key: &str, offset: usize, value: &Value<'i>) {
-    // The key gets the position of the axis in the text, so that messages about it have the line of the axis.
-    table.remove(key);
-    table.insert(Spanned::new(offset..offset, key.to_string().into()), value.clone());
 }
 
 fn read_steps(source: &Source, root: &DeTable, list: &str) -> Result<Vec<Step>, LabError> {

@@ -209,3 +209,16 @@ fn a_state_is_measured_from_and_wrong_ones_are_named() {
     let full = text.replace("percent = 20", "percent = 99");
     assert!(error(&full).starts_with("aged.toml: state step 2 (occupy \"f\"): ENOSPC"), "{}", error(&full));
 }
+
+/// df(1) of the coreutils rounds up; a file system that is as full as was asked for shows exactly that.
+#[test]
+fn a_partition_is_as_full_as_df_says() {
+    for fs in FILE_SYSTEMS {
+        let mut session = session(fs);
+        step(&mut session, r#"{"step": "sleep", "us": 30000000}"#);
+        step(&mut session, r#"{"step": "occupy", "file": "static", "percent": 70, "of": "df"}"#);
+        let space = session.system_mut().statfs().unwrap();
+        let shown = ((space.blocks - space.blocks_free) as f64 / space.blocks as f64 * 100.0).ceil();
+        assert_eq!(shown, 70.0, "{fs}: {space:?}");
+    }
+}

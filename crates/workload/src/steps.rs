@@ -435,5 +435,5 @@ pub use error::StepError;
 pub use explained::Explained;
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use raw::{MtdLoop, MtdOp};
-pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Uflip};
+pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, ShareOf, Uflip};
 pub use words::*;

@@ -6,14 +6,14 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::Deserialize;
 
-/// Name of the file that `filled` writes and `aged` overwrites.
+/// Name of the file that `filled` and `df` write and `aged` overwrites.
 const FILLED: &str = "filled";
 /// Name of the file that `fragmented` writes.
 const FRAGMENTED: &str = "fragmented";
 /// Name of the file that `dirty` writes and deletes.
 const DIRTY: &str = "dirty";
 const FORMS: &str =
-    "\"saturated\", \"filled 60 %\", \"dirty 20 MiB\", \"aged 3\", \"fragmented 5 MiB\", or several with \
+    "\"saturated\", \"filled 60 %\", \"df 90 %\", \"dirty 20 MiB\", \"aged 3\", \"fragmented 5 MiB\", or several with \
                      commas between them";
 
 /// Time in which JFFS2 erases the blocks of a new partition and writes their clean markers, at 14 blocks a second on
@@ -37,13 +37,14 @@ pub fn steps(text: &str) -> Result<Vec<Step>, String> {
         };
         let step = match word {
             "saturated" if amount.is_empty() => Step::Saturate(defaults::<Saturate>("")?),
-            "filled" => {
+            "filled" | "df" => {
                 filled = true;
                 let percent = number(amount.strip_suffix('%').ok_or_else(wrong)?)?;
-                Step::Occupy(defaults::<Occupy>(&format!(r#""file": "{FILLED}", "percent": {percent}"#))?)
+                let of = if word == "df" { r#", "of": "df""# } else { "" };
+                Step::Occupy(defaults::<Occupy>(&format!(r#""file": "{FILLED}", "percent": {percent}{of}"#))?)
             }
             "aged" if !filled => {
-                let text = "\"aged\" overwrites what \"filled\" wrote, write \"filled 60 %, aged 3\"";
+                let text = "\"aged\" overwrites what \"filled\" or \"df\" wrote, write \"filled 60 %, aged 3\"";
                 return Err(format!("initial: {text}"));
             }
             "aged" => {
@@ -79,6 +80,7 @@ fn defaults<T: DeserializeOwned>(keys: &str) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ffslab_workload::steps::ShareOf;
 
     #[test]
     fn one_line_stands_for_several_steps() {
@@ -98,6 +100,9 @@ mod tests {
         let made = steps(several).unwrap();
         assert!(matches!(&made[2], Step::Occupy(step) if step.percent == 60.0));
         assert!(matches!(&made[3], Step::Age(step) if step.overwrites == 2.5));
+        assert!(
+            matches!(&steps("df 90 %").unwrap()[2], Step::Occupy(step) if step.of == ShareOf::Df && step.percent == 90.0)
+        );
         assert!(matches!(&made[5], Step::CreateFragmented(step) if step.bytes.0 == 5 << 20));
         let beside = ["mount", "sleep", "occupy \"filled\"", "create \"dirty\"", "sync", "unlink \"dirty\"", "sync"];
         assert_eq!(names("filled 60 %, dirty 20 MiB"), beside);
@@ -105,9 +110,17 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_answered_with_the_forms() {
-        for text in
-            ["", "full", "filled 60", "filled %", "filled 60 %, aged", "saturated twice", "filled nan%", "dirty 20"]
-        {
+        for text in [
+            "",
+            "full",
+            "filled 60",
+            "filled %",
+            "filled 60 %, aged",
+            "saturated twice",
+            "filled nan%",
+            "dirty 20",
+            "df 90",
+        ] {
             let error = steps(text).unwrap_err();
             assert!(error.starts_with("initial"), "{error}");
         }

@@ -16,7 +16,7 @@ pub(super) const FILE_PERMISSIONS: u32 = 0o644;
 const DIRECTORY_PERMISSIONS: u32 = 0o755;
 
 /// Flags of `create`: O_WRONLY, O_CREAT, O_TRUNC.
-const CREATE: OpenFlags = OpenFlags { create: true, truncate: true, ..OpenFlags::WRITE };
+pub(super) const CREATE: OpenFlags = OpenFlags { create: true, truncate: true, ..OpenFlags::WRITE };
 
 impl Runner<'_> {
     pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
@@ -210,7 +210,7 @@ impl Runner<'_> {
 
     /// Writes from offset 0 to `end` in requests of `request_bytes`, or until a write fails. A short write is continued from
     /// where it stopped.
-    fn write_on(
+    pub(super) fn write_on(
         &mut self,
         fd: Fd,
         request_bytes: u64,

@@ -1,15 +1,19 @@
 //! The steps that bring a partition into a stated condition before a measurement.
 
-use super::execute::{failed, plain};
+use super::execute::{failed, plain, CREATE, FILE_PERMISSIONS};
 use super::facts::Facts;
 use super::runner::{Runner, Stop};
 use ffslab_system::OpenFlags;
 use ffslab_workload::fio::random::{Distribution as SkewedDistribution, Skewed};
 use ffslab_workload::prng::SplitMix64;
-use ffslab_workload::steps::{self, ContentName, Distribution};
+use ffslab_workload::steps::{self, ContentName, Distribution, ShareOf};
 use ffslab_workload::Bytes;
 
 type Done = Result<Facts, Stop>;
+
+/// How far below its percentage `occupy` may stay, in per cent of what df(1) counts: df rounds up, so it shows the
+/// percentage nevertheless.
+const DF_TOLERANCE_PERCENT: f64 = 0.5;
 
 impl Runner<'_> {
     /// Fills and deletes: what was just written is all invalid, and no time passes in which it could be collected.
@@ -29,6 +33,9 @@ impl Runner<'_> {
     }
 
     pub(super) fn occupy(&mut self, step: &steps::Occupy) -> Done {
+        if step.of == ShareOf::Df {
+            return self.occupy_as_df(step);
+        }
         let bytes = Bytes((self.system.medium_bytes() as f64 * step.percent / 100.0) as u64);
         let request_bytes = step.request_bytes;
         self.create(&steps::Create {
@@ -38,6 +45,31 @@ impl Runner<'_> {
             content: ContentName::default(),
             fails: None,
         })
+    }
+
+    /// Writes until df(1) shows the percentage. The file comes near it in ever smaller pieces, because a file system
+    /// takes more than the data for what it writes, how much more depends on it, and df must not show too much.
+    fn occupy_as_df(&mut self, step: &steps::Occupy) -> Done {
+        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
+        let mut accepted = 0;
+        loop {
+            self.system.sync()?;
+            let space = self.system.statfs()?;
+            let (blocks, used) = (space.blocks as f64, (space.blocks - space.blocks_free) as f64);
+            let missing_blocks = blocks * step.percent / 100.0 - used;
+            if missing_blocks <= blocks * DF_TOLERANCE_PERCENT / 100.0 {
+                let notes = vec![format!("df shows {:.0} %", (used / blocks * 100.0).ceil())];
+                self.system.close(fd)?;
+                return Ok(Facts { notes, ..Facts::of_files(1, accepted) });
+            }
+            let piece_bytes = (missing_blocks * f64::from(space.block_bytes) * 0.9).ceil() as u64;
+            let (written, error) = self.write_on(fd, step.request_bytes.0, piece_bytes, ContentName::default())?;
+            accepted += written;
+            if let Some(error) = error {
+                let shown = (used / blocks * 100.0).ceil();
+                return failed(format!("{} above {shown:.0} % of df: a smaller percent is needed", error.name()));
+            }
+        }
     }
 
     pub(super) fn age(&mut self, step: &steps::Age) -> Done {

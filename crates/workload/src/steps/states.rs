@@ -2,7 +2,7 @@
 
 use super::about::request_size;
 use super::error::StepError;
-use super::{default_request, default_seed};
+use super::{default_request, default_seed, is_default};
 use crate::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,11 @@ step_keys! {
     /// Makes a file that occupies a share of the partition: static data beside the data that the measurement works on.
     Occupy {
         file: String,
-        /// The share, in per cent of the partition's erase blocks.
+        /// The share, in per cent.
         percent: f64,
+        /// What the share is of.
+        #[serde(default, skip_serializing_if = "is_default")]
+        of: ShareOf,
         /// Bytes of one write.
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
@@ -135,6 +138,13 @@ step_keys! {
 }
 
 words! {
+    /// What `occupy` takes its share of.
+    ShareOf {
+        /// The bytes of the partition's erase blocks; the file gets so many.
+        EraseBlocks = "erase_blocks",
+        /// The space that programs may use: the file grows until df(1) shows this percentage under Use%.
+        Df = "df",
+    }
     /// Where `age` writes.
     Distribution {
         /// From the beginning to the end, and again.
@@ -158,6 +168,14 @@ words! {
 impl Default for Distribution {
     fn default() -> Self {
         Distribution::Uniform
+    }
+}
+
+// As that of `Distribution`: by meaning, not by order.
+#[allow(clippy::derivable_impls)]
+impl Default for ShareOf {
+    fn default() -> Self {
+        ShareOf::EraseBlocks
     }
 }
 
