@@ -117,6 +117,7 @@ UNITLESS = {
     "level": "a height in a tree",
     "dnode": "a position in an arena",
     "amplification": "a ratio",
+    "scale": "a factor",
 }
 # Structs whose unit is that of what they are made of, or stands in the key under which they are written.
 UNIT_ELSEWHERE = {

@@ -26,6 +26,7 @@ __all__ = [
     "planned_variants",
     "printable",
     "profile",
+    "profile_template",
     "profile_toml_of",
     "profiles",
     "quoted",
@@ -92,6 +93,9 @@ def check_experiment(
 
 def toml_of(json: str) -> str:
     """Data (a table in JSON) as the TOML of an experiment; a key whose value is null is left out."""
+
+def profile_template(base: str, called: str) -> str:
+    """A profile (TOML) that builds on `base`, in the file `called`, with every key commented out."""
 
 def profile_toml_of(json: str) -> str:
     """A profile (a table in JSON) as TOML, a constant a line; a key whose value is null is left out."""

@@ -32,6 +32,9 @@ pub struct BareKeys {
     /// Name or path of a NAND part, instead of the board's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// Erase blocks of the whole chip, where it has more or fewer than the part says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chip_blocks: Option<u32>,
     /// File system with an interface for such programs: "yaffs2".
     pub fs: String,
     /// First erase block of the partition.
@@ -84,6 +87,7 @@ impl BareKeys {
     fn with_linux(&self) -> StackKeys {
         StackKeys {
             part: self.part.clone(),
+            chip_blocks: self.chip_blocks,
             first_block: self.first_block,
             yaffs2_version: self.yaffs2_version,
             inband_tags: self.inband_tags,

@@ -4,7 +4,7 @@ use ffslab_flash::ParseWeakError;
 use ffslab_fs::Errno;
 use ffslab_images::recognise::arranged::ArrangeError;
 use ffslab_images::ImageError;
-use ffslab_mtd::{MediumError, RestoreError};
+use ffslab_mtd::{MediumError, PartitionError, RestoreError};
 use ffslab_profiles::ProfileError;
 use ffslab_rtems::bdbuf::BdbufError;
 use ffslab_rtems::UnknownQuirks;
@@ -59,6 +59,8 @@ pub enum MachineError {
     // ---- the medium ----------------------------------------------------------------------------------------------
     #[error(transparent)]
     Medium(#[from] MediumError),
+    #[error("{0}; `chip_blocks` in [stack] makes it larger")]
+    NotOnChip(PartitionError),
     #[error("a partition of Linux cannot stand on {title}")]
     NotOnLinux { title: &'static str },
     #[error("RTEMS has no driver for {title}")]

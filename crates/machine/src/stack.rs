@@ -12,7 +12,7 @@ use ffslab_images::file::{load, read_file};
 use ffslab_images::recognise::arranged::arranged;
 use ffslab_images::ImageSpec;
 use ffslab_linux::{Kernel, Vfs, VfsConfig, WriteBackKnobs};
-use ffslab_mtd::{MediumImage, Mtd};
+use ffslab_mtd::{MediumError, MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
@@ -60,7 +60,10 @@ impl StackSpec {
             Some(name) => media::on_linux(name)?,
             None => &media::NAND,
         };
-        let profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
+        let mut profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
+        if let Some(blocks) = keys.chip_blocks {
+            profile.part.set_blocks(blocks);
+        }
         if keys.partition_blocks == 0 {
             let needed = "a partition has erase blocks; 160 of 128 KiB each hold 20 MiB";
             return Err(MachineError::number("partition_blocks", 0u64, needed));
@@ -143,7 +146,11 @@ impl StackSpec {
     /// Errors: a geometry that no chip has, a partition or an image that does not fit.
     pub fn medium(&self, sim: &Sim) -> Result<Mtd, MachineError> {
         let (title, make) = (self.medium.title, self.medium.on_linux);
-        let medium = make.ok_or(MachineError::NotOnLinux { title })?(&self.partition, sim)?;
+        let made = make.ok_or(MachineError::NotOnLinux { title })?(&self.partition, sim);
+        let medium = made.map_err(|error| match error {
+            MediumError::Partition(error) => MachineError::NotOnChip(error),
+            error => error.into(),
+        })?;
         if let Some(image) = &self.image {
             load(&medium, image)?;
         }

@@ -26,6 +26,9 @@ pub struct StackKeys {
     /// Name or path of a NAND part, instead of the board's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// Erase blocks of the whole chip, where it has more or fewer than the part says; all else stays that of the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chip_blocks: Option<u32>,
     /// File system; "none" for a partition that only `mtd_loop` works on.
     #[schemars(extend("x-names" = "file systems of linux"))]
     pub fs: String,

@@ -1,7 +1,8 @@
 //! A board with its part and kernel, as a stack with Linux and a program without an operating system take them.
 
 use crate::built_in::{find, Kind};
-use crate::driver::{derive_costs, DriverCosts, DriverTotals};
+use crate::driver::{derive_costs, DriverCosts, DriverTable};
+use crate::layers::merged;
 use crate::{cpu, Amount, EccName, ProfileError, Sourced};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
@@ -13,24 +14,43 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// `profiles/parts/*.toml`: a NAND chip.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
+    /// What people read of it.
     pub title: String,
+    /// Name or file of the part that says what this file does not.
+    pub base: Option<String>,
+    /// Bytes of a page, without its OOB area.
     #[serde(rename = "page_B")]
     page_bytes: Sourced<u32>,
+    /// Bytes of a page's OOB area.
     #[serde(rename = "oob_B")]
     oob_bytes: Sourced<u32>,
+    /// Pages of an erase block.
     pages_per_block: Sourced<u32>,
+    /// Erase blocks of the chip.
     blocks: Sourced<u32>,
+    /// tR: a page goes from the cells to the chip's register.
     pub(crate) t_read_us: Sourced<Amount>,
+    /// tPROG: a page goes from the chip's register to the cells.
     pub(crate) t_program_us: Sourced<Amount>,
+    /// tBERS: a block is erased.
     pub(crate) t_erase_us: Sourced<Amount>,
+    /// A byte on the bus between chip and controller.
     #[serde(rename = "bus_ns_per_B")]
     bus_ns_per_byte: Sourced<Amount>,
+    /// NOP: how often a page may be programmed between two erases.
     partial_programs_max: Sourced<u32>,
+    /// Whether the pages of a block must be programmed in order.
     in_order: Sourced<bool>,
+    /// Erases that a block endures by the data sheet.
     endurance_erases: Option<Sourced<u32>>,
+}
+
+/// The part of this name or path; a path is relative to `folder`.
+pub(crate) fn part_named(name: &str, folder: &Path) -> Result<Part, ProfileError> {
+    merged(Kind::Part, &find(Kind::Part, name, folder)?)?.read()
 }
 
 impl Part {
@@ -41,6 +61,11 @@ impl Part {
             pages_per_block: self.pages_per_block.value,
             blocks: self.blocks.value,
         }
+    }
+
+    /// Makes of it a chip of so many erase blocks; all else stays.
+    pub fn set_blocks(&mut self, blocks: u32) {
+        self.blocks.value = blocks;
     }
 
     pub fn timing(&self) -> Timing {
@@ -105,24 +130,39 @@ pub enum Yaffs2Version {
 }
 
 /// `profiles/boards/*.toml`: a part on a board.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
+    /// What people read of it.
     pub title: String,
+    /// Name or file of the board that says what this file does not.
+    pub base: Option<String>,
+    /// How many times as long as on the base the CPU computes: multiplies what `[vfs]`, `[cpu]` and `[tracers]` take from there.
+    #[serde(rename = "cpu_time_scale")]
+    _cpu_time_scale: Option<Sourced<Amount>>,
     /// Name or file of the part that is soldered on.
     pub part: String,
     /// Name or file of the kernel that the board runs, unless the experiment names another.
     pub kernel: String,
+    /// Who corrects bit errors.
     ecc: Sourced<EccName>,
+    /// Data bytes that one code word of the ECC protects.
     #[serde(rename = "ecc_step_B")]
     ecc_step_bytes: Sourced<u32>,
+    /// Bytes of a code word in the OOB area.
     ecc_bytes_per_step: Sourced<u32>,
+    /// Bit errors that are corrected in a step.
     ecc_strength_bits: Sourced<u32>,
+    /// What a task does while the chip works.
     nand_wait: Sourced<NandWaitName>,
+    /// Whether the driver keeps a table of bad blocks in memory, as most do; without one it reads the mark of a block before each
+    /// erase. Absent: it does.
     bad_block_table: Option<Sourced<bool>>,
+    /// Memory that the page cache may take.
     #[serde(rename = "page_cache_KiB")]
     page_cache_kib: Sourced<u64>,
-    pub(crate) driver: Option<DriverTotals>,
+    /// What operations of the driver take.
+    pub(crate) driver: Option<DriverTable>,
     /// Power that the board draws when nothing runs. Absent: it is not known.
     idle: Option<Idle>,
     vfs: cpu::VfsTable,
@@ -130,11 +170,13 @@ pub struct Board {
     tracers: Option<cpu::TracerTable>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Idle {
+    /// Power of the CPU rail when nothing runs.
     #[serde(rename = "cpu_mW")]
     cpu_mw: Sourced<Amount>,
+    /// Power of the memory rail when nothing runs.
     #[serde(rename = "memory_mW")]
     memory_mw: Sourced<Amount>,
 }
@@ -146,7 +188,7 @@ impl Board {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 enum ReadAheadName {
     #[serde(rename = "2.6")]
     V2_6,
@@ -158,7 +200,7 @@ enum ReadAheadName {
     V6_11,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 enum WriteBackName {
     #[serde(rename = "2.6")]
     V2_6,
@@ -166,7 +208,7 @@ enum WriteBackName {
     V6_1,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ChipLockName {
     Mutex,
@@ -174,26 +216,41 @@ enum ChipLockName {
 }
 
 /// `profiles/kernels/*.toml`: rules and defaults of a kernel.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KernelProfile {
+    /// What people read of it.
     pub title: String,
+    /// Name or file of the kernel that says what this file does not.
+    pub base: Option<String>,
+    /// The first kernel whose rules of read-ahead it follows.
     read_ahead_rules: Sourced<ReadAheadName>,
+    /// Read-ahead on MTD devices.
     #[serde(rename = "read_ahead_KiB")]
     read_ahead_kib: Sourced<u32>,
+    /// Whether a read of several missing pages behind one another counts as random (2.6).
     sequential_miss_bug: Sourced<bool>,
+    /// Unused names that drop_caches leaves in memory.
     dentries_spared_count: Sourced<usize>,
+    /// Whether each write(2) asks the file system for `security.capability`.
     write_looks_up_capability: Sourced<bool>,
+    /// Timer ticks per second (CONFIG_HZ).
     hz: Sourced<u32>,
+    /// How late a sleep of a program ends.
     timer_slack_us: Sourced<Amount>,
-    /// Absent: a mutex, as in all kernels of today.
+    /// How tasks wait for the chip. Absent: a mutex, as in all kernels of today.
     chip_lock: Option<Sourced<ChipLockName>>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
+    /// The first kernel whose rules of write-back it follows.
     write_back_rules: Sourced<WriteBackName>,
+    /// How often the flusher looks for what is old (`vm.dirty_writeback_centisecs`).
     dirty_writeback_ms: Sourced<u32>,
+    /// Age at which it writes (`vm.dirty_expire_centisecs`).
     dirty_expire_ms: Sourced<u32>,
+    /// Share of memory that may be dirty before writers are held up (`vm.dirty_ratio`).
     dirty_ratio_pct: Sourced<u32>,
+    /// Share of memory that may be dirty before the flusher begins (`vm.dirty_background_ratio`).
     dirty_background_ratio_pct: Sourced<u32>,
 }
 
@@ -231,7 +288,11 @@ pub fn kernel_of_version(version: &str) -> Result<Kernel, ProfileError> {
     let of_series =
         |name: &&str| version.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     let name = crate::built_in::names(Kind::Kernel).find(of_series).unwrap_or(version);
-    Ok(find(Kind::Kernel, name, Path::new(""))?.parse::<KernelProfile>()?.rules(version))
+    Ok(kernel_named(name, Path::new(""))?.rules(version))
+}
+
+fn kernel_named(name: &str, folder: &Path) -> Result<KernelProfile, ProfileError> {
+    merged(Kind::Kernel, &find(Kind::Kernel, name, folder)?)?.read()
 }
 
 /// What an experiment runs on: a board with its part and kernel, each possibly replaced.
@@ -257,19 +318,18 @@ impl Profile {
         base_dir: &Path,
     ) -> Result<Profile, ProfileError> {
         let source = find(Kind::Board, board, base_dir)?;
-        let parsed: Board = source.parse()?;
-        let own_part_source = find(Kind::Part, &parsed.part, &source.folder)?;
-        let own_part: Part = own_part_source.parse()?;
+        let parsed: Board = merged(Kind::Board, &source)?.read()?;
+        let own_part = part_named(&parsed.part, &source.folder)?;
         let costs = derive_costs(&parsed, &own_part, &source.label)?;
         let (part_name, part) = match part {
-            Some(name) => (name.to_string(), find(Kind::Part, name, base_dir)?.parse()?),
+            Some(name) => (name.to_string(), part_named(name, base_dir)?),
             None => (parsed.part.clone(), own_part),
         };
         let (kernel_name, kernel_folder) = match kernel {
             Some(name) => (name.to_string(), base_dir),
             None => (parsed.kernel.clone(), source.folder.as_path()),
         };
-        let kernel: KernelProfile = find(Kind::Kernel, &kernel_name, kernel_folder)?.parse()?;
+        let kernel = kernel_named(&kernel_name, kernel_folder)?;
         let out_of_range = |key, value, needed| {
             let place = format!("kernel `{kernel_name}`");
             ProfileError::OutOfRange { place, key, value, needed }

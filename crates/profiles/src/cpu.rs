@@ -4,14 +4,18 @@ use crate::{Amount, Sourced};
 use ffslab_linux::VfsCosts;
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, PowerMilliwatt, Work, WorkCost};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Costs of the system calls themselves, and of reading the clock.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VfsTable {
+    /// The program reads the clock.
     clock_read_ns: Sourced<Amount>,
+    /// A system call by itself.
     call_ns: Sourced<Amount>,
+    /// Power of the CPU rail above idle while the CPU computes.
     #[serde(rename = "cpu_power_mW")]
     cpu_power_mw: Sourced<Amount>,
     /// Power of the memory rail above idle while the CPU computes. Absent: it is not known and counts as none.
@@ -35,18 +39,21 @@ impl VfsTable {
 }
 
 macro_rules! cost_table {
-    ($($work:ident: $each:ident, $per_byte:ident $rename:literal;)+) => {
+    ($($work:ident: $each:ident, $per_byte:ident $rename:literal, $about:literal;)+) => {
         /// Costs of the CPU's work. A key that is absent costs nothing.
-        #[derive(Clone, Debug, Deserialize)]
+        #[derive(Clone, Debug, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub(crate) struct CpuTable {
             /// Power of the CPU rail above idle while the CPU works.
             #[serde(rename = "cpu_power_mW")]
             cpu_power_mw: Sourced<Amount>,
+            /// Power of the memory rail above idle while the CPU works.
             #[serde(rename = "memory_power_mW")]
             memory_power_mw: Sourced<Amount>,
             $(
+                #[doc = $about]
                 $each: Option<Sourced<Amount>>,
+                #[doc = $about]
                 #[serde(rename = $rename)]
                 $per_byte: Option<Sourced<Amount>>,
             )+
@@ -69,33 +76,56 @@ macro_rules! cost_table {
 }
 
 cost_table! {
-    PageWrite: page_write_us, page_write_ns_per_byte "page_write_ns_per_B";
-    PageRead: page_read_us, page_read_ns_per_byte "page_read_ns_per_B";
-    PageFill: page_fill_us, page_fill_ns_per_byte "page_fill_ns_per_B";
-    PageClear: page_clear_us, page_clear_ns_per_byte "page_clear_ns_per_B";
-    ReadAhead: read_ahead_us, read_ahead_ns_per_byte "read_ahead_ns_per_B";
-    ColdCache: cold_cache_us, cold_cache_ns_per_byte "cold_cache_ns_per_B";
-    NodeWrite: node_write_us, node_write_ns_per_byte "node_write_ns_per_B";
-    NodeRead: node_read_us, node_read_ns_per_byte "node_read_ns_per_B";
-    BufferFlush: buffer_flush_us, buffer_flush_ns_per_byte "buffer_flush_ns_per_B";
-    Crc: crc_us, crc_ns_per_byte "crc_ns_per_B";
-    SoftwareEcc: software_ecc_us, software_ecc_ns_per_byte "software_ecc_ns_per_B";
-    LzoCompress: lzo_compress_us, lzo_compress_ns_per_byte "lzo_compress_ns_per_B";
-    LzoOutput: lzo_output_us, lzo_output_ns_per_byte "lzo_output_ns_per_B";
-    ZlibCompress: zlib_compress_us, zlib_compress_ns_per_byte "zlib_compress_ns_per_B";
-    RtimeCompress: rtime_compress_us, rtime_compress_ns_per_byte "rtime_compress_ns_per_B";
-    ZstdCompress: zstd_compress_us, zstd_compress_ns_per_byte "zstd_compress_ns_per_B";
-    LzoDecompress: lzo_decompress_us, lzo_decompress_ns_per_byte "lzo_decompress_ns_per_B";
-    ZlibDecompress: zlib_decompress_us, zlib_decompress_ns_per_byte "zlib_decompress_ns_per_B";
-    RtimeDecompress: rtime_decompress_us, rtime_decompress_ns_per_byte "rtime_decompress_ns_per_B";
-    ZstdDecompress: zstd_decompress_us, zstd_decompress_ns_per_byte "zstd_decompress_ns_per_B";
-    GcPass: gc_pass_us, gc_pass_ns_per_byte "gc_pass_ns_per_B";
-    BlankCheck: blank_check_us, blank_check_ns_per_byte "blank_check_ns_per_B";
-    ScanBlock: scan_block_us, scan_block_ns_per_byte "scan_block_ns_per_B";
+    PageWrite: page_write_us, page_write_ns_per_byte "page_write_ns_per_B",
+        "A page that a write(2) touches; its bytes are copied from the program.";
+    PageRead: page_read_us, page_read_ns_per_byte "page_read_ns_per_B",
+        "A page that a read(2) touches; its bytes are copied to the program.";
+    PageFill: page_fill_us, page_fill_ns_per_byte "page_fill_ns_per_B",
+        "A page comes into the page cache.";
+    PageClear: page_clear_us, page_clear_ns_per_byte "page_clear_ns_per_B",
+        "Bytes of a page are cleared because nothing is stored for them.";
+    ReadAhead: read_ahead_us, read_ahead_ns_per_byte "read_ahead_ns_per_B",
+        "The next window of read-ahead is computed.";
+    ColdCache: cold_cache_us, cold_cache_ns_per_byte "cold_cache_ns_per_B",
+        "A step of a write directly after work that has filled the CPU's caches.";
+    NodeWrite: node_write_us, node_write_ns_per_byte "node_write_ns_per_B",
+        "A node or chunk is assembled; its bytes are copied to the write buffer.";
+    NodeRead: node_read_us, node_read_ns_per_byte "node_read_ns_per_B",
+        "A node or chunk is fetched from the driver; its bytes are copied.";
+    BufferFlush: buffer_flush_us, buffer_flush_ns_per_byte "buffer_flush_ns_per_B",
+        "A page of a write buffer is passed to the driver.";
+    Crc: crc_us, crc_ns_per_byte "crc_ns_per_B",
+        "A check sum over so many bytes.";
+    SoftwareEcc: software_ecc_us, software_ecc_ns_per_byte "software_ecc_ns_per_B",
+        "ECC computed by the CPU over so many bytes.";
+    LzoCompress: lzo_compress_us, lzo_compress_ns_per_byte "lzo_compress_ns_per_B",
+        "LZO compresses so many bytes.";
+    LzoOutput: lzo_output_us, lzo_output_ns_per_byte "lzo_output_ns_per_B",
+        "Output of LZO compression.";
+    ZlibCompress: zlib_compress_us, zlib_compress_ns_per_byte "zlib_compress_ns_per_B",
+        "zlib compresses so many bytes.";
+    RtimeCompress: rtime_compress_us, rtime_compress_ns_per_byte "rtime_compress_ns_per_B",
+        "rtime compresses so many bytes.";
+    ZstdCompress: zstd_compress_us, zstd_compress_ns_per_byte "zstd_compress_ns_per_B",
+        "zstd compresses so many bytes.";
+    LzoDecompress: lzo_decompress_us, lzo_decompress_ns_per_byte "lzo_decompress_ns_per_B",
+        "LZO decompresses to so many bytes.";
+    ZlibDecompress: zlib_decompress_us, zlib_decompress_ns_per_byte "zlib_decompress_ns_per_B",
+        "zlib decompresses to so many bytes.";
+    RtimeDecompress: rtime_decompress_us, rtime_decompress_ns_per_byte "rtime_decompress_ns_per_B",
+        "rtime decompresses to so many bytes.";
+    ZstdDecompress: zstd_decompress_us, zstd_decompress_ns_per_byte "zstd_decompress_ns_per_B",
+        "zstd decompresses to so many bytes.";
+    GcPass: gc_pass_us, gc_pass_ns_per_byte "gc_pass_ns_per_B",
+        "A pass of garbage collection, without the nodes that it moves.";
+    BlankCheck: blank_check_us, blank_check_ns_per_byte "blank_check_ns_per_B",
+        "An erased page is compared with 0xFF.";
+    ScanBlock: scan_block_us, scan_block_ns_per_byte "scan_block_ns_per_B",
+        "An erase block that the mount examines, without the nodes in it.";
 }
 
 /// Costs of the tracers with which a board was measured. They count only if the stack says `traced = true`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TracerTable {
     /// A system call recorded by strace, or another tracer that stops the program at its entry and exit.

@@ -1,33 +1,55 @@
-//! The driver's part of a board profile: measured totals of an operation, and the part of them that the driver itself
-//! adds.
+//! The driver's part of a board profile: what an operation takes, as a total that was measured above the driver or as what the
+//! driver adds to chip and bus, and how a board inherits it that has another part.
 
+use crate::board::part_named;
+use crate::layers::{Entry, Merged};
 use crate::{Amount, Board, Part, ProfileError, Sourced};
 use ffslab_mtd::OpCost;
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::PowerMilliwatt;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// Measurements of one operation above the driver. The time is that of chip, bus and driver together, and the energy is
-/// that above idle. An energy that was not measured is absent and counts as none.
-#[derive(Clone, Debug, Deserialize)]
+/// Measurements of one operation above the driver. The time is that of chip, bus and driver together, or that of the driver alone.
+/// The energy is that of the whole operation above idle; one that was not measured is absent and counts as none.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DriverTotals {
-    read_us: Sourced<Amount>,
+pub(crate) struct DriverTable {
+    /// A page is read: chip, bus and driver together.
+    read_us: Option<Sourced<Amount>>,
+    /// Instead of `read_us`: what the driver adds to chip and bus.
+    read_overhead_us: Option<Sourced<Amount>>,
+    /// Energy of the CPU rail above idle while a page is read.
     #[serde(rename = "read_cpu_uJ")]
     read_cpu_uj: Option<Sourced<Amount>>,
+    /// Energy of the memory rail above idle while a page is read.
     #[serde(rename = "read_memory_uJ")]
     read_memory_uj: Option<Sourced<Amount>>,
-    program_us: Sourced<Amount>,
+    /// A page is programmed: chip, bus and driver together.
+    program_us: Option<Sourced<Amount>>,
+    /// Instead of `program_us`: what the driver adds to chip and bus.
+    program_overhead_us: Option<Sourced<Amount>>,
+    /// Energy of the CPU rail above idle while a page is programmed.
     #[serde(rename = "program_cpu_uJ")]
     program_cpu_uj: Option<Sourced<Amount>>,
+    /// Energy of the memory rail above idle while a page is programmed.
     #[serde(rename = "program_memory_uJ")]
     program_memory_uj: Option<Sourced<Amount>>,
-    erase_us: Sourced<Amount>,
+    /// A block is erased: chip and driver together, the read of the block's mark included where there is no `bad_block_table`.
+    erase_us: Option<Sourced<Amount>>,
+    /// Instead of `erase_us`: what the driver adds to the chip.
+    erase_overhead_us: Option<Sourced<Amount>>,
+    /// Energy of the CPU rail above idle while a block is erased.
     #[serde(rename = "erase_cpu_uJ")]
     erase_cpu_uj: Option<Sourced<Amount>>,
+    /// Energy of the memory rail above idle while a block is erased.
     #[serde(rename = "erase_memory_uJ")]
     erase_memory_uj: Option<Sourced<Amount>>,
 }
+
+const OPERATIONS: [&str; 3] = ["read", "program", "erase"];
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriverCosts {
@@ -36,36 +58,137 @@ pub(crate) struct DriverCosts {
     pub erase: OpCost,
 }
 
+/// What the chip and the bus take of each operation, in us. Without a table of bad blocks the driver reads the mark of a block
+/// before it erases it.
+fn chip_us(part: &Part, has_bad_block_table: bool) -> [f64; 3] {
+    let (page_us, read_us) = (part.page_transfer_us(), part.t_read_us.value.0);
+    let mark_us = if has_bad_block_table { 0.0 } else { read_us };
+    [read_us + page_us, part.t_program_us.value.0 + page_us, part.t_erase_us.value.0 + mark_us]
+}
+
 /// Subtracts the times of the chip and bus of the board's own part from each total, which leaves the time of the
 /// driver, and computes the mean power.
 ///
 /// Errors: a total is less than the time of chip and bus.
 pub(crate) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<DriverCosts, ProfileError> {
-    let Some(driver) = &board.driver else {
+    let Some(d) = &board.driver else {
         let free = OpCost::default();
         return Ok(DriverCosts { read: free, program: free, erase: free });
     };
-    let cost = |key, total: &Sourced<Amount>, [cpu, memory]: [&Option<Sourced<Amount>>; 2], chip_us: f64| {
-        let total_us = total.value.0;
-        if total_us < chip_us || total_us == 0.0 {
+    let [read_chip_us, program_chip_us, erase_chip_us] = chip_us(part, board.has_bad_block_table());
+    type Given<'a> = &'a Option<Sourced<Amount>>;
+    let cost = |key, total: Given<'_>, overhead: Given<'_>, [cpu, memory]: [Given<'_>; 2], chip_us: f64| {
+        let overhead_us = overhead.as_ref().map_or(0.0, |overhead| overhead.value.0);
+        let total_us = total.as_ref().map_or(chip_us + overhead_us, |total| total.value.0);
+        if total.is_some() && (total_us < chip_us || total_us == 0.0) {
             let (file, part) = (label.to_string(), board.part.clone());
             return Err(ProfileError::FasterThanChip { file, key, total_us, part, chip_us });
         }
         // uJ divided by us gives W.
-        let milliwatt = |energy: &Option<Sourced<Amount>>| {
-            energy.as_ref().map_or(0.0, |energy| energy.value.0 / total_us * 1_000.0)
+        let milliwatt = |energy: Given<'_>| match energy {
+            Some(energy) if total_us > 0.0 => energy.value.0 / total_us * 1_000.0,
+            _ => 0.0,
         };
         let power = PowerMilliwatt { cpu: milliwatt(cpu), memory: milliwatt(memory) };
-        Ok(OpCost { overhead_ns: us_to_ns(total_us - chip_us), power })
+        let overhead_us = if total.is_some() { total_us - chip_us } else { overhead_us };
+        Ok(OpCost { overhead_ns: us_to_ns(overhead_us), power })
     };
-    let (page_us, d) = (part.page_transfer_us(), driver);
-    let (read_us, program_us) = (part.t_read_us.value.0 + page_us, part.t_program_us.value.0 + page_us);
-    // Without a table the driver reads the mark of a block before it erases it.
-    let mark_us = if board.has_bad_block_table() { 0.0 } else { part.t_read_us.value.0 };
-    let erase_us = part.t_erase_us.value.0 + mark_us;
+    let read_uj = [&d.read_cpu_uj, &d.read_memory_uj];
+    let program_uj = [&d.program_cpu_uj, &d.program_memory_uj];
+    let erase_uj = [&d.erase_cpu_uj, &d.erase_memory_uj];
     Ok(DriverCosts {
-        read: cost("read_us", &d.read_us, [&d.read_cpu_uj, &d.read_memory_uj], read_us)?,
-        program: cost("program_us", &d.program_us, [&d.program_cpu_uj, &d.program_memory_uj], program_us)?,
-        erase: cost("erase_us", &d.erase_us, [&d.erase_cpu_uj, &d.erase_memory_uj], erase_us)?,
+        read: cost("read_us", &d.read_us, &d.read_overhead_us, read_uj, read_chip_us)?,
+        program: cost("program_us", &d.program_us, &d.program_overhead_us, program_uj, program_chip_us)?,
+        erase: cost("erase_us", &d.erase_us, &d.erase_overhead_us, erase_uj, erase_chip_us)?,
     })
+}
+
+fn total_key(operation: &str) -> String {
+    format!("driver.{operation}_us")
+}
+
+fn overhead_key(operation: &str) -> String {
+    format!("driver.{operation}_overhead_us")
+}
+
+/// Refuses a file that says both of an operation: a total and an overhead.
+pub(crate) fn refuse_two_times(given: &BTreeMap<String, Entry>, file: &str) -> Result<(), ProfileError> {
+    for operation in OPERATIONS {
+        let (total, overhead) = (total_key(operation), overhead_key(operation));
+        if given.contains_key(&total) && given.contains_key(&overhead) {
+            return Err(ProfileError::TwoTimes { file: file.to_string(), total, overhead });
+        }
+    }
+    Ok(())
+}
+
+/// Operations of which a board with a table `[driver]` says no time.
+pub(crate) fn missing_times(given: &BTreeMap<String, Entry>) -> Vec<String> {
+    if !given.keys().any(|key| key.starts_with("driver.")) {
+        return Vec::new();
+    }
+    let is_missing =
+        |operation: &&str| !given.contains_key(&total_key(operation)) && !given.contains_key(&overhead_key(operation));
+    let says = |operation: &str| {
+        let (total, overhead) = (total_key(operation), overhead_key(operation));
+        format!("{total} (us: with chip and bus) or {overhead} (us: the driver alone)")
+    };
+    OPERATIONS.into_iter().filter(is_missing).map(says).collect()
+}
+
+/// Whether a key of the base is about an operation whose time the file gives itself: the other way to say it, or an energy, which
+/// belongs to the time that it was measured with.
+pub(crate) fn is_superseded(path: &str, given: &BTreeMap<String, Entry>) -> bool {
+    OPERATIONS.iter().any(|operation| {
+        let is_given = given.contains_key(&total_key(operation)) || given.contains_key(&overhead_key(operation));
+        is_given && path.strip_prefix("driver.").is_some_and(|name| name.starts_with(&format!("{operation}_")))
+    })
+}
+
+/// A total that was measured with the part of the base says nothing of another part; what the driver adds does, and so does the power.
+/// So an inherited total becomes an overhead, and its energies those of the new total.
+pub(crate) fn keep_overheads(
+    own: &mut Merged,
+    given: &BTreeMap<String, Entry>,
+    folder: &Path,
+    (base, base_folder, base_name): (&Merged, &Path, &str),
+) -> Result<(), ProfileError> {
+    let (Some(before), Some(after)) = (base.text("part"), own.text("part")) else { return Ok(()) };
+    let changes = ["part", "bad_block_table"].iter().any(|key| given.contains_key(*key));
+    if !changes || !own.entries.keys().any(|key| key.starts_with("driver.")) {
+        return Ok(());
+    }
+    let has_table = |of: &Merged| {
+        let value = of.entries.get("bad_block_table").and_then(|entry| entry.value.get("value"));
+        value.and_then(toml::Value::as_bool).unwrap_or(true)
+    };
+    let before_us = chip_us(&part_named(before, base_folder)?, has_table(base));
+    let after_us = chip_us(&part_named(after, folder)?, has_table(own));
+    let says = |source: &str| format!("with part {before} there, without chip and bus here: {source}");
+    for ((operation, before_us), after_us) in OPERATIONS.iter().zip(before_us).zip(after_us) {
+        let (total, overhead) = (total_key(operation), overhead_key(operation));
+        if before_us == after_us || given.contains_key(&total) {
+            continue;
+        }
+        let total_us = own.entries.get(&total).and_then(Entry::number);
+        let inherited_us =
+            own.entries.get(&overhead).filter(|_| !given.contains_key(&overhead)).and_then(Entry::number);
+        // A total that is less than the chip's time is refused when it is read.
+        let Some(overhead_us) = total_us.map(|us| us - before_us).or(inherited_us).filter(|us| *us >= 0.0) else {
+            continue;
+        };
+        if let Some(mut entry) = own.entries.remove(&total) {
+            entry.assume(Some(overhead_us), says);
+            own.entries.insert(overhead, entry);
+        }
+        let (old_us, new_us) = (before_us + overhead_us, after_us + overhead_us);
+        for rail in ["cpu", "memory"] {
+            let key = format!("driver.{operation}_{rail}_uJ");
+            let Some(entry) = own.entries.get_mut(&key).filter(|_| !given.contains_key(&key)) else { continue };
+            let energy_uj =
+                entry.number().map(|energy_uj| energy_uj * if old_us > 0.0 { new_us / old_us } else { 0.0 });
+            entry.assume(energy_uj, |source| format!("the same power as of {base_name} with part {before}: {source}"));
+        }
+    }
+    Ok(())
 }

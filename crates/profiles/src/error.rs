@@ -26,13 +26,25 @@ pub enum ProfileError {
     #[error(transparent)]
     Toml(#[from] TomlError),
     #[error(
-        "{file}: this is no profile: a part has the key `page_B`, a board `part` or `bdbuf_call_ns` (RTEMS), a kernel `hz`, \
+        "{file}: this is no profile: it has a `base`, or a part has the key `page_B`, a board `part` or `bdbuf_call_ns` (RTEMS), a kernel `hz`, \
          a block device `command_us`"
     )]
     NoProfile { file: String },
-    /// A constant without source and status, or with something else beside it.
-    #[error("{file}: {key}: {message}")]
-    Constant { file: String, key: String, message: String },
+    /// Keys that no file and no base says.
+    #[error(
+        "{file}: {} missing: {}; give them, or a base that has them: base = \"...\"",
+        match missing.len() { 1 => format!("a key of a {kind} is"), count => format!("{count} keys of a {kind} are") },
+        missing.join("; ")
+    )]
+    Missing {
+        file: String,
+        kind: &'static str,
+        /// Each with its unit and meaning.
+        missing: Vec<String>,
+    },
+    /// A total and an overhead of one operation.
+    #[error("{file}: {total} and {overhead}: the one includes chip and bus, the other does not: give one of them")]
+    TwoTimes { file: String, total: String, overhead: String },
     #[error("{place}: {key} = {value}: {needed} is needed")]
     OutOfRange { place: String, key: &'static str, value: u32, needed: &'static str },
     #[error(

@@ -3,14 +3,14 @@
 //! **Role.** Finds a profile by name or path and makes of it what the layers take: a board with its part and kernel
 //! ([`Profile`]), what code costs on a board with RTEMS ([`rtems_board`]), what a block device costs ([`block_device`]). Shows every
 //! number of one with its unit, source and status ([`show()`]). The built-in ones (the repository's `profiles/` folder) are part of
-//! the binary; an experiment may name a file of its own instead.
+//! the binary; an experiment may name a file of its own instead, which may build on another one (`layers`).
 //!
 //! **Follows.** Nothing: each number names its source itself. Published driver times are totals of one operation that include the
 //! chip and the bus. What the driver adds, and the power that it draws, is derived here, so that it stays the same when
 //! another part is put on the board.
 //!
-//! **Leaves out.** What the numbers mean: that stands with the layers that spend them (`sim`, `linux`, `mtd`, `rtems`). Writing
-//! profiles: `ffslab calibrate` does.
+//! **Leaves out.** What the numbers mean: that stands with the layers that spend them (`sim`, `linux`, `mtd`, `rtems`). Measuring
+//! them: `ffslab calibrate` does.
 
 mod board;
 mod built_in;
@@ -18,8 +18,11 @@ mod cpu;
 mod driver;
 mod ecc_name;
 mod error;
+mod keys;
+mod layers;
 mod rtems;
 mod show;
+mod template;
 
 pub use board::{kernel_of_version, Board, KernelProfile, NandWaitName, Part, Profile, Yaffs2Version};
 pub use built_in::is_path;
@@ -27,9 +30,11 @@ pub use ecc_name::EccName;
 pub use error::ProfileError;
 pub use rtems::{block_device, rtems_board};
 pub use show::{list, show, ConstantValue, DerivedCost, ProfileName, ShownConstant, ShownProfile};
+pub use template::template;
 
-use schemars::JsonSchema;
+use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How far a number can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -57,8 +62,31 @@ struct Sourced<T> {
     ci95: Option<[f64; 2]>,
 }
 
+/// In a file it may be the value alone, too (`layers`).
+impl<T: JsonSchema> JsonSchema for Sourced<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("SourcedOr{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        let status = generator.subschema_for::<Status>();
+        json_schema!({ "anyOf": [value.clone(), {
+            "type": "object",
+            "properties": {
+                "value": value,
+                "source": { "type": "string", "minLength": 1 },
+                "status": status,
+                "ci95": { "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 },
+            },
+            "required": ["value", "source", "status"],
+            "additionalProperties": false,
+        }] })
+    }
+}
+
 /// A time, energy or power, which must be finite and not negative.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "f64")]
 struct Amount(f64);
 

@@ -1,12 +1,15 @@
 //! Profiles for people: which there are, and every number of one with its unit, source and status.
 
 use crate::built_in::{find, is_path, read, Kind, Text, BUILT_IN};
+use crate::keys::unit_of;
+use crate::layers::{merged, Merged};
 use crate::rtems::{read_board, read_device};
-use crate::{KernelProfile, Part, Profile, ProfileError, Sourced, Status};
+use crate::{KernelProfile, Part, Profile, ProfileError, Status};
 use ffslab_mtd::OpCost;
 use ffslab_workload::text::nearest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A built-in profile.
@@ -20,6 +23,12 @@ pub struct ProfileName {
 /// Every number of a profile. A board also has `part`, `kernel` and `derived`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShownProfile {
+    /// The profile that says what its own file does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// How many times as long as on the base the CPU computes; `values` are multiplied already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_time_scale: Option<f64>,
     /// Overheads and powers of the driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<Vec<DerivedCost>>,
@@ -86,47 +95,50 @@ fn title_of(table: &toml::Table) -> Option<String> {
 ///
 /// Errors: no such profile, or a file that is none; a number without source and status.
 pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
-    let here = Path::new("");
-    let (kind, source) = match BUILT_IN.iter().find(|(_, n, _)| *n == name) {
-        Some((kind, _, _)) => (*kind, find(*kind, name, here)?),
-        None if is_path(name) => {
-            let source = read(Path::new(name), "profile")?;
-            (kind_of(&source)?, source)
-        }
-        None => {
-            let known: Vec<&'static str> = BUILT_IN.iter().map(|(_, n, _)| *n).collect();
-            let nearest = nearest(name, known.iter().copied());
-            let name = name.to_string();
-            return Err(ProfileError::Unknown { what: "profile", name, nearest, known, example: None });
-        }
-    };
-    let table: toml::Table = source.parse()?;
+    let (kind, source) = named(name)?;
+    let merged = merged(kind, &source)?;
     let mut shown = ShownProfile {
+        base: merged.text("base").map(str::to_string),
+        cpu_time_scale: merged.entries.get("cpu_time_scale").and_then(|entry| entry.number()),
         derived: None,
         kernel: None,
         kind: kind.name(),
         name: name.to_string(),
         part: None,
-        title: title_of(&table),
-        values: Vec::new(),
+        title: merged.text("title").map(str::to_string),
+        values: values_of(&merged)?,
     };
     match kind {
-        Kind::Part => drop(source.parse::<Part>()?),
-        Kind::Kernel => drop(source.parse::<KernelProfile>()?),
+        Kind::Part => drop(merged.read::<Part>()?),
+        Kind::Kernel => drop(merged.read::<KernelProfile>()?),
         Kind::RtemsBoard => drop(read_board(&source)?),
         Kind::BlockDevice => drop(read_device(&source)?),
         Kind::Board => {
-            let profile = Profile::load(name, None, None, here)?;
+            let profile = Profile::load(name, None, None, Path::new(""))?;
             shown.derived = Some(derived(&profile));
             shown.part = Some(profile.part_name);
             shown.kernel = Some(profile.kernel_name);
         }
     }
-    collect_values("", &table, &source.label, &mut shown.values)?;
     Ok(shown)
 }
 
-fn kind_of(source: &Text) -> Result<Kind, ProfileError> {
+/// A profile of any kind by name or path.
+pub(crate) fn named(name: &str) -> Result<(Kind, Text), ProfileError> {
+    if let Some((kind, _, _)) = BUILT_IN.iter().find(|(_, n, _)| *n == name) {
+        return Ok((*kind, find(*kind, name, Path::new(""))?));
+    }
+    if is_path(name) {
+        let source = read(Path::new(name), "profile")?;
+        return Ok((kind_of(&source, &mut Vec::new())?, source));
+    }
+    let known: Vec<&'static str> = BUILT_IN.iter().map(|(_, n, _)| *n).collect();
+    let nearest = nearest(name, known.iter().copied());
+    Err(ProfileError::Unknown { what: "profile", name: name.to_string(), nearest, known, example: None })
+}
+
+/// The kind of a file: that of its base, or the one that has a key of its own in it. `seen`: the files that built on it.
+fn kind_of(source: &Text, seen: &mut Vec<String>) -> Result<Kind, ProfileError> {
     let table: toml::Table = source.parse()?;
     let keys = [
         ("page_B", Kind::Part),
@@ -135,8 +147,21 @@ fn kind_of(source: &Text) -> Result<Kind, ProfileError> {
         ("bdbuf_call_ns", Kind::RtemsBoard),
         ("command_us", Kind::BlockDevice),
     ];
+    if let Some(base) = table.get("base").and_then(toml::Value::as_str) {
+        if let Some((kind, _, _)) = BUILT_IN.iter().find(|(_, name, _)| *name == base) {
+            return Ok(*kind);
+        }
+        // Whoever reads the file refuses a circle, whatever its kind.
+        if is_path(base) && !seen.contains(&source.label) && seen.len() < 32 {
+            seen.push(source.label.clone());
+            return kind_of(&read(&source.folder.join(base), "profile")?, seen);
+        }
+    }
     let found = keys.iter().find(|(key, _)| table.contains_key(*key)).map(|(_, kind)| *kind);
-    found.ok_or_else(|| ProfileError::NoProfile { file: source.label.clone() })
+    match found.or(table.contains_key("base").then_some(Kind::Board)) {
+        Some(kind) => Ok(kind),
+        None => Err(ProfileError::NoProfile { file: source.label.clone() }),
+    }
 }
 
 fn derived(profile: &Profile) -> Vec<DerivedCost> {
@@ -150,47 +175,21 @@ fn derived(profile: &Profile) -> Vec<DerivedCost> {
     vec![cost("read", driver.read), cost("program", driver.program), cost("erase", driver.erase)]
 }
 
-fn collect_values(
-    prefix: &str,
-    table: &toml::Table,
-    file: &str,
-    values: &mut Vec<ShownConstant>,
-) -> Result<(), ProfileError> {
-    for (key, value) in table {
-        let Some(inner) = value.as_table() else { continue };
-        let path = format!("{prefix}{key}");
-        if !inner.contains_key("value") {
-            collect_values(&format!("{path}."), inner, file, values)?;
-            continue;
-        }
-        let found: Result<Sourced<ConstantValue>, toml::de::Error> = inner.clone().try_into();
-        let found = found.map_err(|error| {
-            let (file, key, message) = (file.to_string(), path.clone(), error.message().to_string());
-            ProfileError::Constant { file, key, message }
-        })?;
-        let Sourced { value, source, status, ci95 } = found;
-        values.push(ShownConstant { ci95, key: path, source, status, unit: unit_of(key), value });
+/// Every constant, those of the file itself before those in tables.
+fn values_of(merged: &Merged) -> Result<Vec<ShownConstant>, ProfileError> {
+    /// A constant as it stands in a file.
+    #[derive(Deserialize)]
+    struct Constant {
+        value: ConstantValue,
+        source: String,
+        status: Status,
+        ci95: Option<[f64; 2]>,
     }
-    Ok(())
-}
-
-/// The unit that a key ends in.
-fn unit_of(key: &str) -> &'static str {
-    const UNITS: &[(&str, &str)] = &[
-        ("_ns_per_B", "ns/B"),
-        ("_KiB", "KiB"),
-        ("_MiB", "MiB"),
-        ("_bits", "bit"),
-        ("_ns", "ns"),
-        ("_us", "us"),
-        ("_uJ", "uJ"),
-        ("_mW", "mW"),
-        ("_ms", "ms"),
-        ("_pct", "%"),
-        ("_B", "B"),
-    ];
-    if key == "hz" {
-        return "Hz";
-    }
-    UNITS.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
+    let constants: BTreeMap<String, Constant> = merged.constants()?;
+    let shown = |(key, constant): (String, Constant)| {
+        let Constant { value, source, status, ci95 } = constant;
+        let unit = unit_of(key.rsplit('.').next().unwrap_or(&key));
+        ShownConstant { ci95, key, source, status, unit, value }
+    };
+    Ok(constants.into_iter().map(shown).collect())
 }

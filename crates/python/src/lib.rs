@@ -299,6 +299,12 @@ fn profiles() -> PyResult<String> {
     to_json(&ffslab_profiles::list())
 }
 
+/// The text of a profile that builds on `base` and says nothing of its own yet.
+#[pyfunction]
+fn profile_template(base: &str, called: &str) -> PyResult<String> {
+    ffslab_profiles::template(base, called).map_err(|error| InputError::new_err(error.to_string()))
+}
+
 /// One profile with every value, its unit, source and status, as JSON.
 #[pyfunction]
 fn profile(name: &str) -> PyResult<String> {
@@ -341,6 +347,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(content_source, module)?)?;
     module.add_function(wrap_pyfunction!(recorded_calls, module)?)?;
     module.add_function(wrap_pyfunction!(toml_of, module)?)?;
+    module.add_function(wrap_pyfunction!(profile_template, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;

@@ -38,6 +38,8 @@ class ShownConstant(TypedDict):
 class ShownProfile(TypedDict):
     """Every number of a profile."""
 
+    base: NotRequired[str | None]
+    cpu_time_scale: NotRequired[float | None]
     derived: NotRequired[list[DerivedCost] | None]
     kernel: NotRequired[str | None]
     kind: str

@@ -11,6 +11,7 @@ class BareKeys(TypedDict):
     """A program with its file system on a board's chip, without an operating system."""
 
     board: str
+    chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
     first_block: int
@@ -299,6 +300,7 @@ class StackKeys(TypedDict):
 
     board: str
     bulk_read: NotRequired[bool]
+    chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
     compression: CompressionName
     dirty_KiB: NotRequired[int | None]
@@ -337,6 +339,7 @@ class StackTable(TypedDict):
 
     board: str
     bulk_read: NotRequired[bool]
+    chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
     compression: NotRequired[CompressionName | None]
     dirty_KiB: NotRequired[int | None]

@@ -1,8 +1,10 @@
-"""The built-in profiles as text and JSON: `ffslab profiles`."""
+"""Profiles as text and JSON, and files to begin with: `ffslab profiles`."""
 
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 from ffslab import _native
 from ffslab.answers.profile import ConstantValue, ProfileName, ShownProfile
@@ -45,7 +47,9 @@ def show_text(name: str) -> str:
     """One profile: every value with unit, status and source, and what is derived from them."""
     profile = shown(name)
     lines = [f"{profile['kind']} {profile['name']}: {profile['title'] or ''}"]
-    lines += [f"{key}: {named}" for key in ("part", "kernel") if (named := profile.get(key))]
+    lines += [f"{key}: {named}" for key in ("base", "part", "kernel") if (named := profile.get(key))]
+    if scale := profile.get("cpu_time_scale"):
+        lines.append(f"cpu_time_scale: {scale:g}, in the values below already")
     cells, notes = _footnotes([v["source"] for v in profile["values"]])
     rows = [
         [v["key"], _value(v["value"]), v["unit"], v["status"], cell]
@@ -67,6 +71,26 @@ def show_text(name: str) -> str:
         ]
         lines += ["", text_table(head, rows, "lrrr")]
     return "\n".join(lines)
+
+
+def write_new(path: Path, base: str) -> None:
+    """Writes a profile to begin with: it builds on `base`, a built-in name or a path, and has all keys as comments.
+
+    Raises `ffslab.InputError` when there is no such base or the file is there already.
+    """
+    called = os.path.relpath(base, path.parent) if is_path(base) else base
+    # A bare file name could be the name of a built-in profile.
+    text = _native.profile_template(base, called if is_path(called) or not is_path(base) else f"./{called}")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise _native.InputError(f"{path}: is there already, and would be lost: name another file") from None
+
+
+def is_path(name: str) -> bool:
+    """Whether a profile is named by its path, as the loader decides it."""
+    return "/" in name or name.endswith(".toml")
 
 
 def difference(before: str, after: str) -> ProfileDifference:

@@ -42,7 +42,7 @@ app = typer.Typer(
     add_completion=False,
 )
 profiles_app = group(
-    "List chips, boards, kernels; show where numbers are from.",
+    "List chips, boards, kernels; show where numbers are from; begin your own.",
     "ffslab profiles show omap3evm",
 )
 app.add_typer(profiles_app, name="profiles")
@@ -401,6 +401,32 @@ def profiles_show(
     from ffslab.api import profiles
 
     _say(profiles.show_json(name) if json else profiles.show_text(name))
+
+
+@_verb(profiles_app, "new")
+def profiles_new(
+    file: Annotated[Path, _argument("FILE", "The file to write; one that is there stays as it is.")],
+    base: Annotated[
+        str | None,
+        _option("--base NAME", "Profile on which it builds, by name or path; it decides the kind. [default: omap3evm]"),
+    ] = None,
+    part: Annotated[bool, _option("--part", "A NAND part, on mt29f2g08abaea unless --base says otherwise.")] = False,
+    device: Annotated[bool, _option("--device", "A block device, on sd-card unless --base says otherwise.")] = False,
+) -> None:
+    """Write a profile to begin with: every key with its unit, its meaning and the value of its base.
+
+    Example: ffslab profiles new --base omap3evm my-board.toml
+    """
+    from ffslab.api import profiles
+
+    kind = "part" if part else "block device" if device else None
+    if part and device:
+        raise InputError("--part and --device: a file is the one or the other")
+    base = base or {"part": "mt29f2g08abaea", "block device": "sd-card", None: "omap3evm"}[kind]
+    if kind is not None and (found := profiles.shown(base)["kind"]) != kind:
+        raise InputError(f"--base {base}: is a {found}, and a {kind} was asked for")
+    profiles.write_new(file, base)
+    _say(f"{file}: builds on {base}; `ffslab profiles diff {base} {file}` shows what you change")
 
 
 @_verb(profiles_app, "diff")

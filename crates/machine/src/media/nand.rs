@@ -8,7 +8,7 @@ pub static NAND: Descriptor = Descriptor {
     name: "nand",
     title: "raw NAND",
     about: "a raw NAND chip of a data sheet with the board's driver and its ECC",
-    keys: &["part", "ecc", "nand_wait", "faults", "first_block", "partition_blocks"],
+    keys: &["part", "chip_blocks", "ecc", "nand_wait", "faults", "first_block", "partition_blocks"],
     on_linux: Some(|spec, sim| {
         let blocks = spec.first_block..spec.first_block.saturating_add(spec.partition_blocks);
         let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;

@@ -15,6 +15,7 @@ from ffslab._native import InputError
 from ffslab.answers.profile import ConstantValue, Status
 from ffslab.api import profiles
 from ffslab.api.machine import as_json
+from ffslab.api.profiles import is_path
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,6 @@ class _Entry(TypedDict):
 _Profile = dict[str, str | _Entry | dict[str, _Entry]]
 
 
-def is_path(name: str) -> bool:
-    """Whether a profile is named by its path, as the loader decides it."""
-    return "/" in name or name.endswith(".toml")
-
-
 def board_toml(base: str, title: str, measured: list[Measured], *, part: str, kernel: str, same_board: bool) -> str:
     """The text of a profile: `measured` in place of what `base`, a built-in name or a path, says of them.
 
@@ -63,6 +59,7 @@ def board_toml(base: str, title: str, measured: list[Measured], *, part: str, ke
         values[known["key"]] = kept
     for operation in ("read", "program", "erase"):
         if f"driver.{operation}_us" in new:
+            values.pop(f"driver.{operation}_overhead_us", None)
             for rail in ("cpu", "memory"):
                 values.pop(f"driver.{operation}_{rail}_uJ", None)
     for key, constant in new.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from ffslab import __version__
 from ffslab._native import InputError
 from ffslab.answers.calibration import CalibratedConstant, CalibrationFacts
+from ffslab.api.profiles import is_path
 from ffslab.files import results
 from ffslab.files.inputs import read_bytes
 from ffslab.studies.calibrate import board_profile, loops, power_capture, probe_logs
@@ -44,7 +45,7 @@ class Inputs:
     @property
     def same_board(self) -> bool:
         """A profile of the user's own is of the board that he measures, a built-in one of another."""
-        return board_profile.is_path(self.base)
+        return is_path(self.base)
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def calibrate(inputs: Inputs) -> Calibration:
     }
     named["part"] = inputs.part or named["part"]
     # What is no built-in profile goes with the new one, so that its folder can be moved.
-    files = {f"{kind}.toml": Path(name) for kind, name in named.items() if board_profile.is_path(name)}
+    files = {f"{kind}.toml": Path(name) for kind, name in named.items() if is_path(name)}
     part, kernel = (f"./{kind}.toml" if f"{kind}.toml" in files else name for kind, name in named.items())
     toml = board_profile.board_toml(
         inputs.base, title, measured, part=part, kernel=kernel, same_board=inputs.same_board

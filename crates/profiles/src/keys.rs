@@ -1,0 +1,129 @@
+//! The keys of each kind of profile: their names, what they mean, which are needed. They come from the types that read the
+//! files, so there is no second list.
+
+use crate::board::{Board, KernelProfile, Part};
+use crate::built_in::Kind;
+use crate::rtems::{BoardFile, DeviceFile};
+use schemars::generate::SchemaSettings;
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
+
+/// A key of a profile.
+pub(crate) struct Key {
+    /// With its table: `driver.read_us`.
+    pub path: String,
+    /// What it means, in a sentence.
+    pub about: String,
+    /// A text such as the title, and no constant with a source.
+    pub is_text: bool,
+    /// The words that it may be; empty: any text, a number, or true and false.
+    pub words: Vec<String>,
+    /// No profile is whole without it, or none that has anything of its table.
+    required: bool,
+    /// Whether the table in which it stands may be absent.
+    in_optional_table: bool,
+}
+
+impl Key {
+    /// Its table with the dot behind it, or nothing.
+    pub fn table(&self) -> &str {
+        self.path.rfind('.').map_or("", |dot| &self.path[..=dot])
+    }
+
+    pub fn name(&self) -> &str {
+        &self.path[self.table().len()..]
+    }
+
+    /// What it means, with its unit or the words that it may be.
+    pub fn explained(&self) -> String {
+        let (unit, about) = (unit_of(self.name()), self.about.trim_end_matches('.'));
+        match (self.words.is_empty(), unit.is_empty()) {
+            (false, _) => format!("{about} ({})", self.words.join(" or ")),
+            (true, false) => format!("{about} ({unit})"),
+            (true, true) => about.to_string(),
+        }
+    }
+
+    /// Whether a profile with these keys needs it, too.
+    pub fn is_needed<'a>(&self, mut given: impl Iterator<Item = &'a String>) -> bool {
+        self.required && (!self.in_optional_table || given.any(|path| path.starts_with(self.table())))
+    }
+}
+
+/// All keys of a kind of profile.
+pub(crate) fn keys_of(kind: Kind) -> Vec<Key> {
+    let schema = match kind {
+        Kind::Part => schema::<Part>(),
+        Kind::Board => schema::<Board>(),
+        Kind::Kernel => schema::<KernelProfile>(),
+        Kind::RtemsBoard => schema::<BoardFile>(),
+        Kind::BlockDevice => schema::<DeviceFile>(),
+    };
+    let mut keys = Vec::new();
+    collect("", &schema, false, &mut keys);
+    keys
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+fn collect(prefix: &str, table: &Value, in_optional_table: bool, keys: &mut Vec<Key>) {
+    let required = |name: &str| table["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+    for (name, property) in table["properties"].as_object().into_iter().flatten() {
+        let path = format!("{prefix}{name}");
+        let mut alternatives = Vec::new();
+        collect_alternatives(property, &mut alternatives);
+        let mut objects = alternatives.iter().filter_map(|one| Some((*one, one["properties"].as_object()?)));
+        let is_constant = |properties: &Map<String, Value>| properties.contains_key("value");
+        let is_text = match objects.next() {
+            Some((inner, properties)) if !is_constant(properties) => {
+                collect(&format!("{path}."), inner, in_optional_table || !required(name), keys);
+                continue;
+            }
+            found => found.is_none(),
+        };
+        let mut words = Vec::new();
+        alternatives.iter().filter(|one| one["properties"].is_null()).for_each(|one| collect_words(one, &mut words));
+        let about = property["description"].as_str().unwrap_or_default();
+        let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+        keys.push(Key { path, about, is_text, words, required: required(name), in_optional_table });
+    }
+}
+
+/// What a value may be: the schema itself, or those of which it is any.
+fn collect_alternatives<'a>(schema: &'a Value, into: &mut Vec<&'a Value>) {
+    match schema["anyOf"].as_array() {
+        Some(any) => any.iter().for_each(|one| collect_alternatives(one, into)),
+        None => into.push(schema),
+    }
+}
+
+/// The words of an enumeration.
+fn collect_words(schema: &Value, words: &mut Vec<String>) {
+    let listed = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+    words.extend(listed.filter_map(|word| Some(format!("\"{}\"", word.as_str()?))));
+    schema["oneOf"].as_array().into_iter().flatten().for_each(|one| collect_words(one, words));
+}
+
+/// The unit that a key ends in.
+pub(crate) fn unit_of(key: &str) -> &'static str {
+    const UNITS: &[(&str, &str)] = &[
+        ("_ns_per_B", "ns/B"),
+        ("_KiB", "KiB"),
+        ("_MiB", "MiB"),
+        ("_bits", "bit"),
+        ("_ns", "ns"),
+        ("_us", "us"),
+        ("_uJ", "uJ"),
+        ("_mW", "mW"),
+        ("_ms", "ms"),
+        ("_pct", "%"),
+        ("_B", "B"),
+    ];
+    if key == "hz" {
+        return "Hz";
+    }
+    UNITS.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
+}

@@ -1,0 +1,284 @@
+//! A profile as its file and the files that it builds on say it together: `base = "omap3evm"`, and then only what differs.
+//!
+//! What comes from a built-in base was measured on another board, so it counts as `unverified` here, and its source says whose it
+//! is. What comes from a file of the user's own keeps its status. A plain number counts as `unverified`.
+
+use crate::built_in::{find, is_path, Kind, Text, BUILT_IN};
+use crate::keys::{keys_of, Key};
+use crate::{driver, ProfileError};
+use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown, TomlError};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::de::DeTable;
+use toml::{Table, Value};
+
+/// Source of a number that was given without one.
+const NO_SOURCE: &str = "given without a source";
+
+/// What a key says, and where.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    /// A text, or a constant as a table of value, source, status and ci95.
+    pub value: Value,
+    file: String,
+    pub line: usize,
+}
+
+impl Entry {
+    /// The number of a constant.
+    pub fn number(&self) -> Option<f64> {
+        match self.value.get("value")? {
+            Value::Integer(whole) => Some(*whole as f64),
+            Value::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn error(&self, message: String) -> ProfileError {
+        let (file_name, line) = (self.file.clone(), Some(self.line));
+        TomlError { file_name, line, message }.into()
+    }
+
+    /// Makes of a constant one of which somebody else's profile says so much.
+    pub fn assume(&mut self, number: Option<f64>, says: impl Fn(&str) -> String) {
+        let Some(constant) = self.value.as_table_mut() else { return };
+        let source = constant.get("source").and_then(Value::as_str).unwrap_or_default();
+        constant.insert("source".to_string(), Value::from(says(source)));
+        constant.insert("status".to_string(), Value::from("unverified"));
+        constant.remove("ci95");
+        if let Some(number) = number {
+            constant.insert("value".to_string(), Value::Float(number));
+        }
+    }
+}
+
+/// What a profile and its bases say together.
+pub(crate) struct Merged {
+    /// By key with its table: `driver.read_us`.
+    pub entries: BTreeMap<String, Entry>,
+    file: String,
+}
+
+/// Reads a profile of this kind with its bases.
+///
+/// Errors: all unknown keys of a file; all keys that are missing; bases that lead back to a file.
+pub(crate) fn merged(kind: Kind, source: &Text) -> Result<Merged, ProfileError> {
+    let merged = with_base(kind, source, &mut Vec::new())?;
+    let given = &merged.entries;
+    let mut missing: Vec<String> = keys_of(kind)
+        .iter()
+        .filter(|key| key.is_needed(given.keys()) && !given.contains_key(&key.path))
+        .map(|key| format!("{} ({})", key.path, key.explained()))
+        .collect();
+    if kind == Kind::Board {
+        missing.extend(driver::missing_times(given));
+    }
+    match missing.is_empty() {
+        true => Ok(merged),
+        false => Err(ProfileError::Missing { file: merged.file, kind: kind.name(), missing }),
+    }
+}
+
+impl Merged {
+    /// Makes of the keys what reads them.
+    ///
+    /// Errors: a value that its key cannot have, with its place.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ProfileError> {
+        let mut table = Table::new();
+        for (path, entry) in &self.entries {
+            let (within, name) =
+                path.rsplit_once('.').map_or((None, path.as_str()), |(table, name)| (Some(table), name));
+            let into = match within {
+                Some(within) => table.entry(within).or_insert_with(|| Table::new().into()).as_table_mut(),
+                None => Some(&mut table),
+            };
+            into.expect("a table has no key of its own").insert(name.to_string(), entry.value.clone());
+        }
+        table.try_into().map_err(|error: toml::de::Error| self.located(&error))
+    }
+
+    /// The constants by key, each read as `T`; not the scale that is in them already.
+    ///
+    /// Errors: one that `T` cannot be, with its place.
+    pub fn constants<T: DeserializeOwned>(&self) -> Result<BTreeMap<String, T>, ProfileError> {
+        let is_constant = |(path, entry): &(&String, &Entry)| !entry.value.is_str() && *path != "cpu_time_scale";
+        let constants = self.entries.iter().filter(is_constant);
+        let table: Table = constants.map(|(path, entry)| (path.clone(), entry.value.clone())).collect();
+        table.try_into().map_err(|error: toml::de::Error| self.located(&error))
+    }
+
+    /// An error with the place of the key that it is about.
+    fn located(&self, error: &toml::de::Error) -> ProfileError {
+        let message = friendlier(error.message());
+        // The key stands in the text of the error alone: "... in `driver.read_us.value`".
+        let said = error.to_string();
+        let path = said.rsplit_once("in `").and_then(|(_, path)| path.trim_end().strip_suffix('`')).unwrap_or_default();
+        let of_key = |path: &str| Some((path.to_string(), self.entries.get(path)?));
+        let found = of_key(path).or_else(|| of_key(path.rsplit_once('.')?.0));
+        match found {
+            Some((path, entry)) => entry.error(format!("{path}: {message}")),
+            None => TomlError { file_name: self.file.clone(), line: None, message }.into(),
+        }
+    }
+
+    /// What a key says whose value is a text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.entries.get(key)?.value.as_str()
+    }
+}
+
+fn with_base(kind: Kind, source: &Text, chain: &mut Vec<String>) -> Result<Merged, ProfileError> {
+    let mut own = Merged { entries: own_entries(kind, source)?, file: source.label.clone() };
+    if kind == Kind::Board {
+        driver::refuse_two_times(&own.entries, &source.label)?;
+    }
+    let scale = own.entries.get("cpu_time_scale").cloned();
+    let Some(name) = own.text("base").map(str::to_string) else {
+        return match scale {
+            Some(scale) => {
+                Err(scale.error("cpu_time_scale: it multiplies what a base says: give base, too".to_string()))
+            }
+            None => Ok(own),
+        };
+    };
+    let at = own.entries["base"].clone();
+    let times = scale.as_ref().map(factor).transpose()?;
+    let base_source = find(kind, &name, &source.folder).map_err(|error| at.error(format!("base: {error}")))?;
+    chain.push(identity(source));
+    if chain.contains(&identity(&base_source)) {
+        return Err(at.error(format!("base: {name} builds on {} itself", source.label)));
+    }
+    let base = with_base(kind, &base_source, chain)?;
+    let given = own.entries.clone();
+    for (path, entry) in &base.entries {
+        let is_own = given.contains_key(path) || matches!(path.as_str(), "base" | "cpu_time_scale");
+        if !is_own && !driver::is_superseded(path, &given) {
+            own.entries.insert(path.clone(), inherited(kind, path, entry, &name, times));
+        }
+    }
+    if kind == Kind::Board {
+        driver::keep_overheads(&mut own, &given, &source.folder, (&base, &base_source.folder, &name))?;
+    }
+    Ok(own)
+}
+
+/// Which file a profile is, however its path is written.
+fn identity(source: &Text) -> String {
+    let full = std::fs::canonicalize(&source.label);
+    full.map_or_else(|_| source.label.clone(), |path| path.display().to_string())
+}
+
+/// The factor of the CPU's times.
+fn factor(scale: &Entry) -> Result<f64, ProfileError> {
+    let number = scale.number().filter(|number| *number > 0.0 && *number <= 1_000.0);
+    number.ok_or_else(|| scale.error("cpu_time_scale: a number above 0 and up to 1000 is needed".to_string()))
+}
+
+/// What a key of the base says in a profile that builds on it.
+fn inherited(kind: Kind, path: &str, entry: &Entry, base: &str, times: Option<f64>) -> Entry {
+    let mut entry = entry.clone();
+    if let Some(text) = entry.value.as_str() {
+        let changed = match path {
+            "title" => format!("{text}, changed"),
+            // Paths in the base are relative to its folder.
+            _ if is_path(text) && is_path(base) => {
+                Path::new(base).parent().unwrap_or(Path::new("")).join(text).display().to_string()
+            }
+            _ => text.to_string(),
+        };
+        entry.value = Value::from(changed);
+        return entry;
+    }
+    match times.filter(|_| is_cpu_time(kind, path)) {
+        Some(times) => {
+            let number = entry.number().map(|number| number * times);
+            entry.assume(number, |source| format!("{times} times that of {base}: {source}"));
+        }
+        None if BUILT_IN.iter().any(|(_, name, _)| *name == base) => {
+            entry.assume(None, |source| format!("of {base}: {source}"));
+        }
+        None => {}
+    }
+    entry
+}
+
+/// Whether a constant is time that the CPU computes. Memory is not faster because a CPU is.
+fn is_cpu_time(kind: Kind, path: &str) -> bool {
+    let is_time = ["_us", "_ns", "_ns_per_B"].iter().any(|unit| path.ends_with(unit));
+    let is_of_cpu = match kind {
+        Kind::Board => ["vfs.", "cpu.", "tracers."].iter().any(|table| path.starts_with(table)),
+        Kind::RtemsBoard => !path.starts_with("memory_"),
+        Kind::Part | Kind::Kernel | Kind::BlockDevice => false,
+    };
+    is_time && is_of_cpu
+}
+
+/// The keys of one file, plain values as constants.
+fn own_entries(kind: Kind, source: &Text) -> Result<BTreeMap<String, Entry>, ProfileError> {
+    let values: Table = source.parse()?;
+    let spans = DeTable::parse(&source.text).map_err(|error| toml_error(&source.text, &source.label, &error))?;
+    let mut reader = Reader { source, keys: keys_of(kind), entries: BTreeMap::new(), unknown: Vec::new() };
+    reader.take("", &values, spans.get_ref());
+    let Reader { entries, mut unknown, .. } = reader;
+    unknown.sort();
+    let Some((line, _)) = unknown.first() else { return Ok(entries) };
+    let line = Some(*line);
+    let others = unknown.iter().enumerate().map(|(i, (line, says))| match i {
+        0 => says.clone(),
+        _ => format!("line {line}: {says}"),
+    });
+    let message = others.collect::<Vec<_>>().join("; ");
+    Err(TomlError { file_name: source.label.clone(), line, message }.into())
+}
+
+struct Reader<'a> {
+    source: &'a Text,
+    keys: Vec<Key>,
+    entries: BTreeMap<String, Entry>,
+    /// Lines with keys that there are not, and what to say of them.
+    unknown: Vec<(usize, String)>,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, prefix: &str, values: &Table, spans: &DeTable<'_>) {
+        for (name, spanned) in spans {
+            let Some(value) = values.get(name.get_ref().as_ref()) else { continue };
+            let line = line_of(&self.source.text, name.span().start);
+            let path = format!("{prefix}{}", name.get_ref());
+            let key = self.keys.iter().find(|key| key.path == path);
+            let is_table = self.keys.iter().any(|key| key.table() == format!("{path}."));
+            match (key, value, spanned.get_ref().as_table()) {
+                (Some(key), value, _) => {
+                    let value = if key.is_text { value.clone() } else { as_constant(value) };
+                    self.entries.insert(path, Entry { value, file: self.source.label.clone(), line });
+                }
+                (None, Value::Table(inner), Some(spans)) if is_table => self.take(&format!("{path}."), inner, spans),
+                (None, ..) if is_table => {
+                    self.unknown.push((line, format!("`{path}` is a table of constants: [{path}]")));
+                }
+                (None, ..) => self.unknown.push((line, self.unknown_key(prefix, name.get_ref()))),
+            }
+        }
+    }
+
+    fn unknown_key(&self, prefix: &str, name: &str) -> String {
+        let in_table = self.keys.iter().filter(|key| key.table() == prefix);
+        let tables = self.keys.iter().filter(|_| prefix.is_empty()).map(|key| key.table().trim_end_matches('.'));
+        let mut known: Vec<&str> = in_table.map(Key::name).chain(tables.filter(|table| !table.is_empty())).collect();
+        known.dedup();
+        unknown("key", name, &known)
+    }
+}
+
+/// A constant with its source and status; a plain value has none.
+fn as_constant(value: &Value) -> Value {
+    if value.is_table() {
+        return value.clone();
+    }
+    let says = [("value", value.clone()), ("source", Value::from(NO_SOURCE)), ("status", Value::from("unverified"))];
+    Value::Table(says.into_iter().map(|(key, value)| (key.to_string(), value)).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+use crate::built_in::BUILT_IN;
+use crate::{block_device, rtems_board, show, template, Profile, ShownConstant, Status};
+use std::path::{Path, PathBuf};
+
+/// A folder of its own for a test, gone at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("ffslab-layers-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn save(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    fn board(&self, text: &str) -> Result<Profile, String> {
+        self.save("board.toml", text);
+        Profile::load("./board.toml", None, None, &self.0).map_err(|error| error.to_string())
+    }
+
+    fn refused(&self, text: &str) -> String {
+        self.board(text).unwrap_err().replace(&self.0.display().to_string(), "")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn constant(path: &str, key: &str) -> ShownConstant {
+    show(path).unwrap().values.into_iter().find(|constant| constant.key == key).unwrap()
+}
+
+fn here() -> &'static Path {
+    Path::new("")
+}
+
+#[test]
+fn what_a_board_does_not_say_is_its_bases_and_unverified() {
+    let folder = Folder::new("inherit");
+    let mine = folder.board("base = \"omap3evm\"\npage_cache_KiB = 4096\n").unwrap();
+    let base = Profile::load("omap3evm", None, None, here()).unwrap();
+    assert_eq!((mine.page_cache_bytes(), mine.driver()), (4096 << 10, base.driver()));
+    assert_eq!((mine.part_name, mine.kernel_name), (base.part_name.clone(), base.kernel_name.clone()));
+    assert_eq!(mine.board.title, "Mistral OMAP3 EVM (TI OMAP3530), changed");
+    let path = folder.0.join("board.toml").display().to_string();
+    let own = constant(&path, "page_cache_KiB");
+    assert_eq!((own.status, own.source.as_str()), (Status::Unverified, "given without a source"));
+    let inherited = constant(&path, "driver.read_us");
+    assert!(inherited.source.starts_with("of omap3evm: openflash-slides") && inherited.status == Status::Unverified);
+    // Somebody's own numbers are as good in the next file as in the first.
+    folder.save(
+        "more.toml",
+        "base = \"./board.toml\"\n[vfs]\ncall_ns = { value = 5, source = \"me\", status = \"measured\" }",
+    );
+    let last = folder.save("last.toml", "base = \"./more.toml\"");
+    assert_eq!(constant(&last, "vfs.call_ns").status, Status::Measured);
+    assert_eq!(constant(&last, "page_cache_KiB").source, "given without a source");
+    assert_eq!(show(&last).unwrap().base.as_deref(), Some("./more.toml"));
+}
+
+#[test]
+fn a_slower_cpu_takes_longer_where_nothing_else_is_said() {
+    let folder = Folder::new("scale");
+    let text = "base = \"omap3evm\"\ncpu_time_scale = 2\n[cpu]\ncrc_ns_per_B = 7\n";
+    let (mine, base) = (folder.board(text).unwrap(), Profile::load("omap3evm", None, None, here()).unwrap());
+    let (mine_costs, base_costs) = (mine.cpu_costs(true).unwrap(), base.cpu_costs(true).unwrap());
+    for work in ffslab_sim::Work::ALL {
+        let times = if *work == ffslab_sim::Work::Crc { 1.4 } else { 2.0 };
+        let (mine_ns, base_ns) = (mine_costs.ns(*work, 100_000) as f64, base_costs.ns(*work, 100_000) as f64);
+        assert!((mine_ns - times * base_ns).abs() <= 200.0, "{work:?}: {mine_ns} {base_ns}");
+    }
+    assert_eq!((mine.vfs_costs().call_ns, mine.driver()), (2_000, base.driver()));
+    let shown = constant(&folder.0.join("board.toml").display().to_string(), "cpu.page_write_us");
+    assert!(shown.source.starts_with("2 times that of omap3evm: ") && shown.ci95.is_none(), "{}", shown.source);
+    let says = "board.toml:1: cpu_time_scale: it multiplies what a base says: give base, too";
+    assert!(folder.refused("cpu_time_scale = 2").ends_with(says));
+    assert!(folder.refused("base = \"omap3evm\"\ncpu_time_scale = 0").contains("above 0 and up to 1000"));
+
+    folder.save("rtems.toml", "base = \"beaglebone-black\"\ncpu_time_scale = 3\n");
+    let base = rtems_board("beaglebone-black", here()).unwrap();
+    let mine = rtems_board("./rtems.toml", &folder.0).unwrap();
+    assert_eq!((mine.call_ps, mine.memory_read_ps), (3 * base.call_ps, base.memory_read_ps));
+}
+
+#[test]
+fn another_part_below_the_same_driver_keeps_what_the_driver_adds() {
+    let folder = Folder::new("part");
+    let by_key = Profile::load("omap3evm", Some("tc58nvg1s3e"), None, here()).unwrap().driver();
+    let by_base = folder.board("base = \"omap3evm\"\npart = \"tc58nvg1s3e\"\n").unwrap().driver();
+    for (a, b) in [(by_key.read, by_base.read), (by_key.program, by_base.program), (by_key.erase, by_base.erase)] {
+        assert_eq!(a.overhead_ns, b.overhead_ns);
+        assert!((a.power.cpu - b.power.cpu).abs() < 1e-6 && (a.power.memory - b.power.memory).abs() < 1e-6);
+    }
+    let path = folder.0.join("board.toml").display().to_string();
+    assert!(show(&path).unwrap().values.iter().all(|constant| constant.key != "driver.read_us"));
+    let shown = constant(&path, "driver.read_overhead_us");
+    assert!(shown.source.starts_with("with part micron-slc-omap3evm there, without chip"), "{}", shown.source);
+}
+
+#[test]
+fn a_driver_is_a_total_or_an_overhead_and_energies_belong_to_their_time() {
+    let folder = Folder::new("driver");
+    let mine = folder.board("base = \"omap3evm\"\n[driver]\nread_overhead_us = 12.5\n").unwrap().driver();
+    let base = Profile::load("omap3evm", None, None, here()).unwrap().driver();
+    assert_eq!((mine.read.overhead_ns, mine.read.power.cpu), (12_500, 0.0));
+    assert_eq!((mine.program, mine.erase), (base.program, base.erase));
+    let both = folder.refused("base = \"omap3evm\"\n[driver]\nread_overhead_us = 12.5\nread_us = 200\n");
+    assert!(both.contains("driver.read_us and driver.read_overhead_us: the one includes chip and bus"), "{both}");
+    let none = folder.refused("base = \"apf27\"\n[driver]\nread_us = 200\nprogram_us = 900\n");
+    let says = "a key of a board is missing: driver.erase_us (us: with chip and bus) or driver.erase_overhead_us";
+    assert!(none.contains(says), "{none}");
+}
+
+#[test]
+fn all_missing_and_all_unknown_keys_are_told_at_once() {
+    let folder = Folder::new("missing");
+    let missing = folder.refused("title = \"x\"\npart = \"tc58nvg1s3e\"\n[idle]\ncpu_mW = 3\n");
+    assert!(missing.contains("11 keys of a board are missing: ") && !missing.contains('\n'), "{missing}");
+    for says in [
+        "page_cache_KiB (Memory that the page cache may take (KiB))",
+        "nand_wait (What a task does while the chip works (\"busy\" or \"sleep\"))",
+        "idle.memory_mW",
+        "vfs.call_ns",
+    ] {
+        assert!(missing.contains(says), "{says}: {missing}");
+    }
+    // Tables that may be absent are not asked for.
+    assert!(!missing.contains("driver.") && !missing.contains("tracers."), "{missing}");
+    let unknown = folder.refused("base = \"omap3evm\"\nkernl = \"6.1\"\n[driver]\nread_uss = 1\n");
+    let says =
+        "board.toml:2: unknown key `kernl`: did you mean `kernel`?; line 4: unknown key `read_uss`: did you mean";
+    assert!(unknown.contains(says), "{unknown}");
+    assert!(folder
+        .refused("base = \"omap3evm\"\ndriver = 5")
+        .ends_with(":2: `driver` is a table of constants: [driver]"));
+    let wrong = folder.refused("base = \"omap3evm\"\n\nnand_wait = \"slep\"\n");
+    assert!(wrong.ends_with("board.toml:3: nand_wait: unknown value `slep`: did you mean `sleep`?"), "{wrong}");
+}
+
+#[test]
+fn bases_must_exist_be_of_the_kind_and_not_lead_back() {
+    let folder = Folder::new("base");
+    let absent = folder.refused("base = \"omap3ev\"\n");
+    assert!(absent.contains("board.toml:1: base: unknown board `omap3ev`: did you mean `omap3evm`?"), "{absent}");
+    assert!(folder.refused("base = \"sd-card\"\n").contains("base: unknown board `sd-card`"));
+    folder.save("b.toml", "base = \"x/../board.toml\"\n");
+    std::fs::create_dir_all(folder.0.join("x")).unwrap();
+    let circle = folder.refused("base = \"./b.toml\"\n");
+    assert!(circle.contains("b.toml:1: base: x/../board.toml builds on"), "{circle}");
+    assert!(show(&folder.save("c.toml", "base = \"./c.toml\"")).is_err());
+}
+
+#[test]
+fn paths_in_a_base_hold_from_its_own_folder() {
+    let folder = Folder::new("paths");
+    folder.save("boards/part.toml", "base = \"mt29f2g08abaea\"\nblocks = 4096\n");
+    folder.save("boards/base.toml", "base = \"zero-overhead\"\npart = \"./part.toml\"\n");
+    let mine = folder.board("base = \"boards/base.toml\"\n").unwrap();
+    assert_eq!((mine.part.geometry().blocks, mine.part_name.as_str()), (4096, "boards/./part.toml"));
+    folder.save("card.toml", "base = \"sd-card\"\ncommand_us = 45\n");
+    let card = block_device("./card.toml", &folder.0).unwrap();
+    assert_eq!((card.command_ns, card.write_busy_ns), (45_000, 1_093_000));
+}
+
+/// What a new file says is what its base says, before and after all comments were removed from its keys.
+#[test]
+fn a_new_file_is_complete_and_loads() {
+    let folder = Folder::new("new");
+    for (kind, base, _) in BUILT_IN {
+        let text = template(base, base).unwrap();
+        let path = folder.save("new.toml", &text);
+        let (new, old) = (show(&path).unwrap(), show(base).unwrap());
+        let values = |shown: &crate::ShownProfile| {
+            shown.values.iter().map(|one| (one.key.clone(), one.value.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!((new.kind, new.base.as_deref(), values(&new)), (old.kind, Some(*base), values(&old)));
+        let open = |line: &str| match line.strip_prefix("# ") {
+            Some(key) if key.split(' ').nth(1) == Some("=") && !key.contains(" = ... ") => key.to_string(),
+            _ => line.to_string(),
+        };
+        let whole: String = text.lines().map(|line| open(line) + "\n").collect();
+        let path = folder.save("whole.toml", &whole);
+        let whole = show(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(values(&whole), values(&old), "{base}");
+        assert!(whole.values.iter().all(|one| one.source == "given without a source"), "{base}");
+        let asked = crate::keys::keys_of(*kind);
+        assert!(
+            asked.iter().all(|key| text.contains(&format!("{} = ", key.name())) && !key.about.is_empty()),
+            "{base}"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+"""Profiles of one's own: docs/profiles.md at its word, files to begin with, a chip of more blocks by one key."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import ffslab
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+GUIDE = (ROOT / "docs/profiles.md").read_text(encoding="utf-8")
+EXPERIMENT = """
+title = "x"
+[stack]
+board = "./my-board.toml"
+fs = "jffs2"
+partition_blocks = 160
+[[measure]]
+step = "mount"
+"""
+
+
+def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> None:
+    commands = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^    (ffslab .*)$", GUIDE, re.MULTILINE)]
+    assert [command[1] for command in commands] == ["new", "new", "new", "show", "diff"]
+    for command in commands:
+        done = ffslab(*command)
+        assert (done.returncode, done.stderr) == (0, ""), command
+    assert "0 of 48 values differ" in done.stdout
+    again = ffslab(*commands[0])
+    assert again.returncode == 2 and "is there already, and would be lost" in again.stderr
+
+
+def test_the_board_of_the_guide_runs(ffslab: Command, tmp_path: Path) -> None:
+    example = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    assert example is not None
+    (tmp_path / "my-board.toml").write_text(example[1], encoding="utf-8")
+    shown = json.loads(ffslab("profiles", "show", "my-board.toml", "--json").stdout)
+    assert (shown["base"], shown["part"], shown["cpu_time_scale"]) == ("omap3evm", "tc58nvg1s3e", 1.5)
+    values = {value["key"]: value for value in shown["values"]}
+    assert values["page_cache_KiB"]["source"] == "given without a source"
+    assert values["driver.read_overhead_us"]["status"] == "measured"
+    assert values["cpu.page_write_us"]["value"] == pytest.approx(1.5 * 36.5)
+    assert {value["status"] for key, value in values.items() if key.startswith("cpu.")} == {"unverified"}
+    (tmp_path / "x.toml").write_text(EXPERIMENT, encoding="utf-8")
+    done = ffslab("run", "x.toml")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_new_file_builds_on_a_file_wherever_that_lies(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "boards").mkdir()
+    assert ffslab("profiles", "new", "boards/first.toml").returncode == 0
+    assert ffslab("profiles", "new", "--base", "boards/first.toml", "second.toml").returncode == 0
+    assert 'base = "boards/first.toml"' in (tmp_path / "second.toml").read_text(encoding="utf-8")
+    assert ffslab("profiles", "new", "--base", "./second.toml", "boards/third.toml").returncode == 0
+    assert "0 of 48 values differ" in ffslab("profiles", "diff", "omap3evm", "boards/third.toml").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--part", "--device", "x.toml"), "--part and --device: a file is the one or the other"),
+        (("--part", "--base", "omap3evm", "x.toml"), "--base omap3evm: is a board, and a part was asked for"),
+        (("--base", "omap3ev", "x.toml"), "unknown profile `omap3ev`: did you mean `omap3evm`?"),
+        (("absent/x.toml",), "absent/x.toml"),
+    ],
+)
+def test_what_cannot_be_begun_is_one_line(
+    ffslab: Command, tmp_path: Path, options: tuple[str, ...], complaint: str
+) -> None:
+    done = ffslab("profiles", "new", *options)
+    assert done.returncode == 2 and complaint in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "x.toml").exists()
+
+
+def test_a_chip_of_more_blocks_is_one_key(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "my-board.toml").write_text('base = "omap3evm"\n', encoding="utf-8")
+    text = EXPERIMENT.replace("partition_blocks = 160", "partition_blocks = 9000")
+    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    small = ffslab("run", "x.toml")
+    assert small.returncode == 2 and "which has 2048 blocks; `chip_blocks` in [stack] makes it larger" in small.stderr
+    (tmp_path / "x.toml").write_text(text.replace('fs = "jffs2"', 'fs = "jffs2"\nchip_blocks = 9000'), encoding="utf-8")
+    assert ffslab("run", "x.toml").returncode == 0
+    resolved = (tmp_path / "results/x/resolved.toml").read_text(encoding="utf-8")
+    assert "chip_blocks = 9000" in resolved
+    summary = json.loads((tmp_path / "results/x/summary.json").read_text(encoding="utf-8"))
+    assert "9000" in json.dumps(summary)
+
+
+@pytest.mark.parametrize("system", ["linux", "bare"])
+def test_ubi_and_programs_without_a_system_see_the_larger_chip(system: str) -> None:
+    keys = {"fs": "ubifs"} if system == "linux" else {"system": system, "fs": "yaffs2"}
+    stack = ffslab.Stack(**keys, partition_blocks=2100, chip_blocks=4096)  # type: ignore[arg-type]
+    stack.mount()
+    with pytest.raises(ffslab.InputError, match="2048 blocks"):
+        ffslab.Stack(**keys, partition_blocks=2100)  # type: ignore[arg-type]
