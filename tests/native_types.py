@@ -20,8 +20,9 @@ from ffslab import _native
 FOLDER = Path(__file__).resolve().parent.parent / "python/ffslab/answers"
 # The schemas whose types stand in a module. One that several modules need stands in the first.
 MODULES = {
+    "stacks": ["stack"],
     "summary": ["variant", "summary"],
-    "machine": ["stack", "plan", "totals", "activity"],
+    "machine": ["plan", "totals", "activity"],
     "inspection": ["partitions", "inspection"],
     "validation": ["validation"],
     "profile": ["profiles", "profile"],

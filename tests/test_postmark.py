@@ -69,14 +69,16 @@ def blocks(output: str) -> list[str]:
 @pytest.mark.parametrize("name", [name for name in FILES if name != "terse"])
 def test_the_report_is_that_of_the_program(tmp_path: Path, name: str) -> None:
     expected = blocks(program_output(tmp_path / "real", FILES[name]))
-    own = [block for done in reports(ran(tmp_path, FILES[name]).summary) for block in blocks(done["report"])]
+    own = [
+        block for done in reports(ran(tmp_path, FILES[name]).summary["variants"][0]) for block in blocks(done["report"])
+    ]
     assert len(expected) == FILES[name].count("run\n")
     assert own == expected
 
 
 def test_the_terse_report_has_the_fields_of_the_program(tmp_path: Path) -> None:
     expected = program_output(tmp_path / "real", FILES["terse"]).splitlines()[-1].removeprefix("pm>")
-    done = reports(ran(tmp_path, FILES["terse"]).summary)[0]
+    done = reports(ran(tmp_path, FILES["terse"]).summary["variants"][0])[0]
     assert len(done["report"].split()) == len(expected.split()) == 13
     if expected.split()[:2] == done["report"].split()[:2] == ["1", "1"]:
         assert done["report"].split() == expected.split()
@@ -153,7 +155,7 @@ def test_reads_are_timed_to_shares_of_each_file_and_find_it_on_flash() -> None:
         step += 'set size 20000 60000\nset number 20\nset bias create -1\nset transactions 40\nrun\n"""\n'
         stack = 'board = "omap3evm"\nfs = "yaffs2"\npartition_blocks = 100\nread_ahead_KiB = 128\n'
         text = f'title = "t"\n[stack]\n{stack}[[setup]]\nstep = "mount"\n[[measure]]\n{step}'
-        done = reports(Experiment(text).run().summary)[0]
+        done = reports(Experiment(text).run().summary["variants"][0])[0]
         found = done["read_shares"]
         assert [share["share_pct"] for share in found] == [25, 50, 100]
         assert found[-1]["read_B"] == done["read_B"]

@@ -77,7 +77,7 @@ def test_wrong_axes_and_texts_are_refused_as_in_files() -> None:
     with pytest.raises(InputError, match="read_ahed_KiB"):
         experiment.with_axes({"read_ahed_KiB": [1]}).check()
     with pytest.raises(InputError, match="<experiment>:1"):
-        Experiment.from_toml("title = ").with_axes({"fs": ["jffs2"]})
+        Experiment.from_toml("title = ").with_axes({"fs": ["jffs2"]}).check()
 
 
 def test_a_notebook_shows_the_table(run: Run) -> None:

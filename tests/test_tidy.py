@@ -64,7 +64,7 @@ COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
-    lebs pebs chunks strikes uses
+    lebs pebs chunks strikes uses runs
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -123,6 +123,7 @@ UNITLESS = {
 UNIT_ELSEWHERE = {
     "MeanSd": "the unit of the values that it describes",
     "Pair": "the unit of the counter that it compares",
+    "Spread": "the unit of the figure that it describes",
     "SummaryRow": "the unit of the counter, or percent where the name says so",
     "PhaseRange": "of the counter under whose name it stands",
     "EnergySummary": "written under keys that end in uJ",

@@ -45,7 +45,7 @@ STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 
 def replayed(trace: Path) -> VariantSummary:
     """The only variant of a replay."""
-    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), [], "keep").run()
+    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), "keep").run()
     return run.summary["variants"][0]
 
 

@@ -68,16 +68,17 @@ def run_experiment(
     parquet: Callable[[Path], str],
     states: tuple[str | PathLike[str], str] | None = None,
     *,
-    stack: str | None = None,
+    change: str | None = None,
+    jobs: int = 0,
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
     """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs.
 
-    `parquet` reads a recording in Parquet as CSV. `stack`: keys of the stack in place of those of the text (JSON); one
-    that is null is taken away. `states`: the folder where initial states are
-    kept, and what tells this build from others. `any_size`: however many calls it makes, they are meant. `tell` gets
-    what a large experiment takes, before it runs.
+    `parquet` reads a recording in Parquet as CSV. `change`: what holds in place of what the text says (JSON); a key of
+    the stack that is null is taken away. `jobs`: how many variants run at once; 0: one on each core. `states`: the
+    folder where initial states are kept, and what tells this build from others. `any_size`: however many calls it
+    makes, they are meant. `tell` gets what a large experiment takes, before it runs.
     """
 
 def check_experiment(
@@ -86,7 +87,7 @@ def check_experiment(
     base_dir: str | PathLike[str],
     parquet: Callable[[Path], str],
     *,
-    stack: str | None = None,
+    change: str | None = None,
     any_size: bool = False,
 ) -> None:
     """Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`."""

@@ -158,23 +158,30 @@ fn inline(value: &Data) -> Result<String, LabError> {
     Ok(text)
 }
 
-/// Keys of an experiment's `[stack]` table that a program puts in place of the file's.
+/// What holds in place of what an experiment file says: a table of the same shape, with the tables `stack` and `axes` merged key
+/// by key.
 #[derive(Clone, Debug, Default)]
-pub struct StackChange {
-    /// Keys that the file may have and that do not hold any more.
+pub struct Change {
+    /// Keys of the stack that the file may have and that do not hold any more.
     pub(crate) removed: Vec<String>,
-    /// The new ones, in TOML.
+    /// What is new, in TOML.
     pub(crate) toml: String,
 }
 
-impl StackChange {
-    /// From a table in JSON: keys and values; a key whose value is null is taken away.
+impl Change {
+    /// From a table in JSON. A key of the stack whose value is null is taken away.
     ///
     /// Errors: as those of [`toml_of`].
-    pub fn of(json: &str) -> Result<StackChange, LabError> {
-        let Data::Table(entries) = table_of(json)? else { return Ok(StackChange::default()) };
-        let removed = entries.into_iter().filter(|(_, value)| *value == Data::Nothing).map(|(key, _)| key).collect();
-        Ok(StackChange { removed, toml: toml_of(json)? })
+    pub fn of(json: &str) -> Result<Change, LabError> {
+        let Data::Table(entries) = table_of(json)? else { return Ok(Change::default()) };
+        let stack = entries.into_iter().find(|(name, _)| name == "stack");
+        let removed = match stack {
+            Some((_, Data::Table(keys))) => {
+                keys.into_iter().filter(|(_, value)| *value == Data::Nothing).map(|(key, _)| key).collect()
+            }
+            _ => Vec::new(),
+        };
+        Ok(Change { removed, toml: toml_of(json)? })
     }
 }
 
@@ -219,13 +226,31 @@ mod tests {
         let text =
             "title = \"x\"\nstack = { board = \"omap3evm\", fs = \"ubifs\", partition_blocks = 9, image = \"a\" }\n\
                     measure = [{ step = \"mount\" }]\n";
-        let change = StackChange::of(r#"{"partition_blocks": 160, "image": null, "endian": "big"}"#).unwrap();
+        let change = Change::of(r#"{"stack": {"partition_blocks": 160, "image": null, "endian": "big"}}"#).unwrap();
         let stack = &Experiment::parse_with(text, "x", Some(&change)).unwrap().variants[0].stack;
         let keys = stack.linux().unwrap();
         assert_eq!((keys.partition_blocks, keys.image.as_deref()), (160, None));
         assert_eq!(keys.fs, "ubifs");
-        let wrong = StackChange::of(r#"{"partition_block": 160}"#).unwrap();
+        let wrong = Change::of(r#"{"stack": {"partition_block": 160}}"#).unwrap();
         let said = Experiment::parse_with(text, "x", Some(&wrong)).unwrap_err().to_string();
         assert!(said.starts_with("x:2: ") && said.contains("partition_block"), "{said}");
+    }
+
+    #[test]
+    fn a_change_adds_axes_in_its_order_and_replaces_what_stands_at_the_top() {
+        let text = "title = \"x\"\nseed = 2\nstack = { board = \"omap3evm\", fs = \"ubifs\", partition_blocks = 90 }\n\
+                    measure = [{ step = \"mount\" }]\naxes = { read_ahead_KiB = [0, 128] }\n";
+        let json = r#"{"seed": 7, "axes": {"uptime_us": [1, 2], "fs": ["jffs2", "yaffs2"], "read_ahead_KiB": [4]}}"#;
+        let changed = Experiment::parse_with(text, "x", Some(&Change::of(json).unwrap())).unwrap();
+        let names: Vec<&str> = changed.axes.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((names, changed.variants.len()), (vec!["uptime_us", "fs", "read_ahead_KiB"], 4));
+        assert_eq!(changed.variants[3].name, "uptime_us=2, fs=yaffs2, read_ahead_KiB=4");
+        assert_eq!(changed.variants[0].seed, 7);
+        let fixed = Change::of(r#"{"stack": {"read_ahead_KiB": 8}}"#).unwrap();
+        let fixed = Experiment::parse_with(text, "x", Some(&fixed)).unwrap();
+        assert_eq!((fixed.axes.len(), fixed.variants[0].stack.linux().unwrap().read_ahead_kib), (0, Some(8)));
+        let wrong = Change::of(r#"{"axes": {"partition_block": [1]}}"#).unwrap();
+        let said = Experiment::parse_with(text, "x", Some(&wrong)).unwrap_err().to_string();
+        assert!(said.starts_with("x: ") && said.contains("partition_block"), "{said}");
     }
 }

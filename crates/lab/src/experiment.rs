@@ -1,7 +1,7 @@
 //! Experiments: what people write. A TOML file holds a stack, setup steps, measured steps and axes to vary; each
 //! combination of the axes' values is a variant, parsed as if it stood in the file.
 
-use crate::data::StackChange;
+use crate::data::Change;
 use crate::error::LabError;
 use axes::{label, leave_to_others, plain_values, put, read_axes, Axis};
 use ffslab_machine::stack_keys::StackKeys;
@@ -16,7 +16,9 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;
 
 mod axes;
+mod change;
 mod initial;
+pub(crate) mod repetition;
 mod resolved;
 
 /// An experiment file: a stack, steps that prepare it, steps that are measured, and axes to vary.
@@ -44,6 +46,11 @@ pub struct ExperimentFile {
     /// for all variants together, and at least 1,000 for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_kept: Option<u32>,
+    /// How often each variant is run. The first run is the one that the file describes; in the others the content of files, the
+    /// seeds of steps and faults, and the uptime of the machine are drawn anew. The results then have the median, its interval
+    /// and the worst of all runs. States (`state`) are shared.
+    #[serde(rename = "repeat", default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u32>,
     /// The machine and its file system.
     pub stack: StackTable,
     /// An initial state in one line: "saturated", "filled 60 %", "df 90 %" (as full as df(1) says), "dirty 20 MiB", "aged
@@ -76,6 +83,7 @@ const TOP_KEYS: &[&str] = &[
     "probe_logs",
     "calls_max",
     "requests_kept",
+    "repeat",
     "stack",
     "initial",
     "state",
@@ -102,9 +110,11 @@ pub struct Experiment {
     /// See [`ExperimentFile`].
     pub calls_max: Option<u64>,
     pub requests_kept: Option<u32>,
+    /// The runs of a variant, one after the other among `variants`. `None`: there is one, and no word of it.
+    pub runs: Option<u32>,
 }
 
-/// One combination of the axes' values.
+/// One combination of the axes' values, or one run of it.
 #[derive(Clone, Debug)]
 pub struct Variant {
     /// Name of the variant, such as "read_ahead_KiB=128, requests.count=8", or "base" without axes. A path is shortened
@@ -122,6 +132,11 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// Whether it is a run after the first one of the same variant.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.axes.last().is_some_and(|(name, run)| name == repetition::RUN && run.as_integer() != Some(1))
+    }
+
     /// Number of setup steps that stand in the file, without those that come from `initial`.
     fn own_setup_steps(&self) -> usize {
         let short = self.initial.as_ref().and_then(|text| initial::steps(text).ok()).unwrap_or_default();
@@ -138,7 +153,11 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// An error at a place of the text, or, behind its end, in what a program has put into it.
     fn error(&self, offset: usize, text: impl std::fmt::Display) -> LabError {
+        if offset > self.text.len() {
+            return LabError::Input(format!("{}: {text}", self.file_name));
+        }
         LabError::Input(format!("{}:{}: {text}", self.file_name, line_of(self.text, offset)))
     }
 }
@@ -151,12 +170,12 @@ impl Experiment {
         Experiment::parse_with(text, file_name, None)
     }
 
-    /// The same with other keys of the stack than the text has.
-    pub fn parse_with(text: &str, file_name: &str, change: Option<&StackChange>) -> Result<Experiment, LabError> {
+    /// The same with what a program puts in place of what the text says.
+    pub fn parse_with(text: &str, file_name: &str, change: Option<&Change>) -> Result<Experiment, LabError> {
         let source = Source { text, file_name };
         let mut root = DeTable::parse(text).map_err(|error| toml_error(text, file_name, &error))?.into_inner();
         if let Some(change) = change {
-            change_stack(&source, &mut root, change)?;
+            change::apply(&source, &mut root, change)?;
         }
         for key in root.keys() {
             if !TOP_KEYS.contains(&key.get_ref().as_ref()) {
@@ -174,15 +193,20 @@ impl Experiment {
             let many = combinations.map_or_else(|| "far too many".to_string(), |made| made.to_string());
             return Err(source.error(at, format!("the axes make {many} variants: {VARIANTS_MAX} is the limit")));
         };
-        let mut variants = Vec::with_capacity(combinations);
+        let runs = repetition::read(&source, &root, combinations)?;
+        let mut variants = Vec::with_capacity(combinations * runs.unwrap_or(1) as usize);
         for number in 0..combinations {
-            variants.push(read_variant(&source, &root, &axes, number)?);
+            let variant = read_variant(&source, &root, &axes, number)?;
+            match runs {
+                None => variants.push(variant),
+                Some(runs) => variants.extend((1..=runs).map(|run| repetition::run_of(&variant, run))),
+            }
         }
         let axes =
             axes.iter().map(|axis| Ok((axis.name(), plain_values(&source, axis)?))).collect::<Result<_, LabError>>()?;
         let (calls_max, requests_kept) =
             (optional(&source, &root, "calls_max")?, optional(&source, &root, "requests_kept")?);
-        Ok(Experiment { title, variants, axes, calls_max, requests_kept })
+        Ok(Experiment { title, variants, axes, calls_max, requests_kept, runs })
     }
 }
 
@@ -194,25 +218,8 @@ pub fn stack_as_written(text: &str, file_name: &str) -> Result<toml::Table, LabE
     required(&Source { text, file_name }, &root, "stack")
 }
 
-fn change_stack<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i StackChange) -> Result<(), LabError> {
-    let new = DeTable::parse(&change.toml).map_err(|error| toml_error(&change.toml, source.file_name, &error))?;
-    let Some(stack) = root.get_mut("stack") else { return Ok(()) };
-    let place = stack.span();
-    let DeValue::Table(stack) = stack.get_mut() else { return Ok(()) };
-    for key in &change.removed {
-        stack.remove(key.as_str());
-    }
-    for (key, value) in new.into_inner() {
-        stack.remove(key.get_ref().as_ref());
-        // An error in a new key is told with the place of the stack.
-        let (key, value) = (key.into_inner(), value.into_inner());
-        stack.insert(Spanned::new(place.clone(), key), Spanned::new(place.clone(), value));
-    }
-    Ok(())
-}
-
 /// An experiment with more variants than this is refused: its axes are taken to be a mistake.
-const VARIANTS_MAX: usize = 10_000;
+pub(crate) const VARIANTS_MAX: usize = 10_000;
 
 /// Deserializes a value of the file; errors keep their line.
 fn read<'i, T: Deserialize<'i>>(source: &Source, value: Value<'i>) -> Result<T, LabError> {
@@ -222,7 +229,8 @@ fn read<'i, T: Deserialize<'i>>(source: &Source, value: Value<'i>) -> Result<T, 
 
 fn placed(source: &Source, error: toml::de::Error, offset: usize) -> LabError {
     match error.span() {
-        Some(_) => toml_error(source.text, source.file_name, &error).into(),
+        Some(span) if span.start <= source.text.len() => toml_error(source.text, source.file_name, &error).into(),
+        Some(span) => source.error(span.start, friendlier(error.message())),
         None => source.error(offset, friendlier(error.message())),
     }
 }

@@ -1,15 +1,17 @@
 //! Runs an experiment: every variant on a stack of its own.
 
 use crate::columns::{BlockColumns, RequestColumns};
-use crate::data::StackChange;
+use crate::data::Change;
 use crate::error::LabError;
 use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
 use crate::probe_log::has_nand;
+use crate::repeats;
 use crate::requests::rows_of_a_variant;
 use crate::result::{FailedVariant, RunResult, Summary, VariantSummary};
 use crate::run::{check_saves, run, Outcome, Plan, RunError, Watch};
 use crate::state::{check_steps, Recipe, StateCache};
+use crate::threads::{threads, threads_of};
 use crate::traces::{ReadParquet, Traces};
 use ffslab_machine::spec::{MachineSpec, State};
 use ffslab_machine::{MachineError, StackTable};
@@ -111,7 +113,7 @@ struct Checked<'a> {
 }
 
 /// Estimates what all variants take, with the making of their initial states.
-fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize) -> Estimate {
+fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize, threads: usize) -> Estimate {
     let states = recipes.recipes.iter().zip(&recipes.keys).map(|(recipe, key)| {
         let makers = ready.iter().find(|ready| ready.state.is_some_and(|number| recipes.keys[number] == *key));
         let partition_bytes = makers.map_or(0, |ready| ready.spec.medium_bytes());
@@ -122,7 +124,7 @@ fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize
     if let Some(first) = variants.first_mut() {
         first.0 = states.fold(first.0, u64::saturating_add);
     }
-    Estimate::of(&variants, rows_max, rayon::current_num_threads())
+    Estimate::of(&variants, rows_max, threads)
 }
 
 /// Turns an error of a variant into a message with the name of the file and, if there are several variants, the name of
@@ -137,7 +139,7 @@ fn check<'a>(
     experiment: &'a Experiment,
     file_name: &str,
     base_dir: &Path,
-    Given { cache, parquet, any_size, .. }: Given,
+    Given { cache, parquet, any_size, jobs, .. }: Given,
 ) -> Result<Checked<'a>, LabError> {
     let several = experiment.variants.len() > 1;
     // Part of the key of each cached state, so that states of another build of the program are not used.
@@ -157,12 +159,17 @@ fn check<'a>(
             has_nand(&*system).map_err(place)?;
         }
         check_saves(steps, system.medium_bytes(), experiment.variants.len() as u64).map_err(place)?;
-        let state = recipes.add(variant, &spec, build).map_err(place)?;
+        // The runs of a variant stand one after the other, and share the state that the first one makes.
+        let before = if variant.is_repeated() { ready.last() } else { None };
+        let state = match before.map(|before: &Ready| before.state) {
+            Some(state) => state,
+            None => recipes.add(variant, &spec, build).map_err(place)?,
+        };
         ready.push(Ready { variant, spec, keys, state });
     }
     let kept = experiment.requests_kept.map(|rows| rows as usize);
     let rows_max = kept.unwrap_or_else(|| rows_of_a_variant(ready.len()));
-    let estimate = estimate(&ready, &recipes, &traces, rows_max);
+    let estimate = estimate(&ready, &recipes, &traces, rows_max, threads_of(jobs));
     if !any_size {
         let checked = estimate.check(experiment.calls_max.unwrap_or(CALLS_MAX));
         checked.map_err(|text| LabError::Input(format!("{file_name}: {text}")))?;
@@ -175,7 +182,7 @@ fn check<'a>(
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong.
 pub fn check_experiment(toml_text: &str, file_name: &str, base_dir: &Path, given: Given) -> Result<(), LabError> {
-    check(&Experiment::parse_with(toml_text, file_name, given.stack)?, file_name, base_dir, given).map(drop)
+    check(&Experiment::parse_with(toml_text, file_name, given.change)?, file_name, base_dir, given).map(drop)
 }
 
 /// Runs the experiment in `toml_text`. `file_name` names it in messages; relative paths in it start at `base_dir`.
@@ -203,8 +210,10 @@ pub struct Given<'a> {
     pub cache: Option<&'a StateCache>,
     /// Reads recordings in Parquet.
     pub parquet: Option<ReadParquet<'a>>,
-    /// Keys of the stack that hold in place of those of the text.
-    pub stack: Option<&'a StackChange>,
+    /// What holds in place of what the text says.
+    pub change: Option<&'a Change>,
+    /// How many variants run at once; 0: one on each core.
+    pub jobs: usize,
     /// Do not refuse an experiment for the number of its calls.
     pub any_size: bool,
     /// Is called with an estimate of what a large experiment takes, before it runs.
@@ -219,35 +228,32 @@ pub fn run_experiment_with(
     given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
-    let (cache, tell) = (given.cache, given.tell);
-    let experiment = Experiment::parse_with(toml_text, file_name, given.stack)?;
+    let (cache, tell, pool) = (given.cache, given.tell, threads(given.jobs)?);
+    let experiment = Experiment::parse_with(toml_text, file_name, given.change)?;
     let several = experiment.variants.len() > 1;
     let Checked { ready, recipes, traces, rows_max, estimate } = check(&experiment, file_name, base_dir, given)?;
     if let Some(tell) = tell.filter(|_| estimate.is_large()) {
         tell(&format!("{}: {}", experiment.title, estimate.text()));
     }
-    let states = recipes.states(cache, &|| progress(0.0)).map_err(|error| match error {
+    let states = pool.install(|| recipes.states(cache, &|| progress(0.0))).map_err(|error| match error {
         RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
         RunError::Interrupted => LabError::Interrupted,
     })?;
     let total = ready.iter().map(|ready| ready.calls(&traces)).fold(1, u64::saturating_add);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let outcomes: Vec<Result<Outcome, RunError>> = ready
-        .par_iter()
-        .with_max_len(1)
-        .map(|ready| {
-            let mut counted = 0;
-            ready.run(&traces, &states, rows_max, &mut |calls| {
-                done.fetch_add(calls - counted, Ordering::Relaxed);
-                counted = calls;
-                let share = done.load(Ordering::Relaxed) as f64 / total as f64;
-                if !progress(share.min(1.0)) {
-                    stop.store(true, Ordering::Relaxed);
-                }
-                !stop.load(Ordering::Relaxed)
-            })
+    let run = |ready: &Ready| {
+        let mut counted = 0;
+        ready.run(&traces, &states, rows_max, &mut |calls| {
+            done.fetch_add(calls - counted, Ordering::Relaxed);
+            counted = calls;
+            let share = done.load(Ordering::Relaxed) as f64 / total as f64;
+            if !progress(share.min(1.0)) {
+                stop.store(true, Ordering::Relaxed);
+            }
+            !stop.load(Ordering::Relaxed)
         })
-        .collect();
+    };
+    let outcomes: Vec<Result<Outcome, RunError>> = pool.install(|| ready.par_iter().with_max_len(1).map(run).collect());
     let mut summaries = Vec::with_capacity(ready.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
     let (mut images, mut logs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
@@ -278,8 +284,10 @@ pub fn run_experiment_with(
         return Err(LabError::Interrupted);
     }
     let seed = experiment.variants[0].seed;
-    let keys: Vec<&StackTable> = ready.iter().map(|ready| &ready.keys).collect();
+    let keys: Vec<&StackTable> =
+        ready.iter().filter(|ready| !ready.variant.is_repeated()).map(|ready| &ready.keys).collect();
     let resolved_toml = experiment.resolved(&keys, base_dir);
-    let summary = Summary::new(&experiment.title, seed, summaries, failed);
+    let repeats = experiment.runs.map_or_else(Vec::new, |_| repeats::of(&summaries, &failed));
+    let summary = Summary { repeats, ..Summary::new(&experiment.title, seed, summaries, failed) };
     Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
 }

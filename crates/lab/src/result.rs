@@ -6,6 +6,7 @@ use crate::experiment::Variant;
 use crate::fio::FioReport;
 use crate::legend::Legend;
 use crate::postmark::PostmarkReport;
+use crate::repeats::Repeated;
 use crate::replay::grouped;
 use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
@@ -52,6 +53,10 @@ pub struct Summary {
     /// Variants that did not come to their end, while others did. Absent: all did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedVariant>,
+    /// The variants of an experiment with the key `repeat`, each over all its runs, which stand by themselves in `variants`.
+    /// Absent: nothing is repeated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<Repeated>,
 }
 
 /// A variant that ended in an error, such as a file that did not fit.
@@ -394,6 +399,6 @@ fn step_summaries(
 impl Summary {
     pub fn new(title: &str, seed: u64, variants: Vec<VariantSummary>, failed: Vec<FailedVariant>) -> Summary {
         let version = env!("CARGO_PKG_VERSION").to_string();
-        Summary { title: title.to_string(), version, generator: GENERATOR, seed, variants, failed }
+        Summary { title: title.to_string(), version, generator: GENERATOR, seed, variants, failed, repeats: Vec::new() }
     }
 }

@@ -14,7 +14,7 @@ mod mount;
 mod session;
 mod watched;
 
-use ffslab_lab::data::StackChange;
+use ffslab_lab::data::Change;
 use ffslab_lab::traces::ParquetError;
 use ffslab_lab::{LabError, Step, SystemError};
 use pyo3::create_exception;
@@ -60,11 +60,12 @@ type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'
 
 /// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
 /// `progress` is called with the finished share (0 to 1) now and then. `parquet` reads a recording in Parquet as CSV.
-/// `stack`: keys of the stack in place of those of the text (JSON). `states`: the folder where initial states are kept, and what tells this build from others.
+/// `change`: what holds in place of what the text says (JSON). `jobs`: how many variants run at once; 0: one on each core.
+/// `states`: the folder where initial states are kept, and what tells this build from others.
 /// `any_size`: however many calls it makes, they are meant. `tell` gets what a large experiment takes, before it runs.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, stack=None, any_size=false, tell=None))]
+#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, change=None, jobs=0, any_size=false, tell=None))]
 fn run_experiment<'py>(
     py: Python<'py>,
     text: &str,
@@ -73,11 +74,12 @@ fn run_experiment<'py>(
     progress: Option<Bound<'py, PyAny>>,
     parquet: Py<PyAny>,
     states: Option<(PathBuf, String)>,
-    stack: Option<&str>,
+    change: Option<&str>,
+    jobs: usize,
     any_size: bool,
     tell: Option<Py<PyAny>>,
 ) -> PyResult<Ran<'py>> {
-    let stack = stack.map(StackChange::of).transpose().map_err(to_python)?;
+    let change = change.map(Change::of).transpose().map_err(to_python)?;
     let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
     let result = watched::run(py, progress.as_ref(), |report| {
         // The only word that the work says by itself; that it cannot be said is no reason to stop.
@@ -90,7 +92,8 @@ fn run_experiment<'py>(
         let given = ffslab_lab::Given {
             cache: cache.as_ref(),
             parquet: Some(&read),
-            stack: stack.as_ref(),
+            change: change.as_ref(),
+            jobs,
             any_size,
             tell: Some(&say),
         };
@@ -117,18 +120,18 @@ fn run_experiment<'py>(
 
 /// Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`.
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, parquet, *, stack=None, any_size=false))]
+#[pyo3(signature = (text, file_name, base_dir, parquet, *, change=None, any_size=false))]
 fn check_experiment(
     text: &str,
     file_name: &str,
     base_dir: PathBuf,
     parquet: Py<PyAny>,
-    stack: Option<&str>,
+    change: Option<&str>,
     any_size: bool,
 ) -> PyResult<()> {
-    let stack = stack.map(StackChange::of).transpose().map_err(to_python)?;
+    let change = change.map(Change::of).transpose().map_err(to_python)?;
     let read = |path: &Path| read_parquet(&parquet, path);
-    let given = ffslab_lab::Given { parquet: Some(&read), stack: stack.as_ref(), any_size, ..Default::default() };
+    let given = ffslab_lab::Given { parquet: Some(&read), change: change.as_ref(), any_size, ..Default::default() };
     ffslab_lab::check_experiment(text, file_name, &base_dir, given).map_err(to_python)
 }
 

@@ -1,7 +1,7 @@
 //! Cases on all cores.
 
 use crate::report::ValidateOptions;
-use ffslab_lab::LabError;
+use ffslab_lab::{threads, LabError};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,9 +10,6 @@ pub(crate) fn nothing_matches(path: &Path, pattern: &str, all: usize, example: &
     let text = format!("no case of {all} matches \"{pattern}\": ids look like {example}");
     LabError::Input(format!("{}: {text}", path.display()))
 }
-
-/// Limit for the number of threads. No machine on which this runs has more cores.
-const THREADS_MAX: usize = 256;
 
 /// Runs all cases on the threads that `options` allow, and returns the results in the order of the cases. `run` returns
 /// `None` when it was interrupted.
@@ -27,11 +24,7 @@ pub(crate) fn in_parallel<C: Sync, R: Send>(
     let total = weights.iter().fold(0, |sum: u64, weight| sum.saturating_add(*weight)).max(1);
     let done = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs.min(THREADS_MAX))
-        .build()
-        .map_err(|error| LabError::Internal(format!("threads: {error}")))?;
-    let results: Vec<Option<R>> = pool.install(|| {
+    let results: Vec<Option<R>> = threads(options.jobs)?.install(|| {
         // Threads take one case at a time. The cases differ too much in length to be distributed in advance.
         cases
             .par_iter()

@@ -1,11 +1,12 @@
-"""Made by tests/native_types.py from `ffslab schema stack and plan and totals and activity`."""
+"""Made by tests/native_types.py from `ffslab schema plan and totals and activity`."""
 
 from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
 from ffslab.answers import Json
-from ffslab.answers.summary import Counts, EnergySummary, FaultKeys, StackKeys
+from ffslab.answers.stacks import FaultKeys, StackKeys
+from ffslab.answers.summary import Counts, EnergySummary
 
 
 class Activity(TypedDict):

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import NotRequired, TypedDict
 
 from ffslab.answers import Json
-
-
-class BareKeys(TypedDict):
-    """A program with its file system on a board's chip, without an operating system."""
-
-    board: str
-    chip_blocks: NotRequired[int | None]
-    clock_read_ns: NotRequired[int | None]
-    ecc: NotRequired[EccName | None]
-    first_block: int
-    fs: str
-    inband_tags: bool
-    part: NotRequired[str | None]
-    partition_blocks: int
-    system: BareName
-    yaffs2_version: NotRequired[Yaffs2Version | None]
-
-
-BareName: TypeAlias = Literal["bare"]
+from ffslab.answers.stacks import StackTable
 
 
 class CauseSummary(TypedDict):
@@ -43,9 +25,6 @@ class CauseSummary(TypedDict):
     reason: str
     reprograms: int
     task: str
-
-
-CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
 
 
 class Counts(TypedDict):
@@ -80,12 +59,6 @@ class DirectionReport(TypedDict):
     total_ios: int
 
 
-EccName: TypeAlias = Literal["hw", "sw"]
-
-
-EndianName: TypeAlias = Literal["little", "big"]
-
-
 class EnergySummary(TypedDict):
     """Energy by rail."""
 
@@ -101,17 +74,6 @@ class FailedVariant(TypedDict):
     error: str
     name: str
     stack: StackTable
-
-
-class FaultKeys(TypedDict):
-    """Faults of the chip by the names of Linux's nandsim, whose module parameters they are."""
-
-    badblocks: NotRequired[list[int]]
-    bitflips: NotRequired[int]
-    gravepages: NotRequired[list[str]]
-    seed: NotRequired[int]
-    weakblocks: NotRequired[list[str]]
-    weakpages: NotRequired[list[str]]
 
 
 class FioReport(TypedDict):
@@ -193,9 +155,6 @@ class MeanSd(TypedDict):
     sd: float
 
 
-NandWaitName: TypeAlias = Literal["busy", "sleep"]
-
-
 class OfSetupSummary(TypedDict):
     """What the setup of a variant left in memory, and what writing it took: a part of the totals, with the reaso..."""
 
@@ -244,32 +203,16 @@ class ReasonWords(TypedDict):
     sentence: str
 
 
-class RtemsKeys(TypedDict):
-    """RTEMS with one file system."""
+class Repeated(TypedDict):
+    """A variant over all its runs."""
 
-    application_priority: NotRequired[int | None]
-    bdbuf_buffer_max_B: NotRequired[int | None]
-    bdbuf_buffer_min_B: NotRequired[int | None]
-    bdbuf_cache_KiB: NotRequired[int | None]
-    bdbuf_read_ahead_blocks: NotRequired[int | None]
-    bdbuf_write_blocks: NotRequired[int | None]
-    board: str
-    cluster_B: NotRequired[int | None]
-    compression: NotRequired[CompressionName | None]
-    device: NotRequired[str | None]
-    device_KiB: NotRequired[int | None]
-    erase_block_KiB: NotRequired[int | None]
-    fs: str
-    fs_block_B: NotRequired[int | None]
-    image: NotRequired[str | None]
-    media_block_B: NotRequired[int | None]
-    quirks: NotRequired[str | None]
-    swapout_hold_ms: NotRequired[int | None]
-    swapout_period_ms: NotRequired[int | None]
-    swapout_priority: NotRequired[int | None]
-    swapout_workers: NotRequired[int | None]
-    system: SystemName
-    tick_us: NotRequired[int | None]
+    axes: dict[str, Json]
+    failed: int
+    figures: dict[str, Spread]
+    name: str
+    runs: int
+    typical: str
+    worst: str
 
 
 class SlowCall(TypedDict):
@@ -295,101 +238,14 @@ class SpaceSummary(TypedDict):
     valid_B: int
 
 
-class StackKeys(TypedDict):
-    """The machine and its file system."""
+class Spread(TypedDict):
+    """How a figure differs between runs."""
 
-    board: str
-    bulk_read: NotRequired[bool]
-    chip_blocks: NotRequired[int | None]
-    clock_read_ns: NotRequired[int | None]
-    compression: CompressionName
-    dirty_KiB: NotRequired[int | None]
-    dirty_background_KiB: NotRequired[int | None]
-    ecc: NotRequired[EccName | None]
-    endian: NotRequired[EndianName]
-    faults: NotRequired[FaultKeys | None]
-    first_block: int
-    fs: str
-    hz: NotRequired[int | None]
-    image: NotRequired[str | None]
-    image_autoplace: NotRequired[bool | None]
-    image_mtdparts: NotRequired[str | None]
-    image_offset_B: NotRequired[int | None]
-    image_oob: NotRequired[bool | None]
-    image_partition: NotRequired[str | None]
-    image_size_B: NotRequired[int | None]
-    inband_tags: NotRequired[bool]
-    kernel: NotRequired[str | None]
-    max_beb_per1024: NotRequired[int | None]
-    medium: NotRequired[str | None]
-    nand_wait: NotRequired[NandWaitName | None]
-    page_cache_KiB: NotRequired[int | None]
-    part: NotRequired[str | None]
-    partition_blocks: int
-    read_ahead_KiB: NotRequired[int | None]
-    summary: bool
-    traced: NotRequired[bool]
-    uptime_us: int
-    vid_hdr_offset_B: NotRequired[int | None]
-    yaffs2_version: NotRequired[Yaffs2Version | None]
-
-
-class StackTable(TypedDict):
-    """The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program witho..."""
-
-    board: str
-    bulk_read: NotRequired[bool]
-    chip_blocks: NotRequired[int | None]
-    clock_read_ns: NotRequired[int | None]
-    compression: NotRequired[CompressionName | None]
-    dirty_KiB: NotRequired[int | None]
-    dirty_background_KiB: NotRequired[int | None]
-    ecc: NotRequired[EccName | None]
-    endian: NotRequired[EndianName]
-    faults: NotRequired[FaultKeys | None]
-    first_block: NotRequired[int]
-    fs: str
-    hz: NotRequired[int | None]
-    image: NotRequired[str | None]
-    image_autoplace: NotRequired[bool | None]
-    image_mtdparts: NotRequired[str | None]
-    image_offset_B: NotRequired[int | None]
-    image_oob: NotRequired[bool | None]
-    image_partition: NotRequired[str | None]
-    image_size_B: NotRequired[int | None]
-    inband_tags: NotRequired[bool]
-    kernel: NotRequired[str | None]
-    max_beb_per1024: NotRequired[int | None]
-    medium: NotRequired[str | None]
-    nand_wait: NotRequired[NandWaitName | None]
-    page_cache_KiB: NotRequired[int | None]
-    part: NotRequired[str | None]
-    partition_blocks: NotRequired[int]
-    read_ahead_KiB: NotRequired[int | None]
-    summary: NotRequired[bool]
-    traced: NotRequired[bool]
-    uptime_us: NotRequired[int]
-    vid_hdr_offset_B: NotRequired[int | None]
-    yaffs2_version: NotRequired[Yaffs2Version | None]
-    application_priority: NotRequired[int | None]
-    bdbuf_buffer_max_B: NotRequired[int | None]
-    bdbuf_buffer_min_B: NotRequired[int | None]
-    bdbuf_cache_KiB: NotRequired[int | None]
-    bdbuf_read_ahead_blocks: NotRequired[int | None]
-    bdbuf_write_blocks: NotRequired[int | None]
-    cluster_B: NotRequired[int | None]
-    device: NotRequired[str | None]
-    device_KiB: NotRequired[int | None]
-    erase_block_KiB: NotRequired[int | None]
-    fs_block_B: NotRequired[int | None]
-    media_block_B: NotRequired[int | None]
-    quirks: NotRequired[str | None]
-    swapout_hold_ms: NotRequired[int | None]
-    swapout_period_ms: NotRequired[int | None]
-    swapout_priority: NotRequired[int | None]
-    swapout_workers: NotRequired[int | None]
-    system: NotRequired[SystemName | BareName]
-    tick_us: NotRequired[int | None]
+    high: float | None
+    least: float
+    low: float | None
+    median: float
+    most: float
 
 
 class StepSummary(TypedDict):
@@ -417,6 +273,7 @@ class Summary(TypedDict):
 
     failed: NotRequired[list[FailedVariant]]
     generator: str
+    repeats: NotRequired[list[Repeated]]
     seed: int
     title: str
     variants: list[VariantSummary]
@@ -428,9 +285,6 @@ class SyncReport(TypedDict):
 
     lat_ns: Latency
     total_ios: int
-
-
-SystemName: TypeAlias = Literal["rtems"]
 
 
 class TaskWords(TypedDict):
@@ -486,6 +340,3 @@ class Wait(TypedDict):
     reason: str
     task: str
     time_us: float
-
-
-Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from ffslab._native import InputError
 from ffslab.answers.summary import Summary
 from ffslab.api import states
 from ffslab.api.machine import Value, as_json
-from ffslab.api.variants import VariantColumns, columns_of
+from ffslab.api.variants import VariantColumns, columns_of, repeat_columns, rows_of, typical_of
 from ffslab.files.inputs import read_text
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ class Experiment:
     text: str
     file_name: str = "<experiment>"
     base_dir: Path = field(default_factory=Path)
-    # Keys of the stack that hold in place of those of the text; one that is `None` does not hold.
-    stack: Mapping[str, Value] | None = None
+    # What holds in place of what the text says, in the shape of the file; see `changed`.
+    change: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".") -> Experiment:
@@ -61,14 +60,29 @@ class Experiment:
 
         >>> experiment.with_axes({"read_ahead_KiB": [0, 128], "requests.request_B": ["512 B", "4 KiB"]})
         """
-        try:
-            data = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError:
-            self.check()  # Its message names the place.
-            raise
-        data["axes"] = {**data.get("axes", {}), **{name: list(values) for name, values in axes.items()}}
-        changed = Experiment.from_data(data, self.file_name, self.base_dir)
-        return replace(changed, stack=self.stack)
+        return self.changed(axes={name: list(values) for name, values in axes.items()})
+
+    def changed(
+        self,
+        *,
+        stack: Mapping[str, Value] | None = None,
+        axes: Mapping[str, Sequence[object]] | None = None,
+        seed: int | None = None,
+        repeat: int | None = None,
+    ) -> Experiment:
+        """The same experiment in which this holds in place of what its text says.
+
+        `stack`: keys of the machine; one that is `None` does not hold. `axes`: lists of values. `seed`: that of the
+        content. `repeat`: how often each variant is run. Keys that are not named stay as they are.
+        """
+        numbers = {"seed": seed, "repeat": repeat}
+        new: dict[str, object] = {key: value for key, value in numbers.items() if value is not None}
+        for name, keys in (("stack", stack), ("axes", axes)):
+            before = self.change.get(name, {})
+            assert isinstance(before, Mapping)
+            if keys:
+                new[name] = {**before, **keys}
+        return replace(self, change={**self.change, **new})
 
     def check(self, *, any_size: bool = False) -> None:
         """Checks everything that shows without running a step. `any_size`: as with `run`.
@@ -76,17 +90,19 @@ class Experiment:
         Raises `ffslab.InputError` when the experiment is wrong.
         """
         _native.check_experiment(
-            self.text, self.file_name, self.base_dir, _parquet, stack=self._change(), any_size=any_size
+            self.text, self.file_name, self.base_dir, _parquet, change=self._change(), any_size=any_size
         )
 
     def run(
         self,
         progress: Progress | None = None,
         *,
+        jobs: int | None = None,
         any_size: bool = False,
         tell: Callable[[str], object] | None = None,
     ) -> Run:
-        """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then.
+        """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then. `jobs` of them
+        run at once; without it one on each core. The results do not depend on it.
 
         An experiment that makes more than 1,000,000,000 calls is refused, unless its key `calls_max` allows them or
         `any_size` says that they are meant. `tell` gets what a large one takes, before it runs.
@@ -104,14 +120,15 @@ class Experiment:
             progress,
             _parquet,
             states.kept(),
-            stack=self._change(),
+            change=self._change(),
+            jobs=jobs or 0,
             any_size=any_size,
             tell=tell,
         )
         return Run(json.loads(summary), requests, blocks, resolved, images, logs)
 
     def _change(self) -> str | None:
-        return as_json(self.stack) if self.stack else None
+        return as_json(self.change) if self.change else None
 
 
 class Run:
@@ -163,6 +180,22 @@ class Run:
         if self.failures:
             raise InputError(f"variant {self.failures[0]}")
         return self
+
+    def typical(self) -> Run:
+        """Of an experiment with `repeat`: one run of each variant, that of the median time, under the variant's name.
+        Any other run as it is."""
+        repeats = self.summary.get("repeats")
+        if not repeats:
+            return self
+        names = {one["typical"]: one["name"] for one in repeats}
+        requests, blocks = (rows_of(columns, names) for columns in (self.request_columns, self.block_columns))
+        return Run(typical_of(self.summary), requests, blocks, self.resolved_toml)
+
+    @property
+    def repeats(self) -> pd.DataFrame:
+        """Of an experiment with `repeat`: one row per variant and figure, over all runs: median, its interval of 95 %,
+        least, most."""
+        return _frame(repeat_columns(self.summary))
 
     @property
     def variants(self) -> pd.DataFrame:

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ffslab import _native
 from ffslab.answers.machine import Activity, SessionTotals
-from ffslab.answers.summary import StackKeys, VariantSummary
+from ffslab.answers.stacks import StackKeys
+from ffslab.answers.summary import VariantSummary
 from ffslab.api.machine import LINUX, Value, as_json, completed
 
 if TYPE_CHECKING:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from ffslab.answers import Columns
 from ffslab.answers.summary import FailedVariant, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
 
@@ -27,6 +29,40 @@ def columns_of(summary: Summary) -> VariantColumns:
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: _alike([row.get(name) for row in rows]) for name in names}
     return {name: column for name, column in columns.items() if any(value is not None for value in column)}
+
+
+def repeat_columns(summary: Summary) -> VariantColumns:
+    """Columns of equal length: `variant` and its axes, `figure`, then what it is over all runs of the variant."""
+    rows = [
+        {"variant": one["name"], **one["axes"], "runs": one["runs"], "failed": one["failed"], "figure": name, **spread}
+        for one in summary.get("repeats", [])
+        for name, spread in one["figures"].items()
+    ]
+    return {name: _alike([row.get(name) for row in rows]) for name in (rows[0] if rows else {})}
+
+
+def typical_of(summary: Summary) -> Summary:
+    """The summary with one run of each variant, that of the median time, under the name of the variant; one without
+    repetitions as it is."""
+    if not (repeats := summary.get("repeats")):
+        return summary
+    ran = {variant["name"]: variant for variant in summary["variants"]}
+    named = [(ran[one["typical"]], one) for one in repeats]
+    variants: list[VariantSummary] = [{**run, "name": one["name"], "axes": one["axes"]} for run, one in named]
+    return {**summary, "variants": variants}
+
+
+def rows_of(columns: Columns, names: Mapping[str, str]) -> Columns:
+    """The rows of some variants of a table, under new names."""
+    import numpy as np
+
+    kept = [at for at, name in enumerate(columns["variant"]) if name in names]
+    rows: Columns = {
+        name: [column[at] for at in kept] if isinstance(column, list) else np.asarray(column)[kept]
+        for name, column in columns.items()
+    }
+    rows["variant"] = [names[str(name)] for name in rows["variant"]]
+    return rows
 
 
 def _alike(values: list[object]) -> list[object]:

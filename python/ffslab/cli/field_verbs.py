@@ -12,7 +12,7 @@ import typer
 from ffslab import InputError
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.stack_options import Yes
+from ffslab.cli.stack_options import Kernel, Yes
 from ffslab.cli.terminal import say, tell
 from ffslab.file_systems import WITH_IMAGES, listed, title
 
@@ -59,7 +59,7 @@ def inspect(
     part: Annotated[
         str | None, option("--part NAME", "NAND part, instead of the board's own; sizes are those of the image.")
     ] = None,
-    kernel: Annotated[str | None, option("--kernel NAME", "Kernel profile, instead of the board's own.")] = None,
+    kernel: Kernel = None,
     device: Annotated[
         str,
         option("--device NAME", "Block device of a FAT or RFS volume; `ffslab profiles` lists them, a path is a file."),

@@ -25,8 +25,8 @@ from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
 from ffslab.cli.reference_verbs import reference_app
-from ffslab.cli.result_options import Jobs, Json, LargeLogs, RecordBytes, SummaryJson
-from ffslab.cli.stack_options import Yes
+from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
+from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
 from ffslab.cli.trace_verbs import trace_app
@@ -89,18 +89,16 @@ def run(
     experiments: Annotated[
         list[Path], _argument("EXPERIMENT.toml", "Experiment files (TOML); `ffslab schema` describes them.")
     ],
-    yes: Yes = False,
-    out: Annotated[
-        Path | None,
-        _option(
-            "--out DIR", "Results folder [default: results/NAME]. Replaced when ffslab wrote it, refused otherwise."
-        ),
-    ] = None,
+    machine: MachineOptions,
+    how: RunOptions,
+    out: Out = None,
     json: SummaryJson = False,
 ) -> None:
     """Run an experiment: a table, a results folder, a report. See docs/experiments.md.
 
-    Example: ffslab run experiments/first-run/sqlite.toml
+    Options that name the machine hold in place of what the file says.
+
+    Example: ffslab run experiments/first-run/sqlite.toml --fs ubifs --repeat 20
     """
     from ffslab.api.experiment import Experiment
     from ffslab.files import results
@@ -108,7 +106,10 @@ def run(
     if out is not None and len(experiments) > 1:
         raise InputError("--out: names one folder, but several experiments are given: run them one by one")
     # What is wrong in one of several is told before the first has run for an hour.
-    ready = [(path, path.name.removesuffix(".toml"), Experiment.from_file(path)) for path in experiments]
+    ready = [
+        (path, path.name.removesuffix(".toml"), how.over(machine.over(Experiment.from_file(path))))
+        for path in experiments
+    ]
     places: dict[str, Path] = {}
     for path, name, _ in ready:
         if name in places:
@@ -117,10 +118,10 @@ def run(
     if len(ready) > 1:
         for _, name, experiment in ready:
             results.check_free(Path("results") / name)
-            experiment.check(any_size=yes)
+            experiment.check(any_size=how.yes)
     failures = []
     for _, name, experiment in ready:
-        failures += [f"{name}: {text}" for text in run_and_print(experiment, name, out, json, yes)]
+        failures += [f"{name}: {text}" for text in run_and_print(experiment, name, out, json, how)]
     end_with_failures(failures)
 
 
@@ -278,7 +279,9 @@ def compare(
         str,
         _option("--board NAME", "Board profile: a built-in name, or the path of a file. It needs a table [tracers]."),
     ] = "omap3evm",
-    kernel: Annotated[str | None, _option("--kernel NAME", "Kernel profile [default: the board's].")] = None,
+    part: Part = None,
+    kernel: Kernel = None,
+    settings: Settings = None,
     partition_blocks: Annotated[
         int, _option("--partition-blocks BLOCKS", "Erase blocks of the partition.", least=1)
     ] = 800,
@@ -295,10 +298,12 @@ def compare(
 
     Example: ffslab compare board/select --board omap3evm
     """
+    from ffslab.api.machine import settings_of
     from ffslab.boards.compare import verb
     from ffslab.boards.compare.sessions import traced_machine
 
-    machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us)
+    own = {"part": part, **settings_of(settings or [])}
+    machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us, settings=own)
     _say(verb.run(traces, record_bytes or [], machine, json=json))
 
 

@@ -13,7 +13,7 @@ from ffslab._native import InputError
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import argument, option, verb
 from ffslab.cli.result_options import Json, SummaryJson
-from ffslab.cli.stack_options import Kernel, OwnBoard, System
+from ffslab.cli.stack_options import Kernel, OwnBoard, Part, Settings, System
 from ffslab.cli.terminal import say
 from ffslab.file_systems import listed
 from ffslab.systems import DEFAULT, file_systems_of_others
@@ -48,7 +48,7 @@ def mount(
         list[str] | None,
         argument("-- COMMAND", "A program to run on the mount, which ends with it. [default: until it is unmounted]"),
     ] = None,
-    system: System = DEFAULT.name,
+    system: System = None,
     fs: Annotated[
         str | None,
         option(
@@ -58,23 +58,17 @@ def mount(
         ),
     ] = None,
     board: OwnBoard = None,
-    part: Annotated[str | None, option("--part NAME", "NAND part, instead of the board's own.")] = None,
+    part: Part = None,
     kernel: Kernel = None,
     blocks: Annotated[
         int | None,
         option(
-            "--blocks BLOCKS",
+            "--partition-blocks --blocks BLOCKS",
             "Erase blocks of the partition; RTEMS: --set device_KiB=N. [default: those of the image, or 400]",
             least=1,
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        option(
-            "--set KEY=VALUE",
-            "Any key of an experiment's [stack] table, as compression=zlib; can be given several times.",
-        ),
-    ] = None,
+    settings: Settings = None,
     image: Annotated[
         Path | None,
         option("--image FILE", "What the chip or disk holds at the start: an image or a dump. [default: nothing]"),
@@ -151,7 +145,18 @@ def mount(
 
     where = {key: value for key, value in place(mtdparts, offset, size, partition).items() if value is not None}
     wanted = Wanted(
-        system, fs, board, part, kernel, blocks, image, oob, autoplace, settings or [], options or [], where
+        system or DEFAULT.name,
+        fs,
+        board,
+        part,
+        kernel,
+        blocks,
+        image,
+        oob,
+        autoplace,
+        settings or [],
+        options or [],
+        where,
     )
     mounted = Mount(wanted, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save, owner)
     folder = None if no_results else out if out is not None else Path("results") / "mount"

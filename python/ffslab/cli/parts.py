@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -80,9 +81,43 @@ def verb(app: typer.Typer, name: str) -> Callable[[Function], Function]:
 
     def register(function: Function) -> Function:
         about, example = inspect.cleandoc(function.__doc__ or "").split(EXAMPLE)
-        return app.command(name, cls=VerbCommand, help=about, epilog=f"Example: {example}")(function)
+        app.command(name, cls=VerbCommand, help=about, epilog=f"Example: {example}")(_with_groups(function))
+        return function
 
     return register
+
+
+def _with_groups(function: Callable[..., object]) -> Callable[..., object]:
+    """The function with the options of its groups as parameters of its own.
+
+    A group is a dataclass whose fields are options that several verbs share: the verb names it once as a parameter and
+    gets an instance.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        kind = hints[parameter.name]
+        if not dataclasses.is_dataclass(kind):
+            parameters.append(parameter.replace(annotation=kind))
+            continue
+        groups[parameter.name] = kind
+        fields = get_type_hints(kind, include_extras=True)
+        parameters += [
+            inspect.Parameter(each.name, parameter.kind, default=each.default, annotation=fields[each.name])
+            for each in dataclasses.fields(kind)
+        ]
+    if not groups:
+        return function
+
+    def called(**given: object) -> object:
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in dataclasses.fields(kind)})
+        return function(**given)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
 
 
 def group(about: str, example: str) -> typer.Typer:

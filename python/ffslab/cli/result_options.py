@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from ffslab.cli.parts import option
 
 Json = Annotated[bool, option("--json", "Print JSON instead of a table.")]
 SummaryJson = Annotated[bool, option("--json", "Print the summary as JSON instead of a table.")]
+Out = Annotated[
+    Path | None,
+    option("--out DIR", "Results folder [default: results/NAME]. Replaced when ffslab wrote it, refused otherwise."),
+]
 Jobs = Annotated[int | None, option("--jobs N", "Simulations that run at once. [default: one per core]", least=1)]
 LargeLogs = Annotated[bool, option("--yes", "Read the logs though they have more events than the limit (4,000,000).")]
 RecordBytes = Annotated[

@@ -1,17 +1,23 @@
-"""The options that name the machine of `replay`, `fio`, `postmark`, `sqlite` and `mount`: for all the same words."""
+"""The options that name a machine and how often it runs: for all verbs the same words, and one meaning."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from ffslab.cli.parts import option
+from ffslab.cli.parts import check_distinct, option
+from ffslab.cli.result_options import Jobs
 from ffslab.file_systems import listed
 from ffslab.systems import DEFAULT, file_systems_of_others, listed_with_meaning
 
-# Of verbs that run on any system: what is not said is the system's choice.
+if TYPE_CHECKING:
+    from ffslab.api.experiment import Experiment
+    from ffslab.api.machine import Machine, Value
+
 System = Annotated[
-    str,
-    option("--system NAME", f"Who answers the calls: {listed_with_meaning()}."),
+    str | None,
+    option("--system NAME", f"Who answers the calls: {listed_with_meaning()}. [default: {DEFAULT.name}]"),
 ]
 OwnBoard = Annotated[
     str | None,
@@ -19,35 +25,117 @@ OwnBoard = Annotated[
         "--board NAME", "Board profile; `ffslab profiles` lists them; of RTEMS beaglebone-black. [default: omap3evm]"
     ),
 ]
-OwnBlocks = Annotated[
-    int | None, option("--partition-blocks BLOCKS", "Erase blocks of the partition. [default: 400]", least=1)
-]
-Settings = Annotated[
-    list[str] | None,
-    option(
-        "--set KEY=VALUE", "Any key of an experiment's [stack] table, as device_KiB=16384; can be given several times."
-    ),
+Part = Annotated[
+    str | None, option("--part NAME", "NAND part: a built-in name, or the path of a file. [default: the board's]")
 ]
 Kernel = Annotated[str | None, option("--kernel NAME", "Kernel profile, instead of the board's own.")]
-FileSystem = Annotated[
-    str, option("--fs NAME", f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}.")
-]
 FileSystems = Annotated[
     list[str] | None,
-    option("--fs NAME", "File system, as of `fio`; give it several times to compare. [default: jffs2]"),
+    option(
+        "--fs NAME",
+        f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}; give it several times to compare. "
+        f"[default: {DEFAULT.file_systems[0]}]",
+    ),
 ]
-ReadAhead = Annotated[
-    int | None,
-    option("--read-ahead KiB", "Read-ahead window in KiB; 0 switches it off. [default: the board's kernel's]", least=0),
-]
-Yes = Annotated[
-    bool, option("--yes", "Run it though it makes more calls than the limit (1,000,000,000, or its key calls_max).")
+OwnBlocks = Annotated[
+    int | None, option("--partition-blocks BLOCKS", "Erase blocks of the partition. [default: 400]", least=1)
 ]
 ReadAheads = Annotated[
     list[int] | None,
     option(
         "--read-ahead KiB",
-        "Read-ahead window in KiB; give it several times to compare. [default: the board's kernel's]",
+        "Read-ahead window in KiB, 0: none; give it several times to compare. [default: the board's kernel's]",
         least=0,
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    option(
+        "--set KEY=VALUE", "Any key of an experiment's [stack] table, as compression=zlib; can be given several times."
+    ),
+]
+Seed = Annotated[int | None, option("--seed N", "Seed of the content of files. [default: 1]", least=0)]
+Repeat = Annotated[
+    int | None,
+    option(
+        "--repeat N",
+        "Run each variant so often, with other contents, places and uptimes: median, interval and the worst of all.",
+        least=1,
+    ),
+]
+Yes = Annotated[
+    bool, option("--yes", "Run it though it makes more calls than the limit (1,000,000,000, or its key calls_max).")
+]
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """On what a program runs; several file systems or read-ahead windows are compared."""
+
+    system: System = None
+    board: OwnBoard = None
+    part: Part = None
+    kernel: Kernel = None
+    fs: FileSystems = None
+    partition_blocks: OwnBlocks = None
+    read_ahead: ReadAheads = None
+    settings: Settings = None
+
+    def machine(self) -> Machine:
+        """The machine, on the first of the file systems; what is compared is left to `axes`."""
+        from ffslab.api.machine import FILE_SYSTEM, LINUX, Machine, settings_of
+
+        single = self.read_ahead[0] if self.read_ahead and len(self.read_ahead) == 1 else None
+        return Machine(
+            self.board,
+            self.kernel,
+            self.file_systems(FILE_SYSTEM)[0],
+            self.partition_blocks,
+            single,
+            self.system or LINUX,
+            {"part": self.part, **settings_of(self.settings or [])},
+        )
+
+    def file_systems(self, default: str) -> Sequence[str]:
+        """Those to compare."""
+        return self.fs or [default]
+
+    def axes(self) -> dict[str, list[object]]:
+        """What is compared: several values of one option."""
+        given: list[tuple[str, str, Sequence[object]]] = [
+            ("--fs", "fs", self.fs or []),
+            ("--read-ahead", "read_ahead_KiB", self.read_ahead or []),
+        ]
+        for flag, _, values in given:
+            check_distinct(flag, values)
+        return {key: list(values) for _, key, values in given if len(values) > 1}
+
+    def over(self, experiment: Experiment) -> Experiment:
+        """The experiment with what was given in place of what its file says."""
+        from ffslab.api.machine import settings_of
+
+        said: dict[str, Value] = {
+            "system": self.system,
+            "board": self.board,
+            "part": self.part,
+            "kernel": self.kernel,
+            "fs": self.fs[0] if self.fs else None,
+            "partition_blocks": self.partition_blocks,
+            "read_ahead_KiB": self.read_ahead[0] if self.read_ahead else None,
+        }
+        keys = {key: value for key, value in said.items() if value is not None}
+        return experiment.changed(stack={**keys, **settings_of(self.settings or [])}, axes=self.axes())
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How an experiment is run."""
+
+    seed: Seed = None
+    repeat: Repeat = None
+    jobs: Jobs = None
+    yes: Yes = False
+
+    def over(self, experiment: Experiment) -> Experiment:
+        """The experiment with what was given in place of what its file says."""
+        return experiment.changed(seed=self.seed, repeat=self.repeat)

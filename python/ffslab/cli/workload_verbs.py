@@ -8,22 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffslab.cli.parts import EXIT_NEGATIVE, argument, check_distinct, option, verb
-from ffslab.cli.result_options import SummaryJson
-from ffslab.cli.stack_options import (
-    FileSystem,
-    FileSystems,
-    Kernel,
-    OwnBlocks,
-    OwnBoard,
-    ReadAhead,
-    ReadAheads,
-    Settings,
-    System,
-    Yes,
-)
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.cli.result_options import Out, SummaryJson
+from ffslab.cli.stack_options import MachineOptions, RunOptions, Seed
 from ffslab.cli.terminal import say, tell
-from ffslab.systems import DEFAULT
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment, Run
@@ -55,67 +43,53 @@ def replay(
         Path,
         argument("TRACE", "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is."),
     ],
-    system: System = DEFAULT.name,
-    board: OwnBoard = None,
-    kernel: Kernel = None,
-    fs: FileSystems = None,
-    partition_blocks: OwnBlocks = None,
-    read_ahead: ReadAheads = None,
-    settings: Settings = None,
+    machine: MachineOptions,
     think: Annotated[
         Think, option("--think", "keep: the application's pauses between calls are slept; none: they are left out.")
     ] = Think.KEEP,
-    yes: Yes = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/TRACE].")] = None,
+    *,
+    how: RunOptions,
+    out: Out = None,
     json: SummaryJson = False,
 ) -> None:
     """Replay a recorded application. docs/traces.md lists formats.
 
     Example: ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0
     """
-    from ffslab.api.machine import Machine, settings_of
     from ffslab.workloads.replay import replay_experiment
 
-    file_systems = fs or ["jffs2"]
-    check_distinct("--fs", file_systems)
-    check_distinct("--read-ahead", read_ahead or [])
-    given = settings_of(settings or [])
-    machine = Machine(board, kernel, file_systems[0], partition_blocks, None, system, given)
-    experiment = replay_experiment(trace, machine, read_ahead or [], think.value, file_systems)
+    experiment = replay_experiment(trace, machine.machine(), think.value).changed(axes=machine.axes())
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
-    end_with_failures(run_and_print(experiment, name, out, json, yes))
+    end_with_failures(run_and_print(how.over(experiment), name, out, json, how))
 
 
 def fio(
     jobfile: Annotated[Path, argument("JOBFILE", "Job file, as fio 3.33 reads it.")],
-    system: System = DEFAULT.name,
-    board: OwnBoard = None,
-    kernel: Kernel = None,
-    fs: FileSystem = "jffs2",
-    partition_blocks: OwnBlocks = None,
-    read_ahead: ReadAhead = None,
-    settings: Settings = None,
+    machine: MachineOptions,
     lenient: Annotated[
         bool,
         option("--lenient", "Leave options that are not honoured out, with a warning each, instead of refusing them."),
     ] = False,
-    yes: Yes = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/JOBFILE].")] = None,
+    *,
+    how: RunOptions,
+    out: Out = None,
     json: Annotated[
-        bool, option("--json", "Print JSON as fio's --output-format=json does, with an object `ffslab`.")
+        bool,
+        option(
+            "--json",
+            "Print JSON as fio's --output-format=json does, with an object `ffslab`; a list `variants` of several.",
+        ),
     ] = False,
 ) -> None:
     """Run the jobs of a fio job file. docs/fio.md lists the options.
 
     Example: ffslab fio examples/fio/random-write.fio --fs ubifs
     """
-    from ffslab.api.machine import Machine, settings_of
     from ffslab.files import results
     from ffslab.workloads import fio as jobs
 
-    machine = Machine(board, kernel, fs, partition_blocks, read_ahead, system, settings_of(settings or []))
-    experiment = jobs.fio_experiment(jobfile, machine, lenient)
-    done, folder = _run(experiment, jobfile.name.removesuffix(".fio"), out, yes)
+    experiment = jobs.fio_experiment(jobfile, machine.machine(), lenient).changed(axes=machine.axes())
+    done, folder = _run(how.over(experiment), jobfile.name.removesuffix(".fio"), out, how)
     for warning in jobs.warnings(done.summary):
         tell(f"warning: {warning}")
     if json:
@@ -127,28 +101,20 @@ def fio(
 
 def postmark(
     commands: Annotated[Path, argument("COMMANDS", "Command file: lines such as `set number 500`, `run`.")],
-    system: System = DEFAULT.name,
-    board: OwnBoard = None,
-    kernel: Kernel = None,
-    fs: FileSystem = "jffs2",
-    partition_blocks: OwnBlocks = None,
-    read_ahead: ReadAhead = None,
-    settings: Settings = None,
-    yes: Yes = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/COMMANDS].")] = None,
+    machine: MachineOptions,
+    how: RunOptions,
+    out: Out = None,
     json: Annotated[bool, option("--json", "Print the summary as JSON instead of the report.")] = False,
 ) -> None:
     """Run a command file of the program postmark. See docs/postmark.md.
 
     Example: ffslab postmark examples/postmark/mail.pmrc --fs yaffs2
     """
-    from ffslab.api.machine import Machine, settings_of
     from ffslab.files import results
     from ffslab.workloads import postmark as mail
 
-    machine = Machine(board, kernel, fs, partition_blocks, read_ahead, system, settings_of(settings or []))
-    experiment = mail.postmark_experiment(commands, machine)
-    done, folder = _run(experiment, commands.name, out, yes)
+    experiment = mail.postmark_experiment(commands, machine.machine()).changed(axes=machine.axes())
+    done, folder = _run(how.over(experiment), commands.name, out, how)
     if json:
         say(results.dump_json(done.summary).rstrip())
     else:
@@ -156,12 +122,12 @@ def postmark(
     end_with_failures([*mail.failures(done.summary), *_unfinished(done)])
 
 
-def run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool, yes: bool) -> list[str]:
+def run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool, how: RunOptions) -> list[str]:
     """Runs, saves and prints; what went wrong in a run that came to its end."""
     from ffslab.files import results
     from ffslab.text.summary import summary_text
 
-    done, folder = _run(experiment, name, out, yes)
+    done, folder = _run(experiment, name, out, how)
     if json:
         say(results.dump_json(done.summary).rstrip())
     else:
@@ -175,7 +141,7 @@ def _unfinished(done: Run) -> list[str]:
     return [f"{failed} of {failed + ended} variants did not come to their end"] if failed else []
 
 
-def _run(experiment: Experiment, name: str, out: Path | None, yes: bool) -> tuple[Run, Path]:
+def _run(experiment: Experiment, name: str, out: Path | None, how: RunOptions) -> tuple[Run, Path]:
     """Runs with a progress bar and saves; the run and its folder."""
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
@@ -183,7 +149,7 @@ def _run(experiment: Experiment, name: str, out: Path | None, yes: bool) -> tupl
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)
     with progress_bar(name) as progress:
-        done = experiment.run(progress, any_size=yes, tell=tell)
+        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=tell)
     done.save(folder)
     return done, folder
 
@@ -200,15 +166,12 @@ def sqlite(
             "SQL that is executed before, unmeasured; then all is synced and the caches are dropped.",
         ),
     ] = None,
-    system: System = DEFAULT.name,
-    board: OwnBoard = None,
-    fs: FileSystems = None,
-    partition_blocks: OwnBlocks = None,
-    read_ahead: ReadAheads = None,
-    settings: Settings = None,
+    *,
+    machine: MachineOptions,
+    seed: Seed = None,
     database: Annotated[str, option("--database NAME", "Name of the data base file.")] = "database.db",
     rows: Annotated[bool, option("--rows", "Print the rows that the statements return before the tables.")] = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/SCRIPT].")] = None,
+    out: Out = None,
     json: Annotated[
         bool, option("--json", "Print the summary as JSON instead of tables; its steps are the statements.")
     ] = False,
@@ -217,10 +180,21 @@ def sqlite(
 
     Example: ffslab sqlite --fs jffs2 --fs ubifs --setup make.sql < queries.sql
     """
-    from ffslab.api.machine import Machine, settings_of
+    from ffslab.api.machine import FILE_SYSTEM
     from ffslab.sqlite import verb as sql
 
-    file_systems = fs or ["jffs2"]
-    given = settings_of(settings or [])
-    machine = Machine(board, None, file_systems[0], partition_blocks, None, system, given)
-    say(sql.run(script, setup, machine, database, file_systems, read_ahead or [], rows=rows, out=out, json=json))
+    machine.axes()
+    say(
+        sql.run(
+            script,
+            setup,
+            machine.machine(),
+            database,
+            machine.file_systems(FILE_SYSTEM),
+            machine.read_ahead or [],
+            seed=1 if seed is None else seed,
+            rows=rows,
+            out=out,
+            json=json,
+        )
+    )

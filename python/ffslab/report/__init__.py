@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 from ffslab import __version__
 from ffslab.answers.summary import Summary, VariantSummary
+from ffslab.api.variants import typical_of
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.text.energy import have_energy
 from ffslab.text.quoting import escape, plain_html
+from ffslab.text.repeats import repeats_cells, repeats_said
 from ffslab.text.slowest import alignment, slowest_cells
 from ffslab.text.step_groups import StepGroup, step_groups
 from ffslab.text.summary import COLUMNS_MAX, main_cells
@@ -41,6 +43,8 @@ SLOWEST_OF_SEVERAL = 3
 
 def html(run: Run) -> str:
     """The whole report of `run`."""
+    repeated = run.summary
+    run = run.typical()
     summary = run.summary
     variants = summary["variants"]
     drawn = variants[: plots.VARIANTS_MAX]
@@ -50,6 +54,7 @@ def html(run: Run) -> str:
     parts = [
         f"<h1>{escape(summary['title'])}</h1>",
         f"<p>{escape(_setting(variants))}</p>",
+        section("Over all runs", _repeats(repeated)),
         section("What this means", _list(sentences(summary))),
         figure(f"Along {sweep.along}", sweep.said, sweeps.svg(variants, sweep)) if sweep else "",
         section("Where the time went", _time(variants, drawn, colours, first)),
@@ -92,8 +97,16 @@ def html(run: Run) -> str:
 
 def in_notebook(summary: Summary) -> str:
     """The main table of a run and what it means, as HTML for a page of others."""
-    parts = [f"<h4>{escape(summary['title'])}</h4>", table(*main_cells(summary)), _list(sentences(summary))]
+    parts = [f"<h4>{escape(summary['title'])}</h4>", _repeats(summary)]
+    summary = typical_of(summary)
+    parts += [table(*main_cells(summary)), _list(sentences(summary))]
     return "\n".join(parts)
+
+
+def _repeats(summary: Summary) -> str:
+    """How the figures of repeated variants differ."""
+    head, rows = repeats_cells(summary)
+    return table(head, rows, align="llrrrr") + _list(repeats_said(summary)) if rows else ""
 
 
 def _setting(variants: list[VariantSummary]) -> str:

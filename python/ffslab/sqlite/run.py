@@ -98,6 +98,7 @@ def run_scripts(
     stacks: Mapping[str, Sequence[str | int | bool]],
     *,
     keys: Mapping[str, Value] | None = None,
+    seed: int = 1,
     setup: Script | None = None,
     database: str = DATABASE,
     title: str | None = None,
@@ -127,7 +128,7 @@ def run_scripts(
     for number, variant in enumerate(variants):
         name = ", ".join(f"{axis}={value}" for axis, value in variant.items()) or "base"
         try:
-            stack = Stack.of({**fixed, **variant})
+            stack = Stack.of({**fixed, **variant}, seed)
             stack.mount()
             wal = None
             if setup is not None:
@@ -143,7 +144,7 @@ def run_scripts(
             rows, first_keys = returned, stack.keys
     title = title or f"SQLite {apsw.sqlite_lib_version()}: {script.name}"
     resolved = _resolved(title, first_keys, axes, database, setup, script)
-    return SqlRun(run_of(title, measurements, resolved), rows)
+    return SqlRun(run_of(title, measurements, resolved, seed), rows)
 
 
 def run_of(title: str, measurements: Sequence[Measurement], resolved_toml: str, seed: int = 1) -> Run:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ffslab._native import InputError
 from ffslab.api.machine import Machine
-from ffslab.cli.parts import check_distinct
 from ffslab.cli.progress import progress_bar
 from ffslab.files import results
 from ffslab.files.inputs import read_stdin, read_text
@@ -27,6 +26,7 @@ def run(
     file_systems: Sequence[str],
     read_ahead_kib: Sequence[int],
     *,
+    seed: int,
     rows: bool,
     out: Path | None,
     json: bool,
@@ -37,8 +37,6 @@ def run(
         raise InputError(f'--database "{database}": must be a plain file name, such as contacts.db')
     if rows and json:
         raise InputError("--rows and --json: rows are no part of the JSON, ask for one of them")
-    for option, values in (("--fs", file_systems), ("--read-ahead", read_ahead_kib)):
-        check_distinct(option, values)
     stacks: dict[str, Sequence[str | int | bool]] = {"fs": file_systems}
     if read_ahead_kib:
         stacks["read_ahead_KiB"] = read_ahead_kib
@@ -51,6 +49,7 @@ def run(
             measured,
             stacks,
             keys=machine.keys(),
+            seed=seed,
             setup=prepared,
             database=database,
             progress=progress,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, Unpack
 
@@ -148,7 +148,7 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> Experiment:
         "partition_blocks": max(layout["blocks"], blocks if isinstance(blocks, int) else 0),
         **stack_keys(layout, facts.get("partition")),
     }
-    return replace(experiment, stack=keys)
+    return experiment.changed(stack=keys)
 
 
 def _facts(

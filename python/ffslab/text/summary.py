@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from ffslab.answers import Operation
 from ffslab.answers.summary import Summary, VariantSummary
+from ffslab.api.variants import typical_of
 from ffslab.text.energy import energy_mj
+from ffslab.text.repeats import repeats_cells, repeats_said
 from ffslab.text.slowest import SHOWN_MAX, alignment, slowest_cells
 from ffslab.text.tables import number, percent, text_table
 from ffslab.text.time_table import axis_text, causes_table, variant_heads, variants_table
@@ -113,8 +115,13 @@ def main_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
 
 def summary_text(summary: Summary) -> str:
     """Title, tables and what they mean, for a terminal."""
+    tables = []
+    if summary.get("repeats"):
+        head, rows = repeats_cells(summary)
+        tables += [text_table(head, rows, "llrrrr"), "\n".join(repeats_said(summary))]
+        summary = typical_of(summary)
     variants = summary["variants"]
-    tables = [aligned(*main_cells(summary))]
+    tables.append(aligned(*main_cells(summary)))
     if len(variants) <= COLUMNS_MAX:
         tables.append(aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
         head, rows = slowest_cells(variants, SHOWN_MAX if len(variants) == 1 else 1)

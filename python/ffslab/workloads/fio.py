@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ffslab import __version__
-from ffslab.answers.summary import FioReport, Latency, Summary
+from ffslab.answers.summary import FioReport, Latency, Summary, VariantSummary
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
+from ffslab.api.variants import typical_of
 from ffslab.files.inputs import check_is_input
 from ffslab.text.summary import summary_text
 from ffslab.text.tables import number, text_table
@@ -28,24 +29,40 @@ def fio_experiment(jobfile: Path, machine: Machine, lenient: bool) -> Experiment
     return Experiment.from_data(data, str(jobfile))
 
 
-def report(summary: Summary) -> FioReport:
-    """What the `fio` step of the first variant did."""
-    return next(done for step in summary["variants"][0]["steps"] if (done := step.get("fio")) is not None)
+def report(variant: VariantSummary) -> FioReport:
+    """What the `fio` step of a variant did."""
+    return next(done for step in variant["steps"] if (done := step.get("fio")) is not None)
 
 
 def warnings(summary: Summary) -> list[str]:
     """What was left out of the job file, and what else differs from what one might expect."""
-    return report(summary)["warnings"]
+    return list(dict.fromkeys(text for variant in summary["variants"] for text in report(variant)["warnings"]))
 
 
 def failures(summary: Summary) -> list[str]:
     """Jobs that ended in an error, and in which."""
-    return [f"job [{job['jobname']}] ended with {job['error_name']}" for job in report(summary)["jobs"] if job["error"]]
+    several = len(summary["variants"]) > 1
+    return [
+        f"{variant['name'] + ': ' if several else ''}job [{job['jobname']}] ended with {job['error_name']}"
+        for variant in summary["variants"]
+        for job in report(variant)["jobs"]
+        if job["error"]
+    ]
 
 
 def fio_json(summary: Summary) -> dict[str, object]:
-    """The results as fio prints them, plus `ffslab`: flash operations, energy, wear."""
-    variant, done = summary["variants"][0], report(summary)
+    """The results as fio prints them, plus `ffslab`: flash operations, energy, wear. Several machines are a list
+    `variants` of these."""
+    shaped = [_shaped(summary, variant) for variant in summary["variants"]]
+    if len(shaped) == 1 and not summary.get("failed"):
+        return shaped[0]
+    named = zip(summary["variants"], shaped, strict=True)
+    rows = [{"variant": variant["name"], **shape} for variant, shape in named]
+    return {"variants": rows, "failed": summary.get("failed", []), "repeats": summary.get("repeats", [])}
+
+
+def _shaped(summary: Summary, variant: VariantSummary) -> dict[str, object]:
+    done = report(variant)
     return {
         "fio version": f"ffslab {__version__} (as {FOLLOWED})",
         "jobs": done["jobs"],
@@ -74,8 +91,12 @@ ALIGN = "ll" + "r" * 7
 
 
 def fio_text(summary: Summary) -> str:
-    """A table of the jobs, then what they cost."""
-    return f"{text_table(HEAD, job_rows(report(summary)), ALIGN)}\n\n{summary_text(summary)}"
+    """A table of the jobs of each machine, then what they cost."""
+    typical = typical_of(summary)["variants"]
+    heads = [f"{variant['name']}\n\n" if len(typical) > 1 else "" for variant in typical]
+    tables = [text_table(HEAD, job_rows(report(variant)), ALIGN) for variant in typical]
+    jobs = [head + table for head, table in zip(heads, tables, strict=True)]
+    return "\n\n".join([*jobs, summary_text(summary)])
 
 
 def job_rows(done: FioReport) -> list[list[str]]:

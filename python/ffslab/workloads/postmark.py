@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ffslab.answers.summary import PostmarkReport, Summary
+from ffslab.answers.summary import PostmarkReport, Summary, VariantSummary
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
+from ffslab.api.variants import typical_of
 from ffslab.files.inputs import check_is_input
 from ffslab.text.summary import summary_text
 from ffslab.text.tables import number
@@ -25,24 +26,30 @@ def postmark_experiment(commands: Path, machine: Machine) -> Experiment:
     return Experiment.from_data(data, str(commands))
 
 
-def reports(summary: Summary) -> list[PostmarkReport]:
+def reports(variant: VariantSummary) -> list[PostmarkReport]:
     """What each `run` of the command file did."""
-    found: list[PostmarkReport] = summary["variants"][0]["steps"][0]["postmark"]
-    return found
+    return variant["steps"][0]["postmark"]
 
 
 def failures(summary: Summary) -> list[str]:
     """What went wrong in a `run`: operations that failed, files that ran out."""
     said = []
-    for done in reports(summary):
-        if done["failed_operations"]:
-            said.append(f"{number(done['failed_operations'])} operations of Postmark failed: the notes say in what")
-        if done["ran_out_of_files"]:
-            said.append("Postmark ran out of files: give it more (set number) or fewer transactions")
+    for variant in summary["variants"]:
+        which = f"{variant['name']}: " if len(summary["variants"]) > 1 else ""
+        for done in reports(variant):
+            if done["failed_operations"]:
+                failed = number(done["failed_operations"])
+                said.append(f"{which}{failed} operations of Postmark failed: the notes say in what")
+            if done["ran_out_of_files"]:
+                said.append(f"{which}Postmark ran out of files: give it more (set number) or fewer transactions")
     return said
 
 
 def postmark_text(summary: Summary) -> str:
-    """The blocks that the program prints, then what they cost."""
-    blocks = [done["report"] for done in reports(summary) if "report_file" not in done]
+    """The blocks that the program prints, of each machine, then what they cost."""
+    typical = typical_of(summary)["variants"]
+    blocks = []
+    for variant in typical:
+        blocks += [f"{variant['name']}\n"] if len(typical) > 1 else []
+        blocks += [done["report"] for done in reports(variant) if "report_file" not in done]
     return "\n".join([*blocks, summary_text(summary)])

@@ -2,7 +2,7 @@
 
 use super::{read, Source, Value};
 use crate::error::LabError;
-use ffslab_machine::file_systems::keys_of_others;
+use ffslab_machine::file_systems::{keys_of_others, steps_of_others};
 use ffslab_workload::toml_text::unknown;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -60,8 +60,8 @@ pub(super) fn plain_values(source: &Source, axis: &Axis) -> Result<Vec<toml::Val
     axis.values.iter().map(|value| read(source, value.clone())).collect()
 }
 
-/// Removes from the stack the keys that the file system of this variant does not know, when `fs` is an axis: such a key
-/// is meant for the variants with the other file systems. A key that is an axis itself stays and is refused later,
+/// Removes the keys of the stack and the steps that the file system of this variant does not know, when `fs` is an axis: they
+/// are meant for the variants with the other file systems. A key that is an axis itself stays and is refused later,
 /// because it would make several variants that are the same.
 pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
     let Some(compared) = axes.iter().find(|axis| axis.path == ["fs"]) else { return };
@@ -71,6 +71,16 @@ pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
     for key in keys_of_others(&fs, &others) {
         if !axes.iter().any(|axis| axis.path == [key]) {
             stack.remove(key);
+        }
+    }
+    let foreign: Vec<&str> = steps_of_others(&fs, &others).collect();
+    for list in ["state", "setup", "measure"] {
+        if let Some(DeValue::Array(steps)) = root.get_mut(list).map(Spanned::get_mut) {
+            let is_foreign = |step: &Value| {
+                let name = step.get_ref().get("step").and_then(|name| name.get_ref().as_str());
+                name.is_some_and(|name| foreign.contains(&name))
+            };
+            *steps = steps.clone().into_iter().filter(|step| !is_foreign(step)).collect();
         }
     }
 }

@@ -12,7 +12,7 @@ const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
 const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file"];
 
 impl Experiment {
-    /// The experiment with every default. `stacks` are those of the variants, in which the values of the boards are
+    /// The experiment with every default. `stacks` are those of the variants, of the first run of each, in which the values of the boards are
     /// filled in. A key whose value depends on an axis is left out, because the axis will decide it again. Files are
     /// looked for from `base_dir`, and their full paths are written.
     pub fn resolved(&self, stacks: &[&StackTable], base_dir: &Path) -> String {
@@ -43,6 +43,7 @@ impl Experiment {
             probe_logs: first.probe_logs,
             calls_max: self.calls_max,
             requests_kept: self.requests_kept,
+            runs: self.runs,
             stack,
             initial: first.initial.clone(),
             state: steps(&first.state),

@@ -160,3 +160,44 @@ fn the_schema_and_the_reader_know_the_same_keys() {
     assert_eq!(schema["additionalProperties"], false);
     assert!(schema["$defs"]["StackKeys"]["properties"]["read_ahead_KiB"].is_object());
 }
+
+#[test]
+fn steps_of_one_file_system_are_left_out_for_the_others_that_it_is_compared_with() {
+    let text = |fs: &str, axes: &str| {
+        format!(
+            "title = \"x\"\nstack = {{ board = \"omap3evm\", fs = \"{fs}\", partition_blocks = 60 }}\n\
+             setup = [{{ step = \"mount\" }}, {{ step = \"umount\" }}, {{ step = \"ubi_detach\" }}]\n\
+             measure = [{{ step = \"boot\" }}]\n{axes}"
+        )
+    };
+    let compared = Experiment::parse(&text("jffs2", "axes = { fs = [\"jffs2\", \"ubifs\"] }\n"), "x").unwrap();
+    assert_eq!(compared.variants.iter().map(|variant| variant.setup.len()).collect::<Vec<_>>(), [2, 3]);
+    let alone = Experiment::parse(&text("jffs2", ""), "x").unwrap();
+    assert_eq!(alone.variants[0].setup.len(), 3, "for one file system alone it is a mistake, and told");
+}
+
+#[test]
+fn runs_differ_in_seeds_and_uptime_and_the_first_is_the_variant_itself() {
+    let text = "title = \"x\"\nseed = 5\nrepeat = 3\nstack = { board = \"omap3evm\", fs = \"jffs2\", partition_blocks = 60 }\n\
+                measure = [{ step = \"requests\", file = \"f\", op = \"read\", pattern = \"random\", request_B = 512, count = 1, seed = 9 }]\n\
+                axes = { read_ahead_KiB = [0, 4] }\n";
+    let experiment = Experiment::parse(text, "x").unwrap();
+    let seeds: Vec<(u64, u64)> = experiment
+        .variants
+        .iter()
+        .map(|variant| match &variant.measure[0] {
+            Step::Requests(requests) => (variant.seed, requests.seed),
+            _ => unreachable!("it is the only step"),
+        })
+        .collect();
+    assert_eq!(seeds, [(5, 9), (6, 10), (7, 11), (5, 9), (6, 10), (7, 11)]);
+    let uptimes: Vec<u64> =
+        experiment.variants.iter().map(|variant| variant.stack.linux().unwrap().uptime_us).collect();
+    assert_eq!((uptimes[0], uptimes[3], uptimes[1] == uptimes[2]), (0, 0, false));
+    assert_eq!(uptimes[1..3], uptimes[4..6], "what is compared has the same draws");
+    assert_eq!(experiment.variants[4].name, "read_ahead_KiB=4, run=2");
+    for wrong in ["repeat = 0", "repeat = 5001"] {
+        let said = Experiment::parse(&text.replace("repeat = 3", wrong), "x").unwrap_err().to_string();
+        assert!(said.starts_with("x:3: repeat"), "{said}");
+    }
+}

@@ -47,6 +47,12 @@ pub trait Mountable: Sync {
         &[]
     }
 
+    /// Steps of experiments that are about what it stands on. In an experiment that compares file systems they are left out for
+    /// those that do not own them.
+    fn own_steps(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether its settings have an interface for programs without an operating system ([`Settings::direct`]).
     fn is_called_directly(&self) -> bool {
         false

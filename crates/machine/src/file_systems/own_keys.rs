@@ -23,6 +23,12 @@ pub fn keys_of_others<'a>(fs: &'a str, others: &'a [&str]) -> impl Iterator<Item
     owned_keys().filter(move |(_, owners)| of_others(owners)).map(|(key, _)| key)
 }
 
+/// The steps that `fs` does not have and one of `others` has, likewise.
+pub fn steps_of_others<'a>(fs: &'a str, others: &'a [&str]) -> impl Iterator<Item = &'static str> + 'a {
+    let steps = |name: &str| table::find(name).and_then(|fs| fs.mountable).map_or(&[] as &[&str], |fs| fs.own_steps());
+    others.iter().flat_map(move |other| steps(other)).copied().filter(move |step| !steps(fs).contains(step))
+}
+
 /// A key that nothing would look at is a mistake.
 ///
 /// Errors: one that the file system does not have.

@@ -34,6 +34,10 @@ pub trait SystemKeys {
     /// The path of an image in the keys.
     fn image_mut(&mut self) -> Option<&mut String>;
 
+    /// Another machine of the same kind: the seeds of what chance decides in it are higher by `shift`, and it has been up for
+    /// `uptime_us` longer. Nothing happens where chance decides nothing.
+    fn draw_anew(&mut self, _shift: u64, _uptime_us: u64) {}
+
     /// The machine that they describe. Values that are absent are filled in.
     ///
     /// Errors: one line that says what is wrong with a key, a profile or an image.

@@ -39,6 +39,13 @@ impl SystemKeys for StackKeys {
         self.image.as_mut()
     }
 
+    fn draw_anew(&mut self, shift: u64, uptime_us: u64) {
+        self.uptime_us = self.uptime_us.wrapping_add(uptime_us);
+        if let Some(faults) = &mut self.faults {
+            faults.seed = faults.seed.wrapping_add(shift);
+        }
+    }
+
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
         let (spec, keys) = StackSpec::from_keys(self, base_dir)?;
         *self = keys;

@@ -82,6 +82,17 @@ impl Step {
         format!("{} \"{object}\"", self.name())
     }
 
+    /// Raises the seed of a step that draws random numbers, so that it draws others.
+    pub fn shift_seed(&mut self, by: u64) {
+        if let Step::Requests(Requests { seed, .. })
+        | Step::CreateFragmented(CreateFragmented { seed, .. })
+        | Step::Age(Age { seed, .. })
+        | Step::Uflip(Uflip { seed, .. }) = self
+        {
+            *seed = seed.wrapping_add(by);
+        }
+    }
+
     /// How many calls the step makes, as far as this follows from its keys. It is the weight of the step in a progress
     /// bar.
     pub fn calls(&self) -> u64 {

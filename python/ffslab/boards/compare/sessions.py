@@ -15,7 +15,7 @@ the journal after closing it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -51,10 +51,11 @@ def traced_machine(
     *,
     traced: bool = True,
     uptime_us: int = 0,
+    settings: Mapping[str, Value] | None = None,
 ) -> Machine:
     """What the sessions run on: tracers run, the file system compresses as Linux does by itself."""
-    settings: dict[str, Value] = {"compression": "priority", "traced": traced, "uptime_us": uptime_us}
-    return Machine(board, kernel, "jffs2", partition_blocks, settings=settings)
+    own: dict[str, Value] = {"compression": "priority", "traced": traced, "uptime_us": uptime_us, **(settings or {})}
+    return Machine(board, kernel, "jffs2", partition_blocks, settings=own)
 
 
 @dataclass(frozen=True)

@@ -331,7 +331,7 @@ def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
 def not_possible(step: Step, flash: PlannedFlash) -> str | None:
     name = step["step"]
     if step.get("of") == "df":
-        return f"{name}: of = \"df\": not on a real kernel here, say percent of the erase blocks"
+        return f'{name}: of = "df": not on a real kernel here, say percent of the erase blocks'
     if name == "crash" and (counted := chip.counted_faults(flash)):
         return f"crash: not with faults that count operations ({', '.join(counted)}): what the chip held is put back"
     if name in REASONS:

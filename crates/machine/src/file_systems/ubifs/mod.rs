@@ -33,6 +33,10 @@ impl Mountable for OnLinux {
         &["compression", "bulk_read", "max_beb_per1024", "vid_hdr_offset_B"]
     }
 
+    fn own_steps(&self) -> &'static [&'static str] {
+        &["ubi_attach", "ubi_detach", "ubi_make_volume"]
+    }
+
     /// UBIFS switches the kernel's read-ahead off for its own mounts (`fs/ubifs/super.c`).
     fn read_ahead_kib(&self) -> Option<u32> {
         Some(0)

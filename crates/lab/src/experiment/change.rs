@@ -1,0 +1,59 @@
+//! What a program, or an option of the command, puts in place of what an experiment file says.
+
+use super::Source;
+use crate::data::Change;
+use crate::error::LabError;
+use ffslab_workload::toml_text::toml_error;
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+/// Puts what is new into the table `root` of a file: keys of the stack and axes one by one, everything else whole. A key of
+/// the stack that gets a value is no axis any more.
+///
+/// Errors: none that a change from data could have.
+pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Change) -> Result<(), LabError> {
+    let new = DeTable::parse(&change.toml).map_err(|error| toml_error(&change.toml, source.file_name, &error))?;
+    // What the file does not have stands behind its text. There axes keep the order in which they were given.
+    let behind = |place: Range<usize>| source.text.len() + 1 + place.start..source.text.len() + 1 + place.end;
+    let new = new.into_inner();
+    let new_axes = new.get("axes").cloned();
+    let mut fixed: Vec<String> = Vec::new();
+    for (name, value) in new {
+        let place = behind(name.span());
+        let (name, value) = (name.into_inner(), value.into_inner());
+        let DeValue::Table(keys) = value else {
+            put(root, name, value, place);
+            continue;
+        };
+        if !root.contains_key(&*name) {
+            put(root, name.clone(), DeValue::Table(DeTable::new()), place);
+        }
+        let Some(table) = root.get_mut(&*name) else { continue };
+        // An error in a key of the stack is told with the place of the stack.
+        let in_stack = (name == "stack").then(|| table.span());
+        let DeValue::Table(table) = table.get_mut() else { continue };
+        if in_stack.is_some() {
+            fixed.extend(keys.keys().map(|key| key.get_ref().to_string()));
+        }
+        for (key, value) in keys {
+            let place = in_stack.clone().unwrap_or_else(|| behind(key.span()));
+            put(table, key.into_inner(), value.into_inner(), place);
+        }
+    }
+    if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
+        change.removed.iter().for_each(|key| drop(stack.remove(key.as_str())));
+    }
+    if let Some(DeValue::Table(axes)) = root.get_mut("axes").map(Spanned::get_mut) {
+        let is_new = |key: &str| new_axes.as_ref().is_some_and(|axes| axes.get_ref().get(key).is_some());
+        fixed.iter().filter(|key| !is_new(key)).for_each(|key| drop(axes.remove(key.as_str())));
+    }
+    Ok(())
+}
+
+fn put<'i>(table: &mut DeTable<'i>, key: Cow<'i, str>, value: DeValue<'i>, place: Range<usize>) {
+    // Inserted over a key that is there, the value would get the place of the old one.
+    table.remove(&*key);
+    table.insert(Spanned::new(place.clone(), key), Spanned::new(place, value));
+}

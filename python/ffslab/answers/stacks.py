@@ -1,0 +1,178 @@
+"""Made by tests/native_types.py from `ffslab schema stack`."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypeAlias, TypedDict
+
+
+class BareKeys(TypedDict):
+    """A program with its file system on a board's chip, without an operating system."""
+
+    board: str
+    chip_blocks: NotRequired[int | None]
+    clock_read_ns: NotRequired[int | None]
+    ecc: NotRequired[EccName | None]
+    first_block: int
+    fs: str
+    inband_tags: bool
+    part: NotRequired[str | None]
+    partition_blocks: int
+    system: BareName
+    yaffs2_version: NotRequired[Yaffs2Version | None]
+
+
+BareName: TypeAlias = Literal["bare"]
+
+
+CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
+
+
+EccName: TypeAlias = Literal["hw", "sw"]
+
+
+EndianName: TypeAlias = Literal["little", "big"]
+
+
+class FaultKeys(TypedDict):
+    """Faults of the chip by the names of Linux's nandsim, whose module parameters they are."""
+
+    badblocks: NotRequired[list[int]]
+    bitflips: NotRequired[int]
+    gravepages: NotRequired[list[str]]
+    seed: NotRequired[int]
+    weakblocks: NotRequired[list[str]]
+    weakpages: NotRequired[list[str]]
+
+
+NandWaitName: TypeAlias = Literal["busy", "sleep"]
+
+
+class RtemsKeys(TypedDict):
+    """RTEMS with one file system."""
+
+    application_priority: NotRequired[int | None]
+    bdbuf_buffer_max_B: NotRequired[int | None]
+    bdbuf_buffer_min_B: NotRequired[int | None]
+    bdbuf_cache_KiB: NotRequired[int | None]
+    bdbuf_read_ahead_blocks: NotRequired[int | None]
+    bdbuf_write_blocks: NotRequired[int | None]
+    board: str
+    cluster_B: NotRequired[int | None]
+    compression: NotRequired[CompressionName | None]
+    device: NotRequired[str | None]
+    device_KiB: NotRequired[int | None]
+    erase_block_KiB: NotRequired[int | None]
+    fs: str
+    fs_block_B: NotRequired[int | None]
+    image: NotRequired[str | None]
+    media_block_B: NotRequired[int | None]
+    quirks: NotRequired[str | None]
+    swapout_hold_ms: NotRequired[int | None]
+    swapout_period_ms: NotRequired[int | None]
+    swapout_priority: NotRequired[int | None]
+    swapout_workers: NotRequired[int | None]
+    system: SystemName
+    tick_us: NotRequired[int | None]
+
+
+class StackKeys(TypedDict):
+    """The machine and its file system."""
+
+    board: str
+    bulk_read: NotRequired[bool]
+    chip_blocks: NotRequired[int | None]
+    clock_read_ns: NotRequired[int | None]
+    compression: CompressionName
+    dirty_KiB: NotRequired[int | None]
+    dirty_background_KiB: NotRequired[int | None]
+    ecc: NotRequired[EccName | None]
+    endian: NotRequired[EndianName]
+    faults: NotRequired[FaultKeys | None]
+    first_block: int
+    fs: str
+    hz: NotRequired[int | None]
+    image: NotRequired[str | None]
+    image_autoplace: NotRequired[bool | None]
+    image_mtdparts: NotRequired[str | None]
+    image_offset_B: NotRequired[int | None]
+    image_oob: NotRequired[bool | None]
+    image_partition: NotRequired[str | None]
+    image_size_B: NotRequired[int | None]
+    inband_tags: NotRequired[bool]
+    kernel: NotRequired[str | None]
+    max_beb_per1024: NotRequired[int | None]
+    medium: NotRequired[str | None]
+    nand_wait: NotRequired[NandWaitName | None]
+    page_cache_KiB: NotRequired[int | None]
+    part: NotRequired[str | None]
+    partition_blocks: int
+    read_ahead_KiB: NotRequired[int | None]
+    summary: bool
+    traced: NotRequired[bool]
+    uptime_us: int
+    vid_hdr_offset_B: NotRequired[int | None]
+    yaffs2_version: NotRequired[Yaffs2Version | None]
+
+
+class StackTable(TypedDict):
+    """The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program witho..."""
+
+    board: str
+    bulk_read: NotRequired[bool]
+    chip_blocks: NotRequired[int | None]
+    clock_read_ns: NotRequired[int | None]
+    compression: NotRequired[CompressionName | None]
+    dirty_KiB: NotRequired[int | None]
+    dirty_background_KiB: NotRequired[int | None]
+    ecc: NotRequired[EccName | None]
+    endian: NotRequired[EndianName]
+    faults: NotRequired[FaultKeys | None]
+    first_block: NotRequired[int]
+    fs: str
+    hz: NotRequired[int | None]
+    image: NotRequired[str | None]
+    image_autoplace: NotRequired[bool | None]
+    image_mtdparts: NotRequired[str | None]
+    image_offset_B: NotRequired[int | None]
+    image_oob: NotRequired[bool | None]
+    image_partition: NotRequired[str | None]
+    image_size_B: NotRequired[int | None]
+    inband_tags: NotRequired[bool]
+    kernel: NotRequired[str | None]
+    max_beb_per1024: NotRequired[int | None]
+    medium: NotRequired[str | None]
+    nand_wait: NotRequired[NandWaitName | None]
+    page_cache_KiB: NotRequired[int | None]
+    part: NotRequired[str | None]
+    partition_blocks: NotRequired[int]
+    read_ahead_KiB: NotRequired[int | None]
+    summary: NotRequired[bool]
+    traced: NotRequired[bool]
+    uptime_us: NotRequired[int]
+    vid_hdr_offset_B: NotRequired[int | None]
+    yaffs2_version: NotRequired[Yaffs2Version | None]
+    application_priority: NotRequired[int | None]
+    bdbuf_buffer_max_B: NotRequired[int | None]
+    bdbuf_buffer_min_B: NotRequired[int | None]
+    bdbuf_cache_KiB: NotRequired[int | None]
+    bdbuf_read_ahead_blocks: NotRequired[int | None]
+    bdbuf_write_blocks: NotRequired[int | None]
+    cluster_B: NotRequired[int | None]
+    device: NotRequired[str | None]
+    device_KiB: NotRequired[int | None]
+    erase_block_KiB: NotRequired[int | None]
+    fs_block_B: NotRequired[int | None]
+    media_block_B: NotRequired[int | None]
+    quirks: NotRequired[str | None]
+    swapout_hold_ms: NotRequired[int | None]
+    swapout_period_ms: NotRequired[int | None]
+    swapout_priority: NotRequired[int | None]
+    swapout_workers: NotRequired[int | None]
+    system: NotRequired[SystemName | BareName]
+    tick_us: NotRequired[int | None]
+
+
+SystemName: TypeAlias = Literal["rtems"]
+
+
+Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]
