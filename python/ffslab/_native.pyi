@@ -22,6 +22,7 @@ __all__ = [
     "inspect",
     "memparse",
     "mount",
+    "mount_sleeps_library",
     "open_input",
     "planned_variants",
     "printable",
@@ -231,6 +232,9 @@ class Session:
     def rename(self, path: str, to: str) -> None: ...
     def mkdir(self, path: str, permissions: int) -> None: ...
     def readdir(self, path: str) -> list[str]: ...
+
+def mount_sleeps_library() -> bytes:
+    """The library to preload into programs whose sleeps shall pass on the board alone."""
 
 def mount(
     keys_json: str,

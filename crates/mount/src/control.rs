@@ -1,7 +1,9 @@
-//! The socket by which `ffslab stat` and `ffslab checkpoint` talk to a mount: a line of JSON in, a line of JSON out.
+//! The socket by which `ffslab stat`, `ffslab checkpoint` and programs with the preloaded library (`preload/sleeps.c`) talk to a mount: a line of JSON in, a line of JSON out.
 //!
 //! ```json
 //! {"ask": "stat"}
+//! {"ask": "sleep", "ns": 3600000000000}
+//! {"ask": "clock"}
 //! {"ask": "checkpoint", "file": "nand.bin", "oob": true, "sync": false}
 //! ```
 
@@ -32,6 +34,10 @@ enum Question {
     /// Writes the content of the chip to a file. `sync`: dirty data in memory are written to the chip first; the kernel
     /// does not pass sync(2) on to a mount.
     Checkpoint { file: PathBuf, oob: bool, sync: bool },
+    /// A program sleeps so long on the board.
+    Sleep { ns: u64 },
+    /// A program looks at the board's clock.
+    Clock,
 }
 
 /// What a mount has done so far.
@@ -147,6 +153,14 @@ fn ask(question: Question, simulation: &Simulation) -> Result<Value, AskError> {
     match question {
         Question::Stat => {
             let now = simulation.question(World::stat).ok_or(AskError::Ended)?;
+            Ok(serde_json::to_value(now)?)
+        }
+        Question::Sleep { ns } => {
+            let now = simulation.question(move |world| world.sleep_ns(ns)).ok_or(AskError::Ended)?;
+            Ok(serde_json::to_value(now)?)
+        }
+        Question::Clock => {
+            let now = simulation.question(World::look_at_clock).ok_or(AskError::Ended)?;
             Ok(serde_json::to_value(now)?)
         }
         Question::Checkpoint { file, oob, sync } => {

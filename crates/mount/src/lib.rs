@@ -36,6 +36,10 @@ use std::time::Duration;
 
 pub use ffslab_lab::session::Torn;
 
+/// The library (ELF, for the host) to preload into programs whose sleeps shall pass on the board alone. It finds the mount by
+/// `FFSLAB_MOUNT_SOCKET`, the path of [`MountSpec::socket`].
+pub const SLEEPS_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sleeps.so"));
+
 /// What a mount answers, as JSON Schema.
 pub const SCHEMAS: &[Described] = &[Described::written::<control::MountStat>("mount", "what a mount has done so far")];
 

@@ -11,10 +11,22 @@ use ffslab_fs::{FileKind, Ino};
 use ffslab_lab::requests::CallOp;
 use ffslab_lab::{io_reason, LabError, Session};
 use ffslab_system::{Fd, NodeId, Refusal, System, ROOT_NODE};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+
+/// What a program is taken to compute to look at a clock: the order of magnitude of a call that reads one.
+const CLOCK_LOOK_NS: u64 = 1_000;
+
+/// The time of the board.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct BoardTime {
+    pub now_ns: u64,
+    /// The time of day at 0 ns, since 1970.
+    pub epoch_s: u64,
+}
 
 /// An entry of a directory that a program reads.
 pub struct Line {
@@ -138,6 +150,25 @@ impl World {
             self.session.note(&text);
             self.remarks.push(text);
         }
+    }
+
+    /// A program sleeps on the board: background work goes on, and nobody waits on the host.
+    pub fn sleep_ns(&mut self, duration_ns: u64) -> BoardTime {
+        let looked = self.walks.pause();
+        self.calls_that_looked(&looked);
+        self.session.system_mut().sleep_ns(duration_ns);
+        self.board_time()
+    }
+
+    /// A program looks at the board's clock. The look takes a moment, so that a loop that waits for a time by looking ends.
+    pub fn look_at_clock(&mut self) -> BoardTime {
+        self.session.system_mut().compute_ns(CLOCK_LOOK_NS);
+        self.board_time()
+    }
+
+    fn board_time(&self) -> BoardTime {
+        let system = self.session.system();
+        BoardTime { now_ns: system.now_ns(), epoch_s: system.epoch_s() }
     }
 
     /// Accounts for the time since the last answer, in which the program did something else.

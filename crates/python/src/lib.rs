@@ -360,6 +360,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(images::systems, module)?)?;
     module.add_function(wrap_pyfunction!(images::recognise_one, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
+    module.add_function(wrap_pyfunction!(mount::mount_sleeps_library, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;
     module.add_function(wrap_pyfunction!(images::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(images::recognise, module)?)?;

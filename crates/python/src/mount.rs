@@ -45,6 +45,12 @@ impl Watch for Callables {
     }
 }
 
+/// The library that is preloaded into programs whose sleeps shall pass on the board alone.
+#[pyfunction]
+pub fn mount_sleeps_library() -> &'static [u8] {
+    ffslab_mount::SLEEPS_LIBRARY
+}
+
 /// What `mount` returns: a variant of the summary (JSON), columns of calls and of blocks, the stack's keys (JSON).
 type Ended<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String);
 

@@ -24,6 +24,7 @@ class MountThink(StrEnum):
 
     REAL = "real"
     NONE = "none"
+    FAST = "fast"
 
 
 class Torn(StrEnum):
@@ -103,7 +104,11 @@ def mount(
     ] = None,
     think: Annotated[
         MountThink,
-        option("--think", "real: time also passes while the program computes or sleeps; none: only in its calls."),
+        option(
+            "--think",
+            "real: time also passes while the program computes or sleeps; none: only in its calls; "
+            "fast: in its calls and sleeps, and the sleeps take the host no time.",
+        ),
     ] = MountThink.REAL,
     realtime: Annotated[
         bool, option("--realtime", "Let the program wait for each call as long as it would on the board.")
@@ -139,6 +144,10 @@ def mount(
     """
     if no_results and out is not None:
         raise InputError("--out and --no-results: give one of them")
+    if realtime and think is MountThink.FAST:
+        raise InputError(
+            "--realtime and --think fast: the one makes programs wait, the other does not let them: give one"
+        )
     from ffslab.files import results
     from ffslab.mount.run import Mount, Wanted
     from ffslab.text.summary import summary_text
@@ -158,7 +167,7 @@ def mount(
         options or [],
         where,
     )
-    mounted = Mount(wanted, mountpoint, think.value == "real", realtime, power_cut_after, torn.value, seed, save, owner)
+    mounted = Mount(wanted, mountpoint, think.value, realtime, power_cut_after, torn.value, seed, save, owner)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:
         results.check_free(folder)

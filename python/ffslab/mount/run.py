@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from ffslab import __version__, _native
 from ffslab._native import InputError
@@ -27,6 +27,7 @@ from ffslab.files.os_errors import reason
 from ffslab.images.inspection import stack_keys
 from ffslab.mount.control import socket_path
 from ffslab.mount.point import check_mountpoint, root_owner
+from ffslab.mount.sleeps import remarks, sleeps_library
 from ffslab.systems import file_systems_of_others
 from ffslab.text.quoting import quoted
 
@@ -174,7 +175,9 @@ class Mount:
 
     wanted: Wanted
     mountpoint: Path
-    think: bool = True
+    # What the time between the calls of a program is on the board: as long as here ("real"), nothing ("none"), or that
+    # of its sleeps alone ("fast").
+    think: Literal["real", "none", "fast"] = "real"
     realtime: bool = False
     power_cut_after: int | None = None
     torn: str = "partial"
@@ -202,13 +205,19 @@ class Mount:
             if not command:
                 where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.wanted.runs_on}"
                 say(f"{where}; end it with Ctrl-C or umount {quoted(self.mountpoint)}", to)
+                if preloaded:
+                    names = " ".join(f"{name}={quoted(value)}" for name, value in preloaded.items())
+                    say(f"programs that shall sleep on the board: env {names} PROGRAM", to)
                 return
             try:
-                child = subprocess.Popen(list(command))
+                child = subprocess.Popen(list(command), env={**os.environ, **preloaded})
             except OSError as error:
                 failed = InputError(f"{command[0]}: cannot be run: {reason(error)}")
 
-        with _signals() as wishes:
+        socket = socket_path(self.mountpoint, make=True)
+        with _signals() as wishes, sleeps_library(socket if self.think == "fast" else None) as preloaded:
+            for remark in remarks(command) if preloaded else ():
+                tell(remark)
             asked = 0
             ended = False
 
@@ -223,16 +232,16 @@ class Mount:
                 return fresh
 
             # Without think time nothing of the host enters the results, not even the day.
-            epoch_s = int(time.time()) if self.think else _native.EPOCH_S
+            epoch_s = int(time.time()) if self.think == "real" else _native.EPOCH_S
             try:
                 summary, requests, blocks, used = _native.mount(
                     as_json(keys),
                     self.mountpoint,
-                    socket=socket_path(self.mountpoint, make=True),
+                    socket=socket,
                     options=list(self.wanted.options),
                     owner=owner,
                     seed=self.seed,
-                    think=self.think,
+                    think=self.think == "real",
                     realtime=self.realtime,
                     power_cut_after=self.power_cut_after,
                     torn=self.torn,
@@ -276,7 +285,7 @@ class Mount:
     def _resolved(self, title: str, used: Mapping[str, object], command: Sequence[str]) -> str:
         cut = {"power_cut_after": self.power_cut_after, "torn": self.torn} if self.power_cut_after is not None else {}
         served = {
-            "think": "real" if self.think else "none",
+            "think": self.think,
             "realtime": self.realtime,
             "seed": self.seed,
             "options": list(self.wanted.options),
