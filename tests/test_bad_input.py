@@ -206,7 +206,7 @@ def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) 
         (["mount", "here", "--seed", "-1"], "--seed -1: must be 0 or more"),
         (["validate", "x.jsonl", "--jobs", "many"], "see ffslab validate --help"),
         (["replay", "."], ".: cannot read the trace: it is a folder"),
-        (["lifetime", "absent.bin"], "absent.bin: no such image"),
+        (["lifetime", "absent.bin"], "absent.bin: no such experiment, image or results folder"),
         (["inspect", "junk", "--report", "page.htm"], "page.htm"),
         (["inspect", "junk", "--device", "omap3evm"], "device omap3evm: is a board"),
         (["validate", "junk"], "junk:1: a case is one JSON object a line"),

@@ -18,7 +18,7 @@ from conftest import Command
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.images.inspection import inspect_image
-from ffslab.studies.lifetime import of_workloads, text, with_image
+from ffslab.studies.lifetime import Given, Workload, of_workloads, text, with_image
 
 DAY_US = 86_400e6
 WRITES = """\
@@ -143,7 +143,9 @@ def test_all_workloads_are_checked_before_the_first_runs(
     runs: list[Experiment] = []
     monkeypatch.setattr(Experiment, "run", lambda experiment, progress: runs.append(experiment))
     with pytest.raises(InputError, match="read_ahead"):
-        of_workloads(dumps["jffs2"], [tmp_path / "good.toml", tmp_path / "bad.toml"], None, None)
+        of_workloads(
+            dumps["jffs2"], [Workload.from_file(tmp_path / f"{name}.toml") for name in ("good", "bad")], Given()
+        )
     assert runs == []
 
 
@@ -158,3 +160,67 @@ def test_a_cause_that_programs_nothing_dominates_nothing(
     assert erases and erases[0]["erases"] > 0
     found["causes"] = erases
     assert "(share of page programs): nothing is programmed" in text(facts)
+
+
+def test_a_workload_alone_wears_a_new_part(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "wear.toml").write_text(workload("jffs2"), encoding="utf-8")
+    assert ffslab("run", "wear.toml", "--out", "out").returncode == 0
+    alone, measured = row(ffslab, "wear.toml"), row(ffslab, "out")
+    assert alone["lifetime_years"] == measured["lifetime_years"] and alone["kind"] == "workload"
+    ran = ffslab("lifetime", "wear.toml", "--fs", "jffs2", "--fs", "yaffs2", "--json")
+    assert [one["variant"] for one in json.loads(ran.stdout)["workloads"]] == ["fs=jffs2", "fs=yaffs2"]
+
+
+def test_the_past_of_a_device_goes_on(ffslab: Command, dumps: dict[str, Path], tmp_path: Path) -> None:
+    counters = np.array(
+        [block["erases"] for block in inspect_image(dumps["ubifs"])["blocks"] if block["erases"] is not None]
+    )
+    found = row(ffslab, dumps["ubifs"], "--age", "2y", "--endurance", 5000)
+    assert found["kind"] == "past" and found["erases"] == counters.sum()
+    # Half of what was erased so far happens in a year.
+    levelled = (5000 - counters).sum() / (counters.sum() / 2)
+    assert found["lifetime_years"]["levelled"]["estimate"] == pytest.approx(levelled)
+    busiest = (5000 - counters.max()) / (counters.max() / 2)
+    assert found["lifetime_years"]["busiest_block"]["estimate"] == pytest.approx(busiest)
+    (tmp_path / "wear.toml").write_text(workload("ubifs", steps=2), encoding="utf-8")
+    ran = ffslab("lifetime", dumps["ubifs"], "--age", "24 months", "--workload", "wear.toml", "--json")
+    assert [one["kind"] for one in json.loads(ran.stdout)["workloads"]] == ["past", "workload"]
+
+
+def test_sequence_numbers_of_yaffs2_tell_how_many_blocks_were_written_again(ffslab: Command, tmp_path: Path) -> None:
+    text = workload("yaffs2") + '[[measure]]\nstep = "save_image"\nfile = "nand.bin"\noob = true\n'
+    (tmp_path / "wear.toml").write_text(text, encoding="utf-8")
+    ran = ffslab("run", "wear.toml", "--out", "out", "--json")
+    erases = json.loads(ran.stdout)["variants"][0]["totals"]["erases"]
+    found = row(ffslab, "out/images/nand.bin", "--age", "1d")
+    # The blocks of the first round were erased by nobody; erased ones that wait to be written have no number yet.
+    assert erases > 150 and found["erases"] == pytest.approx(erases, abs=64)
+    assert found["lifetime_years"]["busiest_block"] is None
+    assert "this is the longest that the part can last" in " ".join(found["said"])
+
+
+@pytest.mark.parametrize(("years", "answer", "code"), [("10", "yes", 0), ("100", "open", 1), ("100000", "no", 1)])
+def test_a_verdict_is_yes_only_when_the_busiest_block_lasts(
+    years: str, answer: str, code: int, ffslab: Command, dumps: dict[str, Path]
+) -> None:
+    ran = ffslab("lifetime", dumps["ubifs"], "--age", "1d", "--years", years, "--json")
+    (found,) = json.loads(ran.stdout)["workloads"]
+    assert (found["verdict"]["answer"], ran.returncode) == (answer, code), found["lifetime_years"]
+    assert found["verdict"]["said"] in ffslab("lifetime", dumps["ubifs"], "--age", "1d", "--years", years).stdout
+
+
+def test_ages_and_starts_that_do_not_go_together_are_refused(
+    ffslab: Command, dumps: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "wear.toml").write_text(workload("jffs2"), encoding="utf-8")
+    refused: list[tuple[list[object], str]] = [
+        ([dumps["jffs2"], "--age", "2y"], "JFFS2 keeps no count of erases: give --workload"),
+        ([dumps["ubifs"], "--age", "2 fortnights"], "--age 2 fortnights: must be a time such as 2y"),
+        (["wear.toml", "--age", "2y"], "wear.toml: is an experiment: an age"),
+        (["wear.toml", "--years", "0"], "--years 0.0: must be more than 0"),
+        (["wear.toml", "--fs", "ext4"], "ext4"),
+    ]
+    for args, told in refused:
+        ran = ffslab("lifetime", *args)
+        assert (ran.returncode, ran.stdout) == (2, ""), args
+        assert told in ran.stderr and ran.stderr.count("\n") == 1

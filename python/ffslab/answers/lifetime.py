@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from ffslab.answers.summary import OfSetupSummary
 
@@ -56,9 +56,18 @@ class WearCause(TypedDict):
     share_of_erases: float
 
 
-class WorkloadLife(TypedDict):
-    """The lifetime under a workload."""
+class Verdict(TypedDict):
+    """Whether it lasts as long as was asked: open, where that hangs on how evenly the blocks share the erases."""
 
+    wanted_years: float
+    answer: Literal["yes", "no", "open"]
+    said: str
+
+
+class WorkloadLife(TypedDict):
+    """The lifetime under a workload, or at the past rate of a device in the field."""
+
+    kind: Literal["workload", "past"]
     workload: str
     variant: str
     time_us: float
@@ -76,6 +85,9 @@ class WorkloadLife(TypedDict):
     causes: list[WearCause]
     formatting_erases: int
     wear_said_by: str
+    # What the years mean, and how far they are from what was seen.
+    said: list[str]
+    verdict: Verdict | None
 
 
 class Lifetime(TypedDict):

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ffslab import _native
+from ffslab._native import InputError
 from ffslab.answers.profile import ConstantValue, ProfileName, ShownProfile
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.text.tables import number, text_table
@@ -132,6 +133,17 @@ def difference_text(before: str, after: str) -> str:
             if side is not None
         ]
     return "\n".join([head, "", text_table(["key", *names, "unit"], rows, "lrrl"), "", *notes])
+
+
+def part_of(board: str) -> str:
+    """The NAND part that a board has.
+
+    Raises `ffslab.InputError` when there is no such board, or it has none.
+    """
+    part = shown(board).get("part")
+    if not isinstance(part, str):
+        raise InputError(f"{board}: is no board with a NAND part: name the part with --part")
+    return part
 
 
 def endurance_of(part: str) -> tuple[int, str] | None:

@@ -12,12 +12,14 @@ import typer
 from ffslab import InputError
 from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.stack_options import Kernel, Yes
+from ffslab.cli.result_options import Jobs
+from ffslab.cli.stack_options import Kernel, MachineOptions, Seed, Yes
 from ffslab.cli.terminal import say, tell
 from ffslab.file_systems import WITH_IMAGES, listed, title
 
 if TYPE_CHECKING:
     from ffslab.answers.image import Facts
+    from ffslab.images import Chosen
     from ffslab.images import Partition as FoundPartition
 
 # What an image is taken for; "auto": what it looks like.
@@ -128,14 +130,22 @@ def lifetime(
     start: Annotated[
         Path,
         argument(
-            "IMAGE|RESULTS", "An image or dump, with which the workloads begin, or a results folder of `ffslab run`."
+            "EXPERIMENT.toml|IMAGE|RESULTS",
+            "A workload on a new part; an image or dump to begin with; or a results folder of `ffslab run`.",
         ),
     ],
+    machine: MachineOptions,
     workload: Annotated[
         list[Path] | None,
         option(
             "--workload EXPERIMENT",
             "Experiment whose measured steps are the workload; give it several times to compare.",
+        ),
+    ] = None,
+    age: Annotated[
+        str | None,
+        option(
+            "--age AGE", "How long the device that an image is from was in use, as 2y, 18months, 90d: its past goes on."
         ),
     ] = None,
     per_day: Annotated[
@@ -144,6 +154,9 @@ def lifetime(
             "--per-day N", "How often a day the measured steps happen. [default: one after the other, without a pause]"
         ),
     ] = None,
+    years: Annotated[
+        float | None, option("--years YEARS", "How long it must last: the verdict, with exit code 1 unless it is yes.")
+    ] = None,
     endurance: Annotated[
         int | None, option("--endurance ERASES", "Erases that a block bears. [default: the part's]", least=1)
     ] = None,
@@ -151,34 +164,71 @@ def lifetime(
     offset: Offset = None,
     size: Size = None,
     partition: Partition = None,
+    seed: Seed = None,
+    jobs: Jobs = None,
     yes: Yes = False,
     json: Annotated[bool, option("--json", "Print everything as JSON, with the erases a day of each block.")] = False,
 ) -> None:
     """Predict how long a part bears a workload. See docs/inspect.md.
 
-    Example: ffslab lifetime dump.bin --workload EXPERIMENT.toml --per-day 1000
+    Example: ffslab lifetime logging.toml --per-day 1440 --years 10
     """
+    from ffslab.api.machine import LINUX_BOARD
+    from ffslab.api.profiles import part_of
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.studies import lifetime as life
+    from ffslab.text.durations import days_of
 
-    if per_day is not None and not 0 < per_day < 1e9:
-        raise InputError(f"--per-day {per_day}: must be more than 0")
+    for flag, value in (("--per-day", per_day), ("--years", years)):
+        if value is not None and not 0 < value < 1e9:
+            raise InputError(f"{flag} {value}: must be more than 0")
+    age_days = None if age is None else days_of("--age", age)
     where = place(mtdparts, offset, size, partition)
-    if start.is_dir():
-        if any(value is not None for value in where.values()):
-            raise InputError(f"{start}: is a results folder: a partition is one of an image")
-        if workload:
-            raise InputError(f"{start}: results measured their own workload: give --workload with an image")
-        facts = life.of_results(start, endurance, per_day)
-    elif not start.exists():
-        raise InputError(f"{start}: no such image or results folder")
-    elif not workload:
-        raise InputError(f"{start}: an image says nothing of a workload: give --workload EXPERIMENT")
+    given = life.Given(endurance, per_day, years, jobs, yes)
+    kind = _kind(start, workload or [], age_days, where)
+    if kind == "results":
+        facts = life.of_results(start, given)
     else:
+        named = [start, *(workload or [])] if kind == "workload" else workload or []
+        workloads = [life.Workload.from_file(path) for path in named]
+        ready = [life.Workload(one.name, machine.over(one.experiment).changed(seed=seed)) for one in workloads]
         with progress_bar("workloads") as progress:
-            facts = life.of_workloads(start, workload, endurance, per_day, progress, any_size=yes, **where)
+            facts = (
+                life.alone(ready, given, progress)
+                if kind == "workload"
+                else life.of_workloads(start, ready, given, progress, **where)
+                if ready
+                else {"start": str(start), "workloads": []}
+            )
+        if age_days is not None:
+            past = life.of_past(start, age_days, machine.part or part_of(machine.board or LINUX_BOARD), given, **where)
+            facts["workloads"] = [*past["workloads"], *facts["workloads"]]
     say(results.dump_json(facts).rstrip() if json else life.text(facts))
+    if any(row["verdict"] and row["verdict"]["answer"] != "yes" for row in facts["workloads"]):
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+def _kind(start: Path, workloads: list[Path], age_days: float | None, where: Chosen) -> str:
+    """What a lifetime begins with: "results", a "workload" alone, or an "image"."""
+    of_image = age_days is not None or any(value is not None for value in where.values())
+    if start.is_dir():
+        if of_image:
+            raise InputError(f"{start}: is a results folder: an age and a partition are those of an image")
+        if workloads:
+            raise InputError(f"{start}: results measured their own workload: give --workload with an image")
+        return "results"
+    if not start.exists():
+        raise InputError(f"{start}: no such experiment, image or results folder")
+    if start.suffix == ".toml":
+        if of_image:
+            raise InputError(f"{start}: is an experiment: an age and a partition are those of an image")
+        return "workload"
+    if not workloads and age_days is None:
+        raise InputError(
+            f"{start}: an image says nothing of a workload: give --workload EXPERIMENT, or --age for its past rate"
+        )
+    return "image"
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from ffslab._native import InputError
+
 _US = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 
 
@@ -23,3 +27,22 @@ def _long(seconds: int) -> str:
     if days:
         return f"{days:,} d {hours} h {minutes} min"
     return f"{hours} h {minutes} min {s} s" if hours else f"{minutes} min {s} s"
+
+
+# Units of an age, in days.
+_DAYS = {
+    **dict.fromkeys(("y", "year", "years"), 365.25),
+    **dict.fromkeys(("month", "months"), 365.25 / 12),
+    **dict.fromkeys(("w", "week", "weeks"), 7.0),
+    **dict.fromkeys(("d", "day", "days"), 1.0),
+    **dict.fromkeys(("h", "hour", "hours"), 1 / 24),
+}
+
+
+def days_of(flag: str, text: str) -> float:
+    """An age as people write it, in days: "2y", "18 months", "90d", "1.5 years"."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", text)
+    days = float(found[1]) * _DAYS.get(found[2], 0.0) if found else 0.0
+    if not 0 < days < 1e6:
+        raise InputError(f"{flag} {text}: must be a time such as 2y, 18months, 90d or 36h")
+    return days

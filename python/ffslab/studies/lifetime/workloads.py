@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, Unpack
 
@@ -23,19 +23,16 @@ from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import BLOCKS, SUMMARY
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
+from ffslab.studies.lifetime.verdict import DAY_US, judged, years
 from ffslab.text.causes import APART, reasons_that
-from ffslab.text.tables import number, text_table
 
 Blocks: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-DAY_US = 86_400e6
-DAYS_OF_YEAR = 365.25
 # Resamples of the time windows, and the seed of their choice: the same input gives the same output.
 RESAMPLES = 2_000
 SEED = 1
 # With fewer windows in which something was measured, their scatter says nothing.
 WINDOWS_MIN = 5
-CAUSES_SHOWN = 4
 # Keys of the stack that say how an image is arranged: those of another image do not hold.
 ARRANGED = (
     "image_oob",
@@ -53,6 +50,35 @@ FORMATTING = "erases_formatting"
 
 
 @dataclass(frozen=True)
+class Workload:
+    """An experiment whose measured steps are the workload, and what it is called."""
+
+    name: str
+    experiment: Experiment
+
+    @classmethod
+    def from_file(cls, path: Path) -> Workload:
+        """That of an experiment file."""
+        return cls(str(path), Experiment.from_file(path))
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is asked for.
+
+    `endurance`: erases that a block bears, without it those of its part. `per_day`: how often a day a workload happens,
+    without it one after the other. `wanted_years`: how long the part is to last. The others are those of
+    `ffslab.Experiment.run`.
+    """
+
+    endurance: int | None = None
+    per_day: float | None = None
+    wanted_years: float | None = None
+    jobs: int | None = None
+    any_size: bool = False
+
+
+@dataclass(frozen=True)
 class Wear:
     """Erases that the blocks of a partition have behind them; `None`: not known, taken for new."""
 
@@ -60,7 +86,7 @@ class Wear:
     said_by: str
 
 
-def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Lifetime:
+def of_results(folder: Path, given: Given) -> Lifetime:
     """The lifetime under what a results folder measured, a row per variant."""
     for name in (SUMMARY, BLOCKS):
         if not (folder / name).is_file():
@@ -71,7 +97,7 @@ def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Li
         columns = {name: blocks[name].to_numpy() for name in ("variant", "erases_main", "erases_total")}
         if FORMATTING in blocks.column_names:
             columns[FORMATTING] = blocks[FORMATTING].to_numpy()
-        return _facts(str(folder), [(summary["title"], summary, columns, None)], endurance, per_day)
+        return _facts(str(folder), [(summary["title"], summary, columns, None)], given)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -80,32 +106,41 @@ def of_results(folder: Path, endurance: int | None, per_day: float | None) -> Li
 
 def of_workloads(
     image: Path,
-    workloads: list[Path],
-    endurance: int | None,
-    per_day: float | None,
+    workloads: Sequence[Workload],
+    given: Given,
     progress: Progress | None = None,
-    *,
-    any_size: bool = False,
     **how: Unpack[How],
 ) -> Lifetime:
     """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
 
-    The keywords `how` are those of `ffslab.images.said`, `any_size` is that of `ffslab.Experiment.run`.
+    The keywords `how` are those of `ffslab.images.said`.
     """
-    experiments = [Experiment.from_file(path) for path in workloads]
-    told: How = {**how, **_sizes(experiments[0])}
+    told: How = {**how, **_sizes(workloads[0].experiment)}
     facts = inspect_image(image, **told)
     counters = [block["erases"] for block in facts["blocks"]]
     known = any(counter is not None for counter in counters)
     wear = Wear(counters, "UBI's erase counters in the image") if known else None
+    begun = [replace(one, experiment=with_image(one.experiment, image, facts)) for one in workloads]
+    return _ran(str(image), begun, wear, given, progress)
+
+
+def alone(workloads: Sequence[Workload], given: Given, progress: Progress | None = None) -> Lifetime:
+    """The lifetime of a new part under experiments, as they are."""
+    return _ran("a new part", workloads, None, given, progress)
+
+
+def _ran(
+    start: str, workloads: Sequence[Workload], wear: Wear | None, given: Given, progress: Progress | None
+) -> Lifetime:
+    # What is wrong with one of several is told before the first has run for an hour.
+    for one in workloads:
+        one.experiment.check(any_size=given.any_size)
     runs = []
-    experiments = [with_image(experiment, image, facts) for experiment in experiments]
-    for experiment in experiments:
-        experiment.check(any_size=any_size)
-    for at, (path, experiment) in enumerate(zip(workloads, experiments, strict=True)):
-        run = experiment.run(_part_of(progress, at, len(workloads)), any_size=any_size).whole()
-        runs.append((str(path), run.summary, run.block_columns, wear))
-    return _facts(str(image), runs, endurance, per_day)
+    for at, one in enumerate(workloads):
+        part_of = _part_of(progress, at, len(workloads))
+        run = one.experiment.run(part_of, jobs=given.jobs, any_size=given.any_size).whole()
+        runs.append((one.name, run.summary, run.block_columns, wear))
+    return _facts(start, runs, given)
 
 
 def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
@@ -126,7 +161,9 @@ def _sizes(experiment: Experiment) -> How:
 
 
 def _stack_of(experiment: Experiment) -> dict[str, Json]:
-    stack: dict[str, Json] = json.loads(_native.stack_as_written(experiment.text, experiment.file_name))
+    changed = experiment.change.get("stack", {})
+    assert isinstance(changed, Mapping)
+    stack: dict[str, Json] = json.loads(_native.stack_as_written(experiment.text, experiment.file_name)) | changed
     if "fs" not in stack:
         raise InputError(f"{experiment.file_name}: the key `fs` of [stack] is missing: is it an experiment?")
     return stack
@@ -154,8 +191,7 @@ def with_image(experiment: Experiment, image: Path, facts: Facts) -> Experiment:
 def _facts(
     start: str,
     runs: Sequence[tuple[str, Summary, Mapping[str, object], Wear | None]],
-    given: int | None,
-    per_day: float | None,
+    given: Given,
 ) -> Lifetime:
     rows = []
     for title, summary, columns, wear in runs:
@@ -169,11 +205,11 @@ def _facts(
                 erases, before = erases - formatting, before + formatting
             erases = _of_workload(variant, erases)
             part = variant["stack"].get("part") or ""
-            said = (given, "as given") if given is not None else endurance_of(part)
+            said = (given.endurance, "as given") if given.endurance is not None else endurance_of(part)
             if said is None:
                 raise InputError(f"part {part} has no endurance_erases: give --endurance ERASES")
-            rows.append(_row(title, variant, erases, _worn(before, wear), said, per_day, wear))
-    return {"start": start, "workloads": rows}
+            rows.append(_row(title, variant, erases, _worn(before, wear), said, given.per_day, wear))
+    return judged({"start": start, "workloads": rows}, given.wanted_years)
 
 
 def _of_workload(variant: VariantSummary, erases: Blocks) -> Blocks:
@@ -216,13 +252,10 @@ def _row(
     left = np.maximum(endurance - worn, 0.0)
     per_block = erases * often
     low, high, how = _uncertainty(variant, total)
-
-    def years(budget: float, count: float) -> float | None:
-        return budget / (count * often) / DAYS_OF_YEAR if count > 0 else None
-
     busiest = int(np.argmax(erases)) if total else None
     p5, p50, p95 = (float(np.percentile(per_block, q)) for q in (5, 50, 95))
     return {
+        "kind": "workload",
         "workload": title,
         "variant": variant["name"],
         "time_us": time_us,
@@ -242,25 +275,23 @@ def _row(
         "uncertainty": how,
         "lifetime_years": {
             # All blocks share the erases: nothing lives longer.
-            "levelled": {
-                "estimate": years(float(left.sum()), total),
-                "low": years(float(left.sum()), high),
-                "high": years(float(left.sum()), low),
-            },
+            "levelled": years(float(left.sum()), (low, total, high), often),
             # The block that is erased most goes on like that: nothing dies sooner.
-            "busiest_block": None if busiest is None else _of_busiest(left[busiest], float(erases[busiest]), years),
+            "busiest_block": None if busiest is None else _of_busiest(left[busiest], float(erases[busiest]), often),
         },
         "busiest_block": busiest,
         "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
         "formatting_erases": _formatting(variant),
         "wear_said_by": wear.said_by if wear else "the erases of the simulation before the workload",
+        "said": [],
+        "verdict": None,
     }
 
 
-def _of_busiest(left: float, count: float, years: Callable[[float, float], float | None]) -> Years:
+def _of_busiest(left: float, count: float, often: float) -> Years:
     low, high = poisson_interval(count)
-    return {"estimate": years(left, count), "low": years(left, high), "high": years(left, low)}
+    return years(left, (low, count, high), often)
 
 
 def _uncertainty(variant: VariantSummary, total: float) -> tuple[float, float, str]:
@@ -314,55 +345,3 @@ def causes(variant: VariantSummary) -> list[WearCause]:
         if cause["page_programs"] or cause["erases"]
     ]
     return sorted(rows, key=lambda row: (-row["page_programs"], -row["erases"], row["cause"]))
-
-
-# ---- for a terminal -----------------------------------------------------------------------------------------
-
-
-def text(facts: Lifetime) -> str:
-    """A table of the workloads, and what dominates in each."""
-    head = [
-        "workload",
-        "erases a day",
-        "per block: mean",
-        "median",
-        "95 %",
-        "most",
-        "levelled, years",
-        "busiest block, years",
-    ]
-    rows, below = [], []
-    for row in facts["workloads"]:
-        name = row["workload"] if row["variant"] == "base" else f"{row['workload']} ({row['variant']})"
-        spread = row["erases_per_block_per_day"]
-        lives = row["lifetime_years"]
-        blocks = [number(erases, 2) for erases in (spread["mean"], spread["p50"], spread["p95"], spread["max"])]
-        years = [_years(lives["levelled"]), _years(lives["busiest_block"])]
-        rows.append([name, number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
-        top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
-        said = ", ".join(f"{cause['cause']} {cause['share_of_programs']:.0%}" for cause in top)
-        below += [
-            "",
-            f"{name}: {number(row['times_per_day'], 2)} times a day, {number(row['time_us'] / 1e6, 2)} s each",
-            f"  dominated by (share of page programs): {said or 'nothing is programmed'}",
-            f"  endurance {number(row['endurance_erases'])} erases ({row['endurance_source']}); worn so far: "
-            f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'], 0)} ({row['wear_said_by']})",
-            f"  intervals of 95 %: {row['uncertainty']}",
-        ]
-        if row["of_setup"]:
-            totals = row["of_setup"]["totals"]
-            below.append(
-                f"  of the setup, taken off: {number(totals['page_programs'])} page programs and "
-                f"{number(totals['erases'])} erases for what it had left in memory"
-            )
-        if row["formatting_erases"]:
-            erases = number(row["formatting_erases"], 0)
-            below.append(f"  not in it: {erases} erases that made the new partition usable, once in its life")
-    return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])
-
-
-def _years(life: Years | None) -> str:
-    if life is None or life["estimate"] is None:
-        return "no erase"
-    high = "-" if life["high"] is None else f"{life['high']:,.3g}"
-    return f"{life['estimate']:,.3g} ({life['low'] or 0:,.3g} to {high})"

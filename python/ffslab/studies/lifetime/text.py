@@ -1,0 +1,70 @@
+"""Lifetimes for a terminal: a table, what dominates, what the years mean."""
+
+from __future__ import annotations
+
+from ffslab.answers.lifetime import Lifetime, WorkloadLife, Years
+from ffslab.text.durations import duration
+from ffslab.text.tables import number, text_table
+
+CAUSES_SHOWN = 4
+NO_ERASE = "no erase"
+
+
+def text(facts: Lifetime) -> str:
+    """A table of the workloads, and what dominates in each."""
+    head = [
+        "workload",
+        "erases a day",
+        "per block: mean",
+        "median",
+        "95 %",
+        "most",
+        "levelled, years",
+        "busiest block, years",
+    ]
+    rows, below = [], []
+    for row in facts["workloads"]:
+        name = row["workload"] if row["variant"] == "base" else f"{row['workload']} ({row['variant']})"
+        spread = row["erases_per_block_per_day"]
+        lives = row["lifetime_years"]
+        blocks = [number(erases, 2) for erases in (spread["mean"], spread["p50"], spread["p95"], spread["max"])]
+        past = row["kind"] == "past"
+        years = [_years(lives["levelled"]), _years(lives["busiest_block"], "not known" if past else NO_ERASE)]
+        rows.append([name, number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
+        top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
+        said = ", ".join(f"{cause['cause']} {cause['share_of_programs']:.0%}" for cause in top)
+        below += [
+            "",
+            f"{name}: {_often(row)}",
+            *([] if past else [f"  dominated by (share of page programs): {said or 'nothing is programmed'}"]),
+            f"  endurance {number(row['endurance_erases'])} erases ({row['endurance_source']}); worn so far: "
+            f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'], 0)} ({row['wear_said_by']})",
+            f"  intervals of 95 %: {row['uncertainty']}",
+        ]
+        if row["of_setup"]:
+            totals = row["of_setup"]["totals"]
+            below.append(
+                f"  of the setup, taken off: {number(totals['page_programs'])} page programs and "
+                f"{number(totals['erases'])} erases for what it had left in memory"
+            )
+        if row["formatting_erases"]:
+            erases = number(row["formatting_erases"], 0)
+            below.append(f"  not in it: {erases} erases that made the new partition usable, once in its life")
+        below += [f"  {sentence}" for sentence in row["said"]]
+        if row["verdict"]:
+            below.append(f"  {row['verdict']['said']}")
+    return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])
+
+
+def _often(row: WorkloadLife) -> str:
+    """How often it happens, and how long it takes."""
+    if row["kind"] == "past":
+        return f"{number(row['erases'], 0)} erases in {duration(row['time_us'])} of use"
+    return f"{number(row['times_per_day'], 2)} times a day, {duration(row['time_us'])} each"
+
+
+def _years(life: Years | None, without: str = NO_ERASE) -> str:
+    if life is None or life["estimate"] is None:
+        return without
+    high = "-" if life["high"] is None else f"{life['high']:,.3g}"
+    return f"{life['estimate']:,.3g} ({life['low'] or 0:,.3g} to {high})"

@@ -1,0 +1,81 @@
+"""What years follow from erases, whether they are enough, and how far the reckoning reaches, in words."""
+
+from __future__ import annotations
+
+from ffslab.answers.lifetime import Lifetime, Verdict, WorkloadLife, Years
+from ffslab.text.durations import duration
+from ffslab.text.tables import number
+
+DAYS_OF_YEAR = 365.25
+DAY_US = 86_400e6
+# Fewer erases than this say little of how many there will be.
+FEW_ERASES = 10
+
+
+def years(budget: float, counts: tuple[float, float, float], often: float) -> Years:
+    """How long erases last that are left, when so many happen at each time, `often` times a day.
+
+    `counts`: the low end of their interval, the estimate, the high end.
+    """
+    low, estimate, high = (budget / (count * often) / DAYS_OF_YEAR if count > 0 else None for count in counts)
+    return {"estimate": estimate, "low": high, "high": low}
+
+
+def judged(facts: Lifetime, wanted_years: float | None) -> Lifetime:
+    """The facts with what they mean: the reach of the reckoning in sentences, and a verdict where one was asked for."""
+    rows: list[WorkloadLife] = []
+    for row in facts["workloads"]:
+        verdict = (
+            None if wanted_years is None else _verdict(row["lifetime_years"]["levelled"], _busiest(row), wanted_years)
+        )
+        rows.append({**row, "said": _reach(row), "verdict": verdict})
+    return {**facts, "workloads": rows}
+
+
+def _busiest(row: WorkloadLife) -> Years | None:
+    return row["lifetime_years"]["busiest_block"]
+
+
+def _verdict(levelled: Years, busiest: Years | None, wanted: float) -> Verdict:
+    text = f"{number(wanted, 0 if wanted.is_integer() else 1)} years"
+    most, least = levelled["low"], busiest["low"] if busiest is not None else None
+    if levelled["estimate"] is None:
+        return {"wanted_years": wanted, "answer": "yes", "said": f"{text}: yes, nothing is erased."}
+    if levelled["high"] is not None and levelled["high"] < wanted:
+        why = "not even if all blocks shared the erases evenly"
+        return {"wanted_years": wanted, "answer": "no", "said": f"{text}: no, {why}."}
+    if least is not None and least >= wanted:
+        why = "even the block that is erased most lasts longer if it goes on like that"
+        return {"wanted_years": wanted, "answer": "yes", "said": f"{text}: yes, {why}."}
+    if most is not None and most >= wanted:
+        why = f"it holds if no block is erased more than {number(most / wanted, 1)} times as often as the mean"
+        return {"wanted_years": wanted, "answer": "open", "said": f"{text}: open, {why}."}
+    why = "it lies within the interval of what evenly shared erases would last"
+    return {"wanted_years": wanted, "answer": "open", "said": f"{text}: open, {why}."}
+
+
+def _reach(row: WorkloadLife) -> list[str]:
+    """How far the years are from what was seen, and what may lie in between."""
+    levelled, erases = row["lifetime_years"]["levelled"]["estimate"], row["erases"]
+    seen = duration(row["time_us"])
+    if levelled is None:
+        return [
+            f"In the {seen} that were seen nothing was erased, which says only that the erases of so short a time are "
+            "still to come: let the workload go on until blocks are erased."
+        ]
+    share = levelled * DAYS_OF_YEAR * row["times_per_day"]
+    said = [
+        f"The {number(levelled, 1)} years are {number(share, 0)} times what was seen ({number(erases, 0)} erases in "
+        f"{seen}): they hold as long as the workload and how full the partition is stay as they are."
+    ]
+    if erases < FEW_ERASES:
+        said.append(f"{number(erases, 0)} erases are few: a longer workload makes the interval narrower.")
+    busiest = _busiest(row)
+    if busiest is None:
+        said.append("Which block is erased most is not known, so this is the longest that the part can last.")
+    elif busiest["estimate"] is not None and erases < len(row["erases_per_day"]["by_block"]):
+        said.append(
+            "Not every block had its turn: the busiest block's years are too dark where it only was first, the "
+            "levelled ones too bright where data that never changes keep blocks out of the turn."
+        )
+    return said
