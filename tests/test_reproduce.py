@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ffslab import steps
 from ffslab.api.experiment import Experiment
-from ffslab.api.steps import MOUNT, Data, step
+from ffslab.api.steps import MOUNT, Data
 from ffslab.sqlite.look_ups import SELECT_CPU_US
 from ffslab.studies.reproduce import PAPERS, campaign, kernel, readahead, readahead_runs, runs, wear_gc
 from ffslab.studies.reproduce.claims import Cause, Claims, Judged, Reading, Verdict, alike, falls
@@ -31,7 +32,7 @@ def tiny(kib: int) -> PlannedRun:
         "title": "tiny",
         "stack": {"board": "zero-overhead", "fs": "jffs2", "partition_blocks": 32},
         "setup": [MOUNT],
-        "measure": [step("create", file="a", bytes=f"{kib} KiB")],
+        "measure": [steps.create(file="a", bytes=f"{kib} KiB")],
     }
     return PlannedRun("tiny", experiment)
 

@@ -125,3 +125,16 @@ def test_a_variant_in_which_a_file_does_not_fit_lets_the_others_finish(ffslab: C
 def test_a_run_of_which_no_variant_ends_is_refused() -> None:
     with pytest.raises(InputError, match="variant partition_blocks=20: measure step 2"):
         Experiment.from_toml(TOO_LARGE + "[axes]\npartition_blocks = [20, 32]\n").run()
+
+
+def test_a_session_reads_a_recording_again_that_has_changed(tmp_path: Path) -> None:
+    log = tmp_path / "log.iolog"
+    head = "fio version 2 iolog\nf add\nf open\n"
+    log.write_text(head + "f write 0 4096\nf close\n")
+    stack = Stack("jffs2", partition_blocks=60, base_dir=tmp_path)
+    stack.mount()
+    stack.step("replay", file="log.iolog")
+    assert stack.stat("/f").size_bytes == 4096
+    log.write_text(head + "f write 0 4096\nf write 4096 8192\nf close\n")
+    stack.step("replay", file="log.iolog")
+    assert stack.stat("/f").size_bytes == 12_288

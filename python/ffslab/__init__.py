@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from ffslab._native import InputError, PowerCut, __version__
 
 if TYPE_CHECKING:
-    from ffslab import sqlite
+    from ffslab import sqlite, steps
     from ffslab.api.experiment import Experiment, Run
     from ffslab.api.stack import Stack
     from ffslab.boards.validation import validate
 
-__all__ = ["Experiment", "InputError", "PowerCut", "Run", "Stack", "__version__", "sqlite", "validate"]
+__all__ = ["Experiment", "InputError", "PowerCut", "Run", "Stack", "__version__", "sqlite", "steps", "validate"]
 
 # pandas takes longer to import than the command line may take to start: modules are loaded when first used.
 _HOMES = {
@@ -32,7 +32,7 @@ _HOMES = {
     "Stack": "ffslab.api.stack",
     "validate": "ffslab.boards.validation",
 }
-_MODULES = frozenset({"sqlite"})
+_MODULES = frozenset({"sqlite", "steps"})
 
 
 # Names of many kinds: functions, classes, modules. Who imports one sees its own type below TYPE_CHECKING.

@@ -235,6 +235,7 @@ impl Session {
     /// Errors: what is wrong with the step, or why it cannot be done.
     pub fn run_step(&mut self, step: &Step) -> Result<Facts, LabError> {
         let traces = self.runner.traces.to_mut();
+        traces.forget_changed(step, &self.base_dir);
         traces.read(std::iter::once(step), &self.base_dir, None)?;
         let place = |error| match error {
             RunError::Step(text) => LabError::Input(text),

@@ -17,6 +17,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use thiserror::Error;
 
 /// The files that steps name, by the keys of the steps.
@@ -30,6 +31,8 @@ pub struct Traces {
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
     /// Commands of Postmark by file name, or by the commands in the step itself.
     postmarks: BTreeMap<(String, Option<String>), Arc<CommandFile>>,
+    /// Of a session: size and time of change of each file when it was read; `None`: it is no file.
+    stamps: BTreeMap<String, Option<(u64, SystemTime)>>,
 }
 
 /// Reads a recording in Parquet, which only Python can, as CSV. Errors: one line.
@@ -108,6 +111,30 @@ impl Traces {
             self.traces.insert(key, Arc::new(trace?));
         }
         Ok(())
+    }
+
+    /// Forgets the file that a step names when it has changed since it was read, and folders in any case: a session may go on
+    /// while somebody writes to them.
+    pub(crate) fn forget_changed(&mut self, step: &Step, base_dir: &Path) {
+        let (Step::Replay(Replay { file, .. })
+        | Step::Fio(Fio { file, .. })
+        | Step::Postmark(Postmark { file, .. })
+        | Step::Load(Load { image: file, .. })
+        | Step::CopyIn(CopyIn { from: file, .. })) = step
+        else {
+            return;
+        };
+        let is_file = |about: &std::fs::Metadata| about.is_file();
+        let stamp = base_dir.join(file).metadata().ok().filter(is_file);
+        let stamp = stamp.and_then(|about| Some((about.len(), about.modified().ok()?)));
+        if self.stamps.insert(file.clone(), stamp) == Some(stamp) && stamp.is_some() {
+            return;
+        }
+        self.traces.retain(|(name, _), _| name != file);
+        self.jobs.retain(|(name, _), _| name != file);
+        self.postmarks.retain(|(name, _), _| name != file);
+        self.images.remove(file);
+        self.trees.remove(file);
     }
 
     /// The trace of a step, if it has been read.

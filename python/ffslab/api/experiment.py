@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffslab.answers import Columns
+    from ffslab.answers.typed_keys import MachineKeys
+    from ffslab.steps import Step
 
 Progress = Callable[[float], object]
 
@@ -41,6 +43,37 @@ class Experiment:
     def from_toml(cls, text: str, base_dir: str | Path = ".") -> Experiment:
         """An experiment from TOML text. Relative paths in it start at `base_dir`."""
         return cls(text, base_dir=Path(base_dir))
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        *,
+        stack: MachineKeys,
+        measure: Sequence[Step],
+        setup: Sequence[Step] = (),
+        state: Sequence[Step] = (),
+        initial: str | None = None,
+        axes: Mapping[str, Sequence[object]] | None = None,
+        seed: int | None = None,
+        repeat: int | None = None,
+        base_dir: str | Path = ".",
+    ) -> Experiment:
+        """An experiment of the machine `stack` with steps of `ffslab.steps`.
+
+        >>> from ffslab import Experiment, steps
+        >>> Experiment.of(
+        ...     "Appends",
+        ...     stack={"board": "omap3evm", "fs": "ubifs", "partition_blocks": 160},
+        ...     setup=[steps.mount(), steps.open(file="log", flags=["wronly", "create", "append"])],
+        ...     measure=[steps.append(file="log", request_B=512, count=1000, sync="fsync")],
+        ... )
+        """
+        parts: dict[str, object] = {"setup": list(setup), "state": list(state), "axes": axes}
+        said = {name: part for name, part in parts.items() if part}
+        numbers = {"initial": initial, "seed": seed, "repeat": repeat}
+        data = {"title": title, **numbers, "stack": stack, "measure": list(measure), **said}
+        return cls.from_data(data, f'<experiment "{title}">', base_dir)
 
     @classmethod
     def from_data(

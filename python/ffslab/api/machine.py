@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from ffslab._native import InputError
 from ffslab.systems import DEFAULT
 
-Value = str | int | bool | None
+# A table is that of the faults of a chip.
+Value = str | int | bool | Mapping[str, object] | None
 
 # The system of a table that names none, and what it is then.
 LINUX = DEFAULT.name
@@ -35,7 +36,7 @@ class Machine:
 
     def keys(self) -> dict[str, Value]:
         """The `[stack]` table."""
-        given = {
+        given: dict[str, Value] = {
             "system": self.system,
             "board": self.board,
             "kernel": self.kernel,

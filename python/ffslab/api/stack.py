@@ -17,12 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 from ffslab import _native
 from ffslab.answers.machine import Activity, SessionTotals
 from ffslab.answers.stacks import StackKeys
 from ffslab.answers.summary import VariantSummary
+from ffslab.answers.typed_keys import OtherKeys, StepCalls
 from ffslab.api.machine import LINUX, Value, as_json, completed
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Measurement:
     block_columns: Columns
 
 
-class Stack:
+class Stack(StepCalls):
     """A board with one partition or device, empty or holding an image; nothing is mounted at first.
 
     `system`: who answers its calls, a name of `ffslab.systems.TABLE`. The board of Linux is omap3evm unless another is
@@ -73,10 +74,10 @@ class Stack:
         partition_blocks: int | None = None,
         seed: int = 1,
         base_dir: str | Path = ".",
-        **keys: Value,
+        **keys: Unpack[OtherKeys],
     ) -> None:
-        given = {"system": system, "board": board, "fs": fs, "partition_blocks": partition_blocks, **keys}
-        self._begin(given, seed, Path(base_dir))
+        given = {"system": system, "board": board, "fs": fs, "partition_blocks": partition_blocks}
+        self._begin(given | cast("dict[str, Value]", keys), seed, Path(base_dir))
 
     @classmethod
     def of(cls, keys: Mapping[str, Value], seed: int = 1) -> Stack:
@@ -196,12 +197,8 @@ class Stack:
 
     # ---- measuring ------------------------------------------------------------------------------------------
 
-    def step(self, step: str, /, **keys: object) -> None:
-        """Runs a step of the experiments' vocabulary: `stack.step("fill", file="x")`.
-
-        Files that it opens or expects to be open are the steps' own, beside those of `open`.
-        """
-        self._session.run_step(json.dumps({"step": step, **keys}))
+    def _run_step(self, step: dict[str, object]) -> None:
+        self._session.run_step(json.dumps(step))
 
     @contextmanager
     def measured(self, title: str) -> Iterator[None]:

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened, step
+from ffslab import steps
+from ffslab.answers.typed_keys import MtdOp, Pattern
+from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened
 from ffslab.studies.calibrate import Fit, Observations, fit
 from ffslab.studies.reproduce.claims import ALIKE_POINTS, Claims, Judged
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import RAILS, Rail, Row
 from ffslab.studies.reproduce.runs import LookUps, PlannedRun
 
-OPERATIONS = ("read", "program", "erase")
+OPERATIONS: tuple[MtdOp, ...] = ("read", "program", "erase")
 COUNTERS: tuple[Literal["page_reads", "page_programs", "erases"], ...] = ("page_reads", "page_programs", "erases")
 # Of erases those of the slides' figure.
 COUNTS = {
@@ -28,7 +30,7 @@ COUNTS = {
 }
 EXAMPLE = 32768
 FS = ("jffs2", "yaffs2")
-PATTERNS = ("sequential", "random")
+PATTERNS: tuple[Pattern, ...] = ("sequential", "random")
 READ_AHEAD_KIB = {"on": 128, "off": 0}
 
 Series = dict[str, list[Row]]
@@ -45,16 +47,16 @@ def planned() -> list[PlannedRun]:
     return [*runs, *(PlannedRun(op, _loop(op, COUNTS[op])) for op in OPERATIONS)]
 
 
-def _loop(op: str, counts: Sequence[int]) -> Data:
+def _loop(op: MtdOp, counts: Sequence[int]) -> Data:
     return {
         "title": op,
         "stack": {**_BOARD, "fs": "none", "partition_blocks": 800},
-        "measure": [step("mtd_loop", op=op, count=1)],
+        "measure": [steps.mtd_loop(op=op, count=1)],
         "axes": {"mtd_loop.count": counts},
     }
 
 
-def _reads(fs: str, pattern: str) -> Data:
+def _reads(fs: str, pattern: Pattern) -> Data:
     """A file that is read once, page after page or here and there, as in the paper's loops of read()."""
     file = "target"
     return {
@@ -62,13 +64,13 @@ def _reads(fs: str, pattern: str) -> Data:
         "stack": {**_BOARD, "fs": fs, "partition_blocks": 200},
         "setup": [
             MOUNT,
-            step("sleep", us="60 s"),
-            step("create", file=file, bytes="5 MiB"),
+            steps.sleep(us="60 s"),
+            steps.create(file=file, bytes="5 MiB"),
             SYNC,
             opened(file, "rdonly"),
             DROP_CACHES,
         ],
-        "measure": [step("requests", file=file, op="read", pattern=pattern, request_B="4 KiB", count=256)],
+        "measure": [steps.requests(file=file, op="read", pattern=pattern, request_B="4 KiB", count=256)],
         "axes": {"read_ahead_KiB": list(READ_AHEAD_KIB.values())},
     }
 

@@ -16,9 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffslab import steps
+from ffslab.answers.typed_keys import BasePattern, Pattern
 from ffslab.api.experiment import Experiment
-from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, Step, opened, step
+from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened
 from ffslab.sqlite.look_ups import COMPRESSION
+from ffslab.steps import Step
 from ffslab.studies.reproduce.runs import LookUps, PlannedRun
 
 PUBLISHED_FS = ("jffs2", "yaffs2")
@@ -76,14 +79,14 @@ def _experiment(
         "title": f"Read-ahead: {title}",
         "stack": stack,
         # The blocks of a new partition are erased and marked in the background: the pause.
-        "setup": [MOUNT, step("sleep", us="60 s"), *setup],
+        "setup": [MOUNT, steps.sleep(us="60 s"), *setup],
         "measure": measure,
         "axes": {"fs": fs, **axes},
     }
 
 
 def _reads(
-    pattern: str,
+    pattern: Pattern,
     mib: int,
     count: int,
     *,
@@ -94,13 +97,13 @@ def _reads(
     pause_us: str | None = None,
 ) -> Step:
     """Requests of 4 KiB to a file of `mib`; those of `op` "W" write."""
-    letters = {"sequential": "S", "random": "R"}[pattern] + op
+    reads: BasePattern = "SR" if pattern == "sequential" else "RR"
+    writes: BasePattern = "SW" if pattern == "sequential" else "RW"
     # What is shifted must still lie in the file.
     target_kib = mib * 1024 - (64 if shift else 0)
-    return step(
-        "uflip",
+    return steps.uflip(
         file=file,
-        pattern=letters,
+        pattern=writes if op == "W" else reads,
         io_size_B="4 KiB",
         io_count=count,
         io_shift_B=512 if shift else 0,
@@ -110,7 +113,7 @@ def _reads(
     )
 
 
-def _draws(pattern: str, mib: int, count: int, *, shift: bool, draws: int) -> list[Step]:
+def _draws(pattern: Pattern, mib: int, count: int, *, shift: bool, draws: int) -> list[Step]:
     """Caches are dropped and the requests made, once for each draw."""
     seeds = range(1, draws + 1) if pattern == "random" else (1,)
     requests = [_reads(pattern, mib, count, shift=shift, seed=seed) for seed in seeds]
@@ -119,10 +122,10 @@ def _draws(pattern: str, mib: int, count: int, *, shift: bool, draws: int) -> li
 
 def _prepared(mib: int) -> list[Step]:
     # Opened before the caches are dropped: JFFS2 reads the header of each node of a file when it is opened.
-    return [step("create", file="target", bytes=f"{mib} MiB"), SYNC, opened("target", "rdonly")]
+    return [steps.create(file="target", bytes=f"{mib} MiB"), SYNC, opened("target", "rdonly")]
 
 
-def _number(pattern: str, title: str, *, shift: bool, kernel: str = "2.6.37") -> Made:
+def _number(pattern: Pattern, title: str, *, shift: bool, kernel: str = "2.6.37") -> Made:
     def experiment(fs: Sequence[str]) -> Data:
         requests = _draws(pattern, 5, COUNTS[0], shift=shift, draws=DRAWS)
         return _experiment(fs, title, _prepared(5), requests, {**_AHEAD, "uflip.io_count": COUNTS}, kernel=kernel)
@@ -130,7 +133,7 @@ def _number(pattern: str, title: str, *, shift: bool, kernel: str = "2.6.37") ->
     return experiment
 
 
-def _size(pattern: str, title: str) -> Made:
+def _size(pattern: Pattern, title: str) -> Made:
     def experiment(fs: Sequence[str]) -> Data:
         sizes = [f"{size} KiB" for size in SIZES_KIB]
         axes: Axes = {**_AHEAD, "uflip.io_count": SIZE_COUNTS, "uflip.io_size_B": sizes}
@@ -154,7 +157,7 @@ def _think(fs: Sequence[str]) -> Data:
 
 def _postmark(files: str) -> Made:
     def experiment(fs: Sequence[str]) -> Data:
-        run = step("postmark", file=files, commands=POSTMARK[files], drop_caches=True)
+        run = steps.postmark(file=files, commands=POSTMARK[files], drop_caches=True)
         # The file is only a name here, as an axis it is in the rows.
         axes: Axes = {**_AHEAD, "postmark.file": (files,)}
         # YAFFS2 does not compress; beside JFFS2 the key is JFFS2's.
@@ -171,13 +174,13 @@ def _twice(fs: Sequence[str]) -> Data:
 
 def _writes(fs: Sequence[str]) -> Data:
     writes = _reads("sequential", 5, 100, shift=False, op="W")
-    measure = [DROP_CACHES, writes, step("fsync", file="target")]
+    measure = [DROP_CACHES, writes, steps.fsync(file="target")]
     return _experiment(fs, "100 sequential writes", [opened("target", "rdwr", "create")], measure, {})
 
 
 def _fragmented(fs: Sequence[str]) -> Data:
     files = ("whole", "pieces")
-    setup = [step("create", file="whole", bytes="2 MiB"), step("create_fragmented", file="pieces", bytes="2 MiB"), SYNC]
+    setup = [steps.create(file="whole", bytes="2 MiB"), steps.create_fragmented(file="pieces", bytes="2 MiB"), SYNC]
     setup += [opened(file, "rdonly") for file in files]
     requests = [_reads("sequential", 2, 512, shift=False, file=file) for file in files]
     measure = [each for made in requests for each in (DROP_CACHES, made)]

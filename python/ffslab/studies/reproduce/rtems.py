@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ffslab.api.steps import MOUNT, Data, Step, opened, step
+from ffslab import steps
+from ffslab.api.steps import MOUNT, Data, opened
+from ffslab.steps import Step
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import Row, chosen_of
 from ffslab.studies.reproduce.runs import PlannedRun
@@ -72,7 +74,7 @@ def _jobs(
     files = tuple(_job(*job, file_mib) for job in jobs)
     names = [name for name, _ in files]
     of_files = {**(axes or {}), "fio.file": names}
-    return PlannedRun(series, _experiment(series, stack, [step("fio", file=names[0])], of_files), job_files=files)
+    return PlannedRun(series, _experiment(series, stack, [steps.fio(file=names[0])], of_files), job_files=files)
 
 
 def _sweep(block_b: int, accesses: Sequence[str] = tuple(ACCESSES)) -> list[tuple[str, int, str]]:
@@ -115,36 +117,36 @@ def planned() -> list[PlannedRun]:
 def _small() -> list[PlannedRun]:
     """Small files: what a block of IMFS costs, how large files become, what blocks and clusters waste."""
     blocks: Data = {"fs_block_B": SMALL_BLOCKS_B}
-    requests = step("requests", file="a", op="read", pattern="sequential", request_B=1024, count=1000)
-    small_file = [step("create", file="a", bytes=1024), opened("a", "rdwr")]
+    requests = steps.requests(file="a", op="read", pattern="sequential", request_B=1024, count=1000)
+    small_file = [steps.create(file="a", bytes=1024), opened("a", "rdwr")]
     axes: Data = {**blocks, "requests.op": ["read", "write"]}
     runs = [_steps("small imfs", {"fs": "imfs"}, [requests], axes, small_file)]
     for block_b, limit_b in IMFS_LIMITS_B.items():
         sizes = [
-            step("create", file="fits", bytes=limit_b - 1),
-            step("create", file="does_not", bytes=limit_b, fails="EFBIG"),
+            steps.create(file="fits", bytes=limit_b - 1),
+            steps.create(file="does_not", bytes=limit_b, fails="EFBIG"),
         ]
         runs.append(_steps(f"limit imfs {block_b}", {"fs": "imfs", "fs_block_B": block_b}, sizes))
-    many = step("create_many", dir="", count=100, bytes=100)
+    many = steps.create_many(dir="", count=100, bytes=100)
     runs.append(_steps("waste imfs", {"fs": "imfs"}, [many], blocks))
-    until_full = step("create_many", dir="d", bytes=100, until="ENOSPC")
+    until_full = steps.create_many(dir="d", bytes=100, until="ENOSPC")
     small_disk = {**_DOSFS, "device_KiB": 1024}
-    runs.append(_steps("waste dosfs", small_disk, [until_full], {"cluster_B": CLUSTERS_B}, [step("mkdir", dir="d")]))
+    runs.append(_steps("waste dosfs", small_disk, [until_full], {"cluster_B": CLUSTERS_B}, [steps.mkdir(dir="d")]))
     return runs
 
 
 def _table_1() -> list[PlannedRun]:
     """What table 1 says of each file system, tried: a step that does not end as it says stops the run."""
 
-    def tried(name: str, stack: Data, *steps: Step) -> PlannedRun:
-        return _steps(f"T1 {name}", {"fs": name, **stack}, [step("create", file="a", bytes=5000), *steps])
+    def tried(name: str, stack: Data, *then: Step) -> PlannedRun:
+        return _steps(f"T1 {name}", {"fs": name, **stack}, [steps.create(file="a", bytes=5000), *then])
 
-    link = step("link", file="a", to="b")
-    rename = step("rename", file="a", to="c")
+    link = steps.link(file="a", to="b")
+    rename = steps.rename(file="a", to="c")
     cannot = {"fails": "ENOTSUP"}
-    found = step("stat", file="a")
-    back = (step("umount"), MOUNT, found)
-    after_a_cut = (step("crash"), MOUNT, found)
+    found = steps.stat(file="a")
+    back = (steps.umount(), MOUNT, found)
+    after_a_cut = (steps.crash(), MOUNT, found)
     return [
         tried("imfs", {}, link, rename),
         tried("mini-imfs", {}, link | cannot, rename | cannot),

@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, Step, opened, step
+from ffslab import steps
+from ffslab.answers.typed_keys import BasePattern
+from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened
+from ffslab.steps import Step
 from ffslab.studies.reproduce import kernel
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import NotMeasuredError, Row
@@ -41,11 +44,11 @@ SET_UP = next(iter(kernel.WEAR_GC_SET_UPS))
 
 Series = dict[str, list[Row]]
 
-FSYNC_TARGET, CLOSE_TARGET = (step(what, file="target") for what in ("fsync", "close"))
+FSYNC_TARGET, CLOSE_TARGET = steps.fsync(file="target"), steps.close(file="target")
 _TARGET = f"{TARGET_MIB} MiB"
-_CREATE_TARGET = (step("create", file="target", bytes=_TARGET), SYNC)
+_CREATE_TARGET = (steps.create(file="target", bytes=_TARGET), SYNC)
 # One file fills what is free; rm, sync.
-_SATURATED = (step("saturate"), SYNC)
+_SATURATED = (steps.saturate(), SYNC)
 _READ = (*_CREATE_TARGET, opened("target", "rdonly"), DROP_CACHES)
 
 
@@ -70,7 +73,7 @@ def _writes(fs: str, *, synchronous: bool) -> Iterator[PlannedRun]:
         yield _run(pause_series(pause) + suffix, fs, pause_us=pause * 1000, synchronous=synchronous)
     for fill in FILLS:
         # Static data, and beside it the file that will be overwritten, on flash that was full before.
-        state = (step("occupy", file="static", percent=fill), SYNC, *_SATURATED, *_CREATE_TARGET)
+        state = (steps.occupy(file="static", percent=fill), SYNC, *_SATURATED, *_CREATE_TARGET)
         yield _run(f"fill {fill}{suffix}", fs, state=state, blocks=800, synchronous=synchronous)
     for pattern in ("SW", "RW"):
         yield _run(pattern + suffix, fs, pattern=pattern, synchronous=synchronous)
@@ -85,7 +88,7 @@ def _run(
     series: str,
     fs: str,
     *,
-    pattern: str = "RW",
+    pattern: BasePattern = "RW",
     state: Sequence[Step] = _SATURATED,
     synchronous: bool = False,
     blocks: int = 160,
@@ -97,9 +100,8 @@ def _run(
     stack |= {"page_cache_KiB": cache_kib, "read_ahead_KiB": 0}
     if fs == "ubifs":
         stack["max_beb_per1024"] = UBI_RESERVE_PER_1024[blocks]
-    opening = opened("target", "wronly", "create", *(["sync"] if synchronous else []))
-    requests = step(
-        "uflip",
+    opening = opened("target", "wronly", "create", "sync") if synchronous else opened("target", "wronly", "create")
+    requests = steps.uflip(
         file="target",
         pattern=pattern,
         io_size_B="2 KiB",
@@ -112,7 +114,7 @@ def _run(
         "title": series,
         "stack": stack,
         # The blocks of a new partition are erased and marked in the background: without the pause that is measured.
-        "setup": [MOUNT, step("sleep", us="30 s"), *(_READ if reads else state)],
+        "setup": [MOUNT, steps.sleep(us="30 s"), *(_READ if reads else state)],
         # What the requests leave behind is erased and written before the next sync ends.
         "measure": [requests] if reads else [opening, requests, FSYNC_TARGET, CLOSE_TARGET, SYNC],
         "axes": {"fs": [fs], "uflip.io_size_B": [f"{size} KiB" for size in SIZES_KIB]},

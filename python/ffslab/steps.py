@@ -1,0 +1,485 @@
+"""The steps of experiments as functions, for `Experiment.of`: an editor and mypy find a misspelt step or key.
+
+>>> from ffslab import Experiment, steps
+>>> setup = [steps.mount(), steps.create(file="log", bytes="5 MiB"), steps.sync()]
+
+What is not said, or `None`, is left to its default. Made by tests/native_steps.py from `ffslab schema`.
+"""
+
+# long file: it is made, and a list of all steps.
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ffslab.answers.typed_keys import (
+    Advice,
+    AppendSync,
+    BasePattern,
+    ContentName,
+    Distribution,
+    Failure,
+    MtdOp,
+    OpenFlag,
+    Pattern,
+    RenameFlag,
+    RequestCalls,
+    RequestOp,
+    ShareOf,
+    Think,
+    Until,
+    XattrFlag,
+)
+
+# A step: its name under "step", its keys.
+Step = dict[str, object]
+
+
+def _step(name: str, /, **keys: object) -> Step:
+    said = {key.rstrip("_"): value for key, value in keys.items() if value is not None}
+    return {"step": name, **said}
+
+
+def mount(*, options: Sequence[str] | None = None) -> Step:
+    """Mounts the partition; an erased one gets a new file system. Read-ahead is set right after it."""
+    return _step("mount", options=options)
+
+
+def umount() -> Step:
+    """Unmounts; every file is closed by then."""
+    return _step("umount")
+
+
+def ubi_attach() -> Step:
+    """Attaches UBI to the whole partition; an erased one is formatted."""
+    return _step("ubi_attach")
+
+
+def ubi_detach() -> Step:
+    """Detaches UBI."""
+    return _step("ubi_detach")
+
+
+def ubi_make_volume() -> Step:
+    """Makes one dynamic UBI volume of all available LEBs."""
+    return _step("ubi_make_volume")
+
+
+def crash() -> Step:
+    """The power is lost: everything in memory is gone, and nothing is written."""
+    return _step("crash")
+
+
+def boot(*, options: Sequence[str] | None = None) -> Step:
+    """From power on to mounted: everything in memory is gone, then UBI attaches, the file system scans or recovers
+    what it finds. After `umount` it is the boot after a clean end, else the one after a power cut.
+    """
+    return _step("boot", options=options)
+
+
+def format() -> Step:
+    """Makes a new file system on the medium of a system that has a formatter, as RTEMS on a block device, so that it
+    is counted apart from the mount. Nothing may be mounted. Without this step, the first mount of an empty medium
+    does so.
+    """
+    return _step("format")
+
+
+def create(
+    *,
+    file: str,
+    bytes: int | str,
+    content: ContentName | None = None,
+    fails: Failure | None = None,
+    request_B: int | str | None = None,
+) -> Step:
+    """Makes a file (truncated if it exists) and writes it front to back."""
+    return _step("create", file=file, bytes=bytes, content=content, fails=fails, request_B=request_B)
+
+
+def fill(*, file: str, content: ContentName | None = None, request_B: int | str | None = None) -> Step:
+    """Makes a file and writes it until no space is left."""
+    return _step("fill", file=file, content=content, request_B=request_B)
+
+
+def create_fragmented(*, file: str, bytes: int | str, seed: int | None = None) -> Step:
+    """Makes a file of pieces of 512 to 4096 B, written in random order, each followed by fsync."""
+    return _step("create_fragmented", file=file, bytes=bytes, seed=seed)
+
+
+def saturate(*, file: str | None = None, request_B: int | str | None = None) -> Step:
+    """Fills the partition with one file, syncs, and deletes the file. Nearly the whole partition is invalid then,
+    and there was no time to collect it.
+    """
+    return _step("saturate", file=file, request_B=request_B)
+
+
+def occupy(*, file: str, percent: float, of: ShareOf | None = None, request_B: int | str | None = None) -> Step:
+    """Makes a file that occupies a share of the partition: static data beside the data that the measurement works
+    on.
+    """
+    return _step("occupy", file=file, percent=percent, of=of, request_B=request_B)
+
+
+def age(
+    *,
+    file: str,
+    overwrites: float,
+    distribution: Distribution | None = None,
+    fsync_every: int | None = None,
+    hot_percent: float | None = None,
+    hot_writes_percent: float | None = None,
+    request_B: int | str | None = None,
+    seed: int | None = None,
+    zipf_theta: float | None = None,
+) -> Step:
+    """Overwrites a file again and again, in requests of one size."""
+    return _step(
+        "age",
+        file=file,
+        overwrites=overwrites,
+        distribution=distribution,
+        fsync_every=fsync_every,
+        hot_percent=hot_percent,
+        hot_writes_percent=hot_writes_percent,
+        request_B=request_B,
+        seed=seed,
+        zipf_theta=zipf_theta,
+    )
+
+
+def unlink(*, file: str) -> Step:
+    """unlink(2): deletes a name; with its last name and no open descriptor the file goes."""
+    return _step("unlink", file=file)
+
+
+def rename(*, file: str, to: str, fails: Failure | None = None, flags: Sequence[RenameFlag] | None = None) -> Step:
+    """Renames; an existing target is replaced."""
+    return _step("rename", file=file, to=to, fails=fails, flags=flags)
+
+
+def link(*, file: str, to: str, fails: Failure | None = None) -> Step:
+    """link(2): a further name, or the first one of a file that was opened with `tmpfile`."""
+    return _step("link", file=file, to=to, fails=fails)
+
+
+def truncate(*, file: str, bytes: int | str, by_descriptor: bool | None = None) -> Step:
+    """Cuts or extends (with a hole) a file to `bytes`."""
+    return _step("truncate", file=file, bytes=bytes, by_descriptor=by_descriptor)
+
+
+def sync() -> Step:
+    """sync(2): all dirty data and metadata."""
+    return _step("sync")
+
+
+def sync_directories() -> Step:
+    """YAFFS2: the headers of changed directories are written."""
+    return _step("sync_directories")
+
+
+def drop_caches() -> Step:
+    """Clean pages, directory entries and unused inodes leave memory."""
+    return _step("drop_caches")
+
+
+def sleep(*, us: int | str) -> Step:
+    """nanosleep(2). Only background work runs."""
+    return _step("sleep", us=us)
+
+
+def open(*, file: str, flags: Sequence[OpenFlag], fails: Failure | None = None) -> Step:
+    """open(2)."""
+    return _step("open", file=file, flags=flags, fails=fails)
+
+
+def close(*, file: str) -> Step:
+    """close(2)."""
+    return _step("close", file=file)
+
+
+def fsync(*, file: str, fails: Failure | None = None) -> Step:
+    """fsync(2): the data and attributes of an open file are on flash when it returns."""
+    return _step("fsync", file=file, fails=fails)
+
+
+def stat(*, file: str, fails: Failure | None = None) -> Step:
+    """stat(2)."""
+    return _step("stat", file=file, fails=fails)
+
+
+def fadvise(*, file: str, advice: Advice) -> Step:
+    """posix_fadvise(2) on an open file, for the whole of it."""
+    return _step("fadvise", file=file, advice=advice)
+
+
+def read_ahead(*, KiB: int) -> Step:
+    """Sets the read-ahead of the mounted file system's backing device."""
+    return _step("read_ahead", KiB=KiB)
+
+
+def requests(
+    *,
+    file: str,
+    count: int,
+    op: RequestOp,
+    pattern: Pattern,
+    request_B: int | str,
+    calls: RequestCalls | None = None,
+    content: ContentName | None = None,
+    gap_us: int | str | None = None,
+    order: Sequence[int] | None = None,
+    range_B: int | str | None = None,
+    seed: int | None = None,
+) -> Step:
+    """Reads and writes of one size in an open file."""
+    return _step(
+        "requests",
+        file=file,
+        count=count,
+        op=op,
+        pattern=pattern,
+        request_B=request_B,
+        calls=calls,
+        content=content,
+        gap_us=gap_us,
+        order=order,
+        range_B=range_B,
+        seed=seed,
+    )
+
+
+def uflip(
+    *,
+    file: str,
+    pattern: BasePattern,
+    burst: int | None = None,
+    incr: int | None = None,
+    io_count: int | None = None,
+    io_ignore: int | None = None,
+    io_shift_B: int | str | None = None,
+    io_size_B: int | str | None = None,
+    mix_with: BasePattern | None = None,
+    parallel_degree: int | None = None,
+    partitions: int | None = None,
+    pause_us: int | str | None = None,
+    ratio: int | None = None,
+    seed: int | None = None,
+    target_offset_B: int | str | None = None,
+    target_size_B: int | str | None = None,
+    total_B: int | str | None = None,
+) -> Step:
+    """An I/O pattern of uFLIP on an open file; see the module `uflip`. Calls of the start-up phase are made but not
+    recorded.
+    """
+    return _step(
+        "uflip",
+        file=file,
+        pattern=pattern,
+        burst=burst,
+        incr=incr,
+        io_count=io_count,
+        io_ignore=io_ignore,
+        io_shift_B=io_shift_B,
+        io_size_B=io_size_B,
+        mix_with=mix_with,
+        parallel_degree=parallel_degree,
+        partitions=partitions,
+        pause_us=pause_us,
+        ratio=ratio,
+        seed=seed,
+        target_offset_B=target_offset_B,
+        target_size_B=target_size_B,
+        total_B=total_B,
+    )
+
+
+def append(
+    *, file: str, count: int, request_B: int | str, content: ContentName | None = None, sync: AppendSync | None = None
+) -> Step:
+    """Writes at the end of an open file; after each write `sync` says how it is made durable."""
+    return _step("append", file=file, count=count, request_B=request_B, content=content, sync=sync)
+
+
+def mkdir(*, dir: str) -> Step:
+    """mkdir(2)."""
+    return _step("mkdir", dir=dir)
+
+
+def rmdir(*, dir: str, fails: Failure | None = None) -> Step:
+    """rmdir(2)."""
+    return _step("rmdir", dir=dir, fails=fails)
+
+
+def readdir(*, dir: str) -> Step:
+    """Reads every entry of a directory; "" is the root."""
+    return _step("readdir", dir=dir)
+
+
+def create_many(
+    *,
+    dir: str,
+    bytes: int | str,
+    content: ContentName | None = None,
+    count: int | None = None,
+    fsync: bool | None = None,
+    name: str | None = None,
+    request_B: int | str | None = None,
+    until: Until | None = None,
+) -> Step:
+    """Makes files in a directory; "" is the root."""
+    return _step(
+        "create_many",
+        dir=dir,
+        bytes=bytes,
+        content=content,
+        count=count,
+        fsync=fsync,
+        name=name,
+        request_B=request_B,
+        until=until,
+    )
+
+
+def stat_many(*, dir: str, count: int, name: str | None = None) -> Step:
+    """stat(2) of the files of `create_many`, in the order of creation."""
+    return _step("stat_many", dir=dir, count=count, name=name)
+
+
+def read_many(
+    *, dir: str, bytes: int | str, count: int, name: str | None = None, request_B: int | str | None = None
+) -> Step:
+    """Opens, reads (`bytes` from the beginning) and closes the files of `create_many`, in the order of creation."""
+    return _step("read_many", dir=dir, bytes=bytes, count=count, name=name, request_B=request_B)
+
+
+def unlink_many(*, dir: str, count: int, name: str | None = None) -> Step:
+    """Deletes the files of `create_many`, in the order of creation."""
+    return _step("unlink_many", dir=dir, count=count, name=name)
+
+
+def setxattr(
+    *,
+    file: str,
+    name: str,
+    bytes: int | str | None = None,
+    fails: Failure | None = None,
+    flag: XattrFlag | None = None,
+    value: str | None = None,
+) -> Step:
+    """setxattr(2): makes or replaces an extended attribute of a file or directory; "" is the root."""
+    return _step("setxattr", file=file, name=name, bytes=bytes, fails=fails, flag=flag, value=value)
+
+
+def getxattr(*, file: str, name: str, fails: Failure | None = None) -> Step:
+    """getxattr(2)."""
+    return _step("getxattr", file=file, name=name, fails=fails)
+
+
+def listxattr(*, file: str) -> Step:
+    """listxattr(2)."""
+    return _step("listxattr", file=file)
+
+
+def removexattr(*, file: str, name: str, fails: Failure | None = None) -> Step:
+    """removexattr(2)."""
+    return _step("removexattr", file=file, name=name, fails=fails)
+
+
+def symlink(*, file: str, target: str, fails: Failure | None = None) -> Step:
+    """symlink(2): makes the symbolic link `file`."""
+    return _step("symlink", file=file, target=target, fails=fails)
+
+
+def readlink(*, file: str, fails: Failure | None = None) -> Step:
+    """readlink(2)."""
+    return _step("readlink", file=file, fails=fails)
+
+
+def chmod(*, file: str, permissions: str, fails: Failure | None = None) -> Step:
+    """chmod(2)."""
+    return _step("chmod", file=file, permissions=permissions, fails=fails)
+
+
+def chown(*, file: str, fails: Failure | None = None, gid: int | None = None, uid: int | None = None) -> Step:
+    """chown(2)."""
+    return _step("chown", file=file, fails=fails, gid=gid, uid=uid)
+
+
+def utimens(
+    *, file: str, accessed_s: int | None = None, fails: Failure | None = None, modified_s: int | None = None
+) -> Step:
+    """utimensat(2): sets the times of a file, in seconds since 1970."""
+    return _step("utimens", file=file, accessed_s=accessed_s, fails=fails, modified_s=modified_s)
+
+
+def statfs() -> Step:
+    """statfs(2)."""
+    return _step("statfs")
+
+
+def ftruncate(*, file: str, bytes: int | str, fails: Failure | None = None) -> Step:
+    """ftruncate(2): `truncate` of the open file, by its descriptor."""
+    return _step("ftruncate", file=file, bytes=bytes, fails=fails)
+
+
+def replay(*, file: str, root: str | None = None, think: Think | None = None) -> Step:
+    """Replays the file system calls of a recorded program."""
+    return _step("replay", file=file, root=root, think=think)
+
+
+def fio(*, file: str, lenient: bool | None = None) -> Step:
+    """Runs the jobs of a fio job file. Their files are laid out first; if the step is measured, at the end of the
+    setup.
+    """
+    return _step("fio", file=file, lenient=lenient)
+
+
+def postmark(*, file: str, commands: str | None = None, drop_caches: bool | None = None) -> Step:
+    """Runs a command file of the program `postmark`."""
+    return _step("postmark", file=file, commands=commands, drop_caches=drop_caches)
+
+
+def copy_in(*, from_: str, dir: str | None = None, request_B: int | str | None = None) -> Step:
+    """Copies the content of a folder of this computer into the file system, as `cp -R` does: files, directories and
+    symbolic links with their permissions, sorted by name. None of the names may exist already.
+    """
+    return _step("copy_in", from_=from_, dir=dir, request_B=request_B)
+
+
+def save_image(*, file: str, oob: bool | None = None) -> Step:
+    """Saves an image of the partition as it is on the chip now. Data in memory are not in the image; use sync or
+    umount before. `ffslab run` writes the image to `images/` in the results folder.
+    """
+    return _step("save_image", file=file, oob=oob)
+
+
+def mtd_loop(*, count: int, op: MtdOp, first: int | None = None) -> Step:
+    """A loop of operations on the partition at the level of the driver, like that of a kernel module that measures
+    MTD calls: whole pages or erase blocks, one after the other. Nothing may be mounted. Bad blocks are skipped.
+    """
+    return _step("mtd_loop", count=count, op=op, first=first)
+
+
+def load(
+    *,
+    image: str,
+    autoplace: bool | None = None,
+    mtdparts: str | None = None,
+    offset_B: int | None = None,
+    oob: bool | None = None,
+    partition: str | None = None,
+    size_B: int | None = None,
+) -> Step:
+    """Puts an image or a dump on the partition, as the stack's key `image` does at the start. The partition must not
+    be mounted. This takes neither time nor wear. Blocks behind the end of the image are erased.
+    """
+    return _step(
+        "load",
+        image=image,
+        autoplace=autoplace,
+        mtdparts=mtdparts,
+        offset_B=offset_B,
+        oob=oob,
+        partition=partition,
+        size_B=size_B,
+    )
