@@ -319,7 +319,7 @@ def test_the_command_decides_the_exit_code(tmp_path: Path, ffslab: Command) -> N
 WRONG = {
     "no-folder": (["nowhere"], "nowhere: is not a folder"),
     "fs": (["--fs", "ext4", "mount"], 'fs "ext4" is not built yet'),
-    "blocks": (["--blocks", "0", "mount"], "--blocks 0: must be 1 or more"),
+    "blocks": (["--blocks", "0", "mount"], "--partition-blocks 0: must be 1 or more"),
     "set": (["--set", "compression", "mount"], "must be KEY=VALUE"),
     "unknown-key": (["--set", "compresion=zlib", "mount"], "compresion"),
     "image": (["--image", "none.bin", "mount"], "none.bin: cannot read the image"),

@@ -10,6 +10,7 @@ use crate::error::LabError;
 use crate::requests::{Call, CallOp};
 use crate::result::{EnergySummary, Labels, VariantSummary};
 use crate::run::{Boundary, Facts, Instants, Kept, Outcome, RunError, Runner, StepBegun, StepOutcome};
+use crate::slowest::SlowCall;
 use crate::traces::Traces;
 pub use ffslab_flash::Torn;
 use ffslab_fs::Stat;
@@ -182,6 +183,11 @@ impl Session {
     pub fn causes(&self) -> Vec<CauseSummary> {
         let causes = self.runner.system.sim().causes().since(&Causes::default());
         causes.iter().map(CauseSummary::of).collect()
+    }
+
+    /// The slowest calls since the measurement began.
+    pub fn slowest(&self) -> Vec<SlowCall> {
+        self.runner.log.slowest.summaries(&self.runner.log.file_names)
     }
 
     /// What the machine has done so far: work of the CPU, functions of the file system, tasks.

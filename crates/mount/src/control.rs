@@ -12,6 +12,7 @@ use crate::world::World;
 use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
 use ffslab_lab::session::SessionTotals;
+use ffslab_lab::slowest::SlowCall;
 use ffslab_lab::LabError;
 use ffslab_mtd::Mtd;
 use ffslab_system::SystemError;
@@ -59,6 +60,8 @@ pub struct MountStat {
     #[serde(rename = "partition_B")]
     pub partition_bytes: u64,
     pub powered: bool,
+    /// The slowest calls so far.
+    pub slowest: Vec<SlowCall>,
     pub system: &'static str,
     pub totals: SessionTotals,
 }
@@ -207,6 +210,7 @@ impl World {
             part: keys.and_then(|keys| keys.part.clone()),
             partition_bytes: system.medium_bytes(),
             powered: system.is_powered(),
+            slowest: self.session.slowest(),
             system: system.system_name(),
             totals: self.session.totals(),
         }

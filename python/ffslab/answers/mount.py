@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from ffslab.answers.machine import SessionTotals
-from ffslab.answers.summary import CauseSummary, Legend
+from ffslab.answers.summary import CauseSummary, Legend, SlowCall
 
 
 class MountBlocks(TypedDict):
@@ -32,5 +32,6 @@ class MountStat(TypedDict):
     part: str | None
     partition_B: int
     powered: bool
+    slowest: list[SlowCall]
     system: str
     totals: SessionTotals

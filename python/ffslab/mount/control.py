@@ -19,13 +19,16 @@ from ffslab.files.inputs import resolved
 from ffslab.files.os_errors import reason
 from ffslab.text.energy import energy_mj
 from ffslab.text.quoting import printable
+from ffslab.text.slowest import HEAD, alignment, cells_of
 from ffslab.text.summary import aligned
-from ffslab.text.tables import number
+from ffslab.text.tables import number, text_table
 
 # Of each cause.
 SHOWN: tuple[Operation, ...] = ("page_reads", "page_programs", "erases")
 # How often `watch` asks.
 WATCH_EVERY_S = 1.0
+# Calls that `stat` lists.
+SLOWEST_SHOWN = 5
 # Erase blocks a line of the wear map.
 MAP_COLUMNS = 64
 # Shades of the wear map, from a block that was never erased to those erased most.
@@ -119,6 +122,8 @@ def text(now: MountStat) -> str:
         for cause in sorted(now["by_cause"], key=lambda cause: -cause["busy_us"])
         if cause["page_reads"] or cause["page_programs"] or cause["erases"] or cause["oob_reads"]
     ]
+    if slowest := cells_of(now, SLOWEST_SHOWN):
+        parts.append(text_table(HEAD, slowest, alignment(HEAD)))
     parts.append(aligned(["task", "reason", "page reads", "programs", "erases"], rows))
     # A disk and flash without a driver of its own have no erase blocks that are counted.
     if now["blocks"]["erases"]:

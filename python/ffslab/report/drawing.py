@@ -83,15 +83,6 @@ def value_axis(axes: Axes, which: str, values: Sequence[ArrayLike]) -> None:
 
 
 # Matplotlib types each of its many keywords by itself.
-def distribution(axes: Axes, values: ArrayLike, **line: Any) -> None:
-    """Share of the values that are at most so large: some steps show the shape, the last hundred are drawn in full."""
-    ordered = np.sort(np.asarray(values))
-    n = len(ordered)
-    some = np.linspace(0, n - 1, STEPS_OF_DISTRIBUTION).astype(int)
-    ranks = np.unique(np.concatenate([some, np.arange(max(0, n - 100), n)]))
-    axes.step(ordered[ranks], (ranks + 1) / n * 100, where="post", **line)
-
-
 def tails(axes: Axes, values: Sequence[ArrayLike], lines: Sequence[dict[str, Any]]) -> None:
     """Distributions whose slow ends show: each further nine (90, 99, 99.9 ... %) is as high as the one before.
 

@@ -14,6 +14,7 @@ from ffslab.answers.summary import VariantSummary
 from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, new_figure, svg_text, tails, thousands, value_axis
 from ffslab.report.drawing import width as line_width
 from ffslab.text.causes import titles
+from ffslab.text.durations import duration
 from ffslab.text.energy import energy_mj, have_energy
 from ffslab.text.time_table import CPU, IDLE, PROGRAM, asked_for, spent
 
@@ -110,7 +111,10 @@ def reason_colours(variants: list[VariantSummary]) -> dict[str, str]:
 
 
 def time_by_cause(variants: list[VariantSummary], colours: dict[str, str]) -> str | None:
-    """Stacked bars: virtual time per variant, split by reason; the smallest reasons are put together."""
+    """Stacked bars: virtual time per variant, split by reason; the smallest reasons are put together.
+
+    Where a bar would be mostly idle time, which says nothing of the flash, that is a number beside the bars.
+    """
     parts = [spent(variant) for variant in variants]
     if not any(parts):
         return None
@@ -122,14 +126,21 @@ def time_by_cause(variants: list[VariantSummary], colours: dict[str, str]) -> st
     ]
     columns = [(name, tint, [part.get(name, 0.0) for part in parts]) for name, tint in colours.items()]
     columns.append((FURTHER, FURTHER_COLOUR, further))
-    columns += [(name, tint, [part.get(name, 0.0) for part in parts]) for name, tint in WITHOUT_FLASH.items()]
+    idle_us = [part.get(IDLE, 0.0) for part in parts]
+    at_work_us = [sum(part.values()) - idle for part, idle in zip(parts, idle_us, strict=True)]
+    is_beside = 0 < max(at_work_us) < max(idle_us)
+    without_flash = {name: tint for name, tint in WITHOUT_FLASH.items() if name != IDLE or not is_beside}
+    columns += [(name, tint, [part.get(name, 0.0) for part in parts]) for name, tint in without_flash.items()]
     for name, tint, times_us in columns:
         if any(times_us):
             widths = np.array(times_us) / 1e3
             axes.barh(y, widths, left=left, color=tint, label=name, height=0.6, edgecolor="#555555", linewidth=0.4)
             left += widths
     _variant_rows(axes, variants)
-    axes.set(xlabel="virtual time, ms", xlim=(0, 1.02 * left.max()))
+    for at, us in enumerate(idle_us if is_beside else []):
+        if us:
+            axes.text(left[at] + 0.01 * left.max(), at, f"and {duration(us)} idle", va="center", fontsize=8)
+    axes.set(xlabel="virtual time, ms", xlim=(0, (1.25 if is_beside else 1.02) * left.max()))
     thousands(axes.xaxis)
     figure.legend(loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     return svg_text(figure, "time-by-cause")

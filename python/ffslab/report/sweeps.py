@@ -11,8 +11,8 @@ from ffslab.report.drawing import COLOURS, MARKS, colour, new_figure, svg_text, 
 from ffslab.text.summary import COLUMNS_MAX, ROWS
 from ffslab.text.time_table import axis_text
 
-# How fast, how much energy, how long the flash lives.
-QUANTITIES = ("latency mean, us", "energy total, mJ", "block erases")
+# How fast, how slow at worst, how much energy, how long the flash lives.
+QUANTITIES = ("latency mean, us", "latency max, us", "energy total, mJ", "block erases")
 POINTS_MIN = 3
 PANELS_MAX = 4
 

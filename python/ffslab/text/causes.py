@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ffslab.answers.inspection import MountFacts
+from ffslab.answers.mount import MountStat
 from ffslab.answers.summary import VariantSummary
 
 # Of whose wish reasons serve: data that the program asked for, and what reading them brings about.
@@ -13,7 +14,7 @@ FORMATTING = frozenset({"formatting"})
 APART = frozenset({"setup"}) | FORMATTING
 
 
-def titles(result: VariantSummary | MountFacts) -> dict[str, str]:
+def titles(result: VariantSummary | MountFacts | MountStat) -> dict[str, str]:
     """Who issues flash operations, as heads of tables name them, the program first."""
     return {row["task"]: row["title"] for row in result["causes"]["tasks"]}
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ffslab.answers.mount import MountStat
 from ffslab.answers.summary import SlowCall, VariantSummary, Wait
 from ffslab.text.causes import titles
 from ffslab.text.durations import duration
 from ffslab.text.tables import counted, size
 from ffslab.text.time_table import CPU
 
+HEAD = ["slowest calls", "took", "began after", "waited for"]
 # Calls of a single variant that a terminal shows; of several it shows the slowest of each.
 SHOWN_MAX = 5
 # Causes of a call that are named: those that took this share of it, and no more than so many.
@@ -18,18 +20,20 @@ _FILE_CHARACTERS_MAX = 32
 def slowest_cells(variants: list[VariantSummary], each_max: int | None = None) -> tuple[list[str], list[list[str]]]:
     """Head and rows: of each variant the slowest calls, `each_max` at most. Without calls no rows."""
     several = len(variants) > 1
-    head = [*(["variant"] if several else []), "slowest calls", "took", "began after", "waited for"]
+    head = [*(["variant"] if several else []), *HEAD]
     rows = []
     for variant in variants:
-        for call in variant["slowest"][:each_max]:
-            cells = [
-                call_text(call),
-                duration(call["latency_us"]),
-                duration(call["start_us"]),
-                waits_text(call, variant),
-            ]
-            rows.append([variant["name"], *cells] if several else cells)
+        own = cells_of(variant, each_max)
+        rows += [[variant["name"], *cells] for cells in own] if several else own
     return head, rows
+
+
+def cells_of(result: VariantSummary | MountStat, each_max: int | None = None) -> list[list[str]]:
+    """Rows below `HEAD`: the slowest calls of a variant, or of a mount so far."""
+    return [
+        [call_text(call), duration(call["latency_us"]), duration(call["start_us"]), waits_text(call, result)]
+        for call in result["slowest"][:each_max]
+    ]
 
 
 def alignment(head: list[str]) -> str:
@@ -52,7 +56,7 @@ def _size(count_bytes: int) -> str:
     return size(count_bytes).replace(".0 ", " ")
 
 
-def waits_text(call: SlowCall, variant: VariantSummary) -> str:
+def waits_text(call: SlowCall, variant: VariantSummary | MountStat) -> str:
     """What the call waited for: "gc copy 81 %: 189 reads, 83 programs; erase 6 %: 3 erases"."""
     title_of, latency_us = titles(variant), call["latency_us"]
     told = [wait for wait in call["waited_for"] if wait["time_us"] >= _SHARE_MIN * latency_us][:_CAUSES_MAX]

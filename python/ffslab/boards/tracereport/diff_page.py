@@ -17,7 +17,7 @@ from ffslab.boards.tracereport.page import headline, section_of
 from ffslab.boards.tracereport.plots import FUNCTIONS_MAX, map_cells, map_columns, map_note
 from ffslab.boards.tracereport.tables import LIMITS, ROWS_MAX, Table, interval, short
 from ffslab.report import figure, page, section
-from ffslab.report.drawing import colour, distribution, new_figure, svg_text, value_axis
+from ffslab.report.drawing import colour, new_figure, svg_text, tails, value_axis
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number, percent, text_table
 
@@ -191,7 +191,7 @@ def _distributions(a: Side, b: Side, difference: TraceDiff) -> str | None:
         return None
     drawing = new_figure(3.6)
     axes = drawing.add_subplot()
-    durations_us = []
+    durations_us, styles = [], []
     for i, row in enumerate(drawn):
         for side, style in ((a, "-"), (b, "--")):
             calls = side.recording.calls(row["level"])
@@ -199,10 +199,10 @@ def _distributions(a: Side, b: Side, difference: TraceDiff) -> str | None:
             number_of = side.recording.functions.number(row["function"])
             chosen = (calls.function == number_of) & ~calls.under_way
             durations_us.append(calls.duration_ns[chosen] / 1e3)
-            label = row["function"] if side is a else ""
-            distribution(axes, durations_us[-1], color=colour(i), linestyle=style, label=label)
+            styles.append({"color": colour(i), "linestyle": style, "label": row["function"] if side is a else ""})
+    tails(axes, durations_us, styles)
     value_axis(axes, "x", durations_us)
-    axes.set(xlabel="duration, us", ylabel="calls within it, %", ylim=(0, 101))
+    axes.set(xlabel="duration, us", ylabel="calls that took less, %")
     axes.legend(loc="lower right", fontsize=8, frameon=False)
     return svg_text(drawing, "diff-response-times")
 

@@ -13,16 +13,7 @@ from ffslab.boards.tracereport.header import FUNCMON, VFSMON
 from ffslab.boards.tracereport.operations import MAPPED
 from ffslab.boards.tracereport.recording import Recording
 from ffslab.boards.tracereport.statistics import Floats
-from ffslab.report.drawing import (
-    VECTOR_MARKS_MAX,
-    colour,
-    distribution,
-    new_figure,
-    svg_text,
-    thousands,
-    value_axis,
-    width,
-)
+from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, new_figure, svg_text, tails, thousands, value_axis, width
 
 # More operations than this are drawn as a density.
 DOTS_MAX = 50_000
@@ -142,7 +133,7 @@ def block_maps(table: Ints | None, shown: range) -> str | None:
 
 
 def response_times(recording: Recording) -> str | None:
-    """Share of the calls of each function that took at most so long, a panel a level."""
+    """Share of the calls of each function that took less than so long, a panel a level."""
     levels = [
         (name, calls) for name in (VFSMON, FUNCMON) if (calls := recording.calls(name)) is not None and len(calls)
     ]
@@ -154,11 +145,13 @@ def response_times(recording: Recording) -> str | None:
         sums = np.bincount(calls.function, weights=calls.duration_ns)
         order = [int(i) for i in np.argsort(-sums, kind="stable")[:FUNCTIONS_MAX] if (calls.function == i).any()]
         durations_us = [calls.duration_ns[calls.function == function] / 1e3 for function in order]
-        for i, (function, us) in enumerate(zip(order, durations_us, strict=True)):
-            label = recording.functions.texts[function]
-            distribution(axes, us, color=colour(i), label=label, linewidth=width(i, len(order)))
+        styles = [
+            {"color": colour(i), "label": recording.functions.texts[function], "linewidth": width(i, len(order))}
+            for i, function in enumerate(order)
+        ]
+        tails(axes, durations_us, styles)
         value_axis(axes, "x", durations_us)
-        axes.set(title=name, xlabel="duration, us", ylabel="calls within it, %", ylim=(0, 101))
+        axes.set(title=name, xlabel="duration, us", ylabel="calls that took less, %")
         # A distribution leaves this corner free.
         axes.legend(loc="lower right", fontsize=8, frameon=False)
     return svg_text(figure, "response-times")
