@@ -64,7 +64,7 @@ COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
-    lebs pebs chunks strikes uses runs
+    lebs pebs chunks strikes uses statements runs
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -201,6 +201,8 @@ def test_the_head_check_refuses_a_crate_without_one() -> None:
 
 # The one argument why `Rc` may go from thread to thread stands there.
 UNSAFE_IN = ROOT / "crates" / "mount" / "src" / "simulation.rs"
+# SQLite is C, and calls a table of functions.
+CALLS_C = [ROOT / "crates" / "sqlite" / "src" / name for name in ("connection.rs", "vfs.rs")]
 
 
 def unsafe_code(text: str) -> list[str]:
@@ -214,7 +216,7 @@ def thread_locals(text: str) -> list[str]:
 
 
 def test_unsafe_code_is_in_one_place() -> None:
-    texts = [path for path in repository_files(".rs") if path != UNSAFE_IN]
+    texts = [path for path in repository_files(".rs") if path not in (UNSAFE_IN, *CALLS_C)]
     assert complaints_about(unsafe_code, iter(texts)) == []
     assert len(unsafe_code(UNSAFE_IN.read_text(encoding="utf-8"))) == 1
 

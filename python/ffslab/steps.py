@@ -439,6 +439,21 @@ def postmark(*, file: str, commands: str | None = None, drop_caches: bool | None
     return _step("postmark", file=file, commands=commands, drop_caches=drop_caches)
 
 
+def sqlite(
+    *,
+    file: str,
+    count: int | None = None,
+    pragmas: Sequence[str] | None = None,
+    script: str | None = None,
+    seed: int | None = None,
+    sql: str | None = None,
+) -> Step:
+    """Executes SQL with the real SQLite, whose data base lies in the mounted file system. Its computing takes no
+    time: what counts is its system calls.
+    """
+    return _step("sqlite", file=file, count=count, pragmas=pragmas, script=script, seed=seed, sql=sql)
+
+
 def copy_in(*, from_: str, dir: str | None = None, request_B: int | str | None = None) -> Step:
     """Copies the content of a folder of this computer into the file system, as `cp -R` does: files, directories and
     symbolic links with their permissions, sorted by name. None of the names may exist already.

@@ -245,6 +245,12 @@ pub struct StepSummary {
     pub requests_done: Option<u64>,
     pub stopped_by: Option<&'static str>,
     pub files: Option<u64>,
+    /// `sqlite`: statements that came to their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statements: Option<u64>,
+    /// `sqlite`: rows that they returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
     /// RTEMS: as in the summary of the variant.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, i64>,
@@ -386,6 +392,8 @@ fn step_summaries(
             requests_done: done.facts.requests_done,
             stopped_by: done.facts.stopped_by,
             files: done.facts.files,
+            statements: done.facts.statements,
+            rows: done.facts.rows,
             counters: done.facts.counters.clone(),
             fio: done.facts.fio.clone(),
             postmark: done.facts.postmark.clone(),

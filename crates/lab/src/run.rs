@@ -13,6 +13,7 @@ mod outcome;
 mod phase;
 mod postmark;
 mod runner;
+mod sqlite;
 mod states;
 mod transfers;
 mod uflip;

@@ -1,4 +1,4 @@
-//! The files that the steps of an experiment name: recorded programs to replay, job files, folders to copy and images
+//! The files that the steps of an experiment name: recorded programs to replay, job files, SQL, folders to copy and images
 //! to load. Each is read once for all variants.
 
 use crate::error::LabError;
@@ -8,7 +8,7 @@ use ffslab_images::ImageError;
 use ffslab_workload::host_tree::{HostTree, HostTreeError};
 use ffslab_workload::input::{self, read_text, Input, InputKind};
 use ffslab_workload::postmark::{self, CommandFile, CommandFileError};
-use ffslab_workload::steps::{CopyIn, Fio, Load, Postmark, Replay};
+use ffslab_workload::steps::{CopyIn, Fio, Load, Postmark, Replay, Sqlite};
 use ffslab_workload::text::io_reason;
 use ffslab_workload::trace::table::TraceColumns;
 use ffslab_workload::trace::{self, Trace, TraceError};
@@ -31,6 +31,8 @@ pub struct Traces {
     jobs: BTreeMap<(String, bool), Arc<FioFile>>,
     /// Commands of Postmark by file name, or by the commands in the step itself.
     postmarks: BTreeMap<(String, Option<String>), Arc<CommandFile>>,
+    /// SQL by file name.
+    scripts: BTreeMap<String, Arc<String>>,
     /// Of a session: size and time of change of each file when it was read; `None`: it is no file.
     stamps: BTreeMap<String, Option<(u64, SystemTime)>>,
 }
@@ -65,7 +67,7 @@ pub enum ReadError {
 }
 
 impl Traces {
-    /// Reads the files that the `replay`, `fio`, `postmark`, `copy_in` and `load` steps among `steps` name and that
+    /// Reads the files that the `replay`, `fio`, `postmark`, `sqlite`, `copy_in` and `load` steps among `steps` name and that
     /// have not been read yet. Paths are relative to `base_dir`.
     ///
     /// Errors: those of the trace, job file, folder or image reader.
@@ -98,6 +100,11 @@ impl Traces {
                     place.insert(Arc::new(commands(step, base_dir)?));
                 }
             }
+            if let Step::Sqlite(Sqlite { script: Some(script), .. }) = step {
+                if let Entry::Vacant(place) = self.scripts.entry(script.clone()) {
+                    place.insert(Arc::new(text_of(&base_dir.join(script), InputKind::Script)?));
+                }
+            }
             let Step::Replay(replay) = step else { continue };
             let key = (replay.file.clone(), replay.root.clone());
             if self.traces.contains_key(&key) {
@@ -119,6 +126,7 @@ impl Traces {
         let (Step::Replay(Replay { file, .. })
         | Step::Fio(Fio { file, .. })
         | Step::Postmark(Postmark { file, .. })
+        | Step::Sqlite(Sqlite { script: Some(file), .. })
         | Step::Load(Load { image: file, .. })
         | Step::CopyIn(CopyIn { from: file, .. })) = step
         else {
@@ -133,6 +141,7 @@ impl Traces {
         self.traces.retain(|(name, _), _| name != file);
         self.jobs.retain(|(name, _), _| name != file);
         self.postmarks.retain(|(name, _), _| name != file);
+        self.scripts.remove(file);
         self.images.remove(file);
         self.trees.remove(file);
     }
@@ -160,6 +169,14 @@ impl Traces {
     /// The command file of a step, if it has been read.
     pub fn postmark_of(&self, step: &Postmark) -> Option<Arc<CommandFile>> {
         self.postmarks.get(&(step.file.clone(), step.commands.clone())).cloned()
+    }
+
+    /// The SQL of a step, if it has been read.
+    pub fn sql_of(&self, step: &Sqlite) -> Option<Arc<String>> {
+        match &step.script {
+            Some(script) => self.scripts.get(script).cloned(),
+            None => step.sql.clone().map(Arc::new),
+        }
     }
 
     /// Number of calls that a step makes; see [`Step::calls`].
@@ -194,9 +211,11 @@ fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, ReadError> 
     }
     let path = base_dir.join(&step.file);
     let place = path.display().to_string();
-    let text = read_text(&path, InputKind::Commands)
-        .map_err(|error| ReadError::Unreadable { path: path.clone(), why: io_reason(&error) })?;
-    Ok(postmark::parse(&text, &place)?)
+    Ok(postmark::parse(&text_of(&path, InputKind::Commands)?, &place)?)
+}
+
+fn text_of(path: &Path, kind: InputKind) -> Result<String, ReadError> {
+    read_text(path, kind).map_err(|error| ReadError::Unreadable { path: path.to_path_buf(), why: io_reason(&error) })
 }
 
 /// Reads a recording of any format (see [`trace::read`]) as batches of a table. `begin` is called with the directory to

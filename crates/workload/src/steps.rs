@@ -90,6 +90,7 @@ steps! {
     "replay" Replay,
     "fio" Fio,
     "postmark" Postmark,
+    "sqlite" Sqlite,
     "copy_in" CopyIn,
     "save_image" SaveImage,
     "mtd_loop" MtdLoop,
@@ -364,6 +365,27 @@ step_keys! {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         drop_caches: bool,
     }
+    /// Executes SQL with the real SQLite, whose data base lies in the mounted file system. Its computing takes no time: what counts
+    /// is its system calls.
+    Sqlite {
+        /// The data base; it is made when it is missing.
+        file: String,
+        /// The SQL; `:i` in it is the number of the repetition, from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sql: Option<String>,
+        /// A file of SQL instead of `sql`, relative to the experiment file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        script: Option<String>,
+        /// How often all of it is executed, one after the other.
+        #[serde(default = "default_repetitions")]
+        count: u64,
+        /// What is set before, once and in this order, without the word PRAGMA.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pragmas: Vec<String>,
+        /// Seed of SQLite's random numbers.
+        #[serde(default = "default_seed")]
+        seed: u64,
+    }
     /// Copies the content of a folder of this computer into the file system, as `cp -R` does: files, directories and
     /// symbolic links with their permissions, sorted by name. None of the names may exist already.
     CopyIn {
@@ -409,6 +431,10 @@ fn default_request() -> Bytes {
 /// The size of the requests of `cp` from coreutils.
 fn default_copy_request() -> Bytes {
     Bytes(128 << 10)
+}
+
+fn default_repetitions() -> u64 {
+    1
 }
 
 fn default_seed() -> u64 {

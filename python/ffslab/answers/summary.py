@@ -264,6 +264,8 @@ class StepSummary(TypedDict):
     latency_us: LatencyUs
     postmark: NotRequired[list[PostmarkReport]]
     requests_done: int | None
+    rows: NotRequired[int | None]
+    statements: NotRequired[int | None]
     step: str
     stopped_by: str | None
 

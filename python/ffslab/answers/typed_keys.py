@@ -434,6 +434,20 @@ class StepCalls:
 
     @overload
     def step(
+        self,
+        step: Literal["sqlite"],
+        /,
+        *,
+        file: str,
+        count: int | None = None,
+        pragmas: Sequence[str] | None = None,
+        script: str | None = None,
+        seed: int | None = None,
+        sql: str | None = None,
+    ) -> None: ...
+
+    @overload
+    def step(
         self, step: Literal["copy_in"], /, *, from_: str, dir: str | None = None, request_B: int | str | None = None
     ) -> None: ...
 

@@ -9,7 +9,8 @@ use std::path::Path;
 
 /// Axes whose values are names of profiles, and axes whose values are names of files.
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
-const FILE_AXES: &[&str] = &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file"];
+const FILE_AXES: &[&str] =
+    &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file", "sqlite.script"];
 
 impl Experiment {
     /// The experiment with every default. `stacks` are those of the variants, of the first run of each, in which the values of the boards are
@@ -108,6 +109,9 @@ fn located_step(base_dir: &Path, step: &Step) -> Step {
             postmark.file = located(base_dir, &postmark.file);
         }
         Step::Fio(fio) => fio.file = located(base_dir, &fio.file),
+        Step::Sqlite(sqlite) => {
+            sqlite.script = sqlite.script.as_ref().map(|script| located(base_dir, script));
+        }
         Step::Load(load) => load.image = located(base_dir, &load.image),
         Step::CopyIn(copy) => copy.from = located(base_dir, &copy.from),
         _ => {}

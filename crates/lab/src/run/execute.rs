@@ -138,6 +138,7 @@ impl Runner<'_> {
             Step::Replay(step) => self.replay(step),
             Step::Fio(step) => self.fio(step),
             Step::Postmark(step) => self.postmark(step),
+            Step::Sqlite(step) => self.sqlite(step),
             Step::CopyIn(step) => self.copy_in(step),
             Step::SaveImage(step) => self.save_image(step),
             Step::MtdLoop(step) => self.mtd_loop(step),

@@ -13,10 +13,13 @@ pub struct Facts {
     /// `requests`, `append`: bytes that the calls moved. `fill`, `create`: bytes written.
     pub bytes_accepted: Option<u64>,
     pub requests_done: Option<u64>,
-    /// Unix name of the error that ended `requests`.
+    /// Unix name of the error that ended `requests`; of `sqlite` SQLITE_FULL.
     pub stopped_by: Option<&'static str>,
     /// `create_many`: files begun.
     pub files: Option<u64>,
+    /// `sqlite`: statements that came to their end, and rows that they returned.
+    pub statements: Option<u64>,
+    pub rows: Option<u64>,
     /// `readdir`: names, without "." and "..".
     pub entries: Option<u64>,
     /// `create_fragmented`.

@@ -42,6 +42,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) log: RequestLog,
     pub(crate) images: Vec<SavedImage>,
     pub(super) logs: Vec<(String, String)>,
+    /// Of the data bases of all its programs.
+    pub(super) sqlite_locks: ffslab_sqlite::Locks,
     /// Of the measured `fio` steps, by their number.
     pub(super) ready_jobs: BTreeMap<usize, fio::Ready>,
     pub(crate) measuring: bool,
@@ -64,6 +66,7 @@ impl<'a> Runner<'a> {
             log: RequestLog::default(),
             images: Vec::new(),
             logs: Vec::new(),
+            sqlite_locks: ffslab_sqlite::Locks::default(),
             ready_jobs: BTreeMap::new(),
             measuring: false,
             start_ns: 0,

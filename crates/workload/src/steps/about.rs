@@ -53,6 +53,7 @@ impl Step {
             | Step::Uflip(Uflip { file, .. })
             | Step::Requests(Requests { file, .. })
             | Step::Append(Append { file, .. })
+            | Step::Sqlite(Sqlite { file, .. })
             | Step::SetXattr(SetXattr { file, .. })
             | Step::GetXattr(GetXattr { file, .. })
             | Step::ListXattr(ListXattr { file })
@@ -87,6 +88,7 @@ impl Step {
         if let Step::Requests(Requests { seed, .. })
         | Step::CreateFragmented(CreateFragmented { seed, .. })
         | Step::Age(Age { seed, .. })
+        | Step::Sqlite(Sqlite { seed, .. })
         | Step::Uflip(Uflip { seed, .. }) = self
         {
             *seed = seed.wrapping_add(by);
@@ -100,6 +102,7 @@ impl Step {
             Step::Requests(Requests { count, .. })
             | Step::Append(Append { count, .. })
             | Step::MtdLoop(MtdLoop { count, .. })
+            | Step::Sqlite(Sqlite { count, .. })
             | Step::StatMany(StatMany { count, .. })
             | Step::ReadMany(ReadMany { count, .. })
             | Step::UnlinkMany(UnlinkMany { count, .. })
@@ -154,6 +157,9 @@ impl Step {
             }
             Step::SetXattr(SetXattr { value, bytes, .. }) if value.is_some() == bytes.is_some() => {
                 return Err(StepError::AttributeValue);
+            }
+            Step::Sqlite(Sqlite { sql, script, .. }) if sql.is_some() == script.is_some() => {
+                return Err(StepError::Sql);
             }
             Step::Chmod(chmod) => chmod.check()?,
             Step::Load(load) => load.check()?,

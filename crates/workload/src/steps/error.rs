@@ -32,6 +32,8 @@ pub enum StepError {
     Tmpfile,
     #[error("give the attribute either a value, a text, or bytes, the size of any value")]
     AttributeValue,
+    #[error("give either sql, the statements, or script, a file of them")]
+    Sql,
     #[error("permissions is \"{permissions}\": it must be one to four octal digits, such as \"640\"")]
     Permissions { permissions: String },
     #[error("autoplace is set, but not oob: there are no OOB bytes to place")]

@@ -36,9 +36,9 @@ STEPS_TEXT = """
 """
 STEPS = frozenset(STEPS_TEXT.split())
 # Programs of their own: the simulator writes their calls down, and `steps/` makes the same ones.
-RECORDED = frozenset(["age", "copy_in", "fio", "postmark", "replay", "uflip"])
+RECORDED = frozenset(["age", "copy_in", "fio", "postmark", "replay", "sqlite", "uflip"])
 # Keys of those that name a file or folder of this computer.
-INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "copy_in": "from"}
+INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "sqlite": "script", "copy_in": "from"}
 # Why there are no others.
 REASONS = {
     "format": "Linux makes a file system at the first mount of an erased chip",
@@ -243,7 +243,7 @@ def recorded(variant: Variant, experiment: Experiment, number: int) -> Variant:
 
     def beside(step: Step) -> Step:
         key = INPUT_KEYS.get(step["step"])
-        if key is None or step.get("commands"):
+        if key is None or key not in step or step.get("commands"):
             return step
         path = Path(experiment.base_dir) / step[key]
         inputs[path.name] = path
