@@ -213,12 +213,17 @@ fn a_state_is_measured_from_and_wrong_ones_are_named() {
 /// df(1) of the coreutils rounds up; a file system that is as full as was asked for shows exactly that.
 #[test]
 fn a_partition_is_as_full_as_df_says() {
-    for fs in FILE_SYSTEMS {
-        let mut session = session(fs);
-        step(&mut session, r#"{"step": "sleep", "us": 30000000}"#);
-        step(&mut session, r#"{"step": "occupy", "file": "static", "percent": 70, "of": "df"}"#);
-        let space = session.system_mut().statfs().unwrap();
-        let shown = ((space.blocks - space.blocks_free) as f64 / space.blocks as f64 * 100.0).ceil();
-        assert_eq!(shown, 70.0, "{fs}: {space:?}");
+    for (fs, blocks) in FILE_SYSTEMS.into_iter().flat_map(|fs| [(fs, 96), (fs, 160)]) {
+        for percent in [20, 90] {
+            let keys = format!("board = \"zero-overhead\"\nfs = \"{fs}\"\npartition_blocks = {blocks}\n");
+            let mut session = Session::new(&keys, 1, Path::new(".")).unwrap();
+            step(&mut session, r#"{"step": "mount"}"#);
+            step(&mut session, r#"{"step": "sleep", "us": 30000000}"#);
+            let occupy = r#"{"step": "occupy", "file": "static", "of": "df", "percent": "#;
+            step(&mut session, &format!("{occupy}{percent}}}"));
+            let space = session.system_mut().statfs().unwrap();
+            let shown = ((space.blocks - space.blocks_free) as f64 / space.blocks as f64 * 100.0).ceil();
+            assert_eq!(shown, f64::from(percent), "{fs}, {blocks} blocks: {space:?}");
+        }
     }
 }

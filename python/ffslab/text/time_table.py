@@ -14,6 +14,7 @@ MEANING_WITHOUT_FLASH = {
     IDLE: "nobody can run: the program sleeps",
 }
 ALL = "100.0 %"
+AT_WORK = "at work"
 OPERATIONS: dict[Operation, str] = {
     "page_reads": "page reads",
     "page_programs": "programs",
@@ -49,14 +50,20 @@ def spent(variant: VariantSummary) -> dict[str, float]:
     return {reason: by_reason[reason] for reason in ordered} | {k: us for k, us in without_flash.items() if us}
 
 
+def at_work_us(variant: VariantSummary) -> float:
+    """Virtual time in which somebody ran: the shares of causes are of it, however long the programs sleep beside."""
+    return variant["time_us"] - variant["idle_us"]
+
+
 def causes_table(variant: VariantSummary) -> tuple[list[str], list[list[str]]]:
-    """One variant: a reason a row, with its operations and its time by task in ms."""
+    """One variant: a reason a row, with its operations and its time by task in ms; shares are of the time at work."""
     causes, title_of = variant["by_cause"], titles(variant)
     operations = [key for key in OPERATIONS if variant["totals"][key]]
     tasks = [task for task in title_of if any(c["task"] == task and (flash_us(c) or c["cpu_us"]) for c in causes)]
     head = ["where the time went", "share", "ms", *(OPERATIONS[key] for key in operations)]
     head += [f"{title_of[task]}, ms" for task in tasks] if len(tasks) > 1 else []
-    rows = []
+    rows: list[list[str]] = []
+    idle: list[list[str]] = []
     for name, us in spent(variant).items():
         own = [cause for cause in causes if cause["reason"] == name]
         if name not in MEANING_WITHOUT_FLASH:
@@ -67,17 +74,21 @@ def causes_table(variant: VariantSummary) -> tuple[list[str], list[list[str]]]:
             cpu = [sum(cause["cpu_us"] for cause in causes if cause["task"] == task) for task in tasks]
             alone = [us if name == PROGRAM and task == "caller" else 0.0 for task in tasks]
             times = cpu if name == CPU else alone
-        rows.append([name, _share(us, variant), _ms(us), *counts, *_by_task(times)])
+        share = "-" if name == IDLE else _share(us, variant)
+        (idle if name == IDLE else rows).append([name, share, _ms(us), *counts, *_by_task(times)])
     counts = [_count(variant["totals"][key]) for key in operations]
     by_task = [sum(flash_us(c) + c["cpu_us"] for c in causes if c["task"] == task) for task in tasks]
     if "caller" in tasks:
         by_task[tasks.index("caller")] += variant["program_us"]
-    rows.append(["all", ALL, _ms(variant["time_us"]), *counts, *_by_task(by_task)])
+    rows.append([AT_WORK if idle else "all", ALL, _ms(at_work_us(variant)), *counts, *_by_task(by_task)])
+    if idle:
+        blank = ["-"] * len(operations)
+        rows += [*idle, ["all", "-", _ms(variant["time_us"]), *blank, *_by_task([0.0] * len(by_task))]]
     return head, rows
 
 
 def variants_table(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]]:
-    """Several variants side by side: a reason a row, what was asked for first; ms and share of each."""
+    """Several variants side by side: a reason a row, what was asked for first; ms, and share of the time at work."""
     parts = [spent(variant) for variant in variants]
     largest: dict[str, float] = {}
     for part in parts:
@@ -86,7 +97,7 @@ def variants_table(variants: list[VariantSummary]) -> tuple[list[str], list[list
     asked = frozenset().union(*(asked_for(variant) for variant in variants))
     flash = [name for name in largest if name not in MEANING_WITHOUT_FLASH]
     flash.sort(key=lambda name: (name not in asked, -largest[name]))
-    names = flash + [name for name in MEANING_WITHOUT_FLASH if name in largest]
+    names = flash + [name for name in MEANING_WITHOUT_FLASH if name in largest and name != IDLE]
     first, *columns = variant_heads(variants)
     head = ["\n".join(filter(None, [first, "where the time went, ms"]))]
     for name in columns:
@@ -98,10 +109,16 @@ def variants_table(variants: list[VariantSummary]) -> tuple[list[str], list[list
             us = part.get(name, 0.0)
             row += [_ms(us), _share(us, variant) if us else "-"]
         rows.append(row)
-    total = ["all"]
-    for variant in variants:
-        total += [_ms(variant["time_us"]), ALL]
-    return head, [*rows, total]
+    if IDLE not in largest:
+        return head, [*rows, ["all", *_beside([variant["time_us"] for variant in variants], ALL)]]
+    rows.append([AT_WORK, *_beside([at_work_us(variant) for variant in variants], ALL)])
+    rows.append([IDLE, *_beside([variant["idle_us"] for variant in variants], "-")])
+    return head, [*rows, ["all", *_beside([variant["time_us"] for variant in variants], "-")]]
+
+
+def _beside(times_us: list[float], share: str) -> list[str]:
+    """The cells of all variants in a row of sums."""
+    return [cell for us in times_us for cell in (_ms(us), share)]
 
 
 def variant_heads(variants: list[VariantSummary]) -> list[str]:
@@ -119,7 +136,7 @@ def axis_text(value: object) -> str:
 
 def sentence(variant: VariantSummary) -> str | None:
     """The largest cost beside what the program asked for, in one sentence; `None` when there is none."""
-    if not variant["time_us"]:
+    if not at_work_us(variant):
         return None
     parts = spent(variant)
     wished, meaning = asked_for(variant), explained(variant)
@@ -128,10 +145,15 @@ def sentence(variant: VariantSummary) -> str | None:
         return None
     name = max(costs, key=lambda key: costs[key])
     # Half of the last digit that is written: less is nothing to speak of.
-    worth_telling = 0.0005 * variant["time_us"]
+    worth_telling = 0.0005 * at_work_us(variant)
     asked = [key for key in parts if key in wished and key not in MEANING_WITHOUT_FLASH and parts[key] >= worth_telling]
     beside = " and ".join(f"{_share(parts[key], variant)} went into {meaning[key]}" for key in asked)
-    start = f"Of {_ms(variant['time_us'])} ms, {beside}; the largest cost beside it" if beside else "The largest cost"
+    at_work = " at work" if variant["idle_us"] else ""
+    start = (
+        f"Of {_ms(at_work_us(variant))} ms{at_work}, {beside}; the largest cost beside it"
+        if beside
+        else "The largest cost"
+    )
     return f'{start} is "{name}" with {_share(costs[name], variant)}: {meaning[name]}.'
 
 
@@ -148,4 +170,4 @@ def _ms(us: float) -> str:
 
 
 def _share(us: float, variant: VariantSummary) -> str:
-    return f"{us / variant['time_us'] * 100:.1f} %"
+    return f"{us / at_work_us(variant) * 100:.1f} %"

@@ -55,7 +55,8 @@ impl Runner<'_> {
         loop {
             self.system.sync()?;
             let space = self.system.statfs()?;
-            let (blocks, used) = (space.blocks as f64, (space.blocks - space.blocks_free) as f64);
+            // UBIFS estimates both, so an empty one may tell of more free blocks than it has.
+            let (blocks, used) = (space.blocks as f64, space.blocks.saturating_sub(space.blocks_free) as f64);
             let missing_blocks = blocks * step.percent / 100.0 - used;
             if missing_blocks <= blocks * DF_TOLERANCE_PERCENT / 100.0 {
                 let notes = vec![format!("df shows {:.0} %", (used / blocks * 100.0).ceil())];
