@@ -29,11 +29,11 @@ def memory_B(key: str) -> int:  # noqa: N802
 
 
 def inspect(path: Path) -> str:
-    """What `ffslab inspect PATH` does; the exit code."""
+    """What `ffslab inspect PATH --deleted` does; the exit code."""
     from ffslab.images.inspection import complaints, inspect_image, text
 
-    facts = inspect_image(path)
-    assert text(facts)
+    facts = inspect_image(path, deleted=True)
+    assert text(facts) and facts["lost"] is not None
     return "1" if complaints(facts) else "0"
 
 

@@ -176,7 +176,13 @@ def test_inspections_are_as_their_schemas_say(tmp_path: Path) -> None:
         stack.umount()
         image = tmp_path / fs
         image.write_bytes(stack.image(oob=True))
-        machine: dict[str, Any] = {"board": "omap3evm", "part": None, "kernel": None, "device": "sd-card"}
+        machine: dict[str, Any] = {
+            "board": "omap3evm",
+            "part": None,
+            "kernel": None,
+            "device": "sd-card",
+            "deleted": True,
+        }
         check("inspection", _native.inspect(image, {}, **machine))
         check("partitions", _native.recognise(image, {}))
         check("image", json.dumps(inspect_image(image)))

@@ -31,6 +31,7 @@ __all__ = [
     "profile_toml_of",
     "profiles",
     "quoted",
+    "read_lost",
     "read_trees",
     "recognise",
     "recognise_one",
@@ -145,6 +146,12 @@ _TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, 
 def read_trees(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str, list[_TreeRow] | None, list[str]]]:
     """Of each partition of an image its layout (JSON), files as the fields of `ffslab.images.ImageEntry`, and notes."""
 
+# Path, facts (JSON), permissions, owner, content of a lost file.
+_LostRow: TypeAlias = tuple[str, str, int, tuple[int, int], bytes | None]
+
+def read_lost(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str, list[_LostRow] | None]]:
+    """Of each partition of an image its layout (JSON) and what was deleted or overwritten."""
+
 def quoted(name: bytes) -> str:
     """A name as GNU `ls` shows it on a terminal, see `ffslab.text.quoting`."""
 
@@ -174,6 +181,7 @@ def inspect(
     part: str | None,
     kernel: str | None,
     device: str,
+    deleted: bool,
 ) -> str:
     """What is in each partition of an image (JSON), see `ffslab.images.inspection`."""
 

@@ -1,5 +1,6 @@
 //! The seam between those who read images and the formats of file systems.
 
+use crate::lost::history::History;
 use crate::recognise::{Given, Layout};
 use crate::rtems_volumes::Mounted;
 use crate::scan::Scanned;
@@ -112,6 +113,11 @@ pub trait ImageFormat: Sync {
     /// Reads the bytes as they stand: what the superblock says, what each block holds, damage. Blocks and bad ones among
     /// them have been entered before.
     fn scan(&self, image: &[u8], layout: &Layout, scanned: &mut Scanned);
+
+    /// What is still there of the past of its files. `None`: it is not looked for.
+    fn history<'i>(&self, _image: &'i [u8], _layout: &'i Layout) -> Option<History<'i>> {
+        None
+    }
 
     /// Takes back what the mount of a copy has changed in the facts about blocks.
     fn put_right(&self, _layout: &Layout, _scanned: &mut Scanned) {}

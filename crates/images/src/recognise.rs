@@ -171,6 +171,20 @@ impl Layout {
         data_areas(&image[self.place(block, image)], self.page_bytes as usize, self.oob_bytes as usize)
     }
 
+    /// Bytes of the page data of a block, from `offset` on; fewer where the image or the block ends.
+    pub fn bytes(&self, block: u32, offset: u32, count: u32, image: &[u8]) -> Vec<u8> {
+        let end = offset.saturating_add(count).min(self.block_bytes);
+        let mut bytes = Vec::with_capacity(end.saturating_sub(offset) as usize);
+        let mut at = offset;
+        while at < end {
+            let count = (self.page_bytes - at % self.page_bytes).min(end - at);
+            let from = (self.offset_in_image(block, at) as usize).min(image.len());
+            bytes.extend_from_slice(&image[from..(from + count as usize).min(image.len())]);
+            at += count;
+        }
+        bytes
+    }
+
     /// Position in the image of an offset in the page data of a block.
     pub fn offset_in_image(&self, block: u32, offset: u32) -> u64 {
         let (page, column) = (offset / self.page_bytes, offset % self.page_bytes);

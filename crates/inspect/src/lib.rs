@@ -12,6 +12,7 @@ mod cost;
 
 use ffslab_fs::FileKind;
 use ffslab_images::file::read_file;
+use ffslab_images::lost::{find, Lost};
 use ffslab_images::recognise::parts;
 use ffslab_images::scan::{scan, BlockFacts, Damage};
 use ffslab_images::tree::{tree_of, Content, Tree, TreeEntry};
@@ -41,6 +42,8 @@ pub struct InspectOptions {
     pub kernel: Option<String>,
     /// Profile of the block device that holds a FAT or RFS volume.
     pub device: String,
+    /// Look for what was deleted or overwritten, too.
+    pub deleted: bool,
 }
 
 /// A partition and what was found in it.
@@ -70,6 +73,8 @@ pub struct Inspection {
     pub bad_blocks: Option<Vec<u32>>,
     /// `None`: no file system could be mounted; the notes say why.
     pub mount: Option<MountFacts>,
+    /// What was deleted or overwritten; `None`: nobody has looked for it.
+    pub lost: Option<Lost>,
     pub notes: Vec<String>,
 }
 
@@ -148,11 +153,13 @@ fn look_into(
 ) -> Result<Inspection, LabError> {
     let machine = cost::Machine::of(&layout, options)?;
     let mut scanned = scan(image, &layout);
-    let tree = tree_of(image, &layout, Content::Check).unwrap_or_else(|error| {
+    let read = tree_of(image, &layout, Content::Check);
+    let is_read = read.is_ok();
+    let mut tree = read.unwrap_or_else(|error| {
         scanned.notes.push(format!("its files cannot be read: {error}"));
         Tree::default()
     });
-    scanned.notes.extend(tree.notes);
+    scanned.notes.append(&mut tree.notes);
     for (facts, held) in scanned.blocks.iter_mut().zip(&tree.space) {
         facts.valid_bytes = Some(held.valid_bytes);
         facts.invalid_bytes = Some(held.invalid_bytes);
@@ -177,6 +184,8 @@ fn look_into(
             scanned.notes.push(format!("the cost of reading is not known: {error}"));
         }
     }
+    // Last, when the simulated flash is out of memory.
+    let lost = options.deleted.then(|| find(image, &layout, is_read.then_some(&tree), Content::Check));
     Ok(Inspection {
         file: path.display().to_string(),
         file_bytes: image.len() as u64,
@@ -188,6 +197,7 @@ fn look_into(
         damage_count: scanned.damage_count,
         bad_blocks: scanned.bad_blocks,
         mount,
+        lost,
         notes: scanned.notes,
     })
 }

@@ -181,7 +181,7 @@ pub struct RawInode {
 
 impl RawInode {
     pub fn total_bytes(&self) -> u32 {
-        INODE_BYTES + self.compressed_bytes
+        INODE_BYTES.saturating_add(self.compressed_bytes)
     }
 
     pub fn encode(&self, e: Endian) -> [u8; INODE_BYTES as usize] {
@@ -256,6 +256,11 @@ pub struct RawDirent {
 }
 
 impl RawDirent {
+    /// Kind of what the entry names.
+    pub fn kind(&self) -> FileKind {
+        kind_of_dirent_type(self.dirent_type)
+    }
+
     pub fn total_bytes(&self) -> u32 {
         DIRENT_BYTES + u32::from(self.name_bytes)
     }

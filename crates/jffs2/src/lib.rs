@@ -60,7 +60,7 @@ mod xattr_table;
 
 pub use compress::{Compression, CompressionWork};
 pub use damage::{Damage, Flaw, Place};
-pub use format::Endian;
+pub use format::{Endian, RawDirent, RawInode};
 pub use options::{Options, SyncManner, WakeDuringPass, WbufTimer};
 
 use ffslab_fs::{Errno, PAGE_BYTES};

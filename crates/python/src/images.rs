@@ -1,6 +1,7 @@
 //! What is in flash images as Python values.
 
 use crate::{to_json, to_python, InputError};
+use ffslab_images::lost::{Lost, LostFile};
 use ffslab_images::recognise::mtdparts;
 use ffslab_images::{Given, ImageError, ImageFs, TreeEntry, Wanted};
 use ffslab_inspect::InspectOptions;
@@ -115,7 +116,8 @@ pub fn recognise_one(py: Python<'_>, path: PathBuf, how: &Bound<'_, PyDict>) -> 
 
 /// Looks into an image; returns what [`ffslab_inspect::Inspected`] holds of each partition as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, how, *, board, part, kernel, device))]
+#[pyo3(signature = (path, how, *, board, part, kernel, device, deleted))]
+#[allow(clippy::too_many_arguments)] // One per keyword of Python.
 pub fn inspect(
     py: Python<'_>,
     path: PathBuf,
@@ -124,8 +126,9 @@ pub fn inspect(
     part: Option<String>,
     kernel: Option<String>,
     device: String,
+    deleted: bool,
 ) -> PyResult<String> {
-    let options = InspectOptions { wanted: wanted_of(how)?, board, part, kernel, device };
+    let options = InspectOptions { wanted: wanted_of(how)?, board, part, kernel, device, deleted };
     to_json(&py.detach(|| ffslab_inspect::inspect(&path, &options)).map_err(to_python)?)
 }
 
@@ -143,6 +146,26 @@ pub fn read_trees<'py>(py: Python<'py>, path: PathBuf, how: &Bound<'py, PyDict>)
         Ok((to_json(&found.part)?, rows, notes))
     };
     trees.into_iter().map(read).collect()
+}
+
+/// A lost file: its path, facts as JSON, permissions, owner, content.
+type LostRow<'py> = (OsString, String, u32, (u32, u32), Option<Bound<'py, PyBytes>>);
+
+/// A partition as JSON and what it has lost; `None`: what it holds is not known.
+type LostOf<'py> = (String, Option<Vec<LostRow<'py>>>);
+
+/// Looks for what was deleted or overwritten, with content, partition by partition.
+#[pyfunction]
+pub fn read_lost<'py>(py: Python<'py>, path: PathBuf, how: &Bound<'py, PyDict>) -> PyResult<Vec<LostOf<'py>>> {
+    let wanted = wanted_of(how)?;
+    let found = py.detach(|| ffslab_images::lost::read_lost(&path, &wanted, &image_formats())).map_err(refused)?;
+    let row = |file: LostFile| {
+        let facts = to_json(&file)?;
+        let data = file.data.map(|data| PyBytes::new(py, &data));
+        Ok((OsString::from_vec(file.path_bytes), facts, file.permissions, file.owner, data))
+    };
+    let rows = |lost: Lost| lost.files.into_iter().map(row).collect::<PyResult<_>>();
+    found.into_iter().map(|(part, lost)| Ok((to_json(&part)?, lost.map(rows).transpose()?))).collect()
 }
 
 /// A row of the table of file systems: name, title, a sentence about it, whether Linux mounts it, its name on RTEMS, whether

@@ -2,6 +2,8 @@
 //!
 //! For tools that look into images. Nothing is believed: lengths stay in the LEB, and every CRC is computed.
 
+pub mod records;
+
 use crate::format::{header, HEADER_BYTES, NODE_MAGIC, PAD_NODE, SB_BYTES, SB_NODE};
 
 /// Names of the kinds of nodes, by their code (`fs/ubifs/ubifs-media.h`).

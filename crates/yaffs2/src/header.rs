@@ -82,6 +82,11 @@ fn put_text(field: &mut [u8], value: &[u8]) {
 }
 
 impl Header {
+    /// It stands for an object of its own, not for one more name of another.
+    pub fn is_object(&self) -> bool {
+        !matches!(self.kind, Kind::HardLink | Kind::Unknown)
+    }
+
     /// The part of a header that the tags of its chunk repeat.
     pub fn extra(&self) -> Extra {
         Extra {

@@ -50,6 +50,8 @@ mod tnodes;
 mod update;
 
 pub use damage::{Damage, Flaw, Place};
+pub use header::{Attributes, Header};
+pub use objects::{DELETED_ID, ROOT_ID, UNLINKED_ID};
 pub use options::{Background, Generation, Options};
 
 use ffslab_fs::Errno;

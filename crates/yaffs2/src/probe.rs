@@ -82,6 +82,8 @@ pub struct PageTags {
     pub sequence: u32,
     pub object: u32,
     pub chunk: u32,
+    /// Bytes of the file in a page of data.
+    pub count_bytes: u32,
     pub kind: PageKind,
 }
 
@@ -108,7 +110,23 @@ impl Layout {
             SEQUENCE_LOWEST..SEQUENCE_HIGHEST => PageKind::Data,
             _ => PageKind::Damage("a sequence number that cannot be"),
         };
-        Some(PageTags { sequence: tags.sequence, object: tags.object, chunk: tags.chunk, kind })
+        let Tags { sequence, object, chunk, count_bytes, .. } = tags;
+        Some(PageTags { sequence, object, chunk, count_bytes, kind })
+    }
+
+    /// Bytes of a file that a page holds.
+    pub fn chunk_bytes(&self) -> u32 {
+        self.page_bytes - if self.is_inband() { TAGS_BYTES as u32 } else { 0 }
+    }
+
+    /// The object header that a page holds; the caller knows from its tags that it is one. With in-band tags the field for
+    /// shrinking is read from a place where no header has it (`yaffs_guts.h`, `inband_is_shrink`), so the tags count.
+    pub fn header(&self, page: &[u8]) -> Option<Header> {
+        let mut header = (page.len() >= HEADER_BYTES).then(|| Header::load(page, self.is_inband()))?;
+        if let Some(extra) = self.tags(page)?.extra {
+            header.is_shrink = extra.is_shrink;
+        }
+        Some(header)
     }
 }
 
@@ -132,13 +150,12 @@ pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
         pages().filter_map(|page| Some((page, layout.look(page)?))).filter(|(_, tags)| tags.object == last)
     {
         match tags.kind {
-            PageKind::Header if page.len() >= HEADER_BYTES => header = Some(Header::load(page, layout.is_inband())),
+            PageKind::Header => header = layout.header(page).or(header),
             PageKind::Data => chunks = tags.chunk.max(chunks),
             _ => {}
         }
     }
-    let chunk_bytes = layout.page_bytes - if layout.is_inband() { TAGS_BYTES as u32 } else { 0 };
-    let held_bytes = u64::from(chunks) * u64::from(chunk_bytes);
+    let held_bytes = u64::from(chunks) * u64::from(layout.chunk_bytes());
     let header = header.filter(|header| header.kind == Kind::File && held_bytes < header.file_bytes)?;
     Some(Unfinished { name: header.name, file_bytes: header.file_bytes, held_bytes })
 }

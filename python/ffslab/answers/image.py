@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from ffslab.answers import Json
-from ffslab.answers.inspection import BlockFacts, Damage, FileFacts, Layout, MountFacts
+from ffslab.answers.inspection import BlockFacts, Damage, FileFacts, Layout, Lost, MountFacts
 from ffslab.answers.summary import SpaceSummary
 
 
@@ -45,6 +45,7 @@ class Facts(TypedDict):
     damage_count: int
     bad_blocks: list[int] | None
     mount: MountFacts | None
+    lost: Lost | None
     notes: list[str]
     wear: Wear | None
     space: SpaceSummary | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from ffslab.answers import Json
 from ffslab.answers.summary import CauseSummary, Counts, Legend
@@ -59,6 +59,7 @@ class Inspection(TypedDict):
     file_B: int
     files: list[FileFacts]
     layout: Layout
+    lost: Lost | None
     mount: MountFacts | None
     notes: list[str]
     superblock: list[list[str | Json]]
@@ -94,6 +95,29 @@ class LayoutOrWhy(TypedDict):
     Err: NotRequired[str]
 
 
+class Lost(TypedDict):
+    """What a partition has lost."""
+
+    files: list[LostFile]
+    notes: list[str]
+
+
+class LostFile(TypedDict):
+    """A file that is gone, or an earlier version of one."""
+
+    ended_s: int | None
+    held_B: int
+    ino: int
+    kind: str
+    missing_B: list[list[int]]
+    modified_s: int | None
+    path: str
+    size_B: int | None
+    state: State
+    version: int
+    why: Why
+
+
 class MountFacts(TypedDict):
     """What a mount costs, in the simulator."""
 
@@ -122,3 +146,9 @@ class ReadFacts(TypedDict):
     pieces: int
     reads: int
     time_us: float
+
+
+State: TypeAlias = Literal["whole", "doubtful", "partial"]
+
+
+Why: TypeAlias = Literal["deleted", "overwritten"]

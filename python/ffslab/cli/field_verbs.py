@@ -69,15 +69,27 @@ def inspect(
     extract: Annotated[
         Path | None, option("--extract DIR", "Extract the files into this new or empty folder, too.")
     ] = None,
+    deleted: Annotated[
+        bool, option("--deleted", "List what was deleted or overwritten and is still on the flash, too.")
+    ] = False,
+    recover: Annotated[
+        Path | None, option("--recover DIR", "Write those of them that are whole into this new or empty folder.")
+    ] = None,
+    partial: Annotated[
+        bool, option("--partial", "With --recover: those that are not whole, too, with a suffix that says so.")
+    ] = False,
     report: Annotated[Path | None, option("--report FILE", "Write a report with pictures, one HTML file.")] = None,
     json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
 ) -> None:
     """Look into a flash image: files, space, wear, damage, costs. See docs/inspect.md.
 
-    Example: ffslab inspect dump.bin --report dump.html
+    Example: ffslab inspect dump.bin --deleted --recover lost --report dump.html
     """
     from ffslab.files import results
-    from ffslab.images import extraction, inspection
+    from ffslab.images import extraction, inspection, recovery
+
+    if partial and recover is None:
+        raise InputError("--partial: says what is recovered: give --recover DIR, too")
 
     if report is not None:
         results.check_report(report)
@@ -92,6 +104,7 @@ def inspect(
         part=part,
         kernel=kernel,
         device=device,
+        deleted=deleted or recover is not None,
         **place(mtdparts, offset, size, partition),
     )
     known = [(each, facts) for each, facts in found if facts is not None]
@@ -103,6 +116,17 @@ def inspect(
         left_out = extraction.extract(inspection.tree_of(image, known[0][1]), extract)
     elif extract is not None:
         left_out = extraction.extract_partitions(((e, inspection.tree_of(image, facts)) for e, facts in known), extract)
+    if recover is not None:
+        lost = recovery.read_lost(
+            image,
+            fs=fs,
+            block_KiB=block_KiB,
+            page_B=page_B,
+            oob_B=oob_B,
+            endian=endian.value,
+            **place(mtdparts, offset, size, partition),
+        )
+        left_out += recovery.recover(lost, recover, partial=partial)
     if report is not None:
         from ffslab.report import inspection as drawn
 

@@ -17,7 +17,7 @@ from ffslab.answers.summary import SpaceSummary
 from ffslab.api import profiles
 from ffslab.api.machine import as_json
 from ffslab.file_systems import VOLUMES, title
-from ffslab.images import How, ImageTree, Partition, read_image, said
+from ffslab.images import How, ImageTree, Partition, read_image, recovery, said
 from ffslab.text.quoting import one_line, quoted
 from ffslab.text.tables import number, size, text_table
 
@@ -44,15 +44,17 @@ def inspect_image(
     part: str | None = None,
     kernel: str | None = None,
     device: str = "sd-card",
+    deleted: bool = False,
     **how: Unpack[How],
 ) -> Facts:
     """Looks into an image: format, sizes, superblock, files, space, wear, damage, what a mount and reading cost.
 
     What is known of the image is said with the keywords of `ffslab.images.said`. The costs are those on `board` with
-    its `part` and `kernel`; of FAT and RFS on a block device. docs/inspect.md describes the result. Raises
-    `ffslab.InputError`, also for an image of several partitions of which none is chosen.
+    its `part` and `kernel`; of FAT and RFS on a block device. `deleted`: what was deleted or overwritten, too.
+    docs/inspect.md describes the result. Raises `ffslab.InputError`, also for an image of several partitions of which
+    none is chosen.
     """
-    found = inspect_partitions(path, board=board, part=part, kernel=kernel, device=device, **how)
+    found = inspect_partitions(path, board=board, part=part, kernel=kernel, device=device, deleted=deleted, **how)
     known = [facts for _, facts in found if facts is not None]
     if len(known) != 1:
         several = ", ".join(partition.text for partition, _ in found)
@@ -61,13 +63,20 @@ def inspect_image(
 
 
 def inspect_partitions(
-    path: str | Path, *, board: str, part: str | None, kernel: str | None, device: str, **how: Unpack[How]
+    path: str | Path,
+    *,
+    board: str,
+    part: str | None,
+    kernel: str | None,
+    device: str,
+    deleted: bool = False,
+    **how: Unpack[How],
 ) -> list[tuple[Partition, Facts | None]]:
     """As `inspect_image`, of each partition of an image; no facts: what it holds is not known."""
     if (kind := profiles.shown(device)["kind"]) != "block device":
         raise InputError(f"device {device}: is a {kind}: name a block device, such as sd-card")
     inspected: list[Inspected] = json.loads(
-        _native.inspect(path, said(**how), board=board, part=part, kernel=kernel, device=device)
+        _native.inspect(path, said(**how), board=board, part=part, kernel=kernel, device=device, deleted=deleted)
     )
     found: list[tuple[Partition, Facts | None]] = []
     for each in inspected:
@@ -98,6 +107,7 @@ def facts_of(seen: Inspection) -> Facts:
         "damage_count": seen["damage_count"],
         "bad_blocks": seen["bad_blocks"],
         "mount": seen["mount"],
+        "lost": seen["lost"],
         "notes": seen["notes"],
         "wear": wear(seen["blocks"]),
         "space": space(seen["blocks"]),
@@ -197,7 +207,7 @@ def mark_of(block: BlockFacts) -> str:
 def text(facts: Facts) -> str:
     """Everything that matters, for a terminal."""
     parts = [_head(facts), _superblock(facts), _space(facts), _wear(facts), _files(facts), _mount(facts)]
-    parts += [_damage(facts), "\n".join(f"note: {one_line(note)}" for note in facts["notes"])]
+    parts += [recovery.text(facts), _damage(facts), "\n".join(f"note: {one_line(note)}" for note in facts["notes"])]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -247,8 +257,12 @@ def fact_text(value: Json) -> str:
 
 
 def sentences(facts: Facts) -> list[str]:
-    """What matters most, a line each: damage, space, wear, the cost of a mount."""
-    return [line for line in (damage_line(facts), _space_line(facts), _wear_line(facts), _mount(facts)) if line]
+    """What matters most, a line each: damage, what was lost, space, wear, the cost of a mount."""
+    return [
+        line
+        for line in (damage_line(facts), recovery.line(facts), _space_line(facts), _wear_line(facts), _mount(facts))
+        if line
+    ]
 
 
 def _head(facts: Facts) -> str:

@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
 from ffslab.answers.image import Facts
+from ffslab.images import recovery
 from ffslab.images.inspection import (
     ERASE_COUNTER,
     HELD,
@@ -51,6 +52,7 @@ def html(facts: Facts) -> str:
         figure("Space", "What each erase block holds, as the file system accounts for it.", space_bars(facts)),
         section("Wear", _figures(_wear_said(facts), [wear_histogram(facts), wear_by_block(facts)])),
         section("Damage", _damage(facts)),
+        section("Deleted and overwritten", _lost(facts)),
         section("Files", _files(facts)),
         section("What a mount costs", _mount(facts)),
         section("Superblock", table(["fact", "value"], [[k, fact_text(v)] for k, v in facts["superblock"].items()])),
@@ -167,6 +169,15 @@ def _damage(facts: Facts) -> str:
     said = " ".join(_sentence(line) for line in (damage_line(facts), bad_blocks_line(facts)) if line)
     said = f"<p>{escape(said)}</p>"
     return said + (table(["file", "block", "offset", "what"], rows) if rows else "")
+
+
+def _lost(facts: Facts) -> str:
+    if facts["lost"] is None:
+        return ""
+    head, rows = recovery.rows(facts)
+    more = f"<p>The first {FILES_MAX} of {len(rows)}.</p>" if len(rows) > FILES_MAX else ""
+    said = f"<p>{escape(_sentence(recovery.line(facts)))}</p>"
+    return said + more + (table(head, rows[:FILES_MAX]) if rows else "") + _list(facts["lost"]["notes"])
 
 
 def _files(facts: Facts) -> str:

@@ -1,9 +1,11 @@
 //! Images of JFFS2.
 
+mod past;
 mod recognise;
 mod scan;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+use crate::lost::history::History;
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{self, Content, CutOff, OnChip, Tree, TreeError};
@@ -44,6 +46,10 @@ impl ImageFormat for InImages {
 
     fn scan(&self, image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         scan::scan(image, layout, scanned);
+    }
+
+    fn history<'i>(&self, image: &'i [u8], layout: &'i Layout) -> Option<History<'i>> {
+        Some(past::history(image, layout))
     }
 
     /// Where nothing in the image marks them as clean, the mount has erased erased blocks again.

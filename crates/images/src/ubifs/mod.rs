@@ -1,5 +1,6 @@
 //! Images of UBIFS, on UBI.
 
+mod past;
 mod recognise;
 mod scan;
 mod tree;
@@ -7,6 +8,7 @@ mod tree;
 pub use tree::ubi_options;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+use crate::lost::history::History;
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree, TreeError};
@@ -46,6 +48,10 @@ impl ImageFormat for InImages {
 
     fn scan(&self, image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         scan::scan(image, layout, scanned);
+    }
+
+    fn history<'i>(&self, image: &'i [u8], layout: &'i Layout) -> Option<History<'i>> {
+        past::history(image, layout)
     }
 
     /// The attach of a copy has moved the volume table.

@@ -4,6 +4,7 @@ use crate::recognise::Layout;
 use crate::scan::Scanned;
 use ffslab_mtd::is_erased;
 use ffslab_ubi::probe::Leb;
+use ffslab_ubifs::probe::Superblock;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -34,15 +35,12 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         };
         lebs.extend(headers.leb.map(|leb| (block, leb)));
     }
-    let leb_data = |block: u32| {
-        let data = layout.data(block, image);
-        data.get(data_offset as usize..).unwrap_or_default().to_vec()
-    };
+    let leb_data = |block: u32| leb_data(image, layout, data_offset, block);
     scanned.fact("volume identifier header at", vid);
     scanned.fact("data at", data_offset);
     scanned.fact("LEB B", layout.block_bytes.saturating_sub(data_offset));
-    let table = lebs.iter().filter(|(_, leb)| leb.is_layout()).max_by_key(|(_, leb)| leb.sequence_number);
-    let volumes = table.map(|&(block, _)| ffslab_ubi::probe::volumes(&leb_data(block))).unwrap_or_default();
+    let table = table_of(&lebs);
+    let volumes = table.map(|block| ffslab_ubi::probe::volumes(&leb_data(block))).unwrap_or_default();
     for volume in &volumes {
         let held = lebs.iter().filter(|(_, leb)| leb.volume_id == volume.id).count();
         let facts = json!({
@@ -56,13 +54,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     if table.is_none() {
         scanned.notes.push("there is no volume table in the image".to_string());
     }
-    let is_ubifs = |id: u32| {
-        let first = lebs.iter().filter(|(_, leb)| (leb.volume_id, leb.leb_number) == (id, 0));
-        first.max_by_key(|(_, leb)| leb.sequence_number).and_then(|&(block, _)| {
-            ffslab_ubifs::probe::superblock(&leb_data(block)).map(|superblock| (id, superblock))
-        })
-    };
-    let Some((id, superblock)) = volumes.iter().find_map(|volume| is_ubifs(volume.id)) else {
+    let Some((id, superblock)) = volume_of(&lebs, &leb_data) else {
         scanned.notes.push("no volume begins with a superblock of UBIFS whose CRC is right".to_string());
         return;
     };
@@ -96,4 +88,25 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     for (name, count) in counts {
         scanned.fact(&format!("UBIFS {name} nodes"), count);
     }
+}
+
+/// The page data of an erase block behind UBI's headers.
+pub fn leb_data(image: &[u8], layout: &Layout, data_offset: u32, block: u32) -> Vec<u8> {
+    layout.data(block, image).get(data_offset as usize..).unwrap_or_default().to_vec()
+}
+
+/// The block with the newest copy of the volume table.
+fn table_of(lebs: &[(u32, Leb)]) -> Option<u32> {
+    let tables = lebs.iter().filter(|(_, leb)| leb.is_layout());
+    tables.max_by_key(|(_, leb)| leb.sequence_number).map(|&(block, _)| block)
+}
+
+/// The first volume that begins with a superblock of UBIFS.
+pub fn volume_of(lebs: &[(u32, Leb)], leb_data: &dyn Fn(u32) -> Vec<u8>) -> Option<(u32, Superblock)> {
+    let volumes = ffslab_ubi::probe::volumes(&leb_data(table_of(lebs)?));
+    volumes.iter().find_map(|volume| {
+        let first = lebs.iter().filter(|(_, leb)| (leb.volume_id, leb.leb_number) == (volume.id, 0));
+        let &(block, _) = first.max_by_key(|(_, leb)| leb.sequence_number)?;
+        Some((volume.id, ffslab_ubifs::probe::superblock(&leb_data(block))?))
+    })
 }

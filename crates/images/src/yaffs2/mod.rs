@@ -1,10 +1,12 @@
 //! Images of YAFFS2.
 
+mod past;
 mod recognise;
 mod scan;
 mod tree;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+use crate::lost::history::History;
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, OnChip, Tree, TreeError};
@@ -60,6 +62,10 @@ impl ImageFormat for InImages {
 
     fn scan(&self, image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         scan::scan(image, layout, scanned);
+    }
+
+    fn history<'i>(&self, image: &'i [u8], layout: &'i Layout) -> Option<History<'i>> {
+        Some(past::history(image, layout, layout.yaffs2?))
     }
 
     fn cut_off(&self, image: &[u8], layout: &Layout) -> Option<CutOff> {

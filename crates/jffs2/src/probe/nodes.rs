@@ -1,10 +1,11 @@
 //! The nodes of an erase block, one after the other, and what is wrong with them. Nothing on the medium is trusted:
 //! lengths are limited to the block, and every check sum is computed.
 
+use crate::compress::decompress;
 use crate::format::{
-    crc32, pad, Endian, Header, RawDirent, RawInode, RawXattr, RawXref, ACCURATE, DIRENT_BYTES, HEADER_BYTES,
-    INODE_BYTES, MAGIC, TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY, TYPE_XATTR, TYPE_XREF,
-    XATTR_BYTES,
+    crc32, pad, Endian, Header, RawDirent, RawInode, RawXattr, RawXref, ACCURATE, COMPR_ZERO, DIRENT_BYTES,
+    HEADER_BYTES, INODE_BYTES, MAGIC, TYPE_CLEAN_MARKER, TYPE_DIRENT, TYPE_INODE, TYPE_PADDING, TYPE_SUMMARY,
+    TYPE_XATTR, TYPE_XREF, XATTR_BYTES,
 };
 
 /// The text for a node that crosses the end of its block. This is damage only if the block is complete.
@@ -147,6 +148,34 @@ fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
         TYPE_XREF => Found::ExtendedAttribute,
         other => Found::Foreign { node_type: other },
     }
+}
+
+/// The inode node at the start of `node`, if its own CRC is right; its data may be damaged.
+pub fn inode(e: Endian, node: &[u8]) -> Option<RawInode> {
+    let header = Header::sound(e, node.get(..HEADER_BYTES as usize)?)?;
+    let raw = RawInode::decode(e, node.get(..INODE_BYTES as usize)?)?;
+    (header.node_type | ACCURATE == TYPE_INODE).then_some(raw)
+}
+
+/// The directory entry at the start of `node`, if its own CRC is right, and its name if that is whole, too.
+pub fn dirent(e: Endian, node: &[u8]) -> Option<(RawDirent, Option<&[u8]>)> {
+    let header = Header::sound(e, node.get(..HEADER_BYTES as usize)?)?;
+    let raw = RawDirent::decode(e, node.get(..DIRENT_BYTES as usize)?)?;
+    let name = node.get(DIRENT_BYTES as usize..).and_then(|name| name.get(..raw.name_bytes as usize));
+    let name = name.filter(|name| crc32(0, name) == raw.name_crc && !name.contains(&0));
+    (header.node_type | ACCURATE == TYPE_DIRENT).then_some((raw, name))
+}
+
+/// What the inode node at the start of `node` writes into the file, expanded. `None`: its data are damaged, or it claims
+/// more than `bytes_max`. A hole is zeros.
+pub fn data_of(e: Endian, node: &[u8], bytes_max: u32) -> Option<Vec<u8>> {
+    let raw = inode(e, node)?;
+    let mut plain = vec![0; usize::try_from(raw.covered_bytes()).ok().filter(|_| raw.covered_bytes() <= bytes_max)?];
+    if raw.compression == COMPR_ZERO {
+        return Some(plain);
+    }
+    let stored = node.get(INODE_BYTES as usize..)?.get(..raw.compressed_bytes as usize)?;
+    (crc32(0, stored) == raw.data_crc && decompress(raw.compression, stored, &mut plain)).then_some(plain)
 }
 
 #[cfg(test)]
