@@ -147,6 +147,17 @@ def test_a_script_beside_the_experiment_leaves_a_data_base_for_the_hosts_sqlite(
     assert (step["statements"], step["rows"], step["stopped_by"]) == (100, 0, None)
 
 
+def test_a_script_cannot_be_part_of_a_kept_state(ffslab: Command, tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        TEXT.replace("[[setup]]", "[[state]]").replace('sql = "CREATE TABLE t (at, value)"', 'script = "insert.sql"'),
+    )
+    ran = ffslab("run", "x.toml")
+    assert (
+        ran.returncode == 2 and "state step 2 (sqlite): cannot be part of a state, put it into [[setup]]" in ran.stderr
+    )
+
+
 def test_any_number_of_workers_gives_the_same(ffslab: Command, tmp_path: Path) -> None:
     """SQLite's random numbers stand in journals and data; they come from its seed, whoever computes beside it."""
     text = TEXT.replace('[[measure]]\nstep = "save_image"\nfile = "nand.bin"\noob = true\n', "")

@@ -89,7 +89,12 @@ impl<'a> Recipe<'a> {
 /// Errors: one line.
 pub fn check_steps(steps: &[Step]) -> Result<(), String> {
     for (i, step) in steps.iter().enumerate() {
-        if matches!(step, Step::Replay(_) | Step::CopyIn(_) | Step::SaveImage(_) | Step::Load(_)) {
+        let is_outside = match step {
+            Step::Replay(_) | Step::CopyIn(_) | Step::SaveImage(_) | Step::Load(_) => true,
+            Step::Sqlite(sqlite) => sqlite.script.is_some(),
+            _ => false,
+        };
+        if is_outside {
             let (number, name) = (i + 1, step.name());
             return Err(format!("state step {number} ({name}): cannot be part of a state, put it into [[setup]]"));
         }

@@ -33,6 +33,12 @@ struct At {
     line: usize,
 }
 
+impl At {
+    fn ended(self, code: &'static str, says: String, sql: &str) -> Ended {
+        Ended { statement_number: self.statement_number, line: self.line, code, says, sql: shown(sql) }
+    }
+}
+
 /// Where nothing of a script is executed.
 const BEFORE: At = At { statement_number: 0, line: 1 };
 
@@ -48,7 +54,8 @@ impl<'a> Connection<'a> {
         // SAFETY: the state is new, and this connection alone has it.
         unsafe { (*state).enter() };
         let vfs = Vfs::register(state);
-        let file = CString::new(wanted.file).unwrap_or_default();
+        // From the root of the file system, so that no name has a meaning of its own, as ":memory:" has.
+        let file = CString::new(format!("/{}", wanted.file)).unwrap_or_default();
         let mut connection = Connection { db: null_mut(), vfs: Some(vfs), state, locked_exclusively: false };
         let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE;
         let name = connection.vfs.as_ref().map_or(null(), |vfs| vfs.name().as_ptr());
@@ -79,6 +86,10 @@ impl<'a> Connection<'a> {
     fn execute(&mut self, sql: &str, repetition: u64, done: &mut Done, start: At) -> Result<(), SqlError> {
         let mut rest = sql;
         let mut at = start;
+        if let Some(place) = sql.find('\0') {
+            at.line += newlines(&sql[..place]);
+            return Err(at.ended("SQLITE_ERROR", "a zero byte: SQL is text".to_string(), "").into());
+        }
         loop {
             let begins = rest.trim_start();
             at.line += newlines(&rest[..rest.len() - begins.len()]);
@@ -148,8 +159,7 @@ impl<'a> Connection<'a> {
         } else if primary == ffi::SQLITE_CANTOPEN {
             says += " (a data base in WAL mode needs pragmas = [\"locking_mode = exclusive\"])";
         }
-        let At { statement_number, line } = at;
-        Err(Ended { statement_number, line, code: code_name(primary), says, sql: shown(sql) }.into())
+        Err(at.ended(code_name(primary), says, sql).into())
     }
 
     fn state(&mut self) -> &mut State<'a> {

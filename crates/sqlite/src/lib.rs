@@ -59,7 +59,7 @@ pub struct Done {
 
 /// A statement that was not done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("statement {statement_number} (line {line}): {code}: {says}: {sql}")]
+#[error("{}: {code}: {says}{}{sql}", self.place(), if sql.is_empty() { "" } else { ": " })]
 pub struct Ended {
     /// From 1, in the order of execution; 0 for a pragma of [`Wanted::pragmas`] or the connection itself.
     pub statement_number: u64,
@@ -71,6 +71,15 @@ pub struct Ended {
     pub says: String,
     /// The statement, on one line, shortened.
     pub sql: String,
+}
+
+impl Ended {
+    fn place(&self) -> String {
+        match self.statement_number {
+            0 => "before the first statement".to_string(),
+            number => format!("statement {number} (line {})", self.line),
+        }
+    }
 }
 
 /// Why not all was executed.

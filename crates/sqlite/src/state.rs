@@ -95,7 +95,7 @@ impl<'a> State<'a> {
         into.fill_with(|| self.random.next_u64() as u8);
     }
 
-    /// Seconds since 1970 and nanoseconds of virtual time: together the time of day.
+    /// The time of day, since 1970.
     pub fn time_of_day_ms(&self) -> u64 {
         self.system.epoch_s() * 1_000 + self.system.now_ns() / 1_000_000
     }

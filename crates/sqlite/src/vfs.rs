@@ -9,6 +9,7 @@ use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Once;
 
 /// Unix's default where a page that is written leaves its neighbours alone (SQLITE_POWERSAFE_OVERWRITE).
 const SECTOR_BYTES: c_int = 4096;
@@ -109,6 +110,13 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
 
 /// Starts SQLite's generator anew.
 pub(crate) fn seed_random_numbers(seed: c_int) {
+    static CONFIGURED: Once = Once::new();
+    CONFIGURED.call_once(|| {
+        // A name could choose the interface to the real system otherwise ("file:a.db?vfs=unix").
+        // SAFETY: nothing of SQLite was called before; the arguments are those of this option.
+        let code = unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_URI, 0 as c_int) };
+        assert_eq!(code, ffi::SQLITE_OK, "SQLite begins with its random numbers");
+    });
     // SAFETY: the arguments are those of this operation; no data base is meant.
     unsafe { ffi::sqlite3_test_control(ffi::SQLITE_TESTCTRL_PRNG_SEED, seed, std::ptr::null_mut::<ffi::sqlite3>()) };
 }

@@ -77,6 +77,23 @@ fn an_error_names_its_statement_and_line() {
     assert!(says.contains("SQLITE_CANTOPEN: unable to open database file (ENOENT: no such file"), "{says}");
 }
 
+/// Whatever SQL says, it stays on the simulated system.
+#[test]
+fn no_name_leads_out_of_the_system() {
+    let mut system = machine("yaffs2", 64);
+    let host = std::env::temp_dir().join(format!("ffslab-sqlite-{}.db", std::process::id()));
+    let sql = format!("ATTACH 'file:{}?vfs=unix' AS other; CREATE TABLE other.t (a)", host.display());
+    assert!(calls_of(&mut *system, &wanted(&sql)).0.is_err() && !host.exists());
+    calls_of(&mut *system, &Wanted { file: ":memory:", ..wanted("CREATE TABLE t (a)") }).0.unwrap();
+    assert!(content(&mut *system, ":memory:").starts_with(b"SQLite format 3\0"));
+    let (done, _) = calls_of(&mut *system, &wanted("SELECT 1;\n\0SELECT 2"));
+    assert_eq!(done.unwrap_err().to_string(), "statement 1 (line 2): SQLITE_ERROR: a zero byte: SQL is text");
+    let pragmas = ["page_size = (".to_string()];
+    let (done, _) = calls_of(&mut *system, &Wanted { pragmas: &pragmas, ..wanted("SELECT 1") });
+    let says = "before the first statement: SQLITE_ERROR: near \"(\": syntax error: PRAGMA page_size = (";
+    assert_eq!(done.unwrap_err().to_string(), says);
+}
+
 #[test]
 fn a_full_partition_ends_a_run_and_the_data_base_is_whole() {
     let mut system = machine("yaffs2", 24);
