@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ffslab
+from bench_logs import Bench
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -102,3 +103,18 @@ def test_ubi_and_programs_without_a_system_see_the_larger_chip(system: str) -> N
     stack.mount()
     with pytest.raises(ffslab.InputError, match="2048 blocks"):
         ffslab.Stack(**keys, partition_blocks=2100)  # type: ignore[arg-type]
+
+
+def test_what_was_measured_replaces_what_a_board_builds_on(ffslab: Command, tmp_path: Path) -> None:
+    """`calibrate` writes a whole profile, also from one that is little more than the name of its base."""
+    text = 'base = "omap3evm"\ncpu_time_scale = 2\n[driver]\nread_overhead_us = 40\n'
+    (tmp_path / "my-board.toml").write_text(text, encoding="utf-8")
+    bench = Bench(repeats=2, time_us={"read": 185.0, "program": 507.6, "erase": 2536.4}, counts=(200, 400, 800))
+    bench.write_loops(tmp_path / "loops.csv")
+    done = ffslab("calibrate", "--loops", "loops.csv", "--base", "./my-board.toml", "--title", "Mine")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(ffslab("profiles", "show", "results/calibrate-loops/board.toml", "--json").stdout)
+    values = {value["key"]: value for value in shown["values"]}
+    assert "base" not in shown and "driver.read_overhead_us" not in values
+    assert values["driver.read_us"]["value"] == pytest.approx(185, rel=0.01)
+    assert values["cpu.page_write_us"]["value"] == 2 * 36.5
