@@ -249,6 +249,10 @@ fn optional<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &s
 /// Reads the `[stack]` table. Its key `system` is a name of the table of systems, of which the first one is the default.
 fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
     let Some((stack, DeValue::Table(table))) = root.get("stack").map(|stack| (stack, stack.get_ref())) else {
+        if root.get("stack").is_none() {
+            let text = "the table [stack] is missing: it names board, fs and partition_blocks";
+            return Err(LabError::Input(format!("{}: {text}", source.file_name)));
+        }
         return required(source, root, "stack").map(|keys: StackKeys| keys.into());
     };
     let mut keys = table.clone();
@@ -337,7 +341,9 @@ fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result
     let mut keys = table.clone();
     let name = match keys.remove("step") {
         Some(name) => name,
-        None => return Err(source.error(offset, format!("{place} has no key `step`: {}", Step::NAMES.join(", ")))),
+        None => {
+            return Err(source.error(offset, format!("{place} has no key `step`: `ffslab steps` lists what it may be")))
+        }
     };
     let Some(text) = name.get_ref().as_str() else {
         return Err(source.error(name.span().start, format!("{place}: the value of `step` must be a text")));
@@ -348,7 +354,7 @@ fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result
             LabError::Input(line) => LabError::Input(name_step(&line, source.file_name, &place, text)),
             other => other,
         })?,
-        None => return Err(source.error(name.span().start, format!("{place}: {}", unknown("step", text, Step::NAMES)))),
+        None => return Err(source.error(name.span().start, format!("{place}: {}", Step::unknown(text)))),
     };
     step.check().map_err(|text| source.error(offset, format!("{place} ({}): {text}", step.title())))?;
     Ok(step)

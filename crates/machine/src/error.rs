@@ -9,6 +9,7 @@ use ffslab_profiles::ProfileError;
 use ffslab_rtems::bdbuf::BdbufError;
 use ffslab_rtems::UnknownQuirks;
 use ffslab_system::SystemError;
+use ffslab_workload::toml_text::unknown;
 use thiserror::Error;
 
 /// One line: what is wrong, where, what would be right.
@@ -41,8 +42,8 @@ pub enum MachineError {
     NoFaults { title: &'static str },
     #[error("compression: {fs} has {known}")]
     Compression { fs: &'static str, known: &'static str },
-    #[error("fs \"{name}\" is not built yet; known: {}", known.join(", "))]
-    UnknownFileSystem { name: String, known: Vec<&'static str> },
+    #[error("{}", unknown_fs(name, known, *is_on_rtems))]
+    UnknownFileSystem { name: String, known: Vec<&'static str>, is_on_rtems: bool },
     #[error(transparent)]
     Quirks(#[from] UnknownQuirks),
     // ---- the image -----------------------------------------------------------------------------------------------
@@ -116,4 +117,22 @@ pub struct OtherKey {
     pub found: &'static str,
     pub key: &'static str,
     pub value: &'static str,
+}
+
+/// What is wrong with the name of a file system, and what was probably meant.
+fn unknown_fs(name: &str, known: &[&str], is_on_rtems: bool) -> String {
+    let small = name.to_lowercase();
+    if known.contains(&small.as_str()) {
+        return format!("fs \"{name}\": unknown, did you mean \"{small}\"?");
+    }
+    if name.contains(',') {
+        return format!("fs \"{name}\": is one name; an axis `fs = [...]`, or --fs several times, compares");
+    }
+    if is_on_rtems {
+        return format!(
+            "fs \"{name}\": Linux has none here, RTEMS has: system = \"rtems\"; on Linux {}",
+            known.join(", ")
+        );
+    }
+    unknown("fs", name, known)
 }

@@ -5,6 +5,7 @@ use super::outcome::{Instants, SavedImage};
 use crate::fio;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
+use ffslab_fs::Errno;
 use ffslab_machine::MachineError;
 use ffslab_sim::{Energy, OpCounts, FORMATTING};
 use ffslab_system::{Fd, Refusal, System, SystemError};
@@ -209,6 +210,10 @@ pub(super) enum Stop {
 
 impl From<Refusal> for Stop {
     fn from(refusal: Refusal) -> Stop {
+        // The only reason of a step for "no such device".
+        if refusal.errno() == Errno::NoDev {
+            return Stop::Failed("ENODEV: nothing is mounted: a mount step must come before".to_string());
+        }
         Stop::Failed(refusal.to_string())
     }
 }

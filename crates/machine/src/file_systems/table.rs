@@ -71,7 +71,7 @@ pub fn mountable(name: &str) -> Result<&'static dyn Mountable, MachineError> {
 /// A file system that cannot be mounted.
 pub fn unknown(name: &str) -> MachineError {
     let known = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
-    MachineError::UnknownFileSystem { name: name.to_string(), known }
+    MachineError::UnknownFileSystem { name: name.to_string(), known, is_on_rtems: find_on_rtems(name).is_some() }
 }
 
 /// Names of those that programs call without an operating system between.

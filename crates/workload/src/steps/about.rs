@@ -2,6 +2,7 @@
 //! run.
 
 use super::*;
+use crate::text::nearest;
 
 /// The largest request of a step. All of its bytes are in memory at once.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 256 << 20;
@@ -30,7 +31,32 @@ pub(super) fn nonzero(key: &'static str, value: u64) -> Result<(), StepError> {
 /// The longest sleep of a step, as of a job file: what runs in the background wakes again and again in it.
 const SLEEP_US_MAX: u64 = 366 * 86_400_000_000;
 
+/// What people call steps that are called otherwise here.
+const MEANT: &[(&[&str], &str)] = &[
+    (&["write", "overwrite"], "`create`, `append`, or `requests` with op = \"write\""),
+    (&["read"], "`requests` with op = \"read\", or `read_many`"),
+    (&["delete", "remove", "rm"], "`unlink`"),
+    (&["copy", "cp"], "`copy_in`"),
+    (&["mv", "move"], "`rename`"),
+    (&["wait", "pause", "idle"], "`sleep`"),
+    (&["power_cut", "powercut", "cut"], "`crash`"),
+    (&["reboot", "power_on", "restart"], "`boot`"),
+    (&["sql"], "`sqlite`"),
+    (&["attach"], "`ubi_attach`"),
+    (&["detach"], "`ubi_detach`"),
+];
+
 impl Step {
+    /// What is said of a step that there is not: what was probably meant, or where all are.
+    pub fn unknown(name: &str) -> String {
+        let meant = MEANT.iter().find(|(words, _)| words.contains(&name)).map(|(_, meant)| (*meant).to_string());
+        let meant = meant.or_else(|| nearest(name, Step::NAMES.iter().copied()).map(|near| format!("`{near}`")));
+        match meant {
+            Some(meant) => format!("unknown step `{name}`: did you mean {meant}?"),
+            None => format!("unknown step `{name}`: `ffslab steps` lists all"),
+        }
+    }
+
     /// The name of the step and of what it works on, for messages: `create "target"`. For a path outside the simulation
     /// only its last part is shown.
     pub fn title(&self) -> String {
