@@ -13,7 +13,7 @@ import inspect_images as made
 import lost_files
 from conftest import ROOT, Command
 from ffslab import InputError, Stack
-from ffslab.images.inspection import inspect_image
+from ffslab.images.inspection import inspect_image, text
 from ffslab.images.recovery import read_lost, recover, tree_of
 from recovery_campaign import SETTINGS, campaign
 
@@ -197,3 +197,55 @@ def test_what_is_no_image_is_refused(tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(b"noise" * 1000)
     with pytest.raises(InputError, match="nothing is known in it"):
         read_lost(tmp_path / "noise")
+
+
+# ---- which file damage hits ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fs", ["jffs2", "ubifs"])
+def test_damage_names_the_file_and_the_bytes_that_it_hits(fs: str, tmp_path: Path) -> None:
+    stack = board(fs)
+    held, before = random.Random(1).randbytes(10_000), random.Random(2).randbytes(10_000)
+    stack.mkdir("dir")
+    stack.write_file("dir/log", before)
+    stack.write_file("gone", before[::-1])
+    stack.sync()
+    stack.sleep(MINUTE_US)
+    stack.write_file("dir/log", held)
+    stack.unlink("gone")
+    stack.sync()
+    # Without OOB areas, which would part what is looked for.
+    image = tmp_path / "raw.bin"
+    content = bytearray(stack.image())
+    # A byte of the second page of the file, of what it held before, and of one that is no more.
+    for page in (held[4096:4160], before[4096:4160], before[::-1][:64]):
+        content[content.index(page)] ^= 1
+    image.write_bytes(content)
+    facts = inspect_image(image, block_KiB=128)
+    hits = [piece["hits"] for piece in facts["damage"]]
+    told = sorted((it["path"], it["range_B"], it["is_in_use"]) for it in hits if it is not None)
+    assert told == [
+        ("dir/log", [4096, 8192], False),
+        ("dir/log", [4096, 8192], True),
+        ("gone", [0, 4096], False),
+    ]
+    shown = text(facts)
+    assert ": /dir/log, bytes 4096 to 8191\n" in shown
+    assert ": /gone, bytes 0 to 4095, not in use" in shown
+
+
+def test_files_come_out_of_a_volume_that_no_longer_mounts(tmp_path: Path) -> None:
+    stack = board("ubifs")
+    stack.write_file("file", OLD)
+    stack.sync()
+    content = bytearray(stack.image())
+    # UBIFS has lost its master nodes (kind 7), and with them its index.
+    for at in range(0, len(content), 2048):
+        if content[at : at + 4] == b"\x31\x18\x10\x06" and content[at + 20] == 7:
+            content[at + 8] ^= 1
+    image = tmp_path / "raw.bin"
+    image.write_bytes(content)
+    facts = inspect_image(image, block_KiB=128)
+    assert facts["files"] == []
+    ((_, entries),) = read_lost(image, block_KiB=128)
+    assert [(it.path, it.facts["state"], it.data) for it in entries or []] == [("file", "whole", OLD)]

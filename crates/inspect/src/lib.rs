@@ -12,7 +12,7 @@ mod cost;
 
 use ffslab_fs::FileKind;
 use ffslab_images::file::read_file;
-use ffslab_images::lost::{find, Lost};
+use ffslab_images::lost::{find, hits, Lost};
 use ffslab_images::recognise::parts;
 use ffslab_images::scan::{scan, BlockFacts, Damage};
 use ffslab_images::tree::{tree_of, Content, Tree, TreeEntry};
@@ -185,6 +185,7 @@ fn look_into(
         }
     }
     // Last, when the simulated flash is out of memory.
+    hits::complete(&mut scanned.damage, image, &layout, is_read.then_some(&tree));
     let lost = options.deleted.then(|| find(image, &layout, is_read.then_some(&tree), Content::Check));
     Ok(Inspection {
         file: path.display().to_string(),

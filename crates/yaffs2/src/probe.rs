@@ -55,6 +55,11 @@ impl Layout {
         self.packed(page).map(Tags::unpack).filter(|tags| tags.is_used)
     }
 
+    /// Whether the tags of a page have an ECC, by which they are right.
+    pub fn tags_are_right(&self, page: &[u8]) -> bool {
+        self.tags_ecc && self.ecc_is_right(page)
+    }
+
     fn ecc_is_right(&self, page: &[u8]) -> bool {
         let code = page.get(self.tags_offset as usize + TAGS_BYTES..).and_then(|rest| rest.first_chunk::<ECC_BYTES>());
         let (Some(mut packed), Some(code)) = (self.packed(page).copied(), code) else { return false };

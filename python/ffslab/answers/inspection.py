@@ -26,6 +26,7 @@ class Damage(TypedDict):
     """Something that cannot be right."""
 
     block: int
+    hits: Hit | None
     offset: int
     what: str
 
@@ -39,6 +40,15 @@ class FileFacts(TypedDict):
     path: str
     read: ReadFacts | None
     size_B: int
+
+
+class Hit(TypedDict):
+    """A part of a file that a damaged node holds."""
+
+    ino: int
+    is_in_use: bool | None
+    path: str | None
+    range_B: list[int] | None
 
 
 class Inspected(TypedDict):

@@ -12,7 +12,7 @@ from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
-from ffslab.answers.inspection import BlockFacts, Inspected, Inspection, Layout
+from ffslab.answers.inspection import BlockFacts, Damage, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
 from ffslab.api import profiles
 from ffslab.api.machine import as_json
@@ -395,11 +395,26 @@ def _mount(facts: Facts) -> str:
 
 def _damage(facts: Facts) -> str:
     broken = [f"{quoted('/' + entry['path'])}: {entry['error']}" for entry in facts["files"] if entry["error"]]
-    lines = [f"block {piece['block']}, offset {piece['offset']:#x}: {piece['what']}" for piece in facts["damage"]]
+    lines = [
+        f"block {piece['block']}, offset {piece['offset']:#x}: {piece['what']}{hits_text(piece)}"
+        for piece in facts["damage"]
+    ]
     count = _pieces(facts)
     shown = (broken + lines)[:DAMAGE_SHOWN]
     more = [f"... and {count - len(shown)} more"] if count > len(shown) else []
     return "\n".join([damage_line(facts), *(f"  {line}" for line in shown + more)])
+
+
+def hits_text(piece: Damage) -> str:
+    """Which file a piece of damage hits, and where: ": /log, bytes 4096 to 8191, not in use". Empty: not known."""
+    hit = piece["hits"]
+    if hit is None:
+        return ""
+    name = f"inode {hit['ino']}" if hit["path"] is None else quoted("/" + hit["path"])
+    first, end = hit["range_B"] or (0, 0)
+    range_B = f", bytes {first} to {end - 1}" if end > first else ""  # noqa: N806
+    use = {None: "", True: "", False: ", not in use"}[hit["is_in_use"]]
+    return f": {name}{range_B}{use}"
 
 
 def damage_line(facts: Facts) -> str:

@@ -17,6 +17,7 @@ from ffslab.images.inspection import (
     damage_line,
     fact_text,
     file_rows,
+    hits_text,
     layout_text,
     mark_of,
     sentences,
@@ -165,7 +166,10 @@ def wear_by_block(facts: Facts) -> str | None:
 
 def _damage(facts: Facts) -> str:
     rows = [[quoted("/" + entry["path"]), "-", "-", entry["error"]] for entry in facts["files"] if entry["error"]]
-    rows += [["-", str(it["block"]), f"{it['offset']:#x}", it["what"]] for it in facts["damage"]]
+    rows += [
+        [hits_text(it).removeprefix(": ") or "-", str(it["block"]), f"{it['offset']:#x}", it["what"]]
+        for it in facts["damage"]
+    ]
     said = " ".join(_sentence(line) for line in (damage_line(facts), bad_blocks_line(facts)) if line)
     said = f"<p>{escape(said)}</p>"
     return said + (table(["file", "block", "offset", "what"], rows) if rows else "")

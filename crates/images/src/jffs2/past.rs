@@ -173,7 +173,8 @@ fn step(node: &Node, next: Option<&RawInode>, kind: FileKind) -> Step {
     // A hole that garbage collection has moved keeps its version and yet has the size of a later time.
     let end = u64::from(raw.offset) + u64::from(bytes);
     let is_sure = raw.compression != ZEROS || end == u64::from(raw.file_bytes);
-    // A write of several pages is as many nodes. What stood when the clock went on, or when the file was cut, was a state; and so was the last.
+    // A write of several pages is as many nodes. What stood when the clock went on, or when the file was cut, was a state;
+    // and so was the last.
     let stood = match next {
         Some(next) if next.version == raw.version + 1 => {
             next.changed_s > raw.changed_s || next.file_bytes < raw.file_bytes
@@ -203,4 +204,32 @@ fn fetch<'i>(endian: Endian, image: &'i [u8], layout: &'i Layout) -> Fetch<'i> {
         let node = layout.bytes(piece.block, piece.node_offset, piece.stored_bytes, image);
         nodes::data_of(endian, &node, layout.block_bytes)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(version: u32, changed_s: u32, data_crc: u32) -> Node {
+        let raw = RawInode { ino: 5, version, changed_s, data_crc, ..RawInode::default() };
+        Node { raw, block: 0, offset: 0, may_go_on: false }
+    }
+
+    fn kept(nodes: Vec<Node>, marks_obsolete: bool) -> Vec<u32> {
+        one_of_each(nodes, marks_obsolete).iter().map(|node| node.raw.version).collect()
+    }
+
+    #[test]
+    fn of_nodes_of_one_version_that_differ_none_is_taken() {
+        let nodes = || vec![node(1, 9, 1), node(2, 9, 2), node(2, 9, 2), node(3, 9, 3), node(3, 9, 4), node(3, 9, 3)];
+        assert_eq!(kept(nodes(), false), [1, 2]);
+    }
+
+    #[test]
+    fn where_numbers_are_given_again_the_nodes_of_one_inode_are_not_mixed() {
+        let nodes = || vec![node(1, 20, 1), node(2, 20, 2), node(3, 9, 3), node(4, 9, 4)];
+        assert_eq!(kept(nodes(), true), [3, 4]);
+        // Elsewhere a clock was set back.
+        assert_eq!(kept(nodes(), false), [1, 2, 3, 4]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Images of JFFS2, read as they stand, node by node.
 
 use crate::recognise::Layout;
-use crate::scan::Scanned;
+use crate::scan::{Hit, Scanned};
 use ffslab_jffs2::probe::nodes::{self, Found};
 use ffslab_jffs2::Endian;
 use ffslab_mtd::is_erased;
@@ -40,7 +40,8 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
                 // The whole image is cut off there, which is said elsewhere.
                 Found::Damage(nodes::CROSSES) if data.len() < layout.block_bytes as usize => "cut off",
                 Found::Damage(what) => {
-                    scanned.damaged(block, layout.offset_in_image(block, place.offset), what);
+                    let hits = hit_by(endian, &data[place.offset as usize..]);
+                    scanned.damaged_part(block, layout.offset_in_image(block, place.offset), what, hits);
                     "damaged"
                 }
             };
@@ -73,4 +74,15 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     scanned.fact("deletion entries", deletions);
     scanned.fact("nodes marked obsolete in place", obsolete);
     scanned.notes.push("JFFS2 keeps no erase counters: an image says nothing of wear".to_string());
+}
+
+/// What a damaged node holds. The head of a node has a check sum of its own, so it may be whole.
+fn hit_by(endian: Endian, node: &[u8]) -> Option<Hit> {
+    if let Some(raw) = nodes::inode(endian, node) {
+        let (from, bytes) = (u64::from(raw.offset), u64::from(raw.covered_bytes()));
+        let range = (bytes > 0).then_some([from, from + bytes]);
+        return Some(Hit::new(raw.ino, range, Some(u64::from(raw.version))));
+    }
+    let (raw, _) = nodes::dirent(endian, node)?;
+    (raw.ino != 0).then(|| Hit::new(raw.ino, None, None))
 }

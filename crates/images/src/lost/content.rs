@@ -366,3 +366,69 @@ impl Repeat<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffslab_fs::FileKind;
+    use std::collections::BTreeSet;
+
+    /// A step that writes a page of a file of two pages.
+    fn write(sequence: u64, page: u64, rest: Rest) -> Step {
+        let offset = page * PAGE_BYTES;
+        let piece = Piece {
+            offset,
+            span_bytes: PAGE_BYTES,
+            is_hole: false,
+            block: 0,
+            node_offset: sequence as u32,
+            stored_bytes: 0,
+        };
+        Step { sequence, piece: Some(piece), size_bytes: Some(2 * PAGE_BYTES), rest, modified_s: None }
+    }
+
+    /// What is found when these steps are still there; each writes pages full of its number.
+    fn versions(steps: &[Step], is_gone: bool) -> Vec<(State, Option<u64>, u64)> {
+        let there: BTreeSet<u64> = steps.iter().map(|step| step.sequence).collect();
+        let mut fetch = |piece: &Piece| Some(vec![piece.node_offset as u8; PAGE_BYTES as usize]);
+        let mut repeat = Repeat {
+            missing: &Missing::among(&there),
+            fetch: &mut fetch,
+            keeps: true,
+            pages_bytes_max: 1 << 20,
+            versions_count_max: 8,
+        };
+        let past = Past { steps: steps.to_vec(), ..Past::new(5, FileKind::File) };
+        let found = repeat.versions(&past, is_gone);
+        found.into_iter().map(|version| (version.state, version.size_bytes, version.sequence)).collect()
+    }
+
+    #[test]
+    fn a_state_is_whole_only_if_no_step_since_its_oldest_byte_is_missing() {
+        let size = Some(2 * PAGE_BYTES);
+        let both = [write(1, 0, Rest::No), write(2, 1, Rest::Yes)];
+        assert_eq!(versions(&both, true), [(State::Whole, size, 2)]);
+        // What came between may have changed the first page.
+        let apart = [write(1, 0, Rest::No), write(3, 1, Rest::Yes)];
+        assert_eq!(versions(&apart, true), [(State::Doubtful, size, 3)]);
+        assert_eq!(versions(&both[1..], true), [(State::Partial, size, 2)]);
+        // A file that is there has lost nothing.
+        assert_eq!(versions(&both, false), []);
+    }
+
+    #[test]
+    fn what_a_step_destroys_is_a_version_if_it_stood() {
+        let size = Some(2 * PAGE_BYTES);
+        let steps = [write(1, 0, Rest::No), write(2, 1, Rest::Yes), write(3, 0, Rest::No), write(4, 1, Rest::Yes)];
+        // After the third step the file is a mixture.
+        assert_eq!(versions(&steps, false), [(State::Whole, size, 2)]);
+        assert_eq!(versions(&steps, true), [(State::Whole, size, 2), (State::Whole, size, 4)]);
+    }
+
+    #[test]
+    fn an_end_in_the_middle_of_a_change_is_doubtful() {
+        let steps = [write(1, 0, Rest::No), write(2, 1, Rest::Yes), write(3, 0, Rest::No)];
+        let size = Some(2 * PAGE_BYTES);
+        assert_eq!(versions(&steps, true), [(State::Whole, size, 2), (State::Doubtful, size, 3)]);
+    }
+}

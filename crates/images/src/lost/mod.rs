@@ -6,6 +6,7 @@
 
 mod content;
 pub mod history;
+pub mod hits;
 mod paths;
 
 use crate::file::{read_file, ImageError};

@@ -38,6 +38,32 @@ pub struct Damage {
     /// Position in the image file.
     pub offset: u64,
     pub what: String,
+    /// What of which file it hits, as far as that can be told from what is whole around it.
+    pub hits: Option<Hit>,
+}
+
+/// A part of a file that a damaged node holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Hit {
+    pub ino: u32,
+    /// The first byte, and the first behind the part. `None`: attributes, or a name.
+    #[serde(rename = "range_B")]
+    pub range_bytes: Option<[u64; 2]>,
+    /// The last path that is known of the file. `None`: its names are not known, or nobody has looked for them.
+    pub path: Option<String>,
+    /// Whether the file as it is now needs the node. A node of a file that is gone, or that a later one replaces, is not
+    /// in use. `None`: not known.
+    pub is_in_use: Option<bool>,
+    /// The number of the step that the node was, as [`crate::lost`] counts them.
+    #[serde(skip)]
+    pub sequence: Option<u64>,
+}
+
+impl Hit {
+    /// Nothing else is known yet.
+    pub fn new(ino: u32, range_bytes: Option<[u64; 2]>, sequence: Option<u64>) -> Hit {
+        Hit { ino, range_bytes, path: None, is_in_use: None, sequence }
+    }
 }
 
 /// At most so many pieces of damage are listed. More are only counted.
@@ -67,12 +93,17 @@ impl Scanned {
 
     /// Adds a piece of damage, at `offset` in the image.
     pub fn damaged(&mut self, block: u32, offset: u64, what: impl Into<String>) {
+        self.damaged_part(block, offset, what, None);
+    }
+
+    /// As [`Scanned::damaged`], with what is known of the file that it hits.
+    pub fn damaged_part(&mut self, block: u32, offset: u64, what: impl Into<String>, hits: Option<Hit>) {
         self.damage_count += 1;
         if let Some(facts) = self.blocks.get_mut(block as usize) {
             facts.damage_count += 1;
         }
         if self.damage.len() < DAMAGE_LISTED_MAX {
-            self.damage.push(Damage { block, offset, what: what.into() });
+            self.damage.push(Damage { block, offset, what: what.into(), hits });
         }
     }
 }
@@ -83,7 +114,7 @@ impl Scanned {
 pub(crate) fn damage_of(image: &[u8], layout: &Layout, starts_at: usize) -> Vec<String> {
     let scanned = scan(image, layout);
     let told = scanned.damage.iter().take(DAMAGE_TOLD_MAX).map(|damage| {
-        let Damage { block, offset, what } = damage;
+        let Damage { block, offset, what, .. } = damage;
         let offset = offset + starts_at as u64;
         format!("block {block}, offset {offset:#x}: {what}: files or parts of them may be missing")
     });

@@ -1,9 +1,10 @@
 //! Images of UBI with UBIFS, read as they stand: headers, volume table, superblock, nodes.
 
 use crate::recognise::Layout;
-use crate::scan::Scanned;
+use crate::scan::{Hit, Scanned};
 use ffslab_mtd::is_erased;
 use ffslab_ubi::probe::Leb;
+use ffslab_ubifs::probe::records::{self, Record};
 use ffslab_ubifs::probe::Superblock;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -81,7 +82,8 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
             *counts.entry(if damage.is_some() { "damaged" } else { kind }).or_default() += 1;
             if let Some(what) = damage {
                 let at = layout.offset_in_image(block, data_offset + offset);
-                scanned.damaged(block, at, format!("{what} (LEB {})", leb.leb_number));
+                let hits = hit_by(&data[offset as usize..]);
+                scanned.damaged_part(block, at, format!("{what} (LEB {})", leb.leb_number), hits);
             }
         });
     }
@@ -109,4 +111,19 @@ pub fn volume_of(lebs: &[(u32, Leb)], leb_data: &dyn Fn(u32) -> Vec<u8>) -> Opti
         let &(block, _) = first.max_by_key(|(_, leb)| leb.sequence_number)?;
         Some((volume.id, ffslab_ubifs::probe::superblock(&leb_data(block))?))
     })
+}
+
+/// What a damaged node says that it holds. Its one check sum is wrong, so this is told only of a file that is known from
+/// other nodes, too.
+fn hit_by(node: &[u8]) -> Option<Hit> {
+    let sequence = Some(records::sequence_number(node));
+    match records::record(node) {
+        Record::Inode(inode) => Some(Hit::new(inode.ino, None, sequence)),
+        Record::Data { ino, block, bytes } => {
+            let from = u64::from(block) * u64::from(records::DATA_BLOCK_BYTES);
+            Some(Hit::new(ino, Some([from, from + u64::from(bytes)]), sequence))
+        }
+        Record::Entry { ino, .. } if ino != 0 => Some(Hit::new(ino, None, None)),
+        _ => None,
+    }
 }

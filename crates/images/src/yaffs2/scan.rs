@@ -1,7 +1,7 @@
 //! Images of YAFFS2, read as they stand, page by page.
 
 use crate::recognise::Layout;
-use crate::scan::Scanned;
+use crate::scan::{Hit, Scanned};
 use ffslab_yaffs2::probe::PageKind;
 use std::collections::BTreeMap;
 
@@ -30,7 +30,10 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
                 PageKind::BadBlock => "bad block",
                 PageKind::Damage(what) => {
                     let offset = layout.offset_in_image(block, index as u32 * layout.page_bytes);
-                    scanned.damaged(block, offset, what);
+                    // Without right tags nobody knows whose page it is.
+                    let hits =
+                        (tags.chunk == 0 && probe.tags_are_right(page)).then(|| Hit::new(tags.object, None, None));
+                    scanned.damaged_part(block, offset, what, hits);
                     "damaged"
                 }
             };
