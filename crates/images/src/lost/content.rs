@@ -14,6 +14,8 @@ use std::ops::Range;
 
 /// Pages of this size are kept; what no page is kept for is zeros.
 const PAGE_BYTES: u64 = 4096;
+/// At most so many versions of a file are looked at.
+const LOOKED_AT_MAX: usize = 64;
 
 /// A state that a file had, or may have had.
 #[derive(Clone, Debug)]
@@ -284,9 +286,21 @@ impl Repeat<'_> {
     /// The versions of a file that are gone, the oldest first: those that a later step destroyed, of which all bytes
     /// are left, and the last one of a file that is gone, whatever is left of it.
     pub fn versions(&mut self, past: &Past, is_gone: bool) -> Vec<Version> {
+        // To look at a version takes as long as the file is large. Of a file with many only the newest are looked at, and to
+        // know which these are all are counted before.
+        let first = match past.steps.len() {
+            0..=LOOKED_AT_MAX => 0,
+            _ => self.repeat(past, false, usize::MAX).1.saturating_sub(LOOKED_AT_MAX),
+        };
+        self.repeat(past, is_gone, first).0
+    }
+
+    /// The versions, without the first ones that a later step destroyed, and how many it destroyed.
+    fn repeat(&mut self, past: &Past, is_gone: bool, first: usize) -> (Vec<Version>, usize) {
         let mut content = Content::default();
         let mut standing: Option<Standing> = None;
         let mut found: Vec<Version> = Vec::new();
+        let mut destroyed_count = 0;
         let mut is_calm = true;
         for step in &past.steps {
             let held = match &step.piece {
@@ -296,7 +310,9 @@ impl Repeat<'_> {
             };
             let effect = content.effect_of(step, &held, standing.map_or(0, |state| state.size_bytes));
             if let Some(before) = standing.filter(|_| effect.ends_state) {
-                if before.size_bytes > 0 && !before.counts_at_end_only {
+                let counts = before.size_bytes > 0 && !before.counts_at_end_only;
+                destroyed_count += usize::from(counts);
+                if counts && destroyed_count > first {
                     let version = self.version(&content, past, before, step.modified_s, State::Whole);
                     found.extend(Some(version).filter(|version| version.state == State::Whole));
                     found.drain(..found.len().saturating_sub(self.versions_count_max));
@@ -326,7 +342,7 @@ impl Repeat<'_> {
                 if is_known { (version.state, version.size_bytes) } else { (State::Partial, None) };
             found.push(Version { is_last: true, state, size_bytes, ..version });
         }
-        found
+        (found, destroyed_count)
     }
 
     /// An empty file is what every file is at first: whether it was when it was deleted is known only if no step between

@@ -73,3 +73,33 @@ fn is_sound(name: &[u8]) -> bool {
 fn unknown(ino: u32) -> Vec<u8> {
     format!("#{ino}").into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(ino: u32, parent: u32, name: &[u8], sequence: u64) -> Name {
+        Name { parent, name: name.to_vec(), ino, kind: FileKind::File, sequence }
+    }
+
+    #[test]
+    fn a_path_is_made_of_the_last_names_and_of_none_that_leads_elsewhere() {
+        let names = [
+            name(5, 1, b"dir", 1),
+            name(6, 5, b"old", 2),
+            name(6, 5, b"new", 3),
+            name(7, 5, b"..", 4),
+            name(8, 99, b"a/b", 5),
+            // Damage can make a circle of directories.
+            name(10, 11, b"x", 6),
+            name(11, 10, b"y", 7),
+        ];
+        let paths = Paths::new(&names, 1, None);
+        assert_eq!(paths.of(6), b"dir/new");
+        assert_eq!(paths.of(7), b"dir/#7");
+        assert_eq!(paths.of(8), b"#99/#8");
+        assert_eq!(paths.of(50), b"#50");
+        assert!(paths.of(10).ends_with(b"/x/y/x"));
+        assert!(!paths.is_live(6) && paths.is_live(1));
+    }
+}
