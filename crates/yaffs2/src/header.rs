@@ -99,7 +99,7 @@ impl Header {
         }
     }
 
-    /// Reads the header at the start of a chunk of at least [`HEADER_BYTES`]. With in-band tags two fields stand
+    /// Reads the header at the start of a chunk of at least 512 bytes. With in-band tags two fields stand
     /// elsewhere.
     pub fn load(chunk: &[u8], inband: bool) -> Header {
         let high = get(chunk, SIZE_HIGH);

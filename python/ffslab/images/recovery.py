@@ -65,32 +65,37 @@ def recover(
     what had to be left out. Raises `ffslab.InputError`.
     """
     known = [(part, tree_of(entries, partial=partial)) for part, entries in found if entries is not None]
-    if len(found) == 1:
-        return extract(known[0][1], folder)
-    return extract_partitions(known, folder)
+    too_large = [
+        f"{quoted('/' + entry.path)}: left out: all content together is too large here"
+        for _, entries in found
+        for entry in entries or []
+        if is_written(entry.facts, partial=partial) and lacks_content(entry)
+    ]
+    left_out = extract(known[0][1], folder) if len(found) == 1 else extract_partitions(known, folder)
+    return left_out + too_large
 
 
 def tree_of(entries: list[LostEntry], *, partial: bool = False) -> ImageTree:
     """The lost files that are to be written, as the tree of an image, with their listing."""
-    wanted = [entry for entry in entries if is_written(entry.facts, partial=partial)]
+    wanted = [entry for entry in entries if is_written(entry.facts, partial=partial) and not lacks_content(entry)]
     # A directory that only leads to others is made, too.
     folders = {"", *(above for entry in wanted for above in _above(entry.path))}
-    taken = set(folders)
     rows: list[ImageEntry] = []
     listed = []
     attributes = {entry.path: entry for entry in wanted if entry.facts["kind"] == "directory"}
     folders |= set(attributes)
+    taken = set(folders)
     for entry in wanted:
         if entry.facts["kind"] == "directory":
             continue
         suffix = "" if entry.facts["state"] == "whole" else f".{entry.facts['state']}"
-        name = _free(f"{entry.path}{suffix}", taken | folders)
+        name = _free(f"{entry.path}{suffix}", taken)
         taken.add(name)
         rows.append(_row(name, entry))
         listed.append({"file": os.fsencode(name).decode("utf-8", "backslashreplace"), **entry.facts})
     rows += [_row(path, attributes.get(path)) for path in folders]
     listing = json.dumps({"files": listed}, indent=2, ensure_ascii=False).encode() + b"\n"
-    rows.append(_row(_free(LISTING, taken | folders), None, kind="file", data=listing))
+    rows.append(_row(_free(LISTING, taken), None, kind="file", data=listing))
     # A directory comes before what it holds, and that next to it.
     rows.sort(key=lambda row: os.fsencode(row.path).split(b"/") if row.path else [])
     # Each is a file of its own, whatever its number was: entries of one number would be one file.
@@ -102,6 +107,11 @@ def is_written(facts: LostFile, *, partial: bool = False) -> bool:
     if facts["kind"] not in ("file", "symlink", "directory"):
         return False
     return facts["state"] == "whole" or (partial and facts["held_B"] > 0)
+
+
+def lacks_content(entry: LostEntry) -> bool:
+    """Whether the content was found and there is no room for it in memory."""
+    return entry.data is None and entry.facts["kind"] != "directory"
 
 
 def _above(path: str) -> list[str]:

@@ -1,8 +1,8 @@
 //! What was deleted or overwritten, as far as the flash still has it.
 //!
 //! File systems of flash write elsewhere and erase later, so old nodes stay until their erase block is collected. A format
-//! hands over what is left of the past of each file ([`history`]); it is repeated here, the same for all ([`content`]), and gets the
-//! paths that were its own ([`paths`]).
+//! hands over what is left of the past of each file ([`history`]); it is repeated here, the same for all (`content`), and gets the
+//! paths that were its own (`paths`).
 
 mod content;
 pub mod history;
