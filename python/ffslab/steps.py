@@ -294,10 +294,16 @@ def uflip(
 
 
 def append(
-    *, file: str, count: int, request_B: int | str, content: ContentName | None = None, sync: AppendSync | None = None
+    *,
+    file: str,
+    count: int,
+    request_B: int | str,
+    content: ContentName | None = None,
+    gap_us: int | str | None = None,
+    sync: AppendSync | None = None,
 ) -> Step:
     """Writes at the end of an open file; after each write `sync` says how it is made durable."""
-    return _step("append", file=file, count=count, request_B=request_B, content=content, sync=sync)
+    return _step("append", file=file, count=count, request_B=request_B, content=content, gap_us=gap_us, sync=sync)
 
 
 def mkdir(*, dir: str) -> Step:

@@ -19,6 +19,11 @@ pub struct RequestColumns {
     /// Positions in `file_names`.
     pub file: Vec<u32>,
     pub file_names: Vec<String>,
+    /// If several programs run: positions in `program_names`, and for how long calls waited for those of the others.
+    /// Empty: the measured steps run alone.
+    pub program_index: Vec<u16>,
+    pub program_names: Vec<String>,
+    pub waited_us: Vec<f64>,
     pub offset_bytes: Vec<u64>,
     pub bytes: Vec<u64>,
     pub start_us: Vec<f64>,
@@ -80,6 +85,12 @@ impl RequestColumns {
         self.variant_names.push(variant.to_string());
         self.file.extend(log.file.iter().map(|&file| first_file + file));
         self.file_names.extend(log.file_names);
+        if let Some(of) = log.of_programs {
+            // All variants have the same ones.
+            self.program_names = of.names;
+            append(&mut self.program_index, of.program_index);
+            append(&mut self.waited_us, in_us(of.waited_ns));
+        }
         append(&mut self.step, log.step);
         append(&mut self.i, log.i);
         append(&mut self.op, log.op);

@@ -18,8 +18,13 @@ use toml::Spanned;
 mod axes;
 mod change;
 mod initial;
+mod program;
 pub(crate) mod repetition;
 mod resolved;
+mod steps;
+
+pub use program::{Program, MAIN};
+use steps::{read_programs, read_steps};
 
 /// An experiment file: a stack, steps that prepare it, steps that are measured, and axes to vary.
 // The JSON Schema is made from this type. Files are read by `Experiment::parse` instead, which remembers the line of each
@@ -68,8 +73,11 @@ pub struct ExperimentFile {
     pub setup: Vec<Step>,
     /// The measured steps, in order.
     pub measure: Vec<Step>,
+    /// Programs that run beside the measured steps, on the same CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<Program>,
     /// What is varied. Each key is a stack key, `initial`, `step.key` for the measured steps of that name,
-    /// `setup.step.key` or `state.step.key`, and its value is a list of values. The experiment runs once for each
+    /// `setup.step.key`, `state.step.key` or `NAME.step.key` for the steps of a program, and its value is a list of values. The experiment runs once for each
     /// combination.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
@@ -89,6 +97,7 @@ const TOP_KEYS: &[&str] = &[
     "state",
     "setup",
     "measure",
+    "program",
     "axes",
 ];
 
@@ -129,12 +138,20 @@ pub struct Variant {
     /// All setup steps, with those that `initial` stands for at the front.
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
+    /// What runs beside `measure`.
+    pub programs: Vec<Program>,
 }
 
 impl Variant {
     /// Whether it is a run after the first one of the same variant.
     pub(crate) fn is_repeated(&self) -> bool {
         self.axes.last().is_some_and(|(name, run)| name == repetition::RUN && run.as_integer() != Some(1))
+    }
+
+    /// The steps of the setup and of all programs, of which the measured steps are one.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> + Clone {
+        let of_programs = self.programs.iter().flat_map(|program| &program.steps);
+        self.setup.iter().chain(&self.measure).chain(of_programs)
     }
 
     /// Number of setup steps that stand in the file, without those that come from `initial`.
@@ -242,8 +259,8 @@ fn required<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &s
     }
 }
 
-fn optional<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &str) -> Result<Option<T>, LabError> {
-    root.get(key).map(|value| read(source, value.clone())).transpose()
+fn optional<'i, T: Deserialize<'i>>(source: &Source, table: &DeTable<'i>, key: &str) -> Result<Option<T>, LabError> {
+    table.get(key).map(|value| read(source, value.clone())).transpose()
 }
 
 /// Reads the `[stack]` table. Its key `system` is a name of the table of systems, of which the first one is the default.
@@ -301,6 +318,7 @@ fn read_variant<'i>(
         let text = "there is no [[measure]] step: nothing would be measured";
         return Err(LabError::Input(format!("{}: {text}", source.file_name)));
     }
+    let programs = read_programs(source, &root, &measure)?;
     let initial: Option<String> = optional(source, &root, "initial")?;
     let mut setup = match (&initial, root.get("initial")) {
         (Some(text), Some(value)) => initial::steps(text).map_err(|error| source.error(value.span().start, error))?,
@@ -317,54 +335,8 @@ fn read_variant<'i>(
         initial,
         setup,
         measure,
+        programs,
     })
-}
-
-fn read_steps(source: &Source, root: &DeTable, list: &str) -> Result<Vec<Step>, LabError> {
-    let Some(value) = root.get(list) else {
-        return Ok(Vec::new());
-    };
-    let DeValue::Array(tables) = value.get_ref() else {
-        return Err(
-            source.error(value.span().start, format!("`{list}` must be steps: [[{list}]] tables with a key `step`"))
-        );
-    };
-    tables.iter().enumerate().map(|(i, table)| read_step(source, list, i, table)).collect()
-}
-
-fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result<Step, LabError> {
-    let offset = value.span().start;
-    let place = format!("{list} step {}", index + 1);
-    let DeValue::Table(table) = value.get_ref() else {
-        return Err(source.error(offset, format!("{place} must be a table with a key `step`")));
-    };
-    let mut keys = table.clone();
-    let name = match keys.remove("step") {
-        Some(name) => name,
-        None => {
-            return Err(source.error(offset, format!("{place} has no key `step`: `ffslab steps` lists what it may be")))
-        }
-    };
-    let Some(text) = name.get_ref().as_str() else {
-        return Err(source.error(name.span().start, format!("{place}: the value of `step` must be a text")));
-    };
-    let keys = ValueDeserializer::from(Spanned::new(value.span(), DeValue::Table(keys)));
-    let step = match Step::from_keys(text, keys) {
-        Some(step) => step.map_err(|error| match placed(source, error, offset) {
-            LabError::Input(line) => LabError::Input(name_step(&line, source.file_name, &place, text)),
-            other => other,
-        })?,
-        None => return Err(source.error(name.span().start, format!("{place}: {}", Step::unknown(text)))),
-    };
-    step.check().map_err(|text| source.error(offset, format!("{place} ({}): {text}", step.title())))?;
-    Ok(step)
-}
-
-/// Inserts the list and number of a step, such as "setup step 3 (create): ", after the file and line of a message.
-fn name_step(line: &str, file_name: &str, place: &str, step: &str) -> String {
-    let after_name = file_name.len() + 1;
-    let split = line.get(after_name..).and_then(|rest| rest.find(": ")).map_or(0, |at| after_name + at + 2);
-    format!("{}{place} ({step}): {}", &line[..split], &line[split..])
 }
 
 #[cfg(test)]

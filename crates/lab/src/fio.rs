@@ -1,11 +1,12 @@
 //! Runs the jobs of a fio file on the simulated system calls.
 //!
 //! There is one CPU, and a call is not interrupted by another process: **of the processes that could run, the one that
-//! has been ready longest makes its next call** (a process is ready again when its call has returned, or when its think
+//! has been ready longest makes its next call** ([`crate::turns`]; a process is ready again when its call has returned, or when its think
 //! time is over). When none is ready, the machine sleeps until the first one is, and background tasks run.
 //!
 //! As in fio, files are laid out before the first job starts, and this is not part of what is measured.
 
+use crate::turns::{self, Turns};
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
 use ffslab_workload::fio::iolog::LogError;
@@ -191,19 +192,18 @@ pub fn run(
 ) -> Result<FioReport, FioError> {
     let Ready { jobs, warnings, running } = ready;
     let genesis_ns = calls.now_ns();
-    let mut machine = Machine { calls, content, running, genesis_ns, tickets: 0, buffer: Vec::new() };
+    let mut machine = Machine { calls, content, running, genesis_ns, turns: Turns::default(), buffer: Vec::new() };
     loop {
         machine.start_jobs(&jobs);
-        let next = machine.running.iter().enumerate().filter_map(|(i, running)| match running.state {
-            State::Active { ready_ns, ticket } => Some((ready_ns, ticket, i)),
+        let next = turns::next(machine.running.iter().map(|running| match running.state {
+            State::Active(ready) => Some(ready),
             _ => None,
-        });
-        let next = next.min();
+        }));
         let starts_ns = machine.next_start_ns(&jobs);
         let now_ns = machine.calls.now_ns();
         let wake_ns = match (next, starts_ns) {
-            (Some((ready_ns, ..)), Some(starts_ns)) => ready_ns.min(starts_ns),
-            (Some((ready_ns, ..)), None) => ready_ns,
+            (Some((ready, _)), Some(starts_ns)) => ready.at_ns.min(starts_ns),
+            (Some((ready, _)), None) => ready.at_ns,
             (None, Some(starts_ns)) => starts_ns,
             (None, None) => break,
         };
@@ -211,7 +211,7 @@ pub fn run(
             machine.calls.sleep_ns(wake_ns - now_ns);
             continue;
         }
-        let Some((.., i)) = next else { continue };
+        let Some((_, i)) = next else { continue };
         machine.turn(i, each)?;
     }
     Ok(report::report(&jobs, warnings, machine.running, genesis_ns))
@@ -222,16 +222,11 @@ struct Machine<'a> {
     content: &'a mut Content,
     running: Vec<Running>,
     genesis_ns: u64,
-    tickets: u64,
+    turns: Turns,
     buffer: Vec<u8>,
 }
 
 impl Machine<'_> {
-    fn ticket(&mut self) -> u64 {
-        self.tickets += 1;
-        self.tickets
-    }
-
     fn start_delay_is_over(&self, job: &Job) -> bool {
         self.calls.now_ns() >= self.genesis_ns + job.start_delay_us * 1_000
     }
@@ -250,7 +245,7 @@ impl Machine<'_> {
             if !self.start_delay_is_over(job) {
                 continue;
             }
-            let active = |running: &Running| matches!(running.state, State::Active { .. });
+            let active = |running: &Running| matches!(running.state, State::Active(_));
             if job.stonewall && subjob == 0 && self.running.iter().any(active) {
                 break;
             }
@@ -260,9 +255,9 @@ impl Machine<'_> {
                     continue;
                 }
             }
-            let ticket = self.ticket();
+            let ready = self.turns.ready(now_ns);
             let running = &mut self.running[i];
-            (running.state, running.start_ns) = (State::Active { ready_ns: now_ns, ticket }, now_ns);
+            (running.state, running.start_ns) = (State::Active(ready), now_ns);
         }
     }
 
@@ -305,8 +300,7 @@ impl Machine<'_> {
             }
         }
         let ready_ns = self.calls.now_ns().max(pause_until_ns);
-        let ticket = self.ticket();
-        self.running[i].state = State::Active { ready_ns, ticket };
+        self.running[i].state = State::Active(self.turns.ready(ready_ns));
         Ok(())
     }
 

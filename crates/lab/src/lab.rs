@@ -37,6 +37,7 @@ impl Ready<'_> {
         let plan = Plan {
             setup: &variant.setup,
             measure: &variant.measure,
+            programs: &variant.programs,
             main_steps: (None, variant.measure.len() - 1),
             seed: variant.seed,
             traces,
@@ -56,8 +57,7 @@ impl Ready<'_> {
     /// Number of calls that the variant makes, as far as its steps tell. The calls that make its initial state are not
     /// counted.
     fn calls(&self, traces: &Traces) -> u64 {
-        let steps = self.variant.setup.iter().chain(&self.variant.measure);
-        estimate::calls(steps, traces, self.spec.medium_bytes())
+        estimate::calls(self.variant.steps(), traces, self.spec.medium_bytes())
     }
 }
 
@@ -149,12 +149,17 @@ fn check<'a>(
     let mut recipes = Recipes::default();
     for variant in &experiment.variants {
         let place = |text: String| placed(file_name, several, variant, &text);
-        let steps = variant.setup.iter().chain(&variant.measure);
+        let steps = variant.steps();
         traces.read(steps.clone(), base_dir, parquet).map_err(|error| place(error.to_string()))?;
         let in_stack = |error: MachineError| place(format!("[stack]: {error}"));
         let (spec, keys) = variant.stack.machine(base_dir).map_err(in_stack)?;
         // Building the stack finds impossible geometries before the first variant runs.
         let system = spec.build(None).map_err(in_stack)?;
+        if variant.probe_logs && !variant.programs.is_empty() {
+            return Err(place(
+                "probe_logs: the logs tell the calls of one program, leave out them or the others".to_string(),
+            ));
+        }
         if variant.probe_logs {
             has_nand(&*system).map_err(place)?;
         }

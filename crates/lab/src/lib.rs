@@ -5,8 +5,7 @@
 //!
 //! **Follows.** The methodology of the papers: explore, model, simulate, compare.
 //!
-//! **Leaves out.** Comparing with measured cases (`validate`); looking into images (`images`, `inspect`). Plots, tables and files of results: Python writes them. Several file systems at once; several
-//! processes but for those of fio jobs.
+//! **Leaves out.** Comparing with measured cases (`validate`); looking into images (`images`, `inspect`). Plots, tables and files of results: Python writes them. Several file systems at once.
 
 mod activity;
 mod columns;
@@ -21,6 +20,7 @@ pub mod legend;
 pub mod planned;
 pub mod postmark;
 mod probe_log;
+mod programs;
 mod recorded;
 mod recorder;
 mod repeats;
@@ -36,6 +36,7 @@ pub mod stats;
 pub mod tally;
 mod threads;
 pub mod traces;
+mod turns;
 
 pub use activity::Activity;
 pub use columns::{BlockColumns, RequestColumns};

@@ -53,6 +53,11 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
             let text = format!("{file_name}: [stack]: system = \"rtems\" has no Linux kernel to boot");
             return Err(LabError::Input(text));
         };
+        if !variant.programs.is_empty() {
+            let text =
+                "[[program]]: programs that run at once are not run elsewhere: remove all but the measured steps";
+            return Err(LabError::Input(format!("{file_name}: {text}")));
+        }
         let (spec, stack) = StackSpec::from_keys(keys, base_dir)
             .map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
         // What only building finds, such as a fault behind the end of the chip.

@@ -1,10 +1,14 @@
 //! One row per measured call. The rows are kept as columns because runs make millions of them. Calls beyond a limit
 //! have no row and are only counted.
 
-use crate::slowest::{Cause, Cost, Slowest};
+mod programs;
+
+pub use programs::{joined, LogOf, OfPrograms, Place, Waiting};
+
+use crate::slowest::{Cause, Cost, SlowCall, Slowest};
 use crate::stats::LatencyUs;
 use crate::tally::Tally;
-use ffslab_sim::Sim;
+use ffslab_sim::{Sim, CALLER, OTHER_PROGRAM};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -80,6 +84,11 @@ pub struct RequestLog {
     /// The first one, `None`, stands for calls that took no time.
     pub causes: Vec<Option<Cause>>,
     pub slowest: Slowest,
+    /// `None`: one program runs, or this is the log of one of several.
+    pub of_programs: Option<OfPrograms>,
+    /// Of one of several programs: the waits of all calls, and of each row. `None`, and empty: it runs alone.
+    pub waiting: Option<Waiting>,
+    waited_ns: Vec<u64>,
     known: BTreeMap<String, u32>,
     rows_max: usize,
     /// The latencies of all calls by step. Empty as long as every call has a row.
@@ -125,6 +134,9 @@ impl RequestLog {
             erases: Vec::new(),
             causes: vec![None],
             slowest: Slowest::default(),
+            of_programs: None,
+            waiting: None,
+            waited_ns: Vec::new(),
             file_names: Vec::new(),
             known: BTreeMap::new(),
             // Limited because the number of a call within its step is kept in 32 bits.
@@ -155,7 +167,18 @@ impl RequestLog {
 
     /// Adds a call that has just ended on the machine `sim`; its number within its step is `i`. Beyond the limit of rows
     /// it is only counted.
-    pub fn push(&mut self, step: u32, i: u64, call: Call, sim: &Sim) {
+    pub fn push(&mut self, step: u32, i: u64, mut call: Call, sim: &Sim) {
+        let waited_ns = match &mut self.waiting {
+            Some(_) if sim.bill_is_void() => return,
+            Some(waiting) => {
+                sim.close_bill();
+                // It began when the program was ready to make it.
+                let late_ns = sim.bill_late_ns();
+                (call.start_ns, call.latency_ns) = (call.start_ns.saturating_sub(late_ns), call.latency_ns + late_ns);
+                waiting.add(sim)
+            }
+            None => 0,
+        };
         self.slowest.add(step, i, call, sim);
         if self.len() == self.rows_max {
             self.count(step, call.latency_ns);
@@ -169,7 +192,13 @@ impl RequestLog {
         self.bytes.push(call.bytes);
         self.start_ns.push(call.start_ns);
         self.latency_ns.push(call.latency_ns);
-        let cost = Cost::of_last_call(sim);
+        let mut cost = Cost::of_last_call(sim);
+        if self.waiting.is_some() {
+            self.waited_ns.push(waited_ns);
+            if waited_ns > cost.main.map_or(0, |(_, longest_ns)| longest_ns) {
+                cost.main = Some(((&CALLER, &OTHER_PROGRAM), waited_ns));
+            }
+        }
         let (cause, cause_ns) =
             cost.main.map_or((0, 0), |(cause, time_ns)| (place_in(&mut self.causes, Some(cause)), time_ns));
         self.cause_index.push(cause);
@@ -192,6 +221,12 @@ impl RequestLog {
             self.begin_to_count();
         }
         tally_of(&mut self.tallies, step).add(latency_ns);
+    }
+
+    /// The slowest calls, with the names of files and programs.
+    pub fn slowest_calls(&self) -> Vec<SlowCall> {
+        let programs = self.of_programs.as_ref().map_or(&[][..], |of| &of.names);
+        self.slowest.summaries(&self.file_names, programs)
     }
 
     /// Number of all calls, with and without a row.

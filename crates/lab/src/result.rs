@@ -1,5 +1,9 @@
 //! Results of an experiment: a summary for people and reports, and columns for tables.
 
+mod programs;
+
+pub use programs::{ProgramSummary, WaitedSummary};
+
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::counts::{CauseSummary, Counts};
 use crate::experiment::Variant;
@@ -140,6 +144,9 @@ pub struct VariantSummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, i64>,
     pub steps: Vec<StepSummary>,
+    /// If several programs ran at once: each of them. The measured steps, `steps`, are the first one's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramSummary>,
     pub notes: Vec<String>,
 }
 
@@ -288,13 +295,14 @@ impl VariantSummary {
         let last = outcome.last();
         let of_setup = outcome.counts_of_setup();
         let tally = outcome.requests.tally();
-        let of_steps = outcome.setup.iter().chain(&outcome.measure).flat_map(|step| step.facts.notes.clone());
+        let of_programs = outcome.programs.iter().flat_map(|program| &program.steps);
+        let all_steps = outcome.setup.iter().chain(&outcome.measure).chain(of_programs);
+        let of_steps = all_steps.flat_map(|step| step.facts.notes.clone());
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
-        let sum = |bytes: fn(&StepOutcome) -> u64| outcome.measure.iter().map(bytes).sum::<u64>();
-        let user_read_bytes = sum(|step| step.facts.user_read_bytes);
-        let user_written_bytes = sum(|step| step.facts.user_written_bytes);
+        let (user_read_bytes, user_written_bytes) = outcome.user_bytes();
         let ratio =
             |pages: u64, bytes: u64| (bytes > 0 && page_bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
+        let with = Steps { idle, has_energy };
         let by_cause: Vec<_> = outcome.by_cause.iter().map(CauseSummary::of).collect();
         VariantSummary {
             name: labels.name.to_string(),
@@ -306,7 +314,7 @@ impl VariantSummary {
             causes: Legend::of(&by_cause),
             by_cause,
             latency_us: outcome.requests.latency_us(),
-            slowest: outcome.requests.slowest.summaries(&outcome.requests.file_names),
+            slowest: outcome.requests.slowest_calls(),
             requests_kept: tally.is_some().then_some(outcome.requests.len() as u64),
             latency_quantiles_us: tally.as_ref().map_or_else(Vec::new, |tally| tally.quantiles_us(QUANTILES)),
             energy_uj: has_energy.then(|| last.energy.into()),
@@ -327,8 +335,9 @@ impl VariantSummary {
             erases_per_block: MeanSd::of(&decrease(&outcome.erases_main, &outcome.erases_formatting)),
             space_before: SpaceSummary::of(&outcome.space_before),
             space_after: SpaceSummary::of(&outcome.space_after),
-            counters: sum_counters(&outcome.measure),
-            steps: step_summaries(labels.steps, idle, has_energy, outcome),
+            counters: outcome.counters(),
+            steps: step_summaries(&labels.steps, &outcome.measure, 0, outcome, &with),
+            programs: ProgramSummary::all(outcome, &with),
             notes: of_steps.chain(tally.map(|tally| only_counted(&outcome.requests, &tally))).collect(),
         }
     }
@@ -353,15 +362,6 @@ fn decrease(all: &[u32], part: &[u32]) -> Vec<u32> {
     all.iter().zip(part).map(|(all, part)| all - part).collect()
 }
 
-/// Sums each counter over all steps.
-fn sum_counters(steps: &[StepOutcome]) -> BTreeMap<&'static str, i64> {
-    let mut sums = BTreeMap::new();
-    for (name, count) in steps.iter().flat_map(|step| &step.facts.counters) {
-        *sums.entry(*name).or_default() += count;
-    }
-    sums
-}
-
 /// Adds the energy that the idle board takes in `time_ns`. `None`: its idle power is not known.
 fn with_idle(above_idle: Energy, idle: Option<PowerMilliwatt>, time_ns: u64) -> Option<EnergySummary> {
     let mut energy = above_idle;
@@ -369,22 +369,30 @@ fn with_idle(above_idle: Energy, idle: Option<PowerMilliwatt>, time_ns: u64) -> 
     Some(energy.into())
 }
 
-fn step_summaries(
-    titles: Vec<String>,
+/// What is known of the energy of steps.
+struct Steps {
     idle: Option<PowerMilliwatt>,
     has_energy: bool,
+}
+
+/// `first_step`: what the log is to be asked for the first one.
+fn step_summaries(
+    titles: &[String],
+    steps: &[StepOutcome],
+    first_step: usize,
     outcome: &Outcome,
+    &Steps { idle, has_energy }: &Steps,
 ) -> Vec<StepSummary> {
-    let mut summaries = Vec::with_capacity(titles.len());
+    let mut summaries = Vec::with_capacity(steps.len());
     let (mut counts_before, mut energy_before, mut before_ns) = (OpCounts::default(), Energy::default(), 0);
     let mut formatting_before = OpCounts::default();
-    for (index, (title, done)) in titles.into_iter().zip(&outcome.measure).enumerate() {
+    for (index, (title, done)) in titles.iter().zip(steps).enumerate() {
         summaries.push(StepSummary {
-            step: title,
+            step: title.clone(),
             counts: (done.counts - counts_before).into(),
             formatting: (done.formatting != formatting_before).then(|| (done.formatting - formatting_before).into()),
             elapsed_us: ns_to_us(done.elapsed_ns),
-            latency_us: outcome.requests.step_latency_us(index, done.rows.clone()),
+            latency_us: outcome.requests.step_latency_us(first_step + index, done.rows.clone()),
             energy_uj: has_energy.then(|| (done.energy - energy_before).into()),
             energy_with_idle_uj: with_idle(done.energy - energy_before, idle, done.time_ns - before_ns),
             fs_free_bytes: done.fs_free_bytes,

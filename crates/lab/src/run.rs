@@ -15,6 +15,7 @@ mod postmark;
 mod runner;
 mod sqlite;
 mod states;
+mod together;
 mod transfers;
 mod uflip;
 mod xattr;
@@ -22,11 +23,12 @@ mod xattr;
 pub use facts::{Facts, StepOutcome};
 pub(crate) use images::check_saves;
 pub(crate) use outcome::{Instants, Kept};
-pub use outcome::{OfSetup, Outcome, SavedImage};
+pub use outcome::{OfProgram, OfSetup, Outcome, SavedImage};
 pub(crate) use phase::Boundary;
+pub(crate) use runner::{Begun, Runner, Start, StepBegun, WATCH_EVERY};
 pub use runner::{RunError, Watch};
-pub(crate) use runner::{Runner, StepBegun};
 
+use crate::experiment::Program;
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
@@ -39,6 +41,8 @@ use std::borrow::Cow;
 pub struct Plan<'a> {
     pub setup: &'a [Step],
     pub measure: &'a [Step],
+    /// What runs beside the measured steps.
+    pub programs: &'a [Program],
     /// The main phase: from the end of measured step `.0` (`None`: the start) to the end of step `.1`.
     pub main_steps: (Option<usize>, usize),
     /// Seed of the file content.
@@ -55,14 +59,11 @@ pub struct Plan<'a> {
 
 /// Runs a plan on a system on which nothing is mounted. See [`RunError`].
 pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
-    let mut runner = Runner::new(system, plan.seed, Cow::Borrowed(plan.traces), Box::new(watch));
-    runner.log = RequestLog::keeping(plan.rows_max);
-    runner.content = Content::at(plan.seed, plan.content_position_bytes);
-    let mut setup = Vec::with_capacity(plan.setup.len());
-    runner.begin_setup();
-    for (index, step) in plan.setup.iter().enumerate() {
-        setup.push(runner.step("setup", index, step)?);
+    if !plan.programs.is_empty() {
+        return together::run(system, plan, watch);
     }
+    let mut runner = Runner::new(system, plan.seed, Cow::Borrowed(plan.traces), Box::new(watch));
+    let setup = plan.set_up(&mut runner)?;
     runner.prepare(plan.measure)?;
     let start = runner.begin_measurement();
     let mut probe = match plan.probe_logs {
@@ -91,5 +92,17 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
         runner.logs.extend(probe.end(runner.system.sim(), &runner.log));
     }
     let Runner { system, log: requests, images, logs, .. } = runner;
-    Ok(Outcome::of(&*system, &start, main, Kept { setup, measure, requests, images, logs }))
+    let kept = Kept { setup, measure, requests, images, logs, programs: Vec::new(), end: None };
+    Ok(Outcome::of(&*system, &start, main, kept))
+}
+
+impl Plan<'_> {
+    /// Runs the setup.
+    fn set_up(&self, runner: &mut Runner) -> Result<Vec<StepOutcome>, RunError> {
+        runner.log = RequestLog::keeping(self.rows_max);
+        runner.content = Content::at(self.seed, self.content_position_bytes);
+        runner.begin_setup();
+        let steps = self.setup.iter().enumerate();
+        steps.map(|(index, step)| runner.step("setup", index, step)).collect()
+    }
 }

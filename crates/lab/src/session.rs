@@ -24,7 +24,6 @@ use ffslab_workload::toml_text::friendlier;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,8 +78,7 @@ pub struct SessionTotals {
 
 /// The machine behind a system, where Linux runs on it.
 pub fn linux_of(system: &mut dyn System) -> Option<&mut Stack> {
-    let system: &mut dyn Any = system;
-    system.downcast_mut()
+    system.as_any_mut()?.downcast_mut()
 }
 
 /// Keys come from a program, each on a line of its own: a message names the key instead of the line.
@@ -148,8 +146,7 @@ impl Session {
 
     /// The machine with Linux on it; `None`: another system runs on it.
     pub fn linux(&self) -> Option<&Stack> {
-        let system: &dyn Any = &*self.runner.system;
-        system.downcast_ref()
+        self.runner.system.as_any()?.downcast_ref()
     }
 
     /// See [`Session::linux`].
@@ -187,7 +184,7 @@ impl Session {
 
     /// The slowest calls since the measurement began.
     pub fn slowest(&self) -> Vec<SlowCall> {
-        self.runner.log.slowest.summaries(&self.runner.log.file_names)
+        self.runner.log.slowest_calls()
     }
 
     /// What the machine has done so far: work of the CPU, functions of the file system, tasks.
@@ -290,6 +287,8 @@ impl Session {
             requests: self.runner.log.clone(),
             images: Vec::new(),
             logs: Vec::new(),
+            programs: Vec::new(),
+            end: None,
         };
         let outcome = Outcome::of(system, &measured.start, measured.boundary.until(system, last), kept);
         let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
@@ -315,8 +314,8 @@ impl Session {
         let Some((_, facts)) = self.measured.as_mut().and_then(|measured| measured.running.as_mut()) else {
             return body(system);
         };
-        let start_ns = system.now_ns() - self.runner.start_ns;
-        let (result, latency_ns) = timed(system, body);
+        let start_ns = system.now_ns() - self.runner.start.at_ns;
+        let (result, latency_ns) = timed(system, |system| body(system));
         let bytes = result.as_ref().map_or(0, bytes);
         facts.moved(op, bytes);
         let file = self.runner.log.file_index(file);
@@ -343,7 +342,7 @@ impl Session {
         let latency_ns = system.now_ns() - start_ns;
         let bytes = result.as_ref().map_or(0, bytes);
         facts.moved(op, bytes);
-        let start_ns = start_ns - self.runner.start_ns;
+        let start_ns = start_ns - self.runner.start.at_ns;
         let file = self.runner.log.file_index(file);
         self.runner.record(self.next_i, Call { op, file, offset_bytes, bytes, start_ns, latency_ns });
         self.next_i += 1;

@@ -16,6 +16,9 @@ struct Slow {
     i: u64,
     call: Call,
     bill: Vec<CauseCounts>,
+    /// Number of its program, and how long it waited for each other one.
+    program: usize,
+    waits: Vec<(usize, u64)>,
 }
 
 /// The calls that took longest so far, the slowest first; of calls that took equally long the earlier ones.
@@ -40,17 +43,34 @@ impl Slowest {
         self.calls.truncate(SLOWEST - 1);
         let mut bill = Vec::new();
         sim.bill(|cause| bill.push(cause));
-        self.calls.insert(place, Slow { step, i, call, bill });
+        let mut waits = Vec::new();
+        sim.bill_waits(|program, for_ns| waits.push((program, for_ns)));
+        self.calls.insert(place, Slow { step, i, call, bill, program: 0, waits });
     }
 
-    pub fn summaries(&self, file_names: &[String]) -> Vec<SlowCall> {
-        self.calls.iter().map(|slow| slow.summary(file_names)).collect()
+    /// Takes in the slowest calls of another program, whose files have numbers from `first_file` on.
+    pub fn join(&mut self, other: Slowest, program: usize, first_file: u32) {
+        self.calls.extend(other.calls.into_iter().map(|mut slow| {
+            slow.call.file += first_file;
+            Slow { program, ..slow }
+        }));
+        // Stable, so that calls that took equally long stay in the order of the programs.
+        self.calls.sort_by_key(|slow| std::cmp::Reverse(slow.call.latency_ns));
+        self.calls.truncate(SLOWEST);
+    }
+
+    /// `programs`: their names, if there are several.
+    pub fn summaries(&self, file_names: &[String], programs: &[String]) -> Vec<SlowCall> {
+        self.calls.iter().map(|slow| slow.summary(file_names, programs)).collect()
     }
 }
 
 /// A slow call of the measured steps.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SlowCall {
+    /// Whose call it was, if several programs ran; its step is one of this program's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Position of its step in `steps`.
     pub step: u32,
     /// Number of the call within its step.
@@ -67,8 +87,30 @@ pub struct SlowCall {
     /// What went on until it returned, what took longest first. It may be the doing of another task: then the call
     /// waited for that task.
     pub waited_for: Vec<Wait>,
+    /// For how long it waited until calls of other programs had returned. What these did is not in `waited_for`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waited_for_programs: Vec<ProgramWait>,
     /// The part of the latency in which no task could run: the call slept until a timer came.
     pub idle_us: f64,
+}
+
+/// How long calls waited until those of another program had returned.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProgramWait {
+    pub program: String,
+    pub time_us: f64,
+}
+
+impl ProgramWait {
+    /// Of times by the number of the program, the longest first.
+    pub fn all(waits: impl Iterator<Item = (usize, u64)>, programs: &[String]) -> Vec<ProgramWait> {
+        let mut waits: Vec<(usize, u64)> = waits.filter(|(_, time_ns)| *time_ns > 0).collect();
+        waits.sort_by_key(|&(program, time_ns)| (std::cmp::Reverse(time_ns), program));
+        let told = |(program, time_ns): (usize, u64)| {
+            Some(ProgramWait { program: programs.get(program)?.clone(), time_us: ns_to_us(time_ns) })
+        };
+        waits.into_iter().filter_map(told).collect()
+    }
 }
 
 /// One cause of a call's latency.
@@ -87,14 +129,16 @@ pub struct Wait {
 }
 
 impl Slow {
-    fn summary(&self, file_names: &[String]) -> SlowCall {
+    fn summary(&self, file_names: &[String], programs: &[String]) -> SlowCall {
         let call = &self.call;
         let mut bill = self.bill.clone();
         bill.retain(|cause| cause.counts != OpCounts::default());
         // Stable, so that causes with equal times stay in the order in which they came up.
         bill.sort_by_key(|cause| std::cmp::Reverse(cause.counts.time_ns()));
         let told_ns: u64 = bill.iter().map(|cause| cause.counts.time_ns()).sum();
+        let waited_ns: u64 = self.waits.iter().map(|(_, for_ns)| for_ns).sum();
         SlowCall {
+            program: programs.get(self.program).cloned(),
             step: self.step,
             i: self.i,
             op: call.op.name(),
@@ -104,7 +148,8 @@ impl Slow {
             start_us: ns_to_us(call.start_ns),
             latency_us: ns_to_us(call.latency_ns),
             waited_for: bill.iter().map(Wait::of).collect(),
-            idle_us: ns_to_us(call.latency_ns.saturating_sub(told_ns)),
+            waited_for_programs: ProgramWait::all(self.waits.iter().copied(), programs),
+            idle_us: ns_to_us(call.latency_ns.saturating_sub(told_ns + waited_ns)),
         }
     }
 }
@@ -181,7 +226,7 @@ mod tests {
             }
             slowest.add(3, i, call((i % 20) + 100), &sim);
         }
-        let found = slowest.summaries(&["log".to_string()]);
+        let found = slowest.summaries(&["log".to_string()], &[]);
         let order: Vec<(u64, f64)> = found.iter().map(|slow| (slow.i, slow.latency_us)).collect();
         assert_eq!(order[..4], [(19, 0.119), (39, 0.119), (18, 0.118), (38, 0.118)]);
         assert_eq!(found.len(), SLOWEST);

@@ -30,6 +30,11 @@ pub fn requests<'py>(py: Python<'py>, columns: RequestColumns) -> PyResult<Bound
     table.set_item("page_reads", PyArray1::from_vec(py, columns.page_reads))?;
     table.set_item("page_programs", PyArray1::from_vec(py, columns.page_programs))?;
     table.set_item("erases", PyArray1::from_vec(py, columns.erases))?;
+    if !columns.program_names.is_empty() {
+        let programs = columns.program_index.iter().map(|&at| at as usize);
+        table.set_item("program", texts(py, &columns.program_names, programs)?)?;
+        table.set_item("waited_us", PyArray1::from_vec(py, columns.waited_us))?;
+    }
     Ok(table)
 }
 

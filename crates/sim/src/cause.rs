@@ -142,6 +142,15 @@ pub static OTHER: Reason = Reason {
     purpose: Purpose::Cost,
 };
 
+/// A call waited for calls of another program on the same CPU. Nothing is counted under it: what they did has causes of
+/// its own.
+pub static OTHER_PROGRAM: Reason = Reason {
+    name: "another program",
+    sentence: "a call waits until calls of other programs have returned",
+    kind: Kind::Apart,
+    purpose: Purpose::Cost,
+};
+
 /// A task or a reason, and its place in [`Causes`], so that counting takes no search.
 pub(crate) struct Placed<T: 'static> {
     pub what: &'static T,
@@ -255,6 +264,26 @@ impl Causes {
     pub(crate) fn open_bill(&mut self) {
         self.bill += 1;
         self.billed.clear();
+    }
+
+    /// Closes the bill: what stands on it, with the places of the causes.
+    pub(crate) fn take_bill(&mut self) -> Vec<(usize, usize, OpCounts)> {
+        let mut billed = std::mem::take(&mut self.billed);
+        for (task, reason, counts) in &mut billed {
+            *counts = self.counts[*task * self.reasons.len() + *reason].counts - *counts;
+        }
+        billed
+    }
+
+    /// Opens a bill on which this stands already.
+    pub(crate) fn put_bill(&mut self, mut billed: Vec<(usize, usize, OpCounts)>) {
+        self.bill += 1;
+        for (task, reason, counts) in &mut billed {
+            let counted = &mut self.counts[*task * self.reasons.len() + *reason];
+            counted.bill = self.bill;
+            *counts = counted.counts - *counts;
+        }
+        self.billed = billed;
     }
 
     /// What was counted since the bill was opened, cause by cause.

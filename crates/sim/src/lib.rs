@@ -20,8 +20,9 @@ pub mod units;
 pub mod work;
 
 pub use arena::Arena;
+pub use bill::Bill;
 pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
-pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER};
+pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER, OTHER_PROGRAM};
 pub use config::{ChipLock, SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
@@ -68,6 +69,7 @@ struct State {
     attention_at_ns: Cell<u64>,
     reason: Cell<Placed<Reason>>,
     causes: RefCell<Causes>,
+    waits: RefCell<bill::Waits>,
     /// Time that belongs to no cause: the program computed by itself, or no task could run.
     program_ns: Cell<u64>,
     idle_ns: Cell<u64>,
@@ -108,6 +110,7 @@ impl Sim {
             attention_at_ns: Cell::new(u64::MAX),
             reason: Cell::new(reasons::UNSTATED),
             causes: RefCell::new(Causes::new()),
+            waits: RefCell::default(),
             program_ns: Cell::new(0),
             idle_ns: Cell::new(0),
             energy: Cell::new(Energy::default()),

@@ -110,7 +110,7 @@ impl<'a> State<'a> {
         let path = path.trim_start_matches('/');
         self.outside(|state| {
             let start_ns = state.system.now_ns();
-            let (result, latency_ns) = timed(&mut *state.system, body);
+            let (result, latency_ns) = timed(&mut *state.system, |system| body(system));
             let bytes = result.as_ref().map_or(0, moved);
             let made = Made { call, path, offset_bytes, bytes, start_ns, latency_ns };
             let sim = state.system.sim().clone();

@@ -7,13 +7,22 @@ use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_workload::steps;
 use ffslab_workload::text::size_text;
-use std::any::Any;
 
 /// A simulated machine with one medium. What is on the medium outlives mounts and power cuts.
 ///
 /// A [`SystemError`] is one line for people: what, where, what would be right.
 #[delegatable_trait]
-pub trait System: Calls + Any {
+pub trait System: Calls {
+    /// The machine itself, for who asks it what only one system knows. `None`: this passes calls on to a machine.
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
+
+    /// See [`System::as_any`].
+    fn as_any_mut(&mut self) -> Option<&mut dyn std::any::Any> {
+        None
+    }
+
     // ---- mounts and power -------------------------------------------------------------------------------------------
 
     /// Mounts. What the medium needs for it, such as a new file system on an empty disk, is made before.

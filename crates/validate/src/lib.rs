@@ -148,6 +148,7 @@ fn simulate(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> boo
     let plan = Plan {
         setup: &case.setup,
         measure: &case.measure,
+        programs: &[],
         main_steps: (case.expect.from_step, case.expect.at_step),
         seed: case.seed,
         traces: &traces,

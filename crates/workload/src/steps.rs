@@ -282,6 +282,9 @@ step_keys! {
         /// What follows each write.
         #[serde(default)]
         sync: AppendSync,
+        /// Think time after each write and its sync.
+        #[serde(default, skip_serializing_if = "is_default")]
+        gap_us: Micros,
         #[serde(default, skip_serializing_if = "is_default")]
         content: ContentName,
     }

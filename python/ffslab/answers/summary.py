@@ -187,6 +187,28 @@ class PostmarkReport(TypedDict):
     written_B: float
 
 
+class ProgramSummary(TypedDict):
+    """One of the programs that ran at the same time."""
+
+    background: bool
+    calls: int
+    latency_us: LatencyUs
+    name: str
+    read_B: int
+    rounds: int
+    steps: NotRequired[list[StepSummary]]
+    time_us: float
+    waited: WaitedSummary
+    written_B: int
+
+
+class ProgramWait(TypedDict):
+    """How long calls waited until those of another program had returned."""
+
+    program: str
+    time_us: float
+
+
 class ReadShare(TypedDict):
     """What the read() calls of all files brought, and took, until each file had been read to a share."""
 
@@ -225,9 +247,11 @@ class SlowCall(TypedDict):
     latency_us: float
     offset_B: int
     op: str
+    program: NotRequired[str | None]
     start_us: float
     step: int
     waited_for: list[Wait]
+    waited_for_programs: NotRequired[list[ProgramWait]]
 
 
 class SpaceSummary(TypedDict):
@@ -316,6 +340,7 @@ class VariantSummary(TypedDict):
     notes: list[str]
     of_setup: OfSetupSummary | None
     program_us: float
+    programs: NotRequired[list[ProgramSummary]]
     read_amplification: float | None
     requests_kept: NotRequired[int | None]
     setup_time_us: float
@@ -342,3 +367,12 @@ class Wait(TypedDict):
     reason: str
     task: str
     time_us: float
+
+
+class WaitedSummary(TypedDict):
+    """How calls waited until calls of other programs had returned."""
+
+    by_program: list[ProgramWait]
+    calls: int
+    max_us: float
+    sum_us: float

@@ -308,6 +308,7 @@ class StepCalls:
         count: int,
         request_B: int | str,
         content: ContentName | None = None,
+        gap_us: int | str | None = None,
         sync: AppendSync | None = None,
     ) -> None: ...
 

@@ -251,7 +251,8 @@ class Run:
     @property
     def requests(self) -> pd.DataFrame:
         """One row per measured call: variant, step, op, file, `offset_B`, `bytes`, `start_us`, `latency_us`; what took
-        longest of it (`cause`, `cause_task`, `cause_us`), `flash_us`, `page_reads`, `page_programs`, `erases`.
+        longest of it (`cause`, `cause_task`, `cause_us`), `flash_us`, `page_reads`, `page_programs`, `erases`. With
+        several programs also `program`, and `waited_us`, the part of the latency in which it waited for the others.
         """
         return _frame(self.request_columns)
 

@@ -13,6 +13,8 @@ from ffslab.api.variants import typical_of
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.text.energy import have_energy
+from ffslab.text.programs import alignment as programs_alignment
+from ffslab.text.programs import programs_cells
 from ffslab.text.quoting import escape, plain_html
 from ffslab.text.repeats import repeats_cells, repeats_said
 from ffslab.text.slowest import alignment, slowest_cells
@@ -59,6 +61,7 @@ def html(run: Run) -> str:
         figure(f"Along {sweep.along}", sweep.said, sweeps.svg(variants, sweep)) if sweep else "",
         section("Where the time went", _time(variants, drawn, colours, first)),
         section("Slowest calls", _slowest(drawn, first)),
+        section("Programs at the same time", _at_once(drawn, first)),
         section("What the programs report", _programs(drawn)),
         section("Numbers", table(*main_cells(summary))),
         section("Step by step", _steps(drawn, first)),
@@ -196,12 +199,22 @@ def _slowest(variants: list[VariantSummary], first: str) -> str:
     return f"<p>{escape(said)}</p>" + table(head, rows, align=alignment(head)[:-1] + "w")
 
 
+def _at_once(variants: list[VariantSummary], first: str) -> str:
+    """What each program did, and how long its calls waited for those of others."""
+    head, rows = programs_cells(variants)
+    if not rows:
+        return ""
+    said = f"A latency begins when the program was ready to make the call; it may wait for calls of others then.{first}"
+    return f"<p>{escape(said)}</p>" + table(head, rows, align=programs_alignment(head))
+
+
 def _programs(variants: list[VariantSummary]) -> str:
     """The jobs of fio, and what Postmark prints."""
     parts = []
     for variant in variants:
         named = f"<p>{escape(variant['name'])}</p>" if len(variants) > 1 else ""
-        for step in variant["steps"]:
+        of_programs = (step for program in variant.get("programs", []) for step in program.get("steps", []))
+        for step in [*variant["steps"], *of_programs]:
             if (jobs := step.get("fio")) is not None:
                 parts.append(named + table(fio.HEAD, fio.job_rows(jobs), align=fio.ALIGN))
             # Postmark prints nothing when it runs out of files.

@@ -30,15 +30,22 @@ def slowest_cells(variants: list[VariantSummary], each_max: int | None = None) -
 
 def cells_of(result: VariantSummary | MountStat, each_max: int | None = None) -> list[list[str]]:
     """Rows below `HEAD`: the slowest calls of a variant, or of a mount so far."""
-    return [
-        [call_text(call), duration(call["latency_us"]), duration(call["start_us"]), waits_text(call, result)]
-        for call in result["slowest"][:each_max]
-    ]
+    return [_cells(call, result) for call in result["slowest"][:each_max]]
+
+
+def _cells(call: SlowCall, result: VariantSummary | MountStat) -> list[str]:
+    times = (duration(call["latency_us"]), duration(call["start_us"]))
+    return [_whose(call) + call_text(call), *times, waits_text(call, result)]
 
 
 def alignment(head: list[str]) -> str:
     """Of each column, as for `text_table`."""
     return "".join("r" if name in ("took", "began after") else "l" for name in head)
+
+
+def _whose(call: SlowCall) -> str:
+    """Of several programs the one that made the call."""
+    return f"{call['program']}: " if "program" in call else ""
 
 
 def call_text(call: SlowCall) -> str:
@@ -61,6 +68,8 @@ def waits_text(call: SlowCall, variant: VariantSummary | MountStat) -> str:
     title_of, latency_us = titles(variant), call["latency_us"]
     told = [wait for wait in call["waited_for"] if wait["time_us"] >= _SHARE_MIN * latency_us][:_CAUSES_MAX]
     parts = [_wait_text(wait, title_of, latency_us) for wait in told]
+    others = [wait for wait in call.get("waited_for_programs", []) if wait["time_us"] >= _SHARE_MIN * latency_us]
+    parts += [f"calls of {wait['program']} {wait['time_us'] / latency_us * 100:.0f} %" for wait in others]
     if call["idle_us"] >= _SHARE_MIN * latency_us:
         parts.append(f"asleep {call['idle_us'] / latency_us * 100:.0f} %")
     return "; ".join(parts)

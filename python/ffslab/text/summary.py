@@ -8,6 +8,8 @@ from ffslab.answers import Operation
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.api.variants import typical_of
 from ffslab.text.energy import energy_mj
+from ffslab.text.programs import alignment as programs_alignment
+from ffslab.text.programs import programs_cells
 from ffslab.text.repeats import repeats_cells, repeats_said
 from ffslab.text.slowest import SHOWN_MAX, alignment, slowest_cells
 from ffslab.text.tables import number, percent, text_table
@@ -126,6 +128,8 @@ def summary_text(summary: Summary) -> str:
         tables.append(aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
         head, rows = slowest_cells(variants, SHOWN_MAX if len(variants) == 1 else 1)
         tables += [text_table(head, rows, alignment(head))] if rows else []
+        head, rows = programs_cells(variants)
+        tables += [text_table(head, rows, programs_alignment(head))] if rows else []
     return "\n\n".join([summary["title"], *tables, "\n".join(sentences(summary))])
 
 

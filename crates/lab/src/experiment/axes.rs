@@ -74,14 +74,23 @@ pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
         }
     }
     let foreign: Vec<&str> = steps_of_others(&fs, &others).collect();
-    for list in ["state", "setup", "measure"] {
-        if let Some(DeValue::Array(steps)) = root.get_mut(list).map(Spanned::get_mut) {
-            let is_foreign = |step: &Value| {
-                let name = step.get_ref().get("step").and_then(|name| name.get_ref().as_str());
-                name.is_some_and(|name| foreign.contains(&name))
-            };
-            *steps = steps.clone().into_iter().filter(|step| !is_foreign(step)).collect();
+    ["state", "setup", "measure"].into_iter().for_each(|list| remove_steps(root, list, &foreign));
+    if let Some(DeValue::Array(programs)) = root.get_mut("program").map(Spanned::get_mut) {
+        for program in programs.iter_mut() {
+            if let DeValue::Table(program) = program.get_mut() {
+                remove_steps(program, "steps", &foreign);
+            }
         }
+    }
+}
+
+fn remove_steps(table: &mut DeTable, list: &str, names: &[&str]) {
+    if let Some(DeValue::Array(steps)) = table.get_mut(list).map(Spanned::get_mut) {
+        let is_one = |step: &Value| {
+            let name = step.get_ref().get("step").and_then(|name| name.get_ref().as_str());
+            name.is_some_and(|name| names.contains(&name))
+        };
+        *steps = steps.clone().into_iter().filter(|step| !is_one(step)).collect();
     }
 }
 
@@ -106,7 +115,7 @@ pub(super) fn put<'i>(
     value: &Value<'i>,
 ) -> Result<(), LabError> {
     let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
-    let (list, step, key) = match path[..] {
+    let (program, list, step, key) = match path[..] {
         ["initial"] => {
             set(root, "initial", axis.offset, value);
             return Ok(());
@@ -119,20 +128,25 @@ pub(super) fn put<'i>(
             }
             return Ok(());
         }
-        [step, key] => ("measure", step, key),
-        ["setup", step, key] => ("setup", step, key),
-        ["state", step, key] => ("state", step, key),
+        [step, key] => (None, "measure", step, key),
+        [list @ ("setup" | "state"), step, key] => (None, list, step, key),
+        [program, step, key] => (Some(program), "steps", step, key),
         _ => {
-            let forms = "a stack key, `initial`, `step.key`, `setup.step.key` or `state.step.key`";
+            let forms = "a stack key, `initial`, `step.key`, `setup.step.key`, `state.step.key` or `PROGRAM.step.key`";
             return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
         }
     };
+    let wrong = |text: String| source.error(axis.offset, format!("axis `{}`: {text}", axis.name()));
+    let (table, what) = match program {
+        None => (root, format!("{list} step")),
+        Some(name) => (program_table(root, name).map_err(wrong)?, format!("step of program \"{name}\"")),
+    };
     let mut names = Vec::new();
     let mut hits = 0;
-    if let Some(DeValue::Array(steps)) = root.get_mut(list).map(Spanned::get_mut) {
+    if let Some(DeValue::Array(steps)) = table.get_mut(list).map(Spanned::get_mut) {
         for table in steps.iter_mut() {
             let DeValue::Table(table) = table.get_mut() else { continue };
-            let name = table.get("step").and_then(|name| name.get_ref().as_str()).unwrap_or_default().to_string();
+            let name = text_of(table, "step").to_string();
             if name == step {
                 set(table, key, axis.offset, value);
                 hits += 1;
@@ -144,10 +158,31 @@ pub(super) fn put<'i>(
         names.sort();
         names.dedup();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let text = unknown(&format!("{list} step"), step, &names);
-        return Err(source.error(axis.offset, format!("axis `{}`: {text}", axis.name())));
+        return Err(wrong(unknown(&what, step, &names)));
     }
     Ok(())
+}
+
+/// The text of a key; "" if there is none.
+fn text_of<'t>(table: &'t DeTable, key: &str) -> &'t str {
+    table.get(key).and_then(|text| text.get_ref().as_str()).unwrap_or_default()
+}
+
+/// The `[[program]]` table with this name.
+///
+/// Errors: there is none.
+fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mut DeTable<'i>, String> {
+    let mut names = Vec::new();
+    if let Some(DeValue::Array(programs)) = root.get_mut("program").map(Spanned::get_mut) {
+        for program in programs.iter_mut() {
+            let DeValue::Table(table) = program.get_mut() else { continue };
+            if text_of(table, "name") == name {
+                return Ok(table);
+            }
+            names.push(text_of(table, "name").to_string());
+        }
+    }
+    Err(unknown("program", name, &names.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
 fn set<'i>(table: &mut DeTable<'i>, key: &str, offset: usize, value: &Value<'i>) {

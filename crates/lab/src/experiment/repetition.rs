@@ -42,7 +42,8 @@ pub(super) fn run_of(variant: &Variant, run: u32) -> Variant {
         return one;
     }
     one.seed = variant.seed.wrapping_add(shift);
-    one.setup.iter_mut().chain(&mut one.measure).for_each(|step| step.shift_seed(shift));
+    let of_programs = one.programs.iter_mut().flat_map(|program| &mut program.steps);
+    one.setup.iter_mut().chain(&mut one.measure).chain(of_programs).for_each(|step| step.shift_seed(shift));
     let uptime_us = SplitMix64::new(one.seed).below(UPTIME_US_END);
     one.stack.keys_mut().draw_anew(shift, uptime_us);
     one

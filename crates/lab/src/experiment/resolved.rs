@@ -1,6 +1,6 @@
 //! Writes an experiment with all its defaults, so that it can be run again from another folder.
 
-use super::{Experiment, ExperimentFile};
+use super::{Experiment, ExperimentFile, Program};
 use ffslab_machine::file_systems::owned_keys;
 use ffslab_machine::StackTable;
 use ffslab_profiles::is_path;
@@ -28,7 +28,11 @@ impl Experiment {
         let steps = |steps: &[Step]| steps.iter().map(|step| located_step(base_dir, step)).collect();
         let mut axes = self.axes.clone();
         for (name, values) in &mut axes {
-            let key = name.strip_prefix("setup.").or_else(|| name.strip_prefix("state.")).unwrap_or(name);
+            // `step.key` behind the list or program of the step.
+            let key = match name.match_indices('.').nth(1) {
+                Some(_) => name.split_once('.').map_or(&name[..], |(_, key)| key),
+                None => name,
+            };
             for value in values {
                 let toml::Value::String(text) = value else { continue };
                 if PROFILE_AXES.contains(&key) {
@@ -50,6 +54,11 @@ impl Experiment {
             state: steps(&first.state),
             setup: steps(&first.setup[first.setup.len() - first.own_setup_steps()..]),
             measure: steps(&first.measure),
+            program: first
+                .programs
+                .iter()
+                .map(|program| Program { steps: steps(&program.steps), ..program.clone() })
+                .collect(),
             axes: axes.into_iter().collect(),
         };
         let text = toml::to_string(&file).expect("an experiment that was read can be written");

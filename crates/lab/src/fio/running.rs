@@ -2,6 +2,7 @@
 
 use crate::requests::rows_of_a_variant;
 use crate::tally::Latencies;
+use crate::turns::Ready;
 use ffslab_fs::Errno;
 use ffslab_system::Fd;
 use ffslab_workload::fio::{iolog, Process};
@@ -17,12 +18,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Waiting,
-    /// The process makes its next call at `ready_ns`. Of processes with the same time the one with the smaller ticket
-    /// is first.
-    Active {
-        ready_ns: u64,
-        ticket: u64,
-    },
+    Active(Ready),
     Ended,
 }
 

@@ -65,7 +65,7 @@ impl Runner<'_> {
             _ => self.ready_jobs(step)?,
         };
         let sim = self.system.sim().clone();
-        let mut kept = Kept::new(self.measuring.then_some((&mut self.log, self.step)), sim, self.start_ns);
+        let mut kept = Kept::new(self.measuring.then_some((&mut self.log, self.step)), sim, self.start.at_ns);
         let (calls, watch) = (&mut self.calls, &mut self.watch);
         let mut each = |done: Request| {
             kept.keep(&done);

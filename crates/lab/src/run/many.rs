@@ -25,7 +25,7 @@ impl Runner<'_> {
         let file = self.log.file_index(&step.dir);
         while step.count.is_none_or(|count| files < count) {
             let path = path_of_many(&step.dir, &step.name, files);
-            let start_ns = self.system.now_ns() - self.start_ns;
+            let start_ns = self.system.now_ns() - self.start.at_ns;
             let mut written = 0;
             let content = &mut self.content;
             let (result, latency_ns) = timed(&mut *self.system, |system| {
@@ -99,7 +99,7 @@ impl Runner<'_> {
         let mut facts = Facts::default();
         for i in 0..count {
             let path = path_of_many(dir, name, i);
-            let start_ns = self.system.now_ns() - self.start_ns;
+            let start_ns = self.system.now_ns() - self.start.at_ns;
             let (result, latency_ns) = timed(&mut *self.system, |system| call(system, path.as_bytes()));
             let bytes = result.map_err(|error| Stop::Failed(format!("file {path}: {error}")))?;
             self.record(i, Call { op, file, offset_bytes: 0, bytes, start_ns, latency_ns });
@@ -147,7 +147,7 @@ impl Runner<'_> {
             Think::None => replay::Think::None,
         };
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
-        let (measuring, step, start_ns) = (self.measuring, self.step, self.start_ns);
+        let (measuring, step, start_ns) = (self.measuring, self.step, self.start.at_ns);
         let sim = self.system.sim().clone();
         let mut i = 0;
         let mut each = |done: Replayed| {

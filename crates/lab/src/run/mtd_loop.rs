@@ -47,7 +47,7 @@ impl Runner<'_> {
                 MtdOp::Erase => (CallOp::Erase, 0),
             };
             let latency_ns = self.system.now_ns() - start_ns;
-            let start_ns = start_ns - self.start_ns;
+            let start_ns = start_ns - self.start.at_ns;
             self.record(i, Call { op, file, offset_bytes: at, bytes, start_ns, latency_ns });
             match step.op {
                 MtdOp::Read => facts.user_read_bytes += bytes,

@@ -2,10 +2,34 @@
 
 use super::facts::StepOutcome;
 use super::phase::MainPhase;
-use crate::requests::RequestLog;
+use crate::requests::{RequestLog, Waiting};
+use crate::stats::LatencyUs;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::{CauseCounts, Causes, Energy, OpCounts, Task, LEFT_BY_SETUP};
 use ffslab_system::System;
+use std::collections::BTreeMap;
+
+/// One of several programs.
+#[derive(Clone, Debug)]
+pub struct OfProgram {
+    pub name: String,
+    pub background: bool,
+    /// How often it did all of its steps.
+    pub rounds: u64,
+    /// From the start of the measurement to its end.
+    pub time_ns: u64,
+    /// System calls.
+    pub calls: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    pub latency: LatencyUs,
+    pub waiting: Waiting,
+    /// Those that it did, if it is not in the background. The main program's are the measured steps.
+    pub steps: Vec<StepOutcome>,
+    pub titles: Vec<String>,
+    /// What [`RequestLog::step_latency_us`] is to be asked for the first one.
+    pub first_step: usize,
+}
 
 /// Everything that a run leaves.
 #[derive(Clone, Debug)]
@@ -38,6 +62,10 @@ pub struct Outcome {
     pub images: Vec<SavedImage>,
     /// Logs that steps wrote, by name.
     pub logs: Vec<(String, String)>,
+    /// The main one first. Empty: the measured steps ran alone.
+    pub programs: Vec<OfProgram>,
+    /// When the last of several programs had ended.
+    end: Option<StepOutcome>,
 }
 
 /// What the setup had left in memory when the measurement began.
@@ -78,21 +106,51 @@ impl Outcome {
             space_after: system.block_space(),
             images: kept.images,
             logs: kept.logs,
+            programs: kept.programs,
+            end: kept.end,
         }
     }
 
+    /// What was counted until the end of the measurement.
     pub fn last(&self) -> &StepOutcome {
-        self.measure.last().expect("a plan has a measured step")
+        self.end.as_ref().or(self.measure.last()).expect("a plan has a measured step")
+    }
+
+    /// Bytes that programs read and wrote.
+    pub fn user_bytes(&self) -> (u64, u64) {
+        let sum = |of: fn(&StepOutcome) -> u64| self.measure.iter().map(of).sum::<u64>();
+        match self.programs.is_empty() {
+            true => (sum(|step| step.facts.user_read_bytes), sum(|step| step.facts.user_written_bytes)),
+            // Also those of steps that came to no end.
+            false => (
+                self.programs.iter().map(|program| program.read_bytes).sum(),
+                self.programs.iter().map(|program| program.written_bytes).sum(),
+            ),
+        }
+    }
+
+    /// What the system's own counters have gained.
+    pub fn counters(&self) -> BTreeMap<&'static str, i64> {
+        let mut sums = BTreeMap::new();
+        // Steps of several programs overlap.
+        let steps = self.end.as_ref().map_or(&self.measure[..], std::slice::from_ref);
+        for (name, count) in steps.iter().flat_map(|step| &step.facts.counters) {
+            *sums.entry(*name).or_default() += count;
+        }
+        sums
     }
 }
 
-/// What a runner has kept of its steps.
+/// What runners have kept of their steps.
+#[derive(Default)]
 pub(crate) struct Kept {
     pub setup: Vec<StepOutcome>,
     pub measure: Vec<StepOutcome>,
     pub requests: RequestLog,
     pub images: Vec<SavedImage>,
     pub logs: Vec<(String, String)>,
+    pub programs: Vec<OfProgram>,
+    pub end: Option<StepOutcome>,
 }
 
 /// Where the counters of a system stood when a measurement began.

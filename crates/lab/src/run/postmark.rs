@@ -17,7 +17,7 @@ impl Runner<'_> {
             return failed("nothing is mounted: a mount step must come before".to_string());
         }
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
-        let (measuring, step_index, start_ns) = (self.measuring, self.step, self.start_ns);
+        let (measuring, step_index, start_ns) = (self.measuring, self.step, self.start.at_ns);
         let mut facts = Facts::default();
         let mut i = 0u64;
         let sim = self.system.sim().clone();

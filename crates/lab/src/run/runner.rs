@@ -8,7 +8,7 @@ use crate::traces::Traces;
 use ffslab_fs::Errno;
 use ffslab_machine::MachineError;
 use ffslab_sim::{Energy, OpCounts, FORMATTING};
-use ffslab_system::{Fd, Refusal, System, SystemError};
+use ffslab_system::{Answer, Fd, Refusal, System, SystemError};
 use ffslab_workload::Content;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub type Watch<'a> = dyn FnMut(u64) -> bool + 'a;
 pub(crate) const WATCH_EVERY: u64 = 256;
 
 pub(crate) struct Runner<'a> {
-    pub(crate) system: Box<dyn System>,
+    pub(crate) system: Box<dyn System + 'a>,
     pub(crate) content: Content,
     /// Open files by name.
     pub(super) open: BTreeMap<String, OpenFile>,
@@ -48,18 +48,41 @@ pub(crate) struct Runner<'a> {
     /// Of the measured `fio` steps, by their number.
     pub(super) ready_jobs: BTreeMap<usize, fio::Ready>,
     pub(crate) measuring: bool,
-    pub(crate) start_ns: u64,
-    start_counts: OpCounts,
-    start_formatting: OpCounts,
-    start_energy: Energy,
+    pub(crate) start: Start,
     pub(crate) traces: Cow<'a, Traces>,
     pub(super) calls: u64,
     pub(super) watch: Box<Watch<'a>>,
     pub(crate) step: u32,
 }
 
+/// What a runner holds between steps, but for the system: what is open, and what is kept of what it did.
+pub(crate) struct Begun {
+    pub(crate) content: Content,
+    pub(super) open: BTreeMap<String, OpenFile>,
+    pub(crate) log: RequestLog,
+    pub(crate) images: Vec<SavedImage>,
+    pub(crate) logs: Vec<(String, String)>,
+    sqlite_locks: ffslab_sqlite::Locks,
+    pub(super) ready_jobs: BTreeMap<usize, fio::Ready>,
+}
+
+impl Begun {
+    /// Of a program that begins beside this one, with content and jobs of its own. Locks are the machine's.
+    pub(super) fn beside(&self, content: Content, ready_jobs: BTreeMap<usize, fio::Ready>) -> Begun {
+        Begun {
+            content,
+            open: BTreeMap::new(),
+            log: RequestLog::default(),
+            images: Vec::new(),
+            logs: Vec::new(),
+            sqlite_locks: self.sqlite_locks.clone(),
+            ready_jobs,
+        }
+    }
+}
+
 impl<'a> Runner<'a> {
-    pub(crate) fn new(system: Box<dyn System>, seed: u64, traces: Cow<'a, Traces>, watch: Box<Watch<'a>>) -> Self {
+    pub(crate) fn new(system: Box<dyn System + 'a>, seed: u64, traces: Cow<'a, Traces>, watch: Box<Watch<'a>>) -> Self {
         Runner {
             system,
             content: Content::new(seed),
@@ -70,10 +93,7 @@ impl<'a> Runner<'a> {
             sqlite_locks: ffslab_sqlite::Locks::default(),
             ready_jobs: BTreeMap::new(),
             measuring: false,
-            start_ns: 0,
-            start_counts: OpCounts::default(),
-            start_formatting: OpCounts::default(),
-            start_energy: Energy::default(),
+            start: Start::default(),
             traces,
             calls: 0,
             watch,
@@ -81,12 +101,47 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// One that goes on with measured steps, which are reckoned from `start`.
+    pub(crate) fn measuring(
+        system: Box<dyn System + 'a>,
+        begun: Begun,
+        start: Start,
+        traces: Cow<'a, Traces>,
+        watch: Box<Watch<'a>>,
+    ) -> Self {
+        let Begun { content, open, log, images, logs, sqlite_locks, ready_jobs } = begun;
+        Runner {
+            system,
+            content,
+            open,
+            log,
+            images,
+            logs,
+            sqlite_locks,
+            ready_jobs,
+            measuring: true,
+            start,
+            traces,
+            calls: 0,
+            watch,
+            step: 0,
+        }
+    }
+
+    /// What it holds beside the system.
+    pub(crate) fn into_begun(self) -> Begun {
+        let Runner { content, open, log, images, logs, sqlite_locks, ready_jobs, .. } = self;
+        Begun { content, open, log, images, logs, sqlite_locks, ready_jobs }
+    }
+
+    /// Closes the files that steps have opened, as at the end of a program.
+    pub(crate) fn close_all(&mut self) -> Answer<()> {
+        std::mem::take(&mut self.open).into_values().try_for_each(|open| self.system.close(open.fd))
+    }
+
     /// Counters and time of setup steps are reckoned from here.
     pub(crate) fn begin_setup(&mut self) {
-        self.start_ns = self.system.now_ns();
-        self.start_counts = self.system.sim().total();
-        self.start_formatting = self.system.sim().causes().of_reason(&FORMATTING);
-        self.start_energy = self.system.sim().energy();
+        self.start = Start::of(&*self.system);
     }
 
     /// Those of measured steps from here; their calls are kept.
@@ -107,9 +162,7 @@ impl<'a> Runner<'a> {
         if !self.system.is_mounted() {
             return Ok(());
         }
-        for (_, open) in std::mem::take(&mut self.open) {
-            self.system.close(open.fd)?;
-        }
+        self.close_all()?;
         Ok(self.system.umount()?)
     }
 
@@ -139,14 +192,10 @@ impl<'a> Runner<'a> {
     pub(crate) fn step_ends(&mut self, begun: StepBegun, facts: Facts) -> StepOutcome {
         let after_ns = self.step_clock_ns();
         StepOutcome {
-            counts: self.system.sim().total() - self.start_counts,
-            time_ns: after_ns - self.start_ns,
-            energy: self.system.sim().energy() - self.start_energy,
-            formatting: self.system.sim().causes().of_reason(&FORMATTING) - self.start_formatting,
             elapsed_ns: after_ns - begun.at_ns,
             rows: begun.first_row..self.log.len(),
-            fs_free_bytes: self.system.free_bytes(),
-            facts: Facts { counters: begun.counted(&self.system.counters()), ..facts },
+            facts: Facts { counters: gained(&begun.counters, &self.system.counters()), ..facts },
+            ..self.start.until(&mut *self.system, after_ns)
         }
     }
 
@@ -177,6 +226,36 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// Where the clock and the counters of a system stood when steps began that are reckoned from there.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Start {
+    pub(crate) at_ns: u64,
+    counts: OpCounts,
+    formatting: OpCounts,
+    energy: Energy,
+}
+
+impl Start {
+    fn of(system: &dyn System) -> Start {
+        let sim = system.sim();
+        let formatting = sim.causes().of_reason(&FORMATTING);
+        Start { at_ns: system.now_ns(), counts: sim.total(), formatting, energy: sim.energy() }
+    }
+
+    /// What was counted since, at a clock reading. What belongs to a step alone is left out.
+    pub(crate) fn until(&self, system: &mut dyn System, now_ns: u64) -> StepOutcome {
+        let sim = system.sim();
+        StepOutcome {
+            counts: sim.total() - self.counts,
+            time_ns: now_ns - self.at_ns,
+            energy: sim.energy() - self.energy,
+            formatting: sim.causes().of_reason(&FORMATTING) - self.formatting,
+            fs_free_bytes: system.free_bytes(),
+            ..StepOutcome::default()
+        }
+    }
+}
+
 /// A file that a step has opened.
 #[derive(Clone, Copy)]
 pub(super) struct OpenFile {
@@ -194,12 +273,10 @@ pub(crate) struct StepBegun {
     counters: Vec<(&'static str, i64)>,
 }
 
-impl StepBegun {
-    /// What the system's own counters have gained since, as far as it is not 0.
-    fn counted(&self, now: &[(&'static str, i64)]) -> BTreeMap<&'static str, i64> {
-        let gained = now.iter().zip(&self.counters).map(|((name, now), (_, before))| (*name, now - before));
-        gained.filter(|(_, count)| *count != 0).collect()
-    }
+/// What a system's own counters have gained, as far as it is not 0.
+pub(super) fn gained(before: &[(&'static str, i64)], now: &[(&'static str, i64)]) -> BTreeMap<&'static str, i64> {
+    let gained = now.iter().zip(before).map(|((name, now), (_, before))| (*name, now - before));
+    gained.filter(|(_, count)| *count != 0).collect()
 }
 
 /// Why a step ended early.

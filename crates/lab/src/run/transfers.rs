@@ -36,7 +36,7 @@ impl Runner<'_> {
                 Transfer::Read => &[],
             };
             let is_there = step.pattern == Pattern::Sequential && open.position == Some(offset_bytes);
-            let start_ns = self.system.now_ns() - self.start_ns;
+            let start_ns = self.system.now_ns() - self.start.at_ns;
             let (result, latency_ns) = timed(&mut *self.system, |system| {
                 if by_position && !is_there {
                     system.lseek(fd, offset_bytes as i64, Whence::Set)?;
@@ -107,7 +107,7 @@ impl Runner<'_> {
         let mut offset_bytes = self.system.fstat(fd)?.size_bytes;
         for i in 0..step.count {
             let data = self.content.take_of(step.content, bytes as usize);
-            let start_ns = self.system.now_ns() - self.start_ns;
+            let start_ns = self.system.now_ns() - self.start.at_ns;
             let (result, latency_ns) = timed(&mut *self.system, |system| {
                 let written = system.pwrite(fd, data, offset_bytes)?;
                 match step.sync {
@@ -124,6 +124,9 @@ impl Runner<'_> {
             })?;
             self.record(i, Call { op: CallOp::Append, file, offset_bytes, bytes: written, start_ns, latency_ns });
             offset_bytes += written;
+            if step.gap_us.0 > 0 {
+                self.system.sleep_ns(step.gap_us.ns());
+            }
             self.tick()?;
         }
         let accepted = bytes * step.count;

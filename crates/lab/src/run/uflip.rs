@@ -20,7 +20,7 @@ impl Runner<'_> {
                 Transfer::Write => self.content.take(request_bytes),
                 Transfer::Read => &[],
             };
-            let start_ns = self.system.now_ns() - self.start_ns;
+            let start_ns = self.system.now_ns() - self.start.at_ns;
             let (result, latency_ns) = timed(&mut *self.system, |system| match io.op {
                 Transfer::Read => system.pread_discard(fd, io.offset_bytes, request_bytes),
                 Transfer::Write => system.pwrite(fd, data, io.offset_bytes),

@@ -9,6 +9,14 @@ use ffslab_system::{Answer, System, SystemError};
 use ffslab_workload::steps;
 
 impl System for Stack {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
     fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         Stack::mount(self, options)
     }

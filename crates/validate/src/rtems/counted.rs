@@ -53,6 +53,7 @@ impl Ready {
         let plan = Plan {
             setup: &setup,
             measure: &steps,
+            programs: &[],
             main_steps: (None, steps.len() - 1),
             seed: 1,
             traces: &Traces::default(),

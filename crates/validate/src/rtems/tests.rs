@@ -9,7 +9,6 @@ use ffslab_lab::session::Session;
 use ffslab_machine::file_systems::find_on_rtems;
 use ffslab_machine::rtems::Machine;
 use serde_json::{json, Map, Value};
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -73,8 +72,7 @@ fn instant() -> String {
 }
 
 fn machine(session: &mut Session) -> &mut Machine {
-    let system: &mut dyn Any = session.system_mut();
-    system.downcast_mut().unwrap()
+    session.system_mut().as_any_mut().and_then(|system| system.downcast_mut()).unwrap()
 }
 
 /// Runs a phase; what it counted and every operation of the cache and the device in it.

@@ -121,6 +121,24 @@ impl Step {
         }
     }
 
+    /// Whether the step does something to the machine under all programs that run on it: no program can do it while
+    /// others run.
+    pub fn concerns_the_machine(&self) -> bool {
+        matches!(
+            self,
+            Step::Mount(_)
+                | Step::Umount(_)
+                | Step::UbiAttach(_)
+                | Step::UbiDetach(_)
+                | Step::UbiMakeVolume(_)
+                | Step::Crash(_)
+                | Step::Boot(_)
+                | Step::Format(_)
+                | Step::MtdLoop(_)
+                | Step::Load(_)
+        )
+    }
+
     /// How many calls the step makes, as far as this follows from its keys. It is the weight of the step in a progress
     /// bar.
     pub fn calls(&self) -> u64 {

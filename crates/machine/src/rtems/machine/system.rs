@@ -248,6 +248,14 @@ impl Calls for Machine {
 const NO_PAGE_CACHE: &str = "page cache (bdbuf_read_ahead_blocks sets its own read-ahead)";
 
 impl System for Machine {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
     fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         Machine::mount(self, options)
     }

@@ -249,7 +249,8 @@ static void step_requests(void)
 static void step_append(void)
 {
     const char *how = text("sync", "none"), *name = text("file", NULL);
-    uint64_t request_B = number("request_B", NULL), count = number("count", NULL), started_ns = now_ns();
+    uint64_t request_B = number("request_B", NULL), count = number("count", NULL), gap_us = number("gap_us", "0");
+    uint64_t started_ns = now_ns();
     int fd = open_file(name)->fd;
     off_t end = lseek(fd, 0, SEEK_END);
     for (uint64_t i = 0; i < count; i++) {
@@ -264,6 +265,7 @@ static void step_append(void)
         else if (strcmp(how, "sync") == 0)
             sync();
         call_took(from_ns);
+        sleep_us(gap_us);
     }
     result("elapsed_ns", now_ns() - started_ns);
 }

@@ -1,0 +1,93 @@
+//! Runs a plan whose measured steps have other programs beside them.
+
+use super::outcome::{Kept, OfProgram, Outcome};
+use super::phase::Boundary;
+use super::runner::{gained, Begun, RunError, Runner, Watch};
+use super::Plan;
+use crate::experiment::Program;
+use crate::programs::{self, Done, Lent, ToRun};
+use crate::requests::{joined, LogOf, RequestLog};
+use ffslab_system::System;
+use ffslab_workload::{Content, Step};
+use std::borrow::Cow;
+
+/// As [`super::run`].
+pub(super) fn run(mut system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
+    let mut runner =
+        Runner::new(Box::new(Lent(&mut *system)), plan.seed, Cow::Borrowed(plan.traces), Box::new(&mut *watch));
+    let setup = plan.set_up(&mut runner)?;
+    let mut jobs = Vec::with_capacity(plan.programs.len());
+    for program in plan.programs {
+        runner.prepare(&program.steps)?;
+        jobs.push(std::mem::take(&mut runner.ready_jobs));
+    }
+    runner.prepare(plan.measure)?;
+    let instants = runner.begin_measurement();
+    let boundary = Boundary::of(&*runner.system, None);
+    let counters = runner.system.counters();
+    let start = runner.start;
+    let main = runner.into_begun();
+    let beside = (1..).zip(plan.programs.iter().zip(jobs)).map(|(number, (program, ready_jobs))| {
+        // Each program writes bytes of its own.
+        let content = Content::new(plan.seed.wrapping_add(number));
+        ToRun { program: program.clone(), begun: main.beside(content, ready_jobs) }
+    });
+    let beside: Vec<ToRun> = beside.collect();
+    let mut all = vec![ToRun { program: Program::main(plan.measure), begun: main }];
+    all.extend(beside);
+    let rows_max = plan.rows_max / all.len();
+    for one in &mut all {
+        one.begun.log = RequestLog::of_program(rows_max);
+    }
+    let (mut system, done) = programs::run(system, all, (start, plan.traces), watch)?;
+    // The measurement ends with the last program.
+    let now_ns = system.now_ns();
+    let mut end = start.until(&mut *system, now_ns);
+    end.facts.counters = gained(&counters, &system.counters());
+    let main = boundary.until(&*system, &end);
+    let kept = Kept { setup, end: Some(end), ..kept(done, start.at_ns) };
+    Ok(Outcome::of(&*system, &instants, main, kept))
+}
+
+/// Puts together what all programs have kept since `start_ns`.
+fn kept(done: Vec<Done>, start_ns: u64) -> Kept {
+    let mut kept = Kept::default();
+    let mut logs = Vec::with_capacity(done.len());
+    for (number, one) in done.into_iter().enumerate() {
+        let Done { program, steps, rounds, ended_ns, calls, read_bytes, written_bytes, begun } = one;
+        let Begun { mut log, images, logs: texts, .. } = begun;
+        let is_main = number == 0;
+        kept.images.extend(images);
+        kept.logs.extend(texts.into_iter().map(|(name, text)| match is_main {
+            true => (name, text),
+            false => (format!("{}/{name}", program.name), text),
+        }));
+        kept.programs.push(OfProgram {
+            titles: program.steps.iter().map(Step::title).collect(),
+            background: program.background,
+            rounds,
+            time_ns: ended_ns - start_ns,
+            calls,
+            latency: log.latency_us(),
+            waiting: log.waiting.take().unwrap_or_default(),
+            read_bytes,
+            written_bytes,
+            steps: if is_main { Vec::new() } else { steps.clone() },
+            name: program.name.clone(),
+            first_step: 0,
+        });
+        if is_main {
+            kept.measure = steps;
+        }
+        logs.push(LogOf { steps_n: program.steps.len(), program: program.name, log });
+    }
+    let (requests, places) = joined(logs);
+    kept.requests = requests;
+    for (program, place) in kept.programs.iter_mut().zip(places) {
+        program.first_step = place.step_index;
+        for step in &mut program.steps {
+            step.rows = step.rows.start + place.row_index..step.rows.end + place.row_index;
+        }
+    }
+    kept
+}
