@@ -1,5 +1,7 @@
-"""A device as it comes back from the field: it logged, kept photos, threw some away, and lost its power. What its chip holds
-goes to nand.bin, the check sums of what was deleted to deleted.sha256, of what is still there to kept.sha256."""
+"""A device as it comes back from the field: it logged, kept photos, threw some away, and lost its power.
+
+What its chip holds goes to nand.bin, check sums of what was deleted to deleted.sha256, of the others to kept.sha256.
+"""
 
 import hashlib
 import random

@@ -15,8 +15,8 @@ from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.file_systems import title
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image
-from ffslab.studies.lifetime.verdict import DAY_US, judged, years
-from ffslab.studies.lifetime.workloads import Blocks, Given
+from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged, spread, years
+from ffslab.studies.lifetime.workloads import Given
 
 # The sequence number of the block that YAFFS2 writes first after a format (YAFFS_LOWEST_SEQUENCE_NUMBER, yaffs_guts.h).
 YAFFS2_FIRST_SEQUENCE = 0x1000
@@ -70,7 +70,6 @@ def _row(worn: Blocks, age_days: float, said: tuple[int, str], by: str) -> Workl
     total, often = float(worn.sum()), 1 / age_days
     per_block = worn * often
     low, high = poisson_interval(total)
-    p5, p50, p95 = (float(np.percentile(per_block, q)) for q in (5, 50, 95))
     left = float(np.maximum(endurance - worn, 0.0).sum())
     return {
         "kind": "past",
@@ -83,13 +82,7 @@ def _row(worn: Blocks, age_days: float, said: tuple[int, str], by: str) -> Workl
         "endurance_source": source,
         "worn": {"mean": float(worn.mean()), "max": float(worn.max())},
         "erases_per_day": {"all_blocks": total * often, "by_block": per_block.tolist()},
-        "erases_per_block_per_day": {
-            "mean": float(per_block.mean()),
-            "p5": p5,
-            "p50": p50,
-            "p95": p95,
-            "max": float(per_block.max()),
-        },
+        "erases_per_block_per_day": spread(per_block),
         "uncertainty": "the number of erases alone, as independent events",
         "lifetime_years": {"levelled": years(left, (low, total, high), often), "busiest_block": None},
         "busiest_block": None,

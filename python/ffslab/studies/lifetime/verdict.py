@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from ffslab.answers.lifetime import Lifetime, Verdict, WorkloadLife, Years
+from typing import TypeAlias
+
+import numpy as np
+
+from ffslab.answers.lifetime import ErasesPerBlockPerDay, Lifetime, Verdict, WorkloadLife, Years
 from ffslab.text.durations import duration
 from ffslab.text.tables import number
+
+# A number for each erase block.
+Blocks: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 DAYS_OF_YEAR = 365.25
 DAY_US = 86_400e6
@@ -19,6 +26,12 @@ def years(budget: float, counts: tuple[float, float, float], often: float) -> Ye
     """
     low, estimate, high = (budget / (count * often) / DAYS_OF_YEAR if count > 0 else None for count in counts)
     return {"estimate": estimate, "low": high, "high": low}
+
+
+def spread(per_block: Blocks) -> ErasesPerBlockPerDay:
+    """How the erases of a day are spread over the blocks."""
+    p5, p50, p95 = (float(np.percentile(per_block, q)) for q in (5, 50, 95))
+    return {"mean": float(per_block.mean()), "p5": p5, "p50": p50, "p95": p95, "max": float(per_block.max(initial=0))}
 
 
 def judged(facts: Lifetime, wanted_years: float | None) -> Lifetime:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -23,10 +23,8 @@ from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import BLOCKS, SUMMARY
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
-from ffslab.studies.lifetime.verdict import DAY_US, judged, years
+from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged, spread, years
 from ffslab.text.causes import APART, reasons_that
-
-Blocks: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 # Resamples of the time windows, and the seed of their choice: the same input gives the same output.
 RESAMPLES = 2_000
@@ -253,7 +251,6 @@ def _row(
     per_block = erases * often
     low, high, how = _uncertainty(variant, total)
     busiest = int(np.argmax(erases)) if total else None
-    p5, p50, p95 = (float(np.percentile(per_block, q)) for q in (5, 50, 95))
     return {
         "kind": "workload",
         "workload": title,
@@ -265,13 +262,7 @@ def _row(
         "endurance_source": source,
         "worn": {"mean": float(worn.mean()), "max": float(worn.max())},
         "erases_per_day": {"all_blocks": total * often, "by_block": per_block.tolist()},
-        "erases_per_block_per_day": {
-            "mean": float(per_block.mean()),
-            "p5": p5,
-            "p50": p50,
-            "p95": p95,
-            "max": float(per_block.max(initial=0)),
-        },
+        "erases_per_block_per_day": spread(per_block),
         "uncertainty": how,
         "lifetime_years": {
             # All blocks share the erases: nothing lives longer.
