@@ -3,58 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffslab import InputError
-from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
+from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs
 from ffslab.cli.stack_options import Kernel, MachineOptions, Seed, Yes
 from ffslab.cli.terminal import say, tell
-from ffslab.file_systems import WITH_IMAGES, listed, title
 
 if TYPE_CHECKING:
     from ffslab.answers.image import Facts
-    from ffslab.images import Chosen
     from ffslab.images import Partition as FoundPartition
-
-# What an image is taken for; "auto": what it looks like.
-IMAGE_FS = ("auto", *WITH_IMAGES)
-IMAGES = listed([title(name) for name in WITH_IMAGES])
-
-
-class Endian(StrEnum):
-    """Byte order of an image."""
-
-    AUTO = "auto"
-    LITTLE = "little"
-    BIG = "big"
 
 
 def inspect(
     image: Annotated[Path, argument("IMAGE", f"Image of {IMAGES}, or a dump of raw flash with or without OOB areas.")],
-    fs: Annotated[
-        str, option("--fs", f"What it is: {', '.join(WITH_IMAGES)}, or auto (what it looks like).", choices=IMAGE_FS)
-    ] = "auto",
-    block_KiB: Annotated[  # noqa: N803
-        int | None,
-        option("--block-KiB KiB", "Size of the erase blocks. [default: guessed from the content, as the next three]"),
-    ] = None,
-    page_B: Annotated[int | None, option("--page-B B", "Size of a page.")] = None,  # noqa: N803
-    oob_B: Annotated[  # noqa: N803
-        int | None, option("--oob-B B", "Size of the OOB area behind each page; 0: there is none in the image.")
-    ] = None,
-    endian: Annotated[
-        Endian, option("--endian", "Byte order of JFFS2: little, big, or auto (that of the first node).")
-    ] = Endian.AUTO,
-    mtdparts: MtdParts = None,
-    offset: Offset = None,
-    size: Size = None,
-    partition: Partition = None,
+    looks: Looks,
+    place: Place,
     board: Annotated[
         str, option("--board NAME", "Board on which mount and reads are simulated; `ffslab profiles` lists them.")
     ] = "omap3evm",
@@ -93,19 +62,15 @@ def inspect(
 
     if report is not None:
         results.check_report(report)
+    how = looks.how(place)
     found = inspection.inspect_partitions(
         image,
-        fs=fs,
-        block_KiB=block_KiB,
-        page_B=page_B,
-        oob_B=oob_B,
-        endian=endian.value,
         board=board,
         part=part,
         kernel=kernel,
         device=device,
         deleted=deleted or recover is not None,
-        **place(mtdparts, offset, size, partition),
+        **how,
     )
     known = [(each, facts) for each, facts in found if facts is not None]
     is_one = len(found) == 1
@@ -117,15 +82,7 @@ def inspect(
     elif extract is not None:
         left_out = extraction.extract_partitions(((e, inspection.tree_of(image, facts)) for e, facts in known), extract)
     if recover is not None:
-        lost = recovery.read_lost(
-            image,
-            fs=fs,
-            block_KiB=block_KiB,
-            page_B=page_B,
-            oob_B=oob_B,
-            endian=endian.value,
-            **place(mtdparts, offset, size, partition),
-        )
+        lost = recovery.read_lost(image, **how)
         left_out += recovery.recover(lost, recover, partial=partial)
     if report is not None:
         from ffslab.report import inspection as drawn
@@ -184,10 +141,8 @@ def lifetime(
     endurance: Annotated[
         int | None, option("--endurance ERASES", "Erases that a block bears. [default: the part's]", least=1)
     ] = None,
-    mtdparts: MtdParts = None,
-    offset: Offset = None,
-    size: Size = None,
-    partition: Partition = None,
+    *,
+    place: Place,
     seed: Seed = None,
     jobs: Jobs = None,
     yes: Yes = False,
@@ -208,9 +163,9 @@ def lifetime(
         if value is not None and not 0 < value < 1e9:
             raise InputError(f"{flag} {value}: must be more than 0")
     age_days = None if age is None else days_of("--age", age)
-    where = place(mtdparts, offset, size, partition)
+    where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)
-    kind = _kind(start, workload or [], age_days, where)
+    kind = _kind(start, workload or [], age_days, place)
     if kind == "results":
         facts = life.of_results(start, given)
     else:
@@ -233,9 +188,9 @@ def lifetime(
         raise typer.Exit(EXIT_NEGATIVE)
 
 
-def _kind(start: Path, workloads: list[Path], age_days: float | None, where: Chosen) -> str:
+def _kind(start: Path, workloads: list[Path], age_days: float | None, place: Place) -> str:
     """What a lifetime begins with: "results", a "workload" alone, or an "image"."""
-    of_image = age_days is not None or any(value is not None for value in where.values())
+    of_image = age_days is not None or place.is_said
     if start.is_dir():
         if of_image:
             raise InputError(f"{start}: is a results folder: an age and a partition are those of an image")

@@ -2,41 +2,97 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.cli.parts import option
+from ffslab.file_systems import WITH_IMAGES, listed, title
 
 if TYPE_CHECKING:
-    from ffslab.images import Chosen
+    from ffslab.images import Chosen, How
 
-MtdParts = Annotated[
-    str | None,
-    option(
-        "--mtdparts TEXT",
-        (
-            "Partitions of the chip that the image is a dump of, as on the kernel's command line: "
-            "'nand:512k(boot)ro,8M(root),-(data)'. [default: found by what is in it, as the next two]"
+# What an image is taken for; "auto": what it looks like.
+IMAGE_FS = ("auto", *WITH_IMAGES)
+IMAGES = listed([title(name) for name in WITH_IMAGES])
+
+
+class Endian(StrEnum):
+    """Byte order of an image."""
+
+    AUTO = "auto"
+    LITTLE = "little"
+    BIG = "big"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which partition of an image is meant."""
+
+    mtdparts: Annotated[
+        str | None,
+        option(
+            "--mtdparts TEXT",
+            (
+                "Partitions of the chip that the image is a dump of, as on the kernel's command line: "
+                "'nand:512k(boot)ro,8M(root),-(data)'. [default: found by what is in it, as the next two]"
+            ),
         ),
-    ),
-]
-Offset = Annotated[
-    str | None,
-    option("--offset BYTES", "Where in the flash the only partition begins, without OOB areas: 0x100000, 1M, 512k."),
-]
-Size = Annotated[str | None, option("--size BYTES", "How large the only partition is. [default: to the end]")]
-Partition = Annotated[str | None, option("--partition NAME", "Which of several partitions.")]
+    ] = None
+    offset: Annotated[
+        str | None,
+        option(
+            "--offset BYTES", "Where in the flash the only partition begins, without OOB areas: 0x100000, 1M, 512k."
+        ),
+    ] = None
+    size: Annotated[str | None, option("--size BYTES", "How large the only partition is. [default: to the end]")] = None
+    partition: Annotated[str | None, option("--partition NAME", "Which of several partitions.")] = None
+
+    def chosen(self) -> Chosen:
+        """As keywords of `ffslab.images` and `ffslab.images.inspection`."""
+        return {
+            "mtdparts": self.mtdparts,
+            "offset_B": _bytes("--offset", self.offset),
+            "size_B": _bytes("--size", self.size),
+            "partition": self.partition,
+        }
+
+    @property
+    def is_said(self) -> bool:
+        return any(value is not None for value in (self.mtdparts, self.offset, self.size, self.partition))
 
 
-def place(mtdparts: str | None, offset: str | None, size: str | None, partition: str | None) -> Chosen:
-    """The partition that options name, as keywords of `ffslab.images` and `ffslab.images.inspection`."""
-    return {
-        "mtdparts": mtdparts,
-        "offset_B": _bytes("--offset", offset),
-        "size_B": _bytes("--size", size),
-        "partition": partition,
-    }
+@dataclass(frozen=True)
+class Looks:
+    """How an image is made, as far as that is known."""
+
+    fs: Annotated[
+        str, option("--fs", f"What it is: {', '.join(WITH_IMAGES)}, or auto (what it looks like).", choices=IMAGE_FS)
+    ] = "auto"
+    block_KiB: Annotated[  # noqa: N815
+        int | None,
+        option("--block-KiB KiB", "Size of the erase blocks. [default: guessed from the content, as the next three]"),
+    ] = None
+    page_B: Annotated[int | None, option("--page-B B", "Size of a page.")] = None  # noqa: N815
+    oob_B: Annotated[  # noqa: N815
+        int | None, option("--oob-B B", "Size of the OOB area behind each page; 0: there is none in the image.")
+    ] = None
+    endian: Annotated[
+        Endian, option("--endian", "Byte order of JFFS2: little, big, or auto (that of the first node).")
+    ] = Endian.AUTO
+
+    def how(self, place: Place) -> How:
+        """As keywords of `ffslab.images` and `ffslab.images.inspection`."""
+        how: How = {
+            "fs": self.fs,
+            "block_KiB": self.block_KiB,
+            "page_B": self.page_B,
+            "oob_B": self.oob_B,
+            "endian": self.endian.value,
+        }
+        return {**how, **place.chosen()}
 
 
 def _bytes(flag: str, text: str | None) -> int | None:

@@ -18,8 +18,7 @@ from ffslab.api import schemas
 from ffslab.cli import field_verbs, mount_verbs, vocabulary_verbs, workload_verbs
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
-from ffslab.cli.field_verbs import IMAGE_FS, IMAGES, Endian
-from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
+from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, group
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
@@ -313,30 +312,12 @@ def extract(
     folder: Annotated[
         Path | None, _argument("DIR", "New or empty folder for the files; without one they are listed.")
     ] = None,
-    fs: Annotated[
-        str,
-        _option(
-            "--fs",
-            f"File system of the image: {', '.join(IMAGE_FS[1:])}, or auto (what it looks like).",
-            choices=IMAGE_FS,
-        ),
-    ] = "auto",
-    block_KiB: Annotated[  # noqa: N803
-        int | None,
-        _option("--block-KiB KiB", "Size of the erase blocks. [default: found in the image, as the next four]"),
-    ] = None,
+    *,
+    looks: Looks,
     oob: Annotated[
         bool | None, _option("--oob/--no-oob", "Each page is followed by its OOB area (nanddump --oob).")
     ] = None,
-    page_B: Annotated[int | None, _option("--page-B B", "Size of a page.")] = None,  # noqa: N803
-    oob_B: Annotated[int | None, _option("--oob-B B", "Size of an OOB area.")] = None,  # noqa: N803
-    endian: Annotated[
-        Endian, _option("--endian", "Byte order: little, big, or auto (that of the first node). JFFS2 only.")
-    ] = Endian.AUTO,
-    mtdparts: MtdParts = None,
-    offset: Offset = None,
-    size: Size = None,
-    partition: Partition = None,
+    place: Place,
     json: Annotated[bool, _option("--json", "Print the list as JSON.")] = False,
 ) -> None:
     """List or extract the files of a flash image. See docs/images.md.
@@ -347,15 +328,7 @@ def extract(
     from ffslab.files import results
     from ffslab.images import extraction
 
-    how: images.How = {
-        "fs": fs,
-        "block_KiB": block_KiB,
-        "page_B": page_B,
-        "oob_B": oob_B,
-        "oob": oob,
-        "endian": endian.value,
-        **place(mtdparts, offset, size, partition),
-    }
+    how: images.How = {**looks.how(place), "oob": oob}
     found = images.read_partitions(image, **how)
     known = [(part, tree) for part, tree in found if tree is not None]
     complaints = [line for _, tree in known for line in tree.complaints]

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli.image_options import MtdParts, Offset, Partition, Size, place
+from ffslab.cli.image_options import Place
 from ffslab.cli.parts import argument, option, verb
 from ffslab.cli.result_options import Json, SummaryJson
 from ffslab.cli.stack_options import Kernel, OwnBoard, Part, Settings, System
@@ -84,10 +84,8 @@ def mount(
             "--autoplace", "Place the image's OOB areas as nandwrite --autoplace does. [default: as is found in it]"
         ),
     ] = False,
-    mtdparts: MtdParts = None,
-    offset: Offset = None,
-    size: Size = None,
-    partition: Partition = None,
+    *,
+    place: Place,
     options: Annotated[
         list[str] | None,
         option(
@@ -152,7 +150,7 @@ def mount(
     from ffslab.mount.run import Mount, Wanted
     from ffslab.text.summary import summary_text
 
-    where = {key: value for key, value in place(mtdparts, offset, size, partition).items() if value is not None}
+    where = {key: value for key, value in place.chosen().items() if value is not None}
     wanted = Wanted(
         system or DEFAULT.name,
         fs,
