@@ -46,6 +46,7 @@ impl Board {
                 write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
                 chip_lock: ffslab_sim::ChipLock::Mutex,
+                name_hash: ffslab_fs::NameHash::Bytes,
             },
             read_ahead_bytes: machine.read_ahead_bytes,
             page_cache_bytes: machine.page_cache_bytes,

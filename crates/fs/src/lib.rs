@@ -14,12 +14,14 @@
 pub mod causes;
 mod errno;
 mod host;
+mod name_hash;
 mod page_set;
 mod super_sync;
 mod types;
 
 pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
+pub use name_hash::NameHash;
 pub use page_set::PageSet;
 pub use super_sync::super_sync_after_ns;
 pub use types::{

@@ -396,18 +396,6 @@ pub fn kind_of_dirent_type(dirent_type: u8) -> FileKind {
     FileKind::from_mode(u32::from(dirent_type) << 12).unwrap_or(FileKind::File)
 }
 
-/// Hash by which directory entries are ordered (`full_name_hash` with the byte-wise rule of
-/// `include/linux/stringhash.h`).
-pub fn name_hash(name: &[u8]) -> u32 {
-    let mut hash: u64 = 0;
-    for &byte in name {
-        let c = u64::from(byte);
-        hash = (hash + (c << 4) + (c >> 4)).wrapping_mul(11);
-    }
-    // end_name_hash: hash_long to 32 bits.
-    (hash.wrapping_mul(0x61C8_8646_80B5_83EB) >> 32) as u32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,10 +6,10 @@ use std::collections::btree_map::Entry;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use ffslab_fs::{FileKind, TimeSpec};
+use ffslab_fs::{FileKind, NameHash, TimeSpec};
 
 use crate::flash::Flash;
-use crate::format::{name_hash, Endian, RawInode};
+use crate::format::{Endian, RawInode};
 use crate::fragments::FragmentMap;
 use crate::refs::{RefId, NONE};
 use crate::space::Space;
@@ -30,8 +30,8 @@ struct Slot {
 
 /// Names of a directory, ordered by hash as the kernel lists them. A node reference knows the slot of its entry
 /// (in its `fragments_or_slot` field), so garbage collection finds an entry without a search.
-#[derive(Default)]
 pub struct Dirents {
+    hash: NameHash,
     order: BTreeMap<(u32, Rc<[u8]>), u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -39,15 +39,19 @@ pub struct Dirents {
 }
 
 impl Dirents {
+    pub fn new(hash: NameHash) -> Dirents {
+        Dirents { hash, order: BTreeMap::new(), slots: Vec::new(), free: Vec::new(), live: 0 }
+    }
+
     pub fn get(&self, name: &[u8]) -> Option<Dirent> {
-        self.order.get(&(name_hash(name), name.into())).map(|&slot| self.slots[slot as usize].dirent)
+        self.order.get(&(self.hash.of(name), name.into())).map(|&slot| self.slots[slot as usize].dirent)
     }
 
     /// Adds an entry. Of two entries for the same name the newer one stays, and the node of the other one becomes
     /// obsolete (`jffs2_add_fd_to_list`).
     pub fn add(&mut self, space: &mut Space, flash: &Flash, name: &[u8], new: Dirent) {
         let name: Rc<[u8]> = name.into();
-        match self.order.entry((name_hash(&name), name.clone())) {
+        match self.order.entry((self.hash.of(&name), name.clone())) {
             Entry::Vacant(vacant) => {
                 let slot = Slot { name, dirent: new };
                 let id = match self.free.pop() {
@@ -87,7 +91,7 @@ impl Dirents {
     }
 
     pub fn remove(&mut self, space: &mut Space, name: &[u8]) {
-        if let Some(id) = self.order.remove(&(name_hash(name), name.into())) {
+        if let Some(id) = self.order.remove(&(self.hash.of(name), name.into())) {
             let dirent = self.slots[id as usize].dirent;
             space.refs[dirent.node].leave_memory();
             self.live -= usize::from(dirent.ino != 0);
@@ -133,13 +137,13 @@ pub struct Inode {
 }
 
 impl Inode {
-    pub fn new(ino: u32, kind: FileKind, permissions: u32) -> Self {
+    pub fn new(ino: u32, kind: FileKind, permissions: u32, hash: NameHash) -> Self {
         Inode {
             ino,
             highest_version: 0,
             fragments: FragmentMap::default(),
             metadata: NONE,
-            dirents: Dirents::default(),
+            dirents: Dirents::new(hash),
             target: Vec::new(),
             kind,
             permissions,

@@ -62,7 +62,7 @@ impl Jffs2 {
         if inherit && new.kind == FileKind::Directory {
             permissions |= 0o2000;
         }
-        let mut inode = Inode::new(ino, new.kind, permissions);
+        let mut inode = Inode::new(ino, new.kind, permissions, self.store.flash.options.name_hash);
         inode.uid = new.uid as u16;
         inode.gid = if inherit { parent_gid } else { new.gid as u16 };
         inode.accessed_s = now_s;

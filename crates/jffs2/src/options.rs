@@ -2,6 +2,7 @@
 
 use crate::compress::Compression;
 use crate::format::Endian;
+use ffslab_fs::NameHash;
 use ffslab_lzo::Release;
 
 /// When the write buffer is written although nobody has asked for it.
@@ -48,6 +49,8 @@ pub struct Options {
     pub wbuf_delay_ms: u32,
     pub wake_during_pass: WakeDuringPass,
     pub sync_manner: SyncManner,
+    /// By which hash of its names a directory is ordered (`nodelist.c`, `jffs2_add_fd_to_list`).
+    pub name_hash: NameHash,
     /// Byte order of the medium.
     pub endian: Endian,
     /// Nothing is written, and there is no garbage collection thread (`ro`).
@@ -58,7 +61,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Linux 6.1 with default settings, compression off.
+    /// Linux 6.1 with default settings, compression off, on a machine that hashes names by the byte.
     fn default() -> Self {
         Options {
             compression: Compression::None,
@@ -71,6 +74,7 @@ impl Default for Options {
             wbuf_delay_ms: 5_000,
             wake_during_pass: WakeDuringPass::Kept,
             sync_manner: SyncManner::Pads,
+            name_hash: NameHash::Bytes,
             endian: Endian::Little,
             read_only: false,
             direct: false,

@@ -67,7 +67,7 @@ pub fn load_inode(
         candidates: BTreeMap::new(),
         metadata: None,
         arrivals: 0,
-        inode: Box::new(Inode::new(ino, FileKind::Directory, 0o755)),
+        inode: Box::new(Inode::new(ino, FileKind::Directory, 0o755, flash.options.name_hash)),
         latest_dirent: (0, 0),
         has_dirents: false,
     };

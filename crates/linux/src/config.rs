@@ -1,5 +1,6 @@
 //! What the simulated kernel is and what its own work costs.
 
+use ffslab_fs::NameHash;
 use ffslab_sim::{ChipLock, PowerMilliwatt, TimerWheel};
 
 /// Which kernel's read-ahead is simulated, the oldest first. The kernels differ in how much a window grows after cached
@@ -48,6 +49,8 @@ pub struct Kernel {
     pub timer_slack_ns: u64,
     /// How tasks take the chip from each other.
     pub chip_lock: ChipLock,
+    /// How it hashes names on the machine that it was built for.
+    pub name_hash: NameHash,
 }
 
 impl Kernel {

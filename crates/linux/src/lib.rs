@@ -36,7 +36,7 @@ mod xattr;
 pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 pub use vfs::{DeviceTask, Vfs};
 
-pub use ffslab_fs::{Result, Unwritten};
+pub use ffslab_fs::{NameHash, Result, Unwritten};
 pub use ffslab_system::{
     timed, Advice, Answer, Caller, Calls, Entry, Fd, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags, Whence,
 };

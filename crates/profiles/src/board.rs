@@ -5,7 +5,7 @@ use crate::driver::{derive_costs, DriverCosts, DriverTable};
 use crate::layers::merged;
 use crate::{cpu, Amount, EccName, ProfileError, Sourced};
 use ffslab_flash::{Geometry, Rules, Timing};
-use ffslab_linux::{DirtyLimits, Kernel, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_linux::{DirtyLimits, Kernel, NameHash, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Code, Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{ChipLock, CpuCosts, NandWait, PowerMilliwatt};
@@ -215,6 +215,14 @@ enum ChipLockName {
     Queue,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum NameHashName {
+    Bytes,
+    Words32,
+    Words64,
+}
+
 /// `profiles/kernels/*.toml`: rules and defaults of a kernel.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -240,6 +248,8 @@ pub struct KernelProfile {
     timer_slack_us: Sourced<Amount>,
     /// How tasks wait for the chip. Absent: a mutex, as in all kernels of today.
     chip_lock: Option<Sourced<ChipLockName>>,
+    /// What its hash of a name takes at once: bytes, or little-endian words of 32 or 64 bits. Absent: bytes.
+    name_hash: Option<Sourced<NameHashName>>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
     /// The first kernel whose rules of write-back it follows.
@@ -276,6 +286,11 @@ impl KernelProfile {
             chip_lock: match self.chip_lock.as_ref().map(|lock| lock.value) {
                 None | Some(ChipLockName::Mutex) => ChipLock::Mutex,
                 Some(ChipLockName::Queue) => ChipLock::Queue,
+            },
+            name_hash: match self.name_hash.as_ref().map(|hash| hash.value) {
+                None | Some(NameHashName::Bytes) => NameHash::Bytes,
+                Some(NameHashName::Words32) => NameHash::Words32,
+                Some(NameHashName::Words64) => NameHash::Words64,
             },
         }
     }

@@ -1,6 +1,6 @@
 use crate::built_in::{Kind, BUILT_IN};
 use crate::{list, show, Profile};
-use ffslab_linux::{WriteBackKnobs, WriteBackRules};
+use ffslab_linux::{NameHash, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{ecc, Driver, Ecc};
 use std::path::Path;
 
@@ -113,6 +113,19 @@ fn a_kernel_says_how_it_writes_back() {
     let shown = show("6.1").unwrap();
     let unit = |key: &str| shown.values.iter().find(|constant| constant.key == key).unwrap().unit;
     assert_eq!((unit("dirty_ratio_pct"), unit("dirty_expire_ms")), ("%", "ms"));
+}
+
+#[test]
+fn kernels_hash_names_by_the_word_unless_they_are_too_old() {
+    let folder = std::env::temp_dir().join(format!("ffslab-name-hash-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let own = "title = \"6.1 on 64 bits\"\nbase = \"6.1\"\nname_hash = \"words64\"\n";
+    std::fs::write(folder.join("my-kernel.toml"), own).unwrap();
+    let hash_of = |kernel| Profile::load("zero-overhead", None, Some(kernel), &folder).unwrap().kernel().name_hash;
+    assert_eq!(hash_of("2.6.37"), NameHash::Bytes);
+    assert_eq!((hash_of("4.19"), hash_of("6.12")), (NameHash::Words32, NameHash::Words32));
+    assert_eq!(hash_of("./my-kernel.toml"), NameHash::Words64);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! says [`crate::stacks`].
 
 use ffslab_flash::Geometry;
+use ffslab_linux::NameHash;
 use ffslab_linux::{DirtyLimits, WriteBackKnobs};
 use ffslab_machine::fault_keys::FaultKeys;
 use ffslab_machine::stack_keys::CompressionName;
@@ -57,6 +58,9 @@ pub struct System {
     /// The kernel was built for several CPUs (`CONFIG_SMP`); the machine has one.
     #[serde(default)]
     pub smp: bool,
+    /// The processor's words, by which kernels since 4.8 hash names. Absent: 64, as all machines had that were measured
+    /// before it was recorded.
+    word_bits: Option<u32>,
     #[serde(rename = "ram_MiB")]
     pub ram_mib: Option<u64>,
     pub vm: Option<WriteBack>,
@@ -82,6 +86,14 @@ pub struct UbiSettings {
 }
 
 impl System {
+    /// What that machine's hash of a name takes at once, if its kernel takes words.
+    pub(crate) fn name_hash(&self) -> NameHash {
+        match self.word_bits {
+            Some(32) => NameHash::Words32,
+            _ => NameHash::Words64,
+        }
+    }
+
     /// Whether the driver knows from a table which blocks are bad.
     pub fn has_bad_block_table(&self) -> bool {
         !self.bad_block_table.as_deref().is_some_and(|said| said.starts_with("none"))

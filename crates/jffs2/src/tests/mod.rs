@@ -6,6 +6,7 @@ mod damage;
 mod deletions;
 mod fragments;
 mod kernel_2_6_37;
+mod name_order;
 mod places;
 mod program_failures;
 mod standing_clock;

@@ -24,6 +24,7 @@ impl Bench {
             write_back: WriteBackRules::V6_1,
             timer_slack_ns: 0,
             chip_lock: ffslab_sim::ChipLock::Mutex,
+            name_hash: ffslab_fs::NameHash::Bytes,
         };
         let (cached, marks) = (BTreeSet::new(), BTreeSet::new());
         Bench { kernel, ra: ReadAhead::new(32), cached, marks, windows: Vec::new() }

@@ -2,7 +2,7 @@
 
 use crate::case::{Case, WriteBack};
 use ffslab_flash::{Rules, Timing};
-use ffslab_linux::{Kernel, VfsConfig, VfsCosts, WriteBackKnobs};
+use ffslab_linux::{Kernel, NameHash, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_machine::file_systems::Settings;
 use ffslab_machine::media::{PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
@@ -31,7 +31,12 @@ pub(super) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 ///
 /// Errors: there is no profile of that version.
 pub(super) fn kernel_of(case: &Case) -> Result<Kernel, ProfileError> {
-    ffslab_profiles::kernel_of_version(&case.system.version)
+    let kernel = ffslab_profiles::kernel_of_version(&case.system.version)?;
+    let name_hash = match kernel.name_hash {
+        NameHash::Bytes => NameHash::Bytes,
+        NameHash::Words32 | NameHash::Words64 => case.system.name_hash(),
+    };
+    Ok(Kernel { name_hash, ..kernel })
 }
 
 /// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is

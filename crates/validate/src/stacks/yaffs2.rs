@@ -139,6 +139,7 @@ fn harness(case: &Case) -> StackSpec {
                 write_back: WriteBackRules::V2_6,
                 timer_slack_ns: 0,
                 chip_lock: ffslab_sim::ChipLock::Mutex,
+                name_hash: ffslab_linux::NameHash::Bytes,
             },
             read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
             page_cache_bytes: u64::MAX,

@@ -240,6 +240,7 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
         "version": text_of(left / "release").strip(),
         "tree": f"Debian's for {kit.architecture.name}, on QEMU with {INSTRUCTIONS_PER_US} instructions a us{changed}",
         "smp": is_set(kit.kernel, "SMP"),
+        "word_bits": 64 if is_set(kit.kernel, "64BIT") else 32,
         "uptime_us": cases.uptime_us(steps),
         "fs": variant.fs,
         "mount": {"compression": variant.compression},

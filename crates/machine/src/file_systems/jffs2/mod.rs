@@ -83,10 +83,11 @@ fn refused(error: MountError) -> SystemError {
 
 /// The rules of the JFFS2 that is part of a kernel.
 pub fn as_kernel(kernel: &Kernel) -> Options {
-    match kernel.write_back {
+    let of_version = match kernel.write_back {
         WriteBackRules::V2_6 => Options::linux_2_6_37(),
         WriteBackRules::V6_1 => Options::default(),
-    }
+    };
+    Options { name_hash: kernel.name_hash, ..of_version }
 }
 
 /// JFFS2's name for a compressor.
