@@ -54,9 +54,7 @@ impl Core {
 impl Ubifs {
     /// Present time, as coarse as the file system keeps it.
     pub(crate) fn now(&self, host: &dyn Host) -> TimeSpec {
-        let now = host.now();
-        let granularity_ns = self.core.sb.time_granularity_ns.max(1);
-        TimeSpec { nanoseconds: now.nanoseconds - now.nanoseconds % granularity_ns, ..now }
+        truncated(host.now(), self.core.sb.time_granularity_ns)
     }
 
     pub(crate) fn inode(&mut self, ino: Ino) -> Result<&mut Inode> {
@@ -348,13 +346,13 @@ impl Ubifs {
         let dirtied_ino_bytes = align8(inode.data.len() as u32);
         let request = Request { dirtied_inos: 1, dirtied_ino_bytes, ..Request::default() };
         let growth = self.budget(host, &request)?;
-        let now = self.now(host);
+        let (now, granularity_ns) = (self.now(host), self.core.sb.time_granularity_ns);
         let inode = self.inode(ino)?;
         if let Some(size) = change.size_bytes {
             inode.size_bytes = size;
             inode.modified = now;
         }
-        apply(inode, change, now);
+        apply(inode, change, now, granularity_ns);
         let dirt = if change.size_bytes.is_some() { InodeDirt::Data } else { InodeDirt::Attributes };
         if self.mark_dirty(host, ino, dirt)? {
             self.core.space.release_budget(&self.core.lebs, growth);
@@ -376,7 +374,7 @@ impl Ubifs {
         let mut dropped = Vec::new();
         host.truncate_pages(ino, size, &mut |index| dropped.push(index));
         dropped.into_iter().for_each(|index| self.forget_dirty_page(ino, index));
-        let now = self.now(host);
+        let (now, granularity_ns) = (self.now(host), self.core.sb.time_granularity_ns);
         let inode = self.inode(ino)?;
         let old_size = std::mem::replace(&mut inode.size_bytes, size);
         let first_gone = size.div_ceil(u64::from(BLOCK_BYTES));
@@ -394,7 +392,7 @@ impl Ubifs {
             let _why = self.core.lebs.sim.clone().because(&causes::METADATA);
             let inode = self.inodes.get_mut(&ino).ok_or(Errno::NoEnt)?;
             (inode.modified, inode.changed) = (now, now);
-            apply(inode, change, now);
+            apply(inode, change, now, granularity_ns);
             let written = self.core.write_truncation(inode, old_size, size);
             if written.is_ok() {
                 inode.synced_bytes = inode.size_bytes;
@@ -412,13 +410,38 @@ impl Ubifs {
     }
 }
 
+/// A time stamp as coarse as the superblock says (`s_time_gran`; `timespec_trunc` of `kernel/time.c`, later
+/// `timestamp_truncate` of `fs/inode.c`). Linux and mkfs.ubifs make file systems of one second.
+fn truncated(time: TimeSpec, granularity_ns: u32) -> TimeSpec {
+    TimeSpec { nanoseconds: time.nanoseconds - time.nanoseconds % granularity_ns.max(1), ..time }
+}
+
 /// Takes over all attributes in `change` except the size.
-fn apply(inode: &mut Inode, change: &SetAttr, now: TimeSpec) {
-    let whole_seconds = |time: TimeSpec| TimeSpec { nanoseconds: 0, ..time };
+fn apply(inode: &mut Inode, change: &SetAttr, now: TimeSpec, granularity_ns: u32) {
+    let kept = |time| truncated(time, granularity_ns);
     inode.uid = change.uid.unwrap_or(inode.uid);
     inode.gid = change.gid.unwrap_or(inode.gid);
-    inode.accessed = change.accessed.map_or(inode.accessed, whole_seconds);
-    inode.modified = change.modified.map_or(inode.modified, whole_seconds);
+    inode.accessed = change.accessed.map_or(inode.accessed, kept);
+    inode.modified = change.modified.map_or(inode.modified, kept);
     inode.changed = now;
     inode.permissions = change.permissions.map_or(inode.permissions, |bits| bits & 0o7777);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_sets_is_kept_as_coarsely_as_the_superblock_says() {
+        let time = TimeSpec { seconds: 7, nanoseconds: 123_456_789 };
+        for (granularity_ns, nanoseconds) in [(1_000_000_000, 0), (1_000_000, 123_000_000), (1, 123_456_789)] {
+            let mut inode = Inode::new(66, FileKind::File, TimeSpec::default());
+            let change = SetAttr { accessed: Some(time), modified: Some(time), ..SetAttr::default() };
+            apply(&mut inode, &change, TimeSpec::default(), granularity_ns);
+            assert_eq!(
+                (inode.accessed, inode.modified),
+                (TimeSpec { nanoseconds, ..time }, TimeSpec { nanoseconds, ..time })
+            );
+        }
+    }
 }
