@@ -1,7 +1,7 @@
 //! Runs the jobs of a fio file on the simulated system calls.
 //!
 //! There is one CPU, and a call is not interrupted by another process: **of the processes that could run, the one that
-//! has been ready longest makes its next call** ([`crate::turns`]; a process is ready again when its call has returned, or when its think
+//! has been ready longest makes its next call** (`turns.rs`; a process is ready again when its call has returned, or when its think
 //! time is over). When none is ready, the machine sleeps until the first one is, and background tasks run.
 //!
 //! As in fio, files are laid out before the first job starts, and this is not part of what is measured.
