@@ -207,12 +207,12 @@ CONTENT_MAIN = """
 static char **keys;
 void fail(const char *format, ...) { puts(format); exit(1); }
 const char *text(const char *name, const char *otherwise) {
-    for (char **key = keys; key < keys + 8; key += 2) if (!strcmp(key[0], name)) return key[1];
+    for (char **key = keys; key < keys + 10; key += 2) if (!strcmp(key[0], name)) return key[1];
     return otherwise;
 }
 uint64_t number(const char *name, const char *otherwise) { return strtoull(text(name, otherwise), NULL, 10); }
 int main(int argc, char **argv) {
-    for (keys = argv + 1; keys + 8 <= argv + argc; keys += 8)
+    for (keys = argv + 1; keys + 10 <= argv + argc; keys += 10)
         if (!strcmp(keys[0], "kind")) step_content();
         else fwrite(piece(number("bytes", NULL)), 1, number("bytes", NULL), stdout);
     return 0;
@@ -228,18 +228,33 @@ def test_the_guest_takes_the_pieces_that_the_simulator_writes(tmp_path: Path) ->
     pieces = [("random", 4096), ("mix", 100), ("text", 1 << 20), ("random", 1), ("zero", 65536), ("mix", 70_000)]
     words: list[str] = []
     sources = {kind: plan.content_of(kind, 1, 1 << 20) for kind, _ in pieces}
+    (tmp_path / "photo").write_bytes(b"abcdefg")
+    sources["file0"] = plan.content_of_file(tmp_path / "photo", 1 << 20)
+    pieces += [("file0", 10), ("random", 5), ("file0", 3), ("file0", 1 << 20)]
     for kind, source in sources.items():
         (tmp_path / kind).write_bytes(source.data)
         words += ["kind", kind, "path", str(tmp_path / kind)]
-        words += ["stride_B", str(source.stride_B), "modulo_B", str(source.modulo_B)]
+        words += [
+            "stride_B",
+            str(source.stride_B),
+            "modulo_B",
+            str(source.modulo_B),
+            "goes_on",
+            str(int(source.goes_on)),
+        ]
     for kind, size in pieces:
-        words += ["content", kind, "bytes", str(size), "", "", "", ""]
+        words += ["content", kind, "bytes", str(size), *[""] * 6]
     (tmp_path / "main.c").write_text(CONTENT_MAIN, encoding="utf-8")
     files = [tmp_path / "main.c", run.STEPS / "content.c"]
     subprocess.run([compiler, "-I", run.STEPS, "-o", tmp_path / "pieces", *files], check=True)
     found = subprocess.run([tmp_path / "pieces", *words], capture_output=True, check=True).stdout
-    start, expected = 0, b""
+    start, expected, of_file = 0, b"", b""
     for kind, size in pieces:
+        if kind == "file0":
+            piece = (b"abcdefg" * (size // 7 + 2))[len(of_file) % 7 :][:size]
+            of_file += piece
+            expected += piece
+            continue
         source = sources[kind]
         expected += source.data[start if source.stride_B else 0 :][:size]
         start = start + source.stride_B if source.stride_B else start

@@ -44,8 +44,8 @@ def test_the_example_of_a_step_is_read(name: str) -> None:
 def test_one_step_is_explained(ffslab: Command) -> None:
     shown = ffslab("steps", "requests")
     assert shown.returncode == 0
-    assert "request_B  size, B                required   Bytes of one request." in shown.stdout
-    assert "gap_us     time, us               0          Think time after each request." in shown.stdout
+    assert "request_B     size, B                required   Bytes of one request." in shown.stdout
+    assert "gap_us        time, us               0          Think time after each request." in shown.stdout
     assert '    request_B = "4 KiB"' in shown.stdout
 
 

@@ -89,16 +89,25 @@ def create(
     file: str,
     bytes: int | str,
     content: ContentName | None = None,
+    content_file: str | None = None,
     fails: Failure | None = None,
     request_B: int | str | None = None,
 ) -> Step:
     """Makes a file (truncated if it exists) and writes it front to back."""
-    return _step("create", file=file, bytes=bytes, content=content, fails=fails, request_B=request_B)
+    return _step(
+        "create", file=file, bytes=bytes, content=content, content_file=content_file, fails=fails, request_B=request_B
+    )
 
 
-def fill(*, file: str, content: ContentName | None = None, request_B: int | str | None = None) -> Step:
+def fill(
+    *,
+    file: str,
+    content: ContentName | None = None,
+    content_file: str | None = None,
+    request_B: int | str | None = None,
+) -> Step:
     """Makes a file and writes it until no space is left."""
-    return _step("fill", file=file, content=content, request_B=request_B)
+    return _step("fill", file=file, content=content, content_file=content_file, request_B=request_B)
 
 
 def create_fragmented(*, file: str, bytes: int | str, seed: int | None = None) -> Step:
@@ -226,6 +235,7 @@ def requests(
     request_B: int | str,
     calls: RequestCalls | None = None,
     content: ContentName | None = None,
+    content_file: str | None = None,
     gap_us: int | str | None = None,
     order: Sequence[int] | None = None,
     range_B: int | str | None = None,
@@ -241,6 +251,7 @@ def requests(
         request_B=request_B,
         calls=calls,
         content=content,
+        content_file=content_file,
         gap_us=gap_us,
         order=order,
         range_B=range_B,
@@ -299,11 +310,21 @@ def append(
     count: int,
     request_B: int | str,
     content: ContentName | None = None,
+    content_file: str | None = None,
     gap_us: int | str | None = None,
     sync: AppendSync | None = None,
 ) -> Step:
     """Writes at the end of an open file; after each write `sync` says how it is made durable."""
-    return _step("append", file=file, count=count, request_B=request_B, content=content, gap_us=gap_us, sync=sync)
+    return _step(
+        "append",
+        file=file,
+        count=count,
+        request_B=request_B,
+        content=content,
+        content_file=content_file,
+        gap_us=gap_us,
+        sync=sync,
+    )
 
 
 def mkdir(*, dir: str) -> Step:
@@ -326,6 +347,7 @@ def create_many(
     dir: str,
     bytes: int | str,
     content: ContentName | None = None,
+    content_file: str | None = None,
     count: int | None = None,
     fsync: bool | None = None,
     name: str | None = None,
@@ -338,6 +360,7 @@ def create_many(
         dir=dir,
         bytes=bytes,
         content=content,
+        content_file=content_file,
         count=count,
         fsync=fsync,
         name=name,

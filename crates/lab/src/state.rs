@@ -92,7 +92,7 @@ pub fn check_steps(steps: &[Step]) -> Result<(), String> {
         let is_outside = match step {
             Step::Replay(_) | Step::CopyIn(_) | Step::SaveImage(_) | Step::Load(_) => true,
             Step::Sqlite(sqlite) => sqlite.script.is_some(),
-            _ => false,
+            _ => step.content_file().is_some(),
         };
         if is_outside {
             let (number, name) = (i + 1, step.name());

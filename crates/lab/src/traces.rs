@@ -33,6 +33,8 @@ pub struct Traces {
     postmarks: BTreeMap<(String, Option<String>), Arc<CommandFile>>,
     /// SQL by file name.
     scripts: BTreeMap<String, Arc<String>>,
+    /// Files whose bytes steps write.
+    contents: BTreeMap<String, Arc<Vec<u8>>>,
     /// Of a session: size and time of change of each file when it was read; `None`: it is no file.
     stamps: BTreeMap<String, Option<(u64, SystemTime)>>,
 }
@@ -67,8 +69,7 @@ pub enum ReadError {
 }
 
 impl Traces {
-    /// Reads the files that the `replay`, `fio`, `postmark`, `sqlite`, `copy_in` and `load` steps among `steps` name and that
-    /// have not been read yet. Paths are relative to `base_dir`.
+    /// Reads the files that `steps` name and that have not been read yet. Paths are relative to `base_dir`.
     ///
     /// Errors: those of the trace, job file, folder or image reader.
     pub fn read<'a>(
@@ -82,6 +83,11 @@ impl Traces {
                 if !self.trees.contains_key(&copy.from) {
                     let tree = HostTree::read(&base_dir.join(&copy.from))?;
                     self.trees.insert(copy.from.clone(), Arc::new(tree));
+                }
+            }
+            if let Some(file) = step.content_file() {
+                if let Entry::Vacant(place) = self.contents.entry(file.to_string()) {
+                    place.insert(Arc::new(content_of(&base_dir.join(file))?));
                 }
             }
             if let Step::Load(load) = step {
@@ -123,27 +129,25 @@ impl Traces {
     /// Forgets the file that a step names when it has changed since it was read, and folders in any case: a session may go on
     /// while somebody writes to them.
     pub(crate) fn forget_changed(&mut self, step: &Step, base_dir: &Path) {
-        let (Step::Replay(Replay { file, .. })
-        | Step::Fio(Fio { file, .. })
-        | Step::Postmark(Postmark { file, .. })
-        | Step::Sqlite(Sqlite { script: Some(file), .. })
-        | Step::Load(Load { image: file, .. })
-        | Step::CopyIn(CopyIn { from: file, .. })) = step
-        else {
-            return;
-        };
+        let Some(file) = file_of(step) else { return };
         let is_file = |about: &std::fs::Metadata| about.is_file();
         let stamp = base_dir.join(file).metadata().ok().filter(is_file);
         let stamp = stamp.and_then(|about| Some((about.len(), about.modified().ok()?)));
-        if self.stamps.insert(file.clone(), stamp) == Some(stamp) && stamp.is_some() {
+        if self.stamps.insert(file.to_string(), stamp) == Some(stamp) && stamp.is_some() {
             return;
         }
+        self.contents.remove(file);
         self.traces.retain(|(name, _), _| name != file);
         self.jobs.retain(|(name, _), _| name != file);
         self.postmarks.retain(|(name, _), _| name != file);
         self.scripts.remove(file);
         self.images.remove(file);
         self.trees.remove(file);
+    }
+
+    /// The bytes of the file that a step writes, if it has been read.
+    pub fn content_of(&self, step: &Step) -> Option<Arc<Vec<u8>>> {
+        self.contents.get(step.content_file()?).cloned()
     }
 
     /// The trace of a step, if it has been read.
@@ -212,6 +216,29 @@ fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, ReadError> 
     let path = base_dir.join(&step.file);
     let place = path.display().to_string();
     Ok(postmark::parse(&text_of(&path, InputKind::Commands)?, &place)?)
+}
+
+/// The file or folder of this computer that a step names.
+fn file_of(step: &Step) -> Option<&str> {
+    match step {
+        Step::Replay(Replay { file, .. })
+        | Step::Fio(Fio { file, .. })
+        | Step::Postmark(Postmark { file, .. })
+        | Step::Sqlite(Sqlite { script: Some(file), .. })
+        | Step::Load(Load { image: file, .. })
+        | Step::CopyIn(CopyIn { from: file, .. }) => Some(file),
+        _ => step.content_file(),
+    }
+}
+
+/// The bytes of a file that a step writes. Errors: it cannot be read, or it is empty.
+fn content_of(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let unreadable = |why: String| ReadError::Unreadable { path: path.to_path_buf(), why };
+    let bytes = input::read(path, InputKind::Copied).map_err(|error| unreadable(io_reason(&error)))?;
+    match bytes.is_empty() {
+        true => Err(unreadable("it is empty: content_file needs bytes to write".to_string())),
+        false => Ok(bytes),
+    }
 }
 
 fn text_of(path: &Path, kind: InputKind) -> Result<String, ReadError> {

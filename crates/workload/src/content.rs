@@ -2,6 +2,7 @@
 
 use crate::prng::SplitMix64;
 use crate::steps::ContentName;
+use std::sync::Arc;
 
 /// The pieces start at different places of the pool. With an odd stride all places are used before one is used again.
 pub const STRIDE_BYTES: usize = 4_099;
@@ -23,6 +24,29 @@ pub struct Content {
     /// The longest piece of text and of zeros so far.
     text: Vec<u8>,
     zeros: Vec<u8>,
+    /// Of this computer, in the order of their first use, and which of them is written now.
+    files: Vec<Repeated>,
+    file: Option<usize>,
+}
+
+/// A file whose bytes are written over and over.
+struct Repeated {
+    bytes: Arc<Vec<u8>>,
+    /// Its bytes again and again, as far as a piece has reached.
+    line: Vec<u8>,
+    /// Where the next piece begins.
+    at: usize,
+}
+
+impl Repeated {
+    fn take(&mut self, bytes: usize) -> &[u8] {
+        let start = self.at;
+        while self.line.len() < start + bytes {
+            self.line.extend_from_slice(&self.bytes);
+        }
+        self.at = (start + bytes) % self.bytes.len();
+        &self.line[start..start + bytes]
+    }
 }
 
 impl Content {
@@ -35,7 +59,21 @@ impl Content {
             start: 0,
             text: Vec::new(),
             zeros: Vec::new(),
+            files: Vec::new(),
+            file: None,
         }
+    }
+
+    /// From now on [`Content::take_of`] gives the bytes of this file, which is not empty, or again those of its kind. A file that
+    /// was given before goes on where its last piece ended.
+    pub fn give_file(&mut self, bytes: Option<Arc<Vec<u8>>>) {
+        self.file = bytes.map(|bytes| {
+            let known = self.files.iter().position(|file| Arc::ptr_eq(&file.bytes, &bytes));
+            known.unwrap_or_else(|| {
+                self.files.push(Repeated { bytes, line: Vec::new(), at: 0 });
+                self.files.len() - 1
+            })
+        });
     }
 
     /// Position of the next piece, for [`Content::at`].
@@ -55,6 +93,9 @@ impl Content {
 
     /// The next `bytes` bytes of this kind. Text and zeros are the same each time.
     pub fn take_of(&mut self, kind: ContentName, bytes: usize) -> &[u8] {
+        if let Some(file) = self.file {
+            return self.files[file].take(bytes);
+        }
         match kind {
             ContentName::Random => self.take(bytes),
             ContentName::Mix => {
@@ -173,6 +214,22 @@ mod tests {
         assert_eq!(content.take_of(ContentName::Zero, 5), [0; 5]);
         assert_eq!(content.position(), 0);
         assert_eq!(content.take_of(ContentName::Random, 64).to_vec(), Content::new(1).take(64));
+    }
+
+    #[test]
+    fn a_file_is_written_over_and_over_and_goes_on_where_it_ended() {
+        let mut content = Content::new(1);
+        let (file, other) = (Arc::new(b"abcde".to_vec()), Arc::new(b"xy".to_vec()));
+        content.give_file(Some(file.clone()));
+        assert_eq!(content.take_of(ContentName::Random, 3), b"abc");
+        content.give_file(Some(other));
+        assert_eq!(content.take_of(ContentName::Random, 5), b"xyxyx");
+        content.give_file(None);
+        assert_eq!(content.take_of(ContentName::Zero, 2), [0; 2]);
+        content.give_file(Some(file));
+        assert_eq!(content.take_of(ContentName::Random, 8), b"deabcdea");
+        assert_eq!(content.take_of(ContentName::Random, 4), b"bcde");
+        assert_eq!(content.take_of(ContentName::Random, 1), b"a");
     }
 
     #[test]

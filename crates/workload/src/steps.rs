@@ -142,6 +142,8 @@ step_keys! {
         request_bytes: Bytes,
         #[serde(default, skip_serializing_if = "is_default")]
         content: ContentName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content_file: Option<String>,
         /// The error with which the first write must fail.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fails: Option<Failure>,
@@ -154,6 +156,8 @@ step_keys! {
         request_bytes: Bytes,
         #[serde(default, skip_serializing_if = "is_default")]
         content: ContentName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content_file: Option<String>,
     }
     /// Makes a file of pieces of 512 to 4096 B, written in random order, each followed by fsync.
     CreateFragmented {
@@ -270,6 +274,8 @@ step_keys! {
         gap_us: Micros,
         #[serde(default, skip_serializing_if = "is_default")]
         content: ContentName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content_file: Option<String>,
     }
     /// Writes at the end of an open file; after each write `sync` says how it is made durable.
     Append {
@@ -287,6 +293,8 @@ step_keys! {
         gap_us: Micros,
         #[serde(default, skip_serializing_if = "is_default")]
         content: ContentName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content_file: Option<String>,
     }
     /// mkdir(2).
     Mkdir { dir: String }

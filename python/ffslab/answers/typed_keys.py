@@ -145,6 +145,7 @@ class StepCalls:
         file: str,
         bytes: int | str,
         content: ContentName | None = None,
+        content_file: str | None = None,
         fails: Failure | None = None,
         request_B: int | str | None = None,
     ) -> None: ...
@@ -157,6 +158,7 @@ class StepCalls:
         *,
         file: str,
         content: ContentName | None = None,
+        content_file: str | None = None,
         request_B: int | str | None = None,
     ) -> None: ...
 
@@ -267,6 +269,7 @@ class StepCalls:
         request_B: int | str,
         calls: RequestCalls | None = None,
         content: ContentName | None = None,
+        content_file: str | None = None,
         gap_us: int | str | None = None,
         order: Sequence[int] | None = None,
         range_B: int | str | None = None,
@@ -308,6 +311,7 @@ class StepCalls:
         count: int,
         request_B: int | str,
         content: ContentName | None = None,
+        content_file: str | None = None,
         gap_us: int | str | None = None,
         sync: AppendSync | None = None,
     ) -> None: ...
@@ -330,6 +334,7 @@ class StepCalls:
         dir: str,
         bytes: int | str,
         content: ContentName | None = None,
+        content_file: str | None = None,
         count: int | None = None,
         fsync: bool | None = None,
         name: str | None = None,

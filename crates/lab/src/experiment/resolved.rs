@@ -11,6 +11,8 @@ use std::path::Path;
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
 const FILE_AXES: &[&str] =
     &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file", "sqlite.script"];
+/// The key of any step that names a file.
+const CONTENT_FILE: &str = "content_file";
 
 impl Experiment {
     /// The experiment with every default. `stacks` are those of the variants, of the first run of each, in which the values of the boards are
@@ -37,7 +39,7 @@ impl Experiment {
                 let toml::Value::String(text) = value else { continue };
                 if PROFILE_AXES.contains(&key) {
                     *text = located_profile(base_dir, text);
-                } else if FILE_AXES.contains(&key) {
+                } else if FILE_AXES.contains(&key) || key.rsplit('.').next() == Some(CONTENT_FILE) {
                     *text = located(base_dir, text);
                 }
             }
@@ -112,6 +114,9 @@ fn as_table(keys: &StackTable) -> toml::Table {
 
 fn located_step(base_dir: &Path, step: &Step) -> Step {
     let mut step = step.clone();
+    if let Some(file) = step.content_file_mut() {
+        *file = located(base_dir, file);
+    }
     match &mut step {
         Step::Replay(replay) => replay.file = located(base_dir, &replay.file),
         Step::Postmark(postmark) if postmark.commands.is_none() => {

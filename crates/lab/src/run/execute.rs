@@ -49,6 +49,7 @@ impl Runner<'_> {
     }
 
     fn dispatch(&mut self, step: &Step) -> Done {
+        self.content.give_file(self.traces.content_of(step));
         let system = &mut *self.system;
         match step {
             Step::Mount(mount) => no_facts(system.mount(&mount.options)),

@@ -25,6 +25,7 @@ impl Runner<'_> {
             file: step.file.clone(),
             request_bytes: step.request_bytes,
             content: ContentName::default(),
+            content_file: None,
         })?;
         // Unsynced, data that wait in memory would vanish unwritten.
         plain(self.system.sync())?;
@@ -43,6 +44,7 @@ impl Runner<'_> {
             bytes,
             request_bytes,
             content: ContentName::default(),
+            content_file: None,
             fails: None,
         })
     }

@@ -133,6 +133,7 @@ impl Program {
             seed: 1,
             gap_us: Micros(0),
             content: self.content,
+            content_file: None,
         })
     }
 
@@ -145,6 +146,7 @@ impl Program {
             request_bytes: None,
             fsync: false,
             content: self.content,
+            content_file: None,
             until: None,
         });
         self.phase(phase, step);

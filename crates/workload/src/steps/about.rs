@@ -157,6 +157,36 @@ impl Step {
         }
     }
 
+    /// The file of this computer whose bytes the step writes, and what else it says of content.
+    fn content(&self) -> Option<(&String, ContentName)> {
+        let (Step::Create(Create { content_file, content, .. })
+        | Step::Fill(Fill { content_file, content, .. })
+        | Step::Requests(Requests { content_file, content, .. })
+        | Step::Append(Append { content_file, content, .. })
+        | Step::CreateMany(CreateMany { content_file, content, .. })) = self
+        else {
+            return None;
+        };
+        content_file.as_ref().map(|file| (file, *content))
+    }
+
+    /// The file of this computer whose bytes the step writes.
+    pub fn content_file(&self) -> Option<&str> {
+        self.content().map(|(file, _)| file.as_str())
+    }
+
+    /// The same, to be replaced.
+    pub fn content_file_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Step::Create(Create { content_file, .. })
+            | Step::Fill(Fill { content_file, .. })
+            | Step::Requests(Requests { content_file, .. })
+            | Step::Append(Append { content_file, .. })
+            | Step::CreateMany(CreateMany { content_file, .. }) => content_file.as_mut(),
+            _ => None,
+        }
+    }
+
     /// Finds values that no system could run.
     ///
     /// Errors: the key, what is wrong with it and what would be right.
@@ -220,6 +250,9 @@ impl Step {
         | Step::UnlinkMany(UnlinkMany { name, .. }) = self
         {
             many::check_name(name)?;
+        }
+        if self.content().is_some_and(|(_, content)| content != ContentName::default()) {
+            return Err(StepError::Content);
         }
         if let Step::CreateMany(CreateMany { count: None, until: None, .. }) = self {
             return Err(StepError::NoCount);

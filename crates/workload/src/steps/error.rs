@@ -34,6 +34,8 @@ pub enum StepError {
     AttributeValue,
     #[error("give either sql, the statements, or script, a file of them")]
     Sql,
+    #[error("give either content or content_file, the file whose bytes are written")]
+    Content,
     #[error("permissions is \"{permissions}\": it must be one to four octal digits, such as \"640\"")]
     Permissions { permissions: String },
     #[error("autoplace is set, but not oob: there are no OOB bytes to place")]

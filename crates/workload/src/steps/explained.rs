@@ -16,6 +16,11 @@ const SHARED_KEYS: &[(&str, &str)] = &[
     ("bytes", "Size of the file."),
     ("request_B", "Bytes of one write."),
     ("content", "The bytes that are written; absent: random."),
+    (
+        "content_file",
+        "Instead of `content`: a file of this computer, relative to the experiment, whose bytes are written, over and over; \
+         each write goes on where the last one with this file ended.",
+    ),
     ("count", "Number of files."),
     ("name", "The full name of the attribute, as \"user.comment\"."),
     ("seed", "Seed of the random numbers."),

@@ -27,6 +27,8 @@ step_keys! {
         fsync: bool,
         #[serde(default, skip_serializing_if = "is_default")]
         content: ContentName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content_file: Option<String>,
         /// Continue until this happens.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Until>,

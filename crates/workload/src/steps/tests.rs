@@ -38,7 +38,8 @@ fn people_may_write_units() {
     let toml = "step = \"create\"\nfile = \"target\"\nbytes = \"5 MiB\"\nrequest_B = \"4 KiB\"\n";
     let step: Step = toml::from_str(toml).unwrap();
     let (file, content) = ("target".into(), ContentName::Random);
-    let expected = Create { file, bytes: Bytes(5 << 20), request_bytes: Bytes(4096), content, fails: None };
+    let expected =
+        Create { file, bytes: Bytes(5 << 20), request_bytes: Bytes(4096), content, content_file: None, fails: None };
     assert_eq!(step, Step::Create(expected));
 }
 

@@ -123,12 +123,22 @@ class Variant:
         """The content of each kind that the steps write: the simulator's own bytes."""
         steps = (*self.setup, *self.measure)
         kinds = {"random", *(step["content"] for step in steps if "content" in step)}
-        return {kind: content_of(kind, self.seed, self.piece_B) for kind in sorted(kinds)}
+        pooled = {kind: content_of(kind, self.seed, self.piece_B) for kind in sorted(kinds)}
+        files = {kind: content_of_file(self.inputs[name], self.piece_B) for name, kind in self._content_files.items()}
+        return pooled | files
+
+    @property
+    def _content_files(self) -> dict[str, str]:
+        """What `steps/` calls the content of each file, by the file's name beside the case."""
+        steps = (*self.setup, *self.measure)
+        names = sorted({Path(step["content_file"]).name for step in steps if "content_file" in step})
+        return {name: f"file{number}" for number, name in enumerate(names)}
 
     def lines(self, ticks_per_s: int) -> str:
         """The file that `steps/` reads."""
         lines = [
-            f"begin 0 content kind={kind} path={content.path} stride_B={content.stride_B} modulo_B={content.modulo_B}"
+            f"begin 0 content kind={kind} path={content.path} stride_B={content.stride_B} modulo_B={content.modulo_B} "
+            f"goes_on={int(content.goes_on)}"
             for kind, content in self.contents.items()
         ]
         begin = {"fs": self.fs, "hz": ticks_per_s, "period_us": PHASE_PERIOD_US}
@@ -166,6 +176,8 @@ class Variant:
 
     def _words(self, step: Step) -> str:
         keys = {name: value for name, value in step.items() if name != "step"}
+        if "content_file" in keys:
+            keys["content"] = self._content_files[Path(keys.pop("content_file")).name]
         match step["step"]:
             case "mount":
                 option = JFFS2_OPTIONS[self.compression] if self.fs == "jffs2" else f"compr={self.compression}"
@@ -187,12 +199,21 @@ class Content:
     data: bytes
     stride_B: int  # noqa: N815
     modulo_B: int  # noqa: N815
+    goes_on: bool = False  # a piece begins where the last one ended
 
 
 @functools.cache
 def content_of(kind: str, seed: int, piece_B: int) -> Content:  # noqa: N803
     data, stride_B, modulo_B = _native.content_source(kind, seed, piece_B)  # noqa: N806
     return Content(f"/content/{kind}.{seed}.{piece_B}", data, stride_B, modulo_B)
+
+
+@functools.cache
+def content_of_file(path: Path, piece_B: int) -> Content:  # noqa: N803
+    """A file's bytes again and again, for pieces that begin anywhere in it."""
+    whole = path.read_bytes()
+    data = (whole * (piece_B // len(whole) + 2))[: len(whole) + piece_B]
+    return Content(f"/content/{hashlib.sha256(data).hexdigest()[:16]}", data, 0, len(whole), goes_on=True)
 
 
 def piece_B_of(step: Step) -> int:  # noqa: N802
@@ -216,12 +237,13 @@ def variants(experiment: Experiment, name: str) -> list[Variant]:
         _native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir)
     )
     return [
-        recorded(planned(plan, experiment.file_name, name), experiment, number) for number, plan in enumerate(plans)
+        with_inputs(recorded(planned(plan, experiment.file_name, name), experiment, number), experiment)
+        for number, plan in enumerate(plans)
     ]
 
 
 def recorded(variant: Variant, experiment: Experiment, number: int) -> Variant:
-    """With the calls of its steps that are programs of their own, and the files that they name put beside its case."""
+    """With the calls of its steps that are programs of their own."""
     steps = (*variant.setup, *variant.measure)
     if not any(step["step"] in RECORDED for step in steps):
         return variant
@@ -239,19 +261,27 @@ def recorded(variant: Variant, experiment: Experiment, number: int) -> Variant:
             f"{experiment.file_name}: the steps write {len(data)} B, and a reference run has room for {DATA_B_MAX} B"
         )
     calls = {(phase, index): lines for phase, index, lines in found}
+    return replace(variant, recorded=Recorded(calls, data))
+
+
+def with_inputs(variant: Variant, experiment: Experiment) -> Variant:
+    """With the files that its steps name put beside its case.
+
+    Raises `ffslab.InputError` when two files from different folders have the same name.
+    """
     inputs: dict[str, Path] = {}
 
     def beside(step: Step) -> Step:
-        key = INPUT_KEYS.get(step["step"])
+        key = "content_file" if "content_file" in step else INPUT_KEYS.get(step["step"])
         if key is None or key not in step or step.get("commands"):
             return step
         path = Path(experiment.base_dir) / step[key]
-        inputs[path.name] = path
+        if inputs.setdefault(path.name, path) != path:
+            raise _native.InputError(f"{experiment.file_name}: two files are called {path.name}: rename one")
         return {**step, key: f"{INPUTS}/{path.name}"}
 
     return replace(
         variant,
-        recorded=Recorded(calls, data),
         setup=[beside(step) for step in variant.setup],
         measure=[beside(step) for step in variant.measure],
         inputs=inputs,

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KINDS_MAX = 8 };
+enum { KINDS_MAX = 32 };
 
-static struct source { char kind[16]; char *bytes; uint64_t count, stride_B, modulo_B; } sources[KINDS_MAX];
+static struct source { char kind[16]; char *bytes; uint64_t count, stride_B, modulo_B, goes_on, at; } sources[KINDS_MAX];
 /* Where the next piece begins: one place for all kinds whose pieces do not all begin at 0. */
 static uint64_t start;
 
@@ -28,6 +28,7 @@ void step_content(void)
     source->count = (uint64_t)status.st_size;
     source->stride_B = number("stride_B", NULL);
     source->modulo_B = number("modulo_B", NULL);
+    source->goes_on = number("goes_on", "0");
     source->bytes = malloc(source->count);
     for (uint64_t done = 0; done < source->count;) {
         ssize_t n = read(fd, source->bytes + done, source->count - done);
@@ -41,10 +42,12 @@ void step_content(void)
 const char *piece(uint64_t bytes)
 {
     const char *kind = text("content", "random");
-    for (const struct source *source = sources; source->bytes; source++) {
+    for (struct source *source = sources; source->bytes; source++) {
         if (strcmp(source->kind, kind) != 0)
             continue;
-        uint64_t at = source->stride_B ? start : 0;
+        uint64_t at = source->goes_on ? source->at : source->stride_B ? start : 0;
+        if (source->goes_on)
+            source->at = (source->at + bytes) % source->modulo_B;
         if (source->stride_B)
             start = (start + source->stride_B) % source->modulo_B;
         if (at + bytes > source->count)

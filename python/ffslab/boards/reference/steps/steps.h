@@ -52,7 +52,8 @@ uint64_t next_random(uint64_t *state);
 
 /* ---- content.c ----------------------------------------------------------------------------------------------- */
 
-/* Reads the bytes of which content of a kind is taken: the keys are kind, path, stride_B, modulo_B. */
+/* Reads the bytes of which content of a kind is taken: the keys are kind, path, stride_B, modulo_B, and
+   goes_on=1 if each piece begins where the last one of this kind ended. */
 void step_content(void);
 /* The next so many bytes of the step's content: the same that the simulator writes. */
 const char *piece(uint64_t bytes);
