@@ -136,7 +136,7 @@ fn a_name_is_taken_once() {
     ffslab_toy::register();
     assert_eq!(register(&TOY).unwrap_err().to_string(), "there is a file system \"toy\" already");
     let unknown = run(&EXPERIMENT.replace("\"toy\"", "\"toi\"")).unwrap_err().to_string();
-    assert!(unknown.contains("fs \"toi\" is not built yet; known: jffs2, yaffs2, ubifs, toy"), "{unknown}");
+    assert!(unknown.contains("unknown fs `toi`: did you mean `toy`?"), "{unknown}");
 }
 
 /// Works on the mount as soon as it is there, then asks for its end.
