@@ -61,7 +61,7 @@ IN_FILES = {
     "a key by another name": (
         "bytes =",
         "size =",
-        "try.toml:11: measure step 1 (create): unknown key `size`: known: file, bytes, request_B, content, fails",
+        "try.toml:11: measure step 1 (create): unknown key `size`: known: file, bytes, request_B, content, content_file, fails",
     ),
     "a size without its unit": (
         '"64 KiB"',

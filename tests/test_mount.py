@@ -318,7 +318,7 @@ def test_the_command_decides_the_exit_code(tmp_path: Path, ffslab: Command) -> N
 
 WRONG = {
     "no-folder": (["nowhere"], "nowhere: is not a folder"),
-    "fs": (["--fs", "ext4", "mount"], 'fs "ext4" is not built yet'),
+    "fs": (["--fs", "ext4", "mount"], "unknown fs `ext4`: known: jffs2, yaffs2, ubifs"),
     "blocks": (["--blocks", "0", "mount"], "--partition-blocks 0: must be 1 or more"),
     "set": (["--set", "compression", "mount"], "must be KEY=VALUE"),
     "unknown-key": (["--set", "compresion=zlib", "mount"], "compresion"),

@@ -320,7 +320,7 @@ def test_the_command_prints_a_table_by_statement_and_writes_the_results(ffslab: 
 def test_options_that_cannot_be_are_refused(ffslab: Command, tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("SELECT 1;", encoding="utf-8")
     for options, complaint in (
-        (("--fs", "ext4"), 'fs "ext4" is not built yet'),
+        (("--fs", "ext4"), "unknown fs `ext4`: known: jffs2, yaffs2, ubifs"),
         (("--database", "a/b"), "must be a plain file name"),
         (("--fs", "jffs2", "--fs", "jffs2"), "is given twice"),
         (("--partition-blocks", "-3"), "--partition-blocks -3: must be 1 or more"),
