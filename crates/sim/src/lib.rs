@@ -69,7 +69,8 @@ struct State {
     attention_at_ns: Cell<u64>,
     reason: Cell<Placed<Reason>>,
     causes: RefCell<Causes>,
-    waits: RefCell<bill::Waits>,
+    /// Behind a pointer, so that what every operation touches stays together.
+    waits: Box<RefCell<bill::Waits>>,
     /// Time that belongs to no cause: the program computed by itself, or no task could run.
     program_ns: Cell<u64>,
     idle_ns: Cell<u64>,
@@ -110,7 +111,7 @@ impl Sim {
             attention_at_ns: Cell::new(u64::MAX),
             reason: Cell::new(reasons::UNSTATED),
             causes: RefCell::new(Causes::new()),
-            waits: RefCell::default(),
+            waits: Box::default(),
             program_ns: Cell::new(0),
             idle_ns: Cell::new(0),
             energy: Cell::new(Energy::default()),
