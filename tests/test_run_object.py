@@ -138,3 +138,15 @@ def test_a_session_reads_a_recording_again_that_has_changed(tmp_path: Path) -> N
     log.write_text(head + "f write 0 4096\nf write 4096 8192\nf close\n")
     stack.step("replay", file="log.iolog")
     assert stack.stat("/f").size_bytes == 12_288
+
+
+def test_an_axis_of_contents_runs_again_from_its_results(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello world " * 100)
+    (tmp_path / "b.txt").write_text("another text " * 100)
+    text = TEXT.replace('bytes = "256 KiB"', 'bytes = "256 KiB"\ncontent_file = "a.txt"', 1)
+    axes = {"setup.create.content_file": ["a.txt", "b.txt"]}
+    run = Experiment.from_toml(text, tmp_path).with_axes(axes).run()
+    again = Experiment.from_file(run.save(tmp_path / "results") / "resolved.toml").run()
+    steps = [[variant["steps"] for variant in one.summary["variants"]] for one in (run, again)]
+    assert steps[0] == steps[1]
+    assert "a.txt" in run.variants["setup.create.content_file"].iloc[0]
