@@ -48,7 +48,7 @@ impl Activity {
             (function.name(), FunctionRow { calls: time.calls, total_ns: time.total_ns })
         };
         let causes = sim.causes();
-        let task = |&task: &&'static Task| {
+        let task = |task: &'static Task| {
             let sum = causes.of_task(task);
             (sum != OpCounts::default()).then_some((
                 task.name,
@@ -64,7 +64,7 @@ impl Activity {
         Activity {
             work: Work::ALL.iter().map(work).collect(),
             functions: Function::ALL.iter().map(function).collect(),
-            tasks: causes.tasks().iter().filter_map(task).collect(),
+            tasks: causes.tasks().filter_map(task).collect(),
         }
     }
 }

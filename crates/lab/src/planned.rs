@@ -58,6 +58,10 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
                 "[[program]]: programs that run at once are not run elsewhere: remove all but the measured steps";
             return Err(LabError::Input(format!("{file_name}: {text}")));
         }
+        if !keys.mount.is_empty() {
+            let text = "[[stack.mount]]: several mounts are not run elsewhere: leave the others out";
+            return Err(LabError::Input(format!("{file_name}: {text}")));
+        }
         let (spec, stack) = StackSpec::from_keys(keys, base_dir)
             .map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
         // What only building finds, such as a fault behind the end of the chip.

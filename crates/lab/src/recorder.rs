@@ -10,7 +10,7 @@ use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, System, SystemError, Whence,
+    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, MountDone, Nodes, OpenFlags, System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::cell::RefCell;
@@ -373,6 +373,11 @@ impl Calls for Recorder {
 
     fn statfs(&mut self) -> Answer<StatFs> {
         let result = self.inner.statfs();
+        self.keep(result, "statfs")
+    }
+
+    fn statfs_at(&mut self, path: &[u8]) -> Answer<StatFs> {
+        let result = self.inner.statfs_at(path);
         self.keep(result, "statfs")
     }
 

@@ -1,7 +1,9 @@
 //! Results of an experiment: a summary for people and reports, and columns for tables.
 
+mod mounts;
 mod programs;
 
+pub use mounts::MountSummary;
 pub use programs::{ProgramSummary, WaitedSummary};
 
 use crate::columns::{BlockColumns, RequestColumns};
@@ -147,6 +149,10 @@ pub struct VariantSummary {
     /// If several programs ran at once: each of them. The measured steps, `steps`, are the first one's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramSummary>,
+    /// If the machine has several mounts: each of them. The other values are about all of them together, and erases per block about all
+    /// their partitions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mounts: Vec<MountSummary>,
     pub notes: Vec<String>,
 }
 
@@ -338,6 +344,7 @@ impl VariantSummary {
             counters: outcome.counters(),
             steps: step_summaries(&labels.steps, &outcome.measure, 0, outcome, &with),
             programs: ProgramSummary::all(outcome, &with),
+            mounts: MountSummary::all(outcome, page_bytes),
             notes: of_steps.chain(tally.map(|tally| only_counted(&outcome.requests, &tally))).collect(),
         }
     }

@@ -51,14 +51,14 @@ impl<'a> Recipe<'a> {
         let mut hash = Sha256::new();
         // The debug format contains every field of the machine, so that a field added later changes the key without
         // work here.
-        let image = self.spec.image();
+        let images = self.spec.images();
         let spec = self.spec.without_image();
         let steps = serde_json::to_string(self.steps).map_err(|error| error.to_string())?;
         for part in [build, &format!("{spec:?}"), &steps, &self.seed.to_string()] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
-        if let Some(ImageOf { path, oob, autoplace }) = image {
+        for ImageOf { path, oob, autoplace } in images {
             hash.update([1, u8::from(oob), u8::from(autoplace)]);
             hash.update(read_file(path)?);
         }

@@ -5,7 +5,7 @@ use crate::vfs::Vfs;
 use crate::walk::LastLink;
 use crate::write_back;
 use crate::xattr::Target;
-use ffslab_fs::{run_turn, Errno, FileKind, NewNode, RenameFlags, Result, SetAttr, Stat, StatFs, TimeSpec, XattrMode};
+use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result, SetAttr, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::{Idle, Sim};
 use ffslab_system::{Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, Whence};
 
@@ -52,10 +52,7 @@ impl Calls for Vfs {
         let until_ns = self.sim.now_ns().saturating_add(duration_ns).saturating_add(slack_ns);
         self.sim.foreground_sleeps_until(until_ns);
         while let Idle::Run(task) = self.sim.idle_next() {
-            match self.fs.as_deref_mut() {
-                Some(fs) => run_turn(fs, &mut self.memory, task),
-                None => self.run_device_task(task),
-            }
+            self.give_turn(task);
         }
         self.schedule();
     }

@@ -7,7 +7,7 @@ use crate::memory::Memory;
 use crate::nodes::Nodes;
 use crate::write_back;
 use ffslab_fs::causes;
-use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, Unwritten, PAGE_BYTES};
+use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, Unwritten, PAGE_BYTES};
 use ffslab_sim::{NandWait, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -258,7 +258,15 @@ impl Vfs {
         }
     }
 
-    pub(crate) fn run_device_task(&mut self, task: &'static Task) {
+    /// Runs the background task that the CPU model has chosen until it sleeps or yields.
+    pub fn give_turn(&mut self, task: &'static Task) {
+        match self.fs.as_deref_mut() {
+            Some(fs) => run_turn(fs, &mut self.memory, task),
+            None => self.run_device_task(task),
+        }
+    }
+
+    fn run_device_task(&mut self, task: &'static Task) {
         match &mut self.device_task {
             Some(run) => {
                 let _turn = self.sim.run_as(task);

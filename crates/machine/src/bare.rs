@@ -114,7 +114,7 @@ pub fn build(spec: &StackSpec) -> Result<Bare, MachineError> {
             return Err(OptionError::OfLinux.into());
         }
         let direct = settings.as_ref().and_then(|settings| settings.direct()).ok_or(SystemError::NoFileSystem)?;
-        let ground = Ground { mtd: medium, ubi: None, epoch_s };
+        let ground = Ground { mtd: medium, ubi: None, volume: None, epoch_s };
         direct.mount_direct(&ground, &options)
     };
     Ok(Bare::new(sim, medium, Box::new(mount), costs, epoch_s))

@@ -40,6 +40,11 @@ pub enum MachineError {
     Fault { list: &'static str, why: ParseWeakError },
     #[error("faults: {title} has none; leave them out")]
     NoFaults { title: &'static str },
+    /// What is wrong with a `[[stack.mount]]`.
+    #[error("mount at \"{at}\": {says}")]
+    Mount { at: String, says: String },
+    #[error("{title} cannot be divided into partitions: leave [[stack.mount]] out")]
+    Undivided { title: &'static str },
     #[error("compression: {fs} has {known}")]
     Compression { fs: &'static str, known: &'static str },
     #[error("{}", unknown_fs(name, known, *is_on_rtems))]

@@ -6,10 +6,11 @@
 //!
 //! **Follows.** The boards, kernels and parts of `profiles`; the order in which Linux and RTEMS start and mount.
 //!
-//! **Leaves out.** Steps, states, sessions and results (`lab`); measured cases (`validate`). Several file systems at once.
+//! **Leaves out.** Steps, states, sessions and results (`lab`); measured cases (`validate`).
 //!
 //! Its files are layers: keys ([`stack_keys`], [`rtems_keys`]) and media; file systems, which read keys and stand on media;
-//! machines ([`stack`], [`rtems`], [`bare`]), which mount file systems; [`systems`], which knows all machines.
+//! machines ([`stack`], [`rtems`], [`bare`]), which mount file systems, and [`mounts`], which puts several stacks on one machine;
+//! [`systems`], which knows all machines.
 
 pub mod bare;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod fault_keys;
 pub mod file_systems;
 pub mod media;
 pub mod mount_options;
+pub mod mounts;
 pub mod rtems;
 pub mod rtems_keys;
 pub mod spec;

@@ -48,8 +48,8 @@ pub trait Spec: Debug + Send + Sync + 'static {
         None
     }
 
-    /// The image file whose content the medium holds at the start.
-    fn image(&self) -> Option<ImageOf<'_>>;
+    /// The image files whose content the medium holds at the start.
+    fn images(&self) -> Vec<ImageOf<'_>>;
 
     /// The medium is empty at the start.
     fn remove_image(&mut self);

@@ -15,9 +15,10 @@ use ffslab_linux::{Kernel, Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::{MediumError, MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{CpuCosts, NandWait, PowerMilliwatt, Sim, SimConfig};
+use ffslab_sim::{CpuCosts, Mount, NandWait, PowerMilliwatt, Sim, SimConfig};
 use ffslab_system::{ambassador_impl_Calls, Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, Refusal, Whence};
 use ffslab_ubi::Ubi;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,6 +45,17 @@ pub struct StackSpec {
     pub idle_power: Option<PowerMilliwatt>,
     /// What the partition holds at the start; `None`: it is erased.
     pub image: Option<ImageSpec>,
+    pub volumes: UbiVolumes,
+}
+
+/// Whose the volumes of the UBI on a partition are, where several mounts share it.
+#[derive(Clone, Debug, Default)]
+pub struct UbiVolumes {
+    /// The one that this stack mounts, on the UBI of another stack. `None`: its UBI is its own, and it mounts the only volume, or
+    /// the one that is called as ours are.
+    pub own: Option<String>,
+    /// Those of other stacks on the UBI of this one, and their sizes in bytes.
+    pub others: Vec<(String, u64)>,
 }
 
 impl StackSpec {
@@ -135,6 +147,7 @@ impl StackSpec {
             },
             fs,
             idle_power: profile.idle_power(),
+            volumes: UbiVolumes::default(),
         };
         Ok((spec, keys))
     }
@@ -151,6 +164,10 @@ impl StackSpec {
             MediumError::Partition(error) => MachineError::NotOnChip(error),
             error => error.into(),
         })?;
+        self.holding_image(medium)
+    }
+
+    fn holding_image(&self, medium: Mtd) -> Result<Mtd, MachineError> {
         if let Some(image) = &self.image {
             load(&medium, image)?;
         }
@@ -225,6 +242,27 @@ impl Stack {
         Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone() })
     }
 
+    /// A stack for another mount of the machine of `root`: on a partition of its own, or on a volume of the UBI there.
+    ///
+    /// Errors: as [`Stack::new`]; a medium that cannot be divided.
+    pub fn beside(root: &Stack, spec: &StackSpec, mount: Mount) -> Result<Stack, MachineError> {
+        let sim = root.sim.of_mount(mount);
+        let medium = match spec.volumes.own {
+            Some(_) => root.medium.for_mount(sim.clone()),
+            None => spec.holding_image(root.part_of_medium(spec.partition.blocks(), sim.clone())?)?,
+        };
+        let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
+        Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone() })
+    }
+
+    /// These erase blocks of the medium, in the hands of a mount.
+    ///
+    /// Errors: they are not on it, it cannot be divided.
+    pub(crate) fn part_of_medium(&self, blocks: Range<u32>, sim: Sim) -> Result<Mtd, MachineError> {
+        let part = self.medium.beside(blocks, sim);
+        part.ok_or(MachineError::Undivided { title: self.spec.medium.title })?.map_err(MachineError::NotOnChip)
+    }
+
     /// A stack whose chip holds what another one's did, nothing mounted, at the time of day that it was then.
     ///
     /// Errors: as [`Stack::new`]; a snapshot of another chip.
@@ -240,7 +278,7 @@ impl Stack {
     pub fn crash(&mut self) {
         self.vfs.crash();
         self.vfs.set_device_task(None);
-        if let Some(ubi) = self.ubi.take() {
+        if let Some(ubi) = self.ubi.take().filter(|_| self.spec.volumes.own.is_none()) {
             ubi.detach();
         }
         self.medium.restart();
@@ -261,6 +299,16 @@ impl Stack {
 
     pub fn partition_blocks(&self) -> u32 {
         self.spec.partition.partition_blocks
+    }
+
+    /// The erase blocks of the chip that are the partition's.
+    pub fn blocks(&self) -> Range<u32> {
+        self.spec.partition.blocks()
+    }
+
+    /// As users write it; [`NO_FS`]: none.
+    pub fn fs_name(&self) -> &'static str {
+        self.spec.fs.as_ref().map_or(NO_FS, |settings| settings.fs().name)
     }
 
     /// Erases of each block of the partition since the chip was made.

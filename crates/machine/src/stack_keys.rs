@@ -2,6 +2,7 @@
 
 use crate::error::MachineError;
 use crate::fault_keys::FaultKeys;
+use crate::mounts::MountKeys;
 use ffslab_images::recognise::arranged::{Arranged, Said};
 use ffslab_images::Wanted;
 use ffslab_jffs2::Endian;
@@ -126,6 +127,12 @@ pub struct StackKeys {
     /// What reading the clock costs the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_read_ns: Option<u64>,
+    /// Further mounts, `[[stack.mount]]`: `at` is the directory, `partition_blocks` the size of a partition behind the one before,
+    /// or `volume_B` that of a volume of the UBI of `[stack]`; `options` are those of mount(8), all others keys of `[stack]` that
+    /// are not about the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub mount: Vec<MountKeys>,
 }
 
 /// Whether a key says something; its default says nothing.

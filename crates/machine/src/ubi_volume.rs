@@ -6,8 +6,12 @@ use ffslab_ubi::{Ubi, Volume};
 /// Name of the UBI volume.
 pub(crate) const VOLUME: &str = "v";
 
-/// The volume to mount: the only one, whatever an image calls it, or the one named [`VOLUME`].
-pub(crate) fn open_volume(ubi: &Ubi) -> Result<Volume, SystemError> {
+/// The volume to mount: the one of this name; without a name the only one, whatever an image calls it, or the one named
+/// [`VOLUME`].
+pub(crate) fn open_volume(ubi: &Ubi, name: Option<&str>) -> Result<Volume, SystemError> {
+    if let Some(name) = name {
+        return ubi.open_by_name(name).map_err(SystemError::unusable);
+    }
     let volumes = ubi.volumes();
     let id = match volumes.as_slice() {
         [] => return Err(UbiState::NoVolume.into()),

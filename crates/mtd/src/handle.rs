@@ -78,6 +78,19 @@ impl Mtd {
         Ok(Mtd::new(&nand, blocks.start, blocks.end - blocks.start)?)
     }
 
+    /// Another partition of the same medium, for another mount.
+    ///
+    /// Errors: it is not on the medium. `None`: the medium cannot be divided.
+    pub fn beside(&self, blocks: Range<u32>, sim: Sim) -> Option<Result<Mtd, PartitionError>> {
+        let nand = self.nand()?;
+        Some(nand.beside(blocks.start, blocks.end - blocks.start, sim).map(Mtd::from))
+    }
+
+    /// The same partition in the hands of another mount.
+    pub fn for_mount(&self, sim: Sim) -> Mtd {
+        Mtd { sim, ..self.clone() }
+    }
+
     pub fn sim(&self) -> &Sim {
         &self.sim
     }

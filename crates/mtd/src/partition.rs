@@ -1,6 +1,8 @@
 //! A partition of a raw NAND chip as a medium.
 
+use std::cell::Cell;
 use std::ops::Range;
+use std::rc::Rc;
 
 use ffslab_flash::{Chip, Geometry, ImageLayout, Torn, Traffic};
 use ffslab_sim::Sim;
@@ -24,6 +26,7 @@ pub struct NandPartition {
     block_shift: u32,
     oob_bytes: u32,
     oob_free_bytes: u32,
+    programmed_pages: Rc<Cell<u64>>,
 }
 
 /// A partition that is not on the chip.
@@ -55,7 +58,25 @@ impl NandPartition {
             block_shift: geometry.block_bytes().trailing_zeros(),
             oob_bytes: geometry.oob_bytes,
             oob_free_bytes: core.layout.free_bytes() as u32,
+            programmed_pages: Rc::default(),
         })
+    }
+
+    /// Another partition of the same chip, for another mount.
+    ///
+    /// Errors: it is not on the chip.
+    pub fn beside(&self, first_block: u32, blocks: u32, sim: Sim) -> Result<NandPartition, PartitionError> {
+        NandPartition::new(&self.nand, first_block, blocks).map(|made| NandPartition { sim, ..made })
+    }
+
+    /// How many pages programs of this partition were asked for, with or without data in their OOB areas.
+    pub fn page_programs(&self) -> u64 {
+        self.programmed_pages.get()
+    }
+
+    #[inline]
+    fn programs_pages(&self, pages: u64) {
+        self.programmed_pages.set(self.programmed_pages.get() + pages);
     }
 
     /// The chip and driver that the partition lies on.
@@ -256,6 +277,7 @@ impl Medium for NandPartition {
         if self.column_of(at) != 0 || !data.len().is_multiple_of(self.page_bytes as usize) {
             return Err(MtdError::Unaligned);
         }
+        self.programs_pages(data.len() as u64 >> self.page_shift);
         let mut core = self.nand.0.borrow_mut();
         let page = self.page_of(at);
         core.forget(page, (data.len() >> self.page_shift) as u32);
@@ -275,6 +297,7 @@ impl Medium for NandPartition {
         if !aligned || data.is_empty() || column + data.len() > self.page_bytes as usize {
             return Err(MtdError::Unaligned);
         }
+        self.programs_pages(1);
         let done = self.nand.0.borrow_mut().write_partial(self.page_of(at), column, data);
         self.sim.chip_used();
         done
@@ -282,6 +305,7 @@ impl Medium for NandPartition {
 
     fn write_page_with_oob(&self, at: u64, data: &[u8], free: &[u8]) -> Result<(), MtdError> {
         self.check_page_with_oob(at, data.len(), free.len())?;
+        self.programs_pages(1);
         let done = self.nand.0.borrow_mut().write_with_oob(self.page_of(at), data, free);
         self.sim.chip_used();
         done

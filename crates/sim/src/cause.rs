@@ -5,6 +5,7 @@
 //! that explain it to people. A layer makes its tasks known with [`crate::Sim::spawn`] and its reasons with
 //! [`crate::Sim::register`] when it is made; here stand only those that no layer owns.
 
+use crate::Mount;
 use std::fmt;
 use std::ops::{Add, Sub};
 
@@ -177,7 +178,8 @@ pub struct CauseCounts {
 /// keeps its place for good, so a copy that was taken earlier can be compared with what is counted now.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    tasks: Vec<&'static Task>,
+    /// Each task, and the mount that it belongs to.
+    tasks: Vec<(&'static Task, Mount)>,
     reasons: Vec<&'static Reason>,
     counts: Vec<Counted>,
     /// Number of the present bill. Before the first bill nothing is noted.
@@ -195,15 +197,14 @@ struct Counted {
 
 impl Causes {
     pub(crate) fn new() -> Causes {
-        let mut causes = Causes::default();
-        causes.add_task(&CALLER);
+        let mut causes = Causes { tasks: vec![(&CALLER, Mount::default())], ..Causes::default() };
         causes.add_reasons(&[&OTHER, &LEFT_BY_SETUP, &FORMATTING]);
         causes
     }
 
-    pub(crate) fn add_task(&mut self, task: &'static Task) -> usize {
-        self.place_of_task(task).unwrap_or_else(|| {
-            self.tasks.push(task);
+    pub(crate) fn add_task(&mut self, task: &'static Task, of: Mount) -> usize {
+        self.place_of_task(task, of).unwrap_or_else(|| {
+            self.tasks.push((task, of));
             self.counts.resize(self.tasks.len() * self.reasons.len(), Counted::default());
             self.tasks.len() - 1
         })
@@ -233,9 +234,11 @@ impl Causes {
         }
     }
 
+    /// The place of a mount's task. The caller is that of all mounts.
     #[inline]
-    pub(crate) fn place_of_task(&self, task: &Task) -> Option<usize> {
-        self.tasks.iter().position(|&known| known == task)
+    pub(crate) fn place_of_task(&self, task: &Task, of: Mount) -> Option<usize> {
+        let found = self.tasks.iter().position(|&(known, mount)| mount == of && known == task);
+        found.or((task == &CALLER).then_some(0))
     }
 
     #[inline]
@@ -244,7 +247,7 @@ impl Causes {
     }
 
     #[inline]
-    pub(crate) fn task_at(&self, place: usize) -> &'static Task {
+    pub(crate) fn task_at(&self, place: usize) -> (&'static Task, Mount) {
         self.tasks[place]
     }
 
@@ -290,16 +293,16 @@ impl Causes {
     pub(crate) fn bill(&self) -> impl Iterator<Item = CauseCounts> + '_ {
         self.billed.iter().map(|&(task, reason, before)| {
             let counts = self.counts[task * self.reasons.len() + reason].counts - before;
-            CauseCounts { task: self.tasks[task], reason: self.reasons[reason], counts }
+            CauseCounts { task: self.tasks[task].0, reason: self.reasons[reason], counts }
         })
     }
 
-    /// Counters of one cause. Zero for one that nobody has registered.
+    /// Counters of one cause, over all mounts. Zero for one that nobody has registered.
     pub fn of(&self, task: &Task, reason: &Reason) -> OpCounts {
-        match (self.place_of_task(task), self.place_of_reason(reason)) {
-            (Some(task), Some(reason)) => self.counts[task * self.reasons.len() + reason].counts,
-            _ => OpCounts::default(),
-        }
+        let Some(reason) = self.place_of_reason(reason) else { return OpCounts::default() };
+        let own = self.tasks.iter().enumerate().filter(|(_, (known, _))| *known == task);
+        let counts = own.map(|(place, _)| self.counts[place * self.reasons.len() + reason].counts);
+        counts.fold(OpCounts::default(), |sum, counts| sum + counts)
     }
 
     /// Sum over the reasons of a task.
@@ -309,7 +312,7 @@ impl Causes {
 
     /// Sum over the tasks with a reason.
     pub fn of_reason(&self, reason: &Reason) -> OpCounts {
-        self.tasks.iter().fold(OpCounts::default(), |sum, task| sum + self.of(task, reason))
+        self.tasks().fold(OpCounts::default(), |sum, task| sum + self.of(task, reason))
     }
 
     /// Sum over all causes.
@@ -317,9 +320,15 @@ impl Causes {
         self.counts.iter().fold(OpCounts::default(), |sum, counted| sum + counted.counts)
     }
 
-    /// The tasks, the foreground first, then in the order in which they became known.
-    pub fn tasks(&self) -> &[&'static Task] {
-        &self.tasks
+    /// The tasks, the foreground first, then in the order in which they became known. Those that several mounts have stand
+    /// for all of them.
+    pub fn tasks(&self) -> impl Iterator<Item = &'static Task> + '_ {
+        let is_first = |place: usize, task: &Task| self.tasks[..place].iter().all(|(earlier, _)| *earlier != task);
+        self.tasks
+            .iter()
+            .enumerate()
+            .filter(move |(place, (task, _))| is_first(*place, task))
+            .map(|(_, (task, _))| *task)
     }
 
     /// What was counted after `before` was taken from the same machine, task by task, in the order of reasons that
@@ -327,14 +336,14 @@ impl Causes {
     pub fn since(&self, before: &Causes) -> Vec<CauseCounts> {
         let mut reasons = self.reasons.clone();
         reasons.sort_by_key(|reason| reason.kind);
-        let of = |&task: &&'static Task| {
+        let of = |task: &'static Task| {
             let counted = |&reason: &&'static Reason| {
                 let counts = self.of(task, reason) - before.of(task, reason);
                 CauseCounts { task, reason, counts }
             };
             reasons.iter().map(counted).filter(|cause| cause.counts != OpCounts::default()).collect::<Vec<_>>()
         };
-        self.tasks.iter().flat_map(of).collect()
+        self.tasks().flat_map(of).collect()
     }
 }
 

@@ -16,6 +16,7 @@ mod config;
 pub mod cpu;
 pub mod energy;
 mod reasons;
+mod turns;
 pub mod units;
 pub mod work;
 
@@ -27,6 +28,7 @@ pub use config::{ChipLock, SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use reasons::{ReasonGuard, RunGuard};
+pub use turns::{GivesTurn, Idle, Mount, Switch};
 pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 
 use cause::Placed;
@@ -90,11 +92,14 @@ struct State {
     chip_uses: Cell<u64>,
     /// Value of `operations` when the chip was last given back.
     operations_of_uses: Cell<u64>,
+    /// Who runs the background tasks of each mount, where there are several.
+    mounts: RefCell<Vec<GivesTurn>>,
 }
 
-/// Handle to the simulation state. Clones share it; it is not `Send`: one simulation lives in one thread.
+/// Handle to the simulation state, in the hands of one mount. Clones share the state; it is not `Send`: one simulation lives
+/// in one thread.
 #[derive(Clone)]
-pub struct Sim(Rc<State>);
+pub struct Sim(Rc<State>, Mount);
 
 impl Sim {
     /// A machine on which work takes no time.
@@ -103,7 +108,7 @@ impl Sim {
     }
 
     pub fn with_costs(config: SimConfig, cpu_costs: &CpuCosts) -> Self {
-        Self(Rc::new(State {
+        let state = State {
             now_ns: Cell::new(config.uptime_ns),
             config,
             cpu: RefCell::new(cpu::Cpu::new(config)),
@@ -125,7 +130,9 @@ impl Sim {
             operations: Cell::new(0),
             chip_uses: Cell::new(0),
             operations_of_uses: Cell::new(0),
-        }))
+            mounts: RefCell::default(),
+        };
+        Self(Rc::new(state), Mount::default())
     }
 
     pub fn config(&self) -> SimConfig {
@@ -350,21 +357,16 @@ impl Sim {
     /// Makes a background task known, asleep. Of tasks that are equally urgent the one that was made known first comes
     /// first.
     pub fn spawn(&self, task: &'static Task) {
-        let place = self.0.causes.borrow_mut().add_task(task);
+        let place = self.0.causes.borrow_mut().add_task(task, self.1);
         self.with_cpu(|cpu| cpu.spawn(place, task.nice));
     }
 
     /// What `f` does with a task; nothing if nobody has made it known.
     fn with_task(&self, task: &Task, f: impl FnOnce(&mut cpu::Cpu, usize)) {
-        let place = self.0.causes.borrow().place_of_task(task);
+        let place = self.0.causes.borrow().place_of_task(task, self.1);
         if let Some(place) = place {
             self.with_cpu(|cpu| f(cpu, place));
         }
-    }
-
-    /// The task with this place.
-    fn task_at(&self, place: usize) -> Placed<Task> {
-        Placed { what: self.0.causes.borrow().task_at(place), place }
     }
 
     /// Removes a background task and its timers.
@@ -410,22 +412,6 @@ impl Sim {
         self.with_task(task, cpu::Cpu::wake);
     }
 
-    /// A scheduling point of the running task: decides whether another task gets the CPU now. See [`Switch`].
-    #[inline]
-    pub fn resched(&self) -> Switch {
-        {
-            let cpu = self.0.cpu.borrow();
-            if cpu.nobody_waits() || (self.now_ns() < self.0.attention_at_ns.get() && cpu.surely_stays()) {
-                return Switch::Stay;
-            }
-        }
-        match self.with_cpu(|cpu| cpu.resched(self.0.chip_uses.get())) {
-            cpu::Choice::Stay => Switch::Stay,
-            cpu::Choice::Run(place) => Switch::Run(self.task_at(place).what),
-            cpu::Choice::Yield => Switch::Yield,
-        }
-    }
-
     /// A scheduling point of the running task inside an operation over which it holds a lock that the other tasks need:
     /// whoever gets the CPU finds the lock taken and sleeps again until it is free. So nobody gets on, but the running
     /// task begins a new slice: a task of low priority then waits for a tick that falls outside of operations.
@@ -458,42 +444,4 @@ impl Sim {
     pub fn foreground_sleeps_until(&self, at_ns: u64) {
         self.with_cpu(|cpu| cpu.sleep(cpu::FOREGROUND, Some((at_ns, at_ns))));
     }
-
-    /// What happens next while the foreground sleeps. When no task can run, the clock advances to the next timer.
-    pub fn idle_next(&self) -> Idle {
-        loop {
-            let choice = self.with_cpu(|cpu| cpu.pick_while_foreground_sleeps());
-            match choice {
-                Ok(cpu::FOREGROUND) => return Idle::Over,
-                Ok(place) => return Idle::Run(self.task_at(place).what),
-                Err(at_ns) => {
-                    debug_assert!(at_ns != u64::MAX, "the foreground sleeps without a timer");
-                    let now_ns = at_ns.max(self.now_ns());
-                    self.0.idle_ns.set(self.idle_ns() + now_ns - self.now_ns());
-                    self.0.now_ns.set(now_ns);
-                    self.attend();
-                }
-            }
-        }
-    }
-}
-
-/// Answer of [`Sim::resched`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Switch {
-    /// The running task goes on.
-    Stay,
-    /// Run this task first, inside [`Sim::run_as`], then ask again.
-    Run(&'static Task),
-    /// The running task must return, so that the task below it on the stack of turns can go on.
-    Yield,
-}
-
-/// Answer of [`Sim::idle_next`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Idle {
-    /// The foreground's sleep is over and it has the CPU.
-    Over,
-    /// This background task has the CPU.
-    Run(&'static Task),
 }

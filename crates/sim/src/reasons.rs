@@ -40,7 +40,7 @@ impl Sim {
     /// Lets `task` run (nested in the task that was running) until the guard is dropped. If the interrupted task was
     /// writing data left by the setup, this reason does not apply to `task`.
     pub fn run_as(&self, task: &'static Task) -> RunGuard {
-        let place = self.0.causes.borrow().place_of_task(task);
+        let place = self.0.causes.borrow().place_of_task(task, self.1);
         debug_assert!(place.is_some(), "nobody has spawned the task \"{task:?}\"");
         let task = place.map_or(self.0.running.get(), |place| Placed { what: task, place });
         self.with_cpu(|cpu| cpu.switch_to(task.place, self.0.chip_uses.get()));

@@ -232,6 +232,11 @@ pub trait Calls {
 
     fn statfs(&mut self) -> Answer<StatFs>;
 
+    /// statfs(2) of the mount to which a path leads, where there are several.
+    fn statfs_at(&mut self, _path: &[u8]) -> Answer<StatFs> {
+        self.statfs()
+    }
+
     /// Empties all caches of what need not be written before: data, names, inodes.
     fn drop_caches(&mut self) -> Answer<()> {
         Err(self.lacks("page cache that could be dropped"))

@@ -7,6 +7,30 @@ use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_workload::steps;
 use ffslab_workload::text::size_text;
+use std::ops::Range;
+
+/// What was done on a mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountDone {
+    /// Its directory: "/", "/data".
+    pub at: String,
+    pub fs: &'static str,
+    /// Size of the partition or volume.
+    pub bytes: u64,
+    /// Erase blocks of the partition on the chip; `None`: it is a volume of a UBI that others share.
+    pub blocks: Option<Range<u32>>,
+    /// Other mounts are volumes on this one's UBI.
+    pub is_shared: bool,
+    /// By programs.
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    /// `None`: the blocks of a volume are those of others, too.
+    pub page_programs: Option<u64>,
+    /// Of each erase block of the partition, apart from those of formatting.
+    pub erases: Vec<u32>,
+    /// Of the mounted file system.
+    pub free_bytes: Option<u64>,
+}
 
 /// A simulated machine with one medium. What is on the medium outlives mounts and power cuts.
 ///
@@ -117,6 +141,16 @@ pub trait System: Calls {
 
     /// Size of the partition or device.
     fn medium_bytes(&self) -> u64;
+
+    /// The same of the mount to which a path leads, where there are several.
+    fn medium_bytes_at(&self, _path: &[u8]) -> u64 {
+        self.medium_bytes()
+    }
+
+    /// What was done on each of several mounts since the machine was made; empty: there is one.
+    fn mounts_done(&self) -> Vec<MountDone> {
+        Vec::new()
+    }
 
     /// What to say when it is too small: what it holds, and what would be right.
     fn too_small(&self) -> String {

@@ -5,6 +5,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use ffslab_sim::Sim;
+
 use crate::device::{Device, VolumeState, UNMAPPED};
 use crate::error::UbiError;
 use crate::media::VolumeKind;
@@ -50,6 +52,7 @@ pub struct Volume {
     pub(crate) device: Rc<RefCell<Device>>,
     pub(crate) id: u32,
     pub(crate) birth_number: u64,
+    sim: Sim,
 }
 
 impl Volume {
@@ -65,7 +68,17 @@ impl Volume {
             volume.corrupted |= !is_whole;
         }
         let birth_number = state.volume(id)?.birth_number;
-        Ok(Volume { device: device.clone(), id, birth_number })
+        Ok(Volume { device: device.clone(), id, birth_number, sim: state.sim.clone() })
+    }
+
+    /// The volume for another mount than that to which the device belongs.
+    pub fn for_mount(self, sim: Sim) -> Volume {
+        Volume { sim, ..self }
+    }
+
+    /// Of the mount that uses it.
+    pub fn sim(&self) -> &Sim {
+        &self.sim
     }
 
     fn of<'a>(&self, device: &'a Device) -> Result<&'a VolumeState, UbiError> {

@@ -184,10 +184,10 @@ impl Device {
     /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for a scheduling point
     /// outside UBI.
     pub fn let_thread_run(&mut self) {
-        while self.sim.resched() == Switch::Run(&causes::UBI_THREAD) {
+        while self.sim.resched_in_driver() == Switch::Run(&causes::UBI_THREAD) {
             let sim = self.sim.clone();
             let _turn = sim.run_as(&causes::UBI_THREAD);
-            while self.thread_step() && sim.resched() == Switch::Stay {}
+            while self.thread_step() && sim.resched_in_driver() == Switch::Stay {}
         }
     }
 

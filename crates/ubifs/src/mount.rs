@@ -11,7 +11,7 @@ use crate::log::Log;
 use crate::recovery::Sizes;
 use crate::remount::Deferred;
 use crate::{KernelRules, MountError, Options};
-use ffslab_sim::{Idle, Switch};
+use ffslab_sim::{Idle, Sim, Switch};
 use ffslab_ubi::{Ubi, Volume};
 
 /// What a mount finds out about the file system, and what it could not mend yet.
@@ -48,7 +48,7 @@ impl Core {
             KernelRules::V2_6 => HEADS as u32 - 1,
             KernelRules::V6_1 => HEADS as u32,
         };
-        let sim = ubi.sim();
+        let sim = volume.sim().clone();
         let mut core = Core::new(sim.clone(), volume, geo, options.rules);
         let _why = sim.because(&causes::MOUNT_SCAN);
         (core.journal.wbuf_delay_ns, core.journal.wbuf_slack_ns) = wbuf_times_ns(options);
@@ -76,7 +76,7 @@ impl Core {
         self.journal.log = Log::new(self.lebs.geo.main_lebs);
         if !self.lebs.ro_mount {
             self.commits.start_thread(&self.lebs);
-            wait_for_new_thread(ubi);
+            wait_for_new_thread(&self.lebs.sim, ubi);
         }
         self.read_master()?;
         self.space.budget.min_idx_lebs = self.space.calc_min_idx_lebs(&self.lebs);
@@ -163,8 +163,7 @@ fn wbuf_times_ns(options: &Options) -> (u64, u64) {
 
 /// Runs other tasks while a new kernel thread starts: the task that creates a thread sleeps until the new thread
 /// reports that it runs (`kernel/kthread.c`, `kthread_create_on_node`).
-pub(crate) fn wait_for_new_thread(ubi: &Ubi) {
-    let sim = ubi.sim();
+pub(crate) fn wait_for_new_thread(sim: &Sim, ubi: &Ubi) {
     sim.foreground_sleeps_until(sim.now_ns());
     while let Idle::Run(task) = sim.idle_next() {
         let _turn = sim.run_as(task);

@@ -85,7 +85,7 @@ impl Core {
         self.sb.write_if_needed(&mut self.lebs)?;
         self.space.init_lpt_for_writing(&mut self.lebs)?;
         self.commits.start_thread(&self.lebs);
-        wait_for_new_thread(ubi);
+        wait_for_new_thread(&self.lebs.sim, ubi);
         self.consolidate_log_if_full()?;
         if self.mount.need_recovery {
             self.recover_gc()?;

@@ -128,11 +128,17 @@ pub(super) fn put<'i>(
             }
             return Ok(());
         }
+        [at, key] if at.starts_with('/') => {
+            let wrong = |text: String| source.error(axis.offset, format!("axis `{}`: {text}", axis.name()));
+            set(mount_table(root, at).map_err(wrong)?, key, axis.offset, value);
+            return Ok(());
+        }
         [step, key] => (None, "measure", step, key),
         [list @ ("setup" | "state"), step, key] => (None, list, step, key),
         [program, step, key] => (Some(program), "steps", step, key),
         _ => {
-            let forms = "a stack key, `initial`, `step.key`, `setup.step.key`, `state.step.key` or `PROGRAM.step.key`";
+            let forms = "a stack key, `initial`, `/MOUNT.key`, `step.key`, `setup.step.key`, `state.step.key` or \
+                         `PROGRAM.step.key`";
             return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
         }
     };
@@ -172,17 +178,39 @@ fn text_of<'t>(table: &'t DeTable, key: &str) -> &'t str {
 ///
 /// Errors: there is none.
 fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mut DeTable<'i>, String> {
+    table_of(root, "program", "name", name)
+}
+
+/// The `[[stack.mount]]` table with this directory.
+///
+/// Errors: there is none.
+fn mount_table<'t, 'i>(root: &'t mut DeTable<'i>, at: &str) -> Result<&'t mut DeTable<'i>, String> {
+    match root.get_mut("stack").map(Spanned::get_mut) {
+        Some(DeValue::Table(stack)) => table_of(stack, "mount", "at", at),
+        _ => Err(unknown("mount", at, &[])),
+    }
+}
+
+/// Of a list of tables the one whose `key` is `name`.
+///
+/// Errors: there is none.
+fn table_of<'t, 'i>(
+    parent: &'t mut DeTable<'i>,
+    list: &str,
+    key: &str,
+    name: &str,
+) -> Result<&'t mut DeTable<'i>, String> {
     let mut names = Vec::new();
-    if let Some(DeValue::Array(programs)) = root.get_mut("program").map(Spanned::get_mut) {
-        for program in programs.iter_mut() {
-            let DeValue::Table(table) = program.get_mut() else { continue };
-            if text_of(table, "name") == name {
+    if let Some(DeValue::Array(tables)) = parent.get_mut(list).map(Spanned::get_mut) {
+        for table in tables.iter_mut() {
+            let DeValue::Table(table) = table.get_mut() else { continue };
+            if text_of(table, key) == name {
                 return Ok(table);
             }
-            names.push(text_of(table, "name").to_string());
+            names.push(text_of(table, key).to_string());
         }
     }
-    Err(unknown("program", name, &names.iter().map(String::as_str).collect::<Vec<_>>()))
+    Err(unknown(list, name, &names.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
 fn set<'i>(table: &mut DeTable<'i>, key: &str, offset: usize, value: &Value<'i>) {

@@ -11,6 +11,8 @@ use std::path::Path;
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
 const FILE_AXES: &[&str] =
     &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file", "sqlite.script"];
+/// The key of a stack whose value is a list of tables, each with keys of its own.
+const MOUNTS: &str = "mount";
 /// The key of any step that names a file.
 const CONTENT_FILE: &str = "content_file";
 
@@ -24,7 +26,7 @@ impl Experiment {
         for name in stack.keys_mut().profiles_mut() {
             *name = located_profile(base_dir, name);
         }
-        if let Some(image) = stack.keys_mut().image_mut() {
+        for image in stack.keys_mut().images_mut() {
             *image = located(base_dir, image);
         }
         let steps = |steps: &[Step]| steps.iter().map(|step| located_step(base_dir, step)).collect();
@@ -74,11 +76,17 @@ impl Experiment {
     /// written out, such a default would hold for all variants.
     fn common(&self, stacks: &[&StackTable]) -> StackTable {
         let tables: Vec<toml::Table> = stacks.iter().map(|stack| as_table(stack)).collect();
-        let mut common = tables[0].clone();
-        common.retain(|key, value| {
-            let varied = self.axes.iter().any(|(axis, _)| axis == key);
-            varied || tables.iter().all(|table| table.get(key) == Some(value))
-        });
+        let mut common = in_all(&tables, |key| self.axes.iter().any(|(axis, _)| axis == key));
+        if let Some(toml::Value::Array(first)) = tables[0].get(MOUNTS) {
+            let common_mount = |number: usize| {
+                let of_stack = |table: &toml::Table| table.get(MOUNTS)?.as_array()?.get(number)?.as_table().cloned();
+                let mounts: Vec<toml::Table> = tables.iter().filter_map(of_stack).collect();
+                let at = mounts[0].get("at").and_then(toml::Value::as_str).unwrap_or_default();
+                let is_varied = |key: &str| self.axes.iter().any(|(axis, _)| *axis == format!("{at}.{key}"));
+                toml::Value::Table(in_all(&mounts, is_varied))
+            };
+            common.insert(MOUNTS.to_string(), (0..first.len()).map(common_mount).collect::<Vec<_>>().into());
+        }
         // A key that only some of the compared file systems know is missing in the stacks of the others. It is kept if
         // all stacks of its own file systems agree in it.
         for (key, owners) in owned_keys() {
@@ -95,6 +103,13 @@ impl Experiment {
         }
         StackTable::read(stacks[0].keys().system(), common).expect("keys that were written can be read")
     }
+}
+
+/// The keys of the first table that have the same value in all, or that are varied.
+fn in_all(tables: &[toml::Table], is_varied: impl Fn(&str) -> bool) -> toml::Table {
+    let mut common = tables[0].clone();
+    common.retain(|key, value| is_varied(key) || tables.iter().all(|table| table.get(key) == Some(value)));
+    common
 }
 
 /// Where systems are compared, a key that only one of them has is left to its default: written out, the others would

@@ -201,3 +201,23 @@ fn runs_differ_in_seeds_and_uptime_and_the_first_is_the_variant_itself() {
         assert!(said.starts_with("x:3: repeat"), "{said}");
     }
 }
+
+const MOUNT: &str = "[[stack.mount]]\nat = \"/data\"\nfs = \"jffs2\"\npartition_blocks = 50\n";
+
+#[test]
+fn axes_vary_the_keys_of_a_mount_and_the_written_experiment_makes_the_same_variants() {
+    let axes = "[axes]\n\"/data.fs\" = [\"jffs2\", \"ubifs\"]\npartition_blocks = [60, 80]\n";
+    let experiment = parse(&[HEAD, MOUNT, OPEN, axes]).unwrap();
+    let names: Vec<&str> = experiment.variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(names[1], "/data.fs=jffs2, partition_blocks=80");
+    let filled = |experiment: &Experiment| -> Vec<StackTable> {
+        experiment.variants.iter().map(|variant| variant.stack.machine(Path::new(".")).unwrap().1).collect()
+    };
+    let stacks = filled(&experiment);
+    assert_ne!(stacks[0], stacks[2]);
+    let written = experiment.resolved(&stacks.iter().collect::<Vec<_>>(), Path::new("."));
+    assert_eq!(filled(&Experiment::parse(&written, "b.toml").unwrap()), stacks);
+    let unknown =
+        parse(&[HEAD, MOUNT, OPEN, "[axes]\n\"/dta.fs\" = [\"jffs2\", \"ubifs\"]\n"]).unwrap_err().to_string();
+    assert!(unknown.contains("did you mean `/data`"), "{unknown}");
+}

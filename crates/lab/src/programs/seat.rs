@@ -6,7 +6,7 @@ use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
-use ffslab_system::{Advice, Answer, Calls, Entry, Fd, OpenFlags, Refusal, System, SystemError, Whence};
+use ffslab_system::{Advice, Answer, Calls, Entry, Fd, MountDone, OpenFlags, Refusal, System, SystemError, Whence};
 use ffslab_workload::steps;
 use std::rc::Rc;
 
@@ -263,6 +263,7 @@ impl Calls for Seat<'_> {
         fn sync() -> ();
         fn syncfs() -> ();
         fn statfs() -> StatFs;
+        fn statfs_at(path: &[u8]) -> StatFs;
         fn drop_caches() -> ();
         fn drop_pages() -> ();
     }
@@ -303,6 +304,8 @@ impl System for Seat<'_> {
         fn counters() -> Vec<(&'static str, i64)>;
         fn file_bytes_max() -> u64;
         fn medium_bytes() -> u64;
+        fn medium_bytes_at(path: &[u8]) -> u64;
+        fn mounts_done() -> Vec<MountDone>;
         fn too_small() -> String;
         fn mtd() -> Option<&Mtd>;
         fn erase_counts() -> Vec<u32>;

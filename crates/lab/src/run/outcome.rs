@@ -1,12 +1,12 @@
 //! What a run leaves: its steps, counters by cause, wear, and where they are measured from.
 
 use super::facts::StepOutcome;
-use super::phase::MainPhase;
+use super::phase::{increase, MainPhase};
 use crate::requests::{RequestLog, Waiting};
 use crate::stats::LatencyUs;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::{CauseCounts, Causes, Energy, OpCounts, Task, LEFT_BY_SETUP};
-use ffslab_system::System;
+use ffslab_system::{MountDone, System};
 use std::collections::BTreeMap;
 
 /// One of several programs.
@@ -64,6 +64,8 @@ pub struct Outcome {
     pub logs: Vec<(String, String)>,
     /// The main one first. Empty: the measured steps ran alone.
     pub programs: Vec<OfProgram>,
+    /// What was done on each of several mounts in the measurement; empty: there is one.
+    pub mounts: Vec<MountDone>,
     /// When the last of several programs had ended.
     end: Option<StepOutcome>,
 }
@@ -107,6 +109,7 @@ impl Outcome {
             images: kept.images,
             logs: kept.logs,
             programs: kept.programs,
+            mounts: gained_on_mounts(system.mounts_done(), &start.mounts),
             end: kept.end,
         }
     }
@@ -161,6 +164,18 @@ pub(crate) struct Instants {
     space: Vec<BlockSpace>,
     energy_for_setup: Energy,
     left_by_setup: Unwritten,
+    mounts: Vec<MountDone>,
+}
+
+/// What was done since `before`.
+fn gained_on_mounts(mut mounts: Vec<MountDone>, before: &[MountDone]) -> Vec<MountDone> {
+    for (mount, before) in mounts.iter_mut().zip(before) {
+        mount.read_bytes -= before.read_bytes;
+        mount.written_bytes -= before.written_bytes;
+        mount.page_programs = mount.page_programs.zip(before.page_programs).map(|(now, before)| now - before);
+        mount.erases = increase(&mount.erases, &before.erases);
+    }
+    mounts
 }
 
 impl Instants {
@@ -173,6 +188,7 @@ impl Instants {
             space: system.block_space(),
             energy_for_setup: sim.energy_for_setup(),
             left_by_setup,
+            mounts: system.mounts_done(),
         }
     }
 }

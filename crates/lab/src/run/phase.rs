@@ -35,18 +35,18 @@ impl Boundary {
 
     pub fn until(&self, system: &dyn System, step: &StepOutcome) -> MainPhase {
         let causes = system.sim().causes();
-        let of_task = |&task: &&'static Task| (task, causes.of_task(task) - self.causes.of_task(task));
+        let of_task = |task: &'static Task| (task, causes.of_task(task) - self.causes.of_task(task));
         MainPhase {
             counts: step.counts - self.counts,
             time_ns: step.time_ns - self.time_ns,
             erases: increase(&system.erase_counts(), &self.erases),
             formatting_erases: increase(&system.formatting_erases(), &self.formatting_erases),
-            by_task: causes.tasks().iter().map(of_task).collect(),
+            by_task: causes.tasks().map(of_task).collect(),
         }
     }
 }
 
 /// What counters of each block have gained.
-fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
+pub(super) fn increase(after: &[u32], before: &[u32]) -> Vec<u32> {
     after.iter().zip(before).map(|(after, before)| after - before).collect()
 }

@@ -37,7 +37,7 @@ impl Runner<'_> {
         if step.of == ShareOf::Df {
             return self.occupy_as_df(step);
         }
-        let bytes = Bytes((self.system.medium_bytes() as f64 * step.percent / 100.0) as u64);
+        let bytes = Bytes((self.system.medium_bytes_at(step.file.as_bytes()) as f64 * step.percent / 100.0) as u64);
         let request_bytes = step.request_bytes;
         self.create(&steps::Create {
             file: step.file.clone(),
@@ -56,7 +56,7 @@ impl Runner<'_> {
         let mut accepted = 0;
         loop {
             self.system.sync()?;
-            let space = self.system.statfs()?;
+            let space = self.system.statfs_at(step.file.as_bytes())?;
             // UBIFS estimates both, so an empty one may tell of more free blocks than it has.
             let (blocks, used) = (space.blocks as f64, space.blocks.saturating_sub(space.blocks_free) as f64);
             let missing_blocks = blocks * step.percent / 100.0 - used;

@@ -126,6 +126,8 @@ pub struct Ground<'a> {
     pub mtd: &'a Mtd,
     /// Attached to the partition, if the file system needs it.
     pub ubi: Option<&'a Ubi>,
+    /// The volume that is meant; `None`: the only one, or the one that is called as ours are.
+    pub volume: Option<&'a str>,
     /// The time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,
 }

@@ -4,6 +4,7 @@ use crate::error::MachineError;
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
 use ffslab_mtd::{Driver, MediumError, Mtd};
 use ffslab_sim::Sim;
+use std::ops::Range;
 
 /// All that the laboratory knows of a medium.
 pub struct Descriptor {
@@ -32,6 +33,13 @@ pub struct PartitionSpec {
     pub faults: Faults,
     pub first_block: u32,
     pub partition_blocks: u32,
+}
+
+impl PartitionSpec {
+    /// Its erase blocks on the chip.
+    pub fn blocks(&self) -> Range<u32> {
+        self.first_block..self.first_block.saturating_add(self.partition_blocks)
+    }
 }
 
 /// Makes a partition, erased.

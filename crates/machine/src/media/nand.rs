@@ -10,10 +10,9 @@ pub static NAND: Descriptor = Descriptor {
     about: "a raw NAND chip of a data sheet with the board's driver and its ECC",
     keys: &["part", "chip_blocks", "ecc", "nand_wait", "faults", "first_block", "partition_blocks"],
     on_linux: Some(|spec, sim| {
-        let blocks = spec.first_block..spec.first_block.saturating_add(spec.partition_blocks);
         let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;
         chip.set_faults(&spec.faults).map_err(MediumError::Faults)?;
-        Mtd::of_chip(chip, spec.driver, blocks)
+        Mtd::of_chip(chip, spec.driver, spec.blocks())
     }),
     on_rtems: None,
 };

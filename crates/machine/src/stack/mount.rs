@@ -25,7 +25,12 @@ impl Stack {
         if settings.needs_ubi().is_some() && self.ubi.is_none() {
             self.attach_at_boot()?;
         }
-        let ground = Ground { mtd: &self.medium, ubi: self.ubi.as_ref(), epoch_s: self.spec.vfs.epoch_s };
+        let ground = Ground {
+            mtd: &self.medium,
+            ubi: self.ubi.as_ref(),
+            volume: self.spec.volumes.own.as_deref(),
+            epoch_s: self.spec.vfs.epoch_s,
+        };
         let fs = settings.mount(&ground, &options).map_err(|refusal| self.with_room(refusal))?;
         self.vfs.mount(fs)?;
         self.vfs.set_synchronous(options.synchronous);

@@ -66,13 +66,55 @@ impl Stack {
         Ok(())
     }
 
-    /// Makes one volume of all LEBs that are available.
+    /// The UBI that is attached, if any.
+    pub(crate) fn ubi(&self) -> Option<&Ubi> {
+        self.ubi.as_ref()
+    }
+
+    /// A stack on a volume uses the UBI of another one.
+    pub(crate) fn share_ubi(&mut self, ubi: Option<Ubi>) {
+        if self.spec.volumes.own.is_some() {
+            self.ubi = ubi;
+        }
+    }
+
+    /// Whether volumes of other mounts stand on its UBI.
+    pub(crate) fn shares_ubi(&self) -> bool {
+        !self.spec.volumes.others.is_empty()
+    }
+
+    /// It is about to be detached.
+    ///
+    /// Errors: a mounted file system.
+    pub(crate) fn give_ubi_back(&mut self) -> Result<(), SystemError> {
+        if self.spec.volumes.own.is_some() {
+            if self.vfs.fs().is_some() {
+                return Err(SystemError::Mounted { what: "a file system on another volume" });
+            }
+            self.ubi = None;
+        }
+        Ok(())
+    }
+
+    /// Size of the volume of a stack that shares the UBI of another one.
+    pub(crate) fn volume_bytes(&self) -> Option<u64> {
+        let name = self.spec.volumes.own.as_deref()?;
+        let volumes = self.ubi.as_ref().map_or_else(Vec::new, Ubi::volumes);
+        let own = volumes.iter().find(|volume| volume.name == name);
+        Some(own.map_or(0, |volume| u64::from(volume.lebs) * u64::from(volume.leb_bytes)))
+    }
+
+    /// Makes the volumes of other mounts, then one of all LEBs that are available.
     ///
     /// Errors: what UBI says; it is not attached.
     pub fn ubi_make_volume(&mut self) -> Result<(), SystemError> {
         let ubi = self.ubi.as_ref().ok_or(UbiState::Needed)?;
-        let request = VolumeRequest::new(VOLUME, VolumeKind::Dynamic, VolumeSize::AllAvailable);
-        ubi.make_volume(&request).map(drop).map_err(|error| match error {
+        let others = self.spec.volumes.others.iter().map(|(name, bytes)| (name.as_str(), VolumeSize::Bytes(*bytes)));
+        let mut wanted = others.chain([(VOLUME, VolumeSize::AllAvailable)]);
+        let made = wanted.try_for_each(|(name, size)| {
+            ubi.make_volume(&VolumeRequest::new(name, VolumeKind::Dynamic, size)).map(drop)
+        });
+        made.map_err(|error| match error {
             UbiError::NoRoom { available_lebs, .. } => {
                 let missing_blocks = self.needs_ubi().map(|needs| needs.lebs_min.saturating_sub(available_lebs));
                 self.with_room(SystemError::Unusable { says: error.to_string(), missing_blocks })

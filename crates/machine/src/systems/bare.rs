@@ -39,8 +39,8 @@ impl SystemKeys for BareKeys {
         [Some(&mut self.board), self.part.as_mut()].into_iter().flatten().collect()
     }
 
-    fn image_mut(&mut self) -> Option<&mut String> {
-        None
+    fn images_mut(&mut self) -> Vec<&mut String> {
+        Vec::new()
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
@@ -84,8 +84,8 @@ impl Spec for BareSpec {
         self.0.chip_geometry()
     }
 
-    fn image(&self) -> Option<ImageOf<'_>> {
-        Spec::image(&self.0)
+    fn images(&self) -> Vec<ImageOf<'_>> {
+        Spec::images(&self.0)
     }
 
     fn remove_image(&mut self) {

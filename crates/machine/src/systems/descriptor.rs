@@ -31,8 +31,8 @@ pub trait SystemKeys {
     /// Names of profiles in the keys, which may be paths.
     fn profiles_mut(&mut self) -> Vec<&mut String>;
 
-    /// The path of an image in the keys.
-    fn image_mut(&mut self) -> Option<&mut String>;
+    /// The paths of images in the keys.
+    fn images_mut(&mut self) -> Vec<&mut String>;
 
     /// Another machine of the same kind: the seeds of what chance decides in it are higher by `shift`, and it has been up for
     /// `uptime_us` longer. Nothing happens where chance decides nothing.

@@ -3,6 +3,7 @@
 use super::descriptor::{Descriptor, SystemKeys};
 use crate::error::MachineError;
 use crate::file_systems;
+use crate::mounts::{MountKeys, MountsSpec};
 use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
 use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::StackKeys;
@@ -35,8 +36,8 @@ impl SystemKeys for StackKeys {
         [Some(&mut self.board), self.part.as_mut(), self.kernel.as_mut()].into_iter().flatten().collect()
     }
 
-    fn image_mut(&mut self) -> Option<&mut String> {
-        self.image.as_mut()
+    fn images_mut(&mut self) -> Vec<&mut String> {
+        self.image.as_mut().into_iter().chain(self.mount.iter_mut().filter_map(MountKeys::image_mut)).collect()
     }
 
     fn draw_anew(&mut self, shift: u64, uptime_us: u64) {
@@ -47,9 +48,12 @@ impl SystemKeys for StackKeys {
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
-        let (spec, keys) = StackSpec::from_keys(self, base_dir)?;
+        let (spec, keys) = match self.mount.is_empty() {
+            true => StackSpec::from_keys(self, base_dir).map(|(spec, keys)| (MachineSpec::new(spec), keys))?,
+            false => MountsSpec::from_keys(self, base_dir).map(|(spec, keys)| (MachineSpec::new(spec), keys))?,
+        };
         *self = keys;
-        Ok(MachineSpec::new(spec))
+        Ok(spec)
     }
 }
 
@@ -87,9 +91,9 @@ impl Spec for StackSpec {
         Some(self.partition.geometry)
     }
 
-    fn image(&self) -> Option<ImageOf<'_>> {
-        let image = self.image.as_ref()?;
-        Some(ImageOf { path: &image.path, oob: image.oob, autoplace: image.autoplace })
+    fn images(&self) -> Vec<ImageOf<'_>> {
+        let given = self.image.iter();
+        given.map(|image| ImageOf { path: &image.path, oob: image.oob, autoplace: image.autoplace }).collect()
     }
 
     fn remove_image(&mut self) {

@@ -35,8 +35,8 @@ impl SystemKeys for RtemsKeys {
         [Some(&mut self.board), self.device.as_mut()].into_iter().flatten().collect()
     }
 
-    fn image_mut(&mut self) -> Option<&mut String> {
-        self.image.as_mut()
+    fn images_mut(&mut self) -> Vec<&mut String> {
+        self.image.as_mut().into_iter().collect()
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
@@ -70,9 +70,9 @@ impl Spec for RtemsSpec {
         self.fs.flash().and_then(FlashSpec::chip_geometry)
     }
 
-    fn image(&self) -> Option<ImageOf<'_>> {
-        let path = self.fs.disk()?.image.as_ref()?;
-        Some(ImageOf { path, oob: false, autoplace: false })
+    fn images(&self) -> Vec<ImageOf<'_>> {
+        let given = self.fs.disk().and_then(|disk| disk.image.as_ref());
+        given.map(|path| ImageOf { path, oob: false, autoplace: false }).into_iter().collect()
     }
 
     fn remove_image(&mut self) {

@@ -61,6 +61,7 @@ pub(super) fn linux_stack(
     Ok(StackSpec {
         medium: &NAND,
         image: None,
+        volumes: Default::default(),
         idle_power: None,
         partition: PartitionSpec {
             geometry: flash.geometry(),

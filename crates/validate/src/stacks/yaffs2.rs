@@ -117,6 +117,7 @@ fn harness(case: &Case) -> StackSpec {
     StackSpec {
         medium: &NAND,
         image: None,
+        volumes: Default::default(),
         idle_power: None,
         partition: PartitionSpec {
             geometry: flash.geometry(),

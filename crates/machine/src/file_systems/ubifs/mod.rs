@@ -90,7 +90,8 @@ impl Settings for UbifsSettings {
     fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
         let settings = with_options(Options { read_only: options.read_only, ..self.options }, &options.others)?;
         let ubi = ground.ubi.ok_or(UbiState::Needed)?;
-        let mounted = Ubifs::mount(ubi, open_volume(ubi)?, settings, ground.epoch_s);
+        let volume = open_volume(ubi, ground.volume)?.for_mount(ground.mtd.sim().clone());
+        let mounted = Ubifs::mount(ubi, volume, settings, ground.epoch_s);
         Ok(Box::new(mounted.map_err(refused)?))
     }
 

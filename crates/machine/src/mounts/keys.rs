@@ -1,0 +1,146 @@
+//! `[[stack.mount]]`: further mounts of a machine, beside the one that `[stack]` is.
+
+use crate::error::MachineError;
+use crate::stack_keys::StackKeys;
+use ffslab_workload::Bytes;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::{Table, Value};
+
+/// Keys of `[stack]` that are about the machine; a mount has those of its machine.
+const OF_MACHINE: &[&str] = &[
+    "board",
+    "kernel",
+    "part",
+    "chip_blocks",
+    "medium",
+    "faults",
+    "ecc",
+    "nand_wait",
+    "hz",
+    "uptime_us",
+    "traced",
+    "clock_read_ns",
+    "mount",
+];
+
+/// More mounts than this are taken to be a mistake.
+const MOUNTS_MAX: usize = 8;
+
+/// A file system beside that of `[stack]`: on a partition of its own behind it on the same chip (`partition_blocks`), or on
+/// a volume of the same UBI (`volume_B`).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MountKeys {
+    /// The directory at which programs see it: "/data".
+    pub at: String,
+    /// Size of the volume; absent: it is a partition.
+    #[serde(rename = "volume_B", skip_serializing_if = "Option::is_none")]
+    pub volume_bytes: Option<u64>,
+    /// Options of mount(8), as in `/etc/fstab`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// All other keys: those of `[stack]` that are not about the machine.
+    #[serde(flatten)]
+    own: Table,
+}
+
+impl<'de> Deserialize<'de> for MountKeys {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<MountKeys, D::Error> {
+        #[derive(Deserialize)]
+        struct Known {
+            at: String,
+            #[serde(rename = "volume_B")]
+            volume_bytes: Option<Bytes>,
+            #[serde(default)]
+            options: Vec<String>,
+            #[serde(flatten)]
+            own: Table,
+        }
+        let Known { at, volume_bytes, options, own } = Known::deserialize(from)?;
+        let keys = MountKeys { at, volume_bytes: volume_bytes.map(|bytes| bytes.0), options, own };
+        keys.check().map_err(Error::custom)?;
+        Ok(keys)
+    }
+}
+
+impl MountKeys {
+    /// The directory without slashes around it.
+    pub fn directory(&self) -> &str {
+        self.at.trim_matches('/')
+    }
+
+    /// The path of the image that the partition holds at the start.
+    pub fn image_mut(&mut self) -> Option<&mut String> {
+        match self.own.get_mut("image") {
+            Some(Value::String(image)) => Some(image),
+            _ => None,
+        }
+    }
+
+    /// Finds what is wrong with the table by itself.
+    fn check(&self) -> Result<(), String> {
+        let at = &self.at;
+        let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
+        if !at.starts_with('/') || !self.directory().split('/').all(is_part) {
+            return Err(format!("at = \"{at}\": a directory below / is needed, such as \"/data\""));
+        }
+        if let Some(key) = OF_MACHINE.iter().find(|key| self.own.contains_key(**key)) {
+            return Err(format!("mount at \"{at}\": {key} belongs to the machine: set it in [stack]"));
+        }
+        let has_blocks = self.own.contains_key("partition_blocks");
+        match (self.volume_bytes, has_blocks) {
+            (None, false) => Err(format!(
+                "mount at \"{at}\": its size is missing: partition_blocks for a partition of its own, or volume_B for a \
+                 volume of the UBI of [stack]"
+            )),
+            (Some(_), true) => Err(format!("mount at \"{at}\": partition_blocks and volume_B exclude each other")),
+            (Some(0), _) => Err(format!("mount at \"{at}\": volume_B = 0: a volume has bytes, such as \"8 MiB\"")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The keys of a stack with this mount alone, on the machine of `stack`. A partition begins at `first_block` if the
+    /// keys do not say where.
+    ///
+    /// Errors: unknown keys, values of another kind.
+    pub(super) fn on_machine(&self, stack: &StackKeys, first_block: u32) -> Result<StackKeys, MachineError> {
+        let wrong = |error: &dyn std::fmt::Display| MachineError::Mount {
+            at: self.at.clone(),
+            says: error.to_string().trim_end().replace('\n', " "),
+        };
+        let mut keys = Table::try_from(stack).map_err(|error| wrong(&error))?;
+        keys.retain(|key, _| OF_MACHINE.contains(&key) && key != "mount");
+        keys.insert("first_block".to_string(), Value::from(first_block));
+        if self.volume_bytes.is_some() {
+            keys.insert("partition_blocks".to_string(), Value::from(stack.partition_blocks));
+        }
+        keys.extend(self.own.clone());
+        StackKeys::deserialize(keys).map_err(|error| wrong(&error.message()))
+    }
+
+    /// The same keys with what `keys` has filled in.
+    pub(super) fn filled_in(&self, keys: &StackKeys) -> MountKeys {
+        let mut own = Table::try_from(keys).unwrap_or_else(|_| self.own.clone());
+        let of_partition = ["first_block", "partition_blocks"];
+        own.retain(|key, _| {
+            !OF_MACHINE.contains(&key) && (self.volume_bytes.is_none() || !of_partition.contains(&key))
+        });
+        MountKeys { own, ..self.clone() }
+    }
+}
+
+/// Finds mounts that contradict each other.
+///
+/// Errors: too many, two at one place.
+pub(super) fn check_all(mounts: &[MountKeys]) -> Result<(), MachineError> {
+    let wrong = |mount: &MountKeys, says: String| Err(MachineError::Mount { at: mount.at.clone(), says });
+    if let Some(mount) = mounts.get(MOUNTS_MAX) {
+        return wrong(mount, format!("{MOUNTS_MAX} mounts beside that of [stack] are the limit"));
+    }
+    for (i, mount) in mounts.iter().enumerate() {
+        if mounts[..i].iter().any(|earlier| earlier.directory() == mount.directory()) {
+            return wrong(mount, "another mount is there already: give it another directory".to_string());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Several mounts on one machine: partitions of its chip, or volumes of its UBI, with one CPU, one clock and one chip below
+//! them.
+//!
+//! Programs see them as a kernel shows them: the file system of `[stack]` is the root, and paths below a mount's directory lead
+//! to that mount. The directory need not exist in the root file system. Symbolic links do not lead from one mount to another.
+//! Each mount has a page cache of its own, where a kernel has one for all.
+
+mod calls;
+mod keys;
+mod spec;
+mod system;
+
+pub use keys::MountKeys;
+pub use spec::MountsSpec;
+
+use crate::error::MachineError;
+use crate::stack::Stack;
+use ffslab_mtd::Mtd;
+use ffslab_sim::{GivesTurn, Mount, Sim};
+use ffslab_system::Fd;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A machine with several mounts. The first one is the root.
+pub struct Mounts {
+    sim: Sim,
+    members: Vec<Member>,
+    /// From the first erase block of all partitions to the last.
+    whole: Mtd,
+    /// The mount of each open file, and its descriptor there.
+    files: Vec<Option<(usize, Fd)>>,
+}
+
+/// A mount and what programs did there.
+struct Member {
+    /// The directory without slashes around it; "" of the root.
+    directory: Vec<u8>,
+    options: Vec<String>,
+    stack: Rc<RefCell<Stack>>,
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+impl Mounts {
+    /// Builds the machine, nothing mounted.
+    ///
+    /// Errors: partitions that are not on the chip or overlap, a medium that cannot be divided.
+    pub fn new(spec: &MountsSpec) -> Result<Mounts, MachineError> {
+        Mounts::around(Stack::new(&spec.root)?, spec)
+    }
+
+    /// The other mounts on the machine of `root`.
+    fn around(root: Stack, spec: &MountsSpec) -> Result<Mounts, MachineError> {
+        let sim = root.sim.clone();
+        let mut partitions = vec![spec.root.partition.blocks()];
+        let mut stacks = Vec::with_capacity(spec.others.len());
+        for (number, other) in (1..).zip(&spec.others) {
+            let placed =
+                |error: MachineError| MachineError::Mount { at: other.keys.at.clone(), says: error.to_string() };
+            stacks.push(Stack::beside(&root, &other.spec, Mount(number)).map_err(placed)?);
+            if other.keys.volume_bytes.is_none() {
+                partitions.push(other.spec.partition.blocks());
+            }
+        }
+        let first = partitions.iter().map(|blocks| blocks.start).min().unwrap_or_default();
+        let end = partitions.iter().map(|blocks| blocks.end).max().unwrap_or_default();
+        let whole = root.part_of_medium(first..end, sim.clone())?;
+        let mut members = vec![Member::new("", &[], root)];
+        for (other, stack) in spec.others.iter().zip(stacks) {
+            members.push(Member::new(other.keys.directory(), &other.keys.options, stack));
+        }
+        sim.mounts_run_by(members.iter().map(Member::gives_turn).collect());
+        Ok(Mounts { sim, members, whole, files: Vec::new() })
+    }
+}
+
+impl Member {
+    fn new(directory: &str, options: &[String], stack: Stack) -> Member {
+        Member {
+            directory: directory.as_bytes().to_vec(),
+            options: options.to_vec(),
+            stack: Rc::new(RefCell::new(stack)),
+            read_bytes: 0,
+            written_bytes: 0,
+        }
+    }
+
+    /// Runs its background tasks. A reference that did not end would keep the machine alive, so it holds none.
+    fn gives_turn(&self) -> GivesTurn {
+        let stack = Rc::downgrade(&self.stack);
+        Rc::new(move |task| {
+            let Some(stack) = stack.upgrade() else { return true };
+            let Ok(mut stack) = stack.try_borrow_mut() else { return false };
+            stack.vfs.give_turn(task);
+            true
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! The description of a machine with several mounts.
+
+use super::keys::{check_all, MountKeys};
+use super::Mounts;
+use crate::error::MachineError;
+use crate::spec::{FlashSummary, ImageOf, Spec, State};
+use crate::stack::{Stack, StackSpec, UbiVolumes};
+use crate::stack_keys::StackKeys;
+use ffslab_flash::Geometry;
+use ffslab_sim::PowerMilliwatt;
+use ffslab_system::System;
+use std::path::Path;
+
+/// All numbers that are needed to build a machine with several mounts.
+#[derive(Clone, Debug)]
+pub struct MountsSpec {
+    pub root: StackSpec,
+    pub others: Vec<OtherMount>,
+}
+
+/// A mount beside the root.
+#[derive(Clone, Debug)]
+pub struct OtherMount {
+    pub keys: MountKeys,
+    pub spec: StackSpec,
+}
+
+impl MountsSpec {
+    /// What `[stack]` with its mounts describes, and the keys with the board's values filled in.
+    ///
+    /// Errors: as [`StackSpec::from_keys`]; mounts that contradict each other.
+    pub fn from_keys(keys: &StackKeys, base_dir: &Path) -> Result<(MountsSpec, StackKeys), MachineError> {
+        check_all(&keys.mount)?;
+        let (mut root, mut filled) = StackSpec::from_keys(keys, base_dir)?;
+        let mut others = Vec::with_capacity(keys.mount.len());
+        let mut used = vec![root.partition.blocks()];
+        for (mount, filled) in keys.mount.iter().zip(&mut filled.mount) {
+            let at = &mount.at;
+            let wrong = |says: String| MachineError::Mount { at: at.clone(), says };
+            let end = used.last().map_or(0, |blocks| blocks.end);
+            let own = mount.on_machine(keys, end)?;
+            let (mut spec, own) = StackSpec::from_keys(&own, base_dir).map_err(|error| wrong(error.to_string()))?;
+            let needs_ubi = |spec: &StackSpec| spec.fs.as_ref().is_some_and(|fs| fs.needs_ubi().is_some());
+            match mount.volume_bytes {
+                Some(bytes) => {
+                    if !needs_ubi(&root) || !needs_ubi(&spec) {
+                        let says =
+                            "volume_B is the size of a UBI volume, and either its file system or that of [stack] does \
+                                    not stand on UBI: give it a partition of its own (partition_blocks)";
+                        return Err(wrong(says.to_string()));
+                    }
+                    let name = mount.directory().replace('/', "-");
+                    root.volumes.others.push((name.clone(), bytes));
+                    spec.volumes = UbiVolumes { own: Some(name), others: Vec::new() };
+                }
+                None => {
+                    let blocks = spec.partition.blocks();
+                    if used.iter().any(|other| other.start < blocks.end && blocks.start < other.end) {
+                        let (first, last) = (blocks.start, blocks.end - 1);
+                        return Err(wrong(format!("erase blocks {first} to {last} overlap another partition")));
+                    }
+                    used.push(blocks);
+                }
+            }
+            *filled = mount.filled_in(&own);
+            others.push(OtherMount { keys: mount.clone(), spec });
+        }
+        Ok((MountsSpec { root, others }, filled))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &StackSpec> {
+        std::iter::once(&self.root).chain(self.others.iter().map(|other| &other.spec))
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut StackSpec> {
+        std::iter::once(&mut self.root).chain(self.others.iter_mut().map(|other| &mut other.spec))
+    }
+}
+
+impl Spec for MountsSpec {
+    fn boxed(&self) -> Box<dyn Spec> {
+        Box::new(self.clone())
+    }
+
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError> {
+        Ok(Box::new(match state {
+            None => Mounts::new(self)?,
+            Some(state) => {
+                let mut spec = self.clone();
+                spec.remove_image();
+                Mounts::around(Stack::restored(&spec.root, &state.medium, state.at_ns)?, &spec)?
+            }
+        }))
+    }
+
+    fn set_epoch_s(&mut self, epoch_s: u64) {
+        self.all_mut().for_each(|spec| spec.set_epoch_s(epoch_s));
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        // A volume is a part of the root's partition.
+        self.all().filter(|spec| spec.volumes.own.is_none()).map(Spec::medium_bytes).sum()
+    }
+
+    fn flash_summary(&self) -> Option<FlashSummary> {
+        self.root.flash_summary()
+    }
+
+    fn idle_power(&self) -> Option<PowerMilliwatt> {
+        self.root.idle_power()
+    }
+
+    fn chip_geometry(&self) -> Option<Geometry> {
+        self.root.chip_geometry()
+    }
+
+    fn images(&self) -> Vec<ImageOf<'_>> {
+        self.all().flat_map(Spec::images).collect()
+    }
+
+    fn remove_image(&mut self) {
+        self.all_mut().for_each(Spec::remove_image);
+    }
+
+    fn without_read_ahead(&mut self) {
+        self.all_mut().for_each(Spec::without_read_ahead);
+    }
+}
