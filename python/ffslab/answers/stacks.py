@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
+from ffslab.answers import Json
+
 
 class BareKeys(TypedDict):
     """A program with its file system on a board's chip, without an operating system."""
@@ -102,6 +104,7 @@ class StackKeys(TypedDict):
     kernel: NotRequired[str | None]
     max_beb_per1024: NotRequired[int | None]
     medium: NotRequired[str | None]
+    mount: NotRequired[list[dict[str, Json]]]
     nand_wait: NotRequired[NandWaitName | None]
     page_cache_KiB: NotRequired[int | None]
     part: NotRequired[str | None]
@@ -141,6 +144,7 @@ class StackTable(TypedDict):
     kernel: NotRequired[str | None]
     max_beb_per1024: NotRequired[int | None]
     medium: NotRequired[str | None]
+    mount: NotRequired[list[dict[str, Json]]]
     nand_wait: NotRequired[NandWaitName | None]
     page_cache_KiB: NotRequired[int | None]
     part: NotRequired[str | None]

@@ -155,6 +155,23 @@ class MeanSd(TypedDict):
     sd: float
 
 
+class MountSummary(TypedDict):
+    """One of several mounts of the machine; the root is the first one."""
+
+    at: str
+    blocks: int | None
+    erases: int | None
+    erases_per_block: MeanSd | None
+    first_block: int | None
+    free_B: int | None
+    fs: str
+    page_programs: int | None
+    size_B: int
+    user_read_B: int
+    user_written_B: int
+    write_amplification: float | None
+
+
 class OfSetupSummary(TypedDict):
     """What the setup of a variant left in memory, and what writing it took: a part of the totals, with the reaso..."""
 
@@ -335,6 +352,7 @@ class VariantSummary(TypedDict):
     idle_us: float
     latency_quantiles_us: NotRequired[list[float]]
     latency_us: LatencyUs
+    mounts: NotRequired[list[MountSummary]]
     name: str
     no_energy: NotRequired[str | None]
     notes: list[str]

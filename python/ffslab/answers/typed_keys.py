@@ -83,6 +83,7 @@ class OtherKeys(TypedDict, total=False):
     max_beb_per1024: int | None
     media_block_B: int | None
     medium: str | None
+    mount: Sequence[dict[str, object]] | None
     nand_wait: NandWaitName | None
     page_cache_KiB: int | None
     part: str | None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ffslab.answers import Columns
-from ffslab.answers.summary import FailedVariant, Summary, VariantSummary
+from ffslab.answers.summary import FailedVariant, MeanSd, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
 
 VariantColumns = dict[str, list[object]]
@@ -129,8 +129,18 @@ class Borne(NamedTuple):
     source: str
 
 
+def worn_most(variant: VariantSummary) -> tuple[str, MeanSd]:
+    """The mount whose blocks wear most and the erases of each of them; "" where a machine has one mount."""
+    mounts = ((mount["at"], mount["erases_per_block"]) for mount in variant.get("mounts", []))
+    known = [(at, wear) for at, wear in mounts if wear is not None]
+    return max(known, key=lambda one: one[1]["mean"], default=("", variant["erases_per_block"]))
+
+
 def runs_until_worn_out(variant: VariantSummary) -> Borne | None:
-    """How often the part bears the measured steps, if all blocks wear alike; `None` as of the years."""
-    mean, part = variant["erases_per_block"]["mean"], variant["stack"].get("part")
+    """How often the part bears the measured steps, if all blocks wear alike; `None` as of the years.
+
+    Of several partitions the one that wears most decides, because wear is levelled within each alone.
+    """
+    mean, part = worn_most(variant)[1]["mean"], variant["stack"].get("part")
     borne = endurance_of(part) if part is not None else None
     return Borne(borne[0] / mean, *borne) if borne is not None and mean else None

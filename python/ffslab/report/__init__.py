@@ -13,6 +13,8 @@ from ffslab.api.variants import typical_of
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.text.energy import have_energy
+from ffslab.text.mounts import alignment as mounts_alignment
+from ffslab.text.mounts import mounts_cells
 from ffslab.text.programs import alignment as programs_alignment
 from ffslab.text.programs import programs_cells
 from ffslab.text.quoting import escape, plain_html
@@ -62,6 +64,7 @@ def html(run: Run) -> str:
         section("Where the time went", _time(variants, drawn, colours, first)),
         section("Slowest calls", _slowest(drawn, first)),
         section("Programs at the same time", _at_once(drawn, first)),
+        section("Mounts", _mounts(drawn, first)),
         section("What the programs report", _programs(drawn)),
         section("Numbers", table(*main_cells(summary))),
         section("Step by step", _steps(drawn, first)),
@@ -206,6 +209,15 @@ def _at_once(variants: list[VariantSummary], first: str) -> str:
         return ""
     said = f"A latency begins when the program was ready to make the call; it may wait for calls of others then.{first}"
     return f"<p>{escape(said)}</p>" + table(head, rows, align=programs_alignment(head))
+
+
+def _mounts(variants: list[VariantSummary], first: str) -> str:
+    """What each of several mounts of a machine took and bore."""
+    head, rows = mounts_cells(variants)
+    if not rows:
+        return ""
+    said = f"They share the chip and the CPU. Programs and erases are those on the partition, by whomever.{first}"
+    return f"<p>{escape(said)}</p>" + table(head, rows, align=mounts_alignment(head))
 
 
 def _programs(variants: list[VariantSummary]) -> str:

@@ -8,6 +8,8 @@ from ffslab.answers import Operation
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.api.variants import typical_of
 from ffslab.text.energy import energy_mj
+from ffslab.text.mounts import alignment as mounts_alignment
+from ffslab.text.mounts import mounts_cells
 from ffslab.text.programs import alignment as programs_alignment
 from ffslab.text.programs import programs_cells
 from ffslab.text.repeats import repeats_cells, repeats_said
@@ -130,6 +132,8 @@ def summary_text(summary: Summary) -> str:
         tables += [text_table(head, rows, alignment(head))] if rows else []
         head, rows = programs_cells(variants)
         tables += [text_table(head, rows, programs_alignment(head))] if rows else []
+        head, rows = mounts_cells(variants)
+        tables += [text_table(head, rows, mounts_alignment(head))] if rows else []
     return "\n\n".join([summary["title"], *tables, "\n".join(sentences(summary))])
 
 

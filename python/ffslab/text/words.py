@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ffslab.answers import Operation
 from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
-from ffslab.api.variants import runs_until_worn_out
+from ffslab.api.variants import runs_until_worn_out, worn_most
 from ffslab.text.causes import FORMATTING, READING, reasons_that
 from ffslab.text.durations import duration
 from ffslab.text.energy import energy_mj, have_energy
@@ -172,10 +172,11 @@ def _about(variant: VariantSummary) -> Iterator[str]:
 
 def _wear(variant: VariantSummary) -> Iterator[str]:
     """Erases per block, and how often a new part bears them."""
-    wear = variant["erases_per_block"]
+    where, wear = worn_most(variant)
     if not wear["mean"]:
         return
-    said = f"A block is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
+    block = f"A block of {where}, where they wear most," if where else "A block"
+    said = f"{block} is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
     borne = runs_until_worn_out(variant)
     if borne is not None:
         said += (
