@@ -54,8 +54,8 @@ pub struct UbiVolumes {
     /// The one that this stack mounts, on the UBI of another stack. `None`: its UBI is its own, and it mounts the only volume, or
     /// the one that is called as ours are.
     pub own: Option<String>,
-    /// Those of other stacks on the UBI of this one, and their sizes in bytes.
-    pub others: Vec<(String, u64)>,
+    /// Those of other stacks on the UBI of this one, and their sizes.
+    pub others_bytes: Vec<(String, u64)>,
 }
 
 impl StackSpec {

@@ -50,8 +50,8 @@ impl MountsSpec {
                         return Err(wrong(says.to_string()));
                     }
                     let name = mount.directory().replace('/', "-");
-                    root.volumes.others.push((name.clone(), bytes));
-                    spec.volumes = UbiVolumes { own: Some(name), others: Vec::new() };
+                    root.volumes.others_bytes.push((name.clone(), bytes));
+                    spec.volumes = UbiVolumes { own: Some(name), others_bytes: Vec::new() };
                 }
                 None => {
                     let blocks = spec.partition.blocks();

@@ -80,7 +80,7 @@ impl Stack {
 
     /// Whether volumes of other mounts stand on its UBI.
     pub(crate) fn shares_ubi(&self) -> bool {
-        !self.spec.volumes.others.is_empty()
+        !self.spec.volumes.others_bytes.is_empty()
     }
 
     /// It is about to be detached.
@@ -109,7 +109,8 @@ impl Stack {
     /// Errors: what UBI says; it is not attached.
     pub fn ubi_make_volume(&mut self) -> Result<(), SystemError> {
         let ubi = self.ubi.as_ref().ok_or(UbiState::Needed)?;
-        let others = self.spec.volumes.others.iter().map(|(name, bytes)| (name.as_str(), VolumeSize::Bytes(*bytes)));
+        let others =
+            self.spec.volumes.others_bytes.iter().map(|(name, bytes)| (name.as_str(), VolumeSize::Bytes(*bytes)));
         let mut wanted = others.chain([(VOLUME, VolumeSize::AllAvailable)]);
         let made = wanted.try_for_each(|(name, size)| {
             ubi.make_volume(&VolumeRequest::new(name, VolumeKind::Dynamic, size)).map(drop)
