@@ -224,7 +224,7 @@ def space_map(run: Run) -> str | None:
     """What each erase block holds before and after the measured steps, in pages: a bar a block, alike ones once."""
     names = np.asarray(run.block_columns["variant"])
     variants = run.summary["variants"][:VARIANTS_MAX]
-    drawn: list[tuple[str, list[Pages]]] = []
+    drawn: list[tuple[str, list[Pages], VariantSummary]] = []
     most = 1
     for variant in variants:
         if variant["flash"] is None:
@@ -244,20 +244,32 @@ def space_map(run: Run) -> str | None:
                     for pages, (_, label, _) in zip(held, SPACE_KINDS, strict=True)
                 )
                 whose = "" if len(variants) == 1 else f"{variant['name']}, "
-                drawn.append((f"{whose}{when}: {sums}", held))
+                drawn.append((f"{whose}{when}: {sums}", held, variant))
     if not drawn:
         return None
     figure = new_figure(0.8 + 0.75 * len(drawn))
     panels = np.atleast_1d(figure.subplots(len(drawn), 1, sharex=True))
-    for axes, (title, held) in zip(panels, drawn, strict=True):
+    for axes, (title, held, variant) in zip(panels, drawn, strict=True):
         space_bars(axes, held)
+        _partition_borders(axes, variant, most)
         axes.set_title(title, fontsize=9)
-        axes.set(xlim=(0, max(len(row[0]) for _, row in drawn)), ylim=(0, most), yticks=[0, most], ylabel="pages")
+        axes.set(xlim=(0, max(len(row[0]) for _, row, _ in drawn)), ylim=(0, most), yticks=[0, most], ylabel="pages")
     panels[-1].set_xlabel("erase block")
     thousands(panels[-1].xaxis)
     handles = panels[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return svg_text(figure, "space-map")
+
+
+def _partition_borders(axes: Axes, variant: VariantSummary, most: int) -> None:
+    """Where several mounts share the chip: a line where the partition of each begins, and its directory."""
+    begins = {mount["at"]: mount["first_block"] for mount in variant.get("mounts", [])}
+    of_partitions = [(at, first) for at, first in begins.items() if first is not None]
+    origin = min((first for _, first in of_partitions), default=0)
+    for at, first in of_partitions:
+        axes.axvline(first - origin, color="black", linewidth=1.2)
+        plain = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
+        axes.annotate(at, (first - origin + 0.8, most * 0.95), fontsize=8, va="top", bbox=plain)
 
 
 def space_bars(axes: Axes, held: list[Pages]) -> None:

@@ -44,9 +44,9 @@ def _cells(mount: MountSummary) -> list[str]:
         _or_dash(mount["page_programs"]),
         _or_dash(mount["write_amplification"]),
         _or_dash(mount["erases"]),
-        _or_dash(None if wear is None else wear["mean"]),
+        _or_dash(None if wear is None else wear["mean"], 2),
     ]
 
 
-def _or_dash(value: float | None) -> str:
-    return "-" if value is None else number(value)
+def _or_dash(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else number(value, digits)
