@@ -39,6 +39,19 @@ def test_a_root_waits_for_the_data_partition(ffslab: Command, tmp_path: Path) ->
     assert (tmp_path / "again/summary.json").read_bytes() == (tmp_path / "out/summary.json").read_bytes()
 
 
+def test_each_partition_has_its_lifetime(ffslab: Command, tmp_path: Path) -> None:
+    assert ffslab("run", CAMERA, "--out", tmp_path / "out", cwd=ROOT).returncode == 0
+    ran = ffslab("lifetime", tmp_path / "out", "--years", "5", "--json")
+    assert ran.returncode == 1, "no partition is known to last"
+    rows = json.loads(ran.stdout)["workloads"]
+    assert [row["variant"] for row in rows][:2] == ["/data.fs=jffs2: /", "/data.fs=jffs2: /data"]
+    root, data = rows[:2]
+    assert [len(row["erases_per_day"]["by_block"]) for row in (root, data)] == [100, 80]
+    assert (root["erases"], root["verdict"]["answer"]) == (0, "open"), "a quarter of a minute tells nothing"
+    assert data["erases"] > 0 and data["verdict"]["answer"] == "no"
+    assert 100 <= data["busiest_block"] < 180
+
+
 def test_volumes_wear_the_blocks_of_both(ffslab: Command, tmp_path: Path) -> None:
     ran = ffslab("run", VOLUMES, "--out", tmp_path / "out", cwd=ROOT)
     assert (ran.returncode, ran.stderr) == (0, "")

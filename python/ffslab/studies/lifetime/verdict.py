@@ -38,9 +38,7 @@ def judged(facts: Lifetime, wanted_years: float | None) -> Lifetime:
     """The facts with what they mean: the reach of the reckoning in sentences, and a verdict where one was asked for."""
     rows: list[WorkloadLife] = []
     for row in facts["workloads"]:
-        verdict = (
-            None if wanted_years is None else _verdict(row["lifetime_years"]["levelled"], _busiest(row), wanted_years)
-        )
+        verdict = None if wanted_years is None else _verdict(row, wanted_years)
         rows.append({**row, "said": _reach(row), "verdict": verdict})
     return {**facts, "workloads": rows}
 
@@ -49,10 +47,18 @@ def _busiest(row: WorkloadLife) -> Years | None:
     return row["lifetime_years"]["busiest_block"]
 
 
-def _verdict(levelled: Years, busiest: Years | None, wanted: float) -> Verdict:
+def _verdict(row: WorkloadLife, wanted: float) -> Verdict:
+    levelled, busiest = row["lifetime_years"]["levelled"], _busiest(row)
     text = f"{number(wanted, 0 if wanted.is_integer() else 1)} years"
     most, least = levelled["low"], busiest["low"] if busiest is not None else None
     if levelled["estimate"] is None:
+        if not row["causes"]:
+            return {"wanted_years": wanted, "answer": "yes", "said": f"{text}: yes, nothing is programmed."}
+        if most is not None and most < wanted:
+            why = (
+                f"nothing was erased, and as much as could be missed in so short a time would last {number(most)} years"
+            )
+            return {"wanted_years": wanted, "answer": "open", "said": f"{text}: open, {why}."}
         return {"wanted_years": wanted, "answer": "yes", "said": f"{text}: yes, nothing is erased."}
     if levelled["high"] is not None and levelled["high"] < wanted:
         why = "not even if all blocks shared the erases evenly"

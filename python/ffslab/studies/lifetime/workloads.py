@@ -191,7 +191,7 @@ def _facts(
     runs: Sequence[tuple[str, Summary, Mapping[str, object], Wear | None]],
     given: Given,
 ) -> Lifetime:
-    rows = []
+    rows: list[WorkloadLife] = []
     for title, summary, columns, wear in runs:
         names = np.asarray(columns["variant"])
         for variant in summary["variants"]:
@@ -206,8 +206,24 @@ def _facts(
             said = (given.endurance, "as given") if given.endurance is not None else endurance_of(part)
             if said is None:
                 raise InputError(f"part {part} has no endurance_erases: give --endurance ERASES")
-            rows.append(_row(title, variant, erases, _worn(before, wear), said, given.per_day, wear))
+            worn = _worn(before, wear)
+            for name, own in _partitions(variant, len(erases)):
+                row = _row(title, variant, erases[own], worn[own], said, given.per_day, wear)
+                if row["busiest_block"] is not None:
+                    row["busiest_block"] += own.start
+                rows.append({**row, "variant": name})
     return judged({"start": start, "workloads": rows}, given.wanted_years)
+
+
+def _partitions(variant: VariantSummary, blocks: int) -> list[tuple[str, slice]]:
+    """The partitions of a variant with several mounts, each by a name and its blocks: wear is levelled within each alone."""
+    mounts = variant.get("mounts", [])
+    placed = [(mount["at"], mount["first_block"], mount["blocks"]) for mount in mounts]
+    known = [(at, first, count) for at, first, count in placed if first is not None and count is not None]
+    if len(known) < 2:
+        return [(variant["name"], slice(0, blocks))]
+    origin = min(first for _, first, _ in known)
+    return [(f"{variant['name']}: {at}", slice(first - origin, first - origin + count)) for at, first, count in known]
 
 
 def _of_workload(variant: VariantSummary, erases: Blocks) -> Blocks:
