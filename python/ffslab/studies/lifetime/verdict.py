@@ -55,9 +55,7 @@ def _verdict(row: WorkloadLife, wanted: float) -> Verdict:
         if not row["causes"]:
             return {"wanted_years": wanted, "answer": "yes", "said": f"{text}: yes, nothing is programmed."}
         if most is not None and most < wanted:
-            why = (
-                f"nothing was erased, and as much as could be missed in so short a time would last {number(most)} years"
-            )
+            why = f"nothing was erased, but with what so short a time could miss it lasts {number(most)} years"
             return {"wanted_years": wanted, "answer": "open", "said": f"{text}: open, {why}."}
         return {"wanted_years": wanted, "answer": "yes", "said": f"{text}: yes, nothing is erased."}
     if levelled["high"] is not None and levelled["high"] < wanted:

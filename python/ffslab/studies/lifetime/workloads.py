@@ -216,7 +216,7 @@ def _facts(
 
 
 def _partitions(variant: VariantSummary, blocks: int) -> list[tuple[str, slice]]:
-    """The partitions of a variant with several mounts, each by a name and its blocks: wear is levelled within each alone."""
+    """The partitions of a variant, each by a name and its blocks: wear is levelled within each alone."""
     mounts = variant.get("mounts", [])
     placed = [(mount["at"], mount["first_block"], mount["blocks"]) for mount in mounts]
     known = [(at, first, count) for at, first, count in placed if first is not None and count is not None]
