@@ -32,9 +32,13 @@ impl System for Mounts {
         Ok(())
     }
 
-    /// The root last.
+    /// The root last. Those that an earlier attempt has unmounted stay so.
     fn umount(&mut self) -> Answer<()> {
-        (0..self.members.len()).rev().try_for_each(|number| self.member(number).umount())
+        let others = (1..self.members.len()).rev();
+        others
+            .filter(|&number| self.member(number).is_mounted())
+            .try_for_each(|number| self.member(number).umount())?;
+        self.root().umount()
     }
 
     fn is_mounted(&self) -> bool {

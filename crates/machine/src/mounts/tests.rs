@@ -84,10 +84,16 @@ fn each_file_system_works_beside_each() {
 
 #[test]
 fn volumes_share_the_ubi_and_its_blocks() {
-    let mut machine = machine(
-        "fs = \"ubifs\"\npartition_blocks = 120\n[[mount]]\nat = \"/data\"\nfs = \"ubifs\"\nvolume_B = \"4 MiB\"\n\
-         [[mount]]\nat = \"/data/log\"\nfs = \"ubifs\"\nvolume_B = \"3 MiB\"\n",
-    );
+    for wait in ["busy", "sleep"] {
+        check_volumes(&format!(
+            "fs = \"ubifs\"\npartition_blocks = 120\nnand_wait = \"{wait}\"\n[[mount]]\nat = \"/data\"\nfs = \"ubifs\"\n\
+             volume_B = \"4 MiB\"\n[[mount]]\nat = \"/data/log\"\nfs = \"ubifs\"\nvolume_B = \"3 MiB\"\n"
+        ));
+    }
+}
+
+fn check_volumes(stack: &str) {
+    let mut machine = machine(stack);
     let machine = &mut *machine;
     machine.mount(&[]).unwrap();
     for round in 0..30 {
@@ -153,6 +159,14 @@ fn paths_lead_to_mounts_and_not_across() {
     machine.close(one).unwrap();
     assert_eq!(machine.open(b"/data/other", OpenFlags::READ, 0).unwrap().0, 0);
     assert!(machine.umount().unwrap_err().to_string().contains("EBUSY"));
+    machine.close(two).unwrap();
+    machine.close(one).unwrap();
+    machine.umount().unwrap();
+    machine.mount(&[]).unwrap();
+    let root = machine.open(b"/database", OpenFlags::READ, 0).unwrap();
+    assert!(machine.umount().unwrap_err().to_string().contains("EBUSY"), "of the root; /data is unmounted by now");
+    machine.close(root).unwrap();
+    machine.umount().unwrap();
 }
 
 #[test]
