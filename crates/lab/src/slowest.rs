@@ -41,8 +41,12 @@ impl Slowest {
     fn insert(&mut self, step: u32, i: u64, call: Call, sim: &Sim) {
         let place = self.calls.partition_point(|slow| slow.call.latency_ns >= call.latency_ns);
         self.calls.truncate(SLOWEST - 1);
-        let mut bill = Vec::new();
-        sim.bill(|cause| bill.push(cause));
+        let mut bill: Vec<CauseCounts> = Vec::new();
+        // Several mounts may have the same task.
+        sim.bill(|cause| match bill.iter_mut().find(|one| (one.task, one.reason) == (cause.task, cause.reason)) {
+            Some(known) => known.counts = known.counts + cause.counts,
+            None => bill.push(cause),
+        });
         let mut waits = Vec::new();
         sim.bill_waits(|program, for_ns| waits.push((program, for_ns)));
         self.calls.insert(place, Slow { step, i, call, bill, program: 0, waits });

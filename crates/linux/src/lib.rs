@@ -10,7 +10,7 @@
 //! Linux 2.6.37: `do_generic_file_read` and the read-ahead of that time ([`ReadAheadRules`]); and its write-back
 //! ([`WriteBackRules`]).
 //!
-//! **Leaves out.** More than one process and more than one mount, permissions (everything runs as root, with umask 0), access times
+//! **Leaves out.** More than one process and more than one mount (`machine::mounts` puts several of these on one machine), permissions (everything runs as root, with umask 0), access times
 //! (the flash file systems mount `noatime`), memory mapping, locks, the two-list replacement of `mm/vmscan.c` (the page
 //! cache here is one LRU list).
 

@@ -1,7 +1,8 @@
 //! Scheduling points: who gets the CPU next, and which mount that is.
 //!
-//! Several mounts may share a machine; each has background tasks of its own. A [`Sim`] handle belongs to a mount, and the tasks that it makes known are that mount's. Who runs them the machine says once for
-//! each mount ([`Sim::mounts_run_by`]). At a scheduling point of one mount the CPU may choose a task of another; then it runs inside
+//! Several mounts may share a machine; each has background tasks of its own. A [`Sim`] handle belongs to a mount, and the tasks
+//! that it makes known are that mount's. Who runs them the machine says once for each mount ([`Sim::mounts_run_by`]). At a
+//! scheduling point of one mount the CPU may choose a task of another; then it runs inside
 //! that scheduling point. If the other mount is in the middle of something itself, further down on the stack of turns, the turns
 //! above it end first, as with [`crate::Switch::Yield`].
 
