@@ -265,12 +265,12 @@ fn optional<'i, T: Deserialize<'i>>(source: &Source, table: &DeTable<'i>, key: &
 
 /// Reads the `[stack]` table. Its key `system` is a name of the table of systems, of which the first one is the default.
 fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
-    let Some((stack, DeValue::Table(table))) = root.get("stack").map(|stack| (stack, stack.get_ref())) else {
-        if root.get("stack").is_none() {
-            let text = "the table [stack] is missing: it names board, fs and partition_blocks";
-            return Err(LabError::Input(format!("{}: {text}", source.file_name)));
-        }
-        return required(source, root, "stack").map(|keys: StackKeys| keys.into());
+    let Some(stack) = root.get("stack") else {
+        let text = "the table [stack] is missing: it names board, fs and partition_blocks";
+        return Err(LabError::Input(format!("{}: {text}", source.file_name)));
+    };
+    let DeValue::Table(table) = stack.get_ref() else {
+        return read(source, stack.clone()).map(|keys: StackKeys| keys.into());
     };
     let mut keys = table.clone();
     let Some(named) = table.get("system") else {

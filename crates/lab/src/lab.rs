@@ -11,7 +11,7 @@ use crate::requests::rows_of_a_variant;
 use crate::result::{FailedVariant, RunResult, Summary, VariantSummary};
 use crate::run::{check_saves, run, Outcome, Plan, RunError, Watch};
 use crate::state::{check_steps, Recipe, StateCache};
-use crate::threads::{threads, threads_of};
+use crate::threads::{on_threads, threads_of};
 use crate::traces::{ReadParquet, Traces};
 use ffslab_machine::spec::{MachineSpec, State};
 use ffslab_machine::{MachineError, StackTable};
@@ -153,6 +153,13 @@ fn check<'a>(
         traces.read(steps.clone(), base_dir, parquet).map_err(|error| place(error.to_string()))?;
         let in_stack = |error: MachineError| place(format!("[stack]: {error}"));
         let (spec, keys) = variant.stack.machine(base_dir).map_err(in_stack)?;
+        // The runs of a variant stand one after the other. They differ in what is drawn, in nothing that is looked at
+        // below, and share the state that the first one makes.
+        let before = if variant.is_repeated() { ready.last() } else { None };
+        if let Some(&Ready { state, .. }) = before {
+            ready.push(Ready { variant, spec, keys, state });
+            continue;
+        }
         // Building the stack finds impossible geometries before the first variant runs.
         let system = spec.build(None).map_err(in_stack)?;
         if variant.probe_logs && !variant.programs.is_empty() {
@@ -164,12 +171,7 @@ fn check<'a>(
             has_nand(&*system).map_err(place)?;
         }
         check_saves(steps, system.medium_bytes(), experiment.variants.len() as u64).map_err(place)?;
-        // The runs of a variant stand one after the other, and share the state that the first one makes.
-        let before = if variant.is_repeated() { ready.last() } else { None };
-        let state = match before.map(|before: &Ready| before.state) {
-            Some(state) => state,
-            None => recipes.add(variant, &spec, build).map_err(place)?,
-        };
+        let state = recipes.add(variant, &spec, build).map_err(place)?;
         ready.push(Ready { variant, spec, keys, state });
     }
     let kept = experiment.requests_kept.map(|rows| rows as usize);
@@ -233,22 +235,18 @@ pub fn run_experiment_with(
     given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
-    let (cache, tell, pool) = (given.cache, given.tell, threads(given.jobs)?);
+    let (cache, tell, jobs) = (given.cache, given.tell, given.jobs);
     let experiment = Experiment::parse_with(toml_text, file_name, given.change)?;
     let several = experiment.variants.len() > 1;
     let Checked { ready, recipes, traces, rows_max, estimate } = check(&experiment, file_name, base_dir, given)?;
     if let Some(tell) = tell.filter(|_| estimate.is_large()) {
         tell(&format!("{}: {}", experiment.title, estimate.text()));
     }
-    let states = pool.install(|| recipes.states(cache, &|| progress(0.0))).map_err(|error| match error {
-        RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
-        RunError::Interrupted => LabError::Interrupted,
-    })?;
     let total = ready.iter().map(|ready| ready.calls(&traces)).fold(1, u64::saturating_add);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let run = |ready: &Ready| {
+    let run = |ready: &Ready, states: &[State]| {
         let mut counted = 0;
-        ready.run(&traces, &states, rows_max, &mut |calls| {
+        ready.run(&traces, states, rows_max, &mut |calls| {
             done.fetch_add(calls - counted, Ordering::Relaxed);
             counted = calls;
             let share = done.load(Ordering::Relaxed) as f64 / total as f64;
@@ -258,7 +256,14 @@ pub fn run_experiment_with(
             !stop.load(Ordering::Relaxed)
         })
     };
-    let outcomes: Vec<Result<Outcome, RunError>> = pool.install(|| ready.par_iter().with_max_len(1).map(run).collect());
+    let outcomes = on_threads(jobs, || {
+        let states = recipes.states(cache, &|| progress(0.0))?;
+        Ok(ready.par_iter().with_max_len(1).map(|ready| run(ready, &states)).collect::<Vec<_>>())
+    })?;
+    let outcomes = outcomes.map_err(|error| match error {
+        RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
+        RunError::Interrupted => LabError::Interrupted,
+    })?;
     let mut summaries = Vec::with_capacity(ready.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
     let (mut images, mut logs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
@@ -293,6 +298,6 @@ pub fn run_experiment_with(
         ready.iter().filter(|ready| !ready.variant.is_repeated()).map(|ready| &ready.keys).collect();
     let resolved_toml = experiment.resolved(&keys, base_dir);
     let repeats = experiment.runs.map_or_else(Vec::new, |_| repeats::of(&summaries, &failed));
-    let summary = Summary { repeats, ..Summary::new(&experiment.title, seed, summaries, failed) };
+    let summary = Summary::new(&experiment.title, seed, summaries, failed, repeats);
     Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
 }

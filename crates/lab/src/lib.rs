@@ -58,5 +58,5 @@ pub use run::SavedImage;
 pub use schemas::{Described, SCHEMAS};
 pub use session::{Session, SessionResult};
 pub use state::StateCache;
-pub use threads::threads;
+pub use threads::on_threads;
 pub use traces::convert_trace;

@@ -302,6 +302,12 @@ fn profiles() -> PyResult<String> {
     to_json(&ffslab_profiles::list())
 }
 
+/// Whether a profile is named by the path of its file.
+#[pyfunction]
+fn is_path(name: &str) -> bool {
+    ffslab_profiles::is_path(name)
+}
+
 /// The text of a profile that builds on `base` and says nothing of its own yet.
 #[pyfunction]
 fn profile_template(base: &str, called: &str) -> PyResult<String> {
@@ -350,6 +356,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(content_source, module)?)?;
     module.add_function(wrap_pyfunction!(recorded_calls, module)?)?;
     module.add_function(wrap_pyfunction!(toml_of, module)?)?;
+    module.add_function(wrap_pyfunction!(is_path, module)?)?;
     module.add_function(wrap_pyfunction!(profile_template, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;

@@ -1,7 +1,7 @@
 //! Cases on all cores.
 
 use crate::report::ValidateOptions;
-use ffslab_lab::{threads, LabError};
+use ffslab_lab::{on_threads, LabError};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +24,7 @@ pub(crate) fn in_parallel<C: Sync, R: Send>(
     let total = weights.iter().fold(0, |sum: u64, weight| sum.saturating_add(*weight)).max(1);
     let done = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
-    let results: Vec<Option<R>> = threads(options.jobs)?.install(|| {
+    let results: Vec<Option<R>> = on_threads(options.jobs, || {
         // Threads take one case at a time. The cases differ too much in length to be distributed in advance.
         cases
             .par_iter()
@@ -42,6 +42,6 @@ pub(crate) fn in_parallel<C: Sync, R: Send>(
                 watch().then_some(result)
             })
             .collect()
-    });
+    })?;
     results.into_iter().collect::<Option<Vec<R>>>().ok_or(LabError::Interrupted)
 }

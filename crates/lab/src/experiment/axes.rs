@@ -67,7 +67,7 @@ pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
     let Some(compared) = axes.iter().find(|axis| axis.path == ["fs"]) else { return };
     let others: Vec<&str> = compared.values.iter().filter_map(|fs| fs.get_ref().as_str()).collect();
     let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) else { return };
-    let fs = stack.get("fs").and_then(|fs| fs.get_ref().as_str()).unwrap_or_default().to_string();
+    let fs = text_of(stack, "fs").to_string();
     for key in keys_of_others(&fs, &others) {
         if !axes.iter().any(|axis| axis.path == [key]) {
             stack.remove(key);
@@ -86,10 +86,8 @@ pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
 
 fn remove_steps(table: &mut DeTable, list: &str, names: &[&str]) {
     if let Some(DeValue::Array(steps)) = table.get_mut(list).map(Spanned::get_mut) {
-        let is_one = |step: &Value| {
-            let name = step.get_ref().get("step").and_then(|name| name.get_ref().as_str());
-            name.is_some_and(|name| names.contains(&name))
-        };
+        let is_one =
+            |step: &Value| matches!(step.get_ref(), DeValue::Table(step) if names.contains(&text_of(step, "step")));
         *steps = steps.clone().into_iter().filter(|step| !is_one(step)).collect();
     }
 }

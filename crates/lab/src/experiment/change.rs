@@ -18,8 +18,12 @@ pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Cha
     // What the file does not have stands behind its text. There axes keep the order in which they were given.
     let behind = |place: Range<usize>| source.text.len() + 1 + place.start..source.text.len() + 1 + place.end;
     let new = new.into_inner();
-    let new_axes = new.get("axes").cloned();
-    let mut fixed: Vec<String> = Vec::new();
+    if let (Some(axes), Some(DeValue::Table(keys))) = (table_of(root, "axes"), new.get("stack").map(Spanned::get_ref)) {
+        keys.keys().for_each(|key| drop(axes.remove(&**key.get_ref())));
+    }
+    if let Some(stack) = table_of(root, "stack") {
+        change.removed.iter().for_each(|key| drop(stack.remove(key.as_str())));
+    }
     for (name, value) in new {
         let place = behind(name.span());
         let (name, value) = (name.into_inner(), value.into_inner());
@@ -34,22 +38,20 @@ pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Cha
         // An error in a key of the stack is told with the place of the stack.
         let in_stack = (name == "stack").then(|| table.span());
         let DeValue::Table(table) = table.get_mut() else { continue };
-        if in_stack.is_some() {
-            fixed.extend(keys.keys().map(|key| key.get_ref().to_string()));
-        }
         for (key, value) in keys {
             let place = in_stack.clone().unwrap_or_else(|| behind(key.span()));
             put(table, key.into_inner(), value.into_inner(), place);
         }
     }
-    if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
-        change.removed.iter().for_each(|key| drop(stack.remove(key.as_str())));
-    }
-    if let Some(DeValue::Table(axes)) = root.get_mut("axes").map(Spanned::get_mut) {
-        let is_new = |key: &str| new_axes.as_ref().is_some_and(|axes| axes.get_ref().get(key).is_some());
-        fixed.iter().filter(|key| !is_new(key)).for_each(|key| drop(axes.remove(key.as_str())));
-    }
     Ok(())
+}
+
+/// A table that the file has.
+fn table_of<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Option<&'t mut DeTable<'i>> {
+    match root.get_mut(name).map(Spanned::get_mut) {
+        Some(DeValue::Table(table)) => Some(table),
+        _ => None,
+    }
 }
 
 fn put<'i>(table: &mut DeTable<'i>, key: Cow<'i, str>, value: DeValue<'i>, place: Range<usize>) {
