@@ -21,7 +21,6 @@ from native_types import Node, as_node, formatted, nodes, type_of
 PACKAGE = Path(__file__).resolve().parent.parent / "python/ffslab"
 STEPS = PACKAGE / "steps.py"
 KEYS = PACKAGE / "answers/typed_keys.py"
-# Parameters that `ffslab.Stack` has by itself.
 # Names to which a program may add its own.
 OPEN_NAMES = ("fs", "medium", "system")
 OF_EVERY_STACK = ("system", "board", "fs", "partition_blocks")
@@ -44,11 +43,6 @@ from collections.abc import Sequence
 __IMPORTS__
 # A step: its name under "step", its keys.
 Step = dict[str, object]
-
-
-def _step(name: str, /, **keys: object) -> Step:
-    said = {key.rstrip("_"): value for key, value in keys.items() if value is not None}
-    return {"step": name, **said}
 '''
 KEYS_HEAD = '''\
 """What mypy knows of the keys of a machine and of `Stack.step`. Made by tests/native_steps.py from `ffslab schema`."""
@@ -59,7 +53,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, overload
 
-__WORDS__'''
+__WORDS__
+
+
+def said_step(name: str, /, **keys: object) -> dict[str, object]:
+    """A step with the keys that are said. A key that is a word of Python has an underscore behind it there."""
+    said = {key.rstrip("_"): value for key, value in keys.items() if value is not None}
+    return {"step": name, **said}
+'''
 
 
 RUN_STEP = '''
@@ -68,8 +69,7 @@ RUN_STEP = '''
 
         Files that it opens or expects to be open are the steps' own, beside those of `open`.
         """
-        said = {key.rstrip("_"): value for key, value in keys.items() if value is not None}
-        self._run_step({"step": step, **said})
+        self._run_step(said_step(step, **keys))
 
     def _run_step(self, step: dict[str, object]) -> None:
         raise NotImplementedError
@@ -140,9 +140,9 @@ def step_functions() -> str:
         passed = "".join(f", {each.split(':')[0]}={each.split(':')[0]}" for each in given)
         star = ", ".join(["*", *given] if given else [])
         head = f"\n\ndef {name_of_step(step)}({star}) -> Step:\n"
-        parts.append(f"{head}{about(step, '    ')}\n    return _step({name}{passed})\n")
+        parts.append(f"{head}{about(step, '    ')}\n    return said_step({name}{passed})\n")
     text = "".join(parts)
-    names = ", ".join(words(known, text))
+    names = ", ".join([*words(known, text), "said_step"])
     return formatted(text.replace("__IMPORTS__", f"from ffslab.answers.typed_keys import {names}\n"), "../steps")
 
 

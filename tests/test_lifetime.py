@@ -18,7 +18,7 @@ from conftest import Command
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.images.inspection import inspect_image
-from ffslab.studies.lifetime import Given, Workload, of_workloads, text, with_image
+from ffslab.studies.lifetime import Given, Workload, looked_into, of_workloads, text, with_image
 
 DAY_US = 86_400e6
 WRITES = """\
@@ -143,9 +143,8 @@ def test_all_workloads_are_checked_before_the_first_runs(
     runs: list[Experiment] = []
     monkeypatch.setattr(Experiment, "run", lambda experiment, progress: runs.append(experiment))
     with pytest.raises(InputError, match="read_ahead"):
-        of_workloads(
-            dumps["jffs2"], [Workload.from_file(tmp_path / f"{name}.toml") for name in ("good", "bad")], Given()
-        )
+        named = [Workload.from_file(tmp_path / f"{name}.toml") for name in ("good", "bad")]
+        of_workloads(dumps["jffs2"], looked_into(dumps["jffs2"], named), named, Given())
     assert runs == []
 
 

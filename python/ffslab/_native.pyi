@@ -20,6 +20,7 @@ __all__ = [
     "file_systems",
     "input_limits",
     "inspect",
+    "is_path",
     "memparse",
     "mount",
     "mount_sleeps_library",
@@ -96,6 +97,9 @@ def check_experiment(
 
 def toml_of(json: str) -> str:
     """Data (a table in JSON) as the TOML of an experiment; a key whose value is null is left out."""
+
+def is_path(name: str) -> bool:
+    """Whether a profile is named by the path of its file, and not by the name of a built-in one."""
 
 def profile_template(base: str, called: str) -> str:
     """A profile (TOML) that builds on `base`, in the file `called`, with every key commented out."""

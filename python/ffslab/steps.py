@@ -28,52 +28,48 @@ from ffslab.answers.typed_keys import (
     Think,
     Until,
     XattrFlag,
+    said_step,
 )
 
 # A step: its name under "step", its keys.
 Step = dict[str, object]
 
 
-def _step(name: str, /, **keys: object) -> Step:
-    said = {key.rstrip("_"): value for key, value in keys.items() if value is not None}
-    return {"step": name, **said}
-
-
 def mount(*, options: Sequence[str] | None = None) -> Step:
     """Mounts the partition; an erased one gets a new file system. Read-ahead is set right after it."""
-    return _step("mount", options=options)
+    return said_step("mount", options=options)
 
 
 def umount() -> Step:
     """Unmounts; every file is closed by then."""
-    return _step("umount")
+    return said_step("umount")
 
 
 def ubi_attach() -> Step:
     """Attaches UBI to the whole partition; an erased one is formatted."""
-    return _step("ubi_attach")
+    return said_step("ubi_attach")
 
 
 def ubi_detach() -> Step:
     """Detaches UBI."""
-    return _step("ubi_detach")
+    return said_step("ubi_detach")
 
 
 def ubi_make_volume() -> Step:
     """Makes one dynamic UBI volume of all available LEBs."""
-    return _step("ubi_make_volume")
+    return said_step("ubi_make_volume")
 
 
 def crash() -> Step:
     """The power is lost: everything in memory is gone, and nothing is written."""
-    return _step("crash")
+    return said_step("crash")
 
 
 def boot(*, options: Sequence[str] | None = None) -> Step:
     """From power on to mounted: everything in memory is gone, then UBI attaches, the file system scans or recovers
     what it finds. After `umount` it is the boot after a clean end, else the one after a power cut.
     """
-    return _step("boot", options=options)
+    return said_step("boot", options=options)
 
 
 def format() -> Step:
@@ -81,7 +77,7 @@ def format() -> Step:
     is counted apart from the mount. Nothing may be mounted. Without this step, the first mount of an empty medium
     does so.
     """
-    return _step("format")
+    return said_step("format")
 
 
 def create(
@@ -94,7 +90,7 @@ def create(
     request_B: int | str | None = None,
 ) -> Step:
     """Makes a file (truncated if it exists) and writes it front to back."""
-    return _step(
+    return said_step(
         "create", file=file, bytes=bytes, content=content, content_file=content_file, fails=fails, request_B=request_B
     )
 
@@ -107,26 +103,26 @@ def fill(
     request_B: int | str | None = None,
 ) -> Step:
     """Makes a file and writes it until no space is left."""
-    return _step("fill", file=file, content=content, content_file=content_file, request_B=request_B)
+    return said_step("fill", file=file, content=content, content_file=content_file, request_B=request_B)
 
 
 def create_fragmented(*, file: str, bytes: int | str, seed: int | None = None) -> Step:
     """Makes a file of pieces of 512 to 4096 B, written in random order, each followed by fsync."""
-    return _step("create_fragmented", file=file, bytes=bytes, seed=seed)
+    return said_step("create_fragmented", file=file, bytes=bytes, seed=seed)
 
 
 def saturate(*, file: str | None = None, request_B: int | str | None = None) -> Step:
     """Fills the partition with one file, syncs, and deletes the file. Nearly the whole partition is invalid then,
     and there was no time to collect it.
     """
-    return _step("saturate", file=file, request_B=request_B)
+    return said_step("saturate", file=file, request_B=request_B)
 
 
 def occupy(*, file: str, percent: float, of: ShareOf | None = None, request_B: int | str | None = None) -> Step:
     """Makes a file that occupies a share of the partition: static data beside the data that the measurement works
     on.
     """
-    return _step("occupy", file=file, percent=percent, of=of, request_B=request_B)
+    return said_step("occupy", file=file, percent=percent, of=of, request_B=request_B)
 
 
 def age(
@@ -142,7 +138,7 @@ def age(
     zipf_theta: float | None = None,
 ) -> Step:
     """Overwrites a file again and again, in requests of one size."""
-    return _step(
+    return said_step(
         "age",
         file=file,
         overwrites=overwrites,
@@ -158,72 +154,72 @@ def age(
 
 def unlink(*, file: str) -> Step:
     """unlink(2): deletes a name; with its last name and no open descriptor the file goes."""
-    return _step("unlink", file=file)
+    return said_step("unlink", file=file)
 
 
 def rename(*, file: str, to: str, fails: Failure | None = None, flags: Sequence[RenameFlag] | None = None) -> Step:
     """Renames; an existing target is replaced."""
-    return _step("rename", file=file, to=to, fails=fails, flags=flags)
+    return said_step("rename", file=file, to=to, fails=fails, flags=flags)
 
 
 def link(*, file: str, to: str, fails: Failure | None = None) -> Step:
     """link(2): a further name, or the first one of a file that was opened with `tmpfile`."""
-    return _step("link", file=file, to=to, fails=fails)
+    return said_step("link", file=file, to=to, fails=fails)
 
 
 def truncate(*, file: str, bytes: int | str, by_descriptor: bool | None = None) -> Step:
     """Cuts or extends (with a hole) a file to `bytes`."""
-    return _step("truncate", file=file, bytes=bytes, by_descriptor=by_descriptor)
+    return said_step("truncate", file=file, bytes=bytes, by_descriptor=by_descriptor)
 
 
 def sync() -> Step:
     """sync(2): all dirty data and metadata."""
-    return _step("sync")
+    return said_step("sync")
 
 
 def sync_directories() -> Step:
     """YAFFS2: the headers of changed directories are written."""
-    return _step("sync_directories")
+    return said_step("sync_directories")
 
 
 def drop_caches() -> Step:
     """Clean pages, directory entries and unused inodes leave memory."""
-    return _step("drop_caches")
+    return said_step("drop_caches")
 
 
 def sleep(*, us: int | str) -> Step:
     """nanosleep(2). Only background work runs."""
-    return _step("sleep", us=us)
+    return said_step("sleep", us=us)
 
 
 def open(*, file: str, flags: Sequence[OpenFlag], fails: Failure | None = None) -> Step:
     """open(2)."""
-    return _step("open", file=file, flags=flags, fails=fails)
+    return said_step("open", file=file, flags=flags, fails=fails)
 
 
 def close(*, file: str) -> Step:
     """close(2)."""
-    return _step("close", file=file)
+    return said_step("close", file=file)
 
 
 def fsync(*, file: str, fails: Failure | None = None) -> Step:
     """fsync(2): the data and attributes of an open file are on flash when it returns."""
-    return _step("fsync", file=file, fails=fails)
+    return said_step("fsync", file=file, fails=fails)
 
 
 def stat(*, file: str, fails: Failure | None = None) -> Step:
     """stat(2)."""
-    return _step("stat", file=file, fails=fails)
+    return said_step("stat", file=file, fails=fails)
 
 
 def fadvise(*, file: str, advice: Advice) -> Step:
     """posix_fadvise(2) on an open file, for the whole of it."""
-    return _step("fadvise", file=file, advice=advice)
+    return said_step("fadvise", file=file, advice=advice)
 
 
 def read_ahead(*, KiB: int) -> Step:
     """Sets the read-ahead of the mounted file system's backing device."""
-    return _step("read_ahead", KiB=KiB)
+    return said_step("read_ahead", KiB=KiB)
 
 
 def requests(
@@ -242,7 +238,7 @@ def requests(
     seed: int | None = None,
 ) -> Step:
     """Reads and writes of one size in an open file."""
-    return _step(
+    return said_step(
         "requests",
         file=file,
         count=count,
@@ -282,7 +278,7 @@ def uflip(
     """An I/O pattern of uFLIP on an open file; see the module `uflip`. Calls of the start-up phase are made but not
     recorded.
     """
-    return _step(
+    return said_step(
         "uflip",
         file=file,
         pattern=pattern,
@@ -315,7 +311,7 @@ def append(
     sync: AppendSync | None = None,
 ) -> Step:
     """Writes at the end of an open file; after each write `sync` says how it is made durable."""
-    return _step(
+    return said_step(
         "append",
         file=file,
         count=count,
@@ -329,17 +325,17 @@ def append(
 
 def mkdir(*, dir: str) -> Step:
     """mkdir(2)."""
-    return _step("mkdir", dir=dir)
+    return said_step("mkdir", dir=dir)
 
 
 def rmdir(*, dir: str, fails: Failure | None = None) -> Step:
     """rmdir(2)."""
-    return _step("rmdir", dir=dir, fails=fails)
+    return said_step("rmdir", dir=dir, fails=fails)
 
 
 def readdir(*, dir: str) -> Step:
     """Reads every entry of a directory; "" is the root."""
-    return _step("readdir", dir=dir)
+    return said_step("readdir", dir=dir)
 
 
 def create_many(
@@ -355,7 +351,7 @@ def create_many(
     until: Until | None = None,
 ) -> Step:
     """Makes files in a directory; "" is the root."""
-    return _step(
+    return said_step(
         "create_many",
         dir=dir,
         bytes=bytes,
@@ -371,19 +367,19 @@ def create_many(
 
 def stat_many(*, dir: str, count: int, name: str | None = None) -> Step:
     """stat(2) of the files of `create_many`, in the order of creation."""
-    return _step("stat_many", dir=dir, count=count, name=name)
+    return said_step("stat_many", dir=dir, count=count, name=name)
 
 
 def read_many(
     *, dir: str, bytes: int | str, count: int, name: str | None = None, request_B: int | str | None = None
 ) -> Step:
     """Opens, reads (`bytes` from the beginning) and closes the files of `create_many`, in the order of creation."""
-    return _step("read_many", dir=dir, bytes=bytes, count=count, name=name, request_B=request_B)
+    return said_step("read_many", dir=dir, bytes=bytes, count=count, name=name, request_B=request_B)
 
 
 def unlink_many(*, dir: str, count: int, name: str | None = None) -> Step:
     """Deletes the files of `create_many`, in the order of creation."""
-    return _step("unlink_many", dir=dir, count=count, name=name)
+    return said_step("unlink_many", dir=dir, count=count, name=name)
 
 
 def setxattr(
@@ -396,76 +392,76 @@ def setxattr(
     value: str | None = None,
 ) -> Step:
     """setxattr(2): makes or replaces an extended attribute of a file or directory; "" is the root."""
-    return _step("setxattr", file=file, name=name, bytes=bytes, fails=fails, flag=flag, value=value)
+    return said_step("setxattr", file=file, name=name, bytes=bytes, fails=fails, flag=flag, value=value)
 
 
 def getxattr(*, file: str, name: str, fails: Failure | None = None) -> Step:
     """getxattr(2)."""
-    return _step("getxattr", file=file, name=name, fails=fails)
+    return said_step("getxattr", file=file, name=name, fails=fails)
 
 
 def listxattr(*, file: str) -> Step:
     """listxattr(2)."""
-    return _step("listxattr", file=file)
+    return said_step("listxattr", file=file)
 
 
 def removexattr(*, file: str, name: str, fails: Failure | None = None) -> Step:
     """removexattr(2)."""
-    return _step("removexattr", file=file, name=name, fails=fails)
+    return said_step("removexattr", file=file, name=name, fails=fails)
 
 
 def symlink(*, file: str, target: str, fails: Failure | None = None) -> Step:
     """symlink(2): makes the symbolic link `file`."""
-    return _step("symlink", file=file, target=target, fails=fails)
+    return said_step("symlink", file=file, target=target, fails=fails)
 
 
 def readlink(*, file: str, fails: Failure | None = None) -> Step:
     """readlink(2)."""
-    return _step("readlink", file=file, fails=fails)
+    return said_step("readlink", file=file, fails=fails)
 
 
 def chmod(*, file: str, permissions: str, fails: Failure | None = None) -> Step:
     """chmod(2)."""
-    return _step("chmod", file=file, permissions=permissions, fails=fails)
+    return said_step("chmod", file=file, permissions=permissions, fails=fails)
 
 
 def chown(*, file: str, fails: Failure | None = None, gid: int | None = None, uid: int | None = None) -> Step:
     """chown(2)."""
-    return _step("chown", file=file, fails=fails, gid=gid, uid=uid)
+    return said_step("chown", file=file, fails=fails, gid=gid, uid=uid)
 
 
 def utimens(
     *, file: str, accessed_s: int | None = None, fails: Failure | None = None, modified_s: int | None = None
 ) -> Step:
     """utimensat(2): sets the times of a file, in seconds since 1970."""
-    return _step("utimens", file=file, accessed_s=accessed_s, fails=fails, modified_s=modified_s)
+    return said_step("utimens", file=file, accessed_s=accessed_s, fails=fails, modified_s=modified_s)
 
 
 def statfs() -> Step:
     """statfs(2)."""
-    return _step("statfs")
+    return said_step("statfs")
 
 
 def ftruncate(*, file: str, bytes: int | str, fails: Failure | None = None) -> Step:
     """ftruncate(2): `truncate` of the open file, by its descriptor."""
-    return _step("ftruncate", file=file, bytes=bytes, fails=fails)
+    return said_step("ftruncate", file=file, bytes=bytes, fails=fails)
 
 
 def replay(*, file: str, root: str | None = None, think: Think | None = None) -> Step:
     """Replays the file system calls of a recorded program."""
-    return _step("replay", file=file, root=root, think=think)
+    return said_step("replay", file=file, root=root, think=think)
 
 
 def fio(*, file: str, lenient: bool | None = None) -> Step:
     """Runs the jobs of a fio job file. Their files are laid out first; if the step is measured, at the end of the
     setup.
     """
-    return _step("fio", file=file, lenient=lenient)
+    return said_step("fio", file=file, lenient=lenient)
 
 
 def postmark(*, file: str, commands: str | None = None, drop_caches: bool | None = None) -> Step:
     """Runs a command file of the program `postmark`."""
-    return _step("postmark", file=file, commands=commands, drop_caches=drop_caches)
+    return said_step("postmark", file=file, commands=commands, drop_caches=drop_caches)
 
 
 def sqlite(
@@ -480,28 +476,28 @@ def sqlite(
     """Executes SQL with the real SQLite, whose data base lies in the mounted file system. Its computing takes no
     time: what counts is its system calls.
     """
-    return _step("sqlite", file=file, count=count, pragmas=pragmas, script=script, seed=seed, sql=sql)
+    return said_step("sqlite", file=file, count=count, pragmas=pragmas, script=script, seed=seed, sql=sql)
 
 
 def copy_in(*, from_: str, dir: str | None = None, request_B: int | str | None = None) -> Step:
     """Copies the content of a folder of this computer into the file system, as `cp -R` does: files, directories and
     symbolic links with their permissions, sorted by name. None of the names may exist already.
     """
-    return _step("copy_in", from_=from_, dir=dir, request_B=request_B)
+    return said_step("copy_in", from_=from_, dir=dir, request_B=request_B)
 
 
 def save_image(*, file: str, oob: bool | None = None) -> Step:
     """Saves an image of the partition as it is on the chip now. Data in memory are not in the image; use sync or
     umount before. `ffslab run` writes the image to `images/` in the results folder.
     """
-    return _step("save_image", file=file, oob=oob)
+    return said_step("save_image", file=file, oob=oob)
 
 
 def mtd_loop(*, count: int, op: MtdOp, first: int | None = None) -> Step:
     """A loop of operations on the partition at the level of the driver, like that of a kernel module that measures
     MTD calls: whole pages or erase blocks, one after the other. Nothing may be mounted. Bad blocks are skipped.
     """
-    return _step("mtd_loop", count=count, op=op, first=first)
+    return said_step("mtd_loop", count=count, op=op, first=first)
 
 
 def load(
@@ -517,7 +513,7 @@ def load(
     """Puts an image or a dump on the partition, as the stack's key `image` does at the start. The partition must not
     be mounted. This takes neither time nor wear. Blocks behind the end of the image are erased.
     """
-    return _step(
+    return said_step(
         "load",
         image=image,
         autoplace=autoplace,

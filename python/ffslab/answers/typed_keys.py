@@ -46,6 +46,12 @@ XattrFlag: TypeAlias = Literal["create", "replace"]
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]
 
 
+def said_step(name: str, /, **keys: object) -> dict[str, object]:
+    """A step with the keys that are said. A key that is a word of Python has an underscore behind it there."""
+    said = {key.rstrip("_"): value for key, value in keys.items() if value is not None}
+    return {"step": name, **said}
+
+
 class OtherKeys(TypedDict, total=False):
     """Keys of machines that only some have."""
 
@@ -484,8 +490,7 @@ class StepCalls:
 
         Files that it opens or expects to be open are the steps' own, beside those of `open`.
         """
-        said = {key.rstrip("_"): value for key, value in keys.items() if value is not None}
-        self._run_step({"step": step, **said})
+        self._run_step(said_step(step, **keys))
 
     def _run_step(self, step: dict[str, object]) -> None:
         raise NotImplementedError

@@ -69,10 +69,17 @@ class Experiment:
         ...     measure=[steps.append(file="log", request_B=512, count=1000, sync="fsync")],
         ... )
         """
-        parts: dict[str, object] = {"setup": list(setup), "state": list(state), "axes": axes}
-        said = {name: part for name, part in parts.items() if part}
-        numbers = {"initial": initial, "seed": seed, "repeat": repeat}
-        data = {"title": title, **numbers, "stack": stack, "measure": list(measure), **said}
+        data = {
+            "title": title,
+            "initial": initial,
+            "seed": seed,
+            "repeat": repeat,
+            "stack": stack,
+            "measure": list(measure),
+            "setup": list(setup) or None,
+            "state": list(state) or None,
+            "axes": axes or None,
+        }
         return cls.from_data(data, f'<experiment "{title}">', base_dir)
 
     @classmethod

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ffslab import _native
-from ffslab._native import InputError
+from ffslab._native import InputError, is_path
 from ffslab.answers.profile import ConstantValue, ProfileName, ShownProfile
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.text.tables import number, text_table
@@ -87,11 +87,6 @@ def write_new(path: Path, base: str) -> None:
             file.write(text)
     except FileExistsError:
         raise _native.InputError(f"{path}: is there already, and would be lost: name another file") from None
-
-
-def is_path(name: str) -> bool:
-    """Whether a profile is named by its path, as the loader decides it."""
-    return "/" in name or name.endswith(".toml")
 
 
 def difference(before: str, after: str) -> ProfileDifference:

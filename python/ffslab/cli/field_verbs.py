@@ -173,16 +173,15 @@ def lifetime(
         workloads = [life.Workload.from_file(path) for path in named]
         ready = [life.Workload(one.name, machine.over(one.experiment).changed(seed=seed)) for one in workloads]
         with progress_bar("workloads") as progress:
-            facts = (
-                life.alone(ready, given, progress)
-                if kind == "workload"
-                else life.of_workloads(start, ready, given, progress, **where)
-                if ready
-                else {"start": str(start), "workloads": []}
-            )
+            if kind == "workload":
+                parts = [life.alone(ready, given, progress)]
+            else:
+                found = life.looked_into(start, ready, **where)
+                parts = [life.of_workloads(start, found, ready, given, progress)] if ready else []
         if age_days is not None:
-            past = life.of_past(start, age_days, machine.part or part_of(machine.board or LINUX_BOARD), given, **where)
-            facts["workloads"] = [*past["workloads"], *facts["workloads"]]
+            part = machine.part or part_of(machine.board or LINUX_BOARD)
+            parts.insert(0, life.of_past(start, found, age_days, part, given))
+        facts = {"start": parts[0]["start"], "workloads": [row for each in parts for row in each["workloads"]]}
     say(results.dump_json(facts).rstrip() if json else life.text(facts))
     if any(row["verdict"] and row["verdict"]["answer"] != "yes" for row in facts["workloads"]):
         raise typer.Exit(EXIT_NEGATIVE)

@@ -89,20 +89,16 @@ class MachineOptions:
         return Machine(
             self.board,
             self.kernel,
-            self.file_systems(FILE_SYSTEM)[0],
+            self.fs[0] if self.fs else FILE_SYSTEM,
             self.partition_blocks,
             single,
             self.system or LINUX,
             {"part": self.part, **settings_of(self.settings or [])},
         )
 
-    def file_systems(self, default: str) -> Sequence[str]:
-        """Those to compare."""
-        return self.fs or [default]
-
-    def axes(self) -> dict[str, list[object]]:
+    def axes(self) -> dict[str, list[str | int | bool]]:
         """What is compared: several values of one option."""
-        given: list[tuple[str, str, Sequence[object]]] = [
+        given: list[tuple[str, str, Sequence[str | int]]] = [
             ("--fs", "fs", self.fs or []),
             ("--read-ahead", "read_ahead_KiB", self.read_ahead or []),
         ]

@@ -180,18 +180,15 @@ def sqlite(
 
     Example: ffslab sqlite --fs jffs2 --fs ubifs --setup make.sql < queries.sql
     """
-    from ffslab.api.machine import FILE_SYSTEM
     from ffslab.sqlite import verb as sql
 
-    machine.axes()
     say(
         sql.run(
             script,
             setup,
             machine.machine(),
             database,
-            machine.file_systems(FILE_SYSTEM),
-            machine.read_ahead or [],
+            machine.axes(),
             seed=1 if seed is None else seed,
             rows=rows,
             out=out,

@@ -16,7 +16,7 @@ from ffslab.report.drawing import width as line_width
 from ffslab.text.causes import titles
 from ffslab.text.durations import duration
 from ffslab.text.energy import energy_mj, have_energy
-from ffslab.text.time_table import CPU, IDLE, PROGRAM, asked_for, spent
+from ffslab.text.time_table import CPU, IDLE, PROGRAM, asked_for, at_work_us, spent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,9 +126,8 @@ def time_by_cause(variants: list[VariantSummary], colours: dict[str, str]) -> st
     ]
     columns = [(name, tint, [part.get(name, 0.0) for part in parts]) for name, tint in colours.items()]
     columns.append((FURTHER, FURTHER_COLOUR, further))
-    idle_us = [part.get(IDLE, 0.0) for part in parts]
-    at_work_us = [sum(part.values()) - idle for part, idle in zip(parts, idle_us, strict=True)]
-    is_beside = 0 < max(at_work_us) < max(idle_us)
+    idle_us = [variant["idle_us"] for variant in variants]
+    is_beside = 0 < max(map(at_work_us, variants)) < max(idle_us)
     without_flash = {name: tint for name, tint in WITHOUT_FLASH.items() if name != IDLE or not is_beside}
     columns += [(name, tint, [part.get(name, 0.0) for part in parts]) for name, tint in without_flash.items()]
     for name, tint, times_us in columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ffslab._native import InputError
@@ -23,23 +23,19 @@ def run(
     setup: Path | None,
     machine: Machine,
     database: str,
-    file_systems: Sequence[str],
-    read_ahead_kib: Sequence[int],
+    stacks: Mapping[str, Sequence[str | int | bool]],
     *,
     seed: int,
     rows: bool,
     out: Path | None,
     json: bool,
 ) -> str:
-    """What the verb prints. Several file systems and read-ahead windows are compared."""
+    """What the verb prints. `stacks`: what is compared, as in `run_scripts`."""
     name = script.stem if script is not None else STDIN
     if not database or database in (".", "..") or "/" in database:
         raise InputError(f'--database "{database}": must be a plain file name, such as contacts.db')
     if rows and json:
         raise InputError("--rows and --json: rows are no part of the JSON, ask for one of them")
-    stacks: dict[str, Sequence[str | int | bool]] = {"fs": file_systems}
-    if read_ahead_kib:
-        stacks["read_ahead_KiB"] = read_ahead_kib
     measured = _read(script)
     prepared = _read(setup) if setup is not None else None
     folder = out if out is not None else Path("results") / name

@@ -29,7 +29,7 @@ def repeats_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
             spread = one["figures"].get(key)
             if spread is None or not spread["most"]:
                 continue
-            cells = [number(spread["median"] / unit, digits), _interval(spread, unit, digits)]
+            cells = [_number(spread["median"], unit, digits), _interval(spread, unit, digits)]
             rows.append([name, label, *cells, *(_number(spread[end], unit, digits) for end in ("least", "most"))])
             name = ""
     return head, rows

@@ -93,10 +93,11 @@ ALIGN = "ll" + "r" * 7
 def fio_text(summary: Summary) -> str:
     """A table of the jobs of each machine, then what they cost."""
     typical = typical_of(summary)["variants"]
-    heads = [f"{variant['name']}\n\n" if len(typical) > 1 else "" for variant in typical]
-    tables = [text_table(HEAD, job_rows(report(variant)), ALIGN) for variant in typical]
-    jobs = [head + table for head, table in zip(heads, tables, strict=True)]
-    return "\n\n".join([*jobs, summary_text(summary)])
+    parts = []
+    for variant in typical:
+        parts += [variant["name"]] if len(typical) > 1 else []
+        parts.append(text_table(HEAD, job_rows(report(variant)), ALIGN))
+    return "\n\n".join([*parts, summary_text(summary)])
 
 
 def job_rows(done: FioReport) -> list[list[str]]:

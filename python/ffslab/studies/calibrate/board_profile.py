@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
 from ffslab import _native
-from ffslab._native import InputError
+from ffslab._native import InputError, is_path
 from ffslab.answers.profile import ConstantValue, Status
 from ffslab.api import profiles
 from ffslab.api.machine import as_json
-from ffslab.api.profiles import is_path
 
 
 @dataclass(frozen=True)

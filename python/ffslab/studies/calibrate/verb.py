@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffslab import __version__
-from ffslab._native import InputError
+from ffslab._native import InputError, is_path
 from ffslab.answers.calibration import CalibratedConstant, CalibrationFacts
-from ffslab.api.profiles import is_path
 from ffslab.files import results
 from ffslab.files.inputs import read_bytes
 from ffslab.studies.calibrate import board_profile, loops, power_capture, probe_logs

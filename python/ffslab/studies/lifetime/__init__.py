@@ -2,6 +2,14 @@
 
 from ffslab.studies.lifetime.past import of_past
 from ffslab.studies.lifetime.text import text
-from ffslab.studies.lifetime.workloads import Given, Workload, alone, of_results, of_workloads, with_image
+from ffslab.studies.lifetime.workloads import (
+    Given,
+    Workload,
+    alone,
+    looked_into,
+    of_results,
+    of_workloads,
+    with_image,
+)
 
-__all__ = ["Given", "Workload", "alone", "of_past", "of_results", "of_workloads", "text", "with_image"]
+__all__ = ["Given", "Workload", "alone", "looked_into", "of_past", "of_results", "of_workloads", "text", "with_image"]

@@ -14,16 +14,16 @@ from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers import Json
 from ffslab.answers.image import Facts
-from ffslab.answers.lifetime import Lifetime, WearCause, WorkloadLife, Years
+from ffslab.answers.lifetime import Lifetime, WearCause, WorkloadLife
 from ffslab.answers.summary import StepSummary, Summary, VariantSummary
 from ffslab.api.experiment import Experiment, Progress
-from ffslab.api.profiles import endurance_of
 from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import BLOCKS, SUMMARY
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
-from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged, spread, years
+from ffslab.studies.lifetime.rows import borne, life
+from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged
 from ffslab.text.causes import APART, reasons_that
 
 # Resamples of the time windows, and the seed of their choice: the same input gives the same output.
@@ -102,19 +102,22 @@ def of_results(folder: Path, given: Given) -> Lifetime:
         raise InputError(f"{folder}: {SUMMARY} and {BLOCKS} are not as `ffslab run` writes them: {error}") from None
 
 
-def of_workloads(
-    image: Path,
-    workloads: Sequence[Workload],
-    given: Given,
-    progress: Progress | None = None,
-    **how: Unpack[How],
-) -> Lifetime:
-    """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
+def looked_into(image: Path, workloads: Sequence[Workload], **how: Unpack[How]) -> Facts:
+    """What an image holds; its sizes are those of the part of the workloads, if there are any.
 
     The keywords `how` are those of `ffslab.images.said`.
     """
-    told: How = {**how, **_sizes(workloads[0].experiment)}
-    facts = inspect_image(image, **told)
+    told: How = {**how, **_sizes(workloads[0].experiment)} if workloads else how
+    return inspect_image(image, **told)
+
+
+def of_workloads(
+    image: Path, facts: Facts, workloads: Sequence[Workload], given: Given, progress: Progress | None = None
+) -> Lifetime:
+    """The lifetime under experiments, which begin with what `image` holds and with the wear that it tells of.
+
+    `facts`: what `looked_into` found in it.
+    """
     counters = [block["erases"] for block in facts["blocks"]]
     known = any(counter is not None for counter in counters)
     wear = Wear(counters, "UBI's erase counters in the image") if known else None
@@ -203,10 +206,7 @@ def _facts(
                 erases, before = erases - formatting, before + formatting
             erases = _of_workload(variant, erases)
             part = variant["stack"].get("part") or ""
-            said = (given.endurance, "as given") if given.endurance is not None else endurance_of(part)
-            if said is None:
-                raise InputError(f"part {part} has no endurance_erases: give --endurance ERASES")
-            worn = _worn(before, wear)
+            said, worn = borne(given.endurance, part), _worn(before, wear)
             for name, own in _partitions(variant, len(erases)):
                 row = _row(title, variant, erases[own], worn[own], said, given.per_day, wear)
                 if row["busiest_block"] is not None:
@@ -256,49 +256,32 @@ def _row(
     per_day: float | None,
     wear: Wear | None,
 ) -> WorkloadLife:
-    endurance, source = said
     time_us = variant["time_us"]
     if time_us <= 0:
         raise InputError(f"{title}: variant {variant['name']} took no time: a lifetime needs a workload")
-    # So often a day the measured steps happen; flat out, one after the other, unless it was said.
-    often = DAY_US / time_us if per_day is None else per_day
     total = float(erases.sum())
-    left = np.maximum(endurance - worn, 0.0)
-    per_block = erases * often
     low, high, how = _uncertainty(variant, total)
-    busiest = int(np.argmax(erases)) if total else None
+    row = life(
+        "workload",
+        erases,
+        worn,
+        said,
+        time_us=time_us,
+        # So often a day the measured steps happen; flat out, one after the other, unless it was said.
+        often=DAY_US / time_us if per_day is None else per_day,
+        busiest=int(np.argmax(erases)) if total else None,
+        interval=(low, high),
+        uncertainty=how,
+        wear_said_by=wear.said_by if wear else "the erases of the simulation before the workload",
+    )
     return {
-        "kind": "workload",
+        **row,
         "workload": title,
         "variant": variant["name"],
-        "time_us": time_us,
-        "times_per_day": often,
-        "erases": total,
-        "endurance_erases": endurance,
-        "endurance_source": source,
-        "worn": {"mean": float(worn.mean()), "max": float(worn.max())},
-        "erases_per_day": {"all_blocks": total * often, "by_block": per_block.tolist()},
-        "erases_per_block_per_day": spread(per_block),
-        "uncertainty": how,
-        "lifetime_years": {
-            # All blocks share the erases: nothing lives longer.
-            "levelled": years(float(left.sum()), (low, total, high), often),
-            # The block that is erased most goes on like that: nothing dies sooner.
-            "busiest_block": None if busiest is None else _of_busiest(left[busiest], float(erases[busiest]), often),
-        },
-        "busiest_block": busiest,
         "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
         "formatting_erases": _formatting(variant),
-        "wear_said_by": wear.said_by if wear else "the erases of the simulation before the workload",
-        "said": [],
-        "verdict": None,
     }
-
-
-def _of_busiest(left: float, count: float, often: float) -> Years:
-    low, high = poisson_interval(count)
-    return years(left, (low, count, high), often)
 
 
 def _uncertainty(variant: VariantSummary, total: float) -> tuple[float, float, str]:
