@@ -7,7 +7,7 @@ import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,9 +16,13 @@ import pytest
 import inspect_images as made
 from conftest import Command
 from ffslab import InputError
+from ffslab.answers.lifetime import WearCause, WorkloadLife
 from ffslab.api.experiment import Experiment
+from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.images.inspection import inspect_image
 from ffslab.studies.lifetime import Given, Workload, looked_into, of_workloads, text, with_image
+from ffslab.studies.lifetime.rows import life
+from ffslab.studies.lifetime.verdict import judged
 
 DAY_US = 86_400e6
 WRITES = """\
@@ -223,3 +227,42 @@ def test_ages_and_starts_that_do_not_go_together_are_refused(
         ran = ffslab("lifetime", *args)
         assert (ran.returncode, ran.stdout) == (2, ""), args
         assert told in ran.stderr and ran.stderr.count("\n") == 1
+
+
+CAUSE: WearCause = {
+    "cause": "caller: user data",
+    "page_programs": 10,
+    "share_of_programs": 1.0,
+    "erases": 0,
+    "share_of_erases": 0.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "causes", "hours", "answer", "said"),
+    [
+        ("workload", [], 0.01, "yes", "nothing is programmed"),
+        ("workload", [CAUSE], 0.01, "open", "what so short a time could miss"),
+        ("workload", [CAUSE], 24.0, "yes", "nothing is erased"),
+        ("past", [], 24.0, "yes", "nothing is erased"),
+    ],
+)
+def test_without_erases_years_are_promised_only_if_those_that_were_missed_leave_them(
+    kind: Literal["workload", "past"], causes: list[WearCause], hours: float, answer: str, said: str
+) -> None:
+    none = np.zeros(100)
+    seen: WorkloadLife = life(
+        kind,
+        none,
+        none,
+        (100_000, "as given"),
+        time_us=hours * 3.6e9,
+        often=24 / hours,
+        busiest=None,
+        interval=poisson_interval(0.0),
+        uncertainty="",
+        wear_said_by="",
+    )
+    facts = judged({"start": "", "workloads": [{**seen, "causes": causes}]}, 10.0)
+    verdict = facts["workloads"][0]["verdict"]
+    assert verdict is not None and verdict["answer"] == answer and said in verdict["said"]

@@ -52,7 +52,7 @@ def _verdict(row: WorkloadLife, wanted: float) -> Verdict:
     text = f"{number(wanted, 0 if wanted.is_integer() else 1)} years"
     most, least = levelled["low"], busiest["low"] if busiest is not None else None
     if levelled["estimate"] is None:
-        if not row["causes"]:
+        if row["kind"] == "workload" and not row["causes"]:
             return {"wanted_years": wanted, "answer": "yes", "said": f"{text}: yes, nothing is programmed."}
         if most is not None and most < wanted:
             why = f"nothing was erased, but with what so short a time could miss it lasts {number(most)} years"
