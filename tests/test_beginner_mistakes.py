@@ -52,6 +52,11 @@ IN_FILES = {
         "partition_block",
         "try.toml:5: unknown key `partition_block`: did you mean `partition_blocks`?",
     ),
+    "a key below [stack] that belongs above it": (
+        "fs =",
+        'initial = "df 90 %"\nfs =',
+        "try.toml:4: `initial` is no key of [stack]: it stands at the top of the file, above [stack]",
+    ),
     "a step by another name": (
         '"create"',
         '"write"',

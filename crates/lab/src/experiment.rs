@@ -272,6 +272,11 @@ fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
     let DeValue::Table(table) = stack.get_ref() else {
         return read(source, stack.clone()).map(|keys: StackKeys| keys.into());
     };
+    if let Some(key) = table.keys().find(|key| TOP_KEYS.contains(&key.get_ref().as_ref())) {
+        let text =
+            format!("`{0}` is no key of [stack]: it stands at the top of the file, above [stack]", key.get_ref());
+        return Err(source.error(key.span().start, text));
+    }
     let mut keys = table.clone();
     let Some(named) = table.get("system") else {
         return read_keys(source, systems::by_default(), Spanned::new(stack.span(), DeValue::Table(keys)));

@@ -77,6 +77,9 @@ fn unknown_keys_are_named_with_line_and_near_match() {
     assert_eq!(error(&["titel = \"t\"\n"]), "a.toml:1: unknown key `titel`: did you mean `title`?");
     let stack = HEAD.replace("partition_blocks", "partiton_blocks");
     assert_eq!(error(&[&stack, OPEN]), "a.toml:5: unknown key `partiton_blocks`: did you mean `partition_blocks`?");
+    let stack = format!("{HEAD}seed = 3\n");
+    let above = "a.toml:6: `seed` is no key of [stack]: it stands at the top of the file, above [stack]";
+    assert_eq!(error(&[&stack, OPEN]), above);
     let step = OPEN.replace("flags", "flgas");
     assert_eq!(error(&[HEAD, &step]), "a.toml:9: measure step 1 (open): unknown key `flgas`: did you mean `flags`?");
     let step = OPEN.replace("\"open\"", "\"opne\"");
