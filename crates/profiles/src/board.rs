@@ -3,8 +3,9 @@
 use crate::built_in::{find, Kind};
 use crate::driver::{derive_costs, DriverCosts, DriverTable};
 use crate::layers::merged;
-use crate::{cpu, Amount, EccName, ProfileError, Sourced};
-use ffslab_flash::{Geometry, Rules, Timing};
+use crate::part::{part_named, PartKind};
+use crate::spi::{SpiController, SpiTable};
+use crate::{cpu, Amount, EccName, Part, ProfileError, Sourced};
 use ffslab_linux::{DirtyLimits, Kernel, NameHash, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Code, Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
@@ -12,86 +13,6 @@ use ffslab_sim::{ChipLock, CpuCosts, NandWait, PowerMilliwatt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-
-/// `profiles/parts/*.toml`: a NAND chip.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Part {
-    /// What people read of it.
-    pub title: String,
-    /// Name or file of the part that says what this file does not.
-    pub base: Option<String>,
-    /// Bytes of a page, without its OOB area.
-    #[serde(rename = "page_B")]
-    page_bytes: Sourced<u32>,
-    /// Bytes of a page's OOB area.
-    #[serde(rename = "oob_B")]
-    oob_bytes: Sourced<u32>,
-    /// Pages of an erase block.
-    pages_per_block: Sourced<u32>,
-    /// Erase blocks of the chip.
-    blocks: Sourced<u32>,
-    /// tR: a page goes from the cells to the chip's register.
-    pub(crate) t_read_us: Sourced<Amount>,
-    /// tPROG: a page goes from the chip's register to the cells.
-    pub(crate) t_program_us: Sourced<Amount>,
-    /// tBERS: a block is erased.
-    pub(crate) t_erase_us: Sourced<Amount>,
-    /// A byte on the bus between chip and controller.
-    #[serde(rename = "bus_ns_per_B")]
-    bus_ns_per_byte: Sourced<Amount>,
-    /// NOP: how often a page may be programmed between two erases.
-    partial_programs_max: Sourced<u32>,
-    /// Whether the pages of a block must be programmed in order.
-    in_order: Sourced<bool>,
-    /// Erases that a block endures by the data sheet.
-    endurance_erases: Option<Sourced<u32>>,
-}
-
-/// The part of this name or path; a path is relative to `folder`.
-pub(crate) fn part_named(name: &str, folder: &Path) -> Result<Part, ProfileError> {
-    merged(Kind::Part, &find(Kind::Part, name, folder)?)?.read()
-}
-
-impl Part {
-    pub fn geometry(&self) -> Geometry {
-        Geometry {
-            page_bytes: self.page_bytes.value,
-            oob_bytes: self.oob_bytes.value,
-            pages_per_block: self.pages_per_block.value,
-            blocks: self.blocks.value,
-        }
-    }
-
-    /// Makes of it a chip of so many erase blocks; all else stays.
-    pub fn set_blocks(&mut self, blocks: u32) {
-        self.blocks.value = blocks;
-    }
-
-    pub fn timing(&self) -> Timing {
-        Timing {
-            read_ns: us_to_ns(self.t_read_us.value.0),
-            program_ns: us_to_ns(self.t_program_us.value.0),
-            erase_ns: us_to_ns(self.t_erase_us.value.0),
-            // The factor from ns to ps is the same as that from us to ns, 1,000.
-            bus_ps_per_byte: us_to_ns(self.bus_ns_per_byte.value.0),
-        }
-    }
-
-    /// Number of erases that each block endures according to the data sheet. No simulation depends on it.
-    pub fn endurance_erases(&self) -> Option<u32> {
-        self.endurance_erases.as_ref().map(|said| said.value)
-    }
-
-    pub fn rules(&self) -> Rules {
-        Rules { partial_programs_max: self.partial_programs_max.value, in_order: self.in_order.value }
-    }
-
-    /// Time in us that a whole page, data and OOB area, takes on the bus.
-    pub(crate) fn page_transfer_us(&self) -> f64 {
-        f64::from(self.page_bytes.value + self.oob_bytes.value) * self.bus_ns_per_byte.value.0 / 1_000.0
-    }
-}
 
 /// What a task does while the chip works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -144,15 +65,16 @@ pub struct Board {
     pub part: String,
     /// Name or file of the kernel that the board runs, unless the experiment names another.
     pub kernel: String,
-    /// Who corrects bit errors.
-    ecc: Sourced<EccName>,
+    /// Who corrects bit errors of raw NAND. The four keys of the ECC are needed if the board's part is such; chips on a serial bus
+    /// correct themselves.
+    ecc: Option<Sourced<EccName>>,
     /// Data bytes that one code word of the ECC protects.
     #[serde(rename = "ecc_step_B")]
-    ecc_step_bytes: Sourced<u32>,
+    ecc_step_bytes: Option<Sourced<u32>>,
     /// Bytes of a code word in the OOB area.
-    ecc_bytes_per_step: Sourced<u32>,
+    ecc_bytes_per_step: Option<Sourced<u32>>,
     /// Bit errors that are corrected in a step.
-    ecc_strength_bits: Sourced<u32>,
+    ecc_strength_bits: Option<Sourced<u32>>,
     /// What a task does while the chip works.
     nand_wait: Sourced<NandWaitName>,
     /// Whether the driver keeps a table of bad blocks in memory, as most do; without one it reads the mark of a block before each
@@ -163,6 +85,8 @@ pub struct Board {
     page_cache_kib: Sourced<u64>,
     /// What operations of the driver take.
     pub(crate) driver: Option<DriverTable>,
+    /// Controller of the serial bus. Absent: there is none.
+    spi: Option<SpiTable>,
     /// Power that the board draws when nothing runs. Absent: it is not known.
     idle: Option<Idle>,
     vfs: cpu::VfsTable,
@@ -182,6 +106,16 @@ struct Idle {
 }
 
 impl Board {
+    /// The ECC of raw NAND, if the board says it.
+    fn ecc(&self) -> Option<Ecc> {
+        let code = Code {
+            step_bytes: self.ecc_step_bytes.as_ref()?.value,
+            code_bytes: self.ecc_bytes_per_step.as_ref()?.value,
+            strength_bits: self.ecc_strength_bits.as_ref()?.value,
+        };
+        Some(Ecc { engine: self.ecc.as_ref()?.value.engine(), code })
+    }
+
     /// Whether the driver keeps a table of bad blocks in memory, as most do.
     pub(crate) fn has_bad_block_table(&self) -> bool {
         self.bad_block_table.as_ref().is_none_or(|table| table.value)
@@ -321,6 +255,9 @@ pub struct Profile {
     pub kernel: KernelProfile,
     /// Times and powers of the driver, derived with the part that the board was made with.
     costs: DriverCosts,
+    /// Of raw NAND.
+    ecc: Option<Ecc>,
+    spi: Option<SpiController>,
 }
 
 impl Profile {
@@ -360,19 +297,30 @@ impl Profile {
                 return Err(out_of_range(key, percent, "0 to 100"));
             }
         }
-        Ok(Profile { board_name: board.to_string(), board: parsed, part_name, part, kernel_name, kernel, costs })
+        let ecc = parsed.ecc();
+        if ecc.is_none() && part.kind() == PartKind::Nand {
+            return Err(ProfileError::NoEcc { board: board.to_string(), part: part_name });
+        }
+        let spi = parsed.spi.as_ref().map(SpiTable::controller).transpose();
+        let spi = spi.map_err(|message| ProfileError::Part { file: source.label.clone(), message })?;
+        let board_name = board.to_string();
+        Ok(Profile { board_name, board: parsed, part_name, part, kernel_name, kernel, costs, ecc, spi })
     }
 
-    /// The NAND driver of the board, with its own ECC.
+    /// The controller of the board's serial bus.
+    ///
+    /// Errors: there is none.
+    pub fn spi(&self) -> Result<SpiController, ProfileError> {
+        let none = || ProfileError::NoSpi { board: self.board_name.clone(), part: self.part_name.clone() };
+        self.spi.ok_or_else(none)
+    }
+
+    /// The NAND driver of the board, with its own ECC. A board without raw NAND has none, and says so with the Hamming code of a
+    /// controller; what corrects a part on a serial bus, the part says.
     pub fn driver(&self) -> Driver {
-        let code = Code {
-            step_bytes: self.board.ecc_step_bytes.value,
-            code_bytes: self.board.ecc_bytes_per_step.value,
-            strength_bits: self.board.ecc_strength_bits.value,
-        };
         let DriverCosts { read, program, erase } = self.costs;
         Driver {
-            ecc: Ecc { engine: self.board.ecc.value.engine(), code },
+            ecc: self.ecc.unwrap_or(Ecc::HARDWARE),
             read,
             program,
             erase,

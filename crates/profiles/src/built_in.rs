@@ -38,22 +38,8 @@ impl Kind {
     }
 }
 
-macro_rules! built_in {
-    ($($kind:ident $folder:literal: $($name:literal),+;)+) => {
-        pub(crate) const BUILT_IN: &[(Kind, &str, &str)] = &[
-            $($((Kind::$kind, $name,
-                 include_str!(concat!("../../../profiles/", $folder, "/", $name, ".toml")))),+),+
-        ];
-    };
-}
-
-built_in! {
-    Board "boards": "apf27", "omap3evm", "zero-overhead";
-    Part "parts": "micron-slc-apf27", "micron-slc-omap3evm", "mt29f2g08aac", "mt29f2g08abaea", "mt29f4g08aaa", "tc58nvg1s3e";
-    Kernel "kernels": "2.6.37", "4.19", "5.10", "5.15", "6.1", "6.6", "6.12";
-    RtemsBoard "boards": "beaglebone-black";
-    BlockDevice "block-devices": "ram-disk-beaglebone", "sd-card", "usb-stick";
-}
+/// Those of the repository's folder `profiles/`, each with its kind, name and text (`build.rs`).
+pub(crate) const BUILT_IN: &[(Kind, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// The text of a profile, its label in error messages, and the folder that paths in it are relative to.
 pub(crate) struct Text {

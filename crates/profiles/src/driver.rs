@@ -1,8 +1,8 @@
 //! The driver's part of a board profile: what an operation takes, as a total that was measured above the driver or as what the
 //! driver adds to chip and bus, and how a board inherits it that has another part.
 
-use crate::board::part_named;
 use crate::layers::{Entry, Merged};
+use crate::part::{part_named, PartKind};
 use crate::{Amount, Board, Part, ProfileError, Sourced};
 use ffslab_mtd::OpCost;
 use ffslab_sim::units::us_to_ns;
@@ -61,9 +61,9 @@ pub(crate) struct DriverCosts {
 /// What the chip and the bus take of each operation, in us. Without a table of bad blocks the driver reads the mark of a block
 /// before it erases it.
 fn chip_us(part: &Part, has_bad_block_table: bool) -> [f64; 3] {
-    let (page_us, read_us) = (part.page_transfer_us(), part.t_read_us.value.0);
-    let mark_us = if has_bad_block_table { 0.0 } else { read_us };
-    [read_us + page_us, part.t_program_us.value.0 + page_us, part.t_erase_us.value.0 + mark_us]
+    let [read_us, program_us, erase_us] = part.operations_us();
+    let mark_us = if has_bad_block_table { 0.0 } else { part.timing().read_ns as f64 / 1_000.0 };
+    [read_us, program_us, erase_us + mark_us]
 }
 
 /// Subtracts the times of the chip and bus of the board's own part from each total, which leaves the time of the
@@ -80,6 +80,9 @@ pub(crate) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<Dr
     let cost = |key, total: Given<'_>, overhead: Given<'_>, [cpu, memory]: [Given<'_>; 2], chip_us: f64| {
         let overhead_us = overhead.as_ref().map_or(0.0, |overhead| overhead.value.0);
         let total_us = total.as_ref().map_or(chip_us + overhead_us, |total| total.value.0);
+        if total.is_some() && part.kind() != PartKind::Nand {
+            return Err(ProfileError::TotalOfBus { file: label.to_string(), key, part: board.part.clone() });
+        }
         if total.is_some() && (total_us < chip_us || total_us == 0.0) {
             let (file, part) = (label.to_string(), board.part.clone());
             return Err(ProfileError::FasterThanChip { file, key, total_us, part, chip_us });

@@ -26,7 +26,7 @@ pub enum ProfileError {
     #[error(transparent)]
     Toml(#[from] TomlError),
     #[error(
-        "{file}: this is no profile: it has a `base`, or a part has the key `page_B`, a board `part` or `bdbuf_call_ns` (RTEMS), a kernel `hz`, \
+        "{file}: this is no profile: it has a `base`, or a part has the key `page_B` or `kind`, a board `part` or `bdbuf_call_ns` (RTEMS), a kernel `hz`, \
          a block device `command_us`"
     )]
     NoProfile { file: String },
@@ -51,6 +51,21 @@ pub enum ProfileError {
         "{file}: driver.{key} = {total_us} us is less than the chip and the bus need with part `{part}`: {chip_us} us"
     )]
     FasterThanChip { file: String, key: &'static str, total_us: f64, part: String, chip_us: f64 },
+    #[error(
+        "{file}: driver.{key}: a total can be divided among chip and driver only above raw NAND, and `{part}` is none: give what the \
+         driver adds, as in read_overhead_us"
+    )]
+    TotalOfBus { file: String, key: &'static str, part: String },
+    /// Values of a part that no chip has together.
+    #[error("{file}: {message}")]
+    Part { file: String, message: String },
+    #[error(
+        "board `{board}` does not say who corrects bit errors (ecc, ecc_step_B, ecc_bytes_per_step, ecc_strength_bits), and part \
+         `{part}` is raw NAND, which needs it"
+    )]
+    NoEcc { board: String, part: String },
+    #[error("part `{part}` stands on a serial bus, and board `{board}` has no table [spi] that says how fast its controller is")]
+    NoSpi { board: String, part: String },
     #[error("traced = true: board `{board}` has no table [tracers]")]
     NoTracers { board: String },
     #[error(

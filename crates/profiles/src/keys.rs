@@ -1,8 +1,9 @@
 //! The keys of each kind of profile: their names, what they mean, which are needed. They come from the types that read the
 //! files, so there is no second list.
 
-use crate::board::{Board, KernelProfile, Part};
+use crate::board::{Board, KernelProfile};
 use crate::built_in::Kind;
+use crate::part::{ParallelNorFile, PartKind, RawNandFile, SpiNandFile, SpiNorFile};
 use crate::rtems::{BoardFile, DeviceFile};
 use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
@@ -14,8 +15,12 @@ pub(crate) struct Key {
     pub path: String,
     /// What it means, in a sentence.
     pub about: String,
+    /// Where a data sheet says it; empty where that needs no saying.
+    pub look_up: String,
     /// A text such as the title, and no constant with a source.
     pub is_text: bool,
+    /// Whether it is a list of words or numbers.
+    pub is_list: bool,
     /// The words that it may be; empty: any text, a number, or true and false.
     pub words: Vec<String>,
     /// No profile is whole without it, or none that has anything of its table.
@@ -38,6 +43,7 @@ impl Key {
     pub fn explained(&self) -> String {
         let (unit, about) = (unit_of(self.name()), self.about.trim_end_matches('.'));
         match (self.words.is_empty(), unit.is_empty()) {
+            (false, _) if self.is_list => format!("{about} (a list of {})", self.words.join(", ")),
             (false, _) => format!("{about} ({})", self.words.join(" or ")),
             (true, false) => format!("{about} ({unit})"),
             (true, true) => about.to_string(),
@@ -50,10 +56,15 @@ impl Key {
     }
 }
 
-/// All keys of a kind of profile.
-pub(crate) fn keys_of(kind: Kind) -> Vec<Key> {
+/// All keys of a kind of profile, of a part those of its own kind.
+pub(crate) fn keys_of(kind: Kind, of_part: PartKind) -> Vec<Key> {
     let schema = match kind {
-        Kind::Part => schema::<Part>(),
+        Kind::Part => match of_part {
+            PartKind::Nand => schema::<RawNandFile>(),
+            PartKind::SpiNand => schema::<SpiNandFile>(),
+            PartKind::SpiNor => schema::<SpiNorFile>(),
+            PartKind::ParallelNor => schema::<ParallelNorFile>(),
+        },
         Kind::Board => schema::<Board>(),
         Kind::Kernel => schema::<KernelProfile>(),
         Kind::RtemsBoard => schema::<BoardFile>(),
@@ -63,6 +74,9 @@ pub(crate) fn keys_of(kind: Kind) -> Vec<Key> {
     collect("", &schema, false, &mut keys);
     keys
 }
+
+/// What stands in the comment of a key before the words of the data sheet.
+const LOOK_UP: &str = " Look up: ";
 
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -84,11 +98,14 @@ fn collect(prefix: &str, table: &Value, in_optional_table: bool, keys: &mut Vec<
             }
             found => found.is_none(),
         };
+        let is_list = alternatives.iter().any(|one| one["items"].is_object() && one["type"] == "array");
         let mut words = Vec::new();
         alternatives.iter().filter(|one| one["properties"].is_null()).for_each(|one| collect_words(one, &mut words));
         let about = property["description"].as_str().unwrap_or_default();
         let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
-        keys.push(Key { path, about, is_text, words, required: required(name), in_optional_table });
+        let (about, look_up) = about.split_once(LOOK_UP).unwrap_or((&about, ""));
+        let (about, look_up) = (about.trim_end().to_string(), look_up.trim().to_string());
+        keys.push(Key { path, about, look_up, is_text, is_list, words, required: required(name), in_optional_table });
     }
 }
 
@@ -104,6 +121,9 @@ fn collect_alternatives<'a>(schema: &'a Value, into: &mut Vec<&'a Value>) {
 fn collect_words(schema: &Value, words: &mut Vec<String>) {
     let listed = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
     words.extend(listed.filter_map(|word| Some(format!("\"{}\"", word.as_str()?))));
+    if schema["items"].is_object() {
+        collect_words(&schema["items"], words);
+    }
     schema["oneOf"].as_array().into_iter().flatten().for_each(|one| collect_words(one, words));
 }
 
@@ -120,6 +140,11 @@ pub(crate) fn unit_of(key: &str) -> &'static str {
         ("_mW", "mW"),
         ("_ms", "ms"),
         ("_pct", "%"),
+        ("_MHz", "MHz"),
+        ("_mA", "mA"),
+        ("_uA", "uA"),
+        ("_V", "V"),
+        ("_years", "years"),
         ("_B", "B"),
     ];
     if key == "hz" {

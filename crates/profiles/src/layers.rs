@@ -5,6 +5,7 @@
 
 use crate::built_in::{find, is_path, Kind, Text, BUILT_IN};
 use crate::keys::{keys_of, Key};
+use crate::part::PartKind;
 use crate::{driver, ProfileError};
 use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown, TomlError};
 use serde::de::DeserializeOwned;
@@ -58,6 +59,8 @@ pub(crate) struct Merged {
     /// By key with its table: `driver.read_us`.
     pub entries: BTreeMap<String, Entry>,
     file: String,
+    /// Of a part: which kind.
+    pub part_kind: PartKind,
 }
 
 /// Reads a profile of this kind with its bases.
@@ -66,21 +69,27 @@ pub(crate) struct Merged {
 pub(crate) fn merged(kind: Kind, source: &Text) -> Result<Merged, ProfileError> {
     let merged = with_base(kind, source, &mut Vec::new())?;
     let given = &merged.entries;
-    let mut missing: Vec<String> = keys_of(kind)
+    let mut missing: Vec<String> = keys_of(kind, merged.part_kind)
         .iter()
         .filter(|key| key.is_needed(given.keys()) && !given.contains_key(&key.path))
         .map(|key| format!("{} ({})", key.path, key.explained()))
         .collect();
     if kind == Kind::Board {
         missing.extend(driver::missing_times(given));
+        missing.extend(missing_ecc(&merged, &source.folder));
     }
     match missing.is_empty() {
         true => Ok(merged),
-        false => Err(ProfileError::Missing { file: merged.file, kind: kind.name(), missing }),
+        false => Err(ProfileError::Missing { file: merged.file, kind: titled(kind, merged.part_kind), missing }),
     }
 }
 
 impl Merged {
+    /// The file that was asked for, for messages.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// Makes of the keys what reads them.
     ///
     /// Errors: a value that its key cannot have, with its place.
@@ -129,7 +138,8 @@ impl Merged {
 }
 
 fn with_base(kind: Kind, source: &Text, chain: &mut Vec<String>) -> Result<Merged, ProfileError> {
-    let mut own = Merged { entries: own_entries(kind, source)?, file: source.label.clone() };
+    let part_kind = part_kind_of(kind, source, &mut Vec::new())?;
+    let mut own = Merged { entries: own_entries(kind, part_kind, source)?, file: source.label.clone(), part_kind };
     if kind == Kind::Board {
         driver::refuse_two_times(&own.entries, &source.label)?;
     }
@@ -150,6 +160,10 @@ fn with_base(kind: Kind, source: &Text, chain: &mut Vec<String>) -> Result<Merge
         return Err(at.error(format!("base: {name} builds on {} itself", source.label)));
     }
     let base = with_base(kind, &base_source, chain)?;
+    if base.part_kind != part_kind {
+        let (is, here) = (base.part_kind.title(), part_kind.title());
+        return Err(at.error(format!("base: {name} is a {is}, and this a {here}: a part builds on one of its kind")));
+    }
     let given = own.entries.clone();
     for (path, entry) in &base.entries {
         let is_own = given.contains_key(path) || matches!(path.as_str(), "base" | "cpu_time_scale");
@@ -161,6 +175,47 @@ fn with_base(kind: Kind, source: &Text, chain: &mut Vec<String>) -> Result<Merge
         driver::keep_overheads(&mut own, &given, &source.folder, (&base, &base_source.folder, &name))?;
     }
     Ok(own)
+}
+
+/// Which kind of part a file is: what it says itself, or what its base is. `seen`: the files that built on it.
+fn part_kind_of(kind: Kind, source: &Text, seen: &mut Vec<String>) -> Result<PartKind, ProfileError> {
+    let table: Table = source.parse()?;
+    let text = |key: &str| table.get(key).and_then(Value::as_str);
+    if kind != Kind::Part {
+        return Ok(PartKind::default());
+    }
+    if let Some(says) = text("kind") {
+        // A word that there is not is told with its place when the file is read.
+        return Ok(PartKind::ALL.into_iter().find(|kind| kind.name() == says).unwrap_or_default());
+    }
+    let Some(base) = text("base") else { return Ok(PartKind::default()) };
+    seen.push(identity(source));
+    match find(kind, base, &source.folder) {
+        Ok(base) if !seen.contains(&identity(&base)) => part_kind_of(kind, &base, seen),
+        // Whoever reads the file tells what is wrong with its base.
+        _ => Ok(PartKind::default()),
+    }
+}
+
+/// What a profile is in messages.
+pub(crate) fn titled(kind: Kind, part_kind: PartKind) -> &'static str {
+    match (kind, part_kind) {
+        (Kind::Part, PartKind::Nand) => "part",
+        (Kind::Part, kind) => kind.title(),
+        (kind, _) => kind.name(),
+    }
+}
+
+/// Keys of its ECC that a board lacks whose part is raw NAND: chips with a serial bus correct themselves, and NOR needs none.
+fn missing_ecc(board: &Merged, folder: &Path) -> Vec<String> {
+    let part = board.text("part").and_then(|name| merged(Kind::Part, &find(Kind::Part, name, folder).ok()?).ok());
+    if part.is_some_and(|part| part.part_kind != PartKind::Nand) {
+        return Vec::new();
+    }
+    let keys = keys_of(Kind::Board, PartKind::default());
+    let of_ecc = keys.iter().filter(|key| key.table().is_empty() && key.name().starts_with("ecc"));
+    let missing = of_ecc.filter(|key| !board.entries.contains_key(&key.path));
+    missing.map(|key| format!("{} ({})", key.path, key.explained())).collect()
 }
 
 /// Which file a profile is, however its path is written.
@@ -215,10 +270,10 @@ fn is_cpu_time(kind: Kind, path: &str) -> bool {
 }
 
 /// The keys of one file, plain values as constants.
-fn own_entries(kind: Kind, source: &Text) -> Result<BTreeMap<String, Entry>, ProfileError> {
+fn own_entries(kind: Kind, part_kind: PartKind, source: &Text) -> Result<BTreeMap<String, Entry>, ProfileError> {
     let values: Table = source.parse()?;
     let spans = DeTable::parse(&source.text).map_err(|error| toml_error(&source.text, &source.label, &error))?;
-    let mut reader = Reader { source, keys: keys_of(kind), entries: BTreeMap::new(), unknown: Vec::new() };
+    let mut reader = Reader { source, keys: keys_of(kind, part_kind), entries: BTreeMap::new(), unknown: Vec::new() };
     reader.take("", &values, spans.get_ref());
     let Reader { entries, mut unknown, .. } = reader;
     unknown.sort();

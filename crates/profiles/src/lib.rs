@@ -20,16 +20,23 @@ mod ecc_name;
 mod error;
 mod keys;
 mod layers;
+mod part;
 mod rtems;
 mod show;
+mod spi;
 mod template;
 
-pub use board::{kernel_of_version, Board, KernelProfile, NandWaitName, Part, Profile, Yaffs2Version};
+pub use board::{kernel_of_version, Board, KernelProfile, NandWaitName, Profile, Yaffs2Version};
 pub use built_in::is_path;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
+pub use part::{
+    Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NorArray, OnDieEcc, OobLayout,
+    PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead, WriteBuffer,
+};
 pub use rtems::{block_device, rtems_board};
 pub use show::{list, show, ConstantValue, DerivedCost, ProfileName, ShownConstant, ShownProfile};
+pub use spi::SpiController;
 pub use template::template;
 
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};

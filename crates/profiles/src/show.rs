@@ -64,6 +64,9 @@ pub enum ConstantValue {
     Whole(i64),
     Number(f64),
     Text(String),
+    Wholes(Vec<i64>),
+    Numbers(Vec<f64>),
+    Texts(Vec<String>),
 }
 
 /// What the driver adds to an operation of the chip, and the power that it draws meanwhile.
@@ -109,7 +112,7 @@ pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
         values: values_of(&merged)?,
     };
     match kind {
-        Kind::Part => drop(merged.read::<Part>()?),
+        Kind::Part => drop(Part::of(&merged)?),
         Kind::Kernel => drop(merged.read::<KernelProfile>()?),
         Kind::RtemsBoard => drop(read_board(&source)?),
         Kind::BlockDevice => drop(read_device(&source)?),
@@ -142,6 +145,7 @@ fn kind_of(source: &Text, seen: &mut Vec<String>) -> Result<Kind, ProfileError> 
     let table: toml::Table = source.parse()?;
     let keys = [
         ("page_B", Kind::Part),
+        ("kind", Kind::Part),
         ("part", Kind::Board),
         ("hz", Kind::Kernel),
         ("bdbuf_call_ns", Kind::RtemsBoard),

@@ -33,7 +33,10 @@ pub fn template(base: &str, called: &str) -> Result<String, ProfileError> {
     for (key, value) in [("title", title.as_str()), ("base", called)] {
         writeln!(text, "{key} = {}", Value::from(value)).expect("a string takes all");
     }
-    let keys: Vec<Key> = keys_of(kind).into_iter().filter(|key| key.path != "title" && key.path != "base").collect();
+    let keys: Vec<Key> = keys_of(kind, of_base.part_kind)
+        .into_iter()
+        .filter(|key| !["title", "base", "kind"].contains(&key.path.as_str()))
+        .collect();
     // In the order of the base's file; what the base does not say stands at the end of its table.
     let line_of = |path: &str| of_base.entries.get(path).map_or(usize::MAX, |entry| entry.line);
     let first_of = |table: &str| {
@@ -55,6 +58,9 @@ pub fn template(base: &str, called: &str) -> Result<String, ProfileError> {
         }
         text.push('\n');
         comment(&mut text, &key.explained());
+        if !key.look_up.is_empty() {
+            comment(&mut text, &format!("Data sheet: {}", key.look_up));
+        }
         let (name, says) = (key.name(), value_of(&of_base, key, kind));
         match says {
             Some(says) => writeln!(text, "# {name} = {says}"),
