@@ -2,6 +2,7 @@
 //! of it.
 
 mod stored;
+mod torn;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,20 +1,18 @@
 //! The chip: operations take time and are counted, and rules, faults and power cuts apply to them.
 
 mod content;
+mod laws;
 
 use ffslab_sim::{Op, Sim, FORMATTING};
-use rand_pcg::rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg32;
 
-use crate::cells::{Cells, DAMAGE_UNIT_BYTES};
+use crate::cells::Cells;
 use crate::error::FlashError;
-use crate::faults::{below, FaultState, Faults};
+use crate::faults::{FaultState, Faults};
 use crate::geometry::{Geometry, GeometryError, Rules, Timing};
+use crate::law::LawState;
+use crate::pairing::Pairing;
 use crate::power::{Power, Torn};
-
-/// Returned by a read instead of a number of bit flips when no ECC can correct the data: the page is a grave page, or a
-/// program or erase of it was cut off.
-pub const DAMAGED: u32 = u32::MAX;
+use crate::reading::{Moved, Reading};
 
 type Result<T> = std::result::Result<T, FlashError>;
 
@@ -32,23 +30,13 @@ pub struct Chip {
     program_page_ns: u64,
     read_oob_ns: u64,
     program_oob_ns: u64,
-    faults: Option<Box<FaultState>>,
+    reading: Reading,
     power: Power,
-    /// Bits that were flipped in the last read.
-    flips: Vec<u32>,
+    pairing: Option<Box<Pairing>>,
+    /// `None`: each operation takes the time that `timing` says.
+    laws: Option<Box<LawState>>,
     contents_version: u64,
     formatting_erases: Vec<u32>,
-}
-
-/// What one read moves over the bus: a part of the data area and the bytes that follow it.
-struct Moved<'a> {
-    page: u32,
-    column: u32,
-    data: &'a mut [u8],
-    /// Further bytes on the bus: OOB or ECC bytes.
-    tail_bytes: u32,
-    /// Buffer for those bytes, if the caller wants them.
-    tail: Option<&'a mut [u8]>,
 }
 
 impl Chip {
@@ -56,23 +44,36 @@ impl Chip {
     pub fn new(sim: Sim, geometry: Geometry, timing: Timing, rules: Rules) -> std::result::Result<Chip, GeometryError> {
         geometry.check()?;
         rules.check()?;
-        let page_bus_ns = bus_ns(timing, geometry.page_bytes + geometry.oob_bytes);
-        let oob_bus_ns = bus_ns(timing, geometry.oob_bytes);
-        Ok(Chip {
+        let mut chip = Chip {
             sim,
             cells: Cells::new(geometry),
             rules,
             timing,
-            read_page_ns: timing.read_ns + page_bus_ns,
-            program_page_ns: timing.program_ns + page_bus_ns,
-            read_oob_ns: timing.read_ns + oob_bus_ns,
-            program_oob_ns: timing.program_ns + oob_bus_ns,
-            faults: None,
+            read_page_ns: 0,
+            program_page_ns: 0,
+            read_oob_ns: 0,
+            program_oob_ns: 0,
+            reading: Reading::default(),
             power: Power::new(),
-            flips: Vec::new(),
+            pairing: None,
+            laws: None,
             contents_version: 0,
             formatting_erases: vec![0; geometry.blocks as usize],
-        })
+        };
+        chip.set_timing(timing);
+        Ok(chip)
+    }
+
+    /// Takes other times, and computes what the operations on a whole page then take.
+    fn set_timing(&mut self, timing: Timing) {
+        let Geometry { page_bytes, oob_bytes, .. } = self.cells.geometry;
+        let page_bus_ns = bus_ns(timing, page_bytes + oob_bytes);
+        let oob_bus_ns = bus_ns(timing, oob_bytes);
+        self.timing = timing;
+        self.read_page_ns = timing.read_ns + page_bus_ns;
+        self.program_page_ns = timing.program_ns + page_bus_ns;
+        self.read_oob_ns = timing.read_ns + oob_bus_ns;
+        self.program_oob_ns = timing.program_ns + oob_bus_ns;
     }
 
     pub fn sim(&self) -> &Sim {
@@ -110,7 +111,7 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.disturb(Moved { page, column: 0, data, tail_bytes: oob_bytes, tail: oob }))
+        Ok(self.reading.disturb(&self.cells, Moved { page, column: 0, data, tail_bytes: oob_bytes, tail: oob }))
     }
 
     /// Reads a part of a page's data area, from byte `column`, and moves `further_bytes` (of ECC) after it.
@@ -133,7 +134,7 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.disturb(Moved { page, column, data, tail_bytes: further_bytes, tail: None }))
+        Ok(self.reading.disturb(&self.cells, Moved { page, column, data, tail_bytes: further_bytes, tail: None }))
     }
 
     /// Reads a page's OOB area. Returns as [`Chip::read_page`] does.
@@ -148,7 +149,9 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.disturb(Moved { page, column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) }))
+        Ok(self
+            .reading
+            .disturb(&self.cells, Moved { page, column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) }))
     }
 
     /// Gets the mark of a bad block into the register; the one word that leaves it counts as nothing, as in nandsim.
@@ -161,7 +164,7 @@ impl Chip {
 
     /// Bits that the last read flipped, each as a bit number in what it moved: data first, then OOB or ECC bytes.
     pub fn flipped_bits(&self) -> &[u32] {
-        &self.flips
+        &self.reading.flips
     }
 
     /// Units of 256 bytes of a page's data area (bit n: unit n) that no ECC can correct.
@@ -175,43 +178,7 @@ impl Chip {
 
     #[inline]
     fn reads_are_faithful(&mut self) -> bool {
-        self.flips.clear();
-        self.faults.is_none() && !self.cells.any_damage()
-    }
-
-    #[cold]
-    fn disturb(&mut self, moved: Moved) -> u32 {
-        let Moved { page, column, data, tail_bytes, tail } = moved;
-        if self.cells.data(page).is_none() && self.cells.oob(page).is_none() {
-            return 0;
-        }
-        let mut answer = 0;
-        if self.cells.damage(page) & units(column, data.len()) != 0 {
-            answer = DAMAGED;
-        }
-        let Some(faults) = &mut self.faults else { return answer };
-        if faults.read_is_noise(page) {
-            faults.noise(data);
-            if let Some(tail) = tail {
-                faults.noise(tail);
-            }
-            return DAMAGED;
-        }
-        let data_bits = data.len() as u32 * 8;
-        faults.choose_flips(data_bits + tail_bytes * 8, &mut self.flips);
-        let mut tail = tail;
-        for &bit in &self.flips {
-            if bit < data_bits {
-                data[bit as usize / 8] ^= 1 << (bit % 8);
-            } else if let Some(tail) = &mut tail {
-                tail[(bit - data_bits) as usize / 8] ^= 1 << (bit % 8);
-            }
-        }
-        if answer == DAMAGED {
-            DAMAGED
-        } else {
-            self.flips.len() as u32
-        }
+        self.reading.is_faithful(&self.cells)
     }
 
     // ---- programming and erasing ---------------------------------------------------------------------------
@@ -244,7 +211,9 @@ impl Chip {
                 }
             }
             Some(Torn::Nothing) => return Err(FlashError::PowerCut),
-            Some(Torn::Partial { seed }) => self.program_torn(seed, page, data, oob),
+            Some(Torn::Partial { seed }) => {
+                self.cells.program_torn(seed, page, data, oob, self.pairing.as_deref());
+            }
         }
         self.spend(op, page, 0, page_bytes + oob_bytes, self.program_page_ns);
         self.program_status(page, cut)
@@ -260,8 +229,7 @@ impl Chip {
             None | Some(Torn::Complete) => self.cells.program_oob(page, oob),
             Some(Torn::Nothing) => return Err(FlashError::PowerCut),
             Some(Torn::Partial { seed }) => {
-                let arrived = 1 + below(&mut Pcg32::seed_from_u64(seed), oob_bytes - 1) as usize;
-                self.cells.program_oob(page, &prefix(oob, arrived));
+                self.cells.program_oob_torn(seed, page, oob, self.pairing.as_deref());
             }
         }
         self.spend(Op::OobProgram, page, 0, oob_bytes, self.program_oob_ns);
@@ -276,7 +244,7 @@ impl Chip {
         match cut {
             None | Some(Torn::Complete) => self.cells.wipe(block),
             Some(Torn::Nothing) => return Err(FlashError::PowerCut),
-            Some(Torn::Partial { seed }) => self.erase_torn(seed, block),
+            Some(Torn::Partial { seed }) => self.cells.erase_torn(seed, block),
         }
         self.cells.erase_counts[block as usize] += 1;
         self.formatting_erases[block as usize] += u32::from(self.sim.reason() == &FORMATTING);
@@ -284,7 +252,7 @@ impl Chip {
         if cut.is_some() {
             return Err(FlashError::PowerCut);
         }
-        if self.faults.as_mut().is_some_and(|faults| faults.erase_fails(block)) {
+        if self.reading.faults.as_mut().is_some_and(|faults| faults.erase_fails(block)) {
             return Err(FlashError::EraseFailed { block });
         }
         Ok(())
@@ -295,45 +263,10 @@ impl Chip {
         if cut.is_some() {
             return Err(FlashError::PowerCut);
         }
-        if self.faults.as_mut().is_some_and(|faults| faults.program_fails(page)) {
+        if self.reading.faults.as_mut().is_some_and(|faults| faults.program_fails(page)) {
             return Err(FlashError::ProgramFailed { page });
         }
         Ok(())
-    }
-
-    /// Lets only the first bytes of a program reach the cells. ECC cannot correct the units that they change, because
-    /// the ECC bytes come last on the bus; units left at 0xFF keep the content of an earlier program.
-    fn program_torn(&mut self, seed: u64, page: u32, data: &[u8], oob: Option<&[u8]>) {
-        let bytes = data.len() + oob.map_or(0, <[u8]>::len);
-        let arrived = 1 + below(&mut Pcg32::seed_from_u64(seed), bytes as u32 - 1) as usize;
-        let of_data = arrived.min(data.len());
-        self.cells.program_data(page, &prefix(data, of_data));
-        let mut damage = 0;
-        for (unit, part) in data[..of_data].chunks(DAMAGE_UNIT_BYTES as usize).enumerate() {
-            if part.iter().any(|&byte| byte != 0xFF) {
-                damage |= 1 << unit;
-            }
-        }
-        self.cells.add_damage(page, damage);
-        if let Some(oob) = oob {
-            if arrived > data.len() {
-                self.cells.program_oob(page, &prefix(oob, arrived - data.len()));
-            }
-        }
-    }
-
-    fn erase_torn(&mut self, seed: u64, block: u32) {
-        let mut fates = Pcg32::seed_from_u64(seed);
-        let mut noise = Pcg32::seed_from_u64(!seed);
-        self.cells.wipe_partly(
-            block,
-            || below(&mut fates, 2) == 0,
-            |bytes| {
-                for byte in bytes {
-                    *byte |= noise.next_u32() as u8;
-                }
-            },
-        );
     }
 
     // ---- checks and costs ----------------------------------------------------------------------------------
@@ -369,7 +302,10 @@ impl Chip {
     }
 
     #[inline]
-    fn spend(&self, op: Op, address: u32, out_bytes: u32, in_bytes: u32, busy_ns: u64) {
+    fn spend(&mut self, op: Op, address: u32, out_bytes: u32, in_bytes: u32, mut busy_ns: u64) {
+        if self.laws.is_some() {
+            busy_ns = self.draw(op, address, busy_ns);
+        }
         self.sim.count(op, address, out_bytes, in_bytes, busy_ns);
         self.sim.advance(busy_ns);
     }
@@ -419,7 +355,7 @@ impl Chip {
         for &block in &faults.badblocks {
             self.cells.mark_bad(block);
         }
-        self.faults = FaultState::new(faults);
+        self.reading.faults = FaultState::new(faults);
         self.contents_version += 1;
         Ok(())
     }
@@ -480,21 +416,4 @@ fn check_buffer(bytes: usize, wanted_bytes: u32) -> Result<()> {
         return Err(FlashError::BufferSize { bytes, wanted_bytes });
     }
     Ok(())
-}
-
-/// `bytes` with everything behind the first `count` bytes replaced by 0xFF.
-fn prefix(bytes: &[u8], count: usize) -> Vec<u8> {
-    let mut torn = vec![0xFF; bytes.len()];
-    torn[..count].copy_from_slice(&bytes[..count]);
-    torn
-}
-
-/// The damage units that `bytes` bytes from `column` touch.
-fn units(column: u32, bytes: usize) -> u64 {
-    if bytes == 0 {
-        return 0;
-    }
-    let first = column / DAMAGE_UNIT_BYTES;
-    let last = (column + bytes as u32 - 1) / DAMAGE_UNIT_BYTES;
-    (u64::MAX >> (63 - last)) & (u64::MAX << first)
 }

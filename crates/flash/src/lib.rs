@@ -15,23 +15,31 @@
 
 mod cells;
 mod chip;
+mod current;
 mod error;
 mod faults;
 mod geometry;
 pub mod hamming;
 mod image;
+mod law;
 mod nor;
+mod pairing;
 mod power;
+mod reading;
 mod slab;
 mod snapshot;
 mod traffic;
 
-pub use chip::{Chip, DAMAGED};
+pub use chip::Chip;
+pub use current::{ChipEnergy, Currents, Spent};
 pub use error::FlashError;
 pub use faults::{Faults, ParseWeakError, Weak, GENERATOR};
 pub use geometry::{Geometry, GeometryError, Rules, Timing};
 pub use image::{ImageError, ImageLayout};
+pub use law::{Law, LawError, Laws, TimeLaw};
 pub use nor::{NorFlash, NorTiming};
+pub use pairing::{Pairing, PairingError};
 pub use power::Torn;
+pub use reading::DAMAGED;
 pub use snapshot::{ChipImage, GeometryMismatch};
 pub use traffic::Traffic;

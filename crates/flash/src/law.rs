@@ -1,0 +1,262 @@
+//! Laws of time: how long the cell array takes for an operation.
+//!
+//! A data sheet gives a typical time and a maximum. The default is a constant; the others are those of OpenFlash
+//! (`normal`, `exponential` with a base, `min_max`, `bimodal_addr` by the page's place in its block), and what a table of
+//! measured times says. Times are drawn from a seeded generator ([`GENERATOR`](crate::GENERATOR)) with additions,
+//! multiplications, divisions and square roots alone, which give the same bits on every machine; so do the draws.
+//!
+//! The bus is clocked, so its time is a constant.
+
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+use thiserror::Error;
+
+use crate::current::Spent;
+use crate::faults::below;
+use crate::pairing::Pairing;
+
+/// How long one kind of operation takes on the cell array.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Law {
+    Constant {
+        ns: u64,
+    },
+    /// Never below 0; what a draw above the maximum of [`TimeLaw`] does is said there.
+    Normal {
+        mean_ns: f64,
+        deviation_ns: f64,
+    },
+    /// The base, and a delay with an exponential distribution of this mean on top.
+    Exponential {
+        base_ns: u64,
+        mean_ns: f64,
+    },
+    /// Every time between the two is equally likely.
+    MinMax {
+        min_ns: u64,
+        max_ns: u64,
+    },
+    /// By the page's place in its block, over and over if the table is shorter than a block: fast and slow pages.
+    ByPage {
+        ns: Box<[u64]>,
+    },
+    /// Measured times, each with how often it was measured.
+    Table {
+        ns_and_weights: Box<[(u64, u32)]>,
+    },
+}
+
+impl Law {
+    /// Even pages take one time, odd ones another (OpenFlash, `bimodal_addr`).
+    pub fn even_odd(even_ns: u64, odd_ns: u64) -> Law {
+        Law::ByPage { ns: [even_ns, odd_ns].into() }
+    }
+
+    /// Pages that share their cells with an earlier one are slow, the others fast.
+    pub fn fast_and_slow(fast_ns: u64, slow_ns: u64, pairing: &Pairing, pages_per_block: u32) -> Law {
+        let ns = (0..pages_per_block).map(|page| if pairing.is_upper(page) { slow_ns } else { fast_ns });
+        Law::ByPage { ns: ns.collect() }
+    }
+}
+
+/// A law and the longest time of the data sheet. A draw above it counts as it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeLaw {
+    pub law: Law,
+    /// `u64::MAX`: none is given.
+    pub max_ns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LawError {
+    #[error(
+        "a normal law has a mean of at least 0 and a deviation of at least 0, not {mean_ns} ns and {deviation_ns} ns"
+    )]
+    Normal { mean_ns: f64, deviation_ns: f64 },
+    #[error("the delay of an exponential law has a mean of at least 0, not {mean_ns} ns")]
+    Exponential { mean_ns: f64 },
+    #[error("a min-max law has min <= max, not {min_ns} ns and {max_ns} ns")]
+    MinMax { min_ns: u64, max_ns: u64 },
+    #[error("a table of times needs at least one time, and a weight that is not 0")]
+    EmptyTable,
+}
+
+impl TimeLaw {
+    pub fn constant(ns: u64) -> TimeLaw {
+        TimeLaw { law: Law::Constant { ns }, max_ns: u64::MAX }
+    }
+
+    pub fn check(&self) -> Result<(), LawError> {
+        // A comparison with NaN is false, so it is refused like a negative number.
+        let at_least_0 = |value: f64| value >= 0.0 && value.is_finite();
+        match &self.law {
+            &Law::Normal { mean_ns, deviation_ns } if !(at_least_0(mean_ns) && at_least_0(deviation_ns)) => {
+                Err(LawError::Normal { mean_ns, deviation_ns })
+            }
+            &Law::Exponential { mean_ns, .. } if !at_least_0(mean_ns) => Err(LawError::Exponential { mean_ns }),
+            &Law::MinMax { min_ns, max_ns } if min_ns > max_ns => Err(LawError::MinMax { min_ns, max_ns }),
+            Law::ByPage { ns } if ns.is_empty() => Err(LawError::EmptyTable),
+            Law::Table { ns_and_weights } if total_weight(ns_and_weights) == 0 => Err(LawError::EmptyTable),
+            _ => Ok(()),
+        }
+    }
+
+    /// The time of the next operation on the page at this place in its block.
+    #[inline]
+    pub fn draw_ns(&self, random: &mut Pcg32, page_in_block: u32) -> u64 {
+        match self.law {
+            Law::Constant { ns } => ns,
+            _ => self.draw_from(random, page_in_block).min(self.max_ns),
+        }
+    }
+
+    fn draw_from(&self, random: &mut Pcg32, page_in_block: u32) -> u64 {
+        match &self.law {
+            Law::Constant { ns } => *ns,
+            Law::Normal { mean_ns, deviation_ns } => rounded(mean_ns + deviation_ns * standard_normal(random)),
+            Law::Exponential { base_ns, mean_ns } => base_ns + rounded(-mean_ns * ln(open_unit(random))),
+            Law::MinMax { min_ns, max_ns } => {
+                let span = u128::from(max_ns - min_ns) + 1;
+                min_ns + ((u128::from(random.next_u64()) * span) >> 64) as u64
+            }
+            Law::ByPage { ns } => ns[page_in_block as usize % ns.len()],
+            Law::Table { ns_and_weights } => {
+                let mut at = below_wide(random, total_weight(ns_and_weights));
+                for &(ns, weight) in &**ns_and_weights {
+                    if at < u64::from(weight) {
+                        return ns;
+                    }
+                    at -= u64::from(weight);
+                }
+                unreachable!("the number drawn is below the sum of the weights")
+            }
+        }
+    }
+}
+
+/// The laws of a chip's three array operations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Laws {
+    pub read: TimeLaw,
+    pub program: TimeLaw,
+    pub erase: TimeLaw,
+    /// Start value of the random generator ([`GENERATOR`](crate::GENERATOR)).
+    pub seed: u64,
+}
+
+impl Laws {
+    /// Constant times.
+    pub fn constant(read_ns: u64, program_ns: u64, erase_ns: u64) -> Laws {
+        let [read, program, erase] = [read_ns, program_ns, erase_ns].map(TimeLaw::constant);
+        Laws { read, program, erase, seed: 0 }
+    }
+
+    pub fn check(&self) -> Result<(), LawError> {
+        [&self.read, &self.program, &self.erase].into_iter().try_for_each(TimeLaw::check)
+    }
+}
+
+/// Laws, and the generator that they draw from.
+pub struct LawState {
+    pub laws: Laws,
+    pub random: Pcg32,
+    /// Sums of the times that were drawn.
+    pub drawn: Spent,
+}
+
+impl LawState {
+    /// The laws have been checked.
+    pub fn new(laws: Laws) -> LawState {
+        let random = Pcg32::seed_from_u64(laws.seed);
+        LawState { laws, random, drawn: Spent::default() }
+    }
+
+    #[inline]
+    pub fn read_ns(&mut self, page_in_block: u32) -> u64 {
+        let ns = self.laws.read.draw_ns(&mut self.random, page_in_block);
+        self.drawn.read_ns += ns;
+        ns
+    }
+
+    #[inline]
+    pub fn program_ns(&mut self, page_in_block: u32) -> u64 {
+        let ns = self.laws.program.draw_ns(&mut self.random, page_in_block);
+        self.drawn.program_ns += ns;
+        ns
+    }
+
+    #[inline]
+    pub fn erase_ns(&mut self) -> u64 {
+        let ns = self.laws.erase.draw_ns(&mut self.random, 0);
+        self.drawn.erase_ns += ns;
+        ns
+    }
+}
+
+fn total_weight(ns_and_weights: &[(u64, u32)]) -> u64 {
+    ns_and_weights.iter().map(|&(_, weight)| u64::from(weight)).sum()
+}
+
+/// A random number in `0..bound`; the bound may have more than 32 bits.
+fn below_wide(random: &mut Pcg32, bound: u64) -> u64 {
+    match u32::try_from(bound) {
+        Ok(bound) => u64::from(below(random, bound)),
+        Err(_) => ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64,
+    }
+}
+
+fn rounded(ns: f64) -> u64 {
+    // A negative number becomes 0.
+    (ns + 0.5) as u64
+}
+
+/// Uniform between 0 and 1, both excluded.
+fn open_unit(random: &mut Pcg32) -> f64 {
+    ((random.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+}
+
+/// By the polar method (Marsaglia and Bray, 1964). The second number of each pair is thrown away, so that a draw depends on
+/// the state of the generator alone.
+fn standard_normal(random: &mut Pcg32) -> f64 {
+    loop {
+        let x = 2.0 * open_unit(random) - 1.0;
+        let y = 2.0 * open_unit(random) - 1.0;
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * (-2.0 * ln(square) / square).sqrt();
+        }
+    }
+}
+
+/// The natural logarithm of a positive normal number, from the series of artanh: `f64::ln` asks the system's library, whose
+/// last bits differ from one system to the next.
+fn ln(value: f64) -> f64 {
+    const EXPONENT_BIAS: i64 = 1023;
+    let bits = value.to_bits();
+    let mut exponent = (bits >> 52) as i64 - EXPONENT_BIAS;
+    let mut mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | ((EXPONENT_BIAS as u64) << 52));
+    if mantissa > std::f64::consts::SQRT_2 {
+        mantissa /= 2.0;
+        exponent += 1;
+    }
+    let ratio = (mantissa - 1.0) / (mantissa + 1.0);
+    let square = ratio * ratio;
+    // The ratio is at most 0.172, so the terms from the 12th on are below the precision.
+    let series = (0..12).rev().fold(0.0, |sum, term| sum * square + 1.0 / f64::from(2 * term + 1));
+    2.0 * ratio * series + exponent as f64 * std::f64::consts::LN_2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ln;
+
+    #[test]
+    fn the_logarithm_is_that_of_the_library() {
+        let mut value = 1e-300;
+        while value < 1e300 {
+            assert!((ln(value) - f64::ln(value)).abs() <= 1e-13 * f64::ln(value).abs().max(1e-2), "{value}");
+            value *= 1.37;
+        }
+        assert_eq!(ln(1.0), 0.0);
+    }
+}
