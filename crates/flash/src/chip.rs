@@ -9,7 +9,6 @@ use crate::cells::Cells;
 use crate::error::FlashError;
 use crate::faults::{FaultState, Faults};
 use crate::geometry::{Geometry, GeometryError, Rules, Timing};
-use crate::law::LawState;
 use crate::pairing::Pairing;
 use crate::power::{Power, Torn};
 use crate::reading::{Moved, Reading};
@@ -34,7 +33,7 @@ pub struct Chip {
     power: Power,
     pairing: Option<Box<Pairing>>,
     /// `None`: each operation takes the time that `timing` says.
-    laws: Option<Box<LawState>>,
+    laws: Option<Box<laws::Drawing>>,
     contents_version: u64,
     formatting_erases: Vec<u32>,
 }
@@ -343,15 +342,7 @@ impl Chip {
 
     /// Replaces all faults. Factory bad blocks get their mark at once and keep it.
     pub fn set_faults(&mut self, faults: &Faults) -> Result<()> {
-        for &block in faults.badblocks.iter().chain(faults.weakblocks.iter().map(|weak| &weak.number)) {
-            self.check_block(block)?;
-        }
-        for weak in faults.weakpages.iter().chain(&faults.gravepages) {
-            let count = self.cells.geometry.pages();
-            if weak.number >= count {
-                return Err(FlashError::OutOfRange { unit: "page", number: weak.number, count });
-            }
-        }
+        faults.check(&self.cells.geometry)?;
         for &block in &faults.badblocks {
             self.cells.mark_bad(block);
         }

@@ -7,6 +7,9 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use thiserror::Error;
 
+use crate::error::FlashError;
+use crate::geometry::Geometry;
+
 /// The generator behind random faults and torn operations. Part of a run's identity, with its seed.
 pub const GENERATOR: &str = "PCG-XSH-RR 64/32 (rand_pcg 0.10, Pcg32)";
 
@@ -30,6 +33,24 @@ pub struct Faults {
     pub bitflips: u32,
     /// Start value of the random generator ([`GENERATOR`]).
     pub seed: u64,
+}
+
+impl Faults {
+    /// Checks that the chip has the blocks and pages.
+    pub fn check(&self, geometry: &Geometry) -> Result<(), FlashError> {
+        for &block in self.badblocks.iter().chain(self.weakblocks.iter().map(|weak| &weak.number)) {
+            if block >= geometry.blocks {
+                return Err(FlashError::OutOfRange { unit: "block", number: block, count: geometry.blocks });
+            }
+        }
+        for weak in self.weakpages.iter().chain(&self.gravepages) {
+            let count = geometry.pages();
+            if weak.number >= count {
+                return Err(FlashError::OutOfRange { unit: "page", number: weak.number, count });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A block or page and how many operations it survives. Text form as in nandsim: `7` (3 operations) or `7:100`.

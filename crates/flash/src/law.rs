@@ -11,7 +11,6 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use thiserror::Error;
 
-use crate::current::Spent;
 use crate::faults::below;
 use crate::pairing::Pairing;
 
@@ -160,36 +159,28 @@ impl Laws {
 pub struct LawState {
     pub laws: Laws,
     pub random: Pcg32,
-    /// Sums of the times that were drawn.
-    pub drawn: Spent,
 }
 
 impl LawState {
     /// The laws have been checked.
     pub fn new(laws: Laws) -> LawState {
         let random = Pcg32::seed_from_u64(laws.seed);
-        LawState { laws, random, drawn: Spent::default() }
+        LawState { laws, random }
     }
 
     #[inline]
     pub fn read_ns(&mut self, page_in_block: u32) -> u64 {
-        let ns = self.laws.read.draw_ns(&mut self.random, page_in_block);
-        self.drawn.read_ns += ns;
-        ns
+        self.laws.read.draw_ns(&mut self.random, page_in_block)
     }
 
     #[inline]
     pub fn program_ns(&mut self, page_in_block: u32) -> u64 {
-        let ns = self.laws.program.draw_ns(&mut self.random, page_in_block);
-        self.drawn.program_ns += ns;
-        ns
+        self.laws.program.draw_ns(&mut self.random, page_in_block)
     }
 
     #[inline]
     pub fn erase_ns(&mut self) -> u64 {
-        let ns = self.laws.erase.draw_ns(&mut self.random, 0);
-        self.drawn.erase_ns += ns;
-        ns
+        self.laws.erase.draw_ns(&mut self.random, 0)
     }
 }
 

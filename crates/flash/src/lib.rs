@@ -13,6 +13,7 @@
 //! loss, and bit flips that grow with wear or read disturb (both are counted, not modelled). ECC is the business of
 //! `mtd`: the chip only says which bits it flipped.
 
+mod array;
 mod cells;
 mod chip;
 mod current;
@@ -30,6 +31,10 @@ mod slab;
 mod snapshot;
 mod traffic;
 
+pub use array::{
+    Address, Array, ArrayConfig, ArrayError, Command, Constraints, CopyBack, Done, Failures, Hierarchy, HierarchyError,
+    PageIn, PageOut, PLANES_MAX,
+};
 pub use chip::Chip;
 pub use current::{ChipEnergy, Currents, Spent};
 pub use error::FlashError;

@@ -20,6 +20,18 @@ impl ChipImage {
         self.0.to_bytes()
     }
 
+    pub(crate) fn of(cells: &Cells) -> ChipImage {
+        ChipImage(cells.clone())
+    }
+
+    pub(crate) fn put_into(&self, cells: &mut Cells) -> Result<(), GeometryMismatch> {
+        if self.0.geometry != cells.geometry {
+            return Err(GeometryMismatch { image: self.0.geometry, chip: cells.geometry });
+        }
+        cells.clone_from(&self.0);
+        Ok(())
+    }
+
     /// `None`: the bytes are not those of a chip of this geometry. Apart from that they are trusted.
     pub fn from_bytes(bytes: &[u8], geometry: Geometry) -> Option<ChipImage> {
         Cells::from_bytes(bytes, geometry).map(ChipImage)
@@ -37,15 +49,12 @@ pub struct GeometryMismatch {
 impl Chip {
     /// A copy of the content: data, OOB, program counts, wear. Faults, power and clock are not included.
     pub fn snapshot(&self) -> ChipImage {
-        ChipImage(self.cells.clone())
+        ChipImage::of(&self.cells)
     }
 
     /// Puts the content of a snapshot back; it must come from a chip of the same geometry.
     pub fn restore(&mut self, image: &ChipImage) -> Result<(), GeometryMismatch> {
-        if image.0.geometry != self.cells.geometry {
-            return Err(GeometryMismatch { image: image.0.geometry, chip: self.cells.geometry });
-        }
-        self.cells.clone_from(&image.0);
+        image.put_into(&mut self.cells)?;
         self.contents_changed();
         Ok(())
     }

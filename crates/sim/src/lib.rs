@@ -202,6 +202,31 @@ impl Sim {
         }
     }
 
+    /// Adds an operation that a medium has only been told to do, for the current cause. It begins at `at_ns` and keeps its
+    /// units busy for `busy_ns`, while the clock stands still and others may go on. What somebody then waits for it is
+    /// counted by [`Sim::wait_for_medium`].
+    #[inline]
+    pub fn count_queued(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, at_ns: u64, busy_ns: u64) {
+        self.0.operations.set(self.0.operations.get() + 1);
+        self.with_counts(|counts| counts.add(op, bus_out_bytes, bus_in_bytes, 0));
+        if self.0.has_sink.get() {
+            let (task, reason) = (self.running(), self.reason());
+            if let Some(sink) = self.0.sink.borrow_mut().as_mut() {
+                sink.flash_op(&OpEvent { at_ns, busy_ns, op, address, task, reason });
+            }
+        }
+    }
+
+    /// Advances the clock to `until_ns`, if that is not over, and counts the time as the medium's for the current cause.
+    #[inline]
+    pub fn wait_for_medium(&self, until_ns: u64) {
+        let waited_ns = until_ns.saturating_sub(self.now_ns());
+        if waited_ns > 0 {
+            self.with_counts(|counts| counts.busy_ns += waited_ns);
+            self.advance(waited_ns);
+        }
+    }
+
     /// Notes that the running task gives the chip back after having had it exclusively. With [`NandWait::Sleep`] other
     /// tasks may have waited for it. One request to the driver is one use, however many pages it moves, unless it
     /// needed no flash operation.

@@ -85,6 +85,29 @@ impl Cells {
         }
     }
 
+    /// Tears a page's only program after the fact: it was under way when the power was cut.
+    pub fn tear(&mut self, seed: u64, page: u32, pairing: Option<&Pairing>) {
+        let data = self.data(page).expect("the page is programmed").to_vec();
+        let oob = self.oob(page).map(<[u8]>::to_vec);
+        self.unprogram(page);
+        self.program_torn(seed, page, &data, oob.as_deref(), pairing);
+    }
+
+    /// Tears an erase after the fact: some of the pages that were programmed are erased, the others hold what nobody can
+    /// read. (The mix of old content and ones is noise here: the old content is gone.)
+    pub fn tear_erase(&mut self, seed: u64, block: u32, programmed_pages: u32) {
+        let mut random = Pcg32::seed_from_u64(seed);
+        let mut noise = vec![0; self.geometry.page_bytes as usize];
+        let first = block * self.geometry.pages_per_block;
+        for page in first..first + programmed_pages {
+            if below(&mut random, 2) == 0 {
+                random.fill_bytes(&mut noise);
+                self.program_data(page, &noise);
+                self.add_damage(page, u64::MAX);
+            }
+        }
+    }
+
     /// Takes back the only program of a page, the last one of its block: it had not begun when the power was cut.
     pub fn unprogram(&mut self, page: u32) {
         debug_assert_eq!(self.programs(page), 1);

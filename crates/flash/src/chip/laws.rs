@@ -8,6 +8,12 @@ use crate::geometry::Timing;
 use crate::law::{Law, LawError, LawState, Laws};
 use crate::pairing::{Pairing, PairingError};
 
+/// Times that vary, and the sums of what was drawn.
+pub(super) struct Drawing {
+    laws: LawState,
+    drawn: Spent,
+}
+
 impl Chip {
     /// Draws the time of each operation on the cell array from these laws. Laws that are all constant become the chip's
     /// [`Timing`], and cost nothing.
@@ -18,7 +24,7 @@ impl Chip {
             (&Law::Constant { ns: read_ns }, &Law::Constant { ns: program_ns }, &Law::Constant { ns: erase_ns }) => {
                 self.set_timing(Timing { read_ns, program_ns, erase_ns, ..self.timing });
             }
-            _ => self.laws = Some(Box::new(LawState::new(laws))),
+            _ => self.laws = Some(Box::new(Drawing { laws: LawState::new(laws), drawn: Spent::default() })),
         }
         Ok(())
     }
@@ -47,11 +53,17 @@ impl Chip {
     pub(super) fn draw(&mut self, op: Op, address: u32, constant_ns: u64) -> u64 {
         let Some(laws) = &mut self.laws else { return constant_ns };
         let page = address & (self.cells.geometry.pages_per_block - 1);
-        let (of_array_ns, drawn_ns) = match op {
-            Op::PageRead | Op::PartialPageRead | Op::OobRead => (self.timing.read_ns, laws.read_ns(page)),
-            Op::PageProgram | Op::Reprogram | Op::OobProgram => (self.timing.program_ns, laws.program_ns(page)),
-            Op::Erase => (self.timing.erase_ns, laws.erase_ns()),
+        let Drawing { laws, drawn } = &mut **laws;
+        let (of_array_ns, drawn_ns, sum_ns) = match op {
+            Op::PageRead | Op::PartialPageRead | Op::OobRead => {
+                (self.timing.read_ns, laws.read_ns(page), &mut drawn.read_ns)
+            }
+            Op::PageProgram | Op::Reprogram | Op::OobProgram => {
+                (self.timing.program_ns, laws.program_ns(page), &mut drawn.program_ns)
+            }
+            Op::Erase => (self.timing.erase_ns, laws.erase_ns(), &mut drawn.erase_ns),
         };
+        *sum_ns += drawn_ns;
         constant_ns - of_array_ns + drawn_ns
     }
 }
