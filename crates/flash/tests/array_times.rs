@@ -22,8 +22,7 @@ enum Kind {
     CopyBack,
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::Read, Kind::CacheRead, Kind::Program, Kind::CacheProgram, Kind::Erase, Kind::CopyBack];
+const KINDS: [Kind; 6] = [Kind::Read, Kind::CacheRead, Kind::Program, Kind::CacheProgram, Kind::Erase, Kind::CopyBack];
 
 /// From the first command to the end of the last one.
 fn closed_formula_ns(kind: Kind, timing: Timing, planes: u32, dies: u64, n: u64) -> u64 {

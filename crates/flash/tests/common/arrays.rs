@@ -22,7 +22,8 @@ pub fn hierarchy(channels: u32, chips_per_channel: u32, dies_per_chip: u32, plan
     }
 }
 
-pub const TIMING: Timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 1_500_000, bus_ps_per_byte: 50_000 };
+pub const TIMING: Timing =
+    Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 1_500_000, bus_ps_per_byte: 50_000 };
 
 /// Programmed once and in order.
 pub const RULES: Rules = Rules { partial_programs_max: 1, in_order: true };
