@@ -25,6 +25,7 @@ __all__ = [
     "mount",
     "mount_sleeps_library",
     "open_input",
+    "part_kinds",
     "planned_variants",
     "printable",
     "profile",
@@ -100,6 +101,9 @@ def toml_of(json: str) -> str:
 
 def is_path(name: str) -> bool:
     """Whether a profile is named by the path of its file, and not by the name of a built-in one."""
+
+def part_kinds() -> list[tuple[str, str]]:
+    """Kinds of parts by name, each with the built-in part on which a new one of it builds."""
 
 def profile_template(base: str, called: str) -> str:
     """A profile (TOML) that builds on `base`, in the file `called`, with every key commented out."""

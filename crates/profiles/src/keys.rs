@@ -8,6 +8,7 @@ use crate::rtems::{BoardFile, DeviceFile};
 use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
+use std::sync::OnceLock;
 
 /// A key of a profile.
 pub(crate) struct Key {
@@ -57,7 +58,14 @@ impl Key {
 }
 
 /// All keys of a kind of profile, of a part those of its own kind.
-pub(crate) fn keys_of(kind: Kind, of_part: PartKind) -> Vec<Key> {
+pub(crate) fn keys_of(kind: Kind, of_part: PartKind) -> &'static [Key] {
+    // A schema takes much longer to make than a profile to read.
+    static KEYS: [[OnceLock<Vec<Key>>; PartKind::ALL.len()]; 5] = [const { [const { OnceLock::new() }; 4] }; 5];
+    let of_part = if kind == Kind::Part { of_part } else { PartKind::default() };
+    KEYS[kind as usize][of_part as usize].get_or_init(|| read_keys(kind, of_part))
+}
+
+fn read_keys(kind: Kind, of_part: PartKind) -> Vec<Key> {
     let schema = match kind {
         Kind::Part => match of_part {
             PartKind::Nand => schema::<RawNandFile>(),

@@ -185,8 +185,12 @@ fn part_kind_of(kind: Kind, source: &Text, seen: &mut Vec<String>) -> Result<Par
         return Ok(PartKind::default());
     }
     if let Some(says) = text("kind") {
-        // A word that there is not is told with its place when the file is read.
-        return Ok(PartKind::ALL.into_iter().find(|kind| kind.name() == says).unwrap_or_default());
+        let known = PartKind::ALL.map(PartKind::name);
+        return PartKind::ALL.into_iter().find(|kind| kind.name() == says).ok_or_else(|| {
+            let line = source.text.lines().position(|line| line.trim_start().starts_with("kind")).map(|at| at + 1);
+            let message = format!("kind: {}", unknown("value", says, &known));
+            TomlError { file_name: source.label.clone(), line, message }.into()
+        });
     }
     let Some(base) = text("base") else { return Ok(PartKind::default()) };
     seen.push(identity(source));
@@ -289,7 +293,7 @@ fn own_entries(kind: Kind, part_kind: PartKind, source: &Text) -> Result<BTreeMa
 
 struct Reader<'a> {
     source: &'a Text,
-    keys: Vec<Key>,
+    keys: &'static [Key],
     entries: BTreeMap<String, Entry>,
     /// Lines with keys that there are not, and what to say of them.
     unknown: Vec<(usize, String)>,

@@ -35,7 +35,9 @@ pub use part::{
     PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead, WriteBuffer,
 };
 pub use rtems::{block_device, rtems_board};
-pub use show::{list, show, ConstantValue, DerivedCost, ProfileName, ShownConstant, ShownProfile};
+pub use show::{
+    list, show, ConstantValue, DerivedCost, PartSummary, ProfileName, ShownConstant, ShownProfile, StatusCounts,
+};
 pub use spi::SpiController;
 pub use template::template;
 

@@ -17,7 +17,49 @@ use std::path::Path;
 pub struct ProfileName {
     pub kind: &'static str,
     pub name: &'static str,
+    /// Of a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartSummary>,
+    pub statuses: StatusCounts,
     pub title: Option<String>,
+}
+
+/// What people choose a part by.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PartSummary {
+    /// How many bits a cell of NAND holds: "slc", "mlc", "tlc".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<&'static str>,
+    /// Bit errors in a step that the data sheet wants corrected, or that the chip corrects itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecc_bits: Option<u32>,
+    /// Whether the chip corrects itself.
+    pub ecc_on_die: bool,
+    #[serde(rename = "ecc_step_B", skip_serializing_if = "Option::is_none")]
+    pub ecc_step_bytes: Option<u32>,
+    #[serde(rename = "erase_block_KiB")]
+    pub erase_block_kib: u64,
+    pub kind: &'static str,
+    #[serde(rename = "oob_B")]
+    pub oob_bytes: u32,
+    /// Of NOR: what one program takes at most.
+    #[serde(rename = "page_B")]
+    pub page_bytes: u32,
+    #[serde(rename = "size_KiB")]
+    pub size_kib: u64,
+}
+
+/// How many numbers of a profile have each status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StatusCounts {
+    #[serde(rename = "datasheet")]
+    pub datasheet_count: u32,
+    #[serde(rename = "measured")]
+    pub measured_count: u32,
+    #[serde(rename = "published")]
+    pub published_count: u32,
+    #[serde(rename = "unverified")]
+    pub unverified_count: u32,
 }
 
 /// Every number of a profile. A board also has `part`, `kernel` and `derived`.
@@ -36,8 +78,12 @@ pub struct ShownProfile {
     pub kernel: Option<String>,
     pub kind: &'static str,
     pub name: String,
+    /// Of a board: its part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// Of a part: "nand", "spi-nand", "spi-nor" or "parallel-nor".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_kind: Option<&'static str>,
     pub title: Option<String>,
     pub values: Vec<ShownConstant>,
 }
@@ -81,17 +127,50 @@ pub struct DerivedCost {
 }
 
 /// All built-in profiles.
-pub fn list() -> Vec<ProfileName> {
-    let entry = |&(kind, name, text): &(Kind, &'static str, &str)| ProfileName {
-        kind: kind.name(),
-        name,
-        title: toml::from_str(text).ok().as_ref().and_then(title_of),
+///
+/// Errors: none of them is wrong; tests read them all.
+pub fn list() -> Result<Vec<ProfileName>, ProfileError> {
+    let entry = |&(kind, name, _): &(Kind, &'static str, &str)| {
+        let merged = merged(kind, &find(kind, name, Path::new(""))?)?;
+        let part = if kind == Kind::Part { Some(summary(&Part::of(&merged)?)) } else { None };
+        let title = merged.text("title").map(str::to_string);
+        Ok(ProfileName { kind: kind.name(), name, part, statuses: StatusCounts::of(&values_of(&merged)?), title })
     };
     BUILT_IN.iter().map(entry).collect()
 }
 
-fn title_of(table: &toml::Table) -> Option<String> {
-    Some(table.get("title")?.as_str()?.to_string())
+fn summary(part: &Part) -> PartSummary {
+    let geometry = part.geometry();
+    let block_bytes = u64::from(geometry.page_bytes) * u64::from(geometry.pages_per_block);
+    let on_die = part.spi_nand().map(|part| (part.ecc.strength_bits, part.ecc.step_bytes));
+    let required = part.nand().and_then(|array| array.ecc_required);
+    let ecc = on_die.or(required.map(|ecc| (ecc.bits, ecc.step_bytes)));
+    PartSummary {
+        cell: part.nand().map(|array| array.cell.name()),
+        ecc_bits: ecc.map(|(bits, _)| bits),
+        ecc_on_die: on_die.is_some(),
+        ecc_step_bytes: ecc.map(|(_, step_bytes)| step_bytes),
+        erase_block_kib: block_bytes >> 10,
+        kind: part.kind().name(),
+        oob_bytes: geometry.oob_bytes,
+        page_bytes: geometry.page_bytes,
+        size_kib: (block_bytes * u64::from(geometry.blocks)) >> 10,
+    }
+}
+
+impl StatusCounts {
+    fn of(values: &[ShownConstant]) -> StatusCounts {
+        let mut counts = StatusCounts::default();
+        for value in values {
+            *match value.status {
+                Status::Datasheet => &mut counts.datasheet_count,
+                Status::Measured => &mut counts.measured_count,
+                Status::Published => &mut counts.published_count,
+                Status::Unverified => &mut counts.unverified_count,
+            } += 1;
+        }
+        counts
+    }
 }
 
 /// One profile, by name or by path.
@@ -108,6 +187,7 @@ pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
         kind: kind.name(),
         name: name.to_string(),
         part: None,
+        part_kind: (kind == Kind::Part).then(|| merged.part_kind.name()),
         title: merged.text("title").map(str::to_string),
         values: values_of(&merged)?,
     };

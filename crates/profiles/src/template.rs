@@ -2,7 +2,7 @@
 
 use crate::built_in::Kind;
 use crate::keys::{keys_of, Key};
-use crate::layers::{merged, Merged};
+use crate::layers::{merged, titled, Merged};
 use crate::show::named;
 use crate::ProfileError;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub fn template(base: &str, called: &str) -> Result<String, ProfileError> {
     let of_base = merged(kind, &source)?;
     let mut text = String::new();
     for line in [
-        format!("A {} that builds on {base}: what this file does not say is taken from there.", kind.name()),
+        format!("A {} that builds on {base}: what this file does not say is taken from there.", titled(kind, of_base.part_kind)),
         "Remove the `#` in front of what you know, and write what holds for yours. A plain number, as in `key = 25`, counts as \
          unverified. Better say where it comes from and how far it can be trusted (datasheet, measured, published, unverified):"
             .to_string(),
@@ -33,8 +33,8 @@ pub fn template(base: &str, called: &str) -> Result<String, ProfileError> {
     for (key, value) in [("title", title.as_str()), ("base", called)] {
         writeln!(text, "{key} = {}", Value::from(value)).expect("a string takes all");
     }
-    let keys: Vec<Key> = keys_of(kind, of_base.part_kind)
-        .into_iter()
+    let keys: Vec<&Key> = keys_of(kind, of_base.part_kind)
+        .iter()
         .filter(|key| !["title", "base", "kind"].contains(&key.path.as_str()))
         .collect();
     // In the order of the base's file; what the base does not say stands at the end of its table.
@@ -47,7 +47,7 @@ pub fn template(base: &str, called: &str) -> Result<String, ProfileError> {
         let (table, is_scale) = (key.table(), key.path == "cpu_time_scale");
         (!table.is_empty(), first_of(table), table.to_string(), !is_scale, line_of(&key.path), key.path.clone())
     };
-    let mut ordered: Vec<&Key> = keys.iter().collect();
+    let mut ordered = keys.clone();
     ordered.sort_by_key(|key| place(key));
     let mut table = String::new();
     for key in ordered {

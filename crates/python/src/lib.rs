@@ -299,13 +299,19 @@ fn described() -> impl Iterator<Item = &'static ffslab_lab::Described> {
 /// Names of the built-in profiles as JSON.
 #[pyfunction]
 fn profiles() -> PyResult<String> {
-    to_json(&ffslab_profiles::list())
+    to_json(&ffslab_profiles::list().map_err(|error| InputError::new_err(error.to_string()))?)
 }
 
 /// Whether a profile is named by the path of its file.
 #[pyfunction]
 fn is_path(name: &str) -> bool {
     ffslab_profiles::is_path(name)
+}
+
+/// Kinds of parts by name, each with the built-in part on which a new one of it builds.
+#[pyfunction]
+fn part_kinds() -> Vec<(&'static str, &'static str)> {
+    ffslab_profiles::PartKind::ALL.iter().map(|kind| (kind.name(), kind.example())).collect()
 }
 
 /// The text of a profile that builds on `base` and says nothing of its own yet.
@@ -357,6 +363,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recorded_calls, module)?)?;
     module.add_function(wrap_pyfunction!(toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(is_path, module)?)?;
+    module.add_function(wrap_pyfunction!(part_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(profile_template, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;

@@ -41,6 +41,16 @@ impl PartKind {
         }
     }
 
+    /// The built-in part on which a new file of this kind builds.
+    pub fn example(self) -> &'static str {
+        match self {
+            PartKind::Nand => "mt29f2g08abaea",
+            PartKind::SpiNand => "w25n01gv",
+            PartKind::SpiNor => "w25q128jv",
+            PartKind::ParallelNor => "s29gl256p",
+        }
+    }
+
     /// Whether it has pages and out-of-band areas.
     pub fn is_nand(self) -> bool {
         matches!(self, PartKind::Nand | PartKind::SpiNand)

@@ -247,3 +247,6 @@ impl Part {
         [us(timing.read_ns) + page_us, us(timing.program_ns) + page_us, us(timing.erase_ns)]
     }
 }
+
+#[cfg(test)]
+mod tests;
