@@ -31,7 +31,7 @@ step = "mount"
 
 def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> None:
     commands = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^    (ffslab .*)$", GUIDE, re.MULTILINE)]
-    assert [command[1] for command in commands] == ["new", "new", "new", "show", "diff"]
+    assert [command[1] for command in commands] == ["new", "new", "new", "list", "new", "show", "diff"]
     for command in commands:
         done = ffslab(*command)
         assert (done.returncode, done.stderr) == (0, ""), command
@@ -65,6 +65,50 @@ def test_a_new_file_builds_on_a_file_wherever_that_lies(ffslab: Command, tmp_pat
     assert "0 of 48 values differ" in ffslab("profiles", "diff", "omap3evm", "boards/third.toml").stdout
 
 
+def test_the_board_with_serial_flash_of_the_guide_is_read(ffslab: Command, tmp_path: Path) -> None:
+    example = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)[1]
+    assert "[spi]" in example
+    (tmp_path / "camera.toml").write_text(example, encoding="utf-8")
+    shown = json.loads(ffslab("profiles", "show", "camera.toml", "--json").stdout)
+    values = {value["key"]: (value["value"], value["status"]) for value in shown["values"]}
+    assert (shown["part"], values["spi.clock_MHz"]) == ("mt29f1g01abafd", (50, "published"))
+    assert values["spi.read_lines"] == (4, "unverified")
+
+
+@pytest.mark.parametrize("kind", ["nand", "spi-nand", "spi-nor", "parallel-nor"])
+def test_a_new_part_says_what_to_look_up(ffslab: Command, tmp_path: Path, kind: str) -> None:
+    done = ffslab("profiles", "new", "--kind", kind, "chip.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = (tmp_path / "chip.toml").read_text(encoding="utf-8")
+    keys = re.findall(r"^# \w+ = ", text, re.MULTILINE)
+    assert len(keys) > 15 and text.count("# Data sheet: ") == len(keys)
+    shown = json.loads(ffslab("profiles", "show", "chip.toml", "--json").stdout)
+    assert shown["part_kind"] == kind and {value["status"] for value in shown["values"]} == {"unverified"}
+
+
+def test_parts_are_listed_by_kind(ffslab: Command) -> None:
+    entries = json.loads(ffslab("profiles", "list", "--json").stdout)
+    parts = [entry for entry in entries if entry["kind"] == "part"]
+    assert len(parts) >= 30 and all("part" not in entry for entry in entries if entry["kind"] != "part")
+    for entry in entries:
+        shown = json.loads(ffslab("profiles", "show", entry["name"], "--json").stdout) if entry in parts[:2] else None
+        if shown:
+            statuses = [value["status"] for value in shown["values"]]
+            assert {status: statuses.count(status) for status in entry["statuses"]} == entry["statuses"]
+    of_kind = json.loads(ffslab("profiles", "list", "--kind", "spi-nand", "--json").stdout)
+    assert of_kind == [entry for entry in parts if entry["part"]["kind"] == "spi-nand"]
+    text = ffslab("profiles", "list").stdout
+    heads = re.findall(r"^parts: (.*)$", text, re.MULTILINE)
+    assert sorted(heads) == ["nand, MLC", "nand, SLC", "parallel-nor", "spi-nand, SLC", "spi-nor"]
+    line = next(line for line in text.splitlines() if line.startswith("w25n01gv"))
+    assert line.split()[1:5] == ["128", "128", "2048+64", "*1/512"]
+    assert "omap3evm" not in ffslab("profiles", "list", "--kind", "spi-nor").stdout
+    refused = ffslab("profiles", "list", "--kind", "nor")
+    assert refused.returncode == 2 and "there is no such kind of part" in refused.stderr
+    other = ffslab("profiles", "diff", "w25n01gv", "mt29f2g08aac")
+    assert other.returncode == 2 and "is a part (spi-nand), mt29f2g08aac a part (nand)" in other.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -72,6 +116,12 @@ def test_a_new_file_builds_on_a_file_wherever_that_lies(ffslab: Command, tmp_pat
         (("--part", "--base", "omap3evm", "x.toml"), "--base omap3evm: is a board, and a part was asked for"),
         (("--base", "omap3ev", "x.toml"), "unknown profile `omap3ev`: did you mean `omap3evm`?"),
         (("absent/x.toml",), "absent/x.toml"),
+        (("--kind", "spi-nadn", "x.toml"), "--kind spi-nadn: there is no such kind of part: did you mean spi-nand?"),
+        (("--kind", "spi-nor", "--device", "x.toml"), "--kind and --device: a file is the one or the other"),
+        (
+            ("--kind", "spi-nor", "--base", "w25n01gv", "x.toml"),
+            "--base w25n01gv: is of kind spi-nand, and --kind spi-nor was asked for",
+        ),
     ],
 )
 def test_what_cannot_be_begun_is_one_line(

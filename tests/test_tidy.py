@@ -64,7 +64,7 @@ COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
-    lebs pebs chunks strikes uses statements runs
+    lebs pebs chunks strikes uses statements runs planes dies lines years
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -449,8 +449,8 @@ MEDIUM = (
     r"[\"'`](?:nand|nor|ram-flash|block-device|hw|sw)[\"'`]|[\"'`]?(?:ram-disk-beaglebone|sd-card|usb-stick)\b[\"'`]?"
 )
 LISTED_MEDIA = re.compile(rf"(?:{MEDIUM})(?:\s*[,|&]\s*|\s+(?:or|and)\s+)(?:or |and )?(?:{MEDIUM})")
-# The table of profiles, types made from schemas, and what is about given boards by its nature.
-MAY_LIST_MEDIA = re.compile(r"^(crates/profiles/src/built_in\.rs|python/ffslab/(answers|studies|boards)/)")
+# Types made from schemas, and what is about given boards by its nature.
+MAY_LIST_MEDIA = re.compile(r"^python/ffslab/(answers|studies|boards)/")
 
 
 def lists_of_media(text: str) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from difflib import get_close_matches
 from pathlib import Path
 
 from ffslab import _native
 from ffslab._native import InputError, is_path
-from ffslab.answers.profile import ConstantValue, ProfileName, ShownProfile
+from ffslab.answers.profile import ConstantValue, PartSummary, ProfileName, ShownProfile, StatusCounts
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.text.tables import number, text_table
 
@@ -25,12 +26,37 @@ def shown(name: str) -> ShownProfile:
 def numbers(name: str) -> dict[str, float]:
     """The constants of a profile that are numbers, by key."""
     values = {constant["key"]: constant["value"] for constant in shown(name)["values"]}
-    return {key: value for key, value in values.items() if not isinstance(value, bool | str)}
+    return {key: value for key, value in values.items() if not isinstance(value, bool | str | list)}
 
 
-def list_json() -> str:
-    """All profiles, as `lab` lists them."""
-    return _indented(_native.profiles())
+def listed(part_kind: str | None = None) -> list[ProfileName]:
+    """All built-in profiles, or the parts of a kind.
+
+    Raises `ffslab.InputError` when there is no such kind.
+    """
+    entries: list[ProfileName] = json.loads(_native.profiles())
+    if part_kind is None:
+        return entries
+    example_of(part_kind)
+    return [entry for entry in entries if (part := entry.get("part")) and part["kind"] == part_kind]
+
+
+def example_of(part_kind: str) -> str:
+    """The built-in part on which a new one of this kind builds.
+
+    Raises `ffslab.InputError` when there is no such kind.
+    """
+    kinds = dict(_native.part_kinds())
+    if part_kind not in kinds:
+        near = get_close_matches(part_kind, kinds, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise InputError(f"--kind {part_kind}: there is no such kind of part: {hint}known: {', '.join(kinds)}")
+    return kinds[part_kind]
+
+
+def list_json(part_kind: str | None = None) -> str:
+    """All profiles, or the parts of a kind, as `lab` lists them."""
+    return json.dumps(listed(part_kind), indent=2, ensure_ascii=False)
 
 
 def show_json(name: str) -> str:
@@ -38,16 +64,55 @@ def show_json(name: str) -> str:
     return _indented(_native.profile(name))
 
 
-def list_text() -> str:
-    """All profiles, one line each."""
-    entries: list[ProfileName] = json.loads(_native.profiles())
-    return text_table(["kind", "name", "title"], [[e["kind"], e["name"], e["title"] or ""] for e in entries], "lll")
+def list_text(part_kind: str | None = None) -> str:
+    """All profiles, one line each: parts by kind with what people choose them by, then the others."""
+    parts: dict[str, list[list[str]]] = {}
+    others = []
+    for entry in listed(part_kind):
+        if part := entry.get("part"):
+            cells = f", {cell.upper()}" if (cell := part.get("cell")) else ""
+            parts.setdefault(f"{part['kind']}{cells}", []).append(_part_cells(entry, part))
+        else:
+            others.append([entry["kind"], entry["name"], _shares(entry["statuses"]), entry["title"] or ""])
+    head = ["name", "size\nMiB", "block\nKiB", "page\nB", "ECC\nbit/B", "numbers\nd m p u", "title"]
+    blocks = [f"parts: {kind}\n{text_table(head, rows, 'lrrrrll')}" for kind, rows in parts.items()]
+    if others:
+        blocks.append(text_table(["kind", "name", "d m p u", "title"], others, "llll"))
+    legend = (
+        "numbers d m p u: in percent those of a data sheet, measured, published, unverified (profiles/README.md).\n"
+        "page: of NOR what one program takes. ECC: what the data sheet asks for; with * the chip corrects itself."
+    )
+    return "\n\n".join([*blocks, legend])
+
+
+def _part_cells(entry: ProfileName, part: PartSummary) -> list[str]:
+    bits, step = part.get("ecc_bits"), part.get("ecc_step_B")
+    ecc = "-" if bits is None else f"{'*' if part['ecc_on_die'] else ''}{bits}/{step}"
+    oob = f"+{part['oob_B']}" if part["oob_B"] else ""
+    size = number(part["size_KiB"] // 1024)
+    page = f"{part['page_B']}{oob}"
+    return [
+        entry["name"],
+        size,
+        number(part["erase_block_KiB"]),
+        page,
+        ecc,
+        _shares(entry["statuses"]),
+        entry["title"] or "",
+    ]
+
+
+def _shares(statuses: StatusCounts) -> str:
+    """In percent the numbers of each status, in the order of the legend."""
+    counts = [statuses[status] for status in ("datasheet", "measured", "published", "unverified")]
+    return " ".join(f"{round(100 * count / max(sum(counts), 1)):3d}" for count in counts)
 
 
 def show_text(name: str) -> str:
     """One profile: every value with unit, status and source, and what is derived from them."""
     profile = shown(name)
-    lines = [f"{profile['kind']} {profile['name']}: {profile['title'] or ''}"]
+    kind = f", {part_kind}" if (part_kind := profile.get("part_kind")) else ""
+    lines = [f"{profile['kind']} {profile['name']}{kind}: {profile['title'] or ''}"]
     lines += [f"{key}: {named}" for key in ("base", "part", "kernel") if (named := profile.get(key))]
     if scale := profile.get("cpu_time_scale"):
         lines.append(f"cpu_time_scale: {scale:g}, in the values below already")
@@ -95,8 +160,10 @@ def difference(before: str, after: str) -> ProfileDifference:
     Raises `ffslab.InputError` when there is no such profile, or when they are of different kinds.
     """
     first, second = shown(before), shown(after)
-    if first["kind"] != second["kind"]:
-        text = f"{before} is a {first['kind']}, {after} a {second['kind']}: only profiles of one kind can be compared"
+    if _kind_of(first) != _kind_of(second):
+        text = (
+            f"{before} is a {_kind_of(first)}, {after} a {_kind_of(second)}: only profiles of one kind can be compared"
+        )
         raise _native.InputError(text)
     sides = [{value["key"]: value for value in profile["values"]} for profile in (first, second)]
     keys = list(sides[0]) + [key for key in sides[1] if key not in sides[0]]
@@ -130,14 +197,20 @@ def difference_text(before: str, after: str) -> str:
     return "\n".join([head, "", text_table(["key", *names, "unit"], rows, "lrrl"), "", *notes])
 
 
+def _kind_of(profile: ShownProfile) -> str:
+    """Its kind as messages say it: "board", "part (spi-nand)"."""
+    part_kind = profile.get("part_kind")
+    return f"{profile['kind']} ({part_kind})" if part_kind else profile["kind"]
+
+
 def part_of(board: str) -> str:
-    """The NAND part that a board has.
+    """The part that a board has.
 
     Raises `ffslab.InputError` when there is no such board, or it has none.
     """
     part = shown(board).get("part")
     if not isinstance(part, str):
-        raise InputError(f"{board}: is no board with a NAND part: name the part with --part")
+        raise InputError(f"{board}: is no board with a part: name the part with --part")
     return part
 
 
@@ -166,6 +239,8 @@ def _footnotes(sources: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _value(value: ConstantValue) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_value, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

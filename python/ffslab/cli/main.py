@@ -357,14 +357,20 @@ def _profiles(context: typer.Context) -> None:
 
 
 @_verb(profiles_app, "list")
-def profiles_list(json: Json = False) -> None:
+def profiles_list(
+    kind: Annotated[
+        str | None,
+        _option("--kind NAME", "Only the parts of this kind: nand, spi-nand, spi-nor or parallel-nor."),
+    ] = None,
+    json: Json = False,
+) -> None:
     """List the built-in parts, boards and kernels.
 
     Example: ffslab profiles list --json
     """
     from ffslab.api import profiles
 
-    _say(profiles.list_json() if json else profiles.list_text())
+    _say(profiles.list_json(kind) if json else profiles.list_text(kind))
 
 
 @_verb(profiles_app, "show")
@@ -388,7 +394,13 @@ def profiles_new(
         str | None,
         _option("--base NAME", "Profile on which it builds, by name or path; it decides the kind. [default: omap3evm]"),
     ] = None,
-    part: Annotated[bool, _option("--part", "A NAND part, on mt29f2g08abaea unless --base says otherwise.")] = False,
+    part: Annotated[bool, _option("--part", "A part, raw NAND unless --kind or --base says otherwise.")] = False,
+    kind: Annotated[
+        str | None,
+        _option(
+            "--kind NAME", "Kind of a part: nand, spi-nand, spi-nor or parallel-nor; says what a data sheet has of it."
+        ),
+    ] = None,
     device: Annotated[bool, _option("--device", "A block device, on sd-card unless --base says otherwise.")] = False,
 ) -> None:
     """Write a profile to begin with: every key with its unit, its meaning and the value of its base.
@@ -397,12 +409,16 @@ def profiles_new(
     """
     from ffslab.api import profiles
 
-    kind = "part" if part else "block device" if device else None
-    if part and device:
-        raise InputError("--part and --device: a file is the one or the other")
-    base = base or {"part": "mt29f2g08abaea", "block device": "sd-card", None: "omap3evm"}[kind]
-    if kind is not None and (found := profiles.shown(base)["kind"]) != kind:
-        raise InputError(f"--base {base}: is a {found}, and a {kind} was asked for")
+    asked = "part" if part or kind else "block device" if device else None
+    if asked == "part" and device:
+        raise InputError(f"{'--part' if part else '--kind'} and --device: a file is the one or the other")
+    example = profiles.example_of(kind or "nand")
+    base = base or {"part": example, "block device": "sd-card", None: "omap3evm"}[asked]
+    found = profiles.shown(base)
+    if asked is not None and found["kind"] != asked:
+        raise InputError(f"--base {base}: is a {found['kind']}, and a {asked} was asked for")
+    if kind is not None and (of_base := found.get("part_kind")) != kind:
+        raise InputError(f"--base {base}: is of kind {of_base}, and --kind {kind} was asked for")
     profiles.write_new(file, base)
     _say(f"{file}: builds on {base}; `ffslab profiles diff {base} {file}` shows what you change")
 

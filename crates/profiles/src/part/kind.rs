@@ -50,11 +50,6 @@ impl PartKind {
             PartKind::ParallelNor => "s29gl256p",
         }
     }
-
-    /// Whether it has pages and out-of-band areas.
-    pub fn is_nand(self) -> bool {
-        matches!(self, PartKind::Nand | PartKind::SpiNand)
-    }
 }
 
 /// How many bits a cell holds.
