@@ -2,6 +2,7 @@
 
 mod content;
 mod laws;
+mod serial;
 
 use ffslab_sim::{Op, Sim, FORMATTING};
 
@@ -220,6 +221,11 @@ impl Chip {
 
     /// Programs a page's OOB area only.
     pub fn program_oob(&mut self, page: u32, oob: &[u8]) -> Result<()> {
+        self.program_oob_moving(page, oob, self.cells.geometry.oob_bytes, self.program_oob_ns)
+    }
+
+    /// The same where other bytes move over the bus, too.
+    fn program_oob_moving(&mut self, page: u32, oob: &[u8], moved_bytes: u32, busy_ns: u64) -> Result<()> {
         let oob_bytes = self.cells.geometry.oob_bytes;
         self.check_page(page)?;
         check_buffer(oob.len(), oob_bytes)?;
@@ -231,7 +237,7 @@ impl Chip {
                 self.cells.program_oob_torn(seed, page, oob, self.pairing.as_deref());
             }
         }
-        self.spend(Op::OobProgram, page, 0, oob_bytes, self.program_oob_ns);
+        self.spend(Op::OobProgram, page, 0, moved_bytes, busy_ns);
         self.program_status(page, cut)
     }
 

@@ -4,7 +4,7 @@
 //! each page in turns.
 
 use ffslab_flash::{Geometry, ImageLayout};
-use ffslab_mtd::{Driver, MediumImage, Mtd, OobLayout, RestoreError};
+use ffslab_mtd::{MediumImage, Mtd, OobLayout, RestoreError};
 use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
 use std::borrow::Cow;
@@ -102,15 +102,14 @@ pub fn load(medium: &Mtd, spec: &ImageSpec) -> Result<(), ImageError> {
 pub fn load_bytes(medium: &Mtd, spec: &ImageSpec, image: &[u8]) -> Result<(), ImageError> {
     let mut image = Cow::Borrowed(image);
     if let (true, Some(nand)) = (spec.autoplace, medium.nand()) {
-        autoplace(nand.geometry(), &nand.driver(), image.to_mut());
+        autoplace(nand.geometry(), &nand.oob_layout(), image.to_mut());
     }
     put(medium, &spec.path, &mut &image[..], image.len() as u64, spec.oob)
 }
 
 /// Moves the first bytes of each OOB area to the bytes that the driver's layout leaves free, and fills the rest with
 /// 0xFF.
-fn autoplace(geometry: Geometry, driver: &Driver, image: &mut [u8]) {
-    let layout = OobLayout::new(&geometry, &driver.ecc);
+fn autoplace(geometry: Geometry, layout: &OobLayout, image: &mut [u8]) {
     let page_bytes = geometry.page_bytes as usize;
     for page in image.chunks_exact_mut(page_bytes + geometry.oob_bytes as usize) {
         let oob = &mut page[page_bytes..];

@@ -63,6 +63,12 @@ pub enum DriverError {
     OtherCode { engine: &'static str, code: &'static str, only: Code, wanted: Code },
     #[error("{engine} has no layout for pages of {page_bytes} + {oob_bytes} bytes: {layouts} have one")]
     NoLayout { engine: &'static str, layouts: &'static str, page_bytes: u32, oob_bytes: u32 },
+    #[error("SPI NAND corrects its pages itself: {engine} cannot stand above it; leave `ecc` out")]
+    NotOnDie { engine: &'static str },
+    #[error("ECC of strength {strength_bits} in the chip: {family} can tell of 1 to {most_bits} bits")]
+    Strength { family: &'static str, strength_bits: u32, most_bits: u32 },
+    #[error("{dies} dies of {blocks} blocks in all: {family} have 1 to {dies_max} dies of the same size")]
+    Dies { family: &'static str, dies: u32, dies_max: u32, blocks: u32 },
 }
 
 impl Driver {

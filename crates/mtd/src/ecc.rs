@@ -4,8 +4,8 @@
 //! The driver asks an [`Engine`] for what it does and never which one it is. A new one, such as the ECC inside a chip, is
 //! one more value in [`ENGINES`]; whoever lists engines by name reads that table.
 //!
-//! From Linux 6.1 `drivers/mtd/nand/ecc.c` (the layouts), `drivers/mtd/nand/ecc-sw-hamming.c` and
-//! `drivers/mtd/nand/raw/nand_base.c` (`nand_scan_tail`: who reads less than a page).
+//! From Linux 6.1 `drivers/mtd/nand/ecc.c` (the layouts), `drivers/mtd/nand/ecc-sw-hamming.c`,
+//! `drivers/mtd/nand/ecc-sw-bch.c` (which code has so many bytes) and `drivers/mtd/nand/raw/nand_base.c` (`nand_scan_tail`: who reads less than a page).
 
 use ffslab_flash::{hamming, Geometry};
 use ffslab_sim::Work;
@@ -45,6 +45,10 @@ pub struct Engine {
     pub work: Option<Work>,
     /// A read of a part of a large page moves only the steps that it touches (`NAND_SUBPAGE_READ`).
     pub reads_single_steps: bool,
+    /// Its codes are BCH codes ([`Code::bch`]).
+    pub computes_bch: bool,
+    /// It is in the chip, which knows its layout; a driver of raw NAND cannot have it.
+    pub is_on_die: bool,
     /// A kernel that reads an image with out-of-band areas wants the code in it, and we know how to compute it.
     pub is_in_images: bool,
 }
@@ -59,6 +63,8 @@ pub static CONTROLLER: Engine = Engine {
     layouts: "all that have room for the code",
     work: None,
     reads_single_steps: false,
+    computes_bch: false,
+    is_on_die: false,
     is_in_images: false,
 };
 
@@ -72,11 +78,48 @@ pub static SOFTWARE: Engine = Engine {
     layouts: "512 + 16, 2048 + 64, 2048 + 128 and 4096 + 128",
     work: Some(Work::SoftwareEcc),
     reads_single_steps: true,
+    computes_bch: false,
+    is_on_die: false,
     is_in_images: true,
 };
 
+/// The CPU, with a binary BCH code (`ecc-sw-bch.c`, `lib/bch.c`).
+pub static SOFTWARE_BCH: Engine = Engine {
+    name: "bch",
+    title: "software BCH",
+    about: "The driver, with a BCH code of a strength of choice.",
+    only_code: None,
+    place: |geometry, code_bytes_of_page, index| match geometry.oob_bytes {
+        // "BCH cannot be used with small page NAND chips" (`nand_ecc_sw_bch_init_ctx`).
+        ..64 => None,
+        _ => at_the_end(geometry, code_bytes_of_page, index),
+    },
+    layouts: "those of 64 out-of-band bytes and more",
+    work: Some(Work::SoftwareEcc),
+    reads_single_steps: true,
+    computes_bch: true,
+    is_on_die: false,
+    is_in_images: false,
+};
+
+/// The chip itself, over whole pages. Where its bytes stand and what it says of them depends on the part
+/// ([`crate::spi_nand::Family`]).
+pub static ON_DIE: Engine = Engine {
+    name: "on-die",
+    title: "ECC in the chip",
+    about: "The chip itself, as those on an SPI bus do.",
+    only_code: None,
+    place: |_, _, _| None,
+    layouts: "those of SPI NAND",
+    work: None,
+    reads_single_steps: false,
+    computes_bch: false,
+    is_on_die: true,
+    is_in_images: false,
+};
+
 /// All of them, in the order in which people read them.
-pub static ENGINES: [&Engine; 2] = [&CONTROLLER, &SOFTWARE];
+pub static ENGINES: [&Engine; 4] = [&CONTROLLER, &SOFTWARE, &SOFTWARE_BCH, &ON_DIE];
 
 /// The last bytes of the area (`nand_ooblayout_ecc_lp`). On small pages bytes 0..4 and those from 6 on
 /// (`nand_ooblayout_ecc_sp`), because byte 5 is the bad block mark.
@@ -97,15 +140,39 @@ pub struct Ecc {
     pub code: Code,
 }
 
+impl Code {
+    /// The BCH code that corrects so many bits in a step: `m` bits of code for each of them, where `m` is the least with which
+    /// a code word covers the step (`nand_ecc_sw_bch_init`).
+    pub const fn bch(step_bytes: u32, strength_bits: u32) -> Code {
+        let m = u32::BITS - (8 * step_bytes).leading_zeros();
+        Code { step_bytes, code_bytes: strength_bits.saturating_mul(m).div_ceil(8), strength_bits }
+    }
+
+    fn is_bch(&self) -> bool {
+        self.step_bytes > 0 && *self == Code::bch(self.step_bytes, self.strength_bits)
+    }
+}
+
 impl Ecc {
     /// A controller that computes the Hamming code.
     pub const HARDWARE: Ecc = Ecc { engine: &CONTROLLER, code: HAMMING };
     /// The CPU computes the Hamming code.
     pub const SOFTWARE: Ecc = Ecc { engine: &SOFTWARE, code: HAMMING };
 
-    /// Another engine in place of this one, with the same code unless it knows only another one.
+    /// Another engine in place of this one, with the same code unless it knows only others: software BCH then takes the code
+    /// that Linux takes by default (`nand_ecc_sw_bch_init_ctx`).
     pub fn by(self, engine: &'static Engine) -> Ecc {
-        Ecc { engine, code: engine.only_code.map_or(self.code, |(_, only)| only) }
+        let code = match engine.only_code {
+            Some((_, only)) => only,
+            None if engine.computes_bch && !self.code.is_bch() => Code::bch(512, 4),
+            None => self.code,
+        };
+        Ecc { engine, code }
+    }
+
+    /// The same engine with the BCH code that corrects so many bits in a step of 512 bytes, or of more if its steps are longer.
+    pub fn of_strength(self, strength_bits: u32) -> Ecc {
+        Ecc { code: Code::bch(self.code.step_bytes.max(512), strength_bits), ..self }
     }
 
     /// Bytes of the code of a whole page.
@@ -145,11 +212,16 @@ impl Ecc {
             let engine = self.engine.title;
             return Err(DriverError::OtherCode { engine, code, only, wanted: self.code });
         }
+        if self.engine.computes_bch && !self.code.is_bch() {
+            let only = Code::bch(step_bytes, self.code.strength_bits);
+            return Err(DriverError::OtherCode { engine: self.engine.title, code: "a BCH code", only, wanted: self.code });
+        }
         // The bad block mark takes 2 bytes. On a small page 8 bytes are not free for the file system, so 6 remain here.
         let ecc_bytes_max = if page_bytes > 512 { oob_bytes - 2 } else { 6 };
         let ecc_bytes = u64::from(page_bytes / step_bytes) * u64::from(code_bytes);
         let has_layout = ecc_bytes <= u64::from(u32::MAX) && self.place(geometry, 0).is_some();
-        if !has_layout && self.engine.only_code.is_some() {
+        // Not even a code without bytes would have a place.
+        if (self.engine.place)(geometry, 0, 0).is_none() {
             let (engine, layouts) = (self.engine.title, self.engine.layouts);
             return Err(DriverError::NoLayout { engine, layouts, page_bytes, oob_bytes });
         }

@@ -82,8 +82,7 @@ impl Mtd {
     ///
     /// Errors: it is not on the medium. `None`: the medium cannot be divided.
     pub fn beside(&self, blocks: Range<u32>, sim: Sim) -> Option<Result<Mtd, PartitionError>> {
-        let nand = self.nand()?;
-        Some(nand.beside(blocks.start, blocks.end - blocks.start, sim).map(Mtd::from))
+        on!(self, medium => Medium::beside(medium, blocks, sim))
     }
 
     /// The same partition in the hands of another mount.
@@ -98,10 +97,7 @@ impl Mtd {
     /// The NAND chip with its driver, for what only NAND has: faults, marks, out-of-band areas of images. `None`: it is
     /// none.
     pub fn nand(&self) -> Option<&NandPartition> {
-        match &self.device {
-            Device::Nand(nand) => Some(nand),
-            Device::Nor(_) | Device::Other(_) => None,
-        }
+        on!(self, medium => Medium::nand(medium))
     }
 
     // ---- what it can do -------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ use ffslab_flash::Geometry;
 use crate::ecc::Ecc;
 
 /// The layout of one page's OOB area.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OobLayout {
-    /// Free bytes, in ascending order; the second range may be empty.
-    free: [Range<usize>; 2],
+    /// Free bytes, in ascending order.
+    free: Box<[Range<usize>]>,
+    free_bytes: usize,
     /// For each OOB byte, the ECC step that it belongs to.
     step_of_byte: Box<[Option<u32>]>,
 }
@@ -28,18 +29,34 @@ impl OobLayout {
         }
         let oob = oob_bytes as usize;
         let free = if page_bytes == 512 {
-            [8..oob, oob..oob]
+            vec![8..oob]
         } else if ecc_bytes == 0 {
-            [2..oob, oob..oob]
+            vec![2..oob]
         } else {
             let first = place(0) as usize;
-            [2..first, first + ecc_bytes as usize..oob]
+            vec![2..first, first + ecc_bytes as usize..oob]
         };
-        OobLayout { free, step_of_byte }
+        OobLayout::with(free, step_of_byte)
+    }
+
+    /// A layout that a list of regions describes: those of the code, which belong to `steps` ECC steps in equal parts and in
+    /// this order, and the free ones.
+    pub fn of_regions(oob_bytes: u32, steps: u32, code: &[Range<usize>], free: &[Range<usize>]) -> OobLayout {
+        let mut step_of_byte = vec![None; oob_bytes as usize].into_boxed_slice();
+        let code_bytes: usize = code.iter().map(Range::len).sum();
+        for (index, at) in code.iter().cloned().flatten().enumerate() {
+            step_of_byte[at] = Some((index * steps as usize / code_bytes) as u32);
+        }
+        OobLayout::with(free.to_vec(), step_of_byte)
+    }
+
+    fn with(free: Vec<Range<usize>>, step_of_byte: Box<[Option<u32>]>) -> OobLayout {
+        let free_bytes = free.iter().map(Range::len).sum();
+        OobLayout { free: free.into_boxed_slice(), free_bytes, step_of_byte }
     }
 
     pub fn free_bytes(&self) -> usize {
-        self.free[0].len() + self.free[1].len()
+        self.free_bytes
     }
 
     /// The ECC step whose code holds OOB byte `at`.
@@ -50,18 +67,24 @@ impl OobLayout {
     /// Copies the free bytes out of an OOB area.
     #[inline]
     pub fn gather(&self, oob: &[u8], free: &mut [u8]) {
-        let first = free.len().min(self.free[0].len());
-        let (a, b) = free.split_at_mut(first);
-        a.copy_from_slice(&oob[self.free[0].start..self.free[0].start + a.len()]);
-        b.copy_from_slice(&oob[self.free[1].start..self.free[1].start + b.len()]);
+        let mut rest = free;
+        for region in &*self.free {
+            let (part, after) = rest.split_at_mut(rest.len().min(region.len()));
+            part.copy_from_slice(&oob[region.start..region.start + part.len()]);
+            rest = after;
+        }
+        debug_assert!(rest.is_empty(), "more bytes were asked for than are free");
     }
 
     /// Copies bytes to the free places of an OOB area.
     #[inline]
     pub fn scatter(&self, free: &[u8], oob: &mut [u8]) {
-        let first = free.len().min(self.free[0].len());
-        let (a, b) = free.split_at(first);
-        oob[self.free[0].start..self.free[0].start + a.len()].copy_from_slice(a);
-        oob[self.free[1].start..self.free[1].start + b.len()].copy_from_slice(b);
+        let mut rest = free;
+        for region in &*self.free {
+            let (part, after) = rest.split_at(rest.len().min(region.len()));
+            oob[region.start..region.start + part.len()].copy_from_slice(part);
+            rest = after;
+        }
+        debug_assert!(rest.is_empty(), "more bytes were given than are free");
     }
 }

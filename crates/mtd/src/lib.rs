@@ -2,7 +2,7 @@
 //!
 //! **Role.** The one seam for media ([`Medium`], held as [`Mtd`]): byte-addressed reads, programs, OOB bytes that are free
 //! for a file system's use, block erases, bad blocks, power, contents, and what of these a medium can do
-//! ([`Capabilities`]). NAND ([`NandPartition`]) and NOR implement it. The NAND driver decides which chip operation a request
+//! ([`Capabilities`]). NAND ([`NandPartition`]), SPI NAND ([`spi_nand`]) and NOR implement it. The NAND driver decides which chip operation a request
 //! becomes, corrects bit flips as far as the ECC goes, and charges the driver's time and the energy of each operation.
 //!
 //! **Follows.** Linux 6.1 `drivers/mtd/nand/raw/nand_base.c` (`nand_do_read_ops`, `nand_read_subpage`,
@@ -10,7 +10,7 @@
 //! `drivers/mtd/nand/ecc.c` (OOB layouts), `drivers/mtd/mtdcore.c` (`mtd_read_oob`: when bit flips are reported).
 //!
 //! **Leaves out.** Read retry modes, DMA bounce buffers, secure regions, write protection, several chips behind one
-//! MTD device, the bad block table on flash (the table is in RAM and is made from the marks), on-die ECC.
+//! MTD device, the bad block table on flash (the table is in RAM and is made from the marks).
 
 pub mod causes;
 mod driver;
@@ -23,6 +23,7 @@ mod nand;
 mod nor;
 mod partition;
 pub mod ram;
+pub mod spi_nand;
 
 pub use driver::{Driver, DriverError, OpCost};
 pub use ecc::{Code, Ecc, Engine};

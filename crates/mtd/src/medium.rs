@@ -2,8 +2,11 @@
 
 use ffslab_flash::{ChipImage, Torn, Traffic};
 use ffslab_sim::Sim;
+use std::ops::Range;
 
 use crate::error::{Corrected, MtdError, RestoreError, SaveError};
+use crate::handle::Mtd;
+use crate::partition::{NandPartition, PartitionError};
 
 /// What a medium can do. Everything above asks for these and never which medium it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,18 @@ pub trait Medium {
     fn sim(&self) -> &Sim;
 
     fn capabilities(&self) -> Capabilities;
+
+    /// The NAND chip below, for what only NAND has: faults, marks, out-of-band areas of images. `None`: there is none.
+    fn nand(&self) -> Option<&NandPartition> {
+        None
+    }
+
+    /// Another partition of the same medium, for another mount.
+    ///
+    /// Errors: it is not on the medium. `None`: the medium cannot be divided.
+    fn beside(&self, _blocks: Range<u32>, _sim: Sim) -> Option<Result<Mtd, PartitionError>> {
+        None
+    }
 
     // ---- operations ----------------------------------------------------------------------------------------------
 

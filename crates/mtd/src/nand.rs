@@ -15,9 +15,9 @@ use crate::layout::OobLayout;
 pub struct Nand(pub(crate) Rc<RefCell<Core>>);
 
 pub(crate) struct Core {
-    chip: Chip,
-    sim: Sim,
-    driver: Driver,
+    pub chip: Chip,
+    pub sim: Sim,
+    pub driver: Driver,
     pub layout: OobLayout,
     page_bytes: usize,
     /// Whether a read can move less than a page (`NAND_SUBPAGE_READ`).
@@ -54,7 +54,7 @@ impl EccResult {
 
 /// The bytes that follow the data on the bus.
 #[derive(Clone, Copy)]
-enum Tail {
+pub(crate) enum Tail {
     /// The whole OOB area.
     Oob,
     /// Only the ECC bytes of the steps that were read.
@@ -66,9 +66,16 @@ impl Nand {
     pub fn new(chip: Chip, driver: Driver) -> Result<Nand, DriverError> {
         let geometry = chip.geometry();
         driver.check(&geometry)?;
+        let layout = OobLayout::new(&geometry, &driver.ecc);
+        Ok(Nand::with_layout(chip, driver, layout))
+    }
+
+    /// A chip whose ECC has a layout of its own. Driver and layout suit the chip.
+    pub(crate) fn with_layout(chip: Chip, driver: Driver, layout: OobLayout) -> Nand {
+        let geometry = chip.geometry();
         let mut core = Core {
             sim: chip.sim().clone(),
-            layout: OobLayout::new(&geometry, &driver.ecc),
+            layout,
             page_bytes: geometry.page_bytes as usize,
             subpage_reads: driver.ecc.reads_single_steps(&geometry),
             ecc_work: driver.ecc.engine.work,
@@ -84,7 +91,7 @@ impl Nand {
             driver,
         };
         core.restart();
-        Ok(Nand(Rc::new(RefCell::new(core))))
+        Nand(Rc::new(RefCell::new(core)))
     }
 
     /// Gives access to the chip itself: faults, power, images, wear. `f` must not call back into this NAND or its
@@ -129,7 +136,7 @@ impl Core {
 
     /// Adds the driver's overhead to an operation that began at `began_ns`, and charges its energy.
     #[inline]
-    fn charge(&self, cost: OpCost, began_ns: u64) {
+    pub fn charge(&self, cost: OpCost, began_ns: u64) {
         if cost.overhead_ns != 0 {
             self.sim.drive(cost.overhead_ns);
         }
@@ -267,7 +274,7 @@ impl Core {
     /// Applies ECC to a read with flipped bits: corrects `data`, which holds whole steps from `first_step` on, as far
     /// as possible.
     #[cold]
-    fn correct(&mut self, flips: u32, first_step: u32, data: &mut [u8], tail: Tail) -> EccResult {
+    pub fn correct(&mut self, flips: u32, first_step: u32, data: &mut [u8], tail: Tail) -> EccResult {
         if flips == DAMAGED {
             return EccResult { bitflips: 0, failed: true };
         }
@@ -372,7 +379,7 @@ impl Core {
 
     /// Charges for an operation and returns its result. A failed operation takes its time as well.
     #[inline]
-    fn finish(&self, cost: OpCost, began_ns: u64, result: Result<(), FlashError>) -> Result<(), MtdError> {
+    pub fn finish(&self, cost: OpCost, began_ns: u64, result: Result<(), FlashError>) -> Result<(), MtdError> {
         if matches!(result, Ok(()) | Err(FlashError::ProgramFailed { .. } | FlashError::EraseFailed { .. })) {
             self.charge(cost, began_ns);
             if self.driver.polls_with_resched {

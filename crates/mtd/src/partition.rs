@@ -10,6 +10,8 @@ use thiserror::Error;
 
 use crate::driver::Driver;
 use crate::error::{Corrected, MtdError, RestoreError, SaveError};
+use crate::handle::Mtd;
+use crate::layout::OobLayout;
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::{is_erased, EccResult, Nand};
 
@@ -20,12 +22,12 @@ pub struct NandPartition {
     sim: Sim,
     first_block: u32,
     blocks: u32,
-    pages_per_block: u32,
-    page_bytes: u32,
+    pub(crate) pages_per_block: u32,
+    pub(crate) page_bytes: u32,
     page_shift: u32,
     block_shift: u32,
     oob_bytes: u32,
-    oob_free_bytes: u32,
+    pub(crate) oob_free_bytes: u32,
     programmed_pages: Rc<Cell<u64>>,
 }
 
@@ -75,7 +77,7 @@ impl NandPartition {
     }
 
     #[inline]
-    fn programs_pages(&self, pages: u64) {
+    pub(crate) fn programs_pages(&self, pages: u64) {
         self.programmed_pages.set(self.programmed_pages.get() + pages);
     }
 
@@ -93,6 +95,11 @@ impl NandPartition {
         self.nand.driver()
     }
 
+    /// Which out-of-band bytes are free.
+    pub fn oob_layout(&self) -> OobLayout {
+        self.nand.0.borrow().layout.clone()
+    }
+
     /// The erase blocks of the chip that are the partition's.
     pub fn range(&self) -> Range<u32> {
         self.first_block..self.first_block + self.blocks
@@ -103,7 +110,7 @@ impl NandPartition {
         self.nand.with_chip(act)
     }
 
-    fn erase_block_bytes(&self) -> u32 {
+    pub(crate) fn erase_block_bytes(&self) -> u32 {
         self.page_bytes * self.pages_per_block
     }
 
@@ -124,7 +131,7 @@ impl NandPartition {
     // ---- addresses -----------------------------------------------------------------------------------------
 
     #[inline]
-    fn check_range(&self, at: u64, bytes: u64) -> Result<(), MtdError> {
+    pub(crate) fn check_range(&self, at: u64, bytes: u64) -> Result<(), MtdError> {
         match at.checked_add(bytes) {
             Some(end) if end <= self.size_bytes() => Ok(()),
             _ => Err(MtdError::OutOfRange),
@@ -133,22 +140,22 @@ impl NandPartition {
 
     /// Page of the chip that holds byte `at` of the partition. `at` has been checked.
     #[inline]
-    fn page_of(&self, at: u64) -> u32 {
+    pub(crate) fn page_of(&self, at: u64) -> u32 {
         (self.first_block * self.pages_per_block) + (at >> self.page_shift) as u32
     }
 
     /// Block of the chip that holds byte `at` of the partition.
-    fn block_of(&self, at: u64) -> Result<u32, MtdError> {
+    pub(crate) fn block_of(&self, at: u64) -> Result<u32, MtdError> {
         self.check_range(at, 1)?;
         Ok(self.first_block + (at >> self.block_shift) as u32)
     }
 
     #[inline]
-    fn column_of(&self, at: u64) -> usize {
+    pub(crate) fn column_of(&self, at: u64) -> usize {
         (at as u32 & (self.page_bytes - 1)) as usize
     }
 
-    fn check_page_with_oob(&self, at: u64, data_bytes: usize, free_bytes: usize) -> Result<(), MtdError> {
+    pub(crate) fn check_page_with_oob(&self, at: u64, data_bytes: usize, free_bytes: usize) -> Result<(), MtdError> {
         self.check_range(at, data_bytes as u64)?;
         if self.column_of(at) != 0 || data_bytes != self.page_bytes as usize {
             return Err(MtdError::Unaligned);
@@ -159,7 +166,7 @@ impl NandPartition {
         Ok(())
     }
 
-    fn check_oob_range(&self, at: u64, free_bytes: usize) -> Result<(), MtdError> {
+    pub(crate) fn check_oob_range(&self, at: u64, free_bytes: usize) -> Result<(), MtdError> {
         let pages = match self.oob_free_bytes {
             0 if free_bytes > 0 => return Err(MtdError::OutOfRange),
             0 => 0,
@@ -191,6 +198,14 @@ impl Medium for NandPartition {
             clears_bits_again: false,
             has_bad_blocks: true,
         }
+    }
+
+    fn nand(&self) -> Option<&NandPartition> {
+        Some(self)
+    }
+
+    fn beside(&self, blocks: Range<u32>, sim: Sim) -> Option<Result<Mtd, PartitionError>> {
+        Some(NandPartition::beside(self, blocks.start, blocks.end - blocks.start, sim).map(Mtd::from))
     }
 
     // ---- reading -------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use ffslab_flash::{NorFlash, Torn, Traffic};
-use ffslab_mtd::{ram, Capabilities, Corrected, Medium, MediumImage, Mtd, MtdError, RestoreError};
+use ffslab_flash::{Chip, Geometry, NorFlash, Rules, Timing, Torn, Traffic};
+use ffslab_mtd::spi_nand::{Bus, ReadCommand, SpiNand, Waiting, Wiring, FAMILIES};
+use ffslab_mtd::{ram, Capabilities, Corrected, Driver, Medium, MediumImage, Mtd, MtdError, RestoreError};
 use ffslab_sim::{Sim, SimConfig};
 
 const BLOCK_BYTES: u32 = 1024;
@@ -118,9 +119,23 @@ fn ram_flash(sim: &Sim) -> Mtd {
     ram::flash(sim, 8 * 256 * 1024).unwrap()
 }
 
+fn spi_nand(sim: &Sim) -> Mtd {
+    let bus = Bus { clock_hz: 50_000_000, transfer_overhead_ns: 0, waiting: Waiting::Sleeps };
+    let (family, read) = (FAMILIES[0], ReadCommand::over(2));
+    let wiring = Wiring { family, strength_bits: 1, bus, read, program_lines: 1, dies: 1, continuous_reads: false };
+    let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 4, blocks: 8 };
+    let cells = Timing { read_ns: 1, program_ns: 1, erase_ns: 1, bus_ps_per_byte: 0 };
+    let rules = Rules { partial_programs_max: 4, in_order: true };
+    let chip = Chip::new(sim.clone(), geometry, wiring.timing(cells), rules).unwrap();
+    let driver = Driver { ecc: wiring.ecc(), ..Driver::default() };
+    SpiNand::of_chip(chip, wiring, driver, 0..8).unwrap()
+}
+
 fn media() -> Vec<(&'static str, Mtd)> {
     let sim = Sim::new(SimConfig::default());
-    vec![("NOR", nor(&sim)), ("RAM flash", ram_flash(&sim)), ("MRAM", mram(&sim))]
+    // A chip counts what goes over its bus in the machine's counters, so each stands in a machine of its own.
+    let of_spi = spi_nand(&Sim::new(SimConfig::default()));
+    vec![("NOR", nor(&sim)), ("RAM flash", ram_flash(&sim)), ("MRAM", mram(&sim)), ("SPI NAND", of_spi)]
 }
 
 fn peek(mtd: &Mtd, at: u64, bytes: usize) -> Vec<u8> {
