@@ -65,10 +65,15 @@ pub enum DriverError {
     NoLayout { engine: &'static str, layouts: &'static str, page_bytes: u32, oob_bytes: u32 },
     #[error("SPI NAND corrects its pages itself: {engine} cannot stand above it; leave `ecc` out")]
     NotOnDie { engine: &'static str },
-    #[error("ECC of strength {strength_bits} in the chip: {family} can tell of 1 to {most_bits} bits")]
-    Strength { family: &'static str, strength_bits: u32, most_bits: u32 },
-    #[error("{dies} dies of {blocks} blocks in all: {family} have 1 to {dies_max} dies of the same size")]
-    Dies { family: &'static str, dies: u32, dies_max: u32, blocks: u32 },
+    #[error("ecc_strength_bits = {strength_bits}: the chip's ecc_status can tell of 1 to {most_bits} bits")]
+    Strength { strength_bits: u32, most_bits: u32 },
+    #[error("dies = {dies}: the {blocks} blocks of the chip cannot be divided among so many")]
+    Dies { dies: u32, blocks: u32 },
+    #[error(
+        "the chip's oob_layout does not suit pages of {page_bytes} + {oob_bytes} bytes: it needs pages of 2048 bytes or more, and more \
+         out-of-band bytes"
+    )]
+    NoOnDieLayout { page_bytes: u32, oob_bytes: u32 },
 }
 
 impl Driver {

@@ -103,7 +103,7 @@ pub static SOFTWARE_BCH: Engine = Engine {
 };
 
 /// The chip itself, over whole pages. Where its bytes stand and what it says of them depends on the part
-/// ([`crate::spi_nand::Family`]).
+/// ([`crate::spi_nand::Layout`]).
 pub static ON_DIE: Engine = Engine {
     name: "on-die",
     title: "ECC in the chip",

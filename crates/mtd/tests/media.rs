@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use ffslab_flash::{Chip, Geometry, NorFlash, Rules, Timing, Torn, Traffic};
-use ffslab_mtd::spi_nand::{Bus, ReadCommand, SpiNand, Waiting, Wiring, FAMILIES};
+use ffslab_mtd::spi_nand::{Bus, Encoding, Layout, ReadCommand, SpiNand, Waiting, Wiring};
 use ffslab_mtd::{ram, Capabilities, Corrected, Driver, Medium, MediumImage, Mtd, MtdError, RestoreError};
 use ffslab_sim::{Sim, SimConfig};
 
@@ -120,9 +120,24 @@ fn ram_flash(sim: &Sim) -> Mtd {
 }
 
 fn spi_nand(sim: &Sim) -> Mtd {
-    let bus = Bus { clock_hz: 50_000_000, transfer_overhead_ns: 0, waiting: Waiting::Sleeps };
-    let (family, read) = (FAMILIES[0], ReadCommand::over(2));
-    let wiring = Wiring { family, strength_bits: 1, bus, read, program_lines: 1, dies: 1, continuous_reads: false };
+    let bus = Bus {
+        clock_hz: 50_000_000,
+        transfer_overhead_ns: 0,
+        copy_ps_per_byte: 0,
+        transfer_max_bytes: u32::MAX,
+        waiting: Waiting::Sleeps,
+    };
+    let wiring = Wiring {
+        layout: Layout::WinbondW25m02gv,
+        encoding: Encoding::Generic,
+        strength_bits: 1,
+        bus,
+        read: ReadCommand::over(2),
+        program_lines: 1,
+        dies: 1,
+        select_die_bytes: 2,
+        continuous_reads: false,
+    };
     let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 4, blocks: 8 };
     let cells = Timing { read_ns: 1, program_ns: 1, erase_ns: 1, bus_ps_per_byte: 0 };
     let rules = Rules { partial_programs_max: 4, in_order: true };

@@ -4,7 +4,7 @@ mod common;
 
 use common::{cost, pattern};
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn, Weak};
-use ffslab_mtd::spi_nand::{Bus, Family, ReadCommand, SpiNand, Waiting, Wiring, FAMILIES};
+use ffslab_mtd::spi_nand::{Bus, Encoding, Layout, ReadCommand, SpiNand, Waiting, Wiring};
 use ffslab_mtd::{Corrected, Driver, MediumError, Mtd, MtdError, OpCost};
 use ffslab_sim::{OpCounts, PowerMilliwatt, Sim, SimConfig};
 
@@ -12,16 +12,39 @@ const PAGE: u64 = 2048;
 const BLOCK: u64 = 4 * PAGE;
 
 /// A byte takes 100 ns over one line and 25 ns over four.
-const BUS: Bus = Bus { clock_hz: 80_000_000, transfer_overhead_ns: 2_000, waiting: Waiting::Sleeps };
+const BUS: Bus = Bus {
+    clock_hz: 80_000_000,
+    transfer_overhead_ns: 2_000,
+    copy_ps_per_byte: 0,
+    transfer_max_bytes: u32::MAX,
+    waiting: Waiting::Sleeps,
+};
 const CELLS: Timing = Timing { read_ns: 25_000, program_ns: 250_000, erase_ns: 2_000_000, bus_ps_per_byte: 0 };
 
-fn family(name: &str) -> &'static Family {
-    FAMILIES.iter().find(|family| family.name == name).unwrap()
+fn wiring(layout: Layout, encoding: Encoding, strength_bits: u32) -> Wiring {
+    Wiring {
+        layout,
+        encoding,
+        strength_bits,
+        bus: BUS,
+        read: ReadCommand::over(4),
+        program_lines: 4,
+        dies: 1,
+        select_die_bytes: 2,
+        continuous_reads: false,
+    }
 }
 
-fn wiring(name: &str, strength_bits: u32) -> Wiring {
-    let read = ReadCommand::over(4);
-    Wiring { family: family(name), strength_bits, bus: BUS, read, program_lines: 4, dies: 1, continuous_reads: true }
+fn winbond_kv() -> Wiring {
+    wiring(Layout::WinbondW25n02kv, Encoding::Register30h, 8)
+}
+
+fn winbond_gv() -> Wiring {
+    wiring(Layout::WinbondW25m02gv, Encoding::Generic, 1)
+}
+
+fn macronix() -> Wiring {
+    wiring(Layout::Hidden, Encoding::Macronix, 4)
 }
 
 fn made(wiring: Wiring, oob_bytes: u32, driver: Driver) -> Result<Mtd, MediumError> {
@@ -38,7 +61,7 @@ fn on(wiring: Wiring, oob_bytes: u32) -> Mtd {
 
 /// A Winbond W25N02KV, whose blocks the driver knows to be good, and whose ECC it has switched on.
 fn ready() -> Mtd {
-    let mtd = on(wiring("winbond-kv", 8), 128);
+    let mtd = on(winbond_kv(), 128);
     (0..16).for_each(|block| assert!(!mtd.ask_bad(block * BLOCK)));
     mtd.read(0, &mut [0; 1]).unwrap();
     mtd
@@ -99,25 +122,29 @@ fn lines_and_kernels_change_what_an_operation_takes() {
         let operation = || if write { mtd.write(0, &[0; 2048]) } else { mtd.read(0, &mut [0; 2048]).map(|_| ()) };
         cost(&mtd, || operation().unwrap()).1
     };
-    let usual = wiring("winbond-kv", 8);
+    let usual = winbond_kv();
     for (data_lines, data_ns) in [(1, 204_800), (2, 102_400), (4, 51_200), (8, 25_600)] {
         let over = Wiring { read: ReadCommand::over(data_lines), program_lines: 1, ..usual.clone() };
         assert_eq!(took(over.clone(), false), 35_000 + data_ns, "{data_lines}");
         assert_eq!(took(over, true), 6_800 + 217_600 + 250_300, "{data_lines}");
     }
     // 1S-4S-4S: two bytes of address and two dummy bytes over four lines.
-    let quad = ReadCommand { address_lines: 4, address_bytes: 2, dummy_bytes: 2, data_lines: 4 };
+    let quad = ReadCommand { address_lines: 4, dummy_clocks: 4, ..ReadCommand::over(4) };
     assert_eq!(took(Wiring { read: quad, ..usual.clone() }, false), 2_400 + 30_200 + 2_200 + 51_200);
     // Before Linux 5.14 the status is read without a pause: 11 x 2.3 us.
     let polls = Wiring { bus: Bus { waiting: Waiting::Polls, ..BUS }, ..usual };
     assert_eq!(took(polls, false), 2_400 + 25_300 + 2_400 + 51_200);
+    // A FIFO of 512 bytes, from which the CPU copies a byte in 10 ns: five pieces of page and out-of-band area, four of the page.
+    let fifo = Wiring { bus: Bus { copy_ps_per_byte: 10_000, transfer_max_bytes: 512, ..BUS }, ..winbond_kv() };
+    assert_eq!(took(fifo.clone(), false), 2_400 + 30_200 + 4 * 2_400 + 2048 * 35);
+    assert_eq!(took(fifo, true), 2_100 + 5 * 2_300 + 2_400 + 2176 * 35 + 250_300);
 }
 
 /// Whole pages of one erase block after one PAGE READ, between SET FEATURE twice and with a GET FEATURE for the status.
 #[test]
 fn pages_of_a_block_are_read_in_one_command_where_chip_and_kernel_can() {
-    let read = |name, continuous_reads, at, bytes: usize| {
-        let mtd = on(Wiring { continuous_reads, ..wiring(name, 4) }, 64);
+    let read = |wiring, at, bytes: usize| {
+        let mtd = on(wiring, 64);
         let all = pattern(3, 2 * BLOCK);
         mtd.write(0, &all).unwrap();
         let mut data = vec![0; bytes];
@@ -125,19 +152,20 @@ fn pages_of_a_block_are_read_in_one_command_where_chip_and_kernel_can() {
         assert_eq!(data, all[at as usize..at as usize + bytes]);
         (counts.page_reads, counts.bus_out_bytes, took_ns)
     };
-    let continuous = "macronix-continuous";
-    assert_eq!(read(continuous, true, 0, 8192), (4, 8192, 3 * 2_300 + 35_000 + 4 * 51_200));
-    assert_eq!(read(continuous, true, 2000, 2200), (3, 6144, 3 * 2_300 + 35_000 + 3 * 51_200));
-    // Not in one page, not over two blocks, not with another kernel, not by another chip.
-    assert_eq!(read(continuous, true, 2048, 2048), (1, 2048, 86_200));
-    assert_eq!(read(continuous, true, 6144, 4096), (2, 4096, 2 * 86_200));
-    assert_eq!(read(continuous, false, 0, 8192), (4, 8192, 4 * 86_200));
-    assert_eq!(read("macronix", true, 0, 8192), (4, 8192, 4 * 86_200));
+    let able = || Wiring { continuous_reads: true, ..macronix() };
+    assert_eq!(read(able(), 0, 8192), (4, 8192, 3 * 2_300 + 35_000 + 4 * 51_200));
+    assert_eq!(read(able(), 2000, 2200), (3, 6144, 3 * 2_300 + 35_000 + 3 * 51_200));
+    // Not in one page, not over two blocks, not by another chip or kernel, not if the controller must cut it.
+    assert_eq!(read(able(), 2048, 2048), (1, 2048, 86_200));
+    assert_eq!(read(able(), 6144, 4096), (2, 4096, 2 * 86_200));
+    assert_eq!(read(macronix(), 0, 8192), (4, 8192, 4 * 86_200));
+    let cut = Wiring { bus: Bus { transfer_max_bytes: 4096, ..BUS }, ..able() };
+    assert_eq!(read(cut, 0, 8192), (4, 8192, 4 * 86_200));
 }
 
 #[test]
 fn another_die_must_be_chosen_first() {
-    let mtd = on(Wiring { dies: 2, ..wiring("winbond-gv", 1) }, 64);
+    let mtd = on(Wiring { dies: 2, ..winbond_gv() }, 64);
     let read = |at| cost(&mtd, || assert!(mtd.read(at, &mut [0; 16]).is_ok())).1;
     // The probe ends at the last die, with its ECC off; that of the first is on, as after power on.
     assert_eq!([read(8 * BLOCK), read(15 * BLOCK), read(0), read(0), read(8 * BLOCK)], [
@@ -151,7 +179,7 @@ fn another_die_must_be_chosen_first() {
 
 #[test]
 fn the_drivers_own_time_and_power_come_on_top() {
-    let wiring = wiring("toshiba", 8);
+    let wiring = wiring(Layout::Half, Encoding::Register30h, 8);
     let power = PowerMilliwatt { cpu: 100.0, memory: 10.0 };
     let read = OpCost { overhead_ns: 7_000, power };
     let mtd = made(wiring.clone(), 128, Driver { ecc: wiring.ecc(), read, ..Driver::default() }).unwrap();
@@ -165,8 +193,8 @@ fn the_drivers_own_time_and_power_come_on_top() {
 // ---- bit flips ----------------------------------------------------------------------------------------------------------
 
 /// The most that reads of a page with up to `flips` flips report: 0 if it is below three quarters of the strength.
-fn reported(name: &str, strength_bits: u32, oob_bytes: u32, flips: u32) -> (u32, bool, OpCounts) {
-    let mtd = on(wiring(name, strength_bits), oob_bytes);
+fn reported(encoding: Encoding, strength_bits: u32, flips: u32) -> (u32, bool, OpCounts) {
+    let mtd = on(wiring(Layout::Half, encoding, strength_bits), 128);
     let written = pattern(5, PAGE);
     mtd.write(0, &written).unwrap();
     set_faults(&mtd, Faults { bitflips: flips, seed: 7, ..Faults::default() });
@@ -183,7 +211,7 @@ fn reported(name: &str, strength_bits: u32, oob_bytes: u32, flips: u32) -> (u32,
                 continue;
             }
         }
-        assert_eq!(data, written, "{name}");
+        assert_eq!(data, written, "{encoding:?}");
     }
     (most, failed, mtd.sim().total() - before)
 }
@@ -191,30 +219,30 @@ fn reported(name: &str, strength_bits: u32, oob_bytes: u32, flips: u32) -> (u32,
 /// One flip is a reason to move data with a chip that only says that there was one.
 #[test]
 fn what_is_reported_depends_on_what_the_chip_tells() {
-    for (name, strength_bits, oob_bytes, flips, most, failed) in [
-        ("winbond-gv", 1, 64, 1, 1, false),
-        ("winbond-gv", 1, 64, 8, 1, true),
-        ("macronix-plain", 4, 64, 1, 4, false),
-        ("macronix", 4, 64, 1, 0, false),
-        ("macronix", 4, 64, 4, 3, false),
-        ("gigadevice-q4a", 8, 64, 1, 7, false),
-        ("gigadevice-q4e", 8, 128, 2, 0, false),
-        ("gigadevice-q4f", 8, 128, 3, 0, false),
-        ("micron-8", 8, 128, 3, 0, false),
-        ("micron-8", 8, 128, 4, 6, false),
-        ("toshiba", 8, 128, 3, 0, false),
-        ("winbond-kv", 8, 128, 3, 0, false),
+    for (encoding, strength_bits, flips, most, failed) in [
+        (Encoding::Generic, 1, 1, 1, false),
+        (Encoding::Generic, 1, 8, 1, true),
+        (Encoding::Generic, 4, 1, 4, false),
+        (Encoding::Macronix, 4, 1, 0, false),
+        (Encoding::Macronix, 4, 4, 3, false),
+        (Encoding::GigadeviceQ4a, 8, 1, 7, false),
+        (Encoding::GigadeviceQ4ue, 8, 2, 0, false),
+        (Encoding::GigadeviceQ4uf, 8, 3, 0, false),
+        (Encoding::Micron, 8, 3, 0, false),
+        (Encoding::Micron, 8, 7, 6, false),
+        (Encoding::Register30h, 8, 3, 0, false),
+        (Encoding::Xtx, 8, 3, 0, false),
     ] {
-        let (bits, uncorrectable, _) = reported(name, strength_bits, oob_bytes, flips);
-        assert_eq!((bits, uncorrectable), (most, failed), "{name} with {flips} flips");
+        let (bits, uncorrectable, _) = reported(encoding, strength_bits, flips);
+        assert_eq!((bits, uncorrectable), (most, failed), "{encoding:?} with {flips} flips");
     }
 }
 
 /// Reading the register that tells more is a transfer of 2.3 us.
 #[test]
 fn a_further_register_costs_a_transfer() {
-    let driver_ns = |name, flips| reported(name, 4, 64, flips).2.driver_ns;
-    let more_ns = driver_ns("macronix", 1) - driver_ns("macronix-plain", 1);
+    let driver_ns = |encoding| reported(encoding, 4, 1).2.driver_ns;
+    let more_ns = driver_ns(Encoding::Macronix) - driver_ns(Encoding::Generic);
     assert!(more_ns > 0 && more_ns.is_multiple_of(2_300), "{more_ns}");
 }
 
@@ -233,7 +261,7 @@ fn a_torn_page_cannot_be_corrected_nor_can_its_out_of_band_bytes_be_trusted() {
 
 #[test]
 fn one_status_tells_of_all_pages_of_a_continuous_read() {
-    let mtd = on(wiring("macronix-continuous", 4), 64);
+    let mtd = on(Wiring { continuous_reads: true, ..macronix() }, 64);
     mtd.write(0, &pattern(1, 4 * PAGE)).unwrap();
     set_faults(&mtd, Faults { gravepages: vec![Weak { number: 2, good_operations: 0 }], ..Faults::default() });
     assert_eq!(mtd.read(0, &mut [0; 2 * 2048]), Ok(Corrected::Clean));
@@ -245,7 +273,7 @@ fn one_status_tells_of_all_pages_of_a_continuous_read() {
 /// `nanddev_isbad`: the first question reads the mark with ECC off, later ones ask the table.
 #[test]
 fn a_block_is_asked_once() {
-    let mtd = on(wiring("winbond-kv", 8), 128);
+    let mtd = on(winbond_kv(), 128);
     set_faults(&mtd, Faults { badblocks: vec![3], ..Faults::default() });
     let asked = |block: u64| {
         let mut bad = false;
@@ -285,11 +313,11 @@ fn a_mark_is_programmed_into_a_block_as_it_is() {
 /// system keeps there makes a bad block of it at the next start.
 #[test]
 fn gigadevices_first_free_byte_is_a_part_of_the_mark() {
-    for (name, strength_bits, oob_bytes, bad) in [("gigadevice-q4a", 8, 64, true), ("winbond-gv", 1, 64, false)] {
-        let mtd = on(wiring(name, strength_bits), oob_bytes);
+    for (layout, bad) in [(Layout::GigadeviceQ4a, true), (Layout::WinbondW25m02gv, false)] {
+        let mtd = on(wiring(layout, Encoding::Generic, 1), 64);
         mtd.write_oob_free(0, &[0x85, 0x19]).unwrap();
         mtd.restart();
-        assert_eq!(mtd.ask_bad(0), bad, "{name}");
+        assert_eq!(mtd.ask_bad(0), bad, "{layout:?}");
     }
 }
 
@@ -309,10 +337,11 @@ fn what_does_not_suit_the_chip_is_refused() {
         let driver = Driver { ecc: wiring.ecc(), ..Driver::default() };
         made(wiring, oob_bytes, driver).err().unwrap().to_string()
     };
-    assert!(refused(wiring("winbond-kv", 8), 64).contains("no layout for pages of 2048 + 64 bytes"));
-    assert!(refused(wiring("gigadevice-q5e", 8), 128).contains("can tell of 1 to 4 bits"));
-    assert!(refused(Wiring { dies: 2, ..wiring("toshiba", 8) }, 128).contains("have 1 to 1 dies"));
-    let text = made(wiring("toshiba", 8), 128, Driver::default()).err().unwrap().to_string();
+    assert!(refused(winbond_kv(), 64).contains("does not suit pages of 2048 + 64 bytes"));
+    let too_strong = wiring(Layout::Half, Encoding::GigadeviceQ5, 8);
+    assert_eq!(refused(too_strong, 128), "ecc_strength_bits = 8: the chip's ecc_status can tell of 1 to 4 bits");
+    assert!(refused(Wiring { dies: 3, ..winbond_kv() }, 128).contains("16 blocks of the chip cannot be divided"));
+    let text = made(winbond_kv(), 128, Driver::default()).err().unwrap().to_string();
     assert_eq!(
         text,
         "SPI NAND corrects its pages itself: hardware ECC cannot stand above it; leave `ecc` out"

@@ -11,23 +11,29 @@ pub struct Bus {
     pub clock_hz: u64,
     /// Time of controller and driver for each transfer, beside the clocks of its bytes.
     pub transfer_overhead_ns: u64,
+    /// What the CPU takes for each byte of data between FIFO and memory; 0: DMA moves them.
+    pub copy_ps_per_byte: u64,
+    /// Most data of a transfer; more is sent in pieces, each with a command and an overhead of its own.
+    pub transfer_max_bytes: u32,
     pub waiting: Waiting,
 }
 
-/// How READ FROM CACHE is sent: `1S-1S-4S` has one line for the address and four for the data.
+/// How READ FROM CACHE is sent: `1S-1S-4S` has one line for command and address and four for the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadCommand {
+    pub command_lines: u32,
     pub address_lines: u32,
-    pub address_bytes: u32,
-    /// They go over the address's lines.
-    pub dummy_bytes: u32,
+    /// Clocks between the address and the data.
+    pub dummy_clocks: u32,
     pub data_lines: u32,
+    /// Bits go at both edges of the clock.
+    pub double_rate: bool,
 }
 
 impl ReadCommand {
-    /// The column in two bytes and a dummy byte over one line, then the data over so many: 0x0B, 0x3B, 0x6B or 0x8B.
+    /// Command and address over one line, a dummy byte, then the data over so many: 0x0B, 0x3B, 0x6B or 0x8B.
     pub const fn over(data_lines: u32) -> ReadCommand {
-        ReadCommand { address_lines: 1, address_bytes: 2, dummy_bytes: 1, data_lines }
+        ReadCommand { command_lines: 1, address_lines: 1, dummy_clocks: 8, data_lines, double_rate: false }
     }
 }
 
@@ -39,6 +45,8 @@ pub enum Waiting {
     /// It waits first and sleeps between two reads of the status (`spi_mem_poll_status`, Linux 5.14 and later). A sleep in a range
     /// (`usleep_range`) ends with the range, because nothing else wakes the machine then.
     Sleeps,
+    /// The controller repeats the read of the status without the driver (`poll_status` of `spi_controller_mem_ops`).
+    InHardware,
 }
 
 /// A kind of wait: before the first read of the status, and between two.
@@ -64,6 +72,9 @@ const WRITE_ENABLE_BYTES: u64 = 1;
 /// GET FEATURE and SET FEATURE; Macronix's command 0x7C with its dummy byte has as many.
 const FEATURE_BYTES: u64 = 3;
 
+/// The column of READ FROM CACHE.
+const COLUMN_BYTES: u64 = 2;
+
 impl Bus {
     fn clock_ps(&self) -> u64 {
         1_000_000_000_000 / self.clock_hz.max(1)
@@ -74,31 +85,50 @@ impl Bus {
         8 * self.clock_ps() / u64::from(lines.max(1))
     }
 
+    /// Time of a byte of data that is read, with the copy of it.
+    pub fn data_ps(&self, read: &ReadCommand) -> u64 {
+        self.byte_ps(read.data_lines) / (1 + u64::from(read.double_rate)) + self.copy_ps_per_byte
+    }
+
     /// Time of a transfer of so many bytes over one line.
     pub fn transfer_ns(&self, bytes: u64) -> u64 {
         self.transfer_overhead_ns + bytes * self.byte_ps(1) / 1_000
     }
 
+    /// Time of READ FROM CACHE up to the data.
+    pub fn read_head_ns(&self, read: &ReadCommand) -> u64 {
+        let of_bytes_ps = self.byte_ps(read.command_lines) + COLUMN_BYTES * self.byte_ps(read.address_lines);
+        let of_bytes_ps = of_bytes_ps / (1 + u64::from(read.double_rate));
+        self.transfer_overhead_ns + (of_bytes_ps + u64::from(read.dummy_clocks) * self.clock_ps()) / 1_000
+    }
+
+    /// Pieces in which so many bytes are sent, and at least one.
+    pub fn pieces(&self, bytes: u32) -> u64 {
+        u64::from(bytes.div_ceil(self.transfer_max_bytes.max(1)).max(1))
+    }
+
     /// From the end of the command until the status was read that says that the chip has finished, after `busy_ns`. The status is
     /// that of the end of its transfer.
     fn wait_ns(&self, busy_ns: u64, delays: Delays) -> u64 {
-        let Delays { initial_ns, between_ns } = match self.waiting {
-            Waiting::Polls => Delays { initial_ns: 0, between_ns: 0 },
-            Waiting::Sleeps => delays,
-        };
         let poll_ns = self.transfer_ns(FEATURE_BYTES);
-        let period_ns = (poll_ns + between_ns).max(1);
-        let further = busy_ns.saturating_sub(initial_ns + poll_ns).div_ceil(period_ns);
-        initial_ns + poll_ns + further * period_ns
+        let (initial_ns, first_ns, period_ns) = match self.waiting {
+            Waiting::Polls => (0, poll_ns, poll_ns),
+            Waiting::Sleeps => (delays.initial_ns, poll_ns, poll_ns + delays.between_ns),
+            Waiting::InHardware => (0, poll_ns, poll_ns - self.transfer_overhead_ns),
+        };
+        let further = busy_ns.saturating_sub(initial_ns + first_ns).div_ceil(period_ns.max(1));
+        initial_ns + first_ns + further * period_ns
     }
 }
 
 /// What each operation takes beyond the chip's array time and the data that it sends, which the chip counts itself; in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Costs {
-    /// PAGE READ, the wait, and the head of READ FROM CACHE.
-    pub read: u64,
-    /// WRITE ENABLE, the head of PROGRAM LOAD and data over fewer lines than those of reads, PROGRAM EXECUTE, the wait.
+    /// PAGE READ, and the wait.
+    pub load: u64,
+    /// The head of READ FROM CACHE.
+    pub read_head: u64,
+    /// WRITE ENABLE, the heads of PROGRAM LOAD and data over fewer lines than those of reads, PROGRAM EXECUTE, the wait.
     pub program: u64,
     /// WRITE ENABLE, BLOCK ERASE, the wait.
     pub erase: u64,
@@ -109,30 +139,35 @@ pub(crate) struct Costs {
 
 impl Costs {
     pub fn new(wiring: &super::Wiring, geometry: &Geometry, timing: &Timing) -> Costs {
-        let super::Wiring { bus, read, program_lines, family, .. } = wiring;
-        let head_ps = bus.byte_ps(1) + u64::from(read.address_bytes + read.dummy_bytes) * bus.byte_ps(read.address_lines);
-        let read_head_ns = bus.transfer_overhead_ns + head_ps / 1_000;
-        let slower_ps = bus.byte_ps(*program_lines).saturating_sub(bus.byte_ps(read.data_lines));
-        let slower_ns = u64::from(geometry.page_bytes + geometry.oob_bytes) * slower_ps / 1_000;
+        let super::Wiring { bus, read, program_lines, select_die_bytes, .. } = wiring;
+        let page_bytes = geometry.page_bytes + geometry.oob_bytes;
+        let slower_ps = (bus.byte_ps(*program_lines) + bus.copy_ps_per_byte).saturating_sub(bus.data_ps(read));
         let waits_ns = |busy_ns: u64, delays: Delays| bus.wait_ns(busy_ns, delays) - busy_ns;
         let enable_ns = bus.transfer_ns(WRITE_ENABLE_BYTES);
-        let load_ns = bus.transfer_ns(PROGRAM_LOAD_BYTES) + slower_ns;
+        let load_ns = bus.pieces(page_bytes) * bus.transfer_ns(PROGRAM_LOAD_BYTES) + u64::from(page_bytes) * slower_ps / 1_000;
         Costs {
-            read: bus.transfer_ns(PAGE_READ_BYTES) + waits_ns(timing.read_ns, READ) + read_head_ns,
+            load: bus.transfer_ns(PAGE_READ_BYTES) + waits_ns(timing.read_ns, READ),
+            read_head: bus.read_head_ns(read),
             program: enable_ns + load_ns + bus.transfer_ns(PROGRAM_EXECUTE_BYTES) + waits_ns(timing.program_ns, PROGRAM),
             erase: enable_ns + bus.transfer_ns(BLOCK_ERASE_BYTES) + waits_ns(timing.erase_ns, ERASE),
             feature: bus.transfer_ns(FEATURE_BYTES),
-            select_die: family.select_die_bytes.map_or(0, |bytes| bus.transfer_ns(bytes.into())),
+            select_die: bus.transfer_ns(u64::from(*select_die_bytes)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bus, Waiting, ERASE, PROGRAM, READ};
+    use super::{Bus, ReadCommand, Waiting, ERASE, PROGRAM, READ};
 
     /// 3 bytes of 8 clocks of 10 ns: 240 ns a poll, and 1 us of the controller.
-    const SLEEPS: Bus = Bus { clock_hz: 100_000_000, transfer_overhead_ns: 1_000, waiting: Waiting::Sleeps };
+    const SLEEPS: Bus = Bus {
+        clock_hz: 100_000_000,
+        transfer_overhead_ns: 1_000,
+        copy_ps_per_byte: 0,
+        transfer_max_bytes: u32::MAX,
+        waiting: Waiting::Sleeps,
+    };
     const POLLS: Bus = Bus { waiting: Waiting::Polls, ..SLEEPS };
 
     #[test]
@@ -146,6 +181,9 @@ mod tests {
         assert_eq!(SLEEPS.wait_ns(250_000, PROGRAM), 75_000 + 1_240 + 11 * 16_240);
         assert_eq!(SLEEPS.wait_ns(2_000_000, ERASE), 250_000 + 1_240 + 35 * 51_240);
         assert_eq!(POLLS.wait_ns(25_000, READ), 21 * 1_240);
+        // The overhead once, and 240 ns for each poll of the controller.
+        let in_hardware = Bus { waiting: Waiting::InHardware, ..SLEEPS };
+        assert_eq!(in_hardware.wait_ns(25_000, READ), 1_000 + 100 * 240);
     }
 
     #[test]
@@ -154,5 +192,11 @@ mod tests {
         assert_eq!([1, 2, 4, 8].map(|lines| at(50_000_000).byte_ps(lines)), [160_000, 80_000, 40_000, 20_000]);
         assert_eq!(at(104_000_000).byte_ps(4), 2 * 9_615);
         assert_eq!(at(20_000_000).transfer_ns(4), 1_000 + 1_600);
+        let read = ReadCommand { dummy_clocks: 4, address_lines: 4, ..ReadCommand::over(4) };
+        assert_eq!(SLEEPS.read_head_ns(&read), 1_000 + 80 + 40 + 40);
+        let octal = ReadCommand { command_lines: 8, address_lines: 8, dummy_clocks: 16, data_lines: 8, double_rate: true };
+        assert_eq!((SLEEPS.read_head_ns(&octal), SLEEPS.data_ps(&octal)), (1_000 + 15 + 160, 5_000));
+        let copies = Bus { copy_ps_per_byte: 3_000, transfer_max_bytes: 64, ..SLEEPS };
+        assert_eq!((copies.data_ps(&octal), copies.pieces(2048), copies.pieces(0), copies.pieces(65)), (8_000, 32, 1, 2));
     }
 }

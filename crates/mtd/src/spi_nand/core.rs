@@ -30,6 +30,12 @@ pub(super) struct Serial {
     known_version: u64,
     page: Box<[u8]>,
     oob: Box<[u8]>,
+    /// A controller that cannot send an erase block in one transfer has no continuous reads (`spinand_create_rdesc`).
+    reads_continuously: bool,
+    /// Transfers in which a page comes, one with its out-of-band area, and that area alone.
+    page_pieces: u64,
+    page_with_oob_pieces: u64,
+    oob_pieces: u64,
 }
 
 impl Serial {
@@ -44,6 +50,10 @@ impl Serial {
             known_version: core.chip.contents_version(),
             page: vec![0xFF; geometry.page_bytes as usize].into_boxed_slice(),
             oob: vec![0xFF; geometry.oob_bytes as usize].into_boxed_slice(),
+            reads_continuously: wiring.continuous_reads && wiring.bus.pieces(geometry.block_bytes()) == 1,
+            page_pieces: wiring.bus.pieces(geometry.page_bytes),
+            page_with_oob_pieces: wiring.bus.pieces(geometry.page_bytes + geometry.oob_bytes),
+            oob_pieces: wiring.bus.pieces(geometry.oob_bytes),
             wiring,
         };
         serial.restart(core);
@@ -91,15 +101,16 @@ impl Serial {
         Ok(())
     }
 
+    /// PAGE READ, the wait, and the heads of the READ FROM CACHE in which `pieces` pieces of data come.
     #[inline]
-    fn read_cost(&self, core: &Core) -> OpCost {
+    fn read_cost(&self, core: &Core, pieces: u64) -> OpCost {
         let read = core.driver.read;
-        OpCost { overhead_ns: read.overhead_ns + self.costs.read, ..read }
+        OpCost { overhead_ns: read.overhead_ns + self.costs.load + pieces * self.costs.read_head, ..read }
     }
 
     /// The ECC status of a page, as the driver understands what the chip says of it.
     fn told(&self, core: &Core, found: EccResult) -> Result<EccResult, MtdError> {
-        let encoding = self.wiring.family.encoding;
+        let encoding = self.wiring.encoding;
         let registers = encoding.registers((!found.failed).then_some(found.bitflips));
         if encoding.reads_further(registers.status) {
             core.sim.drive(self.costs.feature);
@@ -134,7 +145,7 @@ impl Serial {
         self.prepare(core, page, true)?;
         let began_ns = core.sim.now_ns();
         let flips = core.chip.read_part(page, 0, data, 0)?;
-        core.charge(self.read_cost(core), began_ns);
+        core.charge(self.read_cost(core, self.page_pieces), began_ns);
         if flips == 0 {
             return Ok(EccResult::CLEAN);
         }
@@ -144,7 +155,7 @@ impl Serial {
 
     /// Whether the kernel reads so many pages of one erase block with one command (`spinand_use_cont_read`).
     pub fn reads_on(&self, pages: u32) -> bool {
-        pages > 1 && self.wiring.continuous_reads && self.wiring.family.has_continuous_reads
+        pages > 1 && self.reads_continuously
     }
 
     /// Reads from several pages of one erase block with one command (`spinand_mtd_continuous_page_read`). Whole pages cross the
@@ -170,7 +181,7 @@ impl Serial {
                 let began_ns = core.sim.now_ns();
                 let flips = if page == first_page {
                     let flips = core.chip.read_part(page, 0, &mut buffer, 0)?;
-                    core.charge(self.read_cost(core), began_ns);
+                    core.charge(self.read_cost(core, 1), began_ns);
                     flips
                 } else {
                     let flips = core.chip.read_next(page, &mut buffer)?;
@@ -205,7 +216,7 @@ impl Serial {
         self.prepare(core, page, true)?;
         let began_ns = core.sim.now_ns();
         let flips = core.chip.read_page(page, data, Some(&mut self.oob))?;
-        core.charge(self.read_cost(core), began_ns);
+        core.charge(self.read_cost(core, self.page_with_oob_pieces), began_ns);
         core.layout.gather(&self.oob, free);
         if flips == 0 {
             return Ok(EccResult::CLEAN);
@@ -220,7 +231,7 @@ impl Serial {
         self.prepare(core, page, true)?;
         let began_ns = core.sim.now_ns();
         core.chip.read_oob(page, &mut self.oob)?;
-        core.charge(self.read_cost(core), began_ns);
+        core.charge(self.read_cost(core, self.oob_pieces), began_ns);
         core.layout.gather(&self.oob, free);
         if core.chip.damaged_units(page) == 0 {
             return Ok(EccResult::CLEAN);
@@ -303,7 +314,7 @@ impl Serial {
             self.prepare(core, page, false)?;
             let began_ns = core.sim.now_ns();
             core.chip.read_oob(page, &mut self.oob)?;
-            core.charge(self.read_cost(core), began_ns);
+            core.charge(self.read_cost(core, self.oob_pieces), began_ns);
             let is_good = crate::is_erased(&self.oob[..MARK_BYTES]);
             self.known[block as usize] = if is_good { Known::Good } else { Known::Bad };
         }

@@ -26,25 +26,23 @@ impl SpiNand {
     /// A chip whose times are those of `wiring` ([`Wiring::timing`]), with its driver, and the partition of these erase blocks.
     /// `driver` says what operations take beyond the chip and the bus, and their power; its ECC is the chip's.
     ///
-    /// Errors: sizes that do not suit the family, a partition that is not on the chip.
+    /// Errors: sizes or a strength that do not suit layout and encoding, a partition that is not on the chip.
     pub fn of_chip(chip: Chip, wiring: Wiring, driver: Driver, blocks: Range<u32>) -> Result<Mtd, MediumError> {
         let geometry = chip.geometry();
-        let family = wiring.family.title;
         if !driver.ecc.engine.is_on_die {
             return Err(DriverError::NotOnDie { engine: driver.ecc.engine.title }.into());
         }
-        let (strength_bits, most_bits) = (wiring.strength_bits, wiring.family.encoding.strength_max_bits());
+        let (strength_bits, most_bits) = (wiring.strength_bits, wiring.encoding.strength_max_bits());
         if !(1..=most_bits).contains(&strength_bits) {
-            return Err(DriverError::Strength { family, strength_bits, most_bits }.into());
+            return Err(DriverError::Strength { strength_bits, most_bits }.into());
         }
-        let dies_max = if wiring.family.select_die_bytes.is_some() { 2 } else { 1 };
-        if !(1..=dies_max).contains(&wiring.dies) || !geometry.blocks.is_multiple_of(wiring.dies) {
-            return Err(DriverError::Dies { family, dies: wiring.dies, dies_max, blocks: geometry.blocks }.into());
+        let (dies, blocks_of_chip) = (wiring.dies, geometry.blocks);
+        if dies == 0 || !blocks_of_chip.is_multiple_of(dies) {
+            return Err(DriverError::Dies { dies, blocks: blocks_of_chip }.into());
         }
         let (page_bytes, oob_bytes) = (geometry.page_bytes, geometry.oob_bytes);
-        let (engine, layouts) = ("ECC in the chip", wiring.family.title);
-        let layout = wiring.family.layout(&geometry).filter(|_| page_bytes >= 2048);
-        let layout = layout.ok_or(DriverError::NoLayout { engine, layouts, page_bytes, oob_bytes })?;
+        let layout = wiring.layout.of(&geometry).filter(|_| page_bytes >= 2048);
+        let layout = layout.ok_or(DriverError::NoOnDieLayout { page_bytes, oob_bytes })?;
         let driver = Driver { ecc: wiring.ecc(), ..driver };
         let nand = Nand::with_layout(chip, driver, layout);
         let serial = Rc::new(RefCell::new(Serial::new(&nand.0.borrow(), wiring)));

@@ -4,9 +4,9 @@
 //! sides stand here: [`Encoding::registers`] is the chip, [`Encoding::decode`] the driver.
 //!
 //! From Linux: `spinand_check_ecc_status` (`drivers/mtd/nand/spi/core.c`), `w25n02kv_ecc_get_status` (`winbond.c`),
-//! `gd5fxgq4xa_`, `gd5fxgq4uexxg_`, `gd5fxgq4ufxxg_` and `gd5fxgq5xexxg_ecc_get_status` (`gigadevice.c`),
-//! `mx35lf1ge4ab_ecc_get_status` (`macronix.c`), `micron_8_ecc_get_status` (`micron.c`), `tx58cxgxsxraix_ecc_get_status`
-//! (`toshiba.c`).
+//! `tx58cxgxsxraix_ecc_get_status` (`toshiba.c`), `gd5fxgq4xa_`, `gd5fxgq4uexxg_`, `gd5fxgq4ufxxg_` and
+//! `gd5fxgq5xexxg_ecc_get_status` (`gigadevice.c`), `macronix_ecc_get_status` (`macronix.c`), `micron_8_ecc_get_status`
+//! (`micron.c`), `pn26g0xa_ecc_get_status` (`paragon.c`), `xt26g0xa_ecc_get_status` (`xtx.c`).
 
 /// What the driver learns of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,32 +27,33 @@ pub struct Registers {
     pub further: u8,
 }
 
-/// How a family of chips encodes it.
+/// How parts encode it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Two bits, which only say that something was corrected: the kernel takes the strength for the number.
-    Plain,
-    /// Winbond, with the largest number of flips in a step in register 0x30.
-    Winbond,
-    /// GigaDevice GD5FxGQ4xA: up to 7, or 8.
-    GigaDeviceQ4A,
+    Generic,
+    /// Winbond KV, Toshiba and Kioxia: the largest number of flips in a step stands in register 0x30.
+    Register30h,
+    /// GigaDevice GD5FxGQ4xA and Paragon: up to 7, or 8.
+    GigadeviceQ4a,
     /// GigaDevice GD5FxGQ4xE: up to 4, 5, 6, 7 in status register 2, or 8.
-    GigaDeviceQ4E,
+    GigadeviceQ4ue,
     /// GigaDevice GD5FxGQ4xF and 4xC: three bits, up to 3, then 4 to 8.
-    GigaDeviceQ4F,
+    GigadeviceQ4uf,
     /// GigaDevice GD5FxGQ5xE and 6xE: 1 to 4 in status register 2.
-    GigaDeviceQ5E,
+    GigadeviceQ5,
     /// Macronix, with the number in the ECC status register, which command 0x7C reads.
     Macronix,
     /// Micron, three bits: up to 3, up to 6, up to 8.
     Micron,
-    /// Toshiba and Kioxia: below or at the threshold of the chip, with the number in register 0x30.
-    Toshiba,
+    /// XTX, four bits from bit 2 on: 1 to 7, or 8.
+    Xtx,
 }
 
 const FAILED: u8 = 2 << 4;
-/// Flips from which a Toshiba chip says that its threshold is reached (BFD), as after power on.
-const TOSHIBA_THRESHOLD_BITS: u32 = 4;
+/// More flips than these are said in another way by chips with register 0x30: the threshold of Toshiba (BFD), half the strength of
+/// Winbond. The driver makes no difference.
+const FEW_BITS: u32 = 4;
 
 impl Encoding {
     /// The chip: its registers after it found so many flips in the worst step; `None`: too many.
@@ -61,33 +62,32 @@ impl Encoding {
         let with = |code: u8, further: u8| Registers { status: code << 4, further };
         match (self, flips) {
             (_, Some(0)) => Registers::default(),
-            (Encoding::GigaDeviceQ4F, None) => status(7),
+            (Encoding::GigadeviceQ4uf, None) => status(7),
             (_, None) => Registers { status: FAILED, further: 0 },
-            (Encoding::Plain, Some(_)) => status(1),
-            (Encoding::Winbond, Some(bits)) => with(if bits > 4 { 3 } else { 1 }, (bits as u8) << 4),
-            (Encoding::GigaDeviceQ4A, Some(bits)) => status(if bits > 7 { 3 } else { 1 }),
-            (Encoding::GigaDeviceQ4E, Some(8..)) => status(3),
-            (Encoding::GigaDeviceQ4E, Some(bits)) => with(1, (bits.saturating_sub(4) as u8) << 4),
-            (Encoding::GigaDeviceQ4F, Some(bits)) => status(bits.saturating_sub(2).max(1) as u8),
-            (Encoding::GigaDeviceQ5E, Some(bits)) => with(1, ((bits - 1) as u8) << 4),
+            (Encoding::Generic, Some(_)) => status(1),
+            (Encoding::Register30h, Some(bits)) => with(if bits > FEW_BITS { 3 } else { 1 }, (bits as u8) << 4),
+            (Encoding::GigadeviceQ4a, Some(bits)) => status(if bits > 7 { 3 } else { 1 }),
+            (Encoding::GigadeviceQ4ue, Some(8..)) => status(3),
+            (Encoding::GigadeviceQ4ue, Some(bits)) => with(1, (bits.saturating_sub(4) as u8) << 4),
+            (Encoding::GigadeviceQ4uf, Some(bits)) => status(bits.saturating_sub(2).max(1) as u8),
+            (Encoding::GigadeviceQ5, Some(bits)) => with(1, ((bits - 1) as u8) << 4),
             (Encoding::Macronix, Some(bits)) => with(1, bits as u8),
             (Encoding::Micron, Some(bits)) => status(match bits {
                 ..4 => 1,
                 4..7 => 3,
                 _ => 5,
             }),
-            (Encoding::Toshiba, Some(bits)) => {
-                with(if bits < TOSHIBA_THRESHOLD_BITS { 1 } else { 3 }, (bits as u8) << 4)
-            }
+            (Encoding::Xtx, Some(8..)) => status(3),
+            (Encoding::Xtx, Some(bits)) => Registers { status: (bits as u8) << 2, further: 0 },
         }
     }
 
     /// The most bits in a step that the encoding can tell.
     pub fn strength_max_bits(self) -> u32 {
         match self {
-            Encoding::Plain => u32::MAX,
-            Encoding::Winbond | Encoding::Macronix | Encoding::Toshiba => 15,
-            Encoding::GigaDeviceQ5E => 4,
+            Encoding::Generic => u32::MAX,
+            Encoding::Register30h | Encoding::Macronix => 15,
+            Encoding::GigadeviceQ5 => 4,
             _ => 8,
         }
     }
@@ -95,8 +95,8 @@ impl Encoding {
     /// Whether the driver reads the further register after it has seen this status.
     pub fn reads_further(self, status: u8) -> bool {
         match self {
-            Encoding::Winbond | Encoding::Toshiba => matches!(two_bits(status), 1 | 3),
-            Encoding::GigaDeviceQ4E | Encoding::GigaDeviceQ5E | Encoding::Macronix => two_bits(status) == 1,
+            Encoding::Register30h => matches!(two_bits(status), 1 | 3),
+            Encoding::GigadeviceQ4ue | Encoding::GigadeviceQ5 | Encoding::Macronix => two_bits(status) == 1,
             _ => false,
         }
     }
@@ -111,7 +111,7 @@ impl Encoding {
             bits => Decoded::Bits(bits.min(strength_bits)),
         };
         match self {
-            Encoding::GigaDeviceQ4F => match three {
+            Encoding::GigadeviceQ4uf => match three {
                 0 => Decoded::Bits(0),
                 1 => Decoded::Bits(3),
                 7 => Decoded::Failed,
@@ -125,16 +125,22 @@ impl Encoding {
                 5 => Decoded::Bits(8),
                 _ => Decoded::Reserved,
             },
+            Encoding::Xtx => match status >> 2 & 0xF {
+                8 => Decoded::Failed,
+                12 => Decoded::Bits(8),
+                9.. => Decoded::Reserved,
+                bits => Decoded::Bits(bits.into()),
+            },
             _ if two == 0 => Decoded::Bits(0),
             _ if two == 2 => Decoded::Failed,
-            Encoding::Winbond | Encoding::Toshiba => plausible(further >> 4),
-            Encoding::GigaDeviceQ4A => Decoded::Bits(if two == 3 { 8 } else { 7 }),
-            Encoding::GigaDeviceQ4E if two == 3 => Decoded::Bits(8),
-            Encoding::GigaDeviceQ4E => Decoded::Bits(4 | u32::from(two_bits(further))),
+            Encoding::Register30h => plausible(further >> 4),
+            Encoding::GigadeviceQ4a => Decoded::Bits(if two == 3 { 8 } else { 7 }),
+            Encoding::GigadeviceQ4ue if two == 3 => Decoded::Bits(8),
+            Encoding::GigadeviceQ4ue => Decoded::Bits(4 | u32::from(two_bits(further))),
             _ if two == 3 => Decoded::Reserved,
-            Encoding::GigaDeviceQ5E => Decoded::Bits(u32::from(two_bits(further)) + 1),
+            Encoding::GigadeviceQ5 => Decoded::Bits(u32::from(two_bits(further)) + 1),
             Encoding::Macronix => plausible(further & 0xF),
-            Encoding::Plain => Decoded::Bits(strength_bits),
+            Encoding::Generic => Decoded::Bits(strength_bits),
         }
     }
 }
@@ -149,17 +155,17 @@ mod tests {
 
     /// What the kernel returns for each number of flips that a chip of this strength corrects, from 1 on.
     const RETURNED: [(Encoding, u32, &[u32]); 11] = [
-        (Encoding::Plain, 1, &[1]),
-        (Encoding::Plain, 4, &[4, 4, 4, 4]),
-        (Encoding::Winbond, 4, &[1, 2, 3, 4]),
-        (Encoding::Winbond, 8, &[1, 2, 3, 4, 5, 6, 7, 8]),
-        (Encoding::GigaDeviceQ4A, 8, &[7, 7, 7, 7, 7, 7, 7, 8]),
-        (Encoding::GigaDeviceQ4E, 8, &[4, 4, 4, 4, 5, 6, 7, 8]),
-        (Encoding::GigaDeviceQ4F, 8, &[3, 3, 3, 4, 5, 6, 7, 8]),
-        (Encoding::GigaDeviceQ5E, 4, &[1, 2, 3, 4]),
+        (Encoding::Generic, 1, &[1]),
+        (Encoding::Generic, 4, &[4, 4, 4, 4]),
+        (Encoding::Register30h, 4, &[1, 2, 3, 4]),
+        (Encoding::Register30h, 8, &[1, 2, 3, 4, 5, 6, 7, 8]),
+        (Encoding::GigadeviceQ4a, 8, &[7, 7, 7, 7, 7, 7, 7, 8]),
+        (Encoding::GigadeviceQ4ue, 8, &[4, 4, 4, 4, 5, 6, 7, 8]),
+        (Encoding::GigadeviceQ4uf, 8, &[3, 3, 3, 4, 5, 6, 7, 8]),
+        (Encoding::GigadeviceQ5, 4, &[1, 2, 3, 4]),
         (Encoding::Macronix, 4, &[1, 2, 3, 4]),
         (Encoding::Micron, 8, &[3, 3, 3, 6, 6, 6, 8, 8]),
-        (Encoding::Toshiba, 8, &[1, 2, 3, 4, 5, 6, 7, 8]),
+        (Encoding::Xtx, 8, &[1, 2, 3, 4, 5, 6, 7, 8]),
     ];
 
     #[test]
@@ -179,37 +185,37 @@ mod tests {
     #[test]
     fn registers_are_those_of_the_vendors() {
         const SAID: [(Encoding, u32, u8, Option<u8>); 13] = [
-            (Encoding::Plain, 1, 0x10, None),
-            (Encoding::Winbond, 3, 0x10, Some(0x30)),
-            (Encoding::Winbond, 6, 0x30, Some(0x60)),
-            (Encoding::GigaDeviceQ4A, 8, 0x30, None),
-            (Encoding::GigaDeviceQ4E, 6, 0x10, Some(0x20)),
-            (Encoding::GigaDeviceQ4E, 8, 0x30, None),
-            (Encoding::GigaDeviceQ4F, 2, 0x10, None),
-            (Encoding::GigaDeviceQ4F, 8, 0x60, None),
-            (Encoding::GigaDeviceQ5E, 4, 0x10, Some(0x30)),
+            (Encoding::Generic, 1, 0x10, None),
+            (Encoding::Register30h, 3, 0x10, Some(0x30)),
+            (Encoding::Register30h, 6, 0x30, Some(0x60)),
+            (Encoding::GigadeviceQ4a, 8, 0x30, None),
+            (Encoding::GigadeviceQ4ue, 6, 0x10, Some(0x20)),
+            (Encoding::GigadeviceQ4ue, 8, 0x30, None),
+            (Encoding::GigadeviceQ4uf, 2, 0x10, None),
+            (Encoding::GigadeviceQ4uf, 8, 0x60, None),
+            (Encoding::GigadeviceQ5, 4, 0x10, Some(0x30)),
             (Encoding::Macronix, 4, 0x10, Some(0x04)),
             (Encoding::Micron, 5, 0x30, None),
             (Encoding::Micron, 7, 0x50, None),
-            (Encoding::Toshiba, 4, 0x30, Some(0x40)),
+            (Encoding::Xtx, 7, 0x1C, None),
         ];
         for (encoding, flips, status, further) in SAID {
             let said = encoding.registers(Some(flips));
             assert_eq!(said, Registers { status, further: further.unwrap_or(0) }, "{encoding:?} {flips}");
             assert_eq!(encoding.reads_further(status), further.is_some(), "{encoding:?} {flips}");
         }
-        assert_eq!(Encoding::GigaDeviceQ4F.registers(None).status, 0x70);
+        assert_eq!(Encoding::GigadeviceQ4uf.registers(None).status, 0x70);
         assert_eq!(Encoding::Micron.registers(None).status, 0x20);
     }
 
     #[test]
     fn values_without_a_meaning_are_no_numbers() {
         let status = |status| Registers { status, further: 0 };
-        for (encoding, code) in [(Encoding::Plain, 0x30), (Encoding::GigaDeviceQ5E, 0x30), (Encoding::Micron, 0x40)] {
+        for (encoding, code) in [(Encoding::Generic, 0x30), (Encoding::GigadeviceQ5, 0x30), (Encoding::Micron, 0x40)] {
             assert_eq!(encoding.decode(status(code), 8), Decoded::Reserved, "{encoding:?}");
         }
         // A further register that says nothing, or too much, counts as all that the chip corrects.
-        assert_eq!(Encoding::Winbond.decode(status(0x10), 8), Decoded::Bits(8));
+        assert_eq!(Encoding::Register30h.decode(status(0x10), 8), Decoded::Bits(8));
         assert_eq!(Encoding::Macronix.decode(Registers { status: 0x10, further: 9 }, 4), Decoded::Bits(4));
     }
 }
