@@ -12,7 +12,8 @@ use ffslab_images::file::{load, read_file};
 use ffslab_images::recognise::arranged::arranged;
 use ffslab_images::ImageSpec;
 use ffslab_linux::{Kernel, Vfs, VfsConfig, WriteBackKnobs};
-use ffslab_mtd::{MediumError, MediumImage, Mtd};
+use ffslab_mtd::spi_nand::Wiring;
+use ffslab_mtd::{Ecc, MediumError, MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{CpuCosts, Mount, NandWait, PowerMilliwatt, Sim, SimConfig};
@@ -68,11 +69,16 @@ impl StackSpec {
             name => Some(file_systems::mountable(name)?),
         };
         file_systems::refuse_what_does_not_apply(keys)?;
+        let mut profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
+        let kind = profile.part.kind();
         let medium = match &keys.medium {
             Some(name) => media::on_linux(name)?,
-            None => &media::NAND,
+            None => media::of_part(&profile.part_name, kind)?,
         };
-        let mut profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
+        if !medium.of_parts.is_empty() && !medium.of_parts.contains(&kind) {
+            let needed = format!("the part {} is a {}", profile.part_name, kind.title());
+            return Err(MachineError::word("medium", medium.name, needed));
+        }
         if let Some(blocks) = keys.chip_blocks {
             profile.part.set_blocks(blocks);
         }
@@ -82,9 +88,15 @@ impl StackSpec {
         }
         let mut keys = keys.clone();
         let mut driver = profile.driver();
+        let spi_nand = media::wiring(&profile)?;
+        driver.ecc = spi_nand.as_ref().map_or(driver.ecc, Wiring::ecc);
         if let Some(ecc) = keys.ecc {
             driver.ecc = driver.ecc.by(ecc.engine());
         }
+        if let Some(bits) = keys.ecc_strength_bits {
+            driver.ecc = ecc_of_strength(driver.ecc, bits)?;
+        }
+        let timing = spi_nand.as_ref().map_or(profile.part.timing(), |wiring| wiring.timing(profile.part.timing()));
         keys.ecc = Some(EccName::of(driver.ecc.engine));
         let nand_wait = NandWait::from(*keys.nand_wait.get_or_insert(profile.nand_wait()));
         let mut costs = profile.vfs_costs();
@@ -117,9 +129,10 @@ impl StackSpec {
             image,
             partition: PartitionSpec {
                 geometry: profile.part.geometry(),
-                timing: profile.part.timing(),
+                timing,
                 rules: profile.part.rules(),
                 driver,
+                spi_nand,
                 faults,
                 first_block: keys.first_block,
                 partition_blocks: keys.partition_blocks,
@@ -173,6 +186,17 @@ impl StackSpec {
         }
         Ok(medium)
     }
+}
+
+/// The same ECC with another strength.
+///
+/// Errors: its strength is what it is.
+fn ecc_of_strength(ecc: Ecc, strength_bits: u32) -> Result<Ecc, MachineError> {
+    if ecc.engine.is_on_die || ecc.engine.only_code.is_some() {
+        let needed = format!("{} corrects {} in {} bytes", ecc.engine.title, ecc.code.strength_bits, ecc.code.step_bytes);
+        return Err(MachineError::number("ecc_strength_bits", strength_bits, needed));
+    }
+    Ok(ecc.of_strength(strength_bits))
 }
 
 /// The image that the partition holds at the start; what is found in it is filled in.

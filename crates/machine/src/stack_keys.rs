@@ -111,6 +111,9 @@ pub struct StackKeys {
     /// Who corrects bit errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecc: Option<EccName>,
+    /// Bits that it corrects in a step of 512 bytes, by a BCH code: of a controller, or of software BCH, which has 4 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecc_strength_bits: Option<u32>,
     /// What a task does while the chip works; absent: what the board's driver does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nand_wait: Option<NandWaitName>,

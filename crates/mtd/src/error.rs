@@ -62,6 +62,8 @@ pub enum MediumError {
     Driver(#[from] DriverError),
     #[error(transparent)]
     Partition(#[from] PartitionError),
+    #[error("medium = \"spi-nand\": the part is no SPI NAND")]
+    NoSpiNand,
     /// Blocks or pages that the chip does not have shall be faulty.
     #[error("faults: {0}")]
     Faults(FlashError),

@@ -142,6 +142,20 @@ enum WriteBackName {
     V6_1,
 }
 
+/// How kernels drive SPI NAND (`drivers/mtd/nand/spi/core.c`), by the first that does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum SpiNandRules {
+    /// The status is read without a pause until the chip has finished.
+    #[serde(rename = "4.19")]
+    V4_19,
+    /// It is read after a first delay, with pauses in between (`spi_mem_poll_status`).
+    #[serde(rename = "5.14")]
+    V5_14,
+    /// As 5.14, and chips that can send page after page of an erase block (`spinand_mtd_continuous_page_read`).
+    #[serde(rename = "6.12")]
+    V6_12,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ChipLockName {
@@ -186,6 +200,8 @@ pub struct KernelProfile {
     name_hash: Option<Sourced<NameHashName>>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
+    /// The first kernel whose rules of SPI NAND it follows. Absent: it drives none.
+    spi_nand_rules: Option<Sourced<SpiNandRules>>,
     /// The first kernel whose rules of write-back it follows.
     write_back_rules: Sourced<WriteBackName>,
     /// How often the flusher looks for what is old (`vm.dirty_writeback_centisecs`).
@@ -346,6 +362,11 @@ impl Profile {
     /// Version of the kernel's YAFFS2, which is today's unless the profile says otherwise.
     pub fn yaffs2_version(&self) -> Yaffs2Version {
         self.kernel.yaffs2_version.as_ref().map_or(Yaffs2Version::Today, |version| version.value)
+    }
+
+    /// How the kernel drives SPI NAND; `None`: it does not.
+    pub fn spi_nand_rules(&self) -> Option<SpiNandRules> {
+        self.kernel.spi_nand_rules.as_ref().map(|rules| rules.value)
     }
 
     /// Timer ticks per second.

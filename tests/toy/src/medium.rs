@@ -12,6 +12,7 @@ pub static COUNTED_NAND: Descriptor = Descriptor {
     name: "counted-nand",
     title: "raw NAND whose requests are counted",
     about: "raw NAND that counts what file systems ask for",
+    of_parts: &[],
     keys: media::NAND.keys,
     on_linux: Some(|spec, sim| {
         let make = media::NAND.on_linux.expect("Linux stands on NAND");

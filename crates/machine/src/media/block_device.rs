@@ -7,6 +7,7 @@ pub static BLOCK_DEVICE: Descriptor = Descriptor {
     name: "block-device",
     title: "a block device",
     about: "a memory disk, card or stick of a profile, below the block cache",
+    of_parts: &[],
     keys: &["device", "device_KiB", "media_block_B", "image"],
     on_linux: None,
     on_rtems: None,

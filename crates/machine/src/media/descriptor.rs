@@ -2,7 +2,9 @@
 
 use crate::error::MachineError;
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
+use ffslab_mtd::spi_nand::Wiring;
 use ffslab_mtd::{Driver, MediumError, Mtd};
+use ffslab_profiles::PartKind;
 use ffslab_sim::Sim;
 use std::ops::Range;
 
@@ -14,6 +16,8 @@ pub struct Descriptor {
     pub title: &'static str,
     /// A sentence for help texts.
     pub about: &'static str,
+    /// Kinds of parts that are driven so; empty: it has no part, or any.
+    pub of_parts: &'static [PartKind],
     /// Keys of `[stack]` that say how large it is and how it works.
     pub keys: &'static [&'static str],
     /// How the partition of a stack with Linux, or of a program without an operating system, is made; `None`: it does not
@@ -30,6 +34,8 @@ pub struct PartitionSpec {
     pub timing: Timing,
     pub rules: Rules,
     pub driver: Driver,
+    /// What an SPI NAND chip is and on which bus it is; `None`: it is another chip.
+    pub spi_nand: Option<Wiring>,
     pub faults: Faults,
     pub first_block: u32,
     pub partition_blocks: u32,

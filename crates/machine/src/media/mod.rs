@@ -8,6 +8,7 @@ mod descriptor;
 mod nand;
 mod nor;
 mod ram_flash;
+mod spi_nand;
 mod table;
 
 pub use block_device::BLOCK_DEVICE;
@@ -15,7 +16,8 @@ pub use descriptor::{Descriptor, FlashSpec, OnLinux, OnRtems, PartitionSpec, Siz
 pub use nand::NAND;
 pub use nor::NOR;
 pub use ram_flash::RAM_FLASH;
-pub use table::{all, on_linux, register};
+pub use spi_nand::{wiring, SPI_NAND};
+pub use table::{all, of_part, on_linux, register};
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 4] = [&NAND, &NOR, &RAM_FLASH, &BLOCK_DEVICE];
+static BUILT_IN: [&Descriptor; 5] = [&NAND, &SPI_NAND, &NOR, &RAM_FLASH, &BLOCK_DEVICE];

@@ -3,12 +3,14 @@
 use super::descriptor::Descriptor;
 use ffslab_flash::Chip;
 use ffslab_mtd::{MediumError, Mtd};
+use ffslab_profiles::PartKind;
 
 pub static NAND: Descriptor = Descriptor {
     name: "nand",
     title: "raw NAND",
     about: "a raw NAND chip of a data sheet with the board's driver and its ECC",
-    keys: &["part", "chip_blocks", "ecc", "nand_wait", "faults", "first_block", "partition_blocks"],
+    of_parts: &[PartKind::Nand],
+    keys: &["part", "chip_blocks", "ecc", "ecc_strength_bits", "nand_wait", "faults", "first_block", "partition_blocks"],
     on_linux: Some(|spec, sim| {
         let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;
         chip.set_faults(&spec.faults).map_err(MediumError::Faults)?;

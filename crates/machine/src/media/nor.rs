@@ -7,6 +7,7 @@ pub static NOR: Descriptor = Descriptor {
     name: "nor",
     title: "NOR flash",
     about: "NOR flash, which takes any bytes at once; the CPU is charged for copying",
+    of_parts: &[],
     keys: &["erase_block_KiB", "device_KiB"],
     on_linux: None,
     on_rtems: Some(OnRtems {

@@ -7,6 +7,7 @@ pub static RAM_FLASH: Descriptor = Descriptor {
     name: "ram-flash",
     title: "flash in memory",
     about: "pages with out-of-band bytes that lie in memory; the CPU is charged for copying",
+    of_parts: &[],
     keys: &["device_KiB"],
     on_linux: None,
     on_rtems: Some(OnRtems {

@@ -3,6 +3,7 @@
 use super::descriptor::Descriptor;
 use super::BUILT_IN;
 use crate::error::{MachineError, RegisterError};
+use ffslab_profiles::PartKind;
 use ffslab_workload::text::{join_names, nearest};
 use std::sync::{PoisonError, RwLock};
 
@@ -55,6 +56,18 @@ pub fn on_linux(name: &str) -> Result<&'static Descriptor, MachineError> {
     }
 }
 
+/// The medium that a part of this kind is for a stack with Linux.
+///
+/// Errors: none is made of such parts there.
+pub fn of_part(part: &str, kind: PartKind) -> Result<&'static Descriptor, MachineError> {
+    let found = all().into_iter().find(|medium| medium.of_parts.contains(&kind) && medium.on_linux.is_some());
+    found.ok_or_else(|| {
+        let known: Vec<&str> = all().iter().filter(|medium| medium.on_linux.is_some()).map(|medium| medium.name).collect();
+        let needed = format!("it is a {}; a partition of Linux stands on {}", kind.title(), join_names(&known));
+        MachineError::word("part", part, needed)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +82,7 @@ mod tests {
         assert!(register(&crate::media::NAND).unwrap_err().to_string().contains("already"));
         assert_eq!(on_linux("nand").unwrap().title, "raw NAND");
         assert!(on_linux("nadn").err().unwrap().to_string().contains("did you mean `nand`?"));
+        assert_eq!(of_part("w25n01gv", PartKind::SpiNand).unwrap().name, "spi-nand");
         assert!(on_linux("block-device").err().unwrap().to_string().contains("cannot stand on a block device here"));
     }
 

@@ -16,6 +16,7 @@ const OF_MACHINE: &[&str] = &[
     "medium",
     "faults",
     "ecc",
+    "ecc_strength_bits",
     "nand_wait",
     "hz",
     "uptime_us",

@@ -81,6 +81,7 @@ pub(super) fn linux_stack(
                 polls_with_resched: false,
                 has_bad_block_table: system.has_bad_block_table(),
             },
+            spi_nand: None,
             faults,
             first_block: flash.first_block,
             partition_blocks: flash.partition_blocks,

@@ -124,6 +124,7 @@ fn harness(case: &Case) -> StackSpec {
             timing: chip,
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
             driver: Driver { read: free, program: free, erase: free, ..Driver::default() },
+            spi_nand: None,
             faults: Faults::default(),
             first_block: 0,
             partition_blocks: flash.partition_blocks,
