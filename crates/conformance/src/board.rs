@@ -23,7 +23,9 @@ impl Board {
         epoch_s: u64,
         prepare: impl FnOnce(&mut Chip) -> Result<(), Failure>,
     ) -> Result<Board, Failure> {
-        Board::on(machine, epoch_s, |sim| nand(sim, geometry, prepare))
+        let board = Board::on(machine, epoch_s, |sim| nand(sim, geometry))?;
+        board.mtd.nand().map_or(Ok(()), |nand| nand.with_chip(prepare))?;
+        Ok(board)
     }
 
     /// The same board with any medium.
@@ -60,15 +62,10 @@ impl Board {
     }
 }
 
-/// The chip of the measured cases, set up by `prepare`, with one partition that covers it.
-pub(crate) fn nand(
-    sim: &Sim,
-    geometry: Geometry,
-    prepare: impl FnOnce(&mut Chip) -> Result<(), Failure>,
-) -> Result<Mtd, Failure> {
+/// The chip of the measured cases, with one partition that covers it.
+pub(crate) fn nand(sim: &Sim, geometry: Geometry) -> Result<Mtd, Failure> {
     let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
     let rules = Rules { partial_programs_max: 4, in_order: true };
-    let mut chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(Failure::of)?;
-    prepare(&mut chip)?;
+    let chip = Chip::new(sim.clone(), geometry, timing, rules).map_err(Failure::of)?;
     Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks).map_err(Failure::of)
 }

@@ -26,6 +26,7 @@ pub mod memory;
 pub mod model;
 pub mod mutate;
 pub mod nodes;
+pub mod on;
 pub mod power_cuts;
 pub mod program;
 pub mod real_tools;
@@ -37,6 +38,7 @@ pub mod tree;
 pub mod workloads;
 
 pub use board::Board;
+pub use on::On;
 pub use rig::{Machine, Rig};
 
 use ffslab_flash::Geometry;
@@ -57,7 +59,7 @@ pub trait Subject: Send + Sync {
     ///
     /// Errors: a geometry that no chip can have.
     fn medium(&self, sim: &Sim) -> Result<Mtd, Failure> {
-        board::nand(sim, self.geometry(), |_| Ok(()))
+        board::nand(sim, self.geometry())
     }
 
     /// Mounts the partition. An erased partition becomes an empty file system. The error is one clear line.

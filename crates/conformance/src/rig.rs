@@ -1,6 +1,6 @@
 //! The simulated machine under test: chip, partition, file system, system calls.
 
-use crate::board::{self, Board};
+use crate::board::Board;
 use crate::call::{Answer, Call, Outcome};
 use crate::nodes::Xattrs;
 use crate::program::Program;
@@ -44,13 +44,15 @@ impl<'a> Rig<'a> {
         Rig::on(subject, machine, |sim| subject.medium(sim))
     }
 
-    /// A machine with the NAND chip that `prepare` has set up.
+    /// A machine with the subject's medium, whose NAND chip `prepare` has set up.
     pub fn with_chip(
         subject: &'a dyn Subject,
         machine: Machine,
         prepare: impl FnOnce(&mut Chip) -> std::result::Result<(), Failure>,
     ) -> std::result::Result<Rig<'a>, Failure> {
-        Rig::on(subject, machine, |sim| board::nand(sim, subject.geometry(), prepare))
+        let rig = Rig::new(subject, machine)?;
+        rig.nand()?.with_chip(prepare)?;
+        Ok(rig)
     }
 
     fn on(
