@@ -12,18 +12,28 @@ pub type Variant = (&'static str, Arc<dyn Subject>);
 const POINTS_MAX: u32 = 2_000;
 const IMAGES: u32 = 5_000;
 
-/// Reads `POINTS IMAGES` from the command line, or takes the default numbers, and soaks every variant.
+/// Reads `POINTS IMAGES` from the command line, or takes the default numbers, and soaks every variant, or those that are named
+/// behind them.
 pub fn main(variants: &[Variant]) -> ExitCode {
-    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u32>());
-    let (points_max, images) = match (numbers.next(), numbers.next()) {
-        (None, None) => (POINTS_MAX, IMAGES),
-        (Some(Ok(points_max)), Some(Ok(images))) => (points_max, images),
+    let mut args = std::env::args().skip(1);
+    let numbers = [args.next(), args.next()].map(|text| text.map(|text| text.parse::<u32>()));
+    let (points_max, images) = match numbers {
+        [None, None] => (POINTS_MAX, IMAGES),
+        [Some(Ok(points_max)), Some(Ok(images))] => (points_max, images),
         _ => {
-            eprintln!("usage: soak [POINTS IMAGES], two whole numbers");
+            eprintln!("usage: soak [POINTS IMAGES [VARIANT ...]], two whole numbers and names");
             return ExitCode::from(2);
         }
     };
-    match soak(variants, u64::from(points_max), images) {
+    let wanted: Vec<String> = args.collect();
+    let known: Vec<&str> = variants.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        eprintln!("unknown variant \"{unknown}\"; known: {}", known.join("; "));
+        return ExitCode::from(2);
+    }
+    let is_wanted = |(name, _): &&Variant| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    let variants: Vec<Variant> = variants.iter().filter(is_wanted).cloned().collect();
+    match soak(&variants, u64::from(points_max), images) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{failure}");

@@ -7,6 +7,7 @@ mod subject;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ffslab_conformance::on::{Kind, On, LARGE_PAGES, SMALL_PAGES, SPI_NAND};
 use ffslab_conformance::soak::{self, Variant};
 use ffslab_flash::Geometry;
 use ffslab_jffs2::{Compression, Options};
@@ -19,6 +20,11 @@ fn variant(name: &'static str, compression: Compression, options: Options) -> Va
     (name, Arc::new(Jffs2Subject { options: Options { compression, ..options }, geometry: SMALL }))
 }
 
+fn on(kind: Kind, blocks: u32) -> Variant {
+    let subject = Jffs2Subject { options: Options::default(), geometry: kind.with_blocks(blocks) };
+    (kind.name, Arc::new(On { subject, medium: kind.medium }))
+}
+
 fn main() -> ExitCode {
     let summaries = Options { summary: true, ..Options::default() };
     soak::main(&[
@@ -26,5 +32,8 @@ fn main() -> ExitCode {
         variant("zlib, summaries", Compression::Zlib, summaries),
         variant("rtime, as Linux 2.6.37", Compression::Rtime, Options::linux_2_6_37()),
         variant("lzo, summaries", Compression::Lzo, summaries),
+        on(SPI_NAND, 24),
+        on(SMALL_PAGES, 48),
+        on(LARGE_PAGES, 20),
     ])
 }

@@ -7,6 +7,7 @@ mod subject;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ffslab_conformance::on::{Kind, On, LARGE_PAGES, SMALL_PAGES, SPI_NAND};
 use ffslab_conformance::soak::{self, Variant};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
@@ -20,6 +21,18 @@ fn variant(name: &'static str, compression: Compression) -> Variant {
     (name, Arc::new(UbifsSubject { options, geometry: SMALL, bad_reserve: BAD_RESERVE }))
 }
 
+fn on(kind: Kind, blocks: u32) -> Variant {
+    let geometry = kind.with_blocks(blocks);
+    let subject = UbifsSubject { options: Options::default(), geometry, bad_reserve: BAD_RESERVE };
+    (kind.name, Arc::new(On { subject, medium: kind.medium }))
+}
+
 fn main() -> ExitCode {
-    soak::main(&[variant("not compressed", Compression::None), variant("zlib", Compression::Zlib)])
+    soak::main(&[
+        variant("not compressed", Compression::None),
+        variant("zlib", Compression::Zlib),
+        on(SPI_NAND, 40),
+        on(SMALL_PAGES, 80),
+        on(LARGE_PAGES, 36),
+    ])
 }

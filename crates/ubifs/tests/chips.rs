@@ -2,21 +2,24 @@
 
 mod subject;
 
-use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, SMALL_PAGES, SPI_NAND, SPI_NAND_OF_ONE_BIT};
-use ffslab_conformance::{must, On};
+use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, SMALL_PAGES, SPI_NAND};
+use ffslab_conformance::{full, must, sequences, Failure, Machine, On};
+use ffslab_flash::{Faults, Geometry, Weak};
+use ffslab_mtd::Mtd;
+use ffslab_sim::Sim;
+use ffslab_ubi::BadReserve;
 use ffslab_ubifs::Options;
 use subject::{UbifsSubject, BAD_RESERVE};
 
 fn passes(kind: Kind, blocks: u32) {
     let subject =
         UbifsSubject { options: Options::default(), geometry: kind.with_blocks(blocks), bad_reserve: BAD_RESERVE };
-    must(check_quickly(On { subject, medium: kind.medium }, false));
+    must(check_quickly(On { subject, medium: kind.medium }));
 }
 
 #[test]
 fn spi_nand() {
     passes(SPI_NAND, 48);
-    passes(SPI_NAND_OF_ONE_BIT, 48);
 }
 
 #[test]
@@ -27,4 +30,30 @@ fn small_pages() {
 #[test]
 fn large_pages() {
     passes(LARGE_PAGES, 40);
+}
+
+/// A chip with bad blocks, others whose erase fails soon, and reads with a flipped bit.
+fn with_faults(sim: &Sim, geometry: Geometry) -> Result<Mtd, Failure> {
+    let weak = |number| Weak { number, good_operations: 2 };
+    let faults = Faults {
+        badblocks: vec![0, 17, 40],
+        weakblocks: [5, 9, 23].map(weak).to_vec(),
+        bitflips: 4,
+        seed: 9,
+        ..Faults::default()
+    };
+    let mtd = (SPI_NAND.medium)(sim, geometry)?;
+    let set = mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults));
+    set.map(|()| mtd).map_err(|error| Failure::new(error.to_string()))
+}
+
+#[test]
+fn bad_and_failing_blocks_of_spi_nand_lose_nothing() {
+    let geometry = SPI_NAND.with_blocks(64);
+    let subject =
+        UbifsSubject { options: Options::default(), geometry, bad_reserve: BadReserve::Per1024OfChip(150) };
+    let on = On { subject, medium: with_faults };
+    let options = sequences::Options { cases: 6, seed: 31, machine: Machine::TINY, ..sequences::Options::default() };
+    must(sequences::check(&on, &options));
+    must(full::check(&on, Machine::TINY));
 }

@@ -7,6 +7,7 @@ mod subject;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ffslab_conformance::on::{Kind, On, LARGE_PAGES, SPI_NAND};
 use ffslab_conformance::soak::{self, Variant};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::{Generation, Options};
@@ -21,6 +22,11 @@ fn variant(name: &'static str, geometry: Geometry, options: Options) -> Variant 
     (name, Arc::new(Yaffs2Subject { options, geometry }))
 }
 
+fn on(kind: Kind) -> Variant {
+    let subject = Yaffs2Subject { options: Options::of(Generation::Today), geometry: kind.with_blocks(24) };
+    (kind.name, Arc::new(On { subject, medium: kind.medium }))
+}
+
 fn main() -> ExitCode {
     soak::main(&[
         variant("2010", CHECKPOINTED, Options::of(Generation::Y2010)),
@@ -29,5 +35,7 @@ fn main() -> ExitCode {
         variant("2012, in-band tags", CHECKPOINTED, Options { inband_tags: true, ..Options::of(Generation::Y2012) }),
         variant("today", CHECKPOINTED, Options::of(Generation::Today)),
         variant("today, collecting", SMALL, Options::of(Generation::Today)),
+        on(SPI_NAND),
+        on(LARGE_PAGES),
     ])
 }
