@@ -119,3 +119,57 @@ fn layout(layout: OobLayout) -> Layout {
         OobLayout::Paragon => Layout::Paragon,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::StackSpec;
+    use crate::stack_keys::StackKeys;
+    use ffslab_sim::{Sim, SimConfig};
+    use std::path::Path;
+
+    const BOARD: &str = "luckfox-pico-max";
+
+    fn keys(part: &str, kernel: &str) -> StackKeys {
+        StackKeys { part: Some(part.into()), kernel: Some(kernel.into()), ..StackKeys::of(BOARD, "none", 16) }
+    }
+
+    fn wiring_of(part: &str, kernel: &str) -> Wiring {
+        StackSpec::from_keys(&keys(part, kernel), Path::new("")).unwrap().0.partition.spi_nand.unwrap()
+    }
+
+    #[test]
+    fn every_part_of_this_kind_can_be_driven() {
+        let all = ffslab_profiles::list().unwrap();
+        let of_kind = |name: &&str| Profile::load(BOARD, Some(name), None, Path::new("")).unwrap().part.spi_nand().is_some();
+        let names: Vec<&str> = all.iter().filter(|profile| profile.part.is_some()).map(|part| part.name).filter(of_kind).collect();
+        assert!(names.len() >= 10, "{names:?}");
+        for name in names {
+            let (spec, filled) = StackSpec::from_keys(&keys(name, "6.1"), Path::new("")).unwrap();
+            assert_eq!(spec.medium.name, "spi-nand", "{name}");
+            assert_eq!(serde_json::to_value(&filled).unwrap()["ecc"], "on-die", "{name}");
+            let mtd = spec.medium(&Sim::new(SimConfig::default())).unwrap();
+            let page: Vec<u8> = (0..mtd.page_bytes()).map(|at| at as u8).collect();
+            mtd.write(0, &page).unwrap();
+            let mut found = vec![0; page.len()];
+            mtd.read(0, &mut found).unwrap();
+            assert_eq!(found, page, "{name}");
+            assert!(mtd.oob_free_bytes() > 0, "{name}");
+        }
+    }
+
+    /// Four lines of the board, 1-4-4 with four clocks before the data rather than 1-1-4 with eight.
+    #[test]
+    fn the_fastest_way_to_read_is_taken_that_board_and_part_have() {
+        let quad = ReadCommand { command_lines: 1, address_lines: 4, dummy_clocks: 4, data_lines: 4, double_rate: false };
+        let Wiring { bus, read, program_lines, continuous_reads, .. } = wiring_of("w25n01gv", "6.1");
+        assert_eq!((read, program_lines, bus.waiting, continuous_reads), (quad, 1, Waiting::Sleeps, false));
+        assert_eq!(wiring_of("w25n01gv", "5.10").bus.waiting, Waiting::Polls);
+    }
+
+    #[test]
+    fn continuous_reads_need_a_chip_and_a_kernel() {
+        let reads = |part, kernel| wiring_of(part, kernel).continuous_reads;
+        assert!(reads("mx35lf2ge4ad", "6.12") && !reads("mx35lf2ge4ad", "6.6") && !reads("w25n01gv", "6.12"));
+    }
+}
