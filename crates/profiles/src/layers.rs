@@ -179,11 +179,11 @@ fn with_base(kind: Kind, source: &Text, chain: &mut Vec<String>) -> Result<Merge
 
 /// Which kind of part a file is: what it says itself, or what its base is. `seen`: the files that built on it.
 fn part_kind_of(kind: Kind, source: &Text, seen: &mut Vec<String>) -> Result<PartKind, ProfileError> {
-    let table: Table = source.parse()?;
-    let text = |key: &str| table.get(key).and_then(Value::as_str);
     if kind != Kind::Part {
         return Ok(PartKind::default());
     }
+    let table: Table = source.parse()?;
+    let text = |key: &str| table.get(key).and_then(Value::as_str);
     if let Some(says) = text("kind") {
         let known = PartKind::ALL.map(PartKind::name);
         return PartKind::ALL.into_iter().find(|kind| kind.name() == says).ok_or_else(|| {
@@ -212,14 +212,14 @@ pub(crate) fn titled(kind: Kind, part_kind: PartKind) -> &'static str {
 
 /// Keys of its ECC that a board lacks whose part is raw NAND: chips with a serial bus correct themselves, and NOR needs none.
 fn missing_ecc(board: &Merged, folder: &Path) -> Vec<String> {
-    let part = board.text("part").and_then(|name| merged(Kind::Part, &find(Kind::Part, name, folder).ok()?).ok());
-    if part.is_some_and(|part| part.part_kind != PartKind::Nand) {
+    let keys = keys_of(Kind::Board, PartKind::default()).iter();
+    let of_ecc = keys.filter(|key| key.table().is_empty() && key.name().starts_with("ecc"));
+    let missing: Vec<&Key> = of_ecc.filter(|key| !board.entries.contains_key(&key.path)).collect();
+    let part = || merged(Kind::Part, &find(Kind::Part, board.text("part")?, folder).ok()?).ok();
+    if missing.is_empty() || part().is_some_and(|part| part.part_kind != PartKind::Nand) {
         return Vec::new();
     }
-    let keys = keys_of(Kind::Board, PartKind::default());
-    let of_ecc = keys.iter().filter(|key| key.table().is_empty() && key.name().starts_with("ecc"));
-    let missing = of_ecc.filter(|key| !board.entries.contains_key(&key.path));
-    missing.map(|key| format!("{} ({})", key.path, key.explained())).collect()
+    missing.iter().map(|key| format!("{} ({})", key.path, key.explained())).collect()
 }
 
 /// Which file a profile is, however its path is written.

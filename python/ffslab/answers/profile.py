@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
-ConstantValue: TypeAlias = "bool | int | float | str"
+ConstantValue: TypeAlias = "bool | int | float | str | list[int] | list[float] | list[str]"
 
 
 class DerivedCost(TypedDict):
@@ -16,11 +16,27 @@ class DerivedCost(TypedDict):
     operation: str
 
 
+class PartSummary(TypedDict):
+    """What people choose a part by."""
+
+    cell: NotRequired[str | None]
+    ecc_bits: NotRequired[int | None]
+    ecc_on_die: bool
+    ecc_step_B: NotRequired[int | None]
+    erase_block_KiB: int
+    kind: str
+    oob_B: int
+    page_B: int
+    size_KiB: int
+
+
 class ProfileName(TypedDict):
     """A built-in profile."""
 
     kind: str
     name: str
+    part: NotRequired[PartSummary | None]
+    statuses: StatusCounts
     title: str | None
 
 
@@ -45,8 +61,18 @@ class ShownProfile(TypedDict):
     kind: str
     name: str
     part: NotRequired[str | None]
+    part_kind: NotRequired[str | None]
     title: str | None
     values: list[ShownConstant]
 
 
 Status: TypeAlias = Literal["datasheet", "measured", "published", "unverified"]
+
+
+class StatusCounts(TypedDict):
+    """How many numbers of a profile have each status."""
+
+    datasheet: int
+    measured: int
+    published: int
+    unverified: int

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ffslab import _native
 from ffslab._native import InputError, is_path
-from ffslab.answers.profile import ConstantValue, PartSummary, ProfileName, ShownProfile, StatusCounts
+from ffslab.answers.profile import ConstantValue, PartSummary, ProfileName, ShownConstant, ShownProfile, StatusCounts
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.text.tables import number, text_table
 
@@ -214,11 +214,18 @@ def part_of(board: str) -> str:
     return part
 
 
+def whole(constant: ShownConstant) -> int:
+    """A constant that is a number of things."""
+    value = constant["value"]
+    assert isinstance(value, int | float), constant["key"]
+    return int(value)
+
+
 def endurance_of(part: str) -> tuple[int, str] | None:
     """Erases that a block of a part bears, and who says so; `None` when its profile does not know."""
     for value in shown(part)["values"]:
         if value["key"].endswith("endurance_erases"):
-            return int(value["value"]), f"{part}, {value['status']}"
+            return whole(value), f"{part}, {value['status']}"
     return None
 
 

@@ -108,9 +108,8 @@ impl Part {
             }
         };
         let part = Part { title, base, chip };
-        match part.nand() {
-            Some(array) => array.check().map_err(refused)?,
-            None => {}
+        if let Some(array) = part.nand() {
+            array.check().map_err(refused)?;
         }
         Ok(part)
     }

@@ -22,10 +22,13 @@ def from_options(part: str | None, chip: str | None, endurance: int | None) -> t
     if part is None:
         return geometry, bears
     values = _part_values(part)
-    geometry = Chip(*(int(values[key]["value"]) for key in ("page_B", "oob_B", "pages_per_block", "blocks")))
+    sizes = [values.get(key) for key in ("page_B", "oob_B", "pages_per_block", "blocks")]
+    if None in sizes:
+        raise InputError(f"--part {part}: has no pages, as logs of NAND have: name a NAND part")
+    geometry = Chip(*(profiles.whole(size) for size in sizes if size is not None))
     if bears is None and ENDURANCE in values:
         said = values[ENDURANCE]
-        bears = Endurance(int(said["value"]), f"part {part}, {said['status']}: {said['source']}")
+        bears = Endurance(profiles.whole(said), f"part {part}, {said['status']}: {said['source']}")
     return geometry, bears
 
 
