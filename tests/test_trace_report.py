@@ -202,6 +202,8 @@ def test_parts_know_their_geometry_and_endurance(ffslab: Command, tmp_path: Path
     assert (shown["chip"]["blocks"], row["endurance_erases"]) == (2048, 100_000)
     assert "data sheet" in row["endurance_source"]
     assert row["lifetime_years"]["levelled"]["estimate"] == pytest.approx(100_000 * 2048 / 2 * 10 / YEAR_S)
+    nor = ffslab("trace", "report", "old.log", "--part", "w25q128jv")
+    assert nor.returncode == 2 and "--part w25q128jv: has no pages, as logs of NAND have" in nor.stderr
 
 
 # ---- logs of others -----------------------------------------------------------------------------------------
