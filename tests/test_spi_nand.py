@@ -75,7 +75,11 @@ def run(ffslab: Command, folder: Path, *what: Any, **more: Any) -> dict[str, Any
         ("w25n02kv", "yaffs2", ""),
         ("w25n01gv", "yaffs2", "inband_tags = true"),
         ("tc58cvg0s3hraig", "ubifs", "max_beb_per1024 = 1"),
-        ("mt29f1g01abafd", "ubifs", 'max_beb_per1024 = 1\nmedium = "spi-nand"\nfaults = { badblocks = [3], bitflips = 1 }'),
+        (
+            "mt29f1g01abafd",
+            "ubifs",
+            'max_beb_per1024 = 1\nmedium = "spi-nand"\nfaults = { badblocks = [3], bitflips = 1 }',
+        ),
     ],
 )
 def test_file_systems_run_on_parts_of_spi_nand(ffslab: Command, tmp_path: Path, part: str, fs: str, more: str) -> None:

@@ -75,7 +75,9 @@ def list_text(part_kind: str | None = None) -> str:
         else:
             others.append([entry["kind"], entry["name"], _shares(entry["statuses"]), entry["title"] or ""])
     head = ["name", "size\nMiB", "block\nKiB", "page\nB", "ECC\nbit/B", "numbers\nd m p u", "title"]
-    blocks = [f"parts: {kind}\n{text_table(head, rows, 'lrrrrll')}" for kind, rows in parts.items()]
+    order = [kind for kind, _ in _native.part_kinds()]
+    of_kind = sorted(parts.items(), key=lambda one: (order.index(one[0].partition(",")[0]), "SLC" not in one[0]))
+    blocks = [f"parts: {kind}\n{text_table(head, rows, 'lrrrrll')}" for kind, rows in of_kind]
     if others:
         blocks.append(text_table(["kind", "name", "d m p u", "title"], others, "llll"))
     legend = (
