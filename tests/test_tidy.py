@@ -64,7 +64,7 @@ COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
-    lebs pebs chunks strikes uses statements runs planes dies lines years
+    lebs pebs chunks strikes uses statements runs planes dies lines years channels chips
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -118,6 +118,8 @@ UNITLESS = {
     "dnode": "a position in an arena",
     "amplification": "a ratio",
     "scale": "a factor",
+    "die": "the number of a die",
+    "column": "the number of a byte in a page",
 }
 # Structs whose unit is that of what they are made of, or stands in the key under which they are written.
 UNIT_ELSEWHERE = {

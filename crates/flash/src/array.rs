@@ -35,7 +35,7 @@ pub use checks::{ArrayError, Constraints};
 pub use command::{Command, CopyBack, Done, Failures, PageIn, PageOut};
 
 use crate::cells::Cells;
-use crate::current::{ChipEnergy, Currents, Spent};
+use crate::energy::{ChipEnergy, ChipPowerMilliwatt, Spent};
 use crate::faults::{FaultState, Faults};
 use crate::geometry::{Geometry, Rules, Timing};
 use crate::law::{LawState, Laws};
@@ -237,10 +237,10 @@ impl Array {
     }
 
     /// Energy of what was issued so far, and of dies that did nothing until `until_ns`.
-    pub fn energy(&self, currents: &Currents, until_ns: u64) -> ChipEnergy {
+    pub fn energy(&self, power: &ChipPowerMilliwatt, until_ns: u64) -> ChipEnergy {
         let lifetime_ns = until_ns.saturating_sub(self.made_at_ns);
         let idle_ns = self.dies.iter().map(|die| lifetime_ns.saturating_sub(die.busy_ns)).sum();
-        currents.energy(&self.spent, idle_ns)
+        power.energy(&self.spent, idle_ns)
     }
 
     /// Moves bytes over the channel of a die, as soon as that is possible from `from_ns` on. Returns when they have

@@ -2,21 +2,22 @@
 //!
 //! **Role.** The chips. Raw NAND ([`Chip`]) holds real bytes, page data and OOB: geometry, program and erase rules, time
 //! on the array and on the bus, wear, faults, power cuts, and image files as `nanddump` and `nandwrite` exchange them.
-//! Every operation moves the virtual clock and is counted under its present cause ([`ffslab_sim::Sim`]). NOR
+//! Every operation moves the virtual clock and is counted under its present cause ([`ffslab_sim::Sim`]). An [`Array`] is
+//! many of them: channels, chips, dies and planes that work at the same time, for whoever uses them so. NOR
 //! ([`NorFlash`]) holds bytes and counts what is done to them; what that takes is charged by who drives it, unless it has times of its own.
 //!
-//! **Follows.** SLC data sheets for the rules (programming clears bits, erasing sets them, a limited number of
-//! programs of one page); Linux 6.1 `drivers/mtd/nand/raw/nandsim.c` for the names and meanings of faults;
-//! `drivers/mtd/nand/ecc-sw-hamming.c` for the ECC bytes that an image for a real kernel needs.
+//! **Follows.** Data sheets for the rules (programming clears bits, erasing sets them, a limited number of
+//! programs of one page, pages that share cells); Linux 6.1 `drivers/mtd/nand/raw/nandsim.c` for the names and meanings of
+//! faults; `drivers/mtd/nand/ecc-sw-hamming.c` for the ECC bytes that an image for a real kernel needs; ONFI and OpenFlash
+//! for what stands in the head of the array.
 //!
-//! **Leaves out.** Cache reads, cache programs and multi-plane operations, several dies, MLC page pairing, retention
-//! loss, and bit flips that grow with wear or read disturb (both are counted, not modelled). ECC is the business of
-//! `mtd`: the chip only says which bits it flipped.
+//! **Leaves out.** Retention loss, and bit flips that grow with wear or read disturb (both are counted, not modelled). ECC
+//! is the business of `mtd`: the chip only says which bits it flipped.
 
 mod array;
 mod cells;
 mod chip;
-mod current;
+mod energy;
 mod error;
 mod faults;
 mod geometry;
@@ -36,7 +37,7 @@ pub use array::{
     PageIn, PageOut, PLANES_MAX,
 };
 pub use chip::Chip;
-pub use current::{ChipEnergy, Currents, Spent};
+pub use energy::{ChipEnergy, ChipPowerMilliwatt, Spent};
 pub use error::FlashError;
 pub use faults::{Faults, ParseWeakError, Weak, GENERATOR};
 pub use geometry::{Geometry, GeometryError, Rules, Timing};

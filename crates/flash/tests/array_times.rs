@@ -237,15 +237,9 @@ fn energy_is_that_of_all_units() {
     assert_eq!((spent.program_ns, spent.program_bus_ns), (400_000, 2 * MOVE_NS));
     assert_eq!((spent.read_ns, spent.read_bus_ns, spent.erase_ns), (50_000, 2 * MOVE_NS, 1_500_000));
     assert_eq!((spent.copy_read_ns, spent.copy_program_ns), (25_000, 200_000));
-    let currents = ffslab_flash::Currents {
-        supply_volt: 2.0,
-        read_milliampere: 10.0,
-        bus_milliampere: 1.0,
-        standby_milliampere: 0.1,
-        ..Default::default()
-    };
+    let power = ffslab_flash::ChipPowerMilliwatt { read: 20.0, bus: 2.0, standby: 0.2, ..Default::default() };
     let until_ns = 2_000_000;
-    let energy = array.energy(&currents, until_ns);
+    let energy = array.energy(&power, until_ns);
     let idle_ns = 2 * until_ns - array.die_busy_ns(0) - array.die_busy_ns(1);
     assert!((energy.read_uj - 2.0 * (10.0 * 50.0 + 1.0 * 52.8) / 1000.0).abs() < 1e-9);
     assert!((energy.program_uj - 2.0 * 52.8 / 1000.0).abs() < 1e-9);

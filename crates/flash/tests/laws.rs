@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use ffslab_flash::{Currents, Law, Laws, Pairing, Spent, TimeLaw, Timing};
+use ffslab_flash::{ChipPowerMilliwatt, Law, Laws, Pairing, Spent, TimeLaw, Timing};
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg32;
 
@@ -158,21 +158,15 @@ fn constant_laws_become_the_timing() {
 /// 3.3 V and the currents of a usual SLC part: 25 us at 20 mA, and 105.6 us of bus at 5 mA.
 #[test]
 fn energy_from_currents() {
-    let currents = Currents {
-        supply_volt: 3.3,
-        read_milliampere: 20.0,
-        program_milliampere: 25.0,
-        erase_milliampere: 15.0,
-        bus_milliampere: 5.0,
-        standby_milliampere: 0.05,
-    };
+    let [read, program, erase, bus, standby] = [20.0, 25.0, 15.0, 5.0, 0.05].map(|milliampere| 3.3 * milliampere);
+    let power = ChipPowerMilliwatt { read, program, erase, bus, standby };
     let mut chip = chip();
     chip.read_page(0, &mut [0; PAGE], None).unwrap();
     chip.program_page(0, &[0; PAGE], None).unwrap();
     chip.erase(0).unwrap();
     let spent = Spent::of_counts(&chip.sim().total(), &chip.timing());
     assert_eq!(spent.total_ns(), chip.sim().now_ns());
-    let energy = currents.energy(&spent, 1_000_000);
+    let energy = power.energy(&spent, 1_000_000);
     let close = |found: f64, uj: f64| assert!((found - uj).abs() < 1e-9, "{found} {uj}");
     close(energy.read_uj, 3.3 * (20.0 * 25.0 + 5.0 * 105.6) / 1000.0);
     close(energy.program_uj, 3.3 * (25.0 * 200.0 + 5.0 * 105.6) / 1000.0);

@@ -3,7 +3,7 @@
 use ffslab_sim::Op;
 
 use super::Chip;
-use crate::current::Spent;
+use crate::energy::Spent;
 use crate::geometry::Timing;
 use crate::law::{Law, LawError, LawState, Laws};
 use crate::pairing::{Pairing, PairingError};

@@ -1,9 +1,9 @@
 //! Energy of a chip, from the currents of its data sheet.
 //!
 //! ONFI and the vendors give a supply voltage and a current for each thing that a die does: ICC1 reading the array, ICC2
-//! programming, ICC3 erasing, ICC4 moving data over the bus, and ISB for nothing at all. Energy is what flows for how long.
-//! This is the chip alone; what a board draws while its driver works is measured on the board (`[driver]` of a board) and
-//! is another figure.
+//! programming, ICC3 erasing, ICC4 moving data over the bus, and ISB for nothing at all. Voltage times current is power,
+//! and energy is power for as long as it lasts. This is the chip alone; what a board draws while its driver works is
+//! measured on the board (`[driver]` of a board) and is another figure.
 
 use std::ops::{Add, AddAssign, Sub};
 
@@ -11,20 +11,19 @@ use ffslab_sim::OpCounts;
 
 use crate::geometry::Timing;
 
-/// Supply voltage and currents. Those of the array are for one plane that works.
+/// Power of a chip by what it does. That of the array is for one plane that works.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Currents {
-    pub supply_volt: f64,
+pub struct ChipPowerMilliwatt {
     /// ICC1.
-    pub read_milliampere: f64,
+    pub read: f64,
     /// ICC2.
-    pub program_milliampere: f64,
+    pub program: f64,
     /// ICC3.
-    pub erase_milliampere: f64,
+    pub erase: f64,
     /// ICC4.
-    pub bus_milliampere: f64,
+    pub bus: f64,
     /// ISB, of each die that does nothing.
-    pub standby_milliampere: f64,
+    pub standby: f64,
 }
 
 /// How long units worked, command by command, summed over all of them: what overlaps counts as often as it happens.
@@ -52,18 +51,17 @@ pub struct ChipEnergy {
     pub standby_uj: f64,
 }
 
-impl Currents {
+impl ChipPowerMilliwatt {
     /// Energy of what was done. `idle_ns` is the time in which a die did nothing, summed over all dies.
     pub fn energy(&self, spent: &Spent, idle_ns: u64) -> ChipEnergy {
-        // mA x V x ns = pJ
-        let uj = |milliampere: f64, ns: u64| milliampere * self.supply_volt * ns as f64 * 1e-6;
+        // mW x ns = pJ
+        let uj = |milliwatt: f64, ns: u64| milliwatt * ns as f64 * 1e-6;
         ChipEnergy {
-            read_uj: uj(self.read_milliampere, spent.read_ns) + uj(self.bus_milliampere, spent.read_bus_ns),
-            program_uj: uj(self.program_milliampere, spent.program_ns) + uj(self.bus_milliampere, spent.program_bus_ns),
-            erase_uj: uj(self.erase_milliampere, spent.erase_ns),
-            copy_back_uj: uj(self.read_milliampere, spent.copy_read_ns)
-                + uj(self.program_milliampere, spent.copy_program_ns),
-            standby_uj: uj(self.standby_milliampere, idle_ns),
+            read_uj: uj(self.read, spent.read_ns) + uj(self.bus, spent.read_bus_ns),
+            program_uj: uj(self.program, spent.program_ns) + uj(self.bus, spent.program_bus_ns),
+            erase_uj: uj(self.erase, spent.erase_ns),
+            copy_back_uj: uj(self.read, spent.copy_read_ns) + uj(self.program, spent.copy_program_ns),
+            standby_uj: uj(self.standby, idle_ns),
         }
     }
 }
