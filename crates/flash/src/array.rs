@@ -304,7 +304,7 @@ impl Array {
 
     /// Bits that the last page read flipped, each as a bit number in what it moved: data first, then OOB.
     pub fn flipped_bits(&self) -> &[u32] {
-        &self.reading.flips
+        &self.reading.flipped_bits
     }
 
     /// The bytes in the cells of a page's data area; `None`: the area is erased (all 0xFF).

@@ -164,7 +164,7 @@ impl Chip {
 
     /// Bits that the last read flipped, each as a bit number in what it moved: data first, then OOB or ECC bytes.
     pub fn flipped_bits(&self) -> &[u32] {
-        &self.reading.flips
+        &self.reading.flipped_bits
     }
 
     /// Units of 256 bytes of a page's data area (bit n: unit n) that no ECC can correct.

@@ -25,14 +25,14 @@ pub struct Moved<'a> {
 pub struct Reading {
     pub faults: Option<Box<FaultState>>,
     /// Bits that were flipped in the last read.
-    pub flips: Vec<u32>,
+    pub flipped_bits: Vec<u32>,
 }
 
 impl Reading {
     /// Whether every read gives what is in the cells. Asked before each read: it forgets the flips of the last one.
     #[inline]
     pub fn is_faithful(&mut self, cells: &Cells) -> bool {
-        self.flips.clear();
+        self.flipped_bits.clear();
         self.faults.is_none() && !cells.any_damage()
     }
 
@@ -56,9 +56,9 @@ impl Reading {
             return DAMAGED;
         }
         let data_bits = data.len() as u32 * 8;
-        faults.choose_flips(data_bits + tail_bytes * 8, &mut self.flips);
+        faults.choose_flips(data_bits + tail_bytes * 8, &mut self.flipped_bits);
         let mut tail = tail;
-        for &bit in &self.flips {
+        for &bit in &self.flipped_bits {
             if bit < data_bits {
                 data[bit as usize / 8] ^= 1 << (bit % 8);
             } else if let Some(tail) = &mut tail {
@@ -68,7 +68,7 @@ impl Reading {
         if answer == DAMAGED {
             DAMAGED
         } else {
-            self.flips.len() as u32
+            self.flipped_bits.len() as u32
         }
     }
 }
