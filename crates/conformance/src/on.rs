@@ -106,7 +106,8 @@ pub fn check_quickly<S: Subject + 'static>(on: On<S>) -> Result<power_cuts::Repo
     let subject = Arc::new(on);
     let options = sequences::Options { cases: 6, seed: 21, machine: Machine::TINY, ..sequences::Options::default() };
     sequences::check(&*subject, &options)?;
-    let report = power_cuts::check(&*subject, &power_cuts::Options { points_max: 4, ..power_cuts::Options::default() })?;
+    let report =
+        power_cuts::check(&*subject, &power_cuts::Options { points_max: 4, ..power_cuts::Options::default() })?;
     hostile::check(subject.clone(), &hostile::Options { images: 20, seed: 4, ..hostile::Options::default() })?;
     full::check(&*subject, Machine::TINY)?;
     Ok(report)

@@ -193,7 +193,8 @@ impl StackSpec {
 /// Errors: its strength is what it is.
 fn ecc_of_strength(ecc: Ecc, strength_bits: u32) -> Result<Ecc, MachineError> {
     if ecc.engine.is_on_die || ecc.engine.only_code.is_some() {
-        let needed = format!("{} corrects {} in {} bytes", ecc.engine.title, ecc.code.strength_bits, ecc.code.step_bytes);
+        let needed =
+            format!("{} corrects {} in {} bytes", ecc.engine.title, ecc.code.strength_bits, ecc.code.step_bytes);
         return Err(MachineError::number("ecc_strength_bits", strength_bits, needed));
     }
     Ok(ecc.of_strength(strength_bits))

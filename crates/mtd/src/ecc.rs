@@ -214,7 +214,12 @@ impl Ecc {
         }
         if self.engine.computes_bch && !self.code.is_bch() {
             let only = Code::bch(step_bytes, self.code.strength_bits);
-            return Err(DriverError::OtherCode { engine: self.engine.title, code: "a BCH code", only, wanted: self.code });
+            return Err(DriverError::OtherCode {
+                engine: self.engine.title,
+                code: "a BCH code",
+                only,
+                wanted: self.code,
+            });
         }
         // The bad block mark takes 2 bytes. On a small page 8 bytes are not free for the file system, so 6 remain here.
         let ecc_bytes_max = if page_bytes > 512 { oob_bytes - 2 } else { 6 };

@@ -168,13 +168,10 @@ fn another_die_must_be_chosen_first() {
     let mtd = on(Wiring { dies: 2, ..winbond_gv() }, 64);
     let read = |at| cost(&mtd, || assert!(mtd.read(at, &mut [0; 16]).is_ok())).1;
     // The probe ends at the last die, with its ECC off; that of the first is on, as after power on.
-    assert_eq!([read(8 * BLOCK), read(15 * BLOCK), read(0), read(0), read(8 * BLOCK)], [
-        2_300 + 86_200,
-        86_200,
-        2_200 + 86_200,
-        86_200,
-        2_200 + 86_200
-    ]);
+    assert_eq!(
+        [read(8 * BLOCK), read(15 * BLOCK), read(0), read(0), read(8 * BLOCK)],
+        [2_300 + 86_200, 86_200, 2_200 + 86_200, 86_200, 2_200 + 86_200]
+    );
 }
 
 #[test]
@@ -342,10 +339,7 @@ fn what_does_not_suit_the_chip_is_refused() {
     assert_eq!(refused(too_strong, 128), "ecc_strength_bits = 8: the chip's ecc_status can tell of 1 to 4 bits");
     assert!(refused(Wiring { dies: 3, ..winbond_kv() }, 128).contains("16 blocks of the chip cannot be divided"));
     let text = made(winbond_kv(), 128, Driver::default()).err().unwrap().to_string();
-    assert_eq!(
-        text,
-        "SPI NAND corrects its pages itself: hardware ECC cannot stand above it; leave `ecc` out"
-    );
+    assert_eq!(text, "SPI NAND corrects its pages itself: hardware ECC cannot stand above it; leave `ecc` out");
 }
 
 #[test]

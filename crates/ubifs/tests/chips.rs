@@ -50,8 +50,7 @@ fn with_faults(sim: &Sim, geometry: Geometry) -> Result<Mtd, Failure> {
 #[test]
 fn bad_and_failing_blocks_of_spi_nand_lose_nothing() {
     let geometry = SPI_NAND.with_blocks(64);
-    let subject =
-        UbifsSubject { options: Options::default(), geometry, bad_reserve: BadReserve::Per1024OfChip(150) };
+    let subject = UbifsSubject { options: Options::default(), geometry, bad_reserve: BadReserve::Per1024OfChip(150) };
     let on = On { subject, medium: with_faults };
     let options = sequences::Options { cases: 6, seed: 31, machine: Machine::TINY, ..sequences::Options::default() };
     must(sequences::check(&on, &options));

@@ -10,7 +10,16 @@ pub static NAND: Descriptor = Descriptor {
     title: "raw NAND",
     about: "a raw NAND chip of a data sheet with the board's driver and its ECC",
     of_parts: &[PartKind::Nand],
-    keys: &["part", "chip_blocks", "ecc", "ecc_strength_bits", "nand_wait", "faults", "first_block", "partition_blocks"],
+    keys: &[
+        "part",
+        "chip_blocks",
+        "ecc",
+        "ecc_strength_bits",
+        "nand_wait",
+        "faults",
+        "first_block",
+        "partition_blocks",
+    ],
     on_linux: Some(|spec, sim| {
         let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;
         chip.set_faults(&spec.faults).map_err(MediumError::Faults)?;

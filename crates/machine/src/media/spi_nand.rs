@@ -37,9 +37,11 @@ pub fn wiring(profile: &Profile) -> Result<Option<Wiring>, MachineError> {
         let needed = format!("none of its read_modes suits {lines} lines, which are spi.read_lines of the board");
         MachineError::word("part", part, needed)
     })?;
-    let program_lines = part.programs.iter().map(|mode| mode.data_lines()).filter(|&lines| {
-        lines <= controller.program_lines.min(read.mode.data_lines())
-    });
+    let program_lines = part
+        .programs
+        .iter()
+        .map(|mode| mode.data_lines())
+        .filter(|&lines| lines <= controller.program_lines.min(read.mode.data_lines()));
     let bus = Bus {
         clock_hz: controller.clock_hz.min(read.clock_max_hz),
         transfer_overhead_ns: controller.transfer_overhead_ns,
@@ -141,8 +143,10 @@ mod tests {
     #[test]
     fn every_part_of_this_kind_can_be_driven() {
         let all = ffslab_profiles::list().unwrap();
-        let of_kind = |name: &&str| Profile::load(BOARD, Some(name), None, Path::new("")).unwrap().part.spi_nand().is_some();
-        let names: Vec<&str> = all.iter().filter(|profile| profile.part.is_some()).map(|part| part.name).filter(of_kind).collect();
+        let of_kind =
+            |name: &&str| Profile::load(BOARD, Some(name), None, Path::new("")).unwrap().part.spi_nand().is_some();
+        let names: Vec<&str> =
+            all.iter().filter(|profile| profile.part.is_some()).map(|part| part.name).filter(of_kind).collect();
         assert!(names.len() >= 10, "{names:?}");
         for name in names {
             let (spec, filled) = StackSpec::from_keys(&keys(name, "6.1"), Path::new("")).unwrap();
@@ -161,7 +165,8 @@ mod tests {
     /// Four lines of the board, 1-4-4 with four clocks before the data rather than 1-1-4 with eight.
     #[test]
     fn the_fastest_way_to_read_is_taken_that_board_and_part_have() {
-        let quad = ReadCommand { command_lines: 1, address_lines: 4, dummy_clocks: 4, data_lines: 4, double_rate: false };
+        let quad =
+            ReadCommand { command_lines: 1, address_lines: 4, dummy_clocks: 4, data_lines: 4, double_rate: false };
         let Wiring { bus, read, program_lines, continuous_reads, .. } = wiring_of("w25n01gv", "6.1");
         assert_eq!((read, program_lines, bus.waiting, continuous_reads), (quad, 1, Waiting::Sleeps, false));
         assert_eq!(wiring_of("w25n01gv", "5.10").bus.waiting, Waiting::Polls);

@@ -62,7 +62,8 @@ pub fn on_linux(name: &str) -> Result<&'static Descriptor, MachineError> {
 pub fn of_part(part: &str, kind: PartKind) -> Result<&'static Descriptor, MachineError> {
     let found = all().into_iter().find(|medium| medium.of_parts.contains(&kind) && medium.on_linux.is_some());
     found.ok_or_else(|| {
-        let known: Vec<&str> = all().iter().filter(|medium| medium.on_linux.is_some()).map(|medium| medium.name).collect();
+        let known: Vec<&str> =
+            all().iter().filter(|medium| medium.on_linux.is_some()).map(|medium| medium.name).collect();
         let needed = format!("it is a {}; a partition of Linux stands on {}", kind.title(), join_names(&known));
         MachineError::word("part", part, needed)
     })

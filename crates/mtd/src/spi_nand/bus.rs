@@ -144,11 +144,15 @@ impl Costs {
         let slower_ps = (bus.byte_ps(*program_lines) + bus.copy_ps_per_byte).saturating_sub(bus.data_ps(read));
         let waits_ns = |busy_ns: u64, delays: Delays| bus.wait_ns(busy_ns, delays) - busy_ns;
         let enable_ns = bus.transfer_ns(WRITE_ENABLE_BYTES);
-        let load_ns = bus.pieces(page_bytes) * bus.transfer_ns(PROGRAM_LOAD_BYTES) + u64::from(page_bytes) * slower_ps / 1_000;
+        let load_ns =
+            bus.pieces(page_bytes) * bus.transfer_ns(PROGRAM_LOAD_BYTES) + u64::from(page_bytes) * slower_ps / 1_000;
         Costs {
             load: bus.transfer_ns(PAGE_READ_BYTES) + waits_ns(timing.read_ns, READ),
             read_head: bus.read_head_ns(read),
-            program: enable_ns + load_ns + bus.transfer_ns(PROGRAM_EXECUTE_BYTES) + waits_ns(timing.program_ns, PROGRAM),
+            program: enable_ns
+                + load_ns
+                + bus.transfer_ns(PROGRAM_EXECUTE_BYTES)
+                + waits_ns(timing.program_ns, PROGRAM),
             erase: enable_ns + bus.transfer_ns(BLOCK_ERASE_BYTES) + waits_ns(timing.erase_ns, ERASE),
             feature: bus.transfer_ns(FEATURE_BYTES),
             select_die: bus.transfer_ns(u64::from(*select_die_bytes)),
@@ -194,9 +198,13 @@ mod tests {
         assert_eq!(at(20_000_000).transfer_ns(4), 1_000 + 1_600);
         let read = ReadCommand { dummy_clocks: 4, address_lines: 4, ..ReadCommand::over(4) };
         assert_eq!(SLEEPS.read_head_ns(&read), 1_000 + 80 + 40 + 40);
-        let octal = ReadCommand { command_lines: 8, address_lines: 8, dummy_clocks: 16, data_lines: 8, double_rate: true };
+        let octal =
+            ReadCommand { command_lines: 8, address_lines: 8, dummy_clocks: 16, data_lines: 8, double_rate: true };
         assert_eq!((SLEEPS.read_head_ns(&octal), SLEEPS.data_ps(&octal)), (1_000 + 15 + 160, 5_000));
         let copies = Bus { copy_ps_per_byte: 3_000, transfer_max_bytes: 64, ..SLEEPS };
-        assert_eq!((copies.data_ps(&octal), copies.pieces(2048), copies.pieces(0), copies.pieces(65)), (8_000, 32, 1, 2));
+        assert_eq!(
+            (copies.data_ps(&octal), copies.pieces(2048), copies.pieces(0), copies.pieces(65)),
+            (8_000, 32, 1, 2)
+        );
     }
 }
