@@ -64,7 +64,7 @@ COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
-    lebs pebs chunks strikes uses statements runs planes dies lines years channels chips
+     lebs pebs chunks strikes uses statements runs planes dies lines years channels chips clocks
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -132,6 +132,7 @@ UNIT_ELSEWHERE = {
     "Cost": "flash operations per request",
     "Sourced": "stands in the key of a profile",
     "ShownConstant": "stands beside it",
+    "Registers": "bits as a chip holds them",
 }
 
 
