@@ -33,7 +33,7 @@ pub struct StackKeys {
     /// File system; "none" for a partition that only `mtd_loop` works on.
     #[schemars(extend("x-names" = "file systems of linux"))]
     pub fs: String,
-    /// What holds the partition; raw NAND if absent.
+    /// What holds the partition; what the part is for if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-names" = "media of linux"))]
     pub medium: Option<String>,

@@ -29,7 +29,7 @@ BareName: TypeAlias = Literal["bare"]
 CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
 
 
-EccName: TypeAlias = Literal["hw", "sw"]
+EccName: TypeAlias = Literal["hw", "sw", "bch", "on-die"]
 
 
 EndianName: TypeAlias = Literal["little", "big"]
@@ -88,6 +88,7 @@ class StackKeys(TypedDict):
     dirty_KiB: NotRequired[int | None]
     dirty_background_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
+    ecc_strength_bits: NotRequired[int | None]
     endian: NotRequired[EndianName]
     faults: NotRequired[FaultKeys | None]
     first_block: int
@@ -128,6 +129,7 @@ class StackTable(TypedDict):
     dirty_KiB: NotRequired[int | None]
     dirty_background_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
+    ecc_strength_bits: NotRequired[int | None]
     endian: NotRequired[EndianName]
     faults: NotRequired[FaultKeys | None]
     first_block: NotRequired[int]

@@ -12,7 +12,7 @@ BasePattern: TypeAlias = Literal["SR", "RR", "SW", "RW"]
 CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
 ContentName: TypeAlias = Literal["random", "text", "mix", "zero"]
 Distribution: TypeAlias = Literal["uniform", "hot_cold", "sequential", "zipf"]
-EccName: TypeAlias = Literal["hw", "sw"]
+EccName: TypeAlias = Literal["hw", "sw", "bch", "on-die"]
 EndianName: TypeAlias = Literal["little", "big"]
 Failure: TypeAlias = Literal[
     "ENOENT",
@@ -71,6 +71,7 @@ class OtherKeys(TypedDict, total=False):
     dirty_KiB: int | None
     dirty_background_KiB: int | None
     ecc: EccName | None
+    ecc_strength_bits: int | None
     endian: EndianName | None
     erase_block_KiB: int | None
     faults: Mapping[str, object] | None
