@@ -391,7 +391,7 @@ impl SpiNandFile {
         let clock_max_hz = hertz(self.clock_max_megahertz.value);
         let clocks = self.read_clocks_megahertz.as_ref().map(|clocks| clocks.value.as_slice());
         let (step_bytes, strength_bits) = (self.ecc_step_bytes.value, self.ecc_strength_bits.value);
-        if step_bytes == 0 || strength_bits == 0 || self.page_bytes.value % step_bytes != 0 {
+        if step_bytes == 0 || strength_bits == 0 || !self.page_bytes.value.is_multiple_of(step_bytes) {
             return Err(format!(
                 "ecc_step_B = {step_bytes}, ecc_strength_bits = {strength_bits}: steps must fill a page, and correct"
             ));

@@ -92,7 +92,7 @@ macro_rules! nor_file {
             fn array(&self) -> Result<NorArray, String> {
                 let (size, block) = (self.size_kib.value, self.erase_block_kib.value);
                 let write_size_bytes = said(&self.write_size_bytes).unwrap_or(1);
-                if block == 0 || size == 0 || size % block != 0 || block > 1 << 20 {
+                if block == 0 || size == 0 || !size.is_multiple_of(block) || block > 1 << 20 {
                     return Err(format!("size_KiB = {size}, erase_block_KiB = {block}: whole blocks must fill the chip"));
                 }
                 if !write_size_bytes.is_power_of_two() || write_size_bytes > block * 1024 {
