@@ -27,6 +27,7 @@ MODULES = {
     "validation": ["validation"],
     "profile": ["profiles", "profile"],
     "mount": ["mount"],
+    "ageing": ["ageing"],
 }
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 LINE_MAX = 120

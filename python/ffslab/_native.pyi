@@ -13,6 +13,7 @@ __all__ = [
     "PowerCut",
     "Session",
     "__version__",
+    "ageing",
     "check_experiment",
     "chip_geometry",
     "content_source",
@@ -63,6 +64,9 @@ class InputError(ValueError):
 
 class PowerCut(OSError):  # noqa: N818
     """The simulated power went away during the call: crash() switches it on again."""
+
+def ageing(text: str, file_name: str, base_dir: str | PathLike[str], asked: str) -> str:
+    """What the model of ageing says of the chip of an experiment (JSON), under stresses (JSON list)."""
 
 def run_experiment(
     text: str,

@@ -1,5 +1,6 @@
 //! The chip: operations take time and are counted, and rules, faults and power cuts apply to them.
 
+mod aged;
 mod content;
 mod laws;
 mod serial;
@@ -111,7 +112,7 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.reading.disturb(&self.cells, Moved { page, column: 0, data, tail_bytes: oob_bytes, tail: oob }))
+        Ok(self.reading.disturb(&self.cells, Moved { page, now_ns: self.sim.now_ns(), column: 0, data, tail_bytes: oob_bytes, tail: oob }))
     }
 
     /// Reads a part of a page's data area, from byte `column`, and moves `further_bytes` (of ECC) after it.
@@ -134,7 +135,7 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.reading.disturb(&self.cells, Moved { page, column, data, tail_bytes: further_bytes, tail: None }))
+        Ok(self.reading.disturb(&self.cells, Moved { page, now_ns: self.sim.now_ns(), column, data, tail_bytes: further_bytes, tail: None }))
     }
 
     /// Reads a page's OOB area. Returns as [`Chip::read_page`] does.
@@ -151,7 +152,7 @@ impl Chip {
         }
         Ok(self
             .reading
-            .disturb(&self.cells, Moved { page, column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) }))
+            .disturb(&self.cells, Moved { page, now_ns: self.sim.now_ns(), column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) }))
     }
 
     /// Gets the mark of a bad block into the register; the one word that leaves it counts as nothing, as in nandsim.
@@ -257,7 +258,7 @@ impl Chip {
         if cut.is_some() {
             return Err(FlashError::PowerCut);
         }
-        if self.reading.faults.as_mut().is_some_and(|faults| faults.erase_fails(block)) {
+        if self.reading.erase_fails(block, self.cells.erase_counts[block as usize]) {
             return Err(FlashError::EraseFailed { block });
         }
         Ok(())
@@ -268,7 +269,7 @@ impl Chip {
         if cut.is_some() {
             return Err(FlashError::PowerCut);
         }
-        if self.reading.faults.as_mut().is_some_and(|faults| faults.program_fails(page)) {
+        if self.reading.program_fails(page, &self.cells, &self.sim) {
             return Err(FlashError::ProgramFailed { page });
         }
         Ok(())

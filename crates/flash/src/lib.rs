@@ -11,9 +11,10 @@
 //! faults; `drivers/mtd/nand/ecc-sw-hamming.c` for the ECC bytes that an image for a real kernel needs; ONFI and OpenFlash
 //! for what stands in the head of the array.
 //!
-//! **Leaves out.** Retention loss, and bit flips that grow with wear or read disturb (both are counted, not modelled). ECC
-//! is the business of `mtd`: the chip only says which bits it flipped.
+//! **Leaves out.** Bits go wrong by wear, read disturb and time only where a model of ageing is set ([`Ageing`]). ECC is the
+//! business of `mtd`: the chip only says which bits it flipped.
 
+mod ageing;
 mod array;
 mod cells;
 mod chip;
@@ -32,6 +33,9 @@ mod slab;
 mod snapshot;
 mod traffic;
 
+pub use ageing::{
+    Ageing, AgeingConstant, FrameErrors, Frames, Promise, Stress, CONSTANTS as AGEING_CONSTANTS, YEAR_S,
+};
 pub use array::{
     Address, Array, ArrayConfig, ArrayError, Command, Constraints, CopyBack, Done, Failures, Hierarchy, HierarchyError,
     PageIn, PageOut, PLANES_MAX,

@@ -1,8 +1,11 @@
 //! What a read delivers: here, and nowhere else, it is decided which bits of a read are flipped.
 //!
-//! The cells say what was programmed and what no ECC can correct any more; the faults say which bits flip today. Whoever
-//! lets a medium age adds it here, where page, block (with its erases and its reads) and generator are at hand.
+//! The cells say what was programmed and what no ECC can correct any more; the faults say which bits flip today, and the
+//! model of ageing which cells are wrong by now. Both also say which programs and erases fail.
 
+use ffslab_sim::Sim;
+
+use crate::ageing::{AgeingState, Read, WornOut};
 use crate::cells::{Cells, DAMAGE_UNIT_BYTES};
 use crate::faults::FaultState;
 
@@ -13,6 +16,7 @@ pub const DAMAGED: u32 = u32::MAX;
 /// What one read moves over the bus: a part of the data area and the bytes that follow it.
 pub struct Moved<'a> {
     pub page: u32,
+    pub now_ns: u64,
     pub column: u32,
     pub data: &'a mut [u8],
     /// Further bytes on the bus: OOB or ECC bytes.
@@ -24,6 +28,8 @@ pub struct Moved<'a> {
 #[derive(Default)]
 pub struct Reading {
     pub faults: Option<Box<FaultState>>,
+    /// `None`: cells hold what was programmed, however old.
+    pub ageing: Option<Box<AgeingState>>,
     /// Bits that were flipped in the last read.
     pub flipped_bits: Vec<u32>,
 }
@@ -33,13 +39,13 @@ impl Reading {
     #[inline]
     pub fn is_faithful(&mut self, cells: &Cells) -> bool {
         self.flipped_bits.clear();
-        self.faults.is_none() && !cells.any_damage()
+        self.faults.is_none() && self.ageing.is_none() && !cells.any_damage()
     }
 
     /// Flips bits of what a read has moved. Returns their number, or [`DAMAGED`].
     #[cold]
     pub fn disturb(&mut self, cells: &Cells, moved: Moved) -> u32 {
-        let Moved { page, column, data, tail_bytes, tail } = moved;
+        let Moved { page, now_ns, column, data, tail_bytes, tail } = moved;
         if cells.data(page).is_none() && cells.oob(page).is_none() {
             return 0;
         }
@@ -47,16 +53,33 @@ impl Reading {
         if cells.damage(page) & units(column, data.len()) != 0 {
             answer = DAMAGED;
         }
-        let Some(faults) = &mut self.faults else { return answer };
-        if faults.read_is_noise(page) {
-            faults.noise(data);
-            if let Some(tail) = tail {
-                faults.noise(tail);
-            }
-            return DAMAGED;
-        }
         let data_bits = data.len() as u32 * 8;
-        faults.choose_flips(data_bits + tail_bytes * 8, &mut self.flipped_bits);
+        if let Some(faults) = &mut self.faults {
+            if faults.read_is_noise(page) {
+                faults.noise(data);
+                if let Some(tail) = tail {
+                    faults.noise(tail);
+                }
+                return DAMAGED;
+            }
+            faults.choose_flips(data_bits + tail_bytes * 8, &mut self.flipped_bits);
+        }
+        if let Some(ageing) = &self.ageing {
+            let block = (page / cells.geometry.pages_per_block) as usize;
+            let read = Read {
+                page,
+                erases: cells.erase_counts[block],
+                // This read disturbs the later ones.
+                reads: cells.blocks[block].reads_since_erase - 1,
+                now_ns,
+                column,
+                data_bytes: data.len() as u32,
+                whole_oob: tail_bytes == cells.geometry.oob_bytes,
+                code_in_oob: tail_bytes == cells.geometry.oob_bytes || tail_bytes == 0,
+                has_data: cells.data(page).is_some(),
+            };
+            ageing.flip(&read, &mut self.flipped_bits);
+        }
         let mut tail = tail;
         for &bit in &self.flipped_bits {
             if bit < data_bits {
@@ -70,6 +93,24 @@ impl Reading {
         } else {
             self.flipped_bits.len() as u32
         }
+    }
+
+    /// The status of an erase; `erases`: of its block, this one included.
+    #[inline]
+    pub fn erase_fails(&mut self, block: u32, erases: u32) -> bool {
+        self.faults.as_mut().is_some_and(|faults| faults.erase_fails(block))
+            || self.ageing.as_ref().is_some_and(|state| state.worn_out(block, erases) == Some(WornOut::Erases))
+    }
+
+    /// The status of a program. Whoever ages notes the time of it.
+    #[inline]
+    pub fn program_fails(&mut self, page: u32, cells: &Cells, sim: &Sim) -> bool {
+        let is_weak = self.faults.as_mut().is_some_and(|faults| faults.program_fails(page));
+        let Some(ageing) = &mut self.ageing else { return is_weak };
+        let pages_per_block = cells.geometry.pages_per_block;
+        let erases = cells.erase_counts[(page / pages_per_block) as usize];
+        ageing.programmed(page, erases, sim.now_ns());
+        is_weak || ageing.program_fails(page, pages_per_block, erases)
     }
 }
 

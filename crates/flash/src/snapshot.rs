@@ -2,13 +2,18 @@
 
 use thiserror::Error;
 
+use crate::ageing::Ages;
 use crate::cells::Cells;
 use crate::chip::Chip;
 use crate::geometry::Geometry;
 
-/// The content of a chip: data, OOB, program counts, wear. See [`Chip::snapshot`].
+/// Ends the bytes of an image of a chip that ages.
+const AGES_MARK: &[u8; 8] = b"ffslabA1";
+
+/// The content of a chip: data, OOB, program counts, wear; of one that ages, when its pages were programmed. See
+/// [`Chip::snapshot`].
 #[derive(Clone)]
-pub struct ChipImage(Cells);
+pub struct ChipImage(Cells, Option<Ages>);
 
 impl ChipImage {
     pub fn geometry(&self) -> Geometry {
@@ -17,11 +22,18 @@ impl ChipImage {
 
     /// The content as bytes, for [`ChipImage::from_bytes`].
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.0.to_bytes()
+        let mut bytes = self.0.to_bytes();
+        if let Some(ages) = &self.1 {
+            let content_bytes = bytes.len() as u64;
+            bytes.extend_from_slice(&ages.to_bytes());
+            bytes.extend_from_slice(&content_bytes.to_le_bytes());
+            bytes.extend_from_slice(AGES_MARK);
+        }
+        bytes
     }
 
     pub(crate) fn of(cells: &Cells) -> ChipImage {
-        ChipImage(cells.clone())
+        ChipImage(cells.clone(), None)
     }
 
     pub(crate) fn put_into(&self, cells: &mut Cells) -> Result<(), GeometryMismatch> {
@@ -34,7 +46,13 @@ impl ChipImage {
 
     /// `None`: the bytes are not those of a chip of this geometry. Apart from that they are trusted.
     pub fn from_bytes(bytes: &[u8], geometry: Geometry) -> Option<ChipImage> {
-        Cells::from_bytes(bytes, geometry).map(ChipImage)
+        let Some(with_length) = bytes.strip_suffix(AGES_MARK) else {
+            return Cells::from_bytes(bytes, geometry).map(|cells| ChipImage(cells, None));
+        };
+        let (rest, content_bytes) = with_length.split_last_chunk::<8>()?;
+        let (content, ages) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*content_bytes)).ok()?)?;
+        let ages = Ages::from_bytes(ages, geometry.pages())?;
+        Some(ChipImage(Cells::from_bytes(content, geometry)?, Some(ages)))
     }
 }
 
@@ -47,14 +65,16 @@ pub struct GeometryMismatch {
 }
 
 impl Chip {
-    /// A copy of the content: data, OOB, program counts, wear. Faults, power and clock are not included.
+    /// A copy of the content: data, OOB, program counts, wear, and of a chip that ages when its pages were programmed. Faults, power
+    /// and clock are not included.
     pub fn snapshot(&self) -> ChipImage {
-        ChipImage::of(&self.cells)
+        ChipImage(self.cells.clone(), self.ages())
     }
 
     /// Puts the content of a snapshot back; it must come from a chip of the same geometry.
     pub fn restore(&mut self, image: &ChipImage) -> Result<(), GeometryMismatch> {
         image.put_into(&mut self.cells)?;
+        self.put_ages(image.1.as_ref());
         self.contents_changed();
         Ok(())
     }

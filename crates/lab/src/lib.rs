@@ -8,6 +8,7 @@
 //! **Leaves out.** Comparing with measured cases (`validate`); looking into images (`images`, `inspect`). Plots, tables and files of results: Python writes them. Several file systems at once.
 
 mod activity;
+pub mod ageing;
 mod columns;
 pub mod counts;
 pub mod data;

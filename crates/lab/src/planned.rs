@@ -62,6 +62,10 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
             let text = "[[stack.mount]]: several mounts are not run elsewhere: leave the others out";
             return Err(LabError::Input(format!("{file_name}: {text}")));
         }
+        if keys.ageing.is_some() {
+            let text = "[stack.ageing]: the chip of a real kernel in an emulator does not age: leave it out";
+            return Err(LabError::Input(format!("{file_name}: {text}")));
+        }
         let (spec, stack) = StackSpec::from_keys(keys, base_dir)
             .map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
         // What only building finds, such as a fault behind the end of the chip.

@@ -142,7 +142,8 @@ pub struct VariantSummary {
     /// What the partition holds at the start of the measured steps; null if nothing was mounted then.
     pub space_before: Option<SpaceSummary>,
     pub space_after: Option<SpaceSummary>,
-    /// RTEMS: counters of its block cache, NOR flash and memory files.
+    /// RTEMS: counters of its block cache, NOR flash and memory files. A chip that ages: corrected bits, what ECC could not
+    /// correct, failed programs and erases, scrubs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, i64>,
     pub steps: Vec<StepSummary>,

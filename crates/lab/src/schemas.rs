@@ -2,6 +2,7 @@
 //! them. `ffslab schema` prints them, and the types of the Python package are made from them.
 
 use crate::activity::Activity;
+use crate::ageing::AgeingSummary;
 use crate::experiment::ExperimentFile;
 use crate::planned::PlannedVariant;
 use crate::result::{Summary, VariantSummary};
@@ -46,6 +47,7 @@ pub const SCHEMAS: &[Described] = &[
     Described::written::<Vec<Part>>("partitions", "the partitions of an image"),
     Described::written::<SessionTotals>("totals", "what a machine has done"),
     Described::written::<Activity>("activity", "what a machine has done, by kind of work"),
+    Described::written::<AgeingSummary>("ageing", "what the model of ageing says of a chip"),
     Described::written::<Vec<ProfileName>>("profiles", "the built-in parts, boards, kernels and devices"),
     Described::written::<ShownProfile>("profile", "a part, board, kernel or device: its constants and their sources"),
 ];

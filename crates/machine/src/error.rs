@@ -40,6 +40,8 @@ pub enum MachineError {
     Fault { list: &'static str, why: ParseWeakError },
     #[error("faults: {title} has none; leave them out")]
     NoFaults { title: &'static str },
+    #[error("ageing: {title} does not age here; leave it out")]
+    NoAgeing { title: &'static str },
     /// What is wrong with a `[[stack.mount]]`.
     #[error("mount at \"{at}\": {says}")]
     Mount { at: String, says: String },

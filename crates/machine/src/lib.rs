@@ -12,7 +12,8 @@
 //! machines ([`stack`], [`rtems`], [`bare`]), which mount file systems, and [`mounts`], which puts several stacks on one machine;
 //! [`systems`], which knows all machines.
 
-pub mod bare;
+pub mod ageing_keys;
+mod bare;
 pub mod error;
 pub mod fault_keys;
 pub mod file_systems;

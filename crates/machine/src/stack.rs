@@ -122,6 +122,13 @@ impl StackSpec {
         if keys.faults.is_some() && !medium.keys.contains(&"faults") {
             return Err(MachineError::NoFaults { title: medium.title });
         }
+        let ageing = match &mut keys.ageing {
+            Some(_) if !medium.keys.contains(&"ageing") => {
+                return Err(MachineError::NoAgeing { title: medium.title });
+            }
+            Some(ageing) => Some(ageing.model(&profile.part, &profile.part_name, &driver.ecc)?),
+            None => None,
+        };
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
         let spec = StackSpec {
@@ -134,6 +141,7 @@ impl StackSpec {
                 driver,
                 spi_nand,
                 faults,
+                ageing,
                 first_block: keys.first_block,
                 partition_blocks: keys.partition_blocks,
             },

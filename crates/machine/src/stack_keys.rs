@@ -1,5 +1,6 @@
 //! The `[stack]` table of an experiment: a board by name, and what differs from it.
 
+use crate::ageing_keys::AgeingKeys;
 use crate::error::MachineError;
 use crate::fault_keys::FaultKeys;
 use crate::mounts::MountKeys;
@@ -46,6 +47,9 @@ pub struct StackKeys {
     /// nothing if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultKeys>,
+    /// How the chip ages, as in `[stack.ageing]`: `pe_cycles`, `temperature_C` and what `docs/ageing.md` lists; not at all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ageing: Option<AgeingKeys>,
     /// Read-ahead of the mounted file system; 0 switches it off.
     #[serde(rename = "read_ahead_KiB", default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kib: Option<u32>,

@@ -23,7 +23,15 @@ pub static RECOVERY: Reason = Reason {
     purpose: Purpose::Cost,
 };
 
+/// Looking for bits that went wrong.
+pub static SCRUB: Reason = Reason {
+    name: "scrub read",
+    sentence: "all of the partition is read in search of wrong bits",
+    kind: Kind::Managing,
+    purpose: Purpose::Cost,
+};
+
 /// Makes the reasons known to a machine, before the first of them is given.
 pub fn register(sim: &Sim) {
-    sim.register(&[&ERASE, &ERASE_CHECK, &RECOVERY]);
+    sim.register(&[&ERASE, &ERASE_CHECK, &RECOVERY, &SCRUB]);
 }

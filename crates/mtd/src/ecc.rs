@@ -192,7 +192,7 @@ impl Ecc {
 
     /// A read with at least so many flips in one step reports them: three quarters of what can be corrected
     /// (`nand_scan_tail`, `bitflip_threshold`).
-    pub(crate) fn reported_flips(&self) -> u32 {
+    pub fn threshold_bits(&self) -> u32 {
         (self.code.strength_bits * 3).div_ceil(4).max(1)
     }
 

@@ -8,6 +8,7 @@ use ffslab_sim::Sim;
 
 use crate::driver::Driver;
 use crate::error::{Corrected, MediumError, MtdError, RestoreError, SaveError};
+use crate::health::{Health, Upkeep};
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::Nand;
 use crate::partition::{NandPartition, PartitionError};
@@ -213,6 +214,18 @@ impl Mtd {
 
     pub fn formatting_erases(&self) -> Vec<u32> {
         on!(self, medium => Medium::formatting_erases(medium))
+    }
+
+    pub fn health(&self) -> Option<Health> {
+        on!(self, medium => Medium::health(medium))
+    }
+
+    pub fn note(&self, what: Upkeep) {
+        on!(self, medium => Medium::note(medium, what));
+    }
+
+    pub fn lies(&self, time_s: f64, celsius: f64) -> bool {
+        on!(self, medium => Medium::lies(medium, time_s, celsius))
     }
 
     pub fn programmed_pages(&self) -> Vec<u32> {

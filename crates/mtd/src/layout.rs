@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use ffslab_flash::Geometry;
+use ffslab_flash::{Frames, Geometry};
 
 use crate::ecc::Ecc;
 
@@ -62,6 +62,11 @@ impl OobLayout {
     /// The ECC step whose code holds OOB byte `at`.
     pub fn step_of_byte(&self, at: usize) -> Option<u32> {
         self.step_of_byte.get(at).copied().flatten()
+    }
+
+    /// Which bytes are corrected together, for a chip that ages.
+    pub fn frames(&self, page_bytes: u32, step_bytes: u32) -> Frames {
+        Frames::new(page_bytes, step_bytes, &self.step_of_byte)
     }
 
     /// Copies the free bytes out of an OOB area.

@@ -9,7 +9,7 @@
 //! `nand_do_write_ops`, `nand_do_read_oob`, `nand_do_write_oob`, `nand_erase_nand`, `nand_block_markbad_lowlevel`),
 //! `drivers/mtd/nand/ecc.c` (OOB layouts), `drivers/mtd/mtdcore.c` (`mtd_read_oob`: when bit flips are reported).
 //!
-//! **Leaves out.** Read retry modes, DMA bounce buffers, secure regions, write protection, several chips behind one
+//! **Leaves out.** DMA bounce buffers, secure regions, write protection, several chips behind one
 //! MTD device, the bad block table on flash (the table is in RAM and is made from the marks).
 
 pub mod causes;
@@ -17,18 +17,21 @@ mod driver;
 pub mod ecc;
 mod error;
 mod handle;
+mod health;
 mod layout;
 mod medium;
 mod nand;
 mod nor;
 mod partition;
 pub mod ram;
+mod retry;
 pub mod spi_nand;
 
 pub use driver::{Driver, DriverError, OpCost};
 pub use ecc::{Code, Ecc, Engine};
 pub use error::{Corrected, MediumError, MtdError, RestoreError, SaveError};
 pub use handle::Mtd;
+pub use health::{Health, Upkeep};
 pub use layout::OobLayout;
 pub use medium::{Capabilities, Medium, MediumImage};
 pub use nand::{is_erased, Nand};

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::error::{Corrected, MtdError, RestoreError, SaveError};
 use crate::handle::Mtd;
 use crate::partition::{NandPartition, PartitionError};
+use crate::health::{Health, Upkeep};
 
 /// What a medium can do. Everything above asks for these and never which medium it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +149,14 @@ pub trait Medium {
         Vec::new()
     }
 
+    /// What went wrong on the medium since it was made; `None`: nothing ages there, so nobody asks.
+    fn health(&self) -> Option<Health> {
+        None
+    }
+
+    /// A layer above did something about errors of the medium.
+    fn note(&self, _what: Upkeep) {}
+
     /// Programmed units of each block of the partition.
     fn programmed_pages(&self) -> Vec<u32> {
         Vec::new()
@@ -164,6 +173,11 @@ pub trait Medium {
 
     /// Power is there (again), a cut that has not happened yet is cancelled, and the driver forgets what it knew.
     fn restart(&self);
+
+    /// So many seconds pass for the cells at this temperature while the device is switched off. Whether they age at all.
+    fn lies(&self, _time_s: f64, _celsius: f64) -> bool {
+        false
+    }
 
     /// Programs and erases since the medium was made, the unit of [`Medium::cut_power_after`].
     fn modifying_operations(&self) -> u64;

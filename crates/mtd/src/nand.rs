@@ -8,6 +8,7 @@ use ffslab_sim::{Sim, Work};
 
 use crate::driver::{Driver, DriverError, OpCost};
 use crate::error::MtdError;
+use crate::health::{Health, Upkeep};
 use crate::layout::OobLayout;
 
 /// One chip with its driver; clones share it.
@@ -35,6 +36,9 @@ pub(crate) struct Core {
     flips_per_step: Box<[u32]>,
     bad: Box<[bool]>,
     known_version: u64,
+    health: Health,
+    /// Frames that the last read with errors could not correct.
+    failed_frames: u64,
 }
 
 /// The result of ECC for a read: the number of flips in the worst step, or that there were too many.
@@ -79,7 +83,7 @@ impl Nand {
             page_bytes: geometry.page_bytes as usize,
             subpage_reads: driver.ecc.reads_single_steps(&geometry),
             ecc_work: driver.ecc.engine.work,
-            bitflip_threshold: driver.ecc.reported_flips(),
+            bitflip_threshold: driver.ecc.threshold_bits(),
             cached_page: None,
             cached_bitflips: 0,
             page_buffer: vec![0xFF; geometry.page_bytes as usize].into_boxed_slice(),
@@ -87,9 +91,12 @@ impl Nand {
             flips_per_step: vec![0; (geometry.page_bytes / driver.ecc.code.step_bytes) as usize].into_boxed_slice(),
             bad: vec![false; geometry.blocks as usize].into_boxed_slice(),
             known_version: chip.contents_version(),
+            health: Health::default(),
+            failed_frames: 0,
             chip,
             driver,
         };
+        core.chip.set_frames(core.layout.frames(geometry.page_bytes, driver.ecc.code.step_bytes));
         core.restart();
         Nand(Rc::new(RefCell::new(core)))
     }
@@ -124,6 +131,25 @@ impl Core {
 
     pub fn sim(&self) -> &Sim {
         &self.sim
+    }
+
+    /// `None`: the chip does not age.
+    pub fn health(&self) -> Option<Health> {
+        self.chip.ageing().map(|_| self.health)
+    }
+
+    pub fn note(&mut self, what: Upkeep) {
+        self.health.note(what);
+    }
+
+    /// What the last read could not correct does not count, because it is read again.
+    pub fn forget_failures(&mut self) {
+        self.health.uncorrectable_frames -= self.failed_frames;
+        self.health.read_retries += 1;
+    }
+
+    pub fn set_retry_mode(&mut self, mode: u32) {
+        self.chip.set_read_retry(mode);
     }
 
     fn restart(&mut self) {
@@ -169,6 +195,15 @@ impl Core {
     /// Reads `data` from byte `column` of a page; no more than the page holds (one turn of `nand_do_read_ops`).
     #[inline]
     pub fn read(&mut self, page: u32, column: usize, data: &mut [u8]) -> Result<EccResult, MtdError> {
+        let result = self.read_once(page, column, data)?;
+        if result.failed {
+            return self.retry(result, |core| core.read_once(page, column, data));
+        }
+        Ok(result)
+    }
+
+    #[inline]
+    fn read_once(&mut self, page: u32, column: usize, data: &mut [u8]) -> Result<EccResult, MtdError> {
         if self.cached_page == Some(page) {
             data.copy_from_slice(&self.page_buffer[column..column + data.len()]);
             return Ok(EccResult { bitflips: self.cached_bitflips, failed: false });
@@ -246,6 +281,14 @@ impl Core {
     /// Reads a page and its free OOB bytes in one operation (`nand_do_read_ops` with an OOB buffer): the cache is
     /// neither used nor changed.
     pub fn read_with_oob(&mut self, page: u32, data: &mut [u8], free: &mut [u8]) -> Result<EccResult, MtdError> {
+        let result = self.read_with_oob_once(page, data, free)?;
+        if result.failed {
+            return self.retry(result, |core| core.read_with_oob_once(page, data, free));
+        }
+        Ok(result)
+    }
+
+    fn read_with_oob_once(&mut self, page: u32, data: &mut [u8], free: &mut [u8]) -> Result<EccResult, MtdError> {
         let mut oob = std::mem::take(&mut self.oob_buffer);
         let began_ns = self.sim.now_ns();
         let result = self.chip.read_page(page, data, Some(&mut oob)).map(|flips| {
@@ -276,6 +319,8 @@ impl Core {
     #[cold]
     pub fn correct(&mut self, flips: u32, first_step: u32, data: &mut [u8], tail: Tail) -> EccResult {
         if flips == DAMAGED {
+            self.failed_frames = 1;
+            self.health.uncorrectable_frames += 1;
             return EccResult { bitflips: 0, failed: true };
         }
         let step_bytes = self.driver.ecc.code.step_bytes as usize;
@@ -296,8 +341,16 @@ impl Core {
         }
         let strength = self.driver.ecc.code.strength_bits;
         let mut result = EccResult::CLEAN;
+        self.failed_frames = 0;
         for &flips in &self.flips_per_step[..steps] {
             let failed = flips > strength;
+            if failed {
+                self.failed_frames += 1;
+                self.health.uncorrectable_frames += 1;
+            } else {
+                self.health.corrected_bits += u64::from(flips);
+                self.health.threshold_frames += u64::from(flips >= self.bitflip_threshold);
+            }
             result = result.worse(EccResult { bitflips: if failed { 0 } else { flips }, failed });
         }
         for &bit in self.chip.flipped_bits() {
@@ -379,7 +432,11 @@ impl Core {
 
     /// Charges for an operation and returns its result. A failed operation takes its time as well.
     #[inline]
-    pub fn finish(&self, cost: OpCost, began_ns: u64, result: Result<(), FlashError>) -> Result<(), MtdError> {
+    pub fn finish(&mut self, cost: OpCost, began_ns: u64, result: Result<(), FlashError>) -> Result<(), MtdError> {
+        if let Err(error) = &result {
+            self.health.failed_programs += u64::from(matches!(error, FlashError::ProgramFailed { .. }));
+            self.health.failed_erases += u64::from(matches!(error, FlashError::EraseFailed { .. }));
+        }
         if matches!(result, Ok(()) | Err(FlashError::ProgramFailed { .. } | FlashError::EraseFailed { .. })) {
             self.charge(cost, began_ns);
             if self.driver.polls_with_resched {
@@ -429,6 +486,7 @@ impl Core {
         let result = self.program_oob_buffer(block * geometry.pages_per_block);
         if result != Err(MtdError::PowerCut) {
             self.bad[block as usize] = true;
+            self.health.grown_bad_blocks += 1;
         }
         result
     }

@@ -12,6 +12,7 @@ use crate::driver::Driver;
 use crate::error::{Corrected, MtdError, RestoreError, SaveError};
 use crate::handle::Mtd;
 use crate::layout::OobLayout;
+use crate::health::{Health, Upkeep};
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::{is_erased, EccResult, Nand};
 
@@ -386,6 +387,14 @@ impl Medium for NandPartition {
         self.with_chip(|chip| self.of_partition(chip.formatting_erases()))
     }
 
+    fn health(&self) -> Option<Health> {
+        self.nand.0.borrow().health()
+    }
+
+    fn note(&self, what: Upkeep) {
+        self.nand.0.borrow_mut().note(what);
+    }
+
     fn programmed_pages(&self) -> Vec<u32> {
         self.with_chip(|chip| self.range().map(|block| chip.programmed_pages(block)).collect())
     }
@@ -403,6 +412,10 @@ impl Medium for NandPartition {
     fn restart(&self) {
         self.with_chip(Chip::power_on);
         self.nand.restart();
+    }
+
+    fn lies(&self, time_s: f64, celsius: f64) -> bool {
+        self.with_chip(|chip| chip.lies(time_s, celsius))
     }
 
     fn modifying_operations(&self) -> u64 {

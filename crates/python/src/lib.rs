@@ -159,6 +159,14 @@ fn stack_as_written(text: &str, file_name: &str) -> PyResult<String> {
     to_json(&ffslab_lab::experiment::stack_as_written(text, file_name).map_err(to_python)?)
 }
 
+/// What the model of ageing says of the chip of an experiment (JSON), under stresses (JSON list).
+#[pyfunction]
+fn ageing(text: &str, file_name: &str, base_dir: PathBuf, asked: &str) -> PyResult<String> {
+    let asked: Vec<ffslab_lab::ageing::Asked> =
+        serde_json::from_str(asked).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    to_json(&ffslab_lab::ageing::ageing(text, file_name, &base_dir, &asked).map_err(to_python)?)
+}
+
 /// The variants of an experiment with every default (JSON list), for a run on a real kernel.
 #[pyfunction]
 fn planned_variants(text: &str, file_name: &str, base_dir: PathBuf) -> PyResult<String> {
@@ -384,6 +392,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(input_limits, module)?)?;
     module.add_function(wrap_pyfunction!(quoted, module)?)?;
     module.add_function(wrap_pyfunction!(printable, module)?)?;
+    module.add_function(wrap_pyfunction!(ageing, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(schemas, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;

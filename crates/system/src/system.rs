@@ -101,6 +101,28 @@ pub trait System: Calls {
         Err(self.lacks("UBI").into())
     }
 
+    /// The device lies switched off for so many seconds at this temperature: cells lose charge, virtual time stands still.
+    ///
+    /// Errors: something is mounted or attached; nothing ages there.
+    fn lies(&mut self, time_s: f64, celsius: f64) -> Result<(), SystemError> {
+        if self.is_mounted() {
+            return Err(SystemError::Mounted { what: "the partition" });
+        }
+        match self.mtd().is_some_and(|mtd| mtd.lies(time_s, celsius)) {
+            true => Ok(()),
+            false => Err(self.lacks("medium that ages: [stack.ageing] says how").into()),
+        }
+    }
+
+    /// Reads all of the partition once, in search of bits that went wrong. What is found is counted, and moved where a layer
+    /// does so.
+    ///
+    /// Errors: there is no flash, the power was cut.
+    fn scrub(&mut self) -> Result<(), SystemError> {
+        let mtd = self.mtd().ok_or_else(|| self.lacks("flash"))?;
+        mtd.read_all_pages().map_err(SystemError::unusable)
+    }
+
     // ---- caches -------------------------------------------------------------------------------------------------------
 
     /// The largest window of read-ahead of files that are opened from now on.
@@ -126,7 +148,7 @@ pub trait System: Calls {
 
     /// What the system counts beyond flash operations, since it was made: always the same names in the same order.
     fn counters(&self) -> Vec<(&'static str, i64)> {
-        Vec::new()
+        self.mtd().and_then(Mtd::health).map_or_else(Vec::new, |health| health.counters())
     }
 
     // ---- views: only look, take no time ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 //! of `debug.c`). The read-backs that its debug checks would do are not done.
 
 use crate::causes;
-use ffslab_mtd::{is_erased, Corrected, Mtd, MtdError};
+use ffslab_mtd::{is_erased, Corrected, Mtd, MtdError, Upkeep};
 
 use crate::error::UbiError;
 use crate::media::{vid_header_offset, EcHeader, NoHeader, VidHeader, HEADER_BYTES};
@@ -215,6 +215,7 @@ impl Io {
     /// Tests a doubtful block with several patterns (`torture_peb`); `buffer` has the size of a PEB.
     fn torture(&self, peb: u32, buffer: &mut [u8]) -> Result<u32, UbiError> {
         let _why = self.mtd.sim().because(&causes::RECOVERY);
+        self.mtd.note(Upkeep::Torture);
         for pattern in TORTURE_PATTERNS {
             self.erase_once(peb)?;
             self.expect_pattern(peb, 0xFF, buffer)?;

@@ -3,6 +3,8 @@
 //! Follows Linux 6.1 `drivers/mtd/ubi/wl.c` (`wear_leveling_worker`): the data of a block with few erases, which
 //! apparently do not change, move to a free block with many erases, so that the first one is used again.
 
+use ffslab_mtd::Upkeep;
+
 use crate::device::{Device, EraseWork};
 use crate::error::UbiError;
 use crate::io::Found;
@@ -43,6 +45,9 @@ impl Device {
         let owner = Some(header.address());
         match self.copy_leb(from, to, &header) {
             Ok(()) => {
+                if scrubbing {
+                    self.io.mtd.note(Upkeep::Scrub);
+                }
                 self.wear.put(to, Place::Used);
                 let formats = false;
                 self.erase_worker(EraseWork { peb_number: from, owner, torture: false, for_setup: false, formats })

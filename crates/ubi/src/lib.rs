@@ -14,6 +14,7 @@
 //! contended. An attached partition uses the one [`causes::UBI_THREAD`] of its simulation: attach one at a time.
 
 mod attach;
+mod bitflip_check;
 pub mod causes;
 mod device;
 mod error;
@@ -216,6 +217,21 @@ impl Ubi {
             }
         }
         uses
+    }
+
+    /// Reads every erase block and has those moved in which ECC had to correct bits up to its threshold
+    /// (`UBI_IOCRPEB` for each block); the background thread gets its turn between two blocks. Returns how many they were.
+    ///
+    /// Errors: a power cut, a chip that fails otherwise.
+    pub fn check_bitflips(&self) -> Result<u32, UbiError> {
+        let pebs = self.0.borrow().wear.places.len() as u32;
+        let mut found = 0;
+        for peb in 0..pebs {
+            let mut device = self.0.borrow_mut();
+            found += u32::from(device.check_bitflips(peb)?);
+            device.let_thread_run();
+        }
+        Ok(found)
     }
 
     /// Bytes of an erase block, of which [`Ubi::leb_bytes`] are left for data.

@@ -60,6 +60,8 @@ steps! {
     "sync_directories" SyncDirectories,
     "drop_caches" DropCaches,
     "sleep" Sleep,
+    "shelf" Shelf,
+    "scrub" Scrub,
     "open" Open,
     "close" Close,
     "fsync" Fsync,
@@ -472,5 +474,5 @@ pub use error::StepError;
 pub use explained::Explained;
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use raw::{MtdLoop, MtdOp};
-pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, ShareOf, Uflip};
+pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Scrub, ShareOf, Shelf, Uflip};
 pub use words::*;

@@ -60,7 +60,7 @@ ROWS: list[tuple[str, Callable[[VariantSummary], float | None], int]] = [
     ("energy memory, mJ", lambda v: energy_mj(v, "memory"), 2),
     ("energy total, mJ", energy_mj, 2),
 ]
-# What RTEMS counts instead of pages of a chip.
+# What RTEMS counts instead of pages of a chip, and what goes wrong on a chip that ages.
 COUNTERS = {
     "block cache reads": "bdbuf_read",
     "block cache hits": "read_hits",
@@ -73,6 +73,16 @@ COUNTERS = {
     "flash writes": "flash_write_ops",
     "flash erases": "flash_erases",
     "memory blocks": "imfs_memfile_blocks",
+    # Of a chip that ages.
+    "corrected bits": "corrected_bits",
+    "frames at the ECC threshold": "threshold_frames",
+    "uncorrectable frames": "uncorrectable_frames",
+    "read retries": "read_retries",
+    "failed programs": "failed_programs",
+    "failed erases": "failed_erases",
+    "grown bad blocks": "grown_bad_blocks",
+    "blocks that UBI scrubbed": "scrubs",
+    "blocks that UBI tested": "tortures",
 }
 
 

@@ -292,6 +292,8 @@ impl System for Seat<'_> {
         fn ubi_attach() -> Result<(), SystemError>;
         fn ubi_detach() -> Result<(), SystemError>;
         fn ubi_make_volume() -> Result<(), SystemError>;
+        fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;
+        fn scrub() -> Result<(), SystemError>;
         fn measurement_begins() -> Unwritten;
         fn free_bytes() -> Option<u64>;
         fn load(step: &steps::Load, image: &[u8]) -> Result<(), SystemError>;

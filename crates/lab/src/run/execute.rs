@@ -88,6 +88,8 @@ impl Runner<'_> {
                 system.sleep_ns(step.time_us.ns());
                 Ok(Facts::default())
             }
+            Step::Shelf(step) => no_facts(system.lies(step.days * 86_400.0, step.celsius)),
+            Step::Scrub(_) => no_facts(system.scrub()),
             Step::Open(open) => self.open(open),
             Step::Close(step) => {
                 let fd = self.fd(&step.file)?;

@@ -1,7 +1,7 @@
 //! What is known of a medium before there is one.
 
 use crate::error::MachineError;
-use ffslab_flash::{Faults, Geometry, Rules, Timing};
+use ffslab_flash::{Ageing, Faults, Geometry, Rules, Timing};
 use ffslab_mtd::spi_nand::Wiring;
 use ffslab_mtd::{Driver, MediumError, Mtd};
 use ffslab_profiles::PartKind;
@@ -37,6 +37,8 @@ pub struct PartitionSpec {
     /// What an SPI NAND chip is and on which bus it is; `None`: it is another chip.
     pub spi_nand: Option<Wiring>,
     pub faults: Faults,
+    /// How its cells age; `None`: they do not.
+    pub ageing: Option<Ageing>,
     pub first_block: u32,
     pub partition_blocks: u32,
 }

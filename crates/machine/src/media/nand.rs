@@ -17,12 +17,16 @@ pub static NAND: Descriptor = Descriptor {
         "ecc_strength_bits",
         "nand_wait",
         "faults",
+        "ageing",
         "first_block",
         "partition_blocks",
     ],
     on_linux: Some(|spec, sim| {
         let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;
         chip.set_faults(&spec.faults).map_err(MediumError::Faults)?;
+        if let Some(model) = &spec.ageing {
+            chip.set_ageing(model.clone());
+        }
         Mtd::of_chip(chip, spec.driver, spec.blocks())
     }),
     on_rtems: None,

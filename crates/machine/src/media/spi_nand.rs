@@ -12,11 +12,14 @@ pub static SPI_NAND: Descriptor = Descriptor {
     title: "SPI NAND",
     about: "a NAND chip with ECC of its own behind the board's serial bus",
     of_parts: &[PartKind::SpiNand],
-    keys: &["part", "chip_blocks", "nand_wait", "faults", "first_block", "partition_blocks"],
+    keys: &["part", "chip_blocks", "nand_wait", "faults", "ageing", "first_block", "partition_blocks"],
     on_linux: Some(|spec, sim| {
         let wiring = spec.spi_nand.clone().ok_or(MediumError::NoSpiNand)?;
         let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;
         chip.set_faults(&spec.faults).map_err(MediumError::Faults)?;
+        if let Some(model) = &spec.ageing {
+            chip.set_ageing(model.clone());
+        }
         SpiNand::of_chip(chip, wiring, spec.driver, spec.blocks())
     }),
     on_rtems: None,

@@ -15,6 +15,7 @@ const OF_MACHINE: &[&str] = &[
     "chip_blocks",
     "medium",
     "faults",
+    "ageing",
     "ecc",
     "ecc_strength_bits",
     "nand_wait",

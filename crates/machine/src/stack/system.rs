@@ -4,8 +4,9 @@ use super::Stack;
 use ffslab_fs::{BlockSpace, FileSystem, Unwritten};
 use ffslab_images::recognise::arranged::Said;
 use ffslab_images::Wanted;
+use ffslab_mtd::causes::SCRUB;
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, System, SystemError};
+use ffslab_system::{Answer, Calls, System, SystemError, UbiState};
 use ffslab_workload::steps;
 
 impl System for Stack {
@@ -44,6 +45,30 @@ impl System for Stack {
 
     fn ubi_make_volume(&mut self) -> Result<(), SystemError> {
         Stack::ubi_make_volume(self)
+    }
+
+    fn lies(&mut self, time_s: f64, celsius: f64) -> Result<(), SystemError> {
+        if self.vfs.fs().is_some() {
+            return Err(SystemError::Mounted { what: "the partition" });
+        }
+        if self.ubi().is_some() {
+            return Err(UbiState::Attached.into());
+        }
+        match self.medium.lies(time_s, celsius) {
+            true => Ok(()),
+            false => Err(self.lacks("medium that ages: [stack.ageing] says how").into()),
+        }
+    }
+
+    /// On UBI block by block as a daemon asks for it, elsewhere as `nanddump` reads.
+    fn scrub(&mut self) -> Result<(), SystemError> {
+        match self.ubi() {
+            Some(ubi) => {
+                let _why = self.sim.because(&SCRUB);
+                ubi.check_bitflips().map(drop).map_err(SystemError::unusable)
+            }
+            None => self.medium.read_all_pages().map_err(SystemError::unusable),
+        }
     }
 
     fn set_read_ahead_bytes(&mut self, bytes: u32) -> Answer<()> {

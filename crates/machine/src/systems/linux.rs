@@ -45,6 +45,9 @@ impl SystemKeys for StackKeys {
         if let Some(faults) = &mut self.faults {
             faults.seed = faults.seed.wrapping_add(shift);
         }
+        if let Some(ageing) = &mut self.ageing {
+            ageing.seed = ageing.seed.wrapping_add(shift);
+        }
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {

@@ -222,7 +222,7 @@ impl Part {
         self.nand().map(|array| array.power).or(self.nor().map(|array| array.power)).unwrap_or_default()
     }
 
-    /// Number of erases that each block endures according to the data sheet. No simulation depends on it.
+    /// Number of erases that each block endures according to the data sheet. Only ageing depends on it.
     pub fn endurance_erases(&self) -> Option<u32> {
         match self.nand() {
             Some(array) => array.endurance_erases,

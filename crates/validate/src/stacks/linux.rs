@@ -83,6 +83,7 @@ pub(super) fn linux_stack(
             },
             spi_nand: None,
             faults,
+            ageing: None,
             first_block: flash.first_block,
             partition_blocks: flash.partition_blocks,
         },

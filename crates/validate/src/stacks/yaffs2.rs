@@ -126,6 +126,7 @@ fn harness(case: &Case) -> StackSpec {
             driver: Driver { read: free, program: free, erase: free, ..Driver::default() },
             spi_nand: None,
             faults: Faults::default(),
+            ageing: None,
             first_block: 0,
             partition_blocks: flash.partition_blocks,
         },

@@ -136,6 +136,8 @@ impl Step {
                 | Step::Format(_)
                 | Step::MtdLoop(_)
                 | Step::Load(_)
+                | Step::Shelf(_)
+                | Step::Scrub(_)
         )
     }
 
@@ -215,6 +217,7 @@ impl Step {
             Step::Sleep(Sleep { time_us }) if time_us.0 > SLEEP_US_MAX => {
                 return Err(StepError::LongSleep { time_us: time_us.0, most_us: SLEEP_US_MAX });
             }
+            Step::Shelf(shelf) => shelf.check()?,
             Step::Occupy(occupy) => occupy.check()?,
             Step::Age(age) => age.check()?,
             Step::Uflip(uflip) => uflip.check()?,

@@ -1,7 +1,7 @@
 //! Values of steps that no system could run.
 
 use super::about::REQUEST_BYTES_MAX;
-use super::states::OVERWRITES_MAX;
+use super::states::{DAYS_MAX, OVERWRITES_MAX};
 use crate::uflip::UflipError;
 use thiserror::Error;
 
@@ -20,6 +20,8 @@ pub enum StepError {
     ZipfTheta { theta: f64 },
     #[error("us is {time_us}: a sleep has at most 366 days ({most_us} us)")]
     LongSleep { time_us: u64, most_us: u64 },
+    #[error("days is {days}, temperature_C is {celsius}: 0 to {DAYS_MAX} days at -60 to 200 C can be")]
+    Shelf { days: f64, celsius: f64 },
     #[error("order is missing: pattern \"listed\" takes the places from it")]
     NoOrder,
     #[error("order belongs to pattern = \"listed\": leave it out")]

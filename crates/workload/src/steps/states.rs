@@ -56,6 +56,18 @@ step_keys! {
         #[serde(default = "default_seed")]
         seed: u64,
     }
+    /// The device lies switched off: cells lose charge, but no virtual time passes. Nothing may be mounted or attached, and
+    /// `[stack.ageing]` must say how the chip ages.
+    Shelf {
+        /// How long.
+        days: f64,
+        /// How warm it is there.
+        #[serde(rename = "temperature_C", default = "default_shelf_celsius")]
+        celsius: f64,
+    }
+    /// Reads all of the partition once, in search of bits that went wrong. With UBI attached it is asked for each of its erase
+    /// blocks, as `ubihealthd` does, and moves what it finds; else the pages are read as by `nanddump`, and nothing is moved.
+    Scrub {}
     /// Puts an image or a dump on the partition, as the stack's key `image` does at the start. The partition must not
     /// be mounted. This takes neither time nor wear. Blocks behind the end of the image are erased.
     Load {
@@ -238,6 +250,23 @@ impl Occupy {
         share("percent", self.percent)
     }
 }
+
+fn default_shelf_celsius() -> f64 {
+    25.0
+}
+
+impl Shelf {
+    pub(super) fn check(&self) -> Result<(), StepError> {
+        let (days, celsius) = (self.days, self.celsius);
+        match (0.0..=DAYS_MAX).contains(&days) && (-60.0..=200.0).contains(&celsius) {
+            true => Ok(()),
+            false => Err(StepError::Shelf { days, celsius }),
+        }
+    }
+}
+
+/// A thousand years.
+pub(super) const DAYS_MAX: f64 = 365_250.0;
 
 /// A larger number is a mistake.
 pub(super) const OVERWRITES_MAX: f64 = 1e6;

@@ -43,6 +43,8 @@ INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "sqlite": "sc
 REASONS = {
     "format": "Linux makes a file system at the first mount of an erased chip",
     "load": "nandsim's chip begins erased",
+    "scrub": "busybox has no ubihealthd, and nandsim's cells do not age",
+    "shelf": "nandsim's cells do not age",
     "save_image": "the chip of the machine goes when it is switched off",
     "sync_directories": "it is of YAFFS2, which no kernel of a distribution has",
 }

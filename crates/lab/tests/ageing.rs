@@ -1,0 +1,97 @@
+//! Chips that age below whole systems: what shelves lose, and what scrubs save.
+
+use ffslab_lab::result::VariantSummary;
+use ffslab_lab::run_experiment;
+use std::path::Path;
+
+/// A device with a file of 2 MiB, unmounted.
+const FILLED: &str = "[[setup]]\nstep = \"mount\"\n[[setup]]\nstep = \"create\"\nfile = \"f\"\nbytes = \"2 MiB\"\n\
+                      [[setup]]\nstep = \"umount\"\n";
+/// A worn part whose cells lose charge quickly.
+const AGEING: &str = "[stack.ageing]\nendurance_erases = 3000\npe_cycles = 1500\nretention_rate = 2e-6\nretention_years = 1\n";
+
+fn run(fs: &str, ageing: &str, steps: &str) -> VariantSummary {
+    let text = format!(
+        "title = \"t\"\n[stack]\nboard = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 60\nread_ahead_KiB = 0\n{ageing}{FILLED}{steps}"
+    );
+    let run = run_experiment(&text, "ageing.toml", Path::new("."), &|_| true);
+    run.unwrap_or_else(|error| panic!("{error:?}\n{text}")).summary.variants.remove(0)
+}
+
+fn measure(step: &str) -> String {
+    format!("[[measure]]\nstep = \"{step}\"\n")
+}
+
+fn shelf(days: u32) -> String {
+    format!("[[measure]]\nstep = \"shelf\"\ndays = {days}\ntemperature_C = 40\n")
+}
+
+fn count(variant: &VariantSummary, name: &str) -> i64 {
+    *variant.counters.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", variant.counters))
+}
+
+/// Five years in which nobody reads lose frames; the same five years with scrubs in between do not, because UBI moves the data
+/// that ECC still corrects.
+#[test]
+fn ubi_moves_data_before_they_are_lost() {
+    let attach = measure("ubi_attach") + &measure("scrub") + "[[measure]]\nstep = \"sleep\"\nus = 5000000\n" + &measure("ubi_detach");
+    let detach = "[[setup]]\nstep = \"ubi_detach\"\n";
+    let neglected = run("ubifs", AGEING, &format!("{detach}{}{attach}", shelf(5 * 365)));
+    assert!(count(&neglected, "uncorrectable_frames") > 0, "{:?}", neglected.counters);
+    let years = (shelf(73) + &attach).repeat(25);
+    let scrubbed = run("ubifs", AGEING, &format!("{detach}{years}"));
+    assert!(count(&scrubbed, "scrubs") > 10, "{:?}", scrubbed.counters);
+    assert_eq!(count(&scrubbed, "uncorrectable_frames"), 0, "{:?}", scrubbed.counters);
+}
+
+/// Without a model of ageing nothing is counted, and nothing differs when there is one whose rates are 0.
+#[test]
+fn what_does_not_age_is_as_it_was() {
+    let read = "[[measure]]\nstep = \"mount\"\n[[measure]]\nstep = \"read_many\"\ncount = 1\nname = \"f\"\n";
+    let read = read.replace("read_many\"\ncount = 1\nname = \"f\"", "stat\"\nfile = \"f\"");
+    for fs in ["jffs2", "yaffs2", "ubifs"] {
+        let never = "[stack.ageing]\nendurance_erases = 3000\nwrite_rate = 0.0\nretention_rate = 0.0\ndisturb_rate = 0.0\nfailed_share = 0.0\n";
+        let (without, with) = (run(fs, "", &read), run(fs, never, &read));
+        assert!(without.counters.is_empty());
+        assert!(with.counters.values().all(|&count| count == 0) && !with.counters.is_empty());
+        let told = |variant: &VariantSummary| serde_json::to_string(&(&variant.totals, &variant.by_cause, variant.time_us)).unwrap();
+        assert_eq!(told(&without), told(&with), "{fs}");
+    }
+}
+
+#[test]
+fn the_same_experiment_loses_the_same() {
+    let steps = shelf(2_000) + &measure("scrub");
+    let told = |seed: u32| {
+        let ageing = format!("{AGEING}seed = {seed}\n");
+        serde_json::to_string(&run("jffs2", &ageing, &steps)).unwrap()
+    };
+    assert_eq!(told(1), told(1));
+    assert_ne!(told(1), told(2));
+}
+
+/// On all three file systems and on the raw partition what a shelf does is found by a scrub.
+#[test]
+fn a_scrub_reads_all_of_the_partition() {
+    for fs in ["jffs2", "yaffs2"] {
+        let variant = run(fs, AGEING, &(shelf(2_000) + &measure("scrub")));
+        assert_eq!(variant.totals.page_reads, 60 * 64, "{fs}");
+        assert!(count(&variant, "corrected_bits") > 0);
+    }
+}
+
+#[test]
+fn a_shelf_needs_a_chip_that_ages_and_nothing_mounted() {
+    let refused = |ageing: &str, steps: &str| {
+        let text = format!(
+            "title = \"t\"\n[stack]\nboard = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 60\n{ageing}{steps}"
+        );
+        run_experiment(&text, "a.toml", Path::new("."), &|_| true).unwrap_err().to_string()
+    };
+    let without = refused("", &shelf(1));
+    assert!(without.contains("[stack.ageing]"), "{without}");
+    let mounted = refused(AGEING, &(measure("mount") + &shelf(1)));
+    assert!(mounted.contains("mounted"), "{mounted}");
+    let negative = refused(AGEING, &shelf(1).replace("= 1\n", "= -1\n"));
+    assert!(negative.contains("days is -1"), "{negative}");
+}

@@ -1,0 +1,75 @@
+"""`ffslab ageing`: how a partition ages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ffslab import InputError
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.cli.terminal import say, tell
+
+
+def ageing(
+    experiment: Annotated[
+        Path, argument("EXPERIMENT.toml", "Its [stack] says which part and partition, its [stack.ageing] how it ages.")
+    ],
+    years: Annotated[float, option("--years YEARS", "How long data must last with scrubs. [default: 10]")] = 10.0,
+    risk: Annotated[
+        float, option("--risk P", "Probability of losing anything in this time that is borne. [default: 0.01]")
+    ] = 0.01,
+    reads_per_day: Annotated[
+        float, option("--reads-per-day N", "Page reads of each erase block a day, which disturb it. [default: 0]")
+    ] = 0.0,
+    temperature: Annotated[
+        float | None,
+        option("--temperature C", "How warm the chip is. [default: the experiment's; 25 on the shelf]"),
+    ] = None,
+    corrected: Annotated[
+        int | None, option("--corrected BITS", "Corrected bits that a device reports, of a week for example: are they normal?")
+    ] = None,
+    page_reads: Annotated[
+        float | None, option("--page-reads N", "With --corrected: page reads in that time. [default: each page once]")
+    ] = None,
+    age: Annotated[
+        str | None, option("--age AGE", "With --corrected: how old the data are, as 2y, 18months, 90d. [default: 1y]")
+    ] = None,
+    picture: Annotated[Path | None, option("--picture FILE.svg", "Draw the curves into this file.")] = None,
+    json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
+) -> None:
+    """Tell how often a partition must be scrubbed, and what it loses. See docs/ageing.md.
+
+    Example: ffslab ageing experiments/ageing/camera.toml --corrected 12 --age 2y
+    """
+    from ffslab.files import results
+    from ffslab.studies import ageing as study
+    from ffslab.text.durations import days_of
+
+    for flag, value, most in (("--years", years, 1e3), ("--risk", risk, 1.0)):
+        if not 0 < value <= most:
+            raise InputError(f"{flag} {value}: must be more than 0 and at most {most:g}")
+    for flag, amount in (("--reads-per-day", reads_per_day), ("--page-reads", page_reads or 0.0), ("--corrected", corrected or 0)):
+        if not 0 <= amount < 1e15:
+            raise InputError(f"{flag} {amount}: must be 0 or more")
+    if corrected is None and (page_reads is not None or age is not None):
+        raise InputError("--page-reads and --age tell of corrected bits: give --corrected, too")
+    if not experiment.is_file():
+        raise InputError(f"{experiment}: no such experiment")
+    seen = None
+    if corrected is not None:
+        age_years = days_of("--age", age) / 365.25 if age else 1.0
+        seen = study.Seen(corrected, page_reads, age_years)
+    facts = study.of_experiment(experiment, study.Given(years, risk, reads_per_day, temperature), seen)
+    say(results.dump_json(facts).rstrip() if json else study.text(facts))
+    if picture is not None:
+        picture.write_text(study.picture(facts) + "\n", encoding="utf-8")
+        tell(f"{picture}: the curves")
+    if facts["corrected"] and facts["corrected"]["answer"] == "more":
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Makes it a verb of the command."""
+    verb(app, "ageing")(ageing)
