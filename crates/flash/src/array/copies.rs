@@ -76,7 +76,7 @@ impl Array {
             return false;
         }
         let tail_bytes = self.hierarchy.oob_bytes;
-        let moved = Moved { page: number, column: 0, data, tail_bytes, tail: Some(oob) };
+        let moved = Moved { page: number, now_ns: start_ns, column: 0, data, tail_bytes, tail: Some(oob) };
         self.reading.disturb(&self.cells, moved) == DAMAGED
     }
 }

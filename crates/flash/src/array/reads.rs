@@ -101,6 +101,7 @@ impl Array {
         if !self.reading.is_faithful(&self.cells) {
             let moved = Moved {
                 page: number,
+                now_ns: at_ns,
                 column: page.column,
                 data: page.data,
                 tail_bytes: page.further_bytes,

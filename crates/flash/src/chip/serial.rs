@@ -24,7 +24,8 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.reading.disturb(&self.cells, Moved { page, column: 0, data, tail_bytes: 0, tail: None }))
+        let moved = Moved { page, now_ns: self.sim.now_ns(), column: 0, data, tail_bytes: 0, tail: None };
+        Ok(self.reading.disturb(&self.cells, moved))
     }
 
     /// [`Chip::program_oob`] where the whole page moves over the bus, its data as 0xFF.

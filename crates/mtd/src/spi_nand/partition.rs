@@ -6,6 +6,7 @@ use super::Wiring;
 use crate::driver::{Driver, DriverError};
 use crate::error::{Corrected, MediumError, MtdError, RestoreError, SaveError};
 use crate::handle::Mtd;
+use crate::health::{Health, Upkeep};
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::{EccResult, Nand};
 use crate::partition::{NandPartition, PartitionError};
@@ -222,6 +223,18 @@ impl Medium for SpiNand {
 
     fn formatting_erases(&self) -> Vec<u32> {
         self.part.formatting_erases()
+    }
+
+    fn health(&self) -> Option<Health> {
+        self.part.health()
+    }
+
+    fn note(&self, what: Upkeep) {
+        self.part.note(what);
+    }
+
+    fn lies(&self, time_s: f64, celsius: f64) -> bool {
+        self.part.lies(time_s, celsius)
     }
 
     fn programmed_pages(&self) -> Vec<u32> {
