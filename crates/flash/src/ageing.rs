@@ -250,7 +250,9 @@ impl AgeingState {
 pub(crate) enum WornOut {
     Erases,
     /// The page whose program fails, as a number to be taken modulo the pages of a block.
-    Programs { page_draw: u32 },
+    Programs {
+        page_draw: u32,
+    },
 }
 
 #[inline]

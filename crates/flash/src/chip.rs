@@ -112,7 +112,10 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.reading.disturb(&self.cells, Moved { page, now_ns: self.sim.now_ns(), column: 0, data, tail_bytes: oob_bytes, tail: oob }))
+        Ok(self.reading.disturb(
+            &self.cells,
+            Moved { page, now_ns: self.sim.now_ns(), column: 0, data, tail_bytes: oob_bytes, tail: oob },
+        ))
     }
 
     /// Reads a part of a page's data area, from byte `column`, and moves `further_bytes` (of ECC) after it.
@@ -135,7 +138,10 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self.reading.disturb(&self.cells, Moved { page, now_ns: self.sim.now_ns(), column, data, tail_bytes: further_bytes, tail: None }))
+        Ok(self.reading.disturb(
+            &self.cells,
+            Moved { page, now_ns: self.sim.now_ns(), column, data, tail_bytes: further_bytes, tail: None },
+        ))
     }
 
     /// Reads a page's OOB area. Returns as [`Chip::read_page`] does.
@@ -150,9 +156,10 @@ impl Chip {
         if self.reads_are_faithful() {
             return Ok(0);
         }
-        Ok(self
-            .reading
-            .disturb(&self.cells, Moved { page, now_ns: self.sim.now_ns(), column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) }))
+        Ok(self.reading.disturb(
+            &self.cells,
+            Moved { page, now_ns: self.sim.now_ns(), column: 0, data: &mut [], tail_bytes: oob_bytes, tail: Some(oob) },
+        ))
     }
 
     /// Gets the mark of a bad block into the register; the one word that leaves it counts as nothing, as in nandsim.

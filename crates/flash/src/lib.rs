@@ -33,9 +33,7 @@ mod slab;
 mod snapshot;
 mod traffic;
 
-pub use ageing::{
-    Ageing, AgeingConstant, FrameErrors, Frames, Promise, Stress, CONSTANTS as AGEING_CONSTANTS, YEAR_S,
-};
+pub use ageing::{Ageing, AgeingConstant, FrameErrors, Frames, Promise, Stress, CONSTANTS as AGEING_CONSTANTS, YEAR_S};
 pub use array::{
     Address, Array, ArrayConfig, ArrayError, Command, Constraints, CopyBack, Done, Failures, Hierarchy, HierarchyError,
     PageIn, PageOut, PLANES_MAX,

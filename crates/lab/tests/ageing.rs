@@ -8,7 +8,8 @@ use std::path::Path;
 const FILLED: &str = "[[setup]]\nstep = \"mount\"\n[[setup]]\nstep = \"create\"\nfile = \"f\"\nbytes = \"2 MiB\"\n\
                       [[setup]]\nstep = \"umount\"\n";
 /// A worn part whose cells lose charge quickly.
-const AGEING: &str = "[stack.ageing]\nendurance_erases = 3000\npe_cycles = 1500\nretention_rate = 2e-6\nretention_years = 1\n";
+const AGEING: &str =
+    "[stack.ageing]\nendurance_erases = 3000\npe_cycles = 1500\nretention_rate = 2e-6\nretention_years = 1\n";
 
 fn run(fs: &str, ageing: &str, steps: &str) -> VariantSummary {
     let text = format!(
@@ -34,7 +35,10 @@ fn count(variant: &VariantSummary, name: &str) -> i64 {
 /// that ECC still corrects.
 #[test]
 fn ubi_moves_data_before_they_are_lost() {
-    let attach = measure("ubi_attach") + &measure("scrub") + "[[measure]]\nstep = \"sleep\"\nus = 5000000\n" + &measure("ubi_detach");
+    let attach = measure("ubi_attach")
+        + &measure("scrub")
+        + "[[measure]]\nstep = \"sleep\"\nus = 5000000\n"
+        + &measure("ubi_detach");
     let detach = "[[setup]]\nstep = \"ubi_detach\"\n";
     let neglected = run("ubifs", AGEING, &format!("{detach}{}{attach}", shelf(5 * 365)));
     assert!(count(&neglected, "uncorrectable_frames") > 0, "{:?}", neglected.counters);
@@ -54,7 +58,9 @@ fn what_does_not_age_is_as_it_was() {
         let (without, with) = (run(fs, "", &read), run(fs, never, &read));
         assert!(without.counters.is_empty());
         assert!(with.counters.values().all(|&count| count == 0) && !with.counters.is_empty());
-        let told = |variant: &VariantSummary| serde_json::to_string(&(&variant.totals, &variant.by_cause, variant.time_us)).unwrap();
+        let told = |variant: &VariantSummary| {
+            serde_json::to_string(&(&variant.totals, &variant.by_cause, variant.time_us)).unwrap()
+        };
         assert_eq!(told(&without), told(&with), "{fs}");
     }
 }

@@ -167,8 +167,7 @@ mod tests {
         let mut keys =
             AgeingKeys { endurance_erases: Some(1), temperature_celsius: Some(1e9), ..AgeingKeys::default() };
         assert!(model(&mut keys).unwrap_err().to_string().starts_with("ageing.temperature_C = 1000000000: a number"));
-        let mut keys =
-            AgeingKeys { endurance_erases: Some(1), retention_years: Some(-1.0), ..AgeingKeys::default() };
+        let mut keys = AgeingKeys { endurance_erases: Some(1), retention_years: Some(-1.0), ..AgeingKeys::default() };
         assert!(model(&mut keys).unwrap_err().to_string().starts_with("ageing.retention_years = -1: a number"));
     }
 }

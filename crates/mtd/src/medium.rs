@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use crate::error::{Corrected, MtdError, RestoreError, SaveError};
 use crate::handle::Mtd;
-use crate::partition::{NandPartition, PartitionError};
 use crate::health::{Health, Upkeep};
+use crate::partition::{NandPartition, PartitionError};
 
 /// What a medium can do. Everything above asks for these and never which medium it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use thiserror::Error;
 use crate::driver::Driver;
 use crate::error::{Corrected, MtdError, RestoreError, SaveError};
 use crate::handle::Mtd;
-use crate::layout::OobLayout;
 use crate::health::{Health, Upkeep};
+use crate::layout::OobLayout;
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::{is_erased, EccResult, Nand};
 

@@ -76,11 +76,10 @@ fn what_ecc_corrects_is_reported_and_what_it_cannot_is_an_error() {
     assert_eq!(health(&mtd).uncorrectable_frames, 0);
     assert!(mtd.lies(2.0 * ffslab_flash::YEAR_S, 55.0));
     let answers = read_all(&mtd);
-    let count = |wanted: fn(&Result<Corrected, MtdError>) -> bool| answers.iter().filter(|answer| wanted(answer)).count();
-    let (clean, flipped) = (
-        count(|answer| *answer == Ok(Corrected::Clean)),
-        count(|answer| matches!(answer, Ok(Corrected::BitFlips(1)))),
-    );
+    let count =
+        |wanted: fn(&Result<Corrected, MtdError>) -> bool| answers.iter().filter(|answer| wanted(answer)).count();
+    let (clean, flipped) =
+        (count(|answer| *answer == Ok(Corrected::Clean)), count(|answer| matches!(answer, Ok(Corrected::BitFlips(1)))));
     let lost = count(|answer| *answer == Err(MtdError::Uncorrectable));
     assert!(clean > 0 && flipped > 10 && lost > 0, "{clean} {flipped} {lost}");
     let counted = health(&mtd);

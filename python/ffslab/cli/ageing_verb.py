@@ -28,7 +28,8 @@ def ageing(
         option("--temperature C", "How warm the chip is. [default: the experiment's; 25 on the shelf]"),
     ] = None,
     corrected: Annotated[
-        int | None, option("--corrected BITS", "Corrected bits that a device reports, of a week for example: are they normal?")
+        int | None,
+        option("--corrected BITS", "Corrected bits that a device reports, of a week for example: are they normal?"),
     ] = None,
     page_reads: Annotated[
         float | None, option("--page-reads N", "With --corrected: page reads in that time. [default: each page once]")
@@ -50,7 +51,11 @@ def ageing(
     for flag, value, most in (("--years", years, 1e3), ("--risk", risk, 1.0)):
         if not 0 < value <= most:
             raise InputError(f"{flag} {value}: must be more than 0 and at most {most:g}")
-    for flag, amount in (("--reads-per-day", reads_per_day), ("--page-reads", page_reads or 0.0), ("--corrected", corrected or 0)):
+    for flag, amount in (
+        ("--reads-per-day", reads_per_day),
+        ("--page-reads", page_reads or 0.0),
+        ("--corrected", corrected or 0),
+    ):
         if not 0 <= amount < 1e15:
             raise InputError(f"{flag} {amount}: must be 0 or more")
     if corrected is None and (page_reads is not None or age is not None):

@@ -80,7 +80,11 @@ impl FrameErrors {
             now *= (n - k) / (k + 1.0) * (k + a) / (n - k - 1.0 + b);
         }
         // The greater of the two sums is known less well.
-        if below < 0.5 { 1.0 - below } else { above }
+        if below < 0.5 {
+            1.0 - below
+        } else {
+            above
+        }
     }
 
     /// The share of frames whose own rate lies above `rate`.
@@ -160,9 +164,10 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut value = d;
     for turn in 1..100_000u32 {
         let m = f64::from(turn);
-        for term in
-            [m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m)), -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))]
-        {
+        for term in [
+            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0)),
+        ] {
             d = 1.0 / not_zero(1.0 + term * d);
             c = not_zero(1.0 + term / c);
             value *= d * c;

@@ -54,9 +54,7 @@ class _Model:
         """Of blocks with (erases, reads, years, temperature)."""
         names = ("erases", "reads", "years", "temperature_C")
         stresses = json.dumps([dict(zip(names, one, strict=True)) for one in asked])
-        facts: AgeingSummary = json.loads(
-            _native.ageing(self._text, str(self._path), str(self._path.parent), stresses)
-        )
+        facts: AgeingSummary = json.loads(_native.ageing(self._text, str(self._path), str(self._path.parent), stresses))
         return facts
 
     @property
@@ -160,19 +158,28 @@ def _corrected(model: _Model, erases: float, pages: int, given: Given, seen: See
     low, high = (round(end * times) for end in count_interval(shape, bits, frames))
     odds = f"expected are {number(expected, 2)}, 95 % lie between {low:,} and {high:,}"
     if at_least < ABNORMAL / 2:
-        answer, said = "more", (
-            f"{seen.count} corrected bits are more than this part shows at this age ({odds}; so many or more: p = "
-            f"{at_least:.2g}): it is more worn or warmer than said, its data are older, or it is dying. About "
-            f"{seen.count / expected if expected else math.inf:.3g} times the rate would explain them."
+        answer, said = (
+            "more",
+            (
+                f"{seen.count} corrected bits are more than this part shows at this age ({odds}; so many or more: p = "
+                f"{at_least:.2g}): it is more worn or warmer than said, its data are older, or it is dying. About "
+                f"{seen.count / expected if expected else math.inf:.3g} times the rate would explain them."
+            ),
         )
     elif at_most < ABNORMAL / 2:
-        answer, said = "fewer", (
-            f"{seen.count} corrected bits are fewer than the model expects ({odds}; so many or fewer: p = {at_most:.2g}): "
-            "the part is better than its data sheet promises, which is usual."
+        answer, said = (
+            "fewer",
+            (
+                f"{seen.count} corrected bits are fewer than the model expects ({odds}; so many or fewer: p = {at_most:.2g}): "
+                "the part is better than its data sheet promises, which is usual."
+            ),
         )
     else:
         p = min(1.0, 2 * min(at_least, at_most))
-        answer, said = "normal", f"{seen.count} corrected bits are normal for this part at this age ({odds}; p = {p:.2g})."
+        answer, said = (
+            "normal",
+            f"{seen.count} corrected bits are normal for this part at this age ({odds}; p = {p:.2g}).",
+        )
     return {
         "count": seen.count,
         "page_reads": page_reads,

@@ -61,7 +61,12 @@ def picture(study: AgeingStudy) -> str:
     left, right = figure.subplots(1, 2)
     choices, shelf = study["scrubbing"]["choices"], study["shelf"]
     for axes, xs, ys, label in (
-        (left, [one["days"] for one in choices], [one["expected_losses"] for one in choices], "days between two scrubs"),
+        (
+            left,
+            [one["days"] for one in choices],
+            [one["expected_losses"] for one in choices],
+            "days between two scrubs",
+        ),
         (right, [one["years"] for one in shelf], [one["frames_lost"] for one in shelf], "years on the shelf"),
     ):
         axes.loglog(xs, [max(y, 1e-30) for y in ys], marker="o", markerfacecolor="none", color=colour(0))
