@@ -1,4 +1,4 @@
-"""`ffslab ageing` and `experiments/ageing`: closed forms against one another, the verb's answers, documented commands."""
+"""`ffslab ageing` and `experiments/ageing`: closed forms, the verb's answers, documented commands."""
 
 from __future__ import annotations
 

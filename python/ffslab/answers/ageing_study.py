@@ -18,7 +18,7 @@ class Scrubbing(TypedDict):
     """How often the partition must be scrubbed."""
 
     years: float
-    temperature_C: float  # noqa: N815
+    temperature_C: float
     reads_per_block_per_day: float
     choices: list[ScrubChoice]
     risk: float
@@ -31,7 +31,7 @@ class ShelfLoss(TypedDict):
     """What is lost when nobody reads for so long."""
 
     years: float
-    temperature_C: float  # noqa: N815
+    temperature_C: float
     rate: float
     frames_at_threshold: float
     frames_lost: float
@@ -45,7 +45,7 @@ class Corrected(TypedDict):
     count: int
     page_reads: float
     age_years: float
-    temperature_C: float  # noqa: N815
+    temperature_C: float
     expected: float
     low: int
     high: int

@@ -1,14 +1,15 @@
 """Closed forms for frames that age: how many wrong bits they have, and what is lost between two scrubs.
 
-A frame's rate is Beta distributed; at rates that matter (below 1 %) that is a Gamma distribution but for a relative error as
-great as the rate, and errors of a frame are then a mixed Poisson process: negative binomial at each time, with closed joint
-probabilities at two times (Grandell, Mixed Poisson Processes, 1997, the Polya process).
+A frame's rate is Beta distributed. At rates that matter (below 1 %) that is a Gamma distribution but for a relative
+error as great as the rate, and the errors of a frame are a mixed Poisson process: negative binomial at each time, with closed
+joint probabilities at two times (Grandell, Mixed Poisson Processes, 1997, the Polya process).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from scipy.special import gammaln
 from scipy.stats import nbinom
@@ -17,8 +18,8 @@ from scipy.stats import nbinom
 def lost_between(shape: float, before: float, after: float, threshold: int, corrected: int) -> float:
     """The probability that a frame has less than `threshold` wrong bits, and then more than `corrected`.
 
-    `before`, `after`: its mean number of wrong bits at the two times. With less the frame is not moved by the first scrub, with
-    more it is lost at the second one.
+    `before`, `after`: its mean number of wrong bits at the two times. With less the frame is not moved by the first
+    scrub, with more it is lost at the second one.
     """
     total = 0.0
     gained = max(after - before, 0.0)
@@ -42,12 +43,12 @@ def lost_between(shape: float, before: float, after: float, threshold: int, corr
 
 
 def lost_over(shape: float, means: Sequence[float], threshold: int, corrected: int) -> float:
-    """The expected losses of a frame over a row of scrubs, by its mean number of wrong bits at each, that of time 0 first.
+    """The expected losses of a frame over a row of scrubs, by its mean wrong bits at each, those of time 0 first.
 
     What a scrub has moved is not followed again, so this is right as long as few frames are moved twice.
     """
     first = lost_between(shape, 0.0, means[1], 1, corrected)
-    steps = zip(means[1:], means[2:], strict=False)
+    steps = pairwise(means[1:])
     return first + sum(lost_between(shape, before, after, threshold, corrected) for before, after in steps)
 
 

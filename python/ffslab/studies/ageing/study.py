@@ -1,4 +1,4 @@
-"""The answers of `ffslab ageing`, from the rates that the model gives (`_native.ageing`) and the closed forms of `odds`."""
+"""The answers of `ffslab ageing`, from the rates of the model (`_native.ageing`) and the closed forms of `odds`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ffslab import _native
 from ffslab.answers.ageing import AgeingSummary
-from ffslab.answers.ageing_study import AgeingStudy, Corrected, ScrubChoice, Scrubbing, ShelfLoss
+from ffslab.answers.ageing_study import AgeingStudy, Corrected, Scrubbing, ScrubChoice, ShelfLoss
 from ffslab.studies.ageing.odds import count_interval, count_odds, lost_over
 from ffslab.text.tables import number
 
@@ -104,13 +104,16 @@ def _scrubbing(model: _Model, erases: float, frames: int, given: Given) -> Scrub
     longest = max(fitting, default=None)
     if longest is None:
         said = (
-            f"Even a scrub each {choices[0]['days']:g} days leaves a probability of {choices[0]['any_loss']:.2g} to lose a "
-            f"frame in {given.years:g} years: this ECC is too weak for such cells, or they are too warm."
+            f"Even a scrub each {choices[0]['days']:g} days leaves a probability of {choices[0]['any_loss']:.2g} "
+            f"to lose a frame in {given.years:g} years: this ECC is too weak for such cells, or they are too warm."
         )
     elif longest >= all_days:
         said = f"No scrub is needed for {given.years:g} years: the probability of a loss stays below {given.risk:g}."
     else:
-        said = f"A scrub each {longest:g} days keeps the probability of a loss in {given.years:g} years below {given.risk:g}."
+        said = (
+            f"A scrub each {longest:g} days keeps the probability of a loss in {given.years:g} years below "
+            f"{given.risk:g}."
+        )
     return {
         "years": given.years,
         "temperature_C": celsius,
@@ -170,8 +173,8 @@ def _corrected(model: _Model, erases: float, pages: int, given: Given, seen: See
         answer, said = (
             "fewer",
             (
-                f"{seen.count} corrected bits are fewer than the model expects ({odds}; so many or fewer: p = {at_most:.2g}): "
-                "the part is better than its data sheet promises, which is usual."
+                f"{seen.count} corrected bits are fewer than the model expects ({odds}; so many or fewer: p = "
+                f"{at_most:.2g}): the part is better than its data sheet promises, which is usual."
             ),
         )
     else:
@@ -198,7 +201,7 @@ def _corrected(model: _Model, erases: float, pages: int, given: Given, seen: See
 def _said(facts: AgeingSummary) -> list[str]:
     unverified = sum(1 for known in facts["constants"] if known["status"] == "unverified")
     return [
-        f"{unverified} of the {len(facts['constants'])} constants of the model are unverified (docs/ageing.md): no open numbers "
-        "of how SLC parts lose bits were found, so rates are what the data sheet promises and no measurement.",
+        f"{unverified} of the {len(facts['constants'])} constants of the model are unverified (docs/ageing.md): no open "
+        "numbers of how SLC parts lose bits were found, so rates are what the data sheet promises and no measurement.",
         "Data are written once and moved by scrubs alone; what a scrub has moved is not followed again.",
     ]

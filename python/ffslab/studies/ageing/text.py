@@ -9,10 +9,10 @@ from ffslab.text.tables import text_table
 def text(study: AgeingStudy) -> str:
     """Tables and sentences."""
     scrubbing, shelf = study["scrubbing"], study["shelf"]
+    ecc = f"ECC corrects {study['corrected_bits']} and reports {study['threshold_bits']} or more"
     head = (
-        f"{study['part']}: {study['erases']:,.0f} of {study['endurance_erases']:,} erases; {study['partition_frames']:,} frames of "
-        f"{study['frame_bits']:,} bits, of which ECC corrects {study['corrected_bits']} and reports "
-        f"{study['threshold_bits']} or more"
+        f"{study['part']}: {study['erases']:,.0f} of {study['endurance_erases']:,} erases; "
+        f"{study['partition_frames']:,} frames of {study['frame_bits']:,} bits, of which {ecc}"
     )
     scrubs = [
         [f"{one['days']:g}", f"{one['expected_losses']:.3g}", f"{one['any_loss']:.3g}"] for one in scrubbing["choices"]
@@ -32,7 +32,8 @@ def text(study: AgeingStudy) -> str:
         head,
         "\n".join(
             [
-                f"Scrubs for {scrubbing['years']:g} years at {scrubbing['temperature_C']:g} C, {reads:,.4g} reads of each block a day",
+                f"Scrubs for {scrubbing['years']:g} years at {scrubbing['temperature_C']:g} C, "
+                f"{reads:,.4g} reads of each block a day",
                 text_table(["scrub every, days", "frames lost", "probability of a loss"], scrubs, "rrr"),
                 scrubbing["said"],
             ]
