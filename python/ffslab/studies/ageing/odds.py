@@ -1,8 +1,8 @@
 """Closed forms for frames that age: how many wrong bits they have, and what is lost between two scrubs.
 
 A frame's rate is Beta distributed. At rates that matter (below 1 %) that is a Gamma distribution but for a relative
-error as great as the rate, and the errors of a frame are a mixed Poisson process: negative binomial at each time, with closed
-joint probabilities at two times (Grandell, Mixed Poisson Processes, 1997, the Polya process).
+error as great as the rate, and the errors of a frame are a mixed Poisson process: negative binomial at each time, with
+closed joint probabilities at two times (Grandell, Mixed Poisson Processes, 1997, the Polya process).
 """
 
 from __future__ import annotations
