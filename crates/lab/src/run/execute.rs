@@ -89,7 +89,11 @@ impl Runner<'_> {
                 Ok(Facts::default())
             }
             Step::Shelf(step) => no_facts(system.lies(step.days * 86_400.0, step.celsius)),
-            Step::Scrub(_) => no_facts(system.scrub()),
+            Step::Scrub(_) => {
+                // Nothing may have been mounted yet.
+                ffslab_mtd::causes::register(system.sim());
+                no_facts(system.scrub())
+            }
             Step::Open(open) => self.open(open),
             Step::Close(step) => {
                 let fd = self.fd(&step.file)?;

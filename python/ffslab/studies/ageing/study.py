@@ -202,6 +202,6 @@ def _said(facts: AgeingSummary) -> list[str]:
     unverified = sum(1 for known in facts["constants"] if known["status"] == "unverified")
     return [
         f"{unverified} of the {len(facts['constants'])} constants of the model are unverified (docs/ageing.md): no "
-        "open numbers of how SLC parts lose bits were found, so rates are what the data sheet promises and no measurement.",
+        "open numbers of how SLC parts lose bits were found, so rates are what the data sheet promises, not measured.",
         "Data are written once and moved by scrubs alone; what a scrub has moved is not followed again.",
     ]
