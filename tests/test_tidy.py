@@ -55,7 +55,7 @@ FIELD = re.compile(r"^    pub (\w+): (.+?),?(?:\s*//.*)?$", re.MULTILINE)
 # A name ends in its unit, or in a rate whose denominator is a unit.
 UNIT = re.compile(
     r"(?:^|_)(?:ps|ns|us|ms|s|seconds|nanoseconds|hz|bytes|B|KiB|MiB|kib|mib|bits|uj|uJ|mW|milliwatt|percent|pct|ticks"
-    r"|jiffies|per_byte|per_page|per_block|per_1024)$"
+    r"|jiffies|celsius|electronvolt|per_byte|per_page|per_block|per_1024)$"
 )
 # A struct of values of one unit may carry it in its own name.
 UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
@@ -65,6 +65,7 @@ COUNTED_WORDS = """
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
      lebs pebs chunks strikes uses statements runs planes dies lines years channels chips clocks
+     frames scrubs tortures modes
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -117,6 +118,15 @@ UNITLESS = {
     "level": "a height in a tree",
     "dnode": "a position in an arena",
     "amplification": "a ratio",
+    "rate": "a share of bits",
+    "mean": "a share of bits",
+    "share": "a part of one",
+    "exponent": "of a power",
+    "shape": "of a distribution",
+    "overdispersion": "a correlation",
+    "probabilities": "parts of one",
+    "reported": "a probability",
+    "failure": "a probability",
     "scale": "a factor",
     "die": "the number of a die",
     "column": "the number of a byte in a page",
@@ -133,6 +143,8 @@ UNIT_ELSEWHERE = {
     "Sourced": "stands in the key of a profile",
     "ShownConstant": "stands beside it",
     "Registers": "bits as a chip holds them",
+    "AgeingConstant": "stands in its name",
+    "ConstantSummary": "stands in its name",
 }
 
 
