@@ -192,6 +192,16 @@ def sleep(*, us: int | str) -> Step:
     return said_step("sleep", us=us)
 
 
+def shelf(*, days: float, temperature_C: float | None = None) -> Step:  # noqa: N803
+    """The device lies switched off: cells lose charge, but no virtual time passes."""
+    return said_step("shelf", days=days, temperature_C=temperature_C)
+
+
+def scrub() -> Step:
+    """Reads all of the partition once, in search of bits that went wrong."""
+    return said_step("scrub")
+
+
 def open(*, file: str, flags: Sequence[OpenFlag], fails: Failure | None = None) -> Step:
     """open(2)."""
     return said_step("open", file=file, flags=flags, fails=fails)

@@ -7,6 +7,34 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 from ffslab.answers import Json
 
 
+class AgeingKeys(TypedDict):
+    """How the chip ages: raw bit errors by wear, time and reads, and blocks that fail."""
+
+    activation_eV: NotRequired[float | None]
+    disturb_exponent: NotRequired[float | None]
+    disturb_rate: NotRequired[float | None]
+    ecc_required_bits: NotRequired[int | None]
+    endurance_erases: NotRequired[int | None]
+    failed_share: NotRequired[float | None]
+    frame_shape: NotRequired[float | None]
+    life_shape: NotRequired[float | None]
+    new_wear_share: NotRequired[float | None]
+    pe_cycles: int
+    program_failure_share: NotRequired[float | None]
+    rated_C: NotRequired[float | None]
+    read_retry_modes: int
+    reads: NotRequired[float | None]
+    retention_rate: NotRequired[float | None]
+    retention_time_exponent: NotRequired[float | None]
+    retention_wear_exponent: NotRequired[float | None]
+    retention_years: NotRequired[float | None]
+    retry_share: NotRequired[float | None]
+    seed: int
+    temperature_C: NotRequired[float | None]
+    write_exponent: NotRequired[float | None]
+    write_rate: NotRequired[float | None]
+
+
 class BareKeys(TypedDict):
     """A program with its file system on a board's chip, without an operating system."""
 
@@ -80,6 +108,7 @@ class RtemsKeys(TypedDict):
 class StackKeys(TypedDict):
     """The machine and its file system."""
 
+    ageing: NotRequired[AgeingKeys | None]
     board: str
     bulk_read: NotRequired[bool]
     chip_blocks: NotRequired[int | None]
@@ -121,6 +150,7 @@ class StackKeys(TypedDict):
 class StackTable(TypedDict):
     """The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program witho..."""
 
+    ageing: NotRequired[AgeingKeys | None]
     board: str
     bulk_read: NotRequired[bool]
     chip_blocks: NotRequired[int | None]

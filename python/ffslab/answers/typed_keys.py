@@ -55,6 +55,7 @@ def said_step(name: str, /, **keys: object) -> dict[str, object]:
 class OtherKeys(TypedDict, total=False):
     """Keys of machines that only some have."""
 
+    ageing: Mapping[str, object] | None
     application_priority: int | None
     bdbuf_buffer_max_B: int | None
     bdbuf_buffer_min_B: int | None
@@ -243,6 +244,12 @@ class StepCalls:
 
     @overload
     def step(self, step: Literal["sleep"], /, *, us: int | str) -> None: ...
+
+    @overload
+    def step(self, step: Literal["shelf"], /, *, days: float, temperature_C: float | None = None) -> None: ...
+
+    @overload
+    def step(self, step: Literal["scrub"], /) -> None: ...
 
     @overload
     def step(
