@@ -192,7 +192,7 @@ def sleep(*, us: int | str) -> Step:
     return said_step("sleep", us=us)
 
 
-def shelf(*, days: float, temperature_C: float | None = None) -> Step:  # noqa: N803
+def shelf(*, days: float, temperature_C: float | None = None) -> Step:
     """The device lies switched off: cells lose charge, but no virtual time passes."""
     return said_step("shelf", days=days, temperature_C=temperature_C)
 

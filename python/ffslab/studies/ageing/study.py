@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ffslab import _native
 from ffslab.answers.ageing import AgeingSummary
@@ -160,6 +161,7 @@ def _corrected(model: _Model, erases: float, pages: int, given: Given, seen: See
     at_least, at_most = count_odds(shape, bits, frames, seen.count / times)
     low, high = (round(end * times) for end in count_interval(shape, bits, frames))
     odds = f"expected are {number(expected, 2)}, 95 % lie between {low:,} and {high:,}"
+    answer: Literal["normal", "more", "fewer"]
     if at_least < ABNORMAL / 2:
         answer, said = (
             "more",
