@@ -193,12 +193,17 @@ def sleep(*, us: int | str) -> Step:
 
 
 def shelf(*, days: float, temperature_C: float | None = None) -> Step:
-    """The device lies switched off: cells lose charge, but no virtual time passes."""
+    """The device lies switched off: cells lose charge, but no virtual time passes. Nothing may be mounted or
+    attached, and `[stack.ageing]` must say how the chip ages.
+    """
     return said_step("shelf", days=days, temperature_C=temperature_C)
 
 
 def scrub() -> Step:
-    """Reads all of the partition once, in search of bits that went wrong."""
+    """Reads all of the partition once, in search of bits that went wrong. With UBI attached it is asked for each of
+    its erase blocks, as `ubihealthd` does, and moves what it finds; else the pages are read as by `nanddump`, and
+    nothing is moved.
+    """
     return said_step("scrub")
 
 

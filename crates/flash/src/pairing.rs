@@ -38,7 +38,7 @@ impl Pairing {
         let (mut lower, mut upper) = (0u16, 0u16);
         let word_line = |page: u32| {
             let run = page / run_pages;
-            let is_upper = (run >= 2 && run % 2 == 0) || run == pages_per_block / run_pages - 1;
+            let is_upper = (run >= 2 && run.is_multiple_of(2)) || run == pages_per_block / run_pages - 1;
             let next = if is_upper { &mut upper } else { &mut lower };
             *next += 1;
             *next - 1

@@ -19,6 +19,7 @@ pub struct OobLayout {
 
 impl OobLayout {
     /// Computes the layout. The code must suit the chip ([`crate::Driver::check`]).
+    #[expect(clippy::single_range_in_vec_init, reason = "a list of one piece of the OOB area, no list of its bytes")]
     pub fn new(geometry: &Geometry, ecc: &Ecc) -> OobLayout {
         let (page_bytes, oob_bytes) = (geometry.page_bytes, geometry.oob_bytes);
         let ecc_bytes = ecc.page_code_bytes(geometry);

@@ -16,12 +16,12 @@ def ageing(
     experiment: Annotated[
         Path, argument("EXPERIMENT.toml", "Its [stack] says which part and partition, its [stack.ageing] how it ages.")
     ],
-    years: Annotated[float, option("--years YEARS", "How long data must last with scrubs. [default: 10]")] = 10.0,
+    years: Annotated[float, option("--years YEARS", "How long data must last with scrubs.")] = 10.0,
     risk: Annotated[
-        float, option("--risk P", "Probability of losing anything in this time that is borne. [default: 0.01]")
+        float, option("--risk P", "Probability of losing anything in this time that is borne.")
     ] = 0.01,
     reads_per_day: Annotated[
-        float, option("--reads-per-day N", "Page reads of each erase block a day, which disturb it. [default: 0]")
+        float, option("--reads-per-day N", "Page reads of each erase block a day, which disturb it.")
     ] = 0.0,
     temperature: Annotated[
         float | None,

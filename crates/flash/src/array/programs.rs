@@ -90,11 +90,11 @@ impl Array {
         let begin_ns = self.begins_at(die);
         let mut times_ns = [(0, 0); PLANES_MAX];
         let mut done_ns = 0;
-        for index in 0..blocks.len() {
+        for (index, time_ns) in times_ns.iter_mut().enumerate().take(blocks.len()) {
             let start_ns = begin_ns + self.plane_delay_ns(index, blocks.len());
             let erase_ns = self.laws.erase_ns();
             self.spent.erase_ns += erase_ns;
-            times_ns[index] = (start_ns, start_ns + erase_ns);
+            *time_ns = (start_ns, start_ns + erase_ns);
             done_ns = done_ns.max(start_ns + erase_ns);
         }
         self.die_works(die, begin_ns, done_ns);

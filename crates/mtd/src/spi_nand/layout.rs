@@ -40,6 +40,7 @@ pub enum Layout {
 type Regions = (Vec<Range<usize>>, Vec<Range<usize>>);
 
 impl Layout {
+    #[expect(clippy::single_range_in_vec_init, reason = "a list of one piece of the OOB area, no list of its bytes")]
     fn regions(self, geometry: &Geometry) -> Regions {
         let oob = geometry.oob_bytes as usize;
         let steps = (geometry.page_bytes / STEP_BYTES) as usize;
