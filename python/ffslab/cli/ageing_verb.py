@@ -17,9 +17,7 @@ def ageing(
         Path, argument("EXPERIMENT.toml", "Its [stack] says which part and partition, its [stack.ageing] how it ages.")
     ],
     years: Annotated[float, option("--years YEARS", "How long data must last with scrubs.")] = 10.0,
-    risk: Annotated[
-        float, option("--risk P", "Probability of losing anything in this time that is borne.")
-    ] = 0.01,
+    risk: Annotated[float, option("--risk P", "Probability of losing anything in this time that is borne.")] = 0.01,
     reads_per_day: Annotated[
         float, option("--reads-per-day N", "Page reads of each erase block a day, which disturb it.")
     ] = 0.0,
