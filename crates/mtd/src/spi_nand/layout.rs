@@ -3,6 +3,8 @@
 //! From the `mtd_ooblayout_ops` of Linux `drivers/mtd/nand/spi/winbond.c`, `gigadevice.c`, `macronix.c`, `micron.c`, `toshiba.c`,
 //! `esmt.c`, `xtx.c` and `paragon.c`.
 
+#![allow(clippy::single_range_in_vec_init, reason = "lists of pieces of the OOB area, no lists of its bytes")]
+
 use super::STEP_BYTES;
 use crate::layout::OobLayout;
 use ffslab_flash::Geometry;
@@ -40,7 +42,6 @@ pub enum Layout {
 type Regions = (Vec<Range<usize>>, Vec<Range<usize>>);
 
 impl Layout {
-    #[expect(clippy::single_range_in_vec_init, reason = "a list of one piece of the OOB area, no list of its bytes")]
     fn regions(self, geometry: &Geometry) -> Regions {
         let oob = geometry.oob_bytes as usize;
         let steps = (geometry.page_bytes / STEP_BYTES) as usize;
