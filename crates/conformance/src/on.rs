@@ -1,10 +1,10 @@
-//! File systems on other chips than the usual one: NAND on a serial bus, small and large pages.
+//! File systems on other chips than the usual one: NAND on a serial bus, small and large pages, cells of two bits.
 
 use crate::{full, hostile, power_cuts, sequences, Failure, Features, Machine, Subject};
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_flash::{Chip, Geometry, Pairing, Rules, Timing};
 use ffslab_fs::FileSystem;
 use ffslab_mtd::spi_nand::{Bus, Encoding, Layout, ReadCommand, SpiNand, Waiting, Wiring};
-use ffslab_mtd::{Driver, Ecc, Mtd};
+use ffslab_mtd::{Driver, Ecc, Mtd, Nand, NandPartition};
 use ffslab_sim::Sim;
 use std::sync::Arc;
 
@@ -54,6 +54,17 @@ pub const LARGE_PAGES: Kind = Kind {
     medium: |sim, geometry| raw(sim, geometry, Ecc::HARDWARE.of_strength(8)),
 };
 
+/// MLC with paired pages, as kernels before 3.13 use it: like any other NAND.
+pub const MLC: Kind = Kind {
+    name: "MLC",
+    geometry: Geometry { page_bytes: 2048, oob_bytes: 128, pages_per_block: 32, blocks: 16 },
+    medium: |sim, geometry| mlc(sim, geometry, false),
+};
+
+/// The same in the SLC mode of Linux 5.8 and later: half of the pages.
+pub const MLC_IN_SLC_MODE: Kind =
+    Kind { name: "MLC in SLC mode", medium: |sim, geometry| mlc(sim, geometry, true), ..MLC };
+
 impl Kind {
     pub fn with_blocks(self, blocks: u32) -> Geometry {
         Geometry { blocks, ..self.geometry }
@@ -66,6 +77,18 @@ const RULES: Rules = Rules { partial_programs_max: 4, in_order: true };
 fn raw(sim: &Sim, geometry: Geometry, ecc: Ecc) -> Result<Mtd, Failure> {
     let chip = Chip::new(sim.clone(), geometry, CELLS, RULES).map_err(Failure::of)?;
     Mtd::of_chip(chip, Driver { ecc, ..Driver::default() }, 0..geometry.blocks).map_err(Failure::of)
+}
+
+/// Pages share their cells as Linux knows it of chips (`dist3_pairing_scheme`), and are programmed once, in order.
+fn mlc(sim: &Sim, geometry: Geometry, slc_mode: bool) -> Result<Mtd, Failure> {
+    let rules = Rules { partial_programs_max: 1, in_order: true };
+    let mut chip = Chip::new(sim.clone(), geometry, CELLS, rules).map_err(Failure::of)?;
+    let pairing = Pairing::distance_3(geometry.pages_per_block).map_err(Failure::of)?;
+    chip.set_pairing(Some(pairing)).map_err(Failure::of)?;
+    let driver = Driver { ecc: Ecc::HARDWARE.of_strength(8), ..Driver::default() };
+    let nand = Nand::new(chip, driver).map_err(Failure::of)?;
+    let part = NandPartition::new(&nand, 0, geometry.blocks).map_err(Failure::of)?;
+    Ok(if slc_mode { part.in_slc_mode().map_err(Failure::of)? } else { part }.into())
 }
 
 fn spi_nand(

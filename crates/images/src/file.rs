@@ -3,7 +3,7 @@
 //! The layouts are those of `nanddump` and `nandwrite` of mtd-utils: page data only, or the data and the OOB area of
 //! each page in turns.
 
-use ffslab_flash::{Geometry, ImageLayout};
+use ffslab_flash::Geometry;
 use ffslab_mtd::{MediumImage, Mtd, OobLayout, RestoreError};
 use ffslab_workload::input;
 use ffslab_workload::text::io_reason;
@@ -131,9 +131,7 @@ pub fn put(medium: &Mtd, path: &Path, from: &mut dyn Read, bytes: u64, oob: bool
     let Some(nand) = medium.nand() else {
         return put_plain(medium, path, &mut padded, whole_bytes, oob);
     };
-    let layout = ImageLayout { oob, hamming_ecc: false };
-    let name = path.display().to_string();
-    let loaded = nand.with_chip(|chip| chip.load_from(&name, &mut padded, whole_bytes, nand.range(), layout));
+    let loaded = nand.load_image(&path.display().to_string(), &mut padded, whole_bytes, oob);
     nand.nand().restart();
     Ok(loaded.map(drop)?)
 }

@@ -85,7 +85,7 @@ pub fn ageing(text: &str, file_name: &str, base_dir: &Path, asked: &[Asked]) -> 
     };
     let (ecc, geometry) = (spec.partition.driver.ecc, spec.partition.geometry);
     let frame_bits = (ecc.code.step_bytes + ecc.code.code_bytes) * 8;
-    let (corrected_bits, threshold_bits) = (ecc.code.strength_bits, ecc.threshold_bits());
+    let (corrected_bits, threshold_bits) = (ecc.code.strength_bits, spec.partition.driver.threshold_bits());
     let frames = |asked: &Asked| {
         let rated_s = asked.years * YEAR_S * model.acceleration(asked.celsius);
         let errors = model.frame_errors(&Stress { erases: asked.erases, reads: asked.reads, rated_s }, frame_bits);

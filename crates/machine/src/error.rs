@@ -45,6 +45,9 @@ pub enum MachineError {
     /// What is wrong with a `[[stack.mount]]`.
     #[error("mount at \"{at}\": {says}")]
     Mount { at: String, says: String },
+    /// Cells of several bits that a kernel, or its file system, does not take.
+    #[error("part = \"{part}\": its cells are {cell}: {why}")]
+    Mlc { part: String, cell: &'static str, why: &'static str },
     #[error("{title} cannot be divided into partitions: leave [[stack.mount]] out")]
     Undivided { title: &'static str },
     #[error("compression: {fs} has {known}")]

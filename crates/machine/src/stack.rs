@@ -2,7 +2,7 @@
 
 use crate::error::MachineError;
 use crate::file_systems::{self, Settings};
-use crate::media::{self, PartitionSpec};
+use crate::media::{self, MlcSpec, PartitionSpec};
 use crate::spec::FlashSummary;
 use crate::stack_keys::{StackKeys, NO_FS};
 use ambassador::Delegate;
@@ -23,6 +23,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+mod chip_keys;
 mod contents;
 mod mount;
 mod system;
@@ -96,6 +97,10 @@ impl StackSpec {
         if let Some(bits) = keys.ecc_strength_bits {
             driver.ecc = ecc_of_strength(driver.ecc, bits)?;
         }
+        if let Some(bits) = keys.bitflip_threshold_bits {
+            driver.bitflip_threshold_bits = Some(chip_keys::threshold(medium, &driver.ecc, bits)?);
+        }
+        chip_keys::check_cells(&keys, medium, mountable, &profile)?;
         let timing = spi_nand.as_ref().map_or(profile.part.timing(), |wiring| wiring.timing(profile.part.timing()));
         keys.ecc = Some(EccName::of(driver.ecc.engine));
         let nand_wait = NandWait::from(*keys.nand_wait.get_or_insert(profile.nand_wait()));
@@ -129,6 +134,7 @@ impl StackSpec {
             Some(ageing) => Some(ageing.model(&profile.part, &profile.part_name, &driver.ecc)?),
             None => None,
         };
+        let mlc = MlcSpec::of(&profile.part, timing, keys.slc_mode)?;
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
         let spec = StackSpec {
@@ -139,6 +145,7 @@ impl StackSpec {
                 timing,
                 rules: profile.part.rules(),
                 driver,
+                mlc,
                 spi_nand,
                 faults,
                 ageing,

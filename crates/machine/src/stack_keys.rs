@@ -118,6 +118,14 @@ pub struct StackKeys {
     /// Bits that it corrects in a step of 512 bytes, by a BCH code: of a controller, or of software BCH, which has 4 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecc_strength_bits: Option<u32>,
+    /// Flipped bits in a step from which on a read reports them, so that UBI moves the data (`bitflip_threshold` of an MTD device);
+    /// absent: the kernel's share of what ECC corrects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bitflip_threshold_bits: Option<u32>,
+    /// Of the pages of MLC that share their cells only the first is used, as in a partition with `slc-mode` in the device tree: half
+    /// of the bytes, and no power cut in a program harms an earlier one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub slc_mode: bool,
     /// What a task does while the chip works; absent: what the board's driver does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nand_wait: Option<NandWaitName>,

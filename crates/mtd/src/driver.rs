@@ -19,6 +19,8 @@ pub struct OpCost {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Driver {
     pub ecc: Ecc,
+    /// A read with at least so many flips in one step reports them (`bitflip_threshold`); `None`: [`Ecc::threshold_bits`].
+    pub bitflip_threshold_bits: Option<u32>,
     pub read: OpCost,
     pub program: OpCost,
     pub erase: OpCost,
@@ -36,6 +38,7 @@ impl Default for Driver {
     fn default() -> Driver {
         Driver {
             ecc: Ecc::HARDWARE,
+            bitflip_threshold_bits: None,
             read: OpCost::default(),
             program: OpCost::default(),
             erase: OpCost::default(),
@@ -77,6 +80,11 @@ pub enum DriverError {
 }
 
 impl Driver {
+    /// A read with at least so many flips in one step reports them.
+    pub fn threshold_bits(&self) -> u32 {
+        self.bitflip_threshold_bits.unwrap_or_else(|| self.ecc.threshold_bits())
+    }
+
     /// Checks that the driver suits the chip.
     pub fn check(&self, geometry: &Geometry) -> Result<(), DriverError> {
         self.ecc.check(geometry)

@@ -190,7 +190,7 @@ impl Ecc {
         self.engine.reads_single_steps && geometry.page_bytes > 512
     }
 
-    /// A read with at least so many flips in one step reports them: three quarters of what can be corrected
+    /// A read with at least so many flips in one step reports them unless the driver is told otherwise: three quarters of what can be corrected
     /// (`nand_scan_tail`, `bitflip_threshold`).
     pub fn threshold_bits(&self) -> u32 {
         (self.code.strength_bits * 3).div_ceil(4).max(1)

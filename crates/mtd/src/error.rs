@@ -2,7 +2,8 @@
 
 use crate::driver::DriverError;
 use crate::partition::PartitionError;
-use ffslab_flash::{FlashError, GeometryError, GeometryMismatch, ImageError};
+use crate::slc_mode::SlcModeError;
+use ffslab_flash::{FlashError, GeometryError, GeometryMismatch, ImageError, PairingError};
 use thiserror::Error;
 
 /// How many bit flips a successful read had.
@@ -62,6 +63,14 @@ pub enum MediumError {
     Driver(#[from] DriverError),
     #[error(transparent)]
     Partition(#[from] PartitionError),
+    #[error(transparent)]
+    SlcMode(#[from] SlcModeError),
+    /// The word lines of another block size.
+    #[error(transparent)]
+    Pairing(#[from] PairingError),
+    /// Times that no chip has.
+    #[error("{0}")]
+    Times(String),
     #[error("medium = \"spi-nand\": the part is no SPI NAND")]
     NoSpiNand,
     /// Blocks or pages that the chip does not have shall be faulty.

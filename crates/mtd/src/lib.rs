@@ -7,7 +7,8 @@
 //!
 //! **Follows.** Linux 6.1 `drivers/mtd/nand/raw/nand_base.c` (`nand_do_read_ops`, `nand_read_subpage`,
 //! `nand_do_write_ops`, `nand_do_read_oob`, `nand_do_write_oob`, `nand_erase_nand`, `nand_block_markbad_lowlevel`),
-//! `drivers/mtd/nand/ecc.c` (OOB layouts), `drivers/mtd/mtdcore.c` (`mtd_read_oob`: when bit flips are reported).
+//! `drivers/mtd/nand/ecc.c` (OOB layouts), `drivers/mtd/mtdcore.c` (`mtd_read_oob`: when bit flips are reported;
+//! `mtd_io_emulated_slc`: the SLC mode of partitions of MLC).
 //!
 //! **Leaves out.** DMA bounce buffers, secure regions, write protection, several chips behind one
 //! MTD device, the bad block table on flash (the table is in RAM and is made from the marks).
@@ -23,8 +24,10 @@ mod medium;
 mod nand;
 mod nor;
 mod partition;
+mod partition_images;
 pub mod ram;
 mod retry;
+mod slc_mode;
 pub mod spi_nand;
 
 pub use driver::{Driver, DriverError, OpCost};
@@ -36,3 +39,4 @@ pub use layout::OobLayout;
 pub use medium::{Capabilities, Medium, MediumImage};
 pub use nand::{is_erased, Nand};
 pub use partition::{NandPartition, PartitionError};
+pub use slc_mode::SlcModeError;

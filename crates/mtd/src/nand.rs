@@ -83,7 +83,7 @@ impl Nand {
             page_bytes: geometry.page_bytes as usize,
             subpage_reads: driver.ecc.reads_single_steps(&geometry),
             ecc_work: driver.ecc.engine.work,
-            bitflip_threshold: driver.ecc.threshold_bits(),
+            bitflip_threshold: driver.threshold_bits(),
             cached_page: None,
             cached_bitflips: 0,
             page_buffer: vec![0xFF; geometry.page_bytes as usize].into_boxed_slice(),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ffslab_flash::{Chip, Geometry, ImageLayout, Torn, Traffic};
+use ffslab_flash::{Chip, Geometry, Torn, Traffic};
 use ffslab_sim::Sim;
 use thiserror::Error;
 
@@ -15,6 +15,7 @@ use crate::health::{Health, Upkeep};
 use crate::layout::OobLayout;
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::{is_erased, EccResult, Nand};
+use crate::slc_mode::{SlcModeError, UsedPages};
 
 /// A range of erase blocks of a chip; addresses are bytes from its start. Clones are cheap and share the chip.
 #[derive(Clone)]
@@ -27,9 +28,11 @@ pub struct NandPartition {
     pub(crate) page_bytes: u32,
     page_shift: u32,
     block_shift: u32,
-    oob_bytes: u32,
+    pub(crate) oob_bytes: u32,
     pub(crate) oob_free_bytes: u32,
     programmed_pages: Rc<Cell<u64>>,
+    /// In SLC mode: the pages that are used. `None`: all are.
+    pub(crate) used_pages: Option<UsedPages>,
 }
 
 /// A partition that is not on the chip.
@@ -62,14 +65,34 @@ impl NandPartition {
             oob_bytes: geometry.oob_bytes,
             oob_free_bytes: core.layout.free_bytes() as u32,
             programmed_pages: Rc::default(),
+            used_pages: None,
         })
     }
 
-    /// Another partition of the same chip, for another mount.
+    /// The same erase blocks in SLC mode ([`crate::slc_mode`]).
+    ///
+    /// Errors: it is not known which pages of the chip share their cells, or what would remain is no erase block.
+    pub fn in_slc_mode(self) -> Result<NandPartition, SlcModeError> {
+        let chip_pages = self.geometry().pages_per_block;
+        let used = UsedPages::new(self.nand.0.borrow().chip().pairing(), chip_pages)?;
+        Ok(self.using(used))
+    }
+
+    fn using(self, used: UsedPages) -> NandPartition {
+        let pages_per_block = used.per_block();
+        let block_shift = (self.page_bytes * pages_per_block).trailing_zeros();
+        NandPartition { pages_per_block, block_shift, used_pages: Some(used), ..self }
+    }
+
+    /// Another partition of the same chip, for another mount, in SLC mode if this one is.
     ///
     /// Errors: it is not on the chip.
     pub fn beside(&self, first_block: u32, blocks: u32, sim: Sim) -> Result<NandPartition, PartitionError> {
-        NandPartition::new(&self.nand, first_block, blocks).map(|made| NandPartition { sim, ..made })
+        let made = NandPartition { sim, ..NandPartition::new(&self.nand, first_block, blocks)? };
+        Ok(match &self.used_pages {
+            None => made,
+            Some(used) => made.using(used.clone()),
+        })
     }
 
     /// How many pages programs of this partition were asked for, with or without data in their OOB areas.
@@ -120,9 +143,11 @@ impl NandPartition {
     }
 
     /// Smallest part of a page that can be programmed alone: a quarter, or half of a 512-byte page
-    /// (`nand_scan_tail`, `subpage_sft`, for SLC chips).
+    /// (`nand_scan_tail`, `subpage_sft`); the whole page where a second program is forbidden, as on MLC.
     fn subpage_bytes(&self) -> u32 {
-        if self.page_bytes > 512 {
+        if self.nand.0.borrow().chip().rules().partial_programs_max == 1 {
+            self.page_bytes
+        } else if self.page_bytes > 512 {
             self.page_bytes / 4
         } else {
             self.page_bytes / 2
@@ -142,7 +167,22 @@ impl NandPartition {
     /// Page of the chip that holds byte `at` of the partition. `at` has been checked.
     #[inline]
     pub(crate) fn page_of(&self, at: u64) -> u32 {
-        (self.first_block * self.pages_per_block) + (at >> self.page_shift) as u32
+        self.page_of_chip((at >> self.page_shift) as u32)
+    }
+
+    /// Page of the chip that is the partition's page of this number.
+    #[inline]
+    fn page_of_chip(&self, page: u32) -> u32 {
+        match &self.used_pages {
+            None => self.first_block * self.pages_per_block + page,
+            Some(used) => used.page_of_chip(self.first_block, page),
+        }
+    }
+
+    /// Pages of the chip from the one that holds byte `at` on.
+    #[inline]
+    fn pages_from(&self, at: u64) -> impl Iterator<Item = u32> + '_ {
+        ((at >> self.page_shift) as u32..).map(|page| self.page_of_chip(page))
     }
 
     /// Block of the chip that holds byte `at` of the partition.
@@ -215,11 +255,11 @@ impl Medium for NandPartition {
     fn read(&self, at: u64, data: &mut [u8]) -> Result<Corrected, MtdError> {
         self.check_range(at, data.len() as u64)?;
         let mut core = self.nand.0.borrow_mut();
-        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
+        let (mut page, mut column, mut rest) = ((at >> self.page_shift) as u32, self.column_of(at), data);
         let mut result = EccResult::CLEAN;
         while !rest.is_empty() {
             let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
-            result = result.worse(core.read(page, column, part)?);
+            result = result.worse(core.read(self.page_of_chip(page), column, part)?);
             (page, column, rest) = (page + 1, 0, after);
         }
         self.sim.chip_used();
@@ -234,7 +274,7 @@ impl Medium for NandPartition {
         self.check_range(at, buffer.len() as u64)?;
         let mut core = self.nand.0.borrow_mut();
         let (mut result, mut erased) = (EccResult::CLEAN, true);
-        for (part, page) in buffer.chunks_exact_mut(page_bytes).zip(self.page_of(at)..) {
+        for (part, page) in buffer.chunks_exact_mut(page_bytes).zip(self.pages_from(at)) {
             let (of_page, page_erased) = core.reads_erased(page, part)?;
             result = result.worse(of_page);
             erased &= page_erased;
@@ -246,10 +286,10 @@ impl Medium for NandPartition {
     fn look(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError> {
         self.check_range(at, data.len() as u64)?;
         let core = self.nand.0.borrow();
-        let (mut page, mut column, mut rest) = (self.page_of(at), self.column_of(at), data);
+        let (mut page, mut column, mut rest) = ((at >> self.page_shift) as u32, self.column_of(at), data);
         while !rest.is_empty() {
             let (part, after) = rest.split_at_mut(rest.len().min(self.page_bytes as usize - column));
-            match core.chip().peek_data(page) {
+            match core.chip().peek_data(self.page_of_chip(page)) {
                 Some(cells) => part.copy_from_slice(&cells[column..column + part.len()]),
                 None => part.fill(0xFF),
             }
@@ -261,9 +301,9 @@ impl Medium for NandPartition {
     fn look_at_written_pages(&self, at: u64) -> Result<u32, MtdError> {
         self.check_range(at, u64::from(self.erase_block_bytes()))?;
         let core = self.nand.0.borrow();
-        let first = self.page_of(at);
-        let written = |page: &u32| core.chip().peek_data(first + page).is_some();
-        Ok((0..self.pages_per_block).rev().find(written).map_or(0, |page| page + 1))
+        let written = |page: u32| core.chip().peek_data(page).is_some();
+        let pages = self.pages_from(at).zip(1..=self.pages_per_block);
+        Ok(pages.filter(|&(page, _)| written(page)).last().map_or(0, |(_, number)| number))
     }
 
     fn read_page_with_oob(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
@@ -277,8 +317,7 @@ impl Medium for NandPartition {
     fn read_oob_free(&self, at: u64, free: &mut [u8]) -> Result<(), MtdError> {
         self.check_oob_range(at, free.len())?;
         let mut core = self.nand.0.borrow_mut();
-        let page = self.page_of(at);
-        for (part, page) in free.chunks_mut(self.oob_free_bytes.max(1) as usize).zip(page..) {
+        for (part, page) in free.chunks_mut(self.oob_free_bytes.max(1) as usize).zip(self.pages_from(at)) {
             core.read_oob(page, part)?;
         }
         self.sim.chip_used();
@@ -295,9 +334,9 @@ impl Medium for NandPartition {
         }
         self.programs_pages(data.len() as u64 >> self.page_shift);
         let mut core = self.nand.0.borrow_mut();
-        let page = self.page_of(at);
-        core.forget(page, (data.len() >> self.page_shift) as u32);
-        for (part, page) in data.chunks_exact(self.page_bytes as usize).zip(page..) {
+        let first = self.page_of(at);
+        core.forget(first, self.page_of(at + data.len() as u64) - first);
+        for (part, page) in data.chunks_exact(self.page_bytes as usize).zip(self.pages_from(at)) {
             core.write(page, part)?;
         }
         self.sim.chip_used();
@@ -330,8 +369,7 @@ impl Medium for NandPartition {
     fn write_oob_free(&self, at: u64, free: &[u8]) -> Result<(), MtdError> {
         self.check_oob_range(at, free.len())?;
         let mut core = self.nand.0.borrow_mut();
-        let page = self.page_of(at);
-        for (part, page) in free.chunks(self.oob_free_bytes.max(1) as usize).zip(page..) {
+        for (part, page) in free.chunks(self.oob_free_bytes.max(1) as usize).zip(self.pages_from(at)) {
             core.write_oob(page, part)?;
         }
         self.sim.chip_used();
@@ -433,11 +471,7 @@ impl Medium for NandPartition {
         Ok(())
     }
 
-    /// With an ECC whose code a kernel expects in the image, and which we can compute, the OOB bytes hold it.
     fn image(&self, oob: bool) -> Result<Vec<u8>, SaveError> {
-        let hamming_ecc = oob && self.driver().ecc.is_in_images(&self.geometry());
-        let mut image = Vec::new();
-        self.with_chip(|chip| chip.write_image(&mut image, self.range(), ImageLayout { oob, hamming_ecc }))?;
-        Ok(image)
+        self.saved_image(oob)
     }
 }

@@ -156,6 +156,20 @@ pub enum SpiNandRules {
     V6_12,
 }
 
+/// What kernels make of raw NAND whose cells hold several bits (`mtd->type`), by the first that does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum MlcRules {
+    /// It is NAND like any other (`MTD_NANDFLASH`).
+    #[serde(rename = "2.6")]
+    V2_6,
+    /// It has a type of its own (`MTD_MLCNANDFLASH`, since 3.13), and UBI refuses it.
+    #[serde(rename = "4.17")]
+    V4_17,
+    /// UBI takes partitions in SLC mode (`MTD_SLC_ON_MLC_EMULATION`).
+    #[serde(rename = "5.8")]
+    V5_8,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ChipLockName {
@@ -202,6 +216,10 @@ pub struct KernelProfile {
     yaffs2_version: Option<Sourced<Yaffs2Version>>,
     /// The first kernel whose rules of SPI NAND it follows. Absent: it drives none.
     spi_nand_rules: Option<Sourced<SpiNandRules>>,
+    /// The first kernel whose rules of MLC it follows. Absent: those of 5.8.
+    mlc_rules: Option<Sourced<MlcRules>>,
+    /// Whether a read reports each bit that ECC corrected. Absent: from three quarters of its strength on.
+    reports_each_bitflip: Option<Sourced<bool>>,
     /// The first kernel whose rules of write-back it follows.
     write_back_rules: Sourced<WriteBackName>,
     /// How often the flusher looks for what is old (`vm.dirty_writeback_centisecs`).
@@ -337,6 +355,12 @@ impl Profile {
         let DriverCosts { read, program, erase } = self.costs;
         Driver {
             ecc: self.ecc.unwrap_or(Ecc::HARDWARE),
+            bitflip_threshold_bits: self
+                .kernel
+                .reports_each_bitflip
+                .as_ref()
+                .is_some_and(|each| each.value)
+                .then_some(1),
             read,
             program,
             erase,
@@ -367,6 +391,11 @@ impl Profile {
     /// How the kernel drives SPI NAND; `None`: it does not.
     pub fn spi_nand_rules(&self) -> Option<SpiNandRules> {
         self.kernel.spi_nand_rules.as_ref().map(|rules| rules.value)
+    }
+
+    /// What the kernel makes of raw NAND whose cells hold several bits.
+    pub fn mlc_rules(&self) -> MlcRules {
+        self.kernel.mlc_rules.as_ref().map_or(MlcRules::V5_8, |rules| rules.value)
     }
 
     /// Timer ticks per second.

@@ -26,7 +26,9 @@ mod show;
 mod spi;
 mod template;
 
-pub use board::{kernel_of_version, Board, KernelProfile, NandWaitName, Profile, SpiNandRules, Yaffs2Version};
+pub use board::{
+    kernel_of_version, Board, KernelProfile, MlcRules, NandWaitName, Profile, SpiNandRules, Yaffs2Version,
+};
 pub use built_in::is_path;
 pub use ecc_name::EccName;
 pub use error::ProfileError;

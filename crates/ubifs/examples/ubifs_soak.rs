@@ -7,7 +7,7 @@ mod subject;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ffslab_conformance::on::{Kind, On, LARGE_PAGES, SMALL_PAGES, SPI_NAND};
+use ffslab_conformance::on::{Kind, On, LARGE_PAGES, MLC_IN_SLC_MODE, SMALL_PAGES, SPI_NAND};
 use ffslab_conformance::soak::{self, Variant};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
@@ -34,5 +34,6 @@ fn main() -> ExitCode {
         on(SPI_NAND, 40),
         on(SMALL_PAGES, 80),
         on(LARGE_PAGES, 36),
+        on(MLC_IN_SLC_MODE, 40),
     ])
 }

@@ -1,9 +1,9 @@
-//! UBIFS under the conformance kit on SPI NAND, on small pages and on pages of 4 KiB, in short.
+//! UBIFS under the conformance kit on SPI NAND, on small pages, on pages of 4 KiB and on MLC, in short.
 
 mod subject;
 
-use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, SMALL_PAGES, SPI_NAND};
-use ffslab_conformance::{full, must, sequences, Failure, Machine, On};
+use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, MLC, MLC_IN_SLC_MODE, SMALL_PAGES, SPI_NAND};
+use ffslab_conformance::{full, must, power_cuts, sequences, Failure, Machine, On};
 use ffslab_flash::{Faults, Geometry, Weak};
 use ffslab_mtd::Mtd;
 use ffslab_sim::Sim;
@@ -30,6 +30,24 @@ fn small_pages() {
 #[test]
 fn large_pages() {
     passes(LARGE_PAGES, 40);
+}
+
+/// Of pages that share their cells only the first is used, so a torn program harms nothing that was there before.
+#[test]
+fn mlc_in_slc_mode() {
+    passes(MLC_IN_SLC_MODE, 40);
+}
+
+/// Kernels before 3.13 took MLC for any other NAND: a torn program of an upper page destroys its lower page, whose content had
+/// been synchronised long before.
+#[test]
+fn mlc_without_slc_mode_loses_what_was_written() {
+    let geometry = MLC.with_blocks(24);
+    let subject = UbifsSubject { options: Options::default(), geometry, bad_reserve: BAD_RESERVE };
+    let on = On { subject, medium: MLC.medium };
+    let lost = power_cuts::check(&on, &power_cuts::Options { points_max: 200, ..power_cuts::Options::default() });
+    let failure = lost.expect_err("a lower page is destroyed");
+    println!("{failure}");
 }
 
 /// A chip with bad blocks, others whose erase fails soon, and reads with a flipped bit.

@@ -68,6 +68,11 @@ pub trait Mountable: Sync {
     /// Errors: values that the file system does not have.
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError>;
 
+    /// Why it does not take raw NAND whose cells hold several bits, below the kernel of `board`; `None`: it does.
+    fn mlc_refusal(&self, _keys: &StackKeys, _board: &Profile) -> Option<&'static str> {
+        None
+    }
+
     /// Looks at the options of mount(8) that every file system has, before the mount or remount.
     ///
     /// Errors: an option whose effect is not simulated.

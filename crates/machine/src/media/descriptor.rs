@@ -1,5 +1,6 @@
 //! What is known of a medium before there is one.
 
+use super::mlc::MlcSpec;
 use crate::error::MachineError;
 use ffslab_flash::{Ageing, Faults, Geometry, Rules, Timing};
 use ffslab_mtd::spi_nand::Wiring;
@@ -34,6 +35,8 @@ pub struct PartitionSpec {
     pub timing: Timing,
     pub rules: Rules,
     pub driver: Driver,
+    /// What MLC is beside other NAND.
+    pub mlc: MlcSpec,
     /// What an SPI NAND chip is and on which bus it is; `None`: it is another chip.
     pub spi_nand: Option<Wiring>,
     pub faults: Faults,

@@ -5,6 +5,7 @@
 
 mod block_device;
 mod descriptor;
+mod mlc;
 mod nand;
 mod nor;
 mod ram_flash;
@@ -13,6 +14,7 @@ mod table;
 
 pub use block_device::BLOCK_DEVICE;
 pub use descriptor::{Descriptor, FlashSpec, OnLinux, OnRtems, PartitionSpec, Sizes};
+pub use mlc::MlcSpec;
 pub use nand::NAND;
 pub use nor::NOR;
 pub use ram_flash::RAM_FLASH;

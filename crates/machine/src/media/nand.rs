@@ -2,7 +2,7 @@
 
 use super::descriptor::Descriptor;
 use ffslab_flash::Chip;
-use ffslab_mtd::{MediumError, Mtd};
+use ffslab_mtd::{MediumError, Nand, NandPartition};
 use ffslab_profiles::PartKind;
 
 pub static NAND: Descriptor = Descriptor {
@@ -15,6 +15,8 @@ pub static NAND: Descriptor = Descriptor {
         "chip_blocks",
         "ecc",
         "ecc_strength_bits",
+        "bitflip_threshold_bits",
+        "slc_mode",
         "nand_wait",
         "faults",
         "ageing",
@@ -27,7 +29,12 @@ pub static NAND: Descriptor = Descriptor {
         if let Some(model) = &spec.ageing {
             chip.set_ageing(model.clone());
         }
-        Mtd::of_chip(chip, spec.driver, spec.blocks())
+        chip.set_pairing(spec.mlc.pairing.clone())?;
+        if let Some(laws) = &spec.mlc.laws {
+            chip.set_laws(laws.clone()).map_err(|error| MediumError::Times(error.to_string()))?;
+        }
+        let part = NandPartition::new(&Nand::new(chip, spec.driver)?, spec.first_block, spec.partition_blocks)?;
+        Ok(if spec.mlc.slc_mode { part.in_slc_mode()? } else { part }.into())
     }),
     on_rtems: None,
 };

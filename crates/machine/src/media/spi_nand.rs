@@ -12,7 +12,16 @@ pub static SPI_NAND: Descriptor = Descriptor {
     title: "SPI NAND",
     about: "a NAND chip with ECC of its own behind the board's serial bus",
     of_parts: &[PartKind::SpiNand],
-    keys: &["part", "chip_blocks", "nand_wait", "faults", "ageing", "first_block", "partition_blocks"],
+    keys: &[
+        "part",
+        "chip_blocks",
+        "bitflip_threshold_bits",
+        "nand_wait",
+        "faults",
+        "ageing",
+        "first_block",
+        "partition_blocks",
+    ],
     on_linux: Some(|spec, sim| {
         let wiring = spec.spi_nand.clone().ok_or(MediumError::NoSpiNand)?;
         let mut chip = Chip::new(sim.clone(), spec.geometry, spec.timing, spec.rules)?;

@@ -18,6 +18,8 @@ const OF_MACHINE: &[&str] = &[
     "ageing",
     "ecc",
     "ecc_strength_bits",
+    "bitflip_threshold_bits",
+    "slc_mode",
     "nand_wait",
     "hz",
     "uptime_us",

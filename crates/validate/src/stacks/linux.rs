@@ -4,7 +4,7 @@ use crate::case::{Case, WriteBack};
 use ffslab_flash::{Rules, Timing};
 use ffslab_linux::{Kernel, NameHash, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_machine::file_systems::Settings;
-use ffslab_machine::media::{PartitionSpec, NAND};
+use ffslab_machine::media::{MlcSpec, PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
 use ffslab_machine::MachineError;
 use ffslab_mtd::{Driver, Ecc, OpCost};
@@ -75,12 +75,14 @@ pub(super) fn linux_stack(
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
             driver: Driver {
                 ecc: system.ecc.map_or(Ecc::HARDWARE, |ecc| Ecc::HARDWARE.by(ecc.engine())),
+                bitflip_threshold_bits: None,
                 read: wait,
                 program: wait,
                 erase: wait,
                 polls_with_resched: false,
                 has_bad_block_table: system.has_bad_block_table(),
             },
+            mlc: MlcSpec::default(),
             spi_nand: None,
             faults,
             ageing: None,

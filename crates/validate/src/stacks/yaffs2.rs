@@ -10,7 +10,7 @@ use crate::case_yaffs2::{ClockUs, InLinux, Settings};
 use ffslab_flash::{Faults, Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_machine::file_systems::yaffs2::{super_sync_interval_ms, Yaffs2Settings};
-use ffslab_machine::media::{PartitionSpec, NAND};
+use ffslab_machine::media::{MlcSpec, PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
 use ffslab_machine::MachineError;
 use ffslab_mtd::{Driver, OpCost};
@@ -124,6 +124,7 @@ fn harness(case: &Case) -> StackSpec {
             timing: chip,
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
             driver: Driver { read: free, program: free, erase: free, ..Driver::default() },
+            mlc: MlcSpec::default(),
             spi_nand: None,
             faults: Faults::default(),
             ageing: None,

@@ -10,7 +10,7 @@ use ffslab_fs::FileSystem;
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_jffs2::{Compression, Endian, Jffs2, MountError, Options};
 use ffslab_linux::{Kernel, WriteBackRules};
-use ffslab_profiles::Profile;
+use ffslab_profiles::{MlcRules, Profile};
 use ffslab_system::SystemError;
 use std::sync::Arc;
 
@@ -28,6 +28,13 @@ struct OnLinux;
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
         &["compression", "summary", "endian"]
+    }
+
+    fn mlc_refusal(&self, _keys: &StackKeys, board: &Profile) -> Option<&'static str> {
+        (board.mlc_rules() != MlcRules::V2_6).then_some(
+            "since Linux 3.13 it has a type of its own, and JFFS2 takes it for memory without pages (fs/jffs2/os-linux.h, \
+             jffs2_cleanmarker_oob): no clean marker can be written, no erase block is usable; UBIFS with slc_mode = true is",
+        )
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {

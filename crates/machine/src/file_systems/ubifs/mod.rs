@@ -8,7 +8,7 @@ use crate::ubi_volume::open_volume;
 use ffslab_fs::FileSystem;
 use ffslab_images::Layout;
 use ffslab_linux::{Kernel, WriteBackRules};
-use ffslab_profiles::Profile;
+use ffslab_profiles::{MlcRules, Profile};
 use ffslab_system::{OptionError, SystemError, UbiState};
 use ffslab_ubi::{BadReserve, UbiOptions};
 use ffslab_ubifs::{Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
@@ -61,6 +61,13 @@ impl Mountable for OnLinux {
             ..ubi_options(&board.kernel(), reserve, true, board.part.geometry().blocks)
         };
         Ok(Arc::new(UbifsSettings { options, ubi }))
+    }
+
+    fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
+        (board.mlc_rules() != MlcRules::V2_6 && !keys.slc_mode).then_some(
+            "UBI says \"refuse attaching - MLC NAND is not supported\" (drivers/mtd/ubi/build.c since 4.17), because a power cut in \
+             the program of a page destroys another page: slc_mode = true uses half of the pages, with a kernel from 5.8 on",
+        )
     }
 
     fn check_generic_options(&self, options: &MountOptions) -> Result<(), OptionError> {

@@ -10,7 +10,7 @@ use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_images::Layout;
 use ffslab_linux::{Kernel, WriteBackRules};
-use ffslab_profiles::{Profile, Yaffs2Version};
+use ffslab_profiles::{MlcRules, Profile, Yaffs2Version};
 use ffslab_system::{OptionError, SystemError};
 use ffslab_yaffs2::{Background, Generation, MountError, Options, Yaffs2};
 use std::sync::Arc;
@@ -33,6 +33,14 @@ impl Mountable for OnLinux {
 
     fn is_called_directly(&self) -> bool {
         true
+    }
+
+    fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
+        let version = keys.yaffs2_version.unwrap_or(board.yaffs2_version());
+        (board.mlc_rules() != MlcRules::V2_6 && version != Yaffs2Version::Today).then_some(
+            "YAFFS2 of this version says \"MTD device is not NAND\", because since Linux 3.13 it has a type of its own \
+             (yaffs_internal_read_super): yaffs2_version = \"today\" does not ask",
+        )
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
