@@ -45,6 +45,8 @@ pub struct System {
     #[serde(rename = "read_ahead_KiB", default)]
     pub read_ahead_kib: u32,
     pub ecc: Option<EccName>,
+    /// Bits that software BCH corrects in 512 bytes; absent: Linux's default.
+    pub ecc_strength_bits: Option<u32>,
     pub nand_wait: Option<NandWaitName>,
     /// The driver polls with `cond_resched()` while the chip programs or erases.
     #[serde(default)]

@@ -47,6 +47,12 @@ pub struct PartitionSpec {
 }
 
 impl PartitionSpec {
+    /// Bytes that an erase block holds.
+    pub fn erase_block_bytes(&self) -> u64 {
+        let Geometry { page_bytes, pages_per_block, .. } = self.geometry;
+        u64::from(page_bytes) * u64::from(self.mlc.used_pages(pages_per_block))
+    }
+
     /// Its erase blocks on the chip.
     pub fn blocks(&self) -> Range<u32> {
         self.first_block..self.first_block.saturating_add(self.partition_blocks)

@@ -27,6 +27,16 @@ impl MlcSpec {
     }
 }
 
+impl MlcSpec {
+    /// How many of the pages of an erase block are used.
+    pub fn used_pages(&self, pages_per_block: u32) -> u32 {
+        match (&self.pairing, self.slc_mode) {
+            (Some(pairing), true) => (0..pages_per_block).filter(|&page| !pairing.is_upper(page)).count() as u32,
+            _ => pages_per_block,
+        }
+    }
+}
+
 fn pairing(array: &NandArray) -> Result<Option<Pairing>, MediumError> {
     let pages = array.geometry.pages_per_block;
     let made = array.pairing.map(|pairing| match pairing {

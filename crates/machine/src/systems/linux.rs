@@ -77,9 +77,7 @@ impl Spec for StackSpec {
     }
 
     fn medium_bytes(&self) -> u64 {
-        let block_bytes =
-            u64::from(self.partition.geometry.page_bytes) * u64::from(self.partition.geometry.pages_per_block);
-        block_bytes * u64::from(self.partition.partition_blocks)
+        self.partition.erase_block_bytes() * u64::from(self.partition.partition_blocks)
     }
 
     fn flash_summary(&self) -> Option<FlashSummary> {

@@ -1,6 +1,6 @@
 //! Stacks like those on which the cases of the kernel's file systems were measured.
 
-use crate::case::{Case, WriteBack};
+use crate::case::{Case, System, WriteBack};
 use ffslab_flash::{Rules, Timing};
 use ffslab_linux::{Kernel, NameHash, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_machine::file_systems::Settings;
@@ -26,6 +26,12 @@ pub(super) const UBIFS_UPTIME_NS: u64 = 27_010_000;
 
 /// How often a page may be programmed between two erases. SLC NAND of that time allows four partial programs.
 pub(super) const PARTIAL_PROGRAMS_MAX: u32 = 4;
+
+/// Who corrected bit errors on that machine, and how many.
+fn ecc_of(system: &System) -> Ecc {
+    let ecc = system.ecc.map_or(Ecc::HARDWARE, |ecc| Ecc::HARDWARE.by(ecc.engine()));
+    system.ecc_strength_bits.map_or(ecc, |bits| ecc.of_strength(bits))
+}
 
 /// The rules of the kernel on which the case was measured.
 ///
@@ -74,7 +80,7 @@ pub(super) fn linux_stack(
             },
             rules: Rules { partial_programs_max: PARTIAL_PROGRAMS_MAX, in_order: false },
             driver: Driver {
-                ecc: system.ecc.map_or(Ecc::HARDWARE, |ecc| Ecc::HARDWARE.by(ecc.engine())),
+                ecc: ecc_of(system),
                 bitflip_threshold_bits: None,
                 read: wait,
                 program: wait,

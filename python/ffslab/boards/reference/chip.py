@@ -63,8 +63,11 @@ def geometry_byte(flash: PlannedFlash) -> int | None:
     return 0x80 | block << 4 | oob << 2 | page
 
 
-def parameters(flash: PlannedFlash) -> str:
-    """Of the module. Its erase time is in ms; others are as the part has them, in whole numbers."""
+def parameters(flash: PlannedFlash, bch_bits: int | None = None) -> str:
+    """Of the module. Its erase time is in ms; others are as the part has them, in whole numbers.
+
+    `bch_bits`: bits that software BCH corrects in 512 bytes; `None`: the driver computes Hamming codes.
+    """
     size = ID_BY_MiB[flash["page_B"]][size_MiB_of(flash)]
     third = 0xFF if flash["page_B"] == SMALL[0] else 0x90
     before = [flash["first_block"]] if flash["first_block"] else []
@@ -76,6 +79,7 @@ def parameters(flash: PlannedFlash) -> str:
     faults = faults_of(flash)
     words += [f"{name}={','.join(map(str, faults[name]))}" for name in LISTS_OF_FAULTS if faults.get(name)]
     words += [f"bitflips={faults['bitflips']}"] if faults.get("bitflips") else []
+    words += [f"bch={bch_bits}"] if bch_bits else []
     return " ".join(words)
 
 

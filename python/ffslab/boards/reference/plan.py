@@ -75,6 +75,8 @@ JFFS2_OPTIONS = {
 }
 # By the configuration that the kernel needs for it.
 JFFS2_MODES = {"priority": "JFFS2_CMODE_PRIORITY", "size": "JFFS2_CMODE_SIZE"}
+# Of software BCH, where the experiment does not say it (drivers/mtd/nand/ecc-sw-bch.c).
+BCH_BITS = 4
 # UBI's own default (CONFIG_MTD_UBI_BEB_LIMIT).
 MAX_BEB_PER_1024 = 20
 
@@ -102,6 +104,7 @@ class Variant:
     flash: PlannedFlash
     setup: list[Step]
     measure: list[Step]
+    bch_bits: int | None = None  # that software BCH corrects in 512 B; None: Hamming
     recorded: Recorded | None = None
     inputs: dict[str, Path] = field(default_factory=dict)  # files that its case names, by name
 
@@ -304,7 +307,12 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
     if why_not := chip.trouble(flash):
         raise refuse(f"[stack]: {why_not}")
-    for key, why in (("image", "begins with an erased chip"), ("vid_hdr_offset_B", "lets UBI choose the place")):
+    for key, why in (
+        ("image", "begins with an erased chip"),
+        ("vid_hdr_offset_B", "lets UBI choose the place"),
+        ("slc_mode", "has the chips of nandsim, whose cells hold one bit"),
+        ("bitflip_threshold_bits", "has the threshold of the kernel"),
+    ):
         if stack.get(key):
             raise refuse(f"[stack]: {key}: a reference run {why}")
     partition_B = flash["partition_blocks"] * chip.block_B_of(flash)  # noqa: N806
@@ -344,6 +352,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         whole,
         setup,
         measure,
+        (stack.get("ecc_strength_bits") or BCH_BITS) if stack.get("ecc") == "bch" else None,
     )
 
 

@@ -114,7 +114,7 @@ def first_job(variants: list[Variant]) -> str:
             f"echo at variant {number} >&3",
             f"mkdir {number}",
             *([] if variant.rtime_alone == rtime_alone else ["rmmod jffs2", f"insmod {module_path(variant)}"]),
-            f"insmod /modules/nandsim.ko {chip.parameters(variant.flash)}",
+            f"insmod /modules/nandsim.ko {chip.parameters(variant.flash, variant.bch_bits)}",
             f"/probe/ffslab-probe {start}",
             # A step that fails ends this variant; the others run.
             f"/steps /variant.{number} {number}/steps {marker} >&3 || true",
@@ -245,8 +245,10 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
         "fs": variant.fs,
         "mount": {"compression": variant.compression},
         "read_ahead_KiB": variant.read_ahead_KiB,
-        # nandsim's ECC is the driver's, Hamming on steps of 256 B; sub-page programs are allowed; delays keep the CPU.
-        "ecc": "sw",
+        # nandsim's ECC is the driver's, Hamming on steps of 256 B or BCH on steps of 512 B; sub-page programs are allowed;
+        # delays keep the CPU.
+        "ecc": "bch" if variant.bch_bits else "sw",
+        **({"ecc_strength_bits": variant.bch_bits} if variant.bch_bits else {}),
         "subpage_writes": True,
         "nand_wait": "busy",
         "hz": ticks_per_s(kit.kernel),
