@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::causes;
 use ffslab_fs::{Errno, FileKind, Result};
-use ffslab_sim::Work;
+use ffslab_sim::{RedBlackTree, Work};
 
 use crate::damage::{Fail, Flaw, Res};
 use crate::flash::Flash;
@@ -43,6 +43,8 @@ struct Loader<'a> {
     flash: &'a Flash,
     reader: &'a mut Reader,
     candidates: BTreeMap<Key, Candidate>,
+    /// The same in the kernel's tree, by arrival: at which node a search ends depends on its shape.
+    shape: RedBlackTree<Key>,
     metadata: Option<Candidate>,
     arrivals: u32,
     inode: Box<Inode>,
@@ -65,6 +67,7 @@ pub fn load_inode(
         flash,
         reader,
         candidates: BTreeMap::new(),
+        shape: RedBlackTree::default(),
         metadata: None,
         arrivals: 0,
         inode: Box::new(Inode::new(ino, FileKind::Directory, 0o755, flash.options.name_hash)),
@@ -233,11 +236,10 @@ impl Loader<'_> {
         }
         let end = new.offset + new.bytes;
         let candidates = &mut self.candidates;
-        let mut key = candidates
-            .range(..(new.offset, 0, 0))
-            .next_back()
-            .or_else(|| candidates.range((new.offset, 0, 0)..).next())
-            .map(|(k, _)| *k);
+        // The kernel means to find the earliest node that matters; what it finds is where the search ends, the last node before this
+        // one or the first behind it (`jffs2_lookup_tn`).
+        let found = self.shape.search_end(|&(offset, _, _)| offset < new.offset);
+        let mut key = found.map(|arrival| self.shape.key(arrival));
         // Go back to the first node of a run of overlapping nodes.
         while let Some(k) = key {
             if !candidates[&k].overlapped {
@@ -269,8 +271,9 @@ impl Loader<'_> {
                 } else {
                     self.space.mark_obsolete(self.flash, this.node);
                     self.candidates.remove(&k);
-                    let arrival = (new.offset, new.bytes, k.2);
-                    self.candidates.insert(arrival, Candidate { overlapped: this.overlapped, ..new });
+                    let in_its_place = (new.offset, new.bytes, k.2);
+                    self.shape.replace_key(k.2, in_its_place);
+                    self.candidates.insert(in_its_place, Candidate { overlapped: this.overlapped, ..new });
                 }
                 return Ok(());
             }
@@ -280,7 +283,7 @@ impl Loader<'_> {
                     return Ok(());
                 }
                 let following = next(&self.candidates);
-                self.candidates.remove(&k);
+                self.remove_candidate(k);
                 self.space.mark_obsolete(self.flash, this.node);
                 key = following;
                 continue;
@@ -290,7 +293,7 @@ impl Loader<'_> {
                     self.space.mark_obsolete(self.flash, new.node);
                     return Ok(());
                 }
-                self.candidates.remove(&k);
+                self.remove_candidate(k);
                 self.space.mark_obsolete(self.flash, this.node);
                 break;
             }
@@ -319,6 +322,12 @@ impl Loader<'_> {
             after.overlapped = true;
         }
         self.candidates.insert(key, new);
+        self.shape.insert(key.2, key);
+    }
+
+    fn remove_candidate(&mut self, key: Key) {
+        self.candidates.remove(&key);
+        self.shape.remove(key.2);
     }
 
     /// Checks the data CRC of a node that was not checked yet. The data up to the end of the header's page were

@@ -16,6 +16,7 @@ mod config;
 pub mod cpu;
 pub mod energy;
 mod reasons;
+mod red_black;
 mod turns;
 pub mod units;
 pub mod work;
@@ -28,6 +29,7 @@ pub use config::{ChipLock, SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use reasons::{ReasonGuard, RunGuard};
+pub use red_black::RedBlackTree;
 pub use turns::{GivesTurn, Idle, Mount, Switch};
 pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 

@@ -34,6 +34,6 @@ fn main() -> ExitCode {
         on(SPI_NAND, 40),
         on(SMALL_PAGES, 80),
         on(LARGE_PAGES, 36),
-        on(MLC_IN_SLC_MODE, 40),
+        on(MLC_IN_SLC_MODE, 48),
     ])
 }

@@ -35,7 +35,7 @@ fn large_pages() {
 /// Of pages that share their cells only the first is used, so a torn program harms nothing that was there before.
 #[test]
 fn mlc_in_slc_mode() {
-    passes(MLC_IN_SLC_MODE, 40);
+    passes(MLC_IN_SLC_MODE, 48);
 }
 
 /// Kernels before 3.13 took MLC for any other NAND: a torn program of an upper page destroys its lower page, whose content had
