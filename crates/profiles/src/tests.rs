@@ -64,7 +64,9 @@ fn driver_totals_come_out_as_published() {
 fn another_part_keeps_the_drivers_own_costs() {
     let own = Profile::load("omap3evm", None, None, here()).unwrap();
     let other = Profile::load("omap3evm", Some("tc58nvg1s3e"), Some("6.1"), here()).unwrap();
-    assert_eq!(other.driver(), own.driver());
+    // The kernel of the board reports each bit that was corrected, 6.1 does not.
+    assert_eq!((own.driver().bitflip_threshold_bits, other.driver().bitflip_threshold_bits), (Some(1), None));
+    assert_eq!(Driver { bitflip_threshold_bits: Some(1), ..other.driver() }, own.driver());
     assert_eq!(other.part.timing().erase_ns, 2_500_000);
     assert_eq!(other.read_ahead_kib(), 0);
 }

@@ -109,6 +109,7 @@ class StackKeys(TypedDict):
     """The machine and its file system."""
 
     ageing: NotRequired[AgeingKeys | None]
+    bitflip_threshold_bits: NotRequired[int | None]
     board: str
     bulk_read: NotRequired[bool]
     chip_blocks: NotRequired[int | None]
@@ -140,6 +141,7 @@ class StackKeys(TypedDict):
     part: NotRequired[str | None]
     partition_blocks: int
     read_ahead_KiB: NotRequired[int | None]
+    slc_mode: NotRequired[bool]
     summary: bool
     traced: NotRequired[bool]
     uptime_us: int
@@ -151,6 +153,7 @@ class StackTable(TypedDict):
     """The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program witho..."""
 
     ageing: NotRequired[AgeingKeys | None]
+    bitflip_threshold_bits: NotRequired[int | None]
     board: str
     bulk_read: NotRequired[bool]
     chip_blocks: NotRequired[int | None]
@@ -182,6 +185,7 @@ class StackTable(TypedDict):
     part: NotRequired[str | None]
     partition_blocks: NotRequired[int]
     read_ahead_KiB: NotRequired[int | None]
+    slc_mode: NotRequired[bool]
     summary: NotRequired[bool]
     traced: NotRequired[bool]
     uptime_us: NotRequired[int]

@@ -62,6 +62,7 @@ class OtherKeys(TypedDict, total=False):
     bdbuf_cache_KiB: int | None
     bdbuf_read_ahead_blocks: int | None
     bdbuf_write_blocks: int | None
+    bitflip_threshold_bits: int | None
     bulk_read: bool | None
     chip_blocks: int | None
     clock_read_ns: int | None
@@ -97,6 +98,7 @@ class OtherKeys(TypedDict, total=False):
     part: str | None
     quirks: str | None
     read_ahead_KiB: int | None
+    slc_mode: bool | None
     summary: bool | None
     swapout_hold_ms: int | None
     swapout_period_ms: int | None
