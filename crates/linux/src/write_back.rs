@@ -79,6 +79,7 @@ impl WriteBack {
         self.bandwidth = Bandwidth::new(&self.sim);
         self.share.new_device();
         self.written_part.begin_anew();
+        self.writer.inode = None;
         self.sim.spawn(&causes::FLUSHER);
     }
 

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 /// A request that a task has made to the flusher.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
+    cause: Cause,
     certainty: Certainty,
     start: Start,
     pages: i64,
@@ -24,7 +25,7 @@ pub(super) struct Request {
 impl Request {
     /// A request to write everything that is dirty now, without exception (`sync_inodes_sb`).
     pub fn certain() -> Request {
-        Request { certainty: Certainty::All, start: Start::First, pages: NO_LIMIT }
+        Request { cause: Cause::Request, certainty: Certainty::All, start: Start::First, pages: NO_LIMIT }
     }
 
     /// A request to write about so many pages (`writeback_inodes_sb_nr`). 6.1 writes whole inodes until so many pages
@@ -34,12 +35,18 @@ impl Request {
             WriteBackRules::V6_1 => Certainty::DirtyNow,
             WriteBackRules::V2_6 => Certainty::No,
         };
-        Request { certainty, start: Start::First, pages: i64::try_from(pages).unwrap_or(NO_LIMIT) }
+        let pages = i64::try_from(pages).unwrap_or(NO_LIMIT);
+        Request { cause: Cause::Request, certainty, start: Start::First, pages }
     }
 
     /// The request with which sync(2) of 2.6.37 begins (`wakeup_flusher_threads`).
     pub fn everything(pages: u64) -> Request {
         Request { start: Start::WhereItStopped, ..Request::pages(WriteBackRules::V2_6, pages) }
+    }
+
+    /// The request of a writer that has found too many dirty pages (`bdi_start_background_writeback` of 2.6.37).
+    fn background() -> Request {
+        Request { cause: Cause::Background, ..Request::everything(u64::MAX) }
     }
 }
 
@@ -77,8 +84,6 @@ pub(super) struct Flusher {
     requested: u64,
     done: u64,
     start_all: bool,
-    /// A writer has found too many dirty pages (2.6.37).
-    background_asked: bool,
     last_old_tick: u64,
     /// The flusher was woken and does not run yet, or must run once more.
     is_called: bool,
@@ -86,6 +91,8 @@ pub(super) struct Flusher {
     timer_ns: Option<u64>,
     /// The condition for which the program sleeps, if it does.
     pub program_waits: Option<WaitFor>,
+    /// The flusher sleeps until the writer has done with the inode that it writes itself (2.6.37).
+    waits_for_writer: bool,
     is_dead: bool,
 }
 
@@ -115,9 +122,9 @@ impl Flusher {
         self.stage != Stage::Asleep
     }
 
-    /// Whether there are requests that the flusher has not begun (2.6.37, `writeback_in_progress`).
+    /// Whether there are requests that the flusher has not begun.
     pub fn has_requests(&self) -> bool {
-        self.background_asked || !self.requests.is_empty()
+        !self.requests.is_empty()
     }
 }
 
@@ -144,10 +151,12 @@ impl WriteBack {
         }
     }
 
-    /// `bdi_start_background_writeback` of 2.6.37.
+    /// Asks the flusher to write until fewer pages are dirty than the background limit, unless it is at work, with
+    /// whatever (2.6.37, `writeback_in_progress`).
     pub(super) fn ask_for_background(&mut self) {
-        self.flusher.background_asked = true;
-        self.wake_flusher();
+        if !self.flusher.is_at_work() {
+            self.queue(Request::background());
+        }
     }
 
     /// Queues a request and wakes the flusher. Returns the number of the request.
@@ -190,8 +199,9 @@ impl WriteBack {
             match self.flusher.stage {
                 Stage::Asleep => return None,
                 Stage::Requests => match self.flusher.requests.pop_front() {
-                    Some(Request { certainty, start, pages }) => {
-                        return Some(Work { certainty, start, pages_left: pages, ..loose(Cause::Request, 0) });
+                    Some(Request { cause, certainty, start, pages }) => {
+                        let is_request = true;
+                        return Some(Work { certainty, start, pages_left: pages, is_request, ..loose(cause, 0) });
                     }
                     None => self.flusher.stage = Stage::StartAll,
                 },
@@ -206,13 +216,13 @@ impl WriteBack {
                     let interval = ticks_of_ms(&self.sim, self.knobs.writeback_interval_ms);
                     if interval > 0 && now >= self.flusher.last_old_tick + interval {
                         self.flusher.last_old_tick = now;
-                        return Some(loose(Cause::Old, self.pages_to_write()));
+                        let until_tick = now as i64 - ticks_of_ms(&self.sim, self.knobs.expire_ms) as i64;
+                        return Some(Work { until_tick, ..loose(Cause::Old, self.pages_to_write()) });
                     }
                 }
                 Stage::Background => {
                     self.flusher.stage = Stage::End;
-                    let is_asked = std::mem::take(&mut self.flusher.background_asked);
-                    if (is_asked || self.rules == WriteBackRules::V6_1) && self.is_too_much_dirty() {
+                    if self.rules == WriteBackRules::V6_1 && self.is_too_much_dirty() {
                         return Some(loose(Cause::Background, u64::MAX));
                     }
                 }
@@ -221,6 +231,14 @@ impl WriteBack {
                     self.flusher.stage = if is_asked { Stage::Requests } else { Stage::Asleep };
                 }
             }
+        }
+    }
+
+    /// The program begins or ends writing an inode itself (2.6.37, `I_SYNC`). A flusher that waits for it gets on.
+    pub(super) fn writer_holds(&mut self, ino: Option<Ino>) {
+        self.writer.inode = ino;
+        if ino.is_none() && std::mem::take(&mut self.flusher.waits_for_writer) {
+            self.sim.wake(&causes::FLUSHER);
         }
     }
 
@@ -238,6 +256,9 @@ pub fn flusher_turn(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) {
     loop {
         let WriteBack { sim, flusher, .. } = cache.state();
         if flusher.is_dead {
+            return sim.block(&causes::FLUSHER);
+        }
+        if flusher.waits_for_writer {
             return sim.block(&causes::FLUSHER);
         }
         if flusher.stage == Stage::Asleep {
@@ -267,11 +288,16 @@ pub fn flusher_turn(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem) {
                 cache.state().flusher.work = Some(work);
                 return;
             }
-            Ok(Turn::Done) => match work.cause {
-                Cause::Request => cache.state().flusher.done += 1,
-                Cause::StartAll => cache.state().flusher.start_all = false,
-                Cause::Old | Cause::Background | Cause::Writer => {}
-            },
+            Ok(Turn::WaitsForWriter) => {
+                let flusher = &mut cache.state().flusher;
+                (flusher.work, flusher.waits_for_writer) = (Some(work), true);
+                continue;
+            }
+            Ok(Turn::Done) => {
+                let flusher = &mut cache.state().flusher;
+                flusher.done += u64::from(work.is_request);
+                flusher.start_all &= work.cause != Cause::StartAll;
+            }
             Err(_) => cache.state().flusher.is_dead = true,
         }
         cache.state().wake_waiting_program();

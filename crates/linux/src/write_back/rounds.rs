@@ -38,8 +38,12 @@ pub(super) struct Work {
     pub start: Start,
     /// The work ends after so many pages.
     pub pages_left: i64,
-    /// Inodes that became dirty later are not written.
+    /// Inodes that became dirty later are not chosen. In 6.1 this moves from round to round.
     pub until_tick: i64,
+    /// When it began (`wb_start`). In 2.6.37 a round ends at an inode that became dirty later.
+    pub began_tick: i64,
+    /// A task has asked for it, and may be waiting for it.
+    pub is_request: bool,
     pub round: Option<Round>,
 }
 
@@ -60,12 +64,16 @@ pub(super) struct Portion {
     walk: Walk,
     /// The inode is written and only has to be put into the right queue.
     is_written: bool,
+    /// It was put there, too: 2.6.37 does that before it gives way.
+    is_requeued: bool,
 }
 
 pub(super) enum Turn {
     Done,
     /// The flusher must give way, and continues at its next turn.
     Yielded,
+    /// The flusher has nothing to do until the writer has done with the inode that it writes itself (2.6.37).
+    WaitsForWriter,
 }
 
 impl Work {
@@ -77,13 +85,15 @@ impl Work {
             start: Start::WhereItStopped,
             pages_left: i64::try_from(pages).unwrap_or(NO_LIMIT),
             until_tick: now_tick as i64,
+            began_tick: now_tick as i64,
+            is_request: false,
             round: None,
         }
     }
 
     /// The inode that is being written.
     pub fn inode(&self) -> Option<Ino> {
-        self.round.as_ref()?.portion.as_ref().map(|portion| portion.ino)
+        self.round.as_ref()?.portion.as_ref().filter(|portion| !portion.is_requeued).map(|portion| portion.ino)
     }
 }
 
@@ -97,13 +107,18 @@ impl WriteBack {
         if work.pages_left <= 0 || gives_way || work.cause == Cause::Background && !self.is_too_much_dirty() {
             return false;
         }
-        match work.cause {
-            Cause::Background => work.until_tick = now as i64,
-            Cause::Old => work.until_tick = now as i64 - ticks_of_ms(&self.sim, self.knobs.expire_ms) as i64,
-            Cause::Request | Cause::StartAll | Cause::Writer => {}
+        let is_io_empty = self.inodes.is_empty(Queue::Io);
+        match (self.rules, work.cause) {
+            // All are chosen, and so also those that are too young for this piece of work: whatever looks for old inodes
+            // next finds them chosen already, and writes them.
+            (WriteBackRules::V2_6, cause) if cause != Cause::Old => self.inodes.begin_round(i64::MAX),
+            (WriteBackRules::V6_1, Cause::Background) => work.until_tick = now as i64,
+            (WriteBackRules::V6_1, Cause::Old) => {
+                work.until_tick = now as i64 - ticks_of_ms(&self.sim, self.knobs.expire_ms) as i64;
+            }
+            _ => {}
         }
-        let always = self.rules == WriteBackRules::V2_6 && work.cause != Cause::Old;
-        if always || self.inodes.is_empty(Queue::Io) {
+        if is_io_empty && (self.rules == WriteBackRules::V6_1 || work.cause == Cause::Old) {
             self.inodes.begin_round(work.until_tick);
         }
         let pages_left = if work.cause == Cause::Writer { work.pages_left } else { PORTION_PAGES_MIN };
@@ -111,13 +126,14 @@ impl WriteBack {
         true
     }
 
-    /// Called after a round: whether another round makes sense.
-    fn goes_on(&self, round: &Round) -> bool {
+    /// Called after a round: whether another round makes sense. `None`: as soon as the writer has done with its inode.
+    fn goes_on(&self, round: &Round) -> Option<bool> {
         match self.rules {
-            WriteBackRules::V6_1 => round.written > 0,
-            WriteBackRules::V2_6 => {
-                round.written > 0 && (round.pages_left <= 0 || !self.inodes.is_empty(Queue::MoreIo))
-            }
+            WriteBackRules::V6_1 => Some(round.written > 0),
+            WriteBackRules::V2_6 if round.pages_left <= 0 => Some(round.written > 0),
+            WriteBackRules::V2_6 if self.inodes.is_empty(Queue::MoreIo) => Some(false),
+            WriteBackRules::V2_6 if round.written > 0 => Some(true),
+            WriteBackRules::V2_6 => self.writer.inode.is_none().then_some(false),
         }
     }
 
@@ -135,10 +151,14 @@ impl WriteBack {
     /// Takes the next inode of the round, if there is one.
     fn begin_portion(&mut self, work: &Work, round: &Round) -> Option<Portion> {
         let mut ino = self.inodes.first(Queue::Io)?;
-        while self.flusher.inode() == Some(ino) {
-            // The flusher had to give way in the middle of this inode, to the writer that now writes itself.
+        while self.flusher.inode() == Some(ino) || self.writer.inode == Some(ino) {
+            // Flusher or writer had to give way in the middle of this inode, to the other who now writes, too.
             self.inodes.put(ino, Queue::MoreIo);
             ino = self.inodes.first(Queue::Io)?;
+        }
+        let is_later = |ino| self.inodes.get(ino).is_some_and(|inode| inode.dirtied_tick as i64 > work.began_tick);
+        if self.rules == WriteBackRules::V2_6 && is_later(ino) {
+            return None;
         }
         let pages = match self.rules {
             _ if work.certainty != Certainty::No => NO_LIMIT,
@@ -146,7 +166,7 @@ impl WriteBack {
             WriteBackRules::V2_6 => round.pages_left,
         };
         let walk = Walk::of_file(work.certainty, work.start, work.cause != Cause::Writer, pages);
-        Some(Portion { ino, pages, walk, is_written: false })
+        Some(Portion { ino, pages, walk, is_written: false, is_requeued: false })
     }
 
     /// How many pages of one inode are written before the next inode gets its turn (`writeback_chunk_size`).
@@ -162,7 +182,7 @@ impl WriteBack {
         let now = tick(&self.sim);
         let Some(inode) = self.inodes.get_mut(ino) else { return };
         let is_dirty = inode.is_dirty();
-        if is_dirty && walk.certainty != Certainty::No {
+        if is_dirty && walk.certainty != Certainty::No && self.rules == WriteBackRules::V6_1 {
             inode.dirtied_tick = now;
         }
         if walk.pages_put_back > 0 {
@@ -195,8 +215,10 @@ pub(super) fn carry_on(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, wor
             work.round = Some(round);
             return Ok(Turn::Yielded);
         }
-        if !cache.state().goes_on(&round) {
-            return Ok(Turn::Done);
+        match cache.state().goes_on(&round) {
+            Some(true) => {}
+            Some(false) => return Ok(Turn::Done),
+            None => return Ok(Turn::WaitsForWriter),
         }
     }
 }
@@ -220,7 +242,9 @@ fn write_round(
             let is_clean = !cache.state().inodes.get(portion.ino).is_some_and(|inode| inode.is_dirty());
             round.written += i64::from(is_clean);
         }
-        cache.state().requeue(portion.ino, &portion.walk);
+        if !portion.is_requeued {
+            cache.state().requeue(portion.ino, &portion.walk);
+        }
         cache.state().wake_waiting_program();
         if cache.state().pauses(work, round) {
             return Ok(Turn::Done);
@@ -239,6 +263,10 @@ fn write_portion(
     if portion.is_written {
         return Ok(Turn::Done);
     }
+    let is_of_writer = work.cause == Cause::Writer;
+    if is_of_writer {
+        cache.state().writer_holds(Some(portion.ino));
+    }
     if !write_pages(cache, fs, portion.ino, &mut portion.walk)? {
         return Ok(Turn::Yielded);
     }
@@ -248,7 +276,14 @@ fn write_portion(
     round.written += (pages - portion.walk.pages_put_back).max(0);
     round.pages_left -= pages;
     portion.is_written = true;
-    match take_turns(fs, cache) && work.cause != Cause::Writer {
+    if cache.state().rules == WriteBackRules::V2_6 {
+        cache.state().requeue(portion.ino, &portion.walk);
+        portion.is_requeued = true;
+        if is_of_writer {
+            cache.state().writer_holds(None);
+        }
+    }
+    match take_turns(fs, cache) && !is_of_writer {
         true => Ok(Turn::Yielded),
         false => Ok(Turn::Done),
     }

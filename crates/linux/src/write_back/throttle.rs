@@ -5,7 +5,7 @@ use super::limits::{tick, Thresholds};
 use super::throttle_2_6::balance_dirty_pages_2_6;
 use super::{check_power, pause, DirtyCache, WriteBack};
 use crate::config::WriteBackRules;
-use ffslab_fs::{FileSystem, Result};
+use ffslab_fs::{FileSystem, Ino, Result};
 
 /// Number of pages after which a new writer checks the limits for the first time (`INIT_TASK`, 128 KiB).
 const FIRST_LOOK_PAGES: u64 = 32;
@@ -47,6 +47,8 @@ pub(super) struct Writer {
     pub unlooked: u64,
     pub unlooked_max: u64,
     pub is_exceeded: bool,
+    /// The inode that the program writes itself, because it is over the limit (2.6.37).
+    pub inode: Option<Ino>,
     /// Follows the threshold upwards at once and downwards slowly (`dirty_limit`).
     limit: u64,
     limit_tick: u64,
@@ -75,6 +77,7 @@ impl Writer {
             unlooked: 0,
             unlooked_max,
             is_exceeded: false,
+            inode: None,
             limit: thresholds.dirty,
             limit_tick: 0,
         }

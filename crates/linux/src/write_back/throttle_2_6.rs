@@ -42,8 +42,9 @@ pub(super) fn balance_dirty_pages_2_6(cache: &mut impl DirtyCache, fs: &mut dyn 
     let mut written = 0;
     let mut was_exceeded = false;
     let mut patience = Patience::new(cache.state().bandwidth.written);
+    let mut dirty;
     loop {
-        let dirty = cache.state().inodes.dirty_pages;
+        dirty = cache.state().inodes.dirty_pages;
         if dirty <= thresholds.free_run() {
             break;
         }
@@ -66,10 +67,11 @@ pub(super) fn balance_dirty_pages_2_6(cache: &mut impl DirtyCache, fs: &mut dyn 
         }
         pause_ticks = (2 * pause_ticks).min(pause_ticks_max);
     }
-    // A writer that has paused and now finds few dirty pages soon looks again: what it found first still counts.
+    // A writer that has paused and now finds few dirty pages soon looks again: what it found first still counts. What it
+    // has written itself is not subtracted.
     let write_back = &mut cache.state();
     write_back.writer.is_exceeded &= was_exceeded;
-    if write_back.inodes.dirty_pages > thresholds.background && !write_back.flusher.has_requests() {
+    if dirty > thresholds.background {
         write_back.ask_for_background();
     }
     Ok(())
