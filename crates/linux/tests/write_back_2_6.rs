@@ -119,3 +119,19 @@ fn a_walk_goes_on_where_the_last_one_ended_and_returns_to_the_pages_before() {
     let expected = [pages_of(ino, 50..60), pages_of(ino, 0..5), pages_of(ino, 40..50), vec![(ino, None)]].concat();
     assert_eq!(log.borrow_mut().take_written(), expected);
 }
+
+#[test]
+fn an_inode_that_became_dirty_during_a_piece_of_work_is_not_written_by_it_but_by_the_next_look() {
+    let (mut vfs, log) = delaying_with(old_with_limits(4_000, 100));
+    let (_, a) = file(&mut vfs, "a", 0..1_536);
+    vfs.sleep_ns(50_000_000);
+    let written = log.borrow().written.len();
+    assert!((1..1_000).contains(&written), "the flusher is in the middle of its first round: {written}");
+    let (_, b) = file(&mut vfs, "b", 0..3);
+    vfs.sleep_ns(3 * SECOND_NS);
+    assert!(log.borrow().written.iter().all(|written| written.ino == a), "all but {a:?} is too young");
+    assert_eq!(log.borrow().written.len(), 1_537);
+    // It is chosen already, so its age does not matter any more.
+    vfs.sleep_ns(6 * SECOND_NS);
+    assert_eq!(log.borrow_mut().take_written().split_off(1_537), [pages_of(b, 0..3), vec![(b, None)]].concat());
+}

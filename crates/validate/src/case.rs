@@ -65,6 +65,9 @@ pub struct System {
     word_bits: Option<u32>,
     #[serde(rename = "ram_MiB")]
     pub ram_mib: Option<u64>,
+    /// What the kernel said it has (`MemTotal` of /proc/meminfo).
+    #[serde(rename = "mem_total_KiB")]
+    pub mem_total_kib: Option<u64>,
     pub vm: Option<WriteBack>,
     pub jffs2_summary: Option<bool>,
     pub subpage_writes: Option<bool>,
@@ -85,6 +88,9 @@ pub struct UbiSettings {
     /// The rule of kernels before 3.7, which then stands for the other one.
     #[serde(rename = "beb_reserve_pct")]
     bad_reserve_percent: Option<u32>,
+    /// Where the volume identifier header is, if attach said so.
+    #[serde(rename = "vid_header_offset_B")]
+    pub(crate) vid_header_offset_bytes: Option<u32>,
 }
 
 impl System {

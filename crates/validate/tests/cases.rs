@@ -57,6 +57,28 @@ fn write_back_knobs_are_in_per_cent_or_in_bytes() {
 }
 
 #[test]
+fn the_emulated_arm_has_the_memory_that_its_kernel_counted_less_what_is_taken() {
+    let page_cache_bytes = |tree: serde_json::Value| {
+        let mut case = case();
+        case["system"]["ram_MiB"] = json!(53);
+        case["system"]["mem_total_KiB"] = json!(54_868);
+        case["system"]["tree"] = tree;
+        stack_of(&parse_case(&case.to_string()).unwrap()).unwrap().vfs.page_cache_bytes
+    };
+    assert_eq!(page_cache_bytes(json!("TI PSP, built for ARM926 (2 ns an instruction)")), (54_868 - 5_120) << 10);
+    assert_eq!(page_cache_bytes(json!(null)), 53 << 20);
+}
+
+#[test]
+fn ubi_puts_its_header_where_attach_said_it_is() {
+    let mut case = case();
+    case["system"]["fs"] = json!("ubifs");
+    case["system"]["ubi"] = json!({"max_beb_per1024": 1, "vid_header_offset_B": 2048});
+    let stack = stack_of(&parse_case(&case.to_string()).unwrap()).unwrap();
+    assert!(format!("{:?}", stack.fs).contains("vid_header_offset_bytes: Some(2048)"), "{:?}", stack.fs);
+}
+
+#[test]
 fn a_case_runs_by_the_rules_of_its_kernel() {
     let kernel = |version: &str| {
         let mut case = case();

@@ -99,7 +99,10 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
         ..standard
     };
     let reserve = system.ubi.as_ref().map_or(BadReserve::Per1024OfChip(0), UbiSettings::bad_reserve);
-    let ubi = ubifs::ubi_options(&kernel, reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks);
+    let ubi = ffslab_ubi::UbiOptions {
+        vid_header_offset_bytes: system.ubi.as_ref().and_then(|ubi| ubi.vid_header_offset_bytes),
+        ..ubifs::ubi_options(&kernel, reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks)
+    };
     let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
     Ok(stack)
