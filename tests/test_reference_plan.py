@@ -63,6 +63,7 @@ def test_nandsim_is_told_of_partitions_and_faults() -> None:
     assert words[:2] == ["id_bytes=0x20,0xda,0x90,0x95", "parts=24,4"]
     assert words[-3:] == ["badblocks=3,7", "weakpages=70:0,71", "bitflips=1"]
     assert chip.mtd_of(flash) == 1
+    assert chip.parameters(flash, 4).split()[-1] == "bch=4"
     small = cast("PlannedFlash", {**FLASH, **TIMES, "page_B": 512, "oob_B": 16, "pages_per_block": 32})
     assert chip.parameters(small).startswith("id_bytes=0x20,0x75,0xff,0xff parts=4 ")
 
@@ -105,6 +106,11 @@ def test_the_steps_are_those_of_the_experiment() -> None:
             'bytes = "256 KiB"',
             'bytes = "17 MiB"\nrequest_B = "17 MiB"',
             "a request of a reference run has at most 16777216 B",
+        ),
+        (
+            'fs = "jffs2"',
+            'fs = "jffs2"\necc = "bch"\necc_strength_bits = 10',
+            '[stack]: ecc = "bch": 68 B of code for 10 bits do not fit into 64 B beside a page',
         ),
         ('fs = "jffs2"', 'fs = "jffs2"\nvid_hdr_offset_B = 2048', "vid_hdr_offset_B"),
         ('fs = "jffs2"', 'fs = "none"', 'setup step 1: mount: fs = "none": there is no file system to mount'),

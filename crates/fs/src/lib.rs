@@ -201,10 +201,20 @@ pub trait FileSystem {
         true
     }
 
+    /// A program is about to store to a page of a map, which is in the page cache ([`Host::page`]) and stays there meanwhile
+    /// (`->page_mkwrite`): whatever writing the page later needs is reserved, time stamps change, and the page is marked as
+    /// dirty ([`Host::dirty_page`]). The default does what the kernel does for file systems that leave this to it
+    /// (`filemap_page_mkwrite` of `mm/filemap.c`).
+    fn page_mkwrite(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
+        self.write_starts(host, ino)?;
+        host.dirty_page(ino, index);
+        Ok(())
+    }
+
     // ---- delayed writing -----------------------------------------------------------------------------------
 
     /// Whether `write_end` only marks the page as dirty ([`Host::dirty_page`]) and [`FileSystem::write_page`] writes it
-    /// later. If `false`, `write_end` writes the page, and the rest of this part is never called.
+    /// later. If `false`, `write_end` writes the page, and the rest of this part is called for pages of maps alone.
     fn delays_writes(&self) -> bool {
         false
     }

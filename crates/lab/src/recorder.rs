@@ -10,7 +10,8 @@ use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, MountDone, Nodes, OpenFlags, System, SystemError, Whence,
+    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, MapAccess, MountDone, Nodes, OpenFlags, System,
+    SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::cell::RefCell;
@@ -246,6 +247,28 @@ impl Calls for Recorder {
     fn advise(&mut self, fd: Fd, offset: u64, bytes: u64, advice: Advice) -> Answer<()> {
         let result = self.inner.advise(fd, offset, bytes, advice);
         self.keep(result, format_args!("advise {} {offset} {bytes} {}", fd.0, advice.name()))
+    }
+
+    // No recorded step maps files, so calls on maps are passed on and not written down.
+
+    fn mmap(&mut self, fd: Fd, at: u64, bytes: u64, access: MapAccess) -> Answer<()> {
+        self.inner.mmap(fd, at, bytes, access)
+    }
+
+    fn map_load(&mut self, fd: Fd, at: u64, bytes: usize) -> Answer<()> {
+        self.inner.map_load(fd, at, bytes)
+    }
+
+    fn map_store(&mut self, fd: Fd, at: u64, data: &[u8]) -> Answer<()> {
+        self.inner.map_store(fd, at, data)
+    }
+
+    fn msync(&mut self, fd: Fd, at: u64, bytes: usize) -> Answer<()> {
+        self.inner.msync(fd, at, bytes)
+    }
+
+    fn munmap(&mut self, fd: Fd) -> Answer<()> {
+        self.inner.munmap(fd)
     }
 
     fn mkdir(&mut self, path: &[u8], permissions: u32) -> Answer<()> {

@@ -7,6 +7,7 @@ mod images;
 mod jobs;
 mod jobs_kept;
 mod many;
+mod map;
 mod mtd_loop;
 mod names;
 mod outcome;

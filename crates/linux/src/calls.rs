@@ -7,7 +7,7 @@ use crate::write_back;
 use crate::xattr::Target;
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result, SetAttr, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::{Idle, Sim};
-use ffslab_system::{Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, Whence};
+use ffslab_system::{Advice, Answer, Calls, Entry, Fd, MapAccess, Nodes, OpenFlags, Whence};
 
 /// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
 const TARGET_BYTES_MAX: usize = 4095;
@@ -134,6 +134,26 @@ impl Calls for Vfs {
 
     fn advise(&mut self, fd: Fd, offset: u64, bytes: u64, advice: Advice) -> Answer<()> {
         self.answer(|vfs| vfs.take_advice(fd, offset, bytes, advice))
+    }
+
+    fn mmap(&mut self, fd: Fd, at: u64, bytes: u64, access: MapAccess) -> Answer<()> {
+        self.answer(|vfs| vfs.map_file(fd, at, bytes, access))
+    }
+
+    fn map_load(&mut self, fd: Fd, at: u64, bytes: usize) -> Answer<()> {
+        Ok(self.load_mapped(fd, at, bytes)?)
+    }
+
+    fn map_store(&mut self, fd: Fd, at: u64, data: &[u8]) -> Answer<()> {
+        Ok(self.store_mapped(fd, at, data)?)
+    }
+
+    fn msync(&mut self, fd: Fd, at: u64, bytes: usize) -> Answer<()> {
+        self.answer(|vfs| vfs.sync_map(fd, at, bytes))
+    }
+
+    fn munmap(&mut self, fd: Fd) -> Answer<()> {
+        self.answer(|vfs| vfs.unmap(fd))
     }
 
     /// `permissions`: 07777, no umask.

@@ -1,6 +1,7 @@
 //! Open files: descriptors, positions, advice, fsync.
 
 use crate::dentries::DentryId;
+use crate::maps::Mapping;
 use crate::read_ahead::ReadAhead;
 use crate::vfs::Vfs;
 use crate::walk::{Found, LastLink};
@@ -18,6 +19,8 @@ pub(crate) struct OpenFile {
     pub read_ahead: ReadAhead,
     /// Number of write-back errors that this open file has been told of, or need not be told of (`f_wb_err`).
     pub errors_known: u64,
+    /// The part of it that is mapped into memory.
+    pub map: Option<Mapping>,
 }
 
 impl Vfs {
@@ -107,7 +110,7 @@ impl Vfs {
         *self.opens.entry(ino).or_insert(0) += 1;
         let read_ahead = ReadAhead::new(self.device_ra_pages);
         let errors_known = self.memory.write_back.errors_at_open(ino);
-        let file = OpenFile { dentry, ino, kind, flags, position: 0, read_ahead, errors_known };
+        let file = OpenFile { dentry, ino, kind, flags, position: 0, read_ahead, errors_known, map: None };
         let number = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
             self.files.push(None);
             self.files.len() - 1
@@ -148,6 +151,9 @@ impl Vfs {
     }
 
     fn do_release(&mut self, fd: Fd) -> Result<()> {
+        if self.file(fd)?.map.is_some() {
+            self.unmap(fd)?;
+        }
         let OpenFile { dentry, ino, .. } =
             self.files.get_mut(fd.0 as usize).and_then(Option::take).ok_or(Errno::BadF)?;
         match self.opens.get_mut(&ino) {
@@ -190,7 +196,7 @@ impl Vfs {
         if fs.is_read_only() {
             return Ok(());
         }
-        if fs.delays_writes() {
+        if fs.delays_writes() || self.memory.write_back.has_stores {
             let written = write_back::write_range(&mut self.memory, fs, file.ino, first, last);
             let earlier = self.memory.write_back.error_since(file.ino, &mut file.errors_known);
             written.and(earlier)?;

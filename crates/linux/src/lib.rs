@@ -5,13 +5,13 @@
 //! it: which names are looked up, which pages are read, in which order, and when other tasks get the CPU.
 //!
 //! **Follows.** Linux 6.1: `fs/namei.c` (path walk), `fs/dcache.c` and `fs/inode.c` (life of names and inodes), `fs/xattr.c`,
-//! `fs/drop_caches.c`, `mm/filemap.c` (buffered read and write), `mm/readahead.c`, `mm/fadvise.c`; for file systems that
+//! `fs/drop_caches.c`, `mm/filemap.c` (buffered read and write), `mm/readahead.c`, `mm/fadvise.c`, `mm/memory.c` and `mm/msync.c` (shared maps of files); for file systems that
 //! delay writes `fs/fs-writeback.c`, `fs/sync.c`, `mm/page-writeback.c`. For the board of the papers the read side of
 //! Linux 2.6.37: `do_generic_file_read` and the read-ahead of that time ([`ReadAheadRules`]); and its write-back
 //! ([`WriteBackRules`]).
 //!
 //! **Leaves out.** More than one process and more than one mount (`machine::mounts` puts several of these on one machine), permissions (everything runs as root, with umask 0), access times
-//! (the flash file systems mount `noatime`), memory mapping, locks, the two-list replacement of `mm/vmscan.c` (the page
+//! (the flash file systems mount `noatime`), private maps and madvise(2), locks, the two-list replacement of `mm/vmscan.c` (the page
 //! cache here is one LRU list).
 
 mod attributes;
@@ -20,6 +20,7 @@ mod config;
 mod dentries;
 mod files;
 mod flags;
+mod maps;
 mod memory;
 mod names;
 mod node_calls;
@@ -38,5 +39,6 @@ pub use vfs::{DeviceTask, Vfs};
 
 pub use ffslab_fs::{NameHash, Result, Unwritten};
 pub use ffslab_system::{
-    timed, Advice, Answer, Caller, Calls, Entry, Fd, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags, Whence,
+    timed, Advice, Answer, Caller, Calls, Entry, Fd, MapAccess, NewTime, NodeChange, NodeEntry, NodeId, OpenFlags,
+    Whence,
 };

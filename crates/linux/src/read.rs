@@ -102,7 +102,7 @@ impl Vfs {
                     && last % PAGE != PAGE - 1
                     && last.checked_add(1) != Some(fs.getattr(ino)?.size_bytes);
                 let end = last / PAGE + u64::from(!spares_last);
-                if fs.delays_writes() {
+                if fs.delays_writes() || memory.write_back.has_stores {
                     // Errors are kept with the inode, and the next fsync reports them.
                     let _kept = write_back::start_writing_range(memory, fs, ino, at / PAGE, last / PAGE);
                 }
@@ -115,12 +115,22 @@ impl Vfs {
         Ok(())
     }
 
-    fn reader(&mut self, fd: Fd) -> Result<Reader<'_>> {
+    pub(crate) fn reader(&mut self, fd: Fd) -> Result<Reader<'_>> {
         let file = self.files.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?;
         let OpenFile { ino, read_ahead, .. } = file;
         let fs = self.fs.as_deref_mut().ok_or(Errno::NoDev)?;
         let (memory, sim, config) = (&mut self.memory, &self.sim, &self.config);
-        Ok(Reader { fs, memory, sim, config, ino: *ino, ra: read_ahead, demand_end: 0, batch: Batch::default() })
+        Ok(Reader {
+            fs,
+            memory,
+            sim,
+            config,
+            ino: *ino,
+            ra: read_ahead,
+            demand_start: 0,
+            demand_end: 0,
+            batch: Batch::default(),
+        })
     }
 }
 
@@ -131,21 +141,23 @@ struct Batch {
     len: usize,
 }
 
-/// One read call at work.
-struct Reader<'a> {
-    fs: &'a mut dyn FileSystem,
-    memory: &'a mut Memory,
+/// One read call, or one page fault, at work.
+pub(crate) struct Reader<'a> {
+    pub fs: &'a mut dyn FileSystem,
+    pub memory: &'a mut Memory,
     sim: &'a Sim,
-    config: &'a VfsConfig,
-    ino: Ino,
-    ra: &'a mut ReadAhead,
-    /// First page that the program did not ask for. Pages from there on are read ahead.
-    demand_end: u64,
+    pub config: &'a VfsConfig,
+    pub ino: Ino,
+    pub ra: &'a mut ReadAhead,
+    /// First page that the program asks for; a page fault reads pages before it, too.
+    pub demand_start: u64,
+    /// First page behind those that it asks for. Pages from there on are read ahead.
+    pub demand_end: u64,
     batch: Batch,
 }
 
 impl Reader<'_> {
-    fn size_bytes(&mut self) -> Result<u64> {
+    pub fn size_bytes(&mut self) -> Result<u64> {
         self.fs.getattr(self.ino).map(|stat| stat.size_bytes)
     }
 
@@ -314,7 +326,7 @@ impl Reader<'_> {
         }
     }
 
-    fn read_on_demand(&mut self, index: u64, count: u64, marked: bool) {
+    pub fn read_on_demand(&mut self, index: u64, count: u64, marked: bool) {
         self.sim.work(Work::ReadAhead, 0);
         let request = Request { index, count, marked, sane_pages: self.sane_pages() };
         let (pages, ino) = (&self.memory.pages, self.ino);
@@ -326,7 +338,7 @@ impl Reader<'_> {
 
     /// `force_page_cache_readahead`: reads exactly these pages, in pieces of 2 MiB, but no more than a window (6.1) or
     /// half of the memory (2.6).
-    fn force(&mut self, start: u64, count: u64) {
+    pub fn force(&mut self, start: u64, count: u64) {
         let limit = match self.config.kernel.read_ahead {
             ReadAheadRules::V2_6 => self.sane_pages(),
             _ => self.ra.ra_pages,
@@ -341,14 +353,14 @@ impl Reader<'_> {
     }
 
     /// `max_sane_readahead` of 2.6: half of the free and the inactive pages. All pages of this cache count as inactive.
-    fn sane_pages(&self) -> u64 {
+    pub fn sane_pages(&self) -> u64 {
         self.memory.pages.capacity_pages() / 2
     }
 
     /// Reads those pages of a window that are not cached, up to the end of the file, and sets the mark
     /// (`__do_page_cache_readahead`). A page that cannot be read stays missing, and a later read of it reports the
     /// error.
-    fn read_window(&mut self, window: Window) {
+    pub fn read_window(&mut self, window: Window) {
         let Ok(size @ 1..) = self.size_bytes() else { return };
         let end_of_file = size.div_ceil(PAGE);
         let Window { start, mut count, lookahead } = window;
@@ -376,8 +388,9 @@ impl Reader<'_> {
     }
 
     /// Reads one page into the cache.
-    fn read_page(&mut self, index: u64) -> Result<Slot> {
-        let reason = if index < self.demand_end { &causes::READ } else { &causes::READ_AHEAD };
+    pub fn read_page(&mut self, index: u64) -> Result<Slot> {
+        let reason =
+            if (self.demand_start..self.demand_end).contains(&index) { &causes::READ } else { &causes::READ_AHEAD };
         let _reason = self.sim.because(reason);
         self.sim.work(Work::PageFill, 0);
         let slot = self.memory.pages.insert(self.ino, index);

@@ -23,7 +23,12 @@ pub(crate) struct ReadAhead {
     pub prev_pos: i64,
     /// `POSIX_FADV_RANDOM` was given.
     pub random: bool,
+    /// Page faults that missed the cache, less those that hit it.
+    pub mmap_miss: u32,
 }
+
+/// From so many misses on, page faults read no other pages than the one that they need (`mm/filemap.c`).
+const MMAP_LOTSAMISS: u32 = 100;
 
 /// Pages to read: `count` pages from `start` on. If `lookahead` is not 0, the mark is set on the page at which the last
 /// `lookahead` pages of the window begin.
@@ -49,7 +54,7 @@ pub(crate) struct Request {
 
 impl ReadAhead {
     pub fn new(ra_pages: u64) -> Self {
-        Self { start: 0, size: 0, async_size: 0, ra_pages, prev_pos: -1, random: false }
+        Self { start: 0, size: 0, async_size: 0, ra_pages, prev_pos: -1, random: false, mmap_miss: 0 }
     }
 
     /// Decides what to read and moves the state on. `cached` tells whether a page of the file is in the page cache. The
@@ -93,6 +98,28 @@ impl ReadAhead {
             self.merge_own_mark(rules, index, max);
         }
         Some(Window { start: self.start, count: self.size, lookahead: self.async_size })
+    }
+
+    /// A page fault misses the cache: which pages around it are read (`do_sync_mmap_readahead`). `pages`: the largest window
+    /// that the memory allows.
+    pub fn around(&mut self, rules: ReadAheadRules, index: u64, pages: u64) -> Option<Window> {
+        let most = match rules {
+            ReadAheadRules::V2_6 => u32::MAX - 1,
+            _ => MMAP_LOTSAMISS * 10 - 1,
+        };
+        self.mmap_miss += u32::from(self.mmap_miss <= most);
+        if self.mmap_miss > MMAP_LOTSAMISS || pages == 0 {
+            return None;
+        }
+        self.start = index.saturating_sub(pages / 2);
+        self.size = pages;
+        self.async_size = if rules == ReadAheadRules::V2_6 { 0 } else { pages / 4 };
+        Some(Window { start: self.start, count: self.size, lookahead: self.async_size })
+    }
+
+    /// Page faults found so many pages in the cache.
+    pub fn mmap_hits(&mut self, pages: u32) {
+        self.mmap_miss = self.mmap_miss.saturating_sub(pages);
     }
 
     /// Position of the mark in the current window. A window is never smaller than the part behind its mark.

@@ -107,7 +107,7 @@ impl Vfs {
             vfs.dentries.shrink(0);
             let (fs, memory) = vfs.parts()?;
             if !was_read_only {
-                if fs.delays_writes() {
+                if fs.delays_writes() || memory.write_back.has_stores {
                     write_back::sync_file_system(memory, fs)?;
                 }
                 fs.sync(memory)?;
@@ -140,7 +140,8 @@ impl Vfs {
             }
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
             // Data that cannot be written are lost, as in `generic_shutdown_super`.
-            let writes = fs.delays_writes() && !fs.is_read_only();
+            let delays = fs.delays_writes() || vfs.memory.write_back.has_stores;
+            let writes = delays && !fs.is_read_only();
             let written = if writes { write_back::sync_file_system(&mut vfs.memory, fs.as_mut()) } else { Ok(()) };
             let synced = if writes { fs.sync(&mut vfs.memory) } else { Ok(()) };
             let result = written.and(synced).and(fs.unmount(&mut vfs.memory));
@@ -178,7 +179,8 @@ impl Vfs {
         write: impl FnOnce(&mut Memory, &mut dyn FileSystem) -> Result<()>,
     ) -> Result<()> {
         let Some(fs) = self.fs.as_deref_mut().filter(|fs| !fs.is_read_only()) else { return Ok(()) };
-        if fs.delays_writes() || self.memory.write_back.sync_always_waits() {
+        let write_back = &self.memory.write_back;
+        if fs.delays_writes() || write_back.has_stores || write_back.sync_always_waits() {
             write(&mut self.memory, fs)?;
         }
         fs.sync(&mut self.memory)
@@ -218,7 +220,7 @@ impl Vfs {
 
     /// Gives other tasks the CPU before a call that will sleep for the chip (on a file system that does not delay
     /// writes), because they may have waited longer.
-    fn wait_for_chip(&mut self) {
+    pub(crate) fn wait_for_chip(&mut self) {
         if self.sim.config().nand_wait == NandWait::Sleep {
             if let Some(fs) = self.fs.as_deref_mut().filter(|fs| !fs.delays_writes()) {
                 fs.resched(&mut self.memory);

@@ -51,6 +51,8 @@ pub(crate) struct WriteBack {
     writer: Writer,
     /// Something was left dirty by the setup of an experiment. Only then pages and inodes are checked for it.
     has_some_of_setup: bool,
+    /// A program has stored to pages of a map: there may be dirty pages of a file system whose write(2) leaves none.
+    pub has_stores: bool,
 }
 
 impl WriteBack {
@@ -68,6 +70,7 @@ impl WriteBack {
             dirtied_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             writer: Writer::new(rules, Thresholds::of(&knobs, memory_pages), memory_pages),
             has_some_of_setup: false,
+            has_stores: false,
         }
     }
 
@@ -83,8 +86,17 @@ impl WriteBack {
         self.sim.spawn(&causes::FLUSHER);
     }
 
+    /// A program stores to a page of a map. Where the flusher was not started at the mount, because write(2) leaves no dirty
+    /// pages, it starts now.
+    pub fn store_begins(&mut self, fs: &dyn FileSystem) {
+        if !std::mem::replace(&mut self.has_stores, true) && !fs.delays_writes() && !self.sync_always_waits() {
+            self.start();
+        }
+    }
+
     /// Called after an unmount or a power cut: everything dirty is dropped.
     pub fn stop(&mut self) {
+        self.has_stores = false;
         self.sim.kill(&causes::FLUSHER);
         self.inodes = Inodes::default();
         self.flusher = Flusher::default();

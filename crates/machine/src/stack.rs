@@ -17,7 +17,9 @@ use ffslab_mtd::{Ecc, MediumError, MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{CpuCosts, Mount, NandWait, PowerMilliwatt, Sim, SimConfig};
-use ffslab_system::{ambassador_impl_Calls, Advice, Answer, Calls, Entry, Fd, Nodes, OpenFlags, Refusal, Whence};
+use ffslab_system::{
+    ambassador_impl_Calls, Advice, Answer, Calls, Entry, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence,
+};
 use ffslab_ubi::Ubi;
 use std::ops::Range;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The system calls that programs make, whichever system answers them.
 
-use crate::{Advice, Answer, Entry, Fd, Nodes, OpenFlags, Refusal, Whence};
+use crate::{Advice, Answer, Entry, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence};
 use ambassador::delegatable_trait;
 use ffslab_fs::{FileKind, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
@@ -99,6 +99,34 @@ pub trait Calls {
     /// posix_fadvise(2).
     fn advise(&mut self, _fd: Fd, _offset: u64, _bytes: u64, _advice: Advice) -> Answer<()> {
         Err(self.lacks("page cache that could take advice"))
+    }
+
+    // ---- maps ---------------------------------------------------------------------------------------------------------
+
+    /// mmap(2) of a part of an open file, as shared memory. `at`: a multiple of a page. An open file has one map at a time, and
+    /// close(2) ends it, too.
+    fn mmap(&mut self, _fd: Fd, _at: u64, _bytes: u64, _access: MapAccess) -> Answer<()> {
+        Err(self.lacks("files mapped into memory"))
+    }
+
+    /// The program loads bytes at a place of the file and does nothing with them. Where a program would get SIGBUS, this is an
+    /// error that says why.
+    fn map_load(&mut self, _fd: Fd, _at: u64, _bytes: usize) -> Answer<()> {
+        Err(self.lacks("files mapped into memory"))
+    }
+
+    /// The program stores bytes at a place of the file.
+    fn map_store(&mut self, _fd: Fd, _at: u64, _data: &[u8]) -> Answer<()> {
+        Err(self.lacks("files mapped into memory"))
+    }
+
+    /// msync(2) with `MS_SYNC` of a range of the file.
+    fn msync(&mut self, _fd: Fd, _at: u64, _bytes: usize) -> Answer<()> {
+        Err(self.lacks("files mapped into memory"))
+    }
+
+    fn munmap(&mut self, _fd: Fd) -> Answer<()> {
+        Err(self.lacks("files mapped into memory"))
     }
 
     // ---- names --------------------------------------------------------------------------------------------------------

@@ -22,4 +22,4 @@ pub use error::{OptionError, SystemError, UbiState};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
 pub use refusal::{Answer, Refusal};
 pub use system::{ambassador_impl_System, MountDone, System};
-pub use types::{Advice, Entry, Fd, OpenFlags, Whence};
+pub use types::{Advice, Entry, Fd, MapAccess, OpenFlags, Whence};

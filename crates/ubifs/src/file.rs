@@ -269,6 +269,36 @@ impl Ubifs {
         Ok(bytes)
     }
 
+    /// Reserves what a store to a mapped page needs, and marks the page and the inode as dirty (`ubifs_vm_page_mkwrite`).
+    pub(crate) fn make_writable(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
+        self.core.lebs.check_writable().map_err(Errno::from)?;
+        let now = self.now(host);
+        let inode = self.inode(ino)?;
+        let stamps = inode.modified != now || inode.changed != now;
+        // Whether the page is dirty already is only looked at afterwards, so the larger budget is taken.
+        let page = Request { new_page: true, ..Request::default() };
+        self.budget(host, &Request { dirtied_inos: u32::from(stamps), ..page })?;
+        let is_hole = self.is_hole(ino, index, true)?;
+        if self.inode(ino)?.dirty_pages.insert(index) {
+            if !is_hole {
+                self.core.space.convert_page_budget(&self.core.lebs);
+            }
+            host.dirty_page(ino, index);
+        } else {
+            self.core.space.release_request(&self.core.lebs, &page);
+        }
+        if stamps {
+            let now = self.now(host);
+            let inode = self.inode(ino)?;
+            (inode.modified, inode.changed) = (now, now);
+            if self.mark_dirty(host, ino, InodeDirt::Attributes)? {
+                let of_inode = Request { dirtied_inos: 1, ..Request::default() };
+                self.core.space.release_request(&self.core.lebs, &of_inode);
+            }
+        }
+        Ok(())
+    }
+
     // ---- writing back --------------------------------------------------------------------------------------------
 
     /// Writes a page that the host has marked as clean (`ubifs_writepage`).

@@ -175,6 +175,10 @@ impl FileSystem for Ubifs {
         self.update_times(host, ino)
     }
 
+    fn page_mkwrite(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
+        self.make_writable(host, ino, index)
+    }
+
     fn write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
         self.write_back_page(host, ino, index)
     }

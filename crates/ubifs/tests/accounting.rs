@@ -6,7 +6,7 @@ mod support;
 
 use ffslab_flash::{Chip, Geometry, Torn};
 use ffslab_fs::{RenameFlags, XattrMode};
-use ffslab_linux::{Calls, OpenFlags};
+use ffslab_linux::{Calls, MapAccess, OpenFlags};
 use ffslab_ubifs::{Compression, Options};
 use ffslab_workload::SplitMix64;
 use support::Bench;
@@ -34,7 +34,7 @@ impl Bench {
         let name = format!("f{}", random.below(24));
         let path = name.as_bytes();
         let flags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
-        match random.below(20) {
+        match random.below(21) {
             0..=8 => {
                 let Ok(fd) = self.vfs.open(path, flags, 0o644) else { return };
                 let bytes = 1 + random.below(12_000) as usize;
@@ -70,6 +70,17 @@ impl Bench {
                 let _ = self.vfs.write_pattern(fd, 0, 9_000, b"pattern!");
                 let _ = (random.below(2) == 0).then(|| self.vfs.sync());
                 let _ = (random.below(2) == 0).then(|| self.vfs.link_descriptor(fd, path));
+                let _ = self.vfs.close(fd);
+            }
+            19 => {
+                let Ok(fd) = self.vfs.open(path, OpenFlags::READ_WRITE, 0) else { return };
+                let bytes = self.vfs.fstat(fd).unwrap().size_bytes;
+                if self.vfs.mmap(fd, 0, bytes, MapAccess::Write).is_ok() {
+                    for _ in 0..random.below(8) {
+                        let _ = self.vfs.map_store(fd, random.below(bytes), b"s");
+                        let _ = (random.below(3) == 0).then(|| self.vfs.msync(fd, 0, bytes as usize));
+                    }
+                }
                 let _ = self.vfs.close(fd);
             }
             _ => self.vfs.sleep_ns(random.below(8_000_000_000)),

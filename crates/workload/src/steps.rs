@@ -69,6 +69,7 @@ steps! {
     "fadvise" Fadvise,
     "read_ahead" ReadAhead,
     "requests" Requests,
+    "mmap" Mmap,
     "uflip" Uflip,
     "append" Append,
     "mkdir" Mkdir,
@@ -463,6 +464,7 @@ mod attributes;
 mod error;
 mod explained;
 mod many;
+mod map;
 mod raw;
 mod states;
 #[cfg(test)]
@@ -473,6 +475,7 @@ pub use attributes::{permission_bits, Chmod, Chown, Ftruncate, Readlink, Statfs,
 pub use error::StepError;
 pub use explained::Explained;
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
+pub use map::Mmap;
 pub use raw::{MtdLoop, MtdOp};
 pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Scrub, ShareOf, Shelf, Uflip};
 pub use words::*;

@@ -361,6 +361,24 @@ impl FileSystem for Yaffs2 {
         }
     }
 
+    /// A page of a map, as no other is left dirty (`yaffs_writepage` of the Linux port). What lies behind the end of the file
+    /// is not written.
+    fn write_page(&mut self, host: &mut dyn Host, ino: Ino, index: u64) -> Result<()> {
+        self.set_clock(host);
+        let obj = self.file(ino)?;
+        let at = index * PAGE_BYTES as u64;
+        let bytes = self.device.objects[obj].file.bytes.saturating_sub(at).min(PAGE_BYTES as u64) as usize;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.device.chunks.super_is_dirty = true;
+        let page = host.page(ino, index).ok_or(Errno::Io)?;
+        match self.device.write_file(obj, at, &page[..bytes])? == bytes {
+            true => Ok(()),
+            false => Err(Errno::NoSpc),
+        }
+    }
+
     fn fsync(&mut self, host: &mut dyn Host, ino: Ino, data_only: bool) -> Result<()> {
         self.set_clock(host);
         let obj = self.object(ino)?;

@@ -6,7 +6,9 @@ use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
-use ffslab_system::{Advice, Answer, Calls, Entry, Fd, MountDone, OpenFlags, Refusal, System, SystemError, Whence};
+use ffslab_system::{
+    Advice, Answer, Calls, Entry, Fd, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+};
 use ffslab_workload::steps;
 use std::rc::Rc;
 
@@ -235,6 +237,11 @@ impl Calls for Seat<'_> {
         fn fstat(fd: Fd) -> Stat;
         fn readdir(fd: Fd) -> Vec<Entry>;
         fn advise(fd: Fd, offset: u64, bytes: u64, advice: Advice) -> ();
+        fn mmap(fd: Fd, at: u64, bytes: u64, access: MapAccess) -> ();
+        fn map_load(fd: Fd, at: u64, bytes: usize) -> ();
+        fn map_store(fd: Fd, at: u64, data: &[u8]) -> ();
+        fn msync(fd: Fd, at: u64, bytes: usize) -> ();
+        fn munmap(fd: Fd) -> ();
         fn mkdir(path: &[u8], permissions: u32) -> ();
         fn rmdir(path: &[u8]) -> ();
         fn unlink(path: &[u8]) -> ();

@@ -74,6 +74,7 @@ impl Runner<'_> {
             Step::Occupy(step) => self.occupy(step),
             Step::Age(step) => self.age(step),
             Step::Uflip(step) => self.uflip(step),
+            Step::Mmap(step) => self.mmap(step),
             Step::Unlink(step) => plain(system.unlink(step.file.as_bytes())),
             Step::Rename(step) => self.rename(step),
             Step::Link(step) => self.link(step),

@@ -4,7 +4,7 @@ use super::Mounts;
 use crate::stack::Stack;
 use ffslab_fs::{Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
-use ffslab_system::{Advice, Answer, Calls, Entry, Fd, OpenFlags, Refusal, Whence};
+use ffslab_system::{Advice, Answer, Calls, Entry, Fd, MapAccess, OpenFlags, Refusal, Whence};
 use std::cell::RefMut;
 
 /// The rest of `path` below `directory`, if it leads there.
@@ -180,6 +180,14 @@ impl Calls for Mounts {
         self.writes(fd, |mount, fd| mount.pwrite(fd, data, at))
     }
 
+    fn map_load(&mut self, fd: Fd, at: u64, bytes: usize) -> Answer<()> {
+        self.reads(fd, |mount, fd| mount.map_load(fd, at, bytes).map(|()| bytes)).map(drop)
+    }
+
+    fn map_store(&mut self, fd: Fd, at: u64, data: &[u8]) -> Answer<()> {
+        self.writes(fd, |mount, fd| mount.map_store(fd, at, data).map(|()| data.len())).map(drop)
+    }
+
     fn is_unnamed(&self, fd: Fd) -> bool {
         self.on_file(fd, |mount, fd| Ok(mount.is_unnamed(fd))).unwrap_or(false)
     }
@@ -217,6 +225,9 @@ impl Calls for Mounts {
         fn fstat() -> Stat;
         fn readdir() -> Vec<Entry>;
         fn advise(offset: u64, bytes: u64, advice: Advice) -> ();
+        fn mmap(at: u64, bytes: u64, access: MapAccess) -> ();
+        fn msync(at: u64, bytes: usize) -> ();
+        fn munmap() -> ();
     }
 
     by_path! {

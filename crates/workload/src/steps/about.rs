@@ -28,6 +28,17 @@ pub(super) fn nonzero(key: &'static str, value: u64) -> Result<(), StepError> {
     }
 }
 
+/// Checks that places are listed for the pattern that takes them, and for no other.
+///
+/// Errors: `order` is missing, or not used.
+pub(super) fn check_order(pattern: Pattern, order: &[u64]) -> Result<(), StepError> {
+    match (pattern == Pattern::Listed, order.is_empty()) {
+        (true, true) => Err(StepError::NoOrder),
+        (false, false) => Err(StepError::OrderUnused),
+        _ => Ok(()),
+    }
+}
+
 /// The longest sleep of a step, as of a job file: what runs in the background wakes again and again in it.
 const SLEEP_US_MAX: u64 = 366 * 86_400_000_000;
 
@@ -42,6 +53,7 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["power_cut", "powercut", "cut"], "`crash`"),
     (&["reboot", "power_on", "restart"], "`boot`"),
     (&["sql"], "`sqlite`"),
+    (&["map", "msync", "munmap"], "`mmap`"),
     (&["attach"], "`ubi_attach`"),
     (&["detach"], "`ubi_detach`"),
 ];
@@ -79,6 +91,7 @@ impl Step {
             | Step::Uflip(Uflip { file, .. })
             | Step::Requests(Requests { file, .. })
             | Step::Append(Append { file, .. })
+            | Step::Mmap(Mmap { file, .. })
             | Step::Sqlite(Sqlite { file, .. })
             | Step::SetXattr(SetXattr { file, .. })
             | Step::GetXattr(GetXattr { file, .. })
@@ -113,6 +126,7 @@ impl Step {
     pub fn shift_seed(&mut self, by: u64) {
         if let Step::Requests(Requests { seed, .. })
         | Step::CreateFragmented(CreateFragmented { seed, .. })
+        | Step::Mmap(Mmap { seed, .. })
         | Step::Age(Age { seed, .. })
         | Step::Sqlite(Sqlite { seed, .. })
         | Step::Uflip(Uflip { seed, .. }) = self
@@ -147,6 +161,7 @@ impl Step {
         match self {
             Step::Requests(Requests { count, .. })
             | Step::Append(Append { count, .. })
+            | Step::Mmap(Mmap { count, .. })
             | Step::MtdLoop(MtdLoop { count, .. })
             | Step::Sqlite(Sqlite { count, .. })
             | Step::StatMany(StatMany { count, .. })
@@ -165,6 +180,7 @@ impl Step {
         | Step::Fill(Fill { content_file, content, .. })
         | Step::Requests(Requests { content_file, content, .. })
         | Step::Append(Append { content_file, content, .. })
+        | Step::Mmap(Mmap { content_file, content, .. })
         | Step::CreateMany(CreateMany { content_file, content, .. })) = self
         else {
             return None;
@@ -184,6 +200,7 @@ impl Step {
             | Step::Fill(Fill { content_file, .. })
             | Step::Requests(Requests { content_file, .. })
             | Step::Append(Append { content_file, .. })
+            | Step::Mmap(Mmap { content_file, .. })
             | Step::CreateMany(CreateMany { content_file, .. }) => content_file.as_mut(),
             _ => None,
         }
@@ -205,11 +222,7 @@ impl Step {
             }
             Step::Requests(Requests { request_bytes, range_bytes, pattern, order, .. }) => {
                 request_size("request_B", *request_bytes)?;
-                match (*pattern == Pattern::Listed, order.is_empty()) {
-                    (true, true) => return Err(StepError::NoOrder),
-                    (false, false) => return Err(StepError::OrderUnused),
-                    _ => {}
-                }
+                check_order(*pattern, order)?;
                 if let Some(range) = range_bytes.filter(|range| range.0 < request_bytes.0) {
                     return Err(StepError::SmallRange { range_bytes: range.0, request_bytes: request_bytes.0 });
                 }
@@ -220,6 +233,7 @@ impl Step {
             Step::Shelf(shelf) => shelf.check()?,
             Step::Occupy(occupy) => occupy.check()?,
             Step::Age(age) => age.check()?,
+            Step::Mmap(mmap) => mmap.check()?,
             Step::Uflip(uflip) => uflip.check()?,
             Step::MtdLoop(raw) => raw.check()?,
             Step::Open(Open { flags, .. }) => {

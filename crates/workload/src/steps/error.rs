@@ -28,6 +28,12 @@ pub enum StepError {
     OrderUnused,
     #[error("range_B {range_bytes} is less than request_B {request_bytes}: not one request fits")]
     SmallRange { range_bytes: u64, request_bytes: u64 },
+    #[error("offset_B is {bytes}: a map begins at a multiple of 4096")]
+    MapOffset { bytes: u64 },
+    #[error("bytes {bytes} is less than request_B {request_bytes}: not one access fits into the map")]
+    SmallMap { bytes: u64, request_bytes: u64 },
+    #[error("msync belongs to access = \"write\": leave it out")]
+    NothingStored,
     #[error("flags must hold exactly one of rdonly, wronly, rdwr")]
     Access,
     #[error("the flag tmpfile makes a file to write: neither create nor rdonly goes with it")]

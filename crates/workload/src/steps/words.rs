@@ -43,6 +43,7 @@ words! {
         Inval = "EINVAL",
         NameTooLong = "ENAMETOOLONG",
         Perm = "EPERM",
+        Acces = "EACCES",
         NotSup = "ENOTSUP",
         NoData = "ENODATA",
         Range = "ERANGE",
@@ -76,6 +77,22 @@ words! {
         /// read(2) and write(2). Before each of them stands an lseek(2), unless the requests are sequential and the file is
         /// at the right position already.
         AtPosition = "read",
+    }
+    /// What a program does with a mapped file.
+    MapAccess {
+        /// It loads (`PROT_READ`).
+        Read = "read",
+        /// It stores (`PROT_READ`, `PROT_WRITE`).
+        Write = "write",
+    }
+    /// When `mmap` calls msync(2), with MS_SYNC.
+    Msync {
+        /// Never: what was stored is written when write-back comes to it.
+        None = "none",
+        /// After each access, for its bytes.
+        Each = "each",
+        /// Once, for the whole map, before it is unmapped.
+        End = "end",
     }
     /// The bytes that a step writes.
     ContentName {
@@ -128,7 +145,7 @@ macro_rules! by_default {
     };
 }
 
-by_default! { AppendSync = None, Think = Keep, RequestCalls = Positioned, ContentName = Random }
+by_default! { AppendSync = None, Msync = None, Think = Keep, RequestCalls = Positioned, ContentName = Random }
 
 /// Which way the bytes of a request go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

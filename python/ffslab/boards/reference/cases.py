@@ -22,7 +22,7 @@ TASKS = (
     ("kworker", "kworker"),
 )
 PERCENTILES = (50, 90, 99)
-TIMED = ("requests", "append", "create_many")
+TIMED = ("requests", "append", "mmap", "create_many")
 
 
 @dataclass

@@ -30,7 +30,7 @@ FILE_SYSTEMS = ("jffs2", "ubifs", "none")
 STEPS_TEXT = """
     mount umount ubi_attach ubi_detach ubi_make_volume create fill create_fragmented unlink rename link truncate
     sync drop_caches read_ahead sleep fadvise
-    open close fsync stat requests append mkdir rmdir readdir create_many stat_many read_many unlink_many
+    open close fsync stat requests append mmap mkdir rmdir readdir create_many stat_many read_many unlink_many
     setxattr getxattr listxattr removexattr symlink readlink chmod chown utimens statfs ftruncate
     mtd_loop crash
 """
@@ -305,7 +305,9 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
     if stack["fs"] == "jffs2" and stack["compression"] not in JFFS2_OPTIONS:
         known = ", ".join(JFFS2_OPTIONS)
         raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
-    if why_not := chip.trouble(flash):
+    # Any other ECC is none of nandsim's, which then is software Hamming.
+    bch_bits = (stack.get("ecc_strength_bits") or BCH_BITS) if stack.get("ecc") == "bch" else None
+    if why_not := chip.trouble(flash, bch_bits):
         raise refuse(f"[stack]: {why_not}")
     for key, why in (
         ("image", "begins with an erased chip"),
@@ -325,8 +327,8 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
                 raise refuse(f'{phase} step {index + 1}: mount: fs = "none": there is no file system to mount')
             if trouble := not_possible(step, flash):
                 raise refuse(f"{phase} step {index + 1}: {trouble}")
-    if any(step["step"] == "crash" for step in plan["state"]):
-        raise refuse("crash: not as a step of [[state]], which ends with a shutdown: make it one of the setup")
+    if cut := next((step["step"] for step in plan["state"] if step["step"] in ("crash", "boot")), None):
+        raise refuse(f"{cut}: not as a step of [[state]], which ends with a shutdown: make it one of the setup")
     if stack["fs"] == "ubifs":
         setup, measure = with_ubi(setup, measure)
     if stack.get("bulk_read"):
@@ -352,7 +354,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         whole,
         setup,
         measure,
-        (stack.get("ecc_strength_bits") or BCH_BITS) if stack.get("ecc") == "bch" else None,
+        bch_bits,
     )
 
 
@@ -363,6 +365,8 @@ def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
             file = step["file"]
             fill = {"step": "fill", "file": file, "request_B": step["request_B"]}
             return [fill, {"step": "sync"}, {"step": "unlink", "file": file}]
+        case "boot":
+            return [{"step": "crash"}, {**step, "step": "mount"}]
         case "occupy":
             share = {"bytes": int(partition_B * step["percent"] / 100), "request_B": step["request_B"]}
             return [{"step": "create", "file": step["file"], **share}]

@@ -181,8 +181,7 @@ static void step_close(void)
     open->name[0] = 0;
 }
 
-/* Where request `i` of `requests` begins, in requests. */
-static uint64_t slot_of(uint64_t i, uint64_t slots, uint64_t *state)
+uint64_t slot_of(uint64_t i, uint64_t slots, uint64_t *state)
 {
     static uint64_t *order, places;
     const char *pattern = text("pattern", NULL);

@@ -163,7 +163,7 @@ static void run_step(const char *name)
         run_calls();
         return;
     }
-    const struct step *const tables[] = {SYSTEM_STEPS, FILE_STEPS, MANY_STEPS, NAME_STEPS, RAW_STEPS};
+    const struct step *const tables[] = {SYSTEM_STEPS, FILE_STEPS, MAP_STEPS, MANY_STEPS, NAME_STEPS, RAW_STEPS};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const struct step *step = tables[i]; step->name; step++)
             if (strcmp(step->name, name) == 0) {

@@ -15,6 +15,7 @@ struct step { const char *name; void (*run)(void); };
 /* Each ends with a name that is NULL. */
 extern const struct step SYSTEM_STEPS[]; /* system.c: mounts, UBI, caches, time */
 extern const struct step FILE_STEPS[];   /* files.c: files and their data */
+extern const struct step MAP_STEPS[];    /* map.c: mapped files */
 extern const struct step MANY_STEPS[];   /* many.c: many small files */
 extern const struct step NAME_STEPS[];   /* names.c: names, directories, attributes */
 extern const struct step RAW_STEPS[];    /* raw.c: the partition itself */
@@ -73,6 +74,8 @@ void close_all(void);
 int advise_file(int fd, off_t at, off_t bytes, const char *word);
 /* Whether a call that returned -1 failed as the step says (`fails`); anything else ends the run. */
 int fails_as_told(int result, const char *what);
+/* The place of access `i` in the pattern of the step, in accesses; the first one reads `order`. */
+uint64_t slot_of(uint64_t i, uint64_t slots, uint64_t *state);
 /* Writes all of it; short writes go on where they stopped. Returns what was written: less after ENOSPC. */
 uint64_t write_all(int fd, uint64_t bytes, uint64_t at);
 
