@@ -18,6 +18,8 @@ from ffslab.answers.typed_keys import (
     ContentName,
     Distribution,
     Failure,
+    MapAccess,
+    Msync,
     MtdOp,
     OpenFlag,
     Pattern,
@@ -266,6 +268,45 @@ def requests(
         gap_us=gap_us,
         order=order,
         range_B=range_B,
+        seed=seed,
+    )
+
+
+def mmap(
+    *,
+    file: str,
+    access: MapAccess,
+    count: int,
+    pattern: Pattern,
+    request_B: int | str,
+    bytes: int | str | None = None,
+    content: ContentName | None = None,
+    content_file: str | None = None,
+    fails: Failure | None = None,
+    gap_us: int | str | None = None,
+    msync: Msync | None = None,
+    offset_B: int | str | None = None,
+    order: Sequence[int] | None = None,
+    seed: int | None = None,
+) -> Step:
+    """mmap(2), loads or stores, munmap(2). The map is a shared one (`MAP_SHARED`) of an open file. JFFS2 has none of
+    a file that is open for writing: EINVAL.
+    """
+    return said_step(
+        "mmap",
+        file=file,
+        access=access,
+        count=count,
+        pattern=pattern,
+        request_B=request_B,
+        bytes=bytes,
+        content=content,
+        content_file=content_file,
+        fails=fails,
+        gap_us=gap_us,
+        msync=msync,
+        offset_B=offset_B,
+        order=order,
         seed=seed,
     )
 

@@ -27,11 +27,14 @@ Failure: TypeAlias = Literal[
     "EINVAL",
     "ENAMETOOLONG",
     "EPERM",
+    "EACCES",
     "ENOTSUP",
     "ENODATA",
     "ERANGE",
     "E2BIG",
 ]
+MapAccess: TypeAlias = Literal["read", "write"]
+Msync: TypeAlias = Literal["none", "each", "end"]
 MtdOp: TypeAlias = Literal["read", "program", "erase"]
 NandWaitName: TypeAlias = Literal["busy", "sleep"]
 OpenFlag: TypeAlias = Literal["rdonly", "wronly", "rdwr", "create", "truncate", "append", "sync", "direct", "tmpfile"]
@@ -290,6 +293,28 @@ class StepCalls:
         gap_us: int | str | None = None,
         order: Sequence[int] | None = None,
         range_B: int | str | None = None,
+        seed: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def step(
+        self,
+        step: Literal["mmap"],
+        /,
+        *,
+        file: str,
+        access: MapAccess,
+        count: int,
+        pattern: Pattern,
+        request_B: int | str,
+        bytes: int | str | None = None,
+        content: ContentName | None = None,
+        content_file: str | None = None,
+        fails: Failure | None = None,
+        gap_us: int | str | None = None,
+        msync: Msync | None = None,
+        offset_B: int | str | None = None,
+        order: Sequence[int] | None = None,
         seed: int | None = None,
     ) -> None: ...
 
