@@ -110,7 +110,7 @@ def test_the_steps_are_those_of_the_experiment() -> None:
         (
             'fs = "jffs2"',
             'fs = "jffs2"\necc = "bch"\necc_strength_bits = 10',
-            '[stack]: ecc = "bch": 68 B of code for 10 bits do not fit into 64 B beside a page',
+            "[stack]: 68 ECC bytes and the bad block mark do not fit into an out-of-band area of 64 bytes",
         ),
         ('fs = "jffs2"', 'fs = "jffs2"\nvid_hdr_offset_B = 2048', "vid_hdr_offset_B"),
         ('fs = "jffs2"', 'fs = "none"', 'setup step 1: mount: fs = "none": there is no file system to mount'),
@@ -265,6 +265,25 @@ def test_the_guest_takes_the_pieces_that_the_simulator_writes(tmp_path: Path) ->
         expected += source.data[start if source.stride_B else 0 :][:size]
         start = start + source.stride_B if source.stride_B else start
     assert found == expected
+
+
+def test_a_boot_is_a_power_cut_and_a_mount() -> None:
+    text = SMALL.replace('fs = "jffs2"', 'fs = "ubifs"').replace(
+        'step = "drop_caches"', 'step = "boot"\noptions = ["ro"]'
+    )
+    variant = plan.variants(Experiment.from_toml(text), "small")[0]
+    names = [step["step"] for step in variant.setup]
+    at = names.index("crash")
+    assert names[at : at + 3] == ["crash", "ubi_attach", "mount"]
+    assert variant.setup[at + 2] == {"step": "mount", "options": ["ro"]}
+    assert "boot" not in names
+
+
+def test_software_bch_is_nandsims() -> None:
+    def bits(keys: str) -> int:
+        return plan.variants(Experiment.from_toml(SMALL.replace("[stack]", f"[stack]\n{keys}")), "small")[0].bch_bits
+
+    assert [bits(keys) for keys in ("", 'ecc = "bch"', 'ecc = "bch"\necc_strength_bits = 8')] == [0, 4, 8]
 
 
 def test_a_variant_that_fails_is_a_row(tmp_path: Path) -> None:

@@ -18,9 +18,6 @@ ID_BY_MiB = {512: ID_BY_MiB_SMALL, 2048: ID_BY_MiB_LARGE, 4096: ID_BY_MiB_LARGE}
 MAKER = 0x20
 # Sizes of a small page and its block, which its identification does not say.
 SMALL = (512, 16, 32)
-# Software BCH is for pages with so many bytes beside them, of which a bad block's mark needs some (ns_init_module).
-BCH_OOB_B_MIN = 64
-BAD_BLOCK_B = 2
 # Faults by nandsim's names. It draws flipped bits from the kernel's random numbers.
 LISTS_OF_FAULTS = ("badblocks", "weakblocks", "weakpages", "gravepages")
 # Of those, what counts operations: a chip that is erased and programmed beside the file system would count these, too.
@@ -35,8 +32,8 @@ def size_MiB_of(flash: PlannedFlash) -> int:  # noqa: N802
     return flash["chip_blocks"] * block_B_of(flash) >> 20
 
 
-def trouble(flash: PlannedFlash, bch_bits: int | None) -> str | None:
-    """Why nandsim has no such chip, or not with so strong a BCH code (13 bits for each that it corrects in 512 B)."""
+def trouble(flash: PlannedFlash) -> str | None:
+    """Why nandsim has no such chip."""
     if geometry_byte(flash) is None:
         found = f"pages of {flash['page_B']} + {flash['oob_B']} B, {flash['pages_per_block']} a block"
         return (
@@ -46,9 +43,6 @@ def trouble(flash: PlannedFlash, bch_bits: int | None) -> str | None:
     known = ID_BY_MiB[flash["page_B"]]
     if size_MiB_of(flash) not in known:
         return f"the chip has {size_MiB_of(flash)} MiB; nandsim knows {sorted(known)} with such pages"
-    code_B = (13 * (bch_bits or 0) + 7) // 8 * (flash["page_B"] // 512)  # noqa: N806
-    if bch_bits and (flash["oob_B"] < BCH_OOB_B_MIN or code_B + BAD_BLOCK_B > flash["oob_B"]):
-        return f"ecc = \"bch\": {code_B} B of code for {bch_bits} bits do not fit into {flash['oob_B']} B beside a page"
     return None
 
 

@@ -305,9 +305,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
     if stack["fs"] == "jffs2" and stack["compression"] not in JFFS2_OPTIONS:
         known = ", ".join(JFFS2_OPTIONS)
         raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
-    # Any other ECC is none of nandsim's, which then is software Hamming.
-    bch_bits = (stack.get("ecc_strength_bits") or BCH_BITS) if stack.get("ecc") == "bch" else None
-    if why_not := chip.trouble(flash, bch_bits):
+    if why_not := chip.trouble(flash):
         raise refuse(f"[stack]: {why_not}")
     for key, why in (
         ("image", "begins with an erased chip"),
@@ -341,6 +339,8 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         # nandsim's shortest erase is one millisecond.
         "t_erase_us": max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0,
     }
+    # Any other ECC is none of nandsim's, which then is software Hamming.
+    bch_bits = (stack.get("ecc_strength_bits") or BCH_BITS) if stack.get("ecc") == "bch" else None
     per_1024 = stack.get("max_beb_per1024")
     return Variant(
         experiment,
