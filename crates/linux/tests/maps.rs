@@ -111,7 +111,7 @@ fn a_store_is_written_back_and_the_next_one_is_a_fault_again() {
         vfs.munmap(fd).unwrap();
         vfs.close(fd).unwrap();
         vfs.sleep_ns(40 * SECOND_NS);
-        assert_eq!(log.borrow_mut().take_written()[0], (ino, Some(0)), "{rules:?}");
+        assert!(log.borrow_mut().take_written().contains(&(ino, Some(0))), "{rules:?}");
     }
 }
 
@@ -122,7 +122,8 @@ fn msync_writes_its_range() {
         let (mut vfs, log) = delaying_with(config(rules, 0));
         let (fd, ino) = file(&mut vfs, "f", 0..3);
         vfs.fsync(fd).unwrap();
-        (log.borrow_mut().written.clear(), log.borrow_mut().fsyncs.clear());
+        log.borrow_mut().written.clear();
+        log.borrow_mut().fsyncs.clear();
         vfs.mmap(fd, 0, 3 * PAGE, MapAccess::Write).unwrap();
         (0..3).for_each(|page| vfs.map_store(fd, page * PAGE, b"x").unwrap());
         vfs.msync(fd, PAGE + 7, 10).unwrap();

@@ -247,8 +247,7 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
         "read_ahead_KiB": variant.read_ahead_KiB,
         # nandsim's ECC is the driver's, Hamming on steps of 256 B or BCH on steps of 512 B; sub-page programs are
         # allowed; delays keep the CPU.
-        "ecc": "bch" if variant.bch_bits else "sw",
-        **({"ecc_strength_bits": variant.bch_bits} if variant.bch_bits else {}),
+        **({"ecc": "bch", "ecc_strength_bits": variant.bch_bits} if variant.bch_bits else {"ecc": "sw"}),
         "subpage_writes": True,
         "nand_wait": "busy",
         "hz": ticks_per_s(kit.kernel),
