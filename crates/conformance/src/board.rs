@@ -45,6 +45,7 @@ impl Board {
                 sequential_miss_bug: false,
                 dentries_spared_count: 0,
                 write_looks_up_capability: false,
+                sums_dirty_pages: true,
                 write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
                 chip_lock: ffslab_sim::ChipLock::Mutex,

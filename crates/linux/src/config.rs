@@ -45,6 +45,10 @@ pub struct Kernel {
     /// Each write(2) asks the file system for the capability that it would have to take away (`file_remove_suid` of
     /// `mm/filemap.c`), and nothing remembers that a file has none.
     pub write_looks_up_capability: bool,
+    /// Where a device has a small share of the background limit, the flusher adds up what each CPU has counted of its dirty pages
+    /// (`wb_over_bg_thresh` of `mm/page-writeback.c`, since 5.14). Before, on a kernel for several CPUs, it does not see fewer
+    /// than a batch of them.
+    pub sums_dirty_pages: bool,
     /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
     pub timer_slack_ns: u64,
     /// How tasks take the chip from each other.

@@ -22,7 +22,7 @@ impl Memory {
     pub fn new(sim: Sim, config: &VfsConfig) -> Self {
         let pages = PageCache::new(config.page_cache_bytes);
         let (kernel, smp, knobs) = (&config.kernel, config.smp, config.write_back);
-        let write_back = WriteBack::new(&sim, kernel.write_back, knobs, pages.capacity_pages(), smp);
+        let write_back = WriteBack::new(&sim, kernel, knobs, pages.capacity_pages(), smp);
         Self { pages, write_back, sim, epoch_s: config.epoch_s, locked_page: None }
     }
 

@@ -19,7 +19,7 @@ mod rounds;
 mod throttle;
 mod throttle_2_6;
 
-use crate::config::{WriteBackKnobs, WriteBackRules};
+use crate::config::{Kernel, WriteBackKnobs, WriteBackRules};
 pub(crate) use flusher::flusher_turn;
 pub(crate) use pages::{start_writing_range, write_range};
 pub(crate) use throttle::balance_dirty_pages;
@@ -29,7 +29,7 @@ use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileSystem, Host, Ino, InodeDirt, Result};
 use ffslab_sim::{Idle, Sim};
 use flusher::{Flusher, Request, WaitFor};
-use limits::{tick, Share, Thresholds};
+use limits::{tick, Counter, Share, Thresholds, DEVICE_BATCH};
 use proportions::Proportion;
 use queues::Inodes;
 use throttle::Writer;
@@ -45,6 +45,9 @@ pub(crate) struct WriteBack {
     flusher: Flusher,
     bandwidth: Bandwidth,
     share: Share,
+    /// See [`crate::Kernel::sums_dirty_pages`]; the device's dirty pages as the flusher sees them otherwise.
+    sums_dirty_pages: bool,
+    reclaimable: Counter,
     /// In 2.6.37: the device's part in what was written, and the program's in what was dirtied.
     written_part: Proportion,
     dirtied_part: Proportion,
@@ -56,7 +59,8 @@ pub(crate) struct WriteBack {
 }
 
 impl WriteBack {
-    pub fn new(sim: &Sim, rules: WriteBackRules, knobs: WriteBackKnobs, memory_pages: u64, smp: bool) -> WriteBack {
+    pub fn new(sim: &Sim, kernel: &Kernel, knobs: WriteBackKnobs, memory_pages: u64, smp: bool) -> WriteBack {
+        let rules = kernel.write_back;
         WriteBack {
             sim: sim.clone(),
             rules,
@@ -66,6 +70,8 @@ impl WriteBack {
             flusher: Flusher::default(),
             bandwidth: Bandwidth::new(sim),
             share: Share::new(smp),
+            sums_dirty_pages: kernel.sums_dirty_pages || !smp,
+            reclaimable: Counter::new(0, DEVICE_BATCH),
             written_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             dirtied_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             writer: Writer::new(rules, Thresholds::of(&knobs, memory_pages), memory_pages),
@@ -81,6 +87,7 @@ impl WriteBack {
         self.flusher = Flusher::new(tick(&self.sim));
         self.bandwidth = Bandwidth::new(&self.sim);
         self.share.new_device();
+        self.reclaimable = Counter::new(0, DEVICE_BATCH);
         self.written_part.begin_anew();
         self.writer.inode = None;
         self.sim.spawn(&causes::FLUSHER);
@@ -152,6 +159,7 @@ impl WriteBack {
     /// Notes that a clean page became dirty.
     pub fn page_dirtied(&mut self, ino: Ino, index: u64) {
         if self.inodes.dirty_page(ino, index) {
+            self.reclaimable.add(1);
             self.bandwidth.dirtied += 1;
             match self.rules {
                 WriteBackRules::V6_1 => self.writer.page_dirtied(),
@@ -177,7 +185,9 @@ impl WriteBack {
 
     /// Notes that the page was cleaned or dropped.
     pub fn page_cleaned(&mut self, ino: Ino, index: u64) {
-        self.inodes.clean_page(ino, index);
+        if self.inodes.clean_page(ino, index) {
+            self.reclaimable.add(-1);
+        }
     }
 
     /// The first dirty page in `first ..= last`. A caller that cleans or drops each page it gets visits all of them.

@@ -22,6 +22,8 @@ pub struct Driver {
     /// A read with at least so many flips in one step reports them (`bitflip_threshold`); `None`: [`Ecc::threshold_bits`].
     pub bitflip_threshold_bits: Option<u32>,
     pub read: OpCost,
+    /// What a read of a part of a page takes longer than `read`, whatever its size: a driver of its own makes two operations of it.
+    pub read_part_ns: u64,
     pub program: OpCost,
     pub erase: OpCost,
     /// It polls the status of a program or an erase with `cond_resched()` in between (`drivers/mtd/nand/omap2.c`,
@@ -40,6 +42,7 @@ impl Default for Driver {
             ecc: Ecc::HARDWARE,
             bitflip_threshold_bits: None,
             read: OpCost::default(),
+            read_part_ns: 0,
             program: OpCost::default(),
             erase: OpCost::default(),
             polls_with_resched: false,

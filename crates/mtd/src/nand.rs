@@ -264,8 +264,9 @@ impl Core {
         let mut buffer = std::mem::take(&mut self.page_buffer);
         let moved = &mut buffer[start..start + steps * step_bytes];
         let began_ns = self.sim.now_ns();
+        let cost = OpCost { overhead_ns: self.driver.read.overhead_ns + self.driver.read_part_ns, ..self.driver.read };
         let result = self.chip.read_part(page, start as u32, moved, ecc_bytes).map(|flips| {
-            self.charge(self.driver.read, began_ns);
+            self.charge(cost, began_ns);
             self.compute_ecc(moved.len());
             if flips == 0 {
                 EccResult::CLEAN

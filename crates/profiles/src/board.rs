@@ -204,6 +204,7 @@ pub struct KernelProfile {
     dentries_spared_count: Sourced<usize>,
     /// Whether each write(2) asks the file system for `security.capability`.
     write_looks_up_capability: Sourced<bool>,
+    sums_dirty_pages: Sourced<bool>,
     /// Timer ticks per second (CONFIG_HZ).
     hz: Sourced<u32>,
     /// How late a sleep of a program ends.
@@ -246,6 +247,7 @@ impl KernelProfile {
             sequential_miss_bug: self.sequential_miss_bug.value,
             dentries_spared_count: self.dentries_spared_count.value,
             write_looks_up_capability: self.write_looks_up_capability.value,
+            sums_dirty_pages: self.sums_dirty_pages.value,
             write_back: match self.write_back_rules.value {
                 WriteBackName::V2_6 => WriteBackRules::V2_6,
                 WriteBackName::V6_1 => WriteBackRules::V6_1,
@@ -366,6 +368,7 @@ impl Profile {
             erase,
             polls_with_resched: false,
             has_bad_block_table: self.board.has_bad_block_table(),
+            read_part_ns: 0,
         }
     }
 

@@ -189,7 +189,8 @@ impl WriteBack {
             return self.inodes.dirty_pages > thresholds.background;
         }
         let share = self.share.of(&self.sim, thresholds.background);
-        self.inodes.dirty_pages > share.min(thresholds.background)
+        let seen = if self.sums_dirty_pages { self.inodes.dirty_pages } else { self.reclaimable.read() };
+        self.inodes.dirty_pages > thresholds.background || seen > share
     }
 
     fn next_work(&mut self) -> Option<Work> {

@@ -41,25 +41,25 @@ impl Thresholds {
 
 /// A counter of a kernel for several CPUs: what one CPU counts is seen by readers when it has come to a batch
 /// (`lib/percpu_counter.c`). With a batch of 1 it is an ordinary counter.
-struct Counter {
+pub(super) struct Counter {
     seen: i64,
     pending: i64,
     batch: i64,
 }
 
 impl Counter {
-    fn new(seen: i64, batch: i64) -> Counter {
+    pub fn new(seen: i64, batch: i64) -> Counter {
         Counter { seen, pending: 0, batch }
     }
 
-    fn add(&mut self, amount: i64) {
+    pub fn add(&mut self, amount: i64) {
         self.pending += amount;
         if self.pending.abs() >= self.batch {
             self.seen += std::mem::take(&mut self.pending);
         }
     }
 
-    fn read(&self) -> u64 {
+    pub fn read(&self) -> u64 {
         self.seen.max(0).unsigned_abs()
     }
 
@@ -81,6 +81,8 @@ pub(super) struct Share {
 
 /// `PROP_BATCH` of `lib/flex_proportions.c` for one CPU, and the batch of other counters (`percpu_counter_batch`).
 const PROPORTION_BATCH: i64 = 8;
+/// `WB_STAT_BATCH` of `include/linux/backing-dev.h` for one CPU.
+pub(super) const DEVICE_BATCH: i64 = 8;
 const COUNTER_BATCH: i64 = 32;
 
 impl Share {

@@ -436,6 +436,7 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         sequential_miss_bug: false,
         dentries_spared_count: 0,
         write_looks_up_capability: false,
+        sums_dirty_pages: true,
         write_back,
         timer_slack_ns: 50_000,
         chip_lock: ffslab_sim::ChipLock::Mutex,

@@ -101,10 +101,17 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     let poll = if case.system.cond_resched_after_program_and_erase { POLLS_WITH_RESCHED } else { 0 };
     driver.program.overhead_ns += (prices.driver_program + poll) * each_ns;
     driver.erase.overhead_ns += (DRIVER_ERASE + poll) * each_ns;
-    stack.vfs.costs.call_ns += prices.call * each_ns;
-    stack.vfs.costs.page_ns += prices.page_copy * each_ns;
-    for &(work, each, per_byte) in prices.work {
-        stack.cpu_costs.of[work as usize] = WorkCost { each_ns: each * each_ns, per_byte_ps: per_byte * each_ns };
+    prices.of_calls(stack, each_ns);
+}
+
+impl Prices {
+    /// The prices of calls and of what file systems do, without those of the driver.
+    pub(super) fn of_calls(&self, stack: &mut StackSpec, each_ns: u64) {
+        stack.vfs.costs.call_ns += self.call * each_ns;
+        stack.vfs.costs.page_ns += self.page_copy * each_ns;
+        for &(work, each, per_byte) in self.work {
+            stack.cpu_costs.of[work as usize] = WorkCost { each_ns: each * each_ns, per_byte_ps: per_byte * each_ns };
+        }
     }
 }
 

@@ -83,6 +83,7 @@ pub(super) fn linux_stack(
                 ecc: ecc_of(system),
                 bitflip_threshold_bits: None,
                 read: wait,
+                read_part_ns: 0,
                 program: wait,
                 erase: wait,
                 polls_with_resched: false,

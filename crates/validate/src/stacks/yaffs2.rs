@@ -140,6 +140,7 @@ fn harness(case: &Case) -> StackSpec {
                 sequential_miss_bug: false,
                 dentries_spared_count: 0,
                 write_looks_up_capability: false,
+                sums_dirty_pages: true,
                 write_back: WriteBackRules::V2_6,
                 timer_slack_ns: 0,
                 chip_lock: ffslab_sim::ChipLock::Mutex,
