@@ -40,6 +40,10 @@ OTHERS = {
     "ubifs-crash": ["base"],
     "ubifs-weak-pages": ["base"],
     "mtd-loops": ["base"],
+    "jffs2-mmap-reads": [name.replace("requests.", "mmap.") for name in READS],
+    "ubifs-mmap-writes": [
+        f"mmap.msync={when}/mmap.pattern={how}" for when in ("none", "each", "end") for how in ("sequential", "random")
+    ],
 }
 OF_BOTH = {f"{fs}-{kind}": names for fs in ("jffs2", "ubifs") for kind, names in VARIANTS.items()}
 CASES = [f"{experiment}/{name}" for experiment, names in (OF_BOTH | OTHERS).items() for name in names]
