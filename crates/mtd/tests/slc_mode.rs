@@ -91,7 +91,7 @@ fn no_torn_program_harms_an_earlier_page() {
     for seed in 0..20 {
         assert!(survivors(&slc, seed).iter().all(|&survives| survives));
         // Of pages 3 to 15 the even ones, and the last, are upper ones.
-        let upper = |page: u32| page % 2 == 0 || page == PAGES - 1;
+        let upper = |page: u32| page.is_multiple_of(2) || page == PAGES - 1;
         assert_eq!(survivors(&plain, seed), (3..PAGES).map(|page| !upper(page)).collect::<Vec<_>>());
     }
 }
