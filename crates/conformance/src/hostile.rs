@@ -10,6 +10,7 @@ use crate::{Failure, Subject};
 use ffslab_flash::{Geometry, ImageLayout};
 use ffslab_fs::{Errno, FileKind};
 use ffslab_linux::OpenFlags;
+use ffslab_mtd::MediumImage;
 use ffslab_system::Calls;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -144,7 +145,7 @@ fn describe(seed: u64, number: u32, mutations: &[Mutation], reseal: bool) -> Str
 }
 
 /// Undamaged images: after an unmount, after a reset, and of a partition that garbage collection has worked on. Pages
-/// with their out-of-band bytes.
+/// with their out-of-band bytes, if the medium has such.
 ///
 /// # Errors
 /// The file system fails on an undamaged chip.
@@ -174,6 +175,9 @@ pub fn base_images(subject: &dyn Subject) -> Result<Vec<Vec<u8>>, Failure> {
 }
 
 fn dump(rig: &Rig) -> Result<Vec<u8>, Failure> {
+    if let MediumImage::Bytes(bytes) = rig.snapshot() {
+        return Ok(bytes);
+    }
     let mut image = Vec::new();
     let blocks = 0..rig.geometry().blocks;
     rig.nand()?.with_chip(|chip| chip.write_image(&mut image, blocks, layout())).map_err(Failure::of)?;
@@ -209,9 +213,13 @@ pub fn use_image(subject: &dyn Subject, image: &[u8], operations_max: u64) -> Re
 
 fn use_image_unguarded(subject: &dyn Subject, image: &[u8], operations_max: u64) -> Result<Used, Failure> {
     let geometry: Geometry = subject.geometry();
-    let mut rig = Rig::with_chip(subject, Machine::TINY, |chip| {
-        chip.load_bytes("damaged image", image, 0..geometry.blocks, layout()).map(|_| ()).map_err(Failure::of)
-    })?;
+    let mut rig = Rig::new(subject, Machine::TINY)?;
+    match rig.mtd.nand() {
+        Some(nand) => nand.with_chip(|chip| {
+            chip.load_bytes("damaged image", image, 0..geometry.blocks, layout()).map(|_| ()).map_err(Failure::of)
+        })?,
+        None => rig.mtd.restore(&MediumImage::Bytes(image.to_vec())).map_err(Failure::of)?,
+    }
     rig.limit_operations(operations_max);
     let mut used = Used::default();
     match rig.mount() {

@@ -1,10 +1,11 @@
-//! File systems on other chips than the usual one: NAND on a serial bus, small and large pages, cells of two bits.
+//! File systems on other chips than the usual one: NAND on a serial bus, small and large pages, cells of two bits, NOR on either bus.
 
 use crate::{full, hostile, power_cuts, sequences, Failure, Features, Machine, Subject};
-use ffslab_flash::{Chip, Geometry, Pairing, Rules, Timing};
+use ffslab_flash::{Chip, Geometry, NorFlash, NorProgram, NorRead, NorReadPage, NorTiming, Pairing, Rules, Timing};
 use ffslab_fs::FileSystem;
+use ffslab_mtd::nor::{Commands, NorBus, NorDriver, NorPartition, ParallelNor, SerialNor};
 use ffslab_mtd::spi_nand::{Bus, Encoding, Layout, ReadCommand, SpiNand, Waiting, Wiring};
-use ffslab_mtd::{Driver, Ecc, Mtd, Nand, NandPartition};
+use ffslab_mtd::{Driver, Ecc, Mtd, Nand, NandPartition, OpCost};
 use ffslab_sim::Sim;
 use std::sync::Arc;
 
@@ -65,6 +66,34 @@ pub const MLC: Kind = Kind {
 pub const MLC_IN_SLC_MODE: Kind =
     Kind { name: "MLC in SLC mode", medium: |sim, geometry| mlc(sim, geometry, true), ..MLC };
 
+/// SPI NOR: pages are what one program takes at most.
+pub const SPI_NOR: Kind = Kind {
+    name: "SPI NOR",
+    geometry: Geometry { page_bytes: 256, oob_bytes: 0, pages_per_block: 128, blocks: 16 },
+    medium: |sim, geometry| {
+        let serial = SerialNor {
+            bus: Bus { waiting: Waiting::Polls, ..BUS },
+            read: ReadCommand::over(4),
+            address_bytes: 3,
+            program_address_lines: 1,
+            program_data_lines: 1,
+            page_bytes: geometry.page_bytes,
+        };
+        nor(sim, geometry, NorBus::Serial(serial))
+    },
+};
+
+/// Parallel NOR with a write buffer, whose erases are suspended.
+pub const PARALLEL_NOR: Kind = Kind {
+    name: "parallel NOR",
+    geometry: Geometry { page_bytes: 64, oob_bytes: 0, pages_per_block: 512, blocks: 16 },
+    medium: |sim, geometry| {
+        let unit_bytes = geometry.page_bytes;
+        let parallel = ParallelNor { commands: Commands::Intel, cycle_ns: 100, unit_bytes, has_write_buffer: true };
+        nor(sim, geometry, NorBus::Parallel(parallel))
+    },
+};
+
 impl Kind {
     pub fn with_blocks(self, blocks: u32) -> Geometry {
         Geometry { blocks, ..self.geometry }
@@ -72,6 +101,13 @@ impl Kind {
 }
 
 const CELLS: Timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
+const BUS: Bus = Bus {
+    clock_hz: 80_000_000,
+    transfer_overhead_ns: 5_000,
+    copy_ps_per_byte: 0,
+    transfer_max_bytes: u32::MAX,
+    waiting: Waiting::Sleeps,
+};
 const RULES: Rules = Rules { partial_programs_max: 4, in_order: true };
 
 fn raw(sim: &Sim, geometry: Geometry, ecc: Ecc) -> Result<Mtd, Failure> {
@@ -91,6 +127,24 @@ fn mlc(sim: &Sim, geometry: Geometry, slc_mode: bool) -> Result<Mtd, Failure> {
     Ok(if slc_mode { part.in_slc_mode().map_err(Failure::of)? } else { part }.into())
 }
 
+fn nor(sim: &Sim, geometry: Geometry, bus: NorBus) -> Result<Mtd, Failure> {
+    let cells = NorTiming {
+        read: NorRead::Words {
+            word_bytes: 2,
+            access_ns: 90,
+            page: Some(NorReadPage { page_bytes: 16, access_ns: 25 }),
+        },
+        load_ps_per_byte: 45_000,
+        program: NorProgram { unit_bytes: geometry.page_bytes, unit_ns: 400_000, least_bytes: 1, least_ns: 30_000 },
+        erase_ns: 150_000_000,
+        suspend_ns: Some(20_000),
+    };
+    let chip = NorFlash::new(sim.clone(), geometry.block_bytes(), geometry.blocks);
+    let free = OpCost::default();
+    let driver = NorDriver { bus, read: free, program: free, erase: free };
+    Ok(NorPartition::of_chip(chip, cells, driver, 0..geometry.blocks).map_err(Failure::of)?.into())
+}
+
 fn spi_nand(
     sim: &Sim,
     geometry: Geometry,
@@ -98,18 +152,11 @@ fn spi_nand(
     encoding: Encoding,
     strength_bits: u32,
 ) -> Result<Mtd, Failure> {
-    let bus = Bus {
-        clock_hz: 80_000_000,
-        transfer_overhead_ns: 5_000,
-        copy_ps_per_byte: 0,
-        transfer_max_bytes: u32::MAX,
-        waiting: Waiting::Sleeps,
-    };
     let wiring = Wiring {
         layout,
         encoding,
         strength_bits,
-        bus,
+        bus: BUS,
         read: ReadCommand::over(4),
         program_lines: 4,
         dies: 1,

@@ -18,6 +18,8 @@ pub enum FlashError {
     ProgramFailed { page: u32 },
     #[error("the erase of block {block} failed")]
     EraseFailed { block: u32 },
+    #[error("block {block} is being erased: the chip answers with its status alone")]
+    Erasing { block: u32 },
     #[error("the power was cut")]
     PowerCut,
 }

@@ -4,7 +4,8 @@
 //! on the array and on the bus, wear, faults, power cuts, and image files as `nanddump` and `nandwrite` exchange them.
 //! Every operation moves the virtual clock and is counted under its present cause ([`ffslab_sim::Sim`]). An [`Array`] is
 //! many of them: channels, chips, dies and planes that work at the same time, for whoever uses them so. NOR
-//! ([`NorFlash`]) holds bytes and counts what is done to them; what that takes is charged by who drives it, unless it has times of its own.
+//! ([`NorFlash`]) holds bytes and counts what is done to them: serial and parallel chips of data sheets have times, suspend
+//! erases and are counted by cause, too; without times the driver above is charged for copying.
 //!
 //! **Follows.** Data sheets for the rules (programming clears bits, erasing sets them, a limited number of
 //! programs of one page, pages that share cells); Linux 6.1 `drivers/mtd/nand/raw/nandsim.c` for the names and meanings of
@@ -45,7 +46,7 @@ pub use faults::{Faults, ParseWeakError, Weak, GENERATOR};
 pub use geometry::{Geometry, GeometryError, Rules, Timing};
 pub use image::{ImageError, ImageLayout};
 pub use law::{Law, LawError, Laws, TimeLaw};
-pub use nor::{NorFlash, NorTiming};
+pub use nor::{Erasing, NorFlash, NorProgram, NorRead, NorReadPage, NorTiming};
 pub use pairing::{Pairing, PairingError};
 pub use power::Torn;
 pub use reading::DAMAGED;

@@ -7,7 +7,7 @@ mod subject;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ffslab_conformance::on::{Kind, On, LARGE_PAGES, SMALL_PAGES, SPI_NAND};
+use ffslab_conformance::on::{Kind, On, LARGE_PAGES, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NOR};
 use ffslab_conformance::soak::{self, Variant};
 use ffslab_flash::Geometry;
 use ffslab_jffs2::{Compression, Options};
@@ -35,5 +35,7 @@ fn main() -> ExitCode {
         on(SPI_NAND, 24),
         on(SMALL_PAGES, 48),
         on(LARGE_PAGES, 20),
+        on(SPI_NOR, 24),
+        on(PARALLEL_NOR, 24),
     ])
 }

@@ -48,6 +48,8 @@ pub struct EraseBlock {
     pub erase_failures: u32,
     /// Bytes that were read back since the erase.
     pub checked_bytes: u32,
+    /// When the driver sees the end of the erase that the medium does by itself; `None`: it does none.
+    pub erase_seen_at_ns: Option<u64>,
     /// At mount the block was erased but had no clean marker, and it was not erased since.
     pub is_blank: bool,
     list: List,
@@ -64,6 +66,7 @@ impl EraseBlock {
             gc_node: NONE,
             erase_failures: 0,
             checked_bytes: 0,
+            erase_seen_at_ns: None,
             is_blank: false,
             list: List::None,
             previous: NONE,

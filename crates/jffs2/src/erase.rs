@@ -30,6 +30,8 @@ pub struct EraseJob {
 pub enum EraseStep {
     /// A block was chosen. If tasks sleep while the chip works, this task will sleep during the erase.
     Begun,
+    /// The medium erases by itself until then, or a bit longer if others interrupt it. A background task sleeps.
+    Sleeps { until_ns: u64 },
     /// Part of the work is done, and other tasks may run before the next step.
     More,
     /// One block was completed (or given up).
@@ -49,11 +51,24 @@ impl Eraser {
         Eraser { check: Box::new([0; PAGE_BYTES]) }
     }
 
-    /// Does the next step of `job`, or of the next block if there is no job.
-    pub fn step(&mut self, space: &mut Space, flash: &Flash, job: &mut Option<EraseJob>) -> Result<EraseStep> {
+    /// Does the next step of `job`, or of the next block if there is no job. `may_sleep`: this task can sleep while the medium
+    /// erases.
+    pub fn step(
+        &mut self,
+        space: &mut Space,
+        flash: &Flash,
+        job: &mut Option<EraseJob>,
+        may_sleep: bool,
+    ) -> Result<EraseStep> {
         if let Some(current) = job.take() {
             match space.blocks[current.block].list() {
-                List::Erasing => return erase_chosen(space, flash, current.block),
+                List::Erasing => {
+                    let step = erase_chosen(space, flash, current.block, may_sleep)?;
+                    if matches!(step, EraseStep::Sleeps { .. }) {
+                        *job = Some(current);
+                    }
+                    return Ok(step);
+                }
                 List::EraseChecking if self.check_step(space, flash, current.block)? => {
                     *job = Some(current);
                     return Ok(EraseStep::More);
@@ -64,7 +79,7 @@ impl Eraser {
         }
         *job = take_erased(space);
         if job.is_some() {
-            return self.step(space, flash, job);
+            return self.step(space, flash, job, may_sleep);
         }
         let Some(block) = space.blocks.take_first(List::ErasePending) else { return Ok(EraseStep::Nothing) };
         forget_block(space, block);
@@ -77,7 +92,7 @@ impl Eraser {
     /// another task is erasing; the kernel would wait for that task here.
     pub fn begin_in_need(&mut self, space: &mut Space, flash: &Flash) -> Result<Option<EraseJob>> {
         let mut job = None;
-        if self.step(space, flash, &mut job)? == EraseStep::Nothing {
+        if self.step(space, flash, &mut job, false)? == EraseStep::Nothing {
             let begun = space.blocks.first(List::EraseChecking).or_else(|| space.blocks.first(List::Erasing));
             job = Some(EraseJob { block: begun.ok_or(Errno::NoSpc)? });
         }
@@ -87,7 +102,7 @@ impl Eraser {
     /// Erases and marks one block without letting other tasks run.
     pub fn erase_one(&mut self, space: &mut Space, flash: &Flash) -> Result<()> {
         let mut job = self.begin_in_need(space, flash)?;
-        while matches!(self.step(space, flash, &mut job)?, EraseStep::Begun | EraseStep::More) {}
+        while matches!(self.step(space, flash, &mut job, false)?, EraseStep::Begun | EraseStep::More) {}
         Ok(())
     }
 
@@ -158,13 +173,26 @@ pub fn take_erased(space: &mut Space) -> Option<EraseJob> {
     Some(EraseJob { block })
 }
 
-fn erase_chosen(space: &mut Space, flash: &Flash, block: u32) -> Result<EraseStep> {
+/// Erases a block, or lets the medium begin, or sees whether an erase that was begun has ended.
+fn erase_chosen(space: &mut Space, flash: &Flash, block: u32, may_sleep: bool) -> Result<EraseStep> {
+    let at = u64::from(block * flash.block_bytes);
     let erased = {
         let _why = because_of_erase(space, flash, block, &causes::ERASE);
-        flash.mtd.erase(u64::from(block * flash.block_bytes))
+        match space.blocks[block].erase_seen_at_ns.take() {
+            Some(seen_at_ns) => {
+                Ok(Some(flash.mtd.erase_goes_on(at).map_or(seen_at_ns, |end_ns| end_ns.max(seen_at_ns))))
+            }
+            None if may_sleep => flash.mtd.begin_erase(at),
+            None => flash.mtd.erase(at).map(|()| None),
+        }
     };
     match erased {
-        Ok(()) => {
+        Ok(Some(until_ns)) if may_sleep && until_ns > flash.sim.now_ns() => {
+            space.blocks[block].erase_seen_at_ns = Some(until_ns);
+            return Ok(EraseStep::Sleeps { until_ns });
+        }
+        Ok(until_ns) => {
+            flash.sim.wait_for_medium(until_ns.unwrap_or_default());
             space.blocks.append(block, List::EraseComplete);
             space.trigger_gc_thread(flash);
         }

@@ -53,8 +53,12 @@ impl Flash {
         Ok(())
     }
 
-    /// Writes each part of a node with one write, padded to whole words.
+    /// Writes a node (`jffs2_flash_direct_writev`): Linux leaves it to the driver how often it programs, RTEMS writes each part
+    /// with one write, padded to whole words.
     pub fn write_directly(&self, to: u32, parts: [&[u8]; 2]) -> Result<()> {
+        if !self.options.direct {
+            return self.mtd.write_parts(u64::from(to), parts).map_err(|error| errno(&error));
+        }
         let mut at = u64::from(to);
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let bytes = pad(part.len() as u32) as usize;

@@ -79,9 +79,17 @@ impl Jffs2 {
     /// steps. `None`: this task itself must give way.
     fn erase_with_turns(&mut self, host: &mut dyn Host, task: &'static Task) -> Result<Option<EraseStep>> {
         let mut job = self.job_of(task).and_then(Option::take);
+        let may_sleep = self.may_sleep(task);
         loop {
-            let step = self.store.eraser.step(&mut self.store.space, &self.store.flash, &mut job)?;
+            let step = self.store.eraser.step(&mut self.store.space, &self.store.flash, &mut job, may_sleep)?;
             match step {
+                EraseStep::Sleeps { until_ns } => {
+                    if let Some(kept) = self.job_of(task) {
+                        *kept = job;
+                    }
+                    self.store.flash.sim.sleep_until(task, until_ns);
+                    return Ok(None);
+                }
                 EraseStep::Begun => {
                     self.sleep_without_allocation(host);
                     continue;

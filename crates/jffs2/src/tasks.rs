@@ -53,6 +53,8 @@ pub struct Background {
     /// A writer holds the semaphore during an erase while other tasks run.
     allocation_is_held: bool,
     worker_waits: bool,
+    /// Somebody waits for the end of the tasks, so that they do not sleep.
+    is_ending: bool,
 }
 
 impl Jffs2 {
@@ -68,10 +70,12 @@ impl Jffs2 {
     /// completed (`jffs2_stop_garbage_collect_thread`).
     pub(crate) fn finish_tasks(&mut self, host: &mut dyn Host) {
         self.store.space.signal.pending = false;
+        self.background.is_ending = true;
         while self.has_job(&causes::GC_THREAD) {
             self.give_turn(host, &causes::GC_THREAD);
         }
         self.finish_worker(host);
+        self.background.is_ending = false;
         self.stop_tasks();
     }
 
@@ -123,6 +127,11 @@ impl Jffs2 {
         self.sleeps() && self.store.flash.sim.running() != &causes::GC_THREAD
     }
 
+    /// Whether this task may sleep while the medium erases: one of the background, if nobody waits for its end.
+    pub(crate) fn may_sleep(&self, task: &Task) -> bool {
+        task != &causes::CALLER && !self.background.is_ending
+    }
+
     /// Whether tasks sleep while the chip works.
     pub(crate) fn sleeps(&self) -> bool {
         self.store.flash.sim.config().nand_wait == NandWait::Sleep
@@ -153,8 +162,8 @@ impl Jffs2 {
     fn erase_beside_others(&mut self, host: &mut dyn Host) -> Result<()> {
         let mut job = self.store.eraser.begin_in_need(&mut self.store.space, &self.store.flash)?;
         loop {
-            match self.store.eraser.step(&mut self.store.space, &self.store.flash, &mut job)? {
-                EraseStep::Begun => {}
+            match self.store.eraser.step(&mut self.store.space, &self.store.flash, &mut job, false)? {
+                EraseStep::Begun | EraseStep::Sleeps { .. } => {}
                 EraseStep::More => drop(self.take_turns(host)),
                 EraseStep::Done | EraseStep::Nothing => return Ok(()),
             }
@@ -301,9 +310,11 @@ impl Jffs2 {
     /// Lets the worker end the flush that it has begun: both hold the superblock's lock for it (`lock_super` in
     /// `jffs2_write_super` of 2.6.37).
     pub(crate) fn finish_worker(&mut self, host: &mut dyn Host) {
+        let is_ending = std::mem::replace(&mut self.background.is_ending, true);
         while self.store.timer.worker_busy {
             self.give_turn(host, &causes::KWORKER);
         }
+        self.background.is_ending = is_ending;
     }
 
     /// Writes everything that the write buffer holds for an inode (0: any inode) to flash (`jffs2_fsync`).
@@ -325,8 +336,8 @@ impl Jffs2 {
     pub(crate) fn begin_interrupted_erase(&mut self, began_at: u32) {
         let store = &mut self.store;
         let mut job = None;
-        store.eraser.step(&mut store.space, &store.flash, &mut job).unwrap();
-        store.eraser.step(&mut store.space, &store.flash, &mut job).unwrap();
+        store.eraser.step(&mut store.space, &store.flash, &mut job, false).unwrap();
+        store.eraser.step(&mut store.space, &store.flash, &mut job, false).unwrap();
         self.background.worker_job = crate::erase::take_erased(&mut store.space);
         self.background.flushing_at = began_at;
     }

@@ -1,8 +1,10 @@
-//! JFFS2 under the conformance kit on SPI NAND, on small pages and on pages of 4 KiB, in short.
+//! JFFS2 under the conformance kit on SPI NAND, on small pages, on pages of 4 KiB and on NOR, in short.
 
 mod subject;
 
-use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, SMALL_PAGES, SPI_NAND, SPI_NAND_OF_ONE_BIT};
+use ffslab_conformance::on::{
+    check_quickly, Kind, LARGE_PAGES, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NAND_OF_ONE_BIT, SPI_NOR,
+};
 use ffslab_conformance::{full, must, Machine, On};
 use ffslab_jffs2::{Compression, Options};
 use subject::Jffs2Subject;
@@ -27,6 +29,16 @@ fn small_pages() {
 #[test]
 fn large_pages() {
     passes(LARGE_PAGES, 20, Options::default());
+}
+
+#[test]
+fn spi_nor() {
+    passes(SPI_NOR, 24, Options::default());
+}
+
+#[test]
+fn parallel_nor() {
+    passes(PARALLEL_NOR, 24, Options { compression: Compression::Zlib, summary: true, ..Options::default() });
 }
 
 /// Blocks that fail, on a chip that tells of each corrected bit.

@@ -4,7 +4,7 @@
 mod subject;
 
 use ffslab_conformance::{must, power_cuts, sequences, Failure, Features, Subject};
-use ffslab_flash::{Geometry, NorFlash, NorTiming};
+use ffslab_flash::{Geometry, NorFlash, NorProgram, NorRead, NorTiming};
 use ffslab_fs::{FileKind, FileSystem, NewNode, NoPageCache};
 use ffslab_jffs2::{Compression, Jffs2, Options};
 use ffslab_mtd::{ram, Mtd};
@@ -61,7 +61,13 @@ impl Subject for OnNor {
 
 fn nor(sim: &Sim) -> Mtd {
     // JFFS2 chooses by the clock what it collects, so time must pass.
-    let timing = NorTiming { read_ps_per_byte: 20_000, program_ps_per_byte: 1_000_000, erase_ns: 300_000_000 };
+    let timing = NorTiming {
+        read: NorRead::Serial { ps_per_byte: 20_000 },
+        load_ps_per_byte: 0,
+        program: NorProgram { unit_bytes: SIZES.block_bytes(), unit_ns: 1_000_000, least_bytes: 1, least_ns: 10_000 },
+        erase_ns: 300_000_000,
+        suspend_ns: None,
+    };
     NorFlash::new(sim.clone(), SIZES.block_bytes(), SIZES.blocks).with_timing(timing).into()
 }
 

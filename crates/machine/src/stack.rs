@@ -321,7 +321,7 @@ impl Stack {
         self.vfs.crash();
         self.vfs.set_device_task(None);
         if let Some(ubi) = self.ubi.take().filter(|_| self.spec.volumes.own.is_none()) {
-            ubi.detach();
+            ubi.vanish();
         }
         self.medium.restart();
     }

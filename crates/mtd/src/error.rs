@@ -36,6 +36,9 @@ pub enum MtdError {
     /// (`-EOPNOTSUPP`)
     #[error("the medium cannot do that")]
     NotSupported,
+    /// A driver waits for the end of an erase, so that nobody gets this.
+    #[error("the chip is erasing")]
+    Busy,
     #[error("the power was cut")]
     PowerCut,
 }
@@ -48,6 +51,7 @@ impl From<FlashError> for MtdError {
             FlashError::TooManyPrograms { .. } | FlashError::OutOfOrder { .. } => MtdError::RuleBroken,
             FlashError::ProgramFailed { .. } => MtdError::ProgramFailed,
             FlashError::EraseFailed { .. } => MtdError::EraseFailed,
+            FlashError::Erasing { .. } => MtdError::Busy,
             FlashError::PowerCut => MtdError::PowerCut,
         }
     }

@@ -11,6 +11,7 @@ use crate::error::{Corrected, MediumError, MtdError, RestoreError, SaveError};
 use crate::health::{Health, Upkeep};
 use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::Nand;
+use crate::nor::NorPartition;
 use crate::partition::{NandPartition, PartitionError};
 
 /// A partition of a medium; clones are cheap and share it. What each function does stands at [`Medium`].
@@ -26,7 +27,7 @@ pub struct Mtd {
 #[derive(Clone)]
 enum Device {
     Nand(NandPartition),
-    Nor(NorFlash),
+    Nor(NorPartition),
     Other(Rc<dyn Medium>),
 }
 
@@ -51,10 +52,16 @@ impl From<NandPartition> for Mtd {
     }
 }
 
-impl From<NorFlash> for Mtd {
-    fn from(nor: NorFlash) -> Mtd {
+impl From<NorPartition> for Mtd {
+    fn from(nor: NorPartition) -> Mtd {
         let (can, sim) = (nor.capabilities(), nor.sim().clone());
         Mtd { device: Device::Nor(nor), can, sim }
+    }
+}
+
+impl From<NorFlash> for Mtd {
+    fn from(chip: NorFlash) -> Mtd {
+        NorPartition::from(chip).into()
     }
 }
 
@@ -155,9 +162,26 @@ impl Mtd {
         on!(self, medium => Medium::write_partial(medium, at, data))
     }
 
+    /// Parts that are empty are no writes.
+    #[inline]
+    pub fn write_parts(&self, at: u64, parts: [&[u8]; 2]) -> Result<(), MtdError> {
+        match parts {
+            [one, []] | [[], one] => self.write(at, one),
+            _ => on!(self, medium => Medium::write_parts(medium, at, parts)),
+        }
+    }
+
     #[inline]
     pub fn erase(&self, at: u64) -> Result<(), MtdError> {
         on!(self, medium => Medium::erase(medium, at))
+    }
+
+    pub fn begin_erase(&self, at: u64) -> Result<Option<u64>, MtdError> {
+        on!(self, medium => Medium::begin_erase(medium, at))
+    }
+
+    pub fn erase_goes_on(&self, at: u64) -> Option<u64> {
+        on!(self, medium => Medium::erase_goes_on(medium, at))
     }
 
     #[inline]

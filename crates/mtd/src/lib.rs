@@ -2,13 +2,13 @@
 //!
 //! **Role.** The one seam for media ([`Medium`], held as [`Mtd`]): byte-addressed reads, programs, OOB bytes that are free
 //! for a file system's use, block erases, bad blocks, power, contents, and what of these a medium can do
-//! ([`Capabilities`]). NAND ([`NandPartition`]), SPI NAND ([`spi_nand`]) and NOR implement it. The NAND driver decides which chip operation a request
+//! ([`Capabilities`]). NAND ([`NandPartition`]), SPI NAND ([`spi_nand`]) and NOR ([`nor`]) implement it. The NAND driver decides which chip operation a request
 //! becomes, corrects bit flips as far as the ECC goes, and charges the driver's time and the energy of each operation.
 //!
 //! **Follows.** Linux 6.1 `drivers/mtd/nand/raw/nand_base.c` (`nand_do_read_ops`, `nand_read_subpage`,
 //! `nand_do_write_ops`, `nand_do_read_oob`, `nand_do_write_oob`, `nand_erase_nand`, `nand_block_markbad_lowlevel`),
-//! `drivers/mtd/nand/ecc.c` (OOB layouts), `drivers/mtd/mtdcore.c` (`mtd_read_oob`: when bit flips are reported;
-//! `mtd_io_emulated_slc`: the SLC mode of partitions of MLC).
+//! `drivers/mtd/nand/ecc.c` (OOB layouts), for NOR what stands in the heads of its files, `drivers/mtd/mtdcore.c` (`mtd_read_oob`: when
+//! bit flips are reported; `mtd_io_emulated_slc`: the SLC mode of partitions of MLC).
 //!
 //! **Leaves out.** DMA bounce buffers, secure regions, write protection, several chips behind one
 //! MTD device, the bad block table on flash (the table is in RAM and is made from the marks).
@@ -22,7 +22,7 @@ mod health;
 mod layout;
 mod medium;
 mod nand;
-mod nor;
+pub mod nor;
 mod partition;
 mod partition_images;
 pub mod ram;

@@ -21,6 +21,8 @@ pub struct Capabilities {
     pub program_bytes: u32,
     /// Smallest part of that unit that [`Medium::write_partial`] programs alone, with the rest left erased.
     pub partial_program_bytes: u32,
+    /// What the driver programs most efficiently at once (`mtd->writebufsize`), a multiple of `program_bytes`.
+    pub write_buffer_bytes: u32,
     /// Out-of-band bytes of each unit; 0: the medium has none.
     pub oob_bytes: u32,
     /// Those of them that neither ECC nor a bad block mark uses.
@@ -30,6 +32,8 @@ pub struct Capabilities {
     pub clears_bits_again: bool,
     /// Erase blocks can be bad, and are marked so.
     pub has_bad_blocks: bool,
+    /// A block whose erase was cut off can begin with what it held, although the rest is gone (NOR, `MTD_NORFLASH`).
+    pub torn_erase_may_keep_start: bool,
 }
 
 /// A copy of what a medium holds, switched off.
@@ -78,8 +82,25 @@ pub trait Medium {
         Err(MtdError::NotSupported)
     }
 
+    /// Programs two parts, the second behind the first (`mtd_writev`): each by itself unless the driver can do better.
+    fn write_parts(&self, at: u64, parts: [&[u8]; 2]) -> Result<(), MtdError> {
+        self.write(at, parts[0])?;
+        self.write(at + parts[0].len() as u64, parts[1])
+    }
+
     /// Erases the block that begins at `at`. A bad block is refused without an operation.
     fn erase(&self, at: u64) -> Result<(), MtdError>;
+
+    /// Begins to erase as [`Medium::erase`] does, for a task that will sleep meanwhile while others may use the medium. Returns
+    /// when the driver sees the end if nobody interrupts it; `None`: the erase is over.
+    fn begin_erase(&self, at: u64) -> Result<Option<u64>, MtdError> {
+        self.erase(at).map(|()| None)
+    }
+
+    /// When the erase of the block at `at` ends that goes on there; `None`: none does.
+    fn erase_goes_on(&self, _at: u64) -> Option<u64> {
+        None
+    }
 
     // ---- out-of-band bytes ----------------------------------------------------------------------------------------
 

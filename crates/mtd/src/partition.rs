@@ -234,10 +234,12 @@ impl Medium for NandPartition {
             erase_block_bytes: self.erase_block_bytes(),
             program_bytes: self.page_bytes,
             partial_program_bytes: self.subpage_bytes(),
+            write_buffer_bytes: self.page_bytes,
             oob_bytes: self.oob_bytes,
             oob_free_bytes: self.oob_free_bytes,
             clears_bits_again: false,
             has_bad_blocks: true,
+            torn_erase_may_keep_start: false,
         }
     }
 

@@ -45,10 +45,12 @@ impl Medium for Mram {
             erase_block_bytes: BLOCK_BYTES,
             program_bytes: 1,
             partial_program_bytes: 1,
+            write_buffer_bytes: 1,
             oob_bytes: 0,
             oob_free_bytes: 0,
             clears_bits_again: true,
             has_bad_blocks: false,
+            torn_erase_may_keep_start: false,
         }
     }
 
@@ -230,18 +232,20 @@ fn a_power_cut_stops_everything_until_the_restart() {
     }
 }
 
-/// Of a program that is under way NOR makes the first half; erased half a block is not erased.
+/// Of a program that is under way NOR makes the first bytes; what is torn of an erase is not what was there.
 #[test]
 fn nor_tears_programs_and_erases() {
     let mtd = nor(&Sim::new(SimConfig::default()));
     mtd.cut_power_after(1, Torn::Partial { seed: 1 });
     assert_eq!(mtd.write(0, &[0; 8]), Err(MtdError::PowerCut));
-    assert_eq!(peek(&mtd, 0, 8), [0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    let found = peek(&mtd, 0, 8);
+    let programmed = found.iter().take_while(|&&byte| byte == 0).count();
+    assert!(programmed < 8 && found[(programmed + 1).min(7)..].iter().all(|&byte| byte == 0xFF), "{found:?}");
     mtd.restart();
-    mtd.write(600, &[0; 8]).unwrap();
+    mtd.write(600, &[0x55; 8]).unwrap();
     mtd.cut_power_after(1, Torn::Partial { seed: 1 });
     assert_eq!(mtd.erase(0), Err(MtdError::PowerCut));
-    assert_eq!((peek(&mtd, 0, 1), peek(&mtd, 600, 1)), (vec![0xFF], vec![0]));
+    assert_ne!(peek(&mtd, 0, 1024), [vec![0; 8], vec![0xFF; 592], vec![0x55; 8], vec![0xFF; 416]].concat());
     mtd.restart();
     mtd.cut_power_after(1, Torn::Complete);
     assert_eq!(mtd.erase(0), Err(MtdError::PowerCut));

@@ -419,7 +419,12 @@ impl Sim {
 
     /// The time at which a timer fires that is started now for `delay_ticks`. See [`TimerWheel`].
     pub fn timer_after_ticks(&self, delay_ticks: u32) -> u64 {
-        let expires = self.now_ns() / self.tick_ns() + u64::from(delay_ticks);
+        self.timer_from(self.now_ns(), delay_ticks)
+    }
+
+    /// The same for a timer that is started at `start_ns`.
+    pub fn timer_from(&self, start_ns: u64, delay_ticks: u32) -> u64 {
+        let expires = start_ns / self.tick_ns() + u64::from(delay_ticks);
         if self.0.config.timer_wheel == TimerWheel::Exact {
             return expires * self.tick_ns();
         }

@@ -25,7 +25,7 @@ impl Device {
         let layout = Layout::new(&mtd, options)?;
         let sim = mtd.sim().clone();
         causes::register(&sim);
-        let chip_blocks = mtd.capabilities().chip_blocks;
+        let can = *mtd.capabilities();
         let _why = sim.because(&causes::UBI_ATTACH);
         let mut io = Io::new(mtd, layout, options.reads_failed_writes);
         let mut buffer = vec![0; layout.peb_bytes as usize];
@@ -43,7 +43,7 @@ impl Device {
             let _why = scan.is_empty.then(|| sim.because(&causes::FORMATTING));
             read_table(&mut io, &mut scan, &mut buffer)?
         };
-        let mut space = Space::new(options, chip_blocks);
+        let mut space = Space::new(options, can.chip_blocks, can.has_bad_blocks);
         space.bad_pebs = scan.bad_pebs;
         space.good_pebs = layout.pebs - scan.bad_pebs;
         space.corrupted_pebs = scan.corrupted_pebs;
@@ -202,14 +202,22 @@ impl Device {
         }
     }
 
-    /// Ends the background thread. Blocks that it has not erased are found again by the next attach
-    /// (`ubi_detach_mtd_dev`).
+    /// Ends the background thread, after the erase in which it is (`kthread_stop`). Blocks that it has not erased are found
+    /// again by the next attach (`ubi_detach_mtd_dev`).
     pub fn detach(&mut self) {
+        // What could not be finished the next attach finds.
+        let _ = self.end_erase();
+        self.vanish();
+    }
+
+    /// The same when the power has gone.
+    pub fn vanish(&mut self) {
         if self.wear.thread_enabled {
             self.wear.thread_enabled = false;
             self.sim.kill(&causes::UBI_THREAD);
         }
         self.wear.works.clear();
+        self.wear.erasing = None;
         self.wear.move_scheduled = false;
         self.io.read_only = true;
         self.volumes.clear();

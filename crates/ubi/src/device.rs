@@ -69,12 +69,13 @@ pub struct Space {
     pub bad_reserve_level_pebs: u32,
     /// Good blocks that are left alone, because they are corrupted or belong to an unknown internal volume.
     pub kept_pebs: u32,
-    rule: BadReserve,
+    /// `None`: no block can be bad, and none is kept for that (`bad_allowed`).
+    rule: Option<BadReserve>,
     chip_blocks: u32,
 }
 
 impl Space {
-    pub fn new(options: &UbiOptions, chip_blocks: u32) -> Space {
+    pub fn new(options: &UbiOptions, chip_blocks: u32, has_bad_blocks: bool) -> Space {
         Space {
             good_pebs: 0,
             bad_pebs: 0,
@@ -84,7 +85,7 @@ impl Space {
             bad_reserve_pebs: 0,
             bad_reserve_level_pebs: 0,
             kept_pebs: 0,
-            rule: options.bad_reserve,
+            rule: has_bad_blocks.then_some(options.bad_reserve),
             chip_blocks: options.chip_blocks.unwrap_or(chip_blocks),
         }
     }
@@ -116,7 +117,8 @@ impl Space {
 
     /// `ubi_calculate_reserved`
     pub fn calculate_level(&mut self) {
-        self.bad_reserve_level_pebs = self.rule.level_pebs(self.chip_blocks, self.good_pebs, self.bad_pebs);
+        let level = |rule: BadReserve| rule.level_pebs(self.chip_blocks, self.good_pebs, self.bad_pebs);
+        self.bad_reserve_level_pebs = self.rule.map_or(0, level);
     }
 
     /// Fills the reserve for bad blocks as far as blocks are available (`ubi_update_reserved`).

@@ -54,7 +54,11 @@ impl From<MtdError> for UbiError {
             MtdError::PowerCut => UbiError::PowerCut,
             MtdError::Uncorrectable => UbiError::Uncorrectable,
             MtdError::OutOfRange | MtdError::Unaligned | MtdError::NotSupported => UbiError::BadRange,
-            MtdError::ProgramFailed | MtdError::EraseFailed | MtdError::BadBlock | MtdError::RuleBroken => UbiError::Io,
+            MtdError::ProgramFailed
+            | MtdError::EraseFailed
+            | MtdError::BadBlock
+            | MtdError::RuleBroken
+            | MtdError::Busy => UbiError::Io,
         }
     }
 }

@@ -50,7 +50,7 @@ pub struct Io {
 
 impl Io {
     pub fn new(mtd: Mtd, layout: Layout, reads_failed_writes: bool) -> Io {
-        let header_unit = vec![0; layout.header_io_bytes as usize].into_boxed_slice();
+        let header_unit = vec![0; layout.header_bytes as usize].into_boxed_slice();
         Io { mtd, layout, read_only: layout.is_read_only(), image_number: 0, reads_failed_writes, header_unit }
     }
 
@@ -88,7 +88,7 @@ impl Io {
     /// Bytes of a LEB up to the last page that is programmed; for observers.
     pub fn look_at_written_bytes(&self, peb: u32) -> Result<u32, UbiError> {
         let pages = self.mtd.look_at_written_pages(self.address(peb, 0))?;
-        Ok((pages * self.layout.min_io_bytes).saturating_sub(self.layout.offsets.data_offset))
+        Ok((pages * self.mtd.page_bytes()).saturating_sub(self.layout.offsets.data_offset))
     }
 
     /// Writes whole pages from byte `offset` of the LEB that a PEB holds.
@@ -182,7 +182,7 @@ impl Io {
     fn write_header_unit(&self, peb: u32, unit_at: u32) -> Result<(), UbiError> {
         self.check_writable()?;
         let at = self.address(peb, unit_at);
-        if self.layout.header_io_bytes == self.layout.min_io_bytes {
+        if self.layout.header_bytes.is_multiple_of(self.layout.min_io_bytes) {
             return self.write(at, &self.header_unit);
         }
         let written = self.mtd.write_partial(at, &self.header_unit);
@@ -204,9 +204,42 @@ impl Io {
         }
     }
 
-    /// Erases a PEB, after testing it if `torture`. Returns the number of erases; [`UbiError::Io`]: the block is bad.
-    pub fn erase(&self, peb: u32, torture: bool, buffer: &mut [u8]) -> Result<u32, UbiError> {
+    /// Makes the headers of a PEB invalid before its erase, on a medium on which an erase that is cut off could leave them
+    /// intact (`nor_erase_prepare`): that of the erase counter first, since a block with that header alone would count as
+    /// corrupted.
+    fn invalidate_headers(&mut self, peb: u32) -> Result<(), UbiError> {
+        let offsets = self.layout.offsets;
+        if matches!(self.read_ec_header(peb), Ok(Found::Header { .. }) | Err(UbiError::BadHeader)) {
+            self.write(self.address(peb, 0), &[0; 4])?;
+        }
+        if matches!(self.read_vid_header(peb), Ok(Found::Header { .. }) | Err(UbiError::BadHeader)) {
+            self.write(self.address(peb, offsets.vid_header_offset), &[0; 4])?;
+        }
+        Ok(())
+    }
+
+    /// Begins to erase a PEB whose thread sleeps meanwhile. See [`ffslab_mtd::Medium::begin_erase`]; what a medium that
+    /// erases by itself cannot begin is not tried again.
+    pub fn begin_erase(&mut self, peb: u32) -> Result<Option<u64>, UbiError> {
         self.check_writable()?;
+        if !self.mtd.capabilities().torn_erase_may_keep_start {
+            return self.erase_once(peb).map(|()| None);
+        }
+        self.invalidate_headers(peb)?;
+        Ok(self.mtd.begin_erase(self.address(peb, 0))?)
+    }
+
+    /// When the erase of a PEB ends that was begun; `None`: it has ended.
+    pub fn erase_goes_on(&self, peb: u32) -> Option<u64> {
+        self.mtd.erase_goes_on(self.address(peb, 0))
+    }
+
+    /// Erases a PEB, after testing it if `torture`. Returns the number of erases; [`UbiError::Io`]: the block is bad.
+    pub fn erase(&mut self, peb: u32, torture: bool, buffer: &mut [u8]) -> Result<u32, UbiError> {
+        self.check_writable()?;
+        if self.mtd.capabilities().torn_erase_may_keep_start {
+            self.invalidate_headers(peb)?;
+        }
         let tests = if torture { self.torture(peb, buffer)? } else { 0 };
         self.erase_once(peb)?;
         Ok(tests + 1)
@@ -239,8 +272,12 @@ impl Io {
         self.mtd.ask_bad(self.address(peb, 0))
     }
 
+    /// Nothing where blocks cannot be bad.
     pub fn mark_bad(&self, peb: u32) -> Result<(), UbiError> {
         self.check_writable()?;
+        if !self.mtd.capabilities().has_bad_blocks {
+            return Ok(());
+        }
         let _why = self.mtd.sim().because(&causes::RECOVERY);
         Ok(self.mtd.mark_bad(self.address(peb, 0))?)
     }

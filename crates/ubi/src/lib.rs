@@ -89,10 +89,16 @@ impl Ubi {
         Ok(Ubi(Rc::new(RefCell::new(Device::attach(mtd, options)?))))
     }
 
-    /// Ends the background thread without a flash operation. The next attach finds the blocks that still wait for their
+    /// Ends the background thread. If it sleeps while the medium erases, the block is finished before; otherwise this needs no
+    /// flash operation. The next attach finds the blocks that still wait for their
     /// erase, and with them LEBs that were unmapped. Open volumes cannot be used any more.
     pub fn detach(&self) {
         self.0.borrow_mut().detach();
+    }
+
+    /// The same when the power has gone: an erase is not finished.
+    pub fn vanish(&self) {
+        self.0.borrow_mut().vanish();
     }
 
     /// Runs one turn of the background thread's loop, which does one work. The caller holds the CPU for

@@ -1,5 +1,7 @@
 //! How a partition is attached, and what follows from that for the places of headers and data.
 //!
+//! NOR has units of a byte, so both headers and the data follow each other: 64 bytes each.
+//!
 //! From Linux 6.1 `drivers/mtd/ubi/build.c` (`io_init`, `get_bad_peb_limit`) and `Kconfig`; the rule of 2.6.37 from its
 //! `misc.c` (`ubi_calculate_reserved`).
 
@@ -99,6 +101,8 @@ pub struct Layout {
     pub min_io_bytes: u32,
     /// Smallest unit of headers: a sub-page, or a page.
     pub header_io_bytes: u32,
+    /// What is written for a header: whole such units (`ec_hdr_alsize`).
+    pub header_bytes: u32,
     pub offsets: Offsets,
     pub leb_bytes: u32,
 }
@@ -119,7 +123,8 @@ impl Layout {
         if data_offset > peb_bytes - header_bytes {
             return refuse("there is no room for data behind it");
         }
-        if offset % header_io_bytes + header_bytes > header_io_bytes {
+        let written_bytes = header_bytes.next_multiple_of(header_io_bytes);
+        if offset % header_io_bytes + header_bytes > written_bytes {
             return refuse("it crosses the border of a page or sub-page");
         }
         if !offset.is_multiple_of(4) {
@@ -133,6 +138,7 @@ impl Layout {
             peb_bytes,
             min_io_bytes,
             header_io_bytes,
+            header_bytes: written_bytes,
             offsets: Offsets { vid_header_offset: offset, data_offset },
             leb_bytes: peb_bytes - data_offset,
         })
@@ -140,7 +146,7 @@ impl Layout {
 
     /// Whether both headers are in the same unit of programming, so that nothing can be written.
     pub fn is_read_only(&self) -> bool {
-        self.offsets.vid_header_offset < self.header_io_bytes
+        self.offsets.vid_header_offset + HEADER_BYTES as u32 <= self.header_io_bytes
     }
 
     /// Offset of the volume identifier header in its unit of programming.

@@ -217,6 +217,7 @@ mod tests {
             peb_bytes: 131_072,
             min_io_bytes: 2048,
             header_io_bytes: 512,
+            header_bytes: 512,
             offsets: Offsets { vid_header_offset: 512, data_offset: 2048 },
             leb_bytes: 129_024,
         }

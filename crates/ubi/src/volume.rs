@@ -132,9 +132,10 @@ impl Volume {
         self.min_io_bytes()
     }
 
-    /// The size of write that suits the device best (`mtd->writebufsize`): a page on NAND.
+    /// The size of write that suits the device best (`mtd->writebufsize`): a page on NAND, the write buffer or the page of NOR.
     pub fn max_write_bytes(&self) -> u32 {
-        self.min_io_bytes()
+        let device = self.device.borrow();
+        device.io.mtd.capabilities().write_buffer_bytes.max(device.io.layout.min_io_bytes)
     }
 
     /// A scheduling point inside the user of the volume (`cond_resched`). Only UBI's thread may get the CPU here; other

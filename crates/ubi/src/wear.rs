@@ -4,7 +4,7 @@
 //! wait as works for the background thread; a caller that finds no free block does works itself.
 
 use crate::causes;
-use ffslab_sim::Switch;
+use ffslab_sim::{Reason, Switch};
 
 use crate::device::{Device, EraseWork, Work, Works};
 use crate::error::UbiError;
@@ -41,6 +41,8 @@ pub struct Wear {
     pub scrub: WearTree,
     pub protection: ProtectionQueue,
     pub works: Works,
+    /// The work in the middle of which the thread sleeps, while the medium erases.
+    pub erasing: Option<EraseWork>,
     /// A [`Work::Move`] is among the waiting works.
     pub move_scheduled: bool,
     pub threshold_erases: u32,
@@ -62,6 +64,7 @@ impl Wear {
             scrub: WearTree::new(pebs),
             protection: ProtectionQueue::new(pebs),
             works: Works::new(),
+            erasing: None,
             move_scheduled: false,
             threshold_erases,
             erases_max: 0,
@@ -123,6 +126,13 @@ impl Wear {
     }
 }
 
+fn because_of(work: &EraseWork) -> &'static Reason {
+    match work.formats {
+        true => &causes::FORMATTING,
+        false => &causes::ERASE,
+    }
+}
+
 impl Device {
     // ---- works ---------------------------------------------------------------------------------------------
 
@@ -146,7 +156,7 @@ impl Device {
     fn run_work(&mut self, work: Work) -> Result<(), UbiError> {
         match work {
             Work::Erase(work) => {
-                let _why = self.sim.because(if work.formats { &causes::FORMATTING } else { &causes::ERASE });
+                let _why = self.sim.because(because_of(&work));
                 self.erase_worker(work)
             }
             Work::Move => {
@@ -164,14 +174,66 @@ impl Device {
         }
     }
 
-    /// One turn of the background thread's loop; `false`: it sleeps until there is work (`ubi_thread`).
-    pub fn thread_step(&mut self) -> bool {
-        if self.wear.works.is_empty() || self.io.read_only || !self.wear.thread_enabled {
-            self.sim.block(&causes::UBI_THREAD);
-            return false;
+    /// The first work in the hands of the thread, which sleeps while the medium erases. Returns until when.
+    fn begin_work(&mut self) -> Result<Option<u64>, UbiError> {
+        let Some(Work::Erase(work)) = self.wear.works.front().copied() else { return self.do_work().map(|()| None) };
+        if work.torture {
+            return self.do_work().map(|()| None);
         }
-        match self.do_work() {
-            Ok(()) => self.wear.failures = 0,
+        self.wear.works.pop_front();
+        let _why = self.sim.because(because_of(&work));
+        let _of_setup = self.sim.because_of_setup_if(work.for_setup);
+        match self.io.begin_erase(work.peb_number) {
+            Ok(Some(until_ns)) => {
+                self.wear.erasing = Some(work);
+                Ok(Some(until_ns))
+            }
+            begun => {
+                let counted = begun.and_then(|_| self.count_erase(work.peb_number, 1));
+                self.erase_done(work.peb_number, counted).map(|()| None)
+            }
+        }
+    }
+
+    /// Goes on with the work in which the thread has slept, or another task needs its block. `may_sleep`: the thread sleeps on
+    /// if others have interrupted the erase; returns until when.
+    fn go_on_erasing(&mut self, may_sleep: bool) -> Result<Option<u64>, UbiError> {
+        let Some(work) = self.wear.erasing else { return Ok(None) };
+        let _why = self.sim.because(because_of(&work));
+        let _of_setup = self.sim.because_of_setup_if(work.for_setup);
+        if let Some(until_ns) = self.io.erase_goes_on(work.peb_number) {
+            if may_sleep {
+                return Ok(Some(until_ns));
+            }
+            self.sim.wait_for_medium(until_ns);
+        }
+        self.wear.erasing = None;
+        let counted = self.count_erase(work.peb_number, 1);
+        self.erase_done(work.peb_number, counted).map(|()| None)
+    }
+
+    /// Waits for the erase during which the thread sleeps, and finishes that work. Nothing if there is none.
+    pub fn end_erase(&mut self) -> Result<(), UbiError> {
+        self.go_on_erasing(false).map(|_| ())
+    }
+
+    /// One turn of the background thread's loop; `false`: it sleeps until there is work, or the medium has erased
+    /// (`ubi_thread`).
+    pub fn thread_step(&mut self) -> bool {
+        let done = match self.wear.erasing {
+            Some(_) => self.go_on_erasing(true),
+            None if self.wear.works.is_empty() || self.io.read_only || !self.wear.thread_enabled => {
+                self.sim.block(&causes::UBI_THREAD);
+                return false;
+            }
+            None => self.begin_work(),
+        };
+        match done {
+            Ok(Some(until_ns)) => {
+                self.sim.sleep_until(&causes::UBI_THREAD, until_ns);
+                return false;
+            }
+            Ok(None) => self.wear.failures = 0,
             Err(_) if self.wear.failures >= FAILURES_MAX => {
                 self.io.read_only = true;
                 self.wear.thread_enabled = false;
@@ -191,8 +253,9 @@ impl Device {
         }
     }
 
-    /// Does the waiting works of one LEB, of one volume, or all of them (`ubi_wl_flush`).
+    /// Does the waiting works of one LEB, of one volume, or all of them, after that of the thread (`ubi_wl_flush`).
     pub fn flush(&mut self, volume: Option<u32>, leb: Option<u32>) -> Result<(), UbiError> {
+        self.end_erase()?;
         let wanted = |work: &Work| match (volume, work) {
             (None, _) => true,
             (Some(volume), Work::Erase(EraseWork { owner: Some(owner), .. })) => {
@@ -213,11 +276,14 @@ impl Device {
     /// Hands out a free block, which is erased and has an erase counter header (`ubi_wl_get_peb`).
     pub fn get_peb(&mut self) -> Result<u32, UbiError> {
         while self.wear.free.is_empty() {
-            if self.wear.works.is_empty() {
+            if self.wear.works.is_empty() && self.wear.erasing.is_none() {
                 return Err(UbiError::NoSpace);
             }
             self.let_thread_run();
-            self.do_work()?;
+            match self.wear.works.is_empty() {
+                true => self.end_erase()?,
+                false => self.do_work()?,
+            }
         }
         let peb = self.wear.medium_free().ok_or(UbiError::NoSpace)?;
         self.wear.take(peb);
@@ -268,6 +334,11 @@ impl Device {
         let tortured = *torture;
         let erases = self.with_buffer(|device, buffer| device.io.erase(peb, tortured, buffer))?;
         *torture = false;
+        self.count_erase(peb, erases)
+    }
+
+    /// Writes the erase counter header of a block that was erased so often just now.
+    fn count_erase(&mut self, peb: u32, erases: u32) -> Result<(), UbiError> {
         let erases = u64::from(self.wear.erases[peb as usize]) + u64::from(erases);
         if erases > u64::from(ERASE_COUNTER_MAX) {
             return Err(UbiError::BadHeader);
@@ -286,7 +357,13 @@ impl Device {
     pub fn erase_worker(&mut self, work: EraseWork) -> Result<(), UbiError> {
         let EraseWork { peb_number: peb, mut torture, for_setup, .. } = work;
         let _of_setup = self.sim.because_of_setup_if(for_setup);
-        match self.erase_and_count(peb, &mut torture) {
+        let counted = self.erase_and_count(peb, &mut torture);
+        self.erase_done(peb, counted)
+    }
+
+    /// What becomes of a block that was erased, or could not be.
+    fn erase_done(&mut self, peb: u32, counted: Result<(), UbiError>) -> Result<(), UbiError> {
+        match counted {
             Ok(()) => {
                 self.wear.put(peb, Place::Free);
                 while let Some(peb) = self.wear.protection.serve() {

@@ -7,7 +7,7 @@ mod subject;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ffslab_conformance::on::{Kind, On, LARGE_PAGES, MLC_IN_SLC_MODE, SMALL_PAGES, SPI_NAND};
+use ffslab_conformance::on::{Kind, On, LARGE_PAGES, MLC_IN_SLC_MODE, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NOR};
 use ffslab_conformance::soak::{self, Variant};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
@@ -35,5 +35,7 @@ fn main() -> ExitCode {
         on(SMALL_PAGES, 80),
         on(LARGE_PAGES, 36),
         on(MLC_IN_SLC_MODE, 48),
+        on(SPI_NOR, 40),
+        on(PARALLEL_NOR, 40),
     ])
 }

@@ -5,6 +5,9 @@
 use crate::format::*;
 use crate::key::{name_hash, Key};
 
+/// (`init_constants_early`)
+const MIN_IO_BYTES_LEAST: u32 = 8;
+
 /// Constants of a mounted file system. LEB numbers and byte counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Geometry {
@@ -47,8 +50,10 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// What the volume alone determines.
+    /// What the volume alone determines. Nodes are aligned to 8 bytes, so no unit of the medium is smaller.
     pub fn of_volume(leb_bytes: u32, leb_cnt: u32, min_io: u32, max_write: u32) -> Geometry {
+        let min_io = min_io.max(MIN_IO_BYTES_LEAST);
+        let max_write = max_write.max(min_io);
         Geometry {
             leb_bytes,
             min_io,

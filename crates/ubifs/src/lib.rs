@@ -233,8 +233,10 @@ impl Drop for Ubifs {
         if !self.unmounted {
             self.core.commits.stop_thread(&self.core.lebs);
         }
-        if self.detaches {
-            self.ubi.detach();
+        match (self.detaches, self.unmounted) {
+            (true, true) => self.ubi.detach(),
+            (true, false) => self.ubi.vanish(),
+            (false, _) => {}
         }
     }
 }

@@ -1,8 +1,8 @@
-//! UBIFS under the conformance kit on SPI NAND, on small pages, on pages of 4 KiB and on MLC, in short.
+//! UBIFS under the conformance kit on SPI NAND, on small pages, on pages of 4 KiB, on MLC and on NOR, in short.
 
 mod subject;
 
-use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, MLC, MLC_IN_SLC_MODE, SMALL_PAGES, SPI_NAND};
+use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, MLC, MLC_IN_SLC_MODE, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NOR};
 use ffslab_conformance::{full, must, power_cuts, sequences, Failure, Machine, On};
 use ffslab_flash::{Faults, Geometry, Weak};
 use ffslab_mtd::Mtd;
@@ -48,6 +48,16 @@ fn mlc_without_slc_mode_loses_what_was_written() {
     let lost = power_cuts::check(&on, &power_cuts::Options { points_max: 200, ..power_cuts::Options::default() });
     let failure = lost.expect_err("a lower page is destroyed");
     println!("{failure}");
+}
+
+#[test]
+fn spi_nor() {
+    passes(SPI_NOR, 40);
+}
+
+#[test]
+fn parallel_nor() {
+    passes(PARALLEL_NOR, 40);
 }
 
 /// A chip with bad blocks, others whose erase fails soon, and reads with a flipped bit.

@@ -65,11 +65,15 @@ impl Subject for Jffs2Subject {
     }
 
     fn reseal(&self, image: &mut [u8]) {
+        if self.geometry.oob_bytes == 0 {
+            let block_bytes = self.geometry.block_bytes() as usize;
+            return reseal(image, block_bytes, block_bytes);
+        }
         reseal(image, (self.geometry.page_bytes + self.geometry.oob_bytes) as usize, self.geometry.page_bytes as usize);
     }
 }
 
-/// Makes the CRCs of nodes that lie within one page right again (`include/uapi/linux/jffs2.h`).
+/// Makes the CRCs of nodes that lie within one page, or one block of NOR, right again (`include/uapi/linux/jffs2.h`).
 fn reseal(image: &mut [u8], stride: usize, page_bytes: usize) {
     for page in image.chunks_exact_mut(stride) {
         let data = &mut page[..page_bytes];

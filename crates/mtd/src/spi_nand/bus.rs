@@ -97,7 +97,12 @@ impl Bus {
 
     /// Time of READ FROM CACHE up to the data.
     pub fn read_head_ns(&self, read: &ReadCommand) -> u64 {
-        let of_bytes_ps = self.byte_ps(read.command_lines) + COLUMN_BYTES * self.byte_ps(read.address_lines);
+        self.head_ns(read, COLUMN_BYTES)
+    }
+
+    /// Time of a command to read with so many bytes of address, up to the data.
+    pub fn head_ns(&self, read: &ReadCommand, address_bytes: u64) -> u64 {
+        let of_bytes_ps = self.byte_ps(read.command_lines) + address_bytes * self.byte_ps(read.address_lines);
         let of_bytes_ps = of_bytes_ps / (1 + u64::from(read.double_rate));
         self.transfer_overhead_ns + (of_bytes_ps + u64::from(read.dummy_clocks) * self.clock_ps()) / 1_000
     }

@@ -26,7 +26,15 @@ pub struct Structure {
     pub place: Range<usize>,
 }
 
-const VID_HEADER_AT: usize = 512;
+/// Where the header of the volume and the data stand in a block, and the unit of writes of UBIFS. NOR, which has no
+/// out-of-band bytes, is written byte by byte.
+fn places(geometry: Geometry) -> [usize; 3] {
+    match geometry.oob_bytes {
+        0 => [UBI_HEADER_BYTES, 2 * UBI_HEADER_BYTES, 8],
+        _ => [512, geometry.page_bytes as usize, geometry.page_bytes as usize],
+    }
+}
+
 const UBI_HEADER_BYTES: usize = 64;
 const VOLUME_RECORD_BYTES: usize = 172;
 const LAYOUT_VOLUME: u32 = 0x7FFF_EFFF;
@@ -44,15 +52,15 @@ fn le_word(data: &[u8], at: usize) -> u32 {
 
 /// All of them, in the order in which they can be sealed: what a header has a check sum of comes before it.
 pub fn structures(data: &[u8], geometry: Geometry) -> Vec<Structure> {
-    let page_bytes = geometry.page_bytes as usize;
-    let block_bytes = page_bytes * geometry.pages_per_block as usize;
+    let [vid_header_at, data_at, unit_bytes] = places(geometry);
+    let block_bytes = geometry.block_bytes() as usize;
     let mut found = Vec::new();
     let mut headers = Vec::new();
     // Start of the data of each LEB of the user's volume, of the copy written last.
     let mut lebs: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
     for start in (0..data.len()).step_by(block_bytes) {
-        let vid = start + VID_HEADER_AT;
-        let leb = start + page_bytes..start + block_bytes;
+        let vid = start + vid_header_at;
+        let leb = start + data_at..start + block_bytes;
         if data[start..].starts_with(b"UBI#") {
             headers.push(Structure { kind: Kind::EcHeader, place: start..start + UBI_HEADER_BYTES });
         }
@@ -72,10 +80,10 @@ pub fn structures(data: &[u8], geometry: Geometry) -> Vec<Structure> {
         *newest = (*newest).max((number, leb.start));
         find_nodes(data, leb, &mut found);
     }
-    let leb_bytes = block_bytes - page_bytes;
+    let leb_bytes = block_bytes - data_at;
     if let Some(lpt) = lebs.get(&0).and_then(|&(_, start)| LptSizes::of(&data[start..start + leb_bytes], leb_bytes)) {
         for (_, &(_, start)) in lebs.range(lpt.lebs.clone()) {
-            lpt.find_nodes(data, start..start + leb_bytes, page_bytes, &mut found);
+            lpt.find_nodes(data, start..start + leb_bytes, unit_bytes, &mut found);
         }
     }
     found.append(&mut headers);
@@ -120,7 +128,7 @@ impl LptSizes {
         Some(LptSizes { lebs: first..first + lpt, bytes: [pnode, nnode, ltab].map(|bits| bits.div_ceil(8) as usize) })
     }
 
-    fn find_nodes(&self, data: &[u8], leb: Range<usize>, page_bytes: usize, found: &mut Vec<Structure>) {
+    fn find_nodes(&self, data: &[u8], leb: Range<usize>, unit_bytes: usize, found: &mut Vec<Structure>) {
         let mut at = leb.start;
         while at + 3 <= leb.end {
             match self.bytes.get(usize::from(data[at + 2] & 0xF)) {
@@ -128,8 +136,8 @@ impl LptSizes {
                     found.push(Structure { kind: Kind::LptNode, place: at..at + bytes });
                     at += bytes;
                 }
-                // Nodes that were written together begin a page.
-                _ => at = leb.start + (at + 1 - leb.start).next_multiple_of(page_bytes),
+                // Nodes that were written together begin a unit.
+                _ => at = leb.start + (at + 1 - leb.start).next_multiple_of(unit_bytes),
             }
         }
     }
