@@ -5,7 +5,7 @@ use crate::call::{Answer, Call, Outcome};
 use crate::nodes::Xattrs;
 use crate::program::Program;
 use crate::{Failure, Subject};
-use ffslab_flash::{Chip, Faults, Geometry};
+use ffslab_flash::{Chip, Faults, Geometry, Torn};
 use ffslab_fs::Result;
 use ffslab_linux::{Fd, OpenFlags, Vfs};
 use ffslab_mtd::{MediumImage, Mtd, NandPartition};
@@ -98,6 +98,8 @@ impl<'a> Rig<'a> {
 
     /// Switches the power off and on: the content of RAM is lost, and a planned cut is cancelled.
     pub fn power_cycle(&mut self) {
+        // What the medium does by itself ends.
+        self.mtd.cut_power_after(0, Torn::Nothing);
         self.program.forget_all();
         self.vfs.crash();
         self.mtd.restart();

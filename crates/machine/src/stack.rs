@@ -6,7 +6,7 @@ use crate::media::{self, MlcSpec, PartitionSpec};
 use crate::spec::FlashSummary;
 use crate::stack_keys::{StackKeys, NO_FS};
 use ambassador::Delegate;
-use ffslab_flash::Geometry;
+use ffslab_flash::{Geometry, Torn};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_images::file::{load, read_file};
 use ffslab_images::recognise::arranged::arranged;
@@ -318,6 +318,8 @@ impl Stack {
 
     /// Power fails and comes back: memory is lost, the chip keeps what it holds.
     pub fn crash(&mut self) {
+        // What the medium does by itself ends, too.
+        self.medium.cut_power_after(0, Torn::Nothing);
         self.vfs.crash();
         self.vfs.set_device_task(None);
         if let Some(ubi) = self.ubi.take().filter(|_| self.spec.volumes.own.is_none()) {

@@ -284,12 +284,9 @@ impl NorFlash {
         self.tear_what_goes_on(cells);
     }
 
-    /// Switches the chip on, after a moment without power if it was on, and cancels a cut that has not happened yet.
+    /// Switches the chip on, and cancels a cut that has not happened yet.
     pub fn power_on(&self) {
-        let cells = &mut *self.cells.borrow_mut();
-        cells.power.on = false;
-        self.tear_what_goes_on(cells);
-        cells.power.switch_on();
+        self.cells.borrow_mut().power.switch_on();
     }
 
     pub fn is_on(&self) -> bool {
