@@ -307,8 +307,13 @@ impl VariantSummary {
         let of_steps = all_steps.flat_map(|step| step.facts.notes.clone());
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let (user_read_bytes, user_written_bytes) = outcome.user_bytes();
-        let ratio =
-            |pages: u64, bytes: u64| (bytes > 0 && page_bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
+        // Without out-of-band areas nothing but data goes over the bus, in pieces of any size.
+        let has_oob = flash.as_ref().is_none_or(|flash| flash.oob_bytes > 0);
+        let ratio = |pages: u64, moved_bytes: u64, bytes: u64| {
+            let moved_bytes = if has_oob { pages * page_bytes } else { moved_bytes };
+            (bytes > 0 && page_bytes > 0).then(|| moved_bytes as f64 / bytes as f64)
+        };
+        let further_in_bytes = of_setup.bus_in_bytes + last.formatting.bus_in_bytes;
         let with = Steps { idle, has_energy };
         let by_cause: Vec<_> = outcome.by_cause.iter().map(CauseSummary::of).collect();
         VariantSummary {
@@ -336,9 +341,14 @@ impl VariantSummary {
             of_setup: OfSetupSummary::of(outcome, has_energy),
             write_amplification: ratio(
                 last.counts.page_programs.saturating_sub(of_setup.page_programs + last.formatting.page_programs),
+                last.counts.bus_in_bytes.saturating_sub(further_in_bytes),
                 user_written_bytes,
             ),
-            read_amplification: ratio(last.counts.page_reads.saturating_sub(of_setup.page_reads), user_read_bytes),
+            read_amplification: ratio(
+                last.counts.page_reads.saturating_sub(of_setup.page_reads),
+                last.counts.bus_out_bytes.saturating_sub(of_setup.bus_out_bytes),
+                user_read_bytes,
+            ),
             erases_per_block: MeanSd::of(&decrease(&outcome.erases_main, &outcome.erases_formatting)),
             space_before: SpaceSummary::of(&outcome.space_before),
             space_after: SpaceSummary::of(&outcome.space_after),

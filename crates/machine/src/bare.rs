@@ -35,7 +35,10 @@ pub struct BareKeys {
     /// Erase blocks of the whole chip, where it has more or fewer than the part says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chip_blocks: Option<u32>,
-    /// File system with an interface for such programs: "yaffs2".
+    /// NOR: size of its erase blocks, where the part can erase 4 KiB, too.
+    #[serde(rename = "erase_block_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub erase_block_kib: Option<u32>,
+    /// File system with an interface for such programs: "yaffs2"; "none" for a program that only drives the flash (`mtd_loop`).
     pub fs: String,
     /// First erase block of the partition.
     #[serde(default)]
@@ -71,7 +74,7 @@ impl BareKeys {
     /// Errors: unknown profiles, a file system that programs cannot call directly, sizes that do not fit.
     pub fn resolve(&self, base_dir: &Path) -> Result<(StackSpec, BareKeys), MachineError> {
         let (spec, keys) = StackSpec::from_keys(&self.with_linux(), base_dir)?;
-        if spec.fs.as_ref().is_none_or(|fs| fs.direct().is_none()) {
+        if spec.fs.as_ref().is_some_and(|fs| fs.direct().is_none()) {
             let fs = &self.fs;
             let known = file_systems::called_directly().join(", ");
             let needed =
@@ -88,6 +91,7 @@ impl BareKeys {
         StackKeys {
             part: self.part.clone(),
             chip_blocks: self.chip_blocks,
+            erase_block_kib: self.erase_block_kib,
             first_block: self.first_block,
             yaffs2_version: self.yaffs2_version,
             inband_tags: self.inband_tags,

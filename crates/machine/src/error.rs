@@ -40,6 +40,8 @@ pub enum MachineError {
     Fault { list: &'static str, why: ParseWeakError },
     #[error("faults: {title} has none; leave them out")]
     NoFaults { title: &'static str },
+    #[error("{key}: {title} has no ECC that Linux knows of; leave it out")]
+    NoEcc { key: &'static str, title: &'static str },
     #[error("ageing: {title} does not age here; leave it out")]
     NoAgeing { title: &'static str },
     /// What is wrong with a `[[stack.mount]]`.

@@ -82,6 +82,9 @@ impl StackSpec {
             let needed = format!("the part {} is a {}", profile.part_name, kind.title());
             return Err(MachineError::word("medium", medium.name, needed));
         }
+        if let Some(kib) = keys.erase_block_kib {
+            set_erase_block(&mut profile, kib)?;
+        }
         if let Some(blocks) = keys.chip_blocks {
             profile.part.set_blocks(blocks);
         }
@@ -92,6 +95,8 @@ impl StackSpec {
         let mut keys = keys.clone();
         let mut driver = profile.driver();
         let spi_nand = media::wiring(&profile)?;
+        let nor = media::nor_wiring(&profile)?;
+        refuse_ecc_of_nor(&keys, nor.is_some())?;
         driver.ecc = spi_nand.as_ref().map_or(driver.ecc, Wiring::ecc);
         if let Some(ecc) = keys.ecc {
             driver.ecc = driver.ecc.by(ecc.engine());
@@ -104,7 +109,7 @@ impl StackSpec {
         }
         chip_keys::check_cells(&keys, medium, mountable, &profile)?;
         let timing = spi_nand.as_ref().map_or(profile.part.timing(), |wiring| wiring.timing(profile.part.timing()));
-        keys.ecc = Some(EccName::of(driver.ecc.engine));
+        keys.ecc = nor.is_none().then(|| EccName::of(driver.ecc.engine));
         let nand_wait = NandWait::from(*keys.nand_wait.get_or_insert(profile.nand_wait()));
         let mut costs = profile.vfs_costs();
         costs.clock_read_ns = *keys.clock_read_ns.get_or_insert(costs.clock_read_ns);
@@ -149,6 +154,7 @@ impl StackSpec {
                 driver,
                 mlc,
                 spi_nand,
+                nor,
                 faults,
                 ageing,
                 first_block: keys.first_block,
@@ -202,6 +208,28 @@ impl StackSpec {
             load(&medium, image)?;
         }
         Ok(medium)
+    }
+}
+
+/// Gives a NOR chip the erase blocks of this size.
+///
+/// Errors: it has none of this size.
+fn set_erase_block(profile: &mut Profile, kib: u32) -> Result<(), MachineError> {
+    if kib.checked_mul(1024).is_some_and(|bytes| profile.part.erases_by(bytes)) {
+        return Ok(());
+    }
+    let own_kib = profile.part.geometry().block_bytes() / 1024;
+    let small = profile.part.spi_nor().is_some_and(|part| part.small_erase_ns.is_some());
+    let other = if small { "4 or " } else { "" };
+    let needed = format!("the part {} has erase blocks of {other}{own_kib} KiB", profile.part_name);
+    Err(MachineError::number("erase_block_KiB", kib, needed))
+}
+
+fn refuse_ecc_of_nor(keys: &StackKeys, is_nor: bool) -> Result<(), MachineError> {
+    let given = [("ecc", keys.ecc.is_some()), ("ecc_strength_bits", keys.ecc_strength_bits.is_some())];
+    match given.into_iter().find(|(_, is_given)| *is_given && is_nor) {
+        Some((key, _)) => Err(MachineError::NoEcc { key, title: media::NOR.title }),
+        None => Ok(()),
     }
 }
 

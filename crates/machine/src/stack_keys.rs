@@ -31,6 +31,9 @@ pub struct StackKeys {
     /// Erase blocks of the whole chip, where it has more or fewer than the part says; all else stays that of the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chip_blocks: Option<u32>,
+    /// NOR: size of its erase blocks, where the part can erase 4 KiB, too. Absent: the larger ones.
+    #[serde(rename = "erase_block_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub erase_block_kib: Option<u32>,
     /// File system; "none" for a partition that only `mtd_loop` works on.
     #[schemars(extend("x-names" = "file systems of linux"))]
     pub fs: String,

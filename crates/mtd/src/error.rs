@@ -60,6 +60,9 @@ impl From<FlashError> for MtdError {
 /// Why a medium cannot be made; one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MediumError {
+    /// The part is none, so that nobody has said how it is driven.
+    #[error("medium = \"nor\": the part is no NOR")]
+    NoNor,
     /// No chip has such sizes.
     #[error(transparent)]
     Geometry(#[from] GeometryError),

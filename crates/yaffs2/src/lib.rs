@@ -67,6 +67,8 @@ use tasks::Schedule;
 pub enum MountError {
     #[error("YAFFS2 needs more than {needed} erase blocks here ({reserved_blocks} are reserved), the partition has {blocks}")]
     TooFewBlocks { blocks: u32, needed: u32, reserved_blocks: u32 },
+    #[error("YAFFS2 asks its device for bad blocks and out-of-band areas, in-band tags or not; this medium has none: take JFFS2 or UBIFS")]
+    NotNand,
     #[error("YAFFS2 needs pages of 1024 bytes or more, or in-band tags; the chip has pages of {page_bytes} bytes")]
     PagesTooSmall { page_bytes: u32 },
     #[error(
@@ -154,6 +156,10 @@ fn check(mtd: &Mtd, options: &Options) -> Result<(), MountError> {
         return Err(MountError::TooFewBlocks { blocks, needed, reserved_blocks });
     }
     let pages_per_block = mtd.pages_per_block();
+    // `yaffs_internal_read_super` of the Linux port.
+    if !mtd.capabilities().has_bad_blocks {
+        return Err(MountError::NotNand);
+    }
     if pages_per_block > 511 {
         return Err(MountError::BlocksTooLarge { pages_per_block });
     }

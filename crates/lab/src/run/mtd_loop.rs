@@ -27,7 +27,7 @@ impl Runner<'_> {
             ));
         }
         let file = self.log.file_index("");
-        let mut page = vec![0; mtd.page_bytes() as usize];
+        let mut page = vec![0; unit_bytes(&mtd) as usize];
         let mut facts = Facts { requests_done: Some(step.count), ..Facts::default() };
         for i in 0..step.count {
             let at = places.at((step.first + i) % places.count());
@@ -60,6 +60,11 @@ impl Runner<'_> {
     }
 }
 
+/// What counts as a page: what one program takes, which is more than the smallest unit on NOR.
+fn unit_bytes(mtd: &Mtd) -> u32 {
+    mtd.page_bytes().max(mtd.capabilities().write_buffer_bytes)
+}
+
 /// The pages or blocks of a partition that a loop may work on: those of good blocks.
 struct Places {
     good_blocks: Vec<u64>,
@@ -79,7 +84,7 @@ impl Places {
         }
         let (bytes, unit) = match op {
             MtdOp::Erase => (block_bytes, "block"),
-            MtdOp::Read | MtdOp::Program => (u64::from(mtd.page_bytes()), "page"),
+            MtdOp::Read | MtdOp::Program => (u64::from(unit_bytes(mtd)), "page"),
         };
         Ok(Places { good_blocks, per_block: block_bytes / bytes, block_bytes, bytes, unit })
     }

@@ -2,6 +2,7 @@
 
 use super::mlc::MlcSpec;
 use crate::error::MachineError;
+use crate::media::NorWiring;
 use ffslab_flash::{Ageing, Faults, Geometry, Rules, Timing};
 use ffslab_mtd::spi_nand::Wiring;
 use ffslab_mtd::{Driver, MediumError, Mtd};
@@ -39,6 +40,8 @@ pub struct PartitionSpec {
     pub mlc: MlcSpec,
     /// What an SPI NAND chip is and on which bus it is; `None`: it is another chip.
     pub spi_nand: Option<Wiring>,
+    /// The same of NOR.
+    pub nor: Option<NorWiring>,
     pub faults: Faults,
     /// How its cells age; `None`: they do not.
     pub ageing: Option<Ageing>,

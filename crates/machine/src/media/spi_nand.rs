@@ -96,7 +96,7 @@ fn fastest(part: &SpiNandPart, controller: &SpiController) -> Option<SpiRead> {
     part.reads.iter().filter(|read| widest(read) <= controller.read_lines).min_by_key(|read| time_ps(read)).copied()
 }
 
-fn command(read: &SpiRead) -> ReadCommand {
+pub(super) fn command(read: &SpiRead) -> ReadCommand {
     ReadCommand {
         command_lines: read.mode.command_lines(),
         address_lines: read.mode.address_lines(),

@@ -89,7 +89,8 @@ impl Spec for StackSpec {
     }
 
     fn chip_geometry(&self) -> Option<Geometry> {
-        Some(self.partition.geometry)
+        // What NOR holds is plain bytes.
+        self.partition.nor.is_none().then_some(self.partition.geometry)
     }
 
     fn images(&self) -> Vec<ImageOf<'_>> {

@@ -196,6 +196,25 @@ impl Part {
         }
     }
 
+    /// Makes of it a chip whose erase blocks have so many bytes, if it can erase such. `false`: it cannot.
+    pub fn erases_by(&mut self, erase_block_bytes: u32) -> bool {
+        const SMALL_BYTES: u32 = 4096;
+        let (array, small_erase_ns) = match &mut self.chip {
+            Chip::SpiNor(part) => (&mut part.array, part.small_erase_ns),
+            Chip::ParallelNor(part) => (&mut part.array, None),
+            Chip::Nand { .. } | Chip::SpiNand(_) => return false,
+        };
+        match small_erase_ns {
+            _ if erase_block_bytes == array.erase_block_bytes => true,
+            Some(erase_ns) if erase_block_bytes == SMALL_BYTES => {
+                array.blocks *= array.erase_block_bytes / SMALL_BYTES;
+                (array.erase_block_bytes, array.erase_ns, array.longest.erase_ns) = (SMALL_BYTES, erase_ns, None);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// What the cells take, typically. The bus of all but raw NAND depends on the controller, and takes nothing here; a page is what
     /// [`Part::geometry`] says.
     pub fn timing(&self) -> Timing {

@@ -51,6 +51,10 @@ macro_rules! nor_file {
             ///
             /// Look up: "erase suspend and resume", the commands 75h and 7Ah (SPI), B0h and 30h (parallel).
             pub erase_suspend: Option<Sourced<bool>>,
+            /// From the command that suspends an erase until the other blocks can be used, typically. Absent: nobody suspends one.
+            ///
+            /// Look up: "erase suspend latency", tSUSP/E, tESL.
+            pub t_suspend_us: Option<Sourced<Amount>>,
             /// Erases that a block endures by the data sheet.
             ///
             /// Look up: "endurance", "program/erase cycles".
@@ -98,12 +102,17 @@ macro_rules! nor_file {
                 if !write_size_bytes.is_power_of_two() || write_size_bytes > block * 1024 {
                     return Err(format!("write_size_B = {write_size_bytes}: a power of two within a block is needed"));
                 }
+                let erase_suspend = said(&self.erase_suspend).unwrap_or(false);
+                if self.t_suspend_us.is_some() && !erase_suspend {
+                    return Err("t_suspend_us: erase_suspend = true is needed beside it".to_string());
+                }
                 Ok(NorArray {
                     erase_block_bytes: block * 1024,
                     blocks: size / block,
                     erase_ns: us_to_ns(self.t_erase_us.value.0),
                     write_size_bytes,
-                    erase_suspend: said(&self.erase_suspend).unwrap_or(false),
+                    erase_suspend,
+                    suspend_ns: said(&self.t_suspend_us).map(|us| us_to_ns(us.0)),
                     endurance_erases: said(&self.endurance_erases),
                     retention_years: said(&self.retention_years).map(|years| years.0),
                     longest: LongestTimes {
@@ -131,6 +140,8 @@ pub struct NorArray {
     /// Smallest write that does not touch bits beside it.
     pub write_size_bytes: u32,
     pub erase_suspend: bool,
+    /// Until a suspended erase lets the other blocks be used.
+    pub suspend_ns: Option<u64>,
     pub endurance_erases: Option<u32>,
     pub retention_years: Option<f64>,
     pub longest: LongestTimes,

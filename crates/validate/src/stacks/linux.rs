@@ -91,6 +91,7 @@ pub(super) fn linux_stack(
             },
             mlc: MlcSpec::default(),
             spi_nand: None,
+            nor: None,
             faults,
             ageing: None,
             first_block: flash.first_block,

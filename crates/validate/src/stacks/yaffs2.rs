@@ -126,6 +126,7 @@ fn harness(case: &Case) -> StackSpec {
             driver: Driver { read: free, program: free, erase: free, ..Driver::default() },
             mlc: MlcSpec::default(),
             spi_nand: None,
+            nor: None,
             faults: Faults::default(),
             ageing: None,
             first_block: 0,

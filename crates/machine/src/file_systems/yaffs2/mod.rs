@@ -44,6 +44,14 @@ impl Mountable for OnLinux {
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
+        if board.part.nor().is_some() {
+            let needed = format!(
+                "the part {} is NOR, which has neither out-of-band areas nor bad blocks, and YAFFS2 asks its device for both: take \
+                 jffs2 or ubifs",
+                board.part_name
+            );
+            return Err(MachineError::word("fs", YAFFS2.name, needed));
+        }
         let version = *keys.yaffs2_version.get_or_insert(board.yaffs2_version());
         let tick_rate_hz = keys.tick_rate_hz.unwrap_or(board.tick_rate_hz());
         let interval_ms = board.write_back().writeback_interval_ms;
