@@ -2,7 +2,9 @@
 
 mod subject;
 
-use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, MLC, MLC_IN_SLC_MODE, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NOR};
+use ffslab_conformance::on::{
+    check_quickly, Kind, LARGE_PAGES, MLC, MLC_IN_SLC_MODE, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NOR,
+};
 use ffslab_conformance::{full, must, power_cuts, sequences, Failure, Machine, On};
 use ffslab_flash::{Faults, Geometry, Weak};
 use ffslab_mtd::Mtd;
