@@ -42,6 +42,7 @@ class BareKeys(TypedDict):
     chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
+    erase_block_KiB: NotRequired[int | None]
     first_block: int
     fs: str
     inband_tags: bool
@@ -120,6 +121,7 @@ class StackKeys(TypedDict):
     ecc: NotRequired[EccName | None]
     ecc_strength_bits: NotRequired[int | None]
     endian: NotRequired[EndianName]
+    erase_block_KiB: NotRequired[int | None]
     faults: NotRequired[FaultKeys | None]
     first_block: int
     fs: str
@@ -164,6 +166,7 @@ class StackTable(TypedDict):
     ecc: NotRequired[EccName | None]
     ecc_strength_bits: NotRequired[int | None]
     endian: NotRequired[EndianName]
+    erase_block_KiB: NotRequired[int | None]
     faults: NotRequired[FaultKeys | None]
     first_block: NotRequired[int]
     fs: str
@@ -200,7 +203,6 @@ class StackTable(TypedDict):
     cluster_B: NotRequired[int | None]
     device: NotRequired[str | None]
     device_KiB: NotRequired[int | None]
-    erase_block_KiB: NotRequired[int | None]
     fs_block_B: NotRequired[int | None]
     media_block_B: NotRequired[int | None]
     quirks: NotRequired[str | None]
