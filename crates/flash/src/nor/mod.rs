@@ -316,6 +316,13 @@ impl NorFlash {
         Ok(())
     }
 
+    /// The same for the bytes from `offset` on, as far as they are on the chip.
+    pub fn load_at(&self, offset: u64, image: &[u8]) {
+        let cells = &mut *self.cells.borrow_mut();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(cells.bytes.len());
+        cells.bytes[start..].iter_mut().zip(image).for_each(|(cell, byte)| *cell = *byte);
+    }
+
     pub fn traffic(&self) -> Traffic {
         self.cells.borrow().traffic
     }

@@ -19,6 +19,9 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
         return None;
     }
     let distance = places.windows(2).map(|pair| pair[1] - pair[0]).fold(0, gcd);
+    if offsets == OFFSETS_OF_NOR {
+        return of_nor(fs, image, given, (places.len(), first, distance));
+    }
     let mut best: Option<(usize, u32, Layout)> = None;
     for (page_bytes, oob_bytes) in strides(given) {
         if data % page_bytes != 0 || (vid + 64).next_multiple_of(page_bytes) != data {
@@ -62,6 +65,34 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
             said(given, is_given, "that is how far the headers stand apart, and where they say that data begin")
         ),
     ))
+}
+
+/// Where UBI puts header and data on a medium that is programmed byte by byte (`drivers/mtd/ubi/build.c`, `io_init`).
+pub const OFFSETS_OF_NOR: (u32, u32) = (64, 128);
+/// Bytes that most serial NOR programs at once: what is called a page of such an image.
+const NOR_PAGE_BYTES: u32 = 256;
+/// Most serial NOR erases so much; headers that do not tell are taken for such.
+const NOR_BLOCK_BYTES: u32 = 64 << 10;
+
+/// The layout of an image of NOR, which has neither pages nor out-of-band areas. `found`: number of headers, place of the first
+/// one, distance between all.
+fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)) -> Option<Layout> {
+    let (count, first, distance) = found;
+    let usual = if distance > 0 { u32::try_from(distance).ok()? } else { NOR_BLOCK_BYTES };
+    let block_bytes = given.block_bytes.unwrap_or(usual);
+    let is_other = given.page_bytes.is_some_and(|bytes| bytes != NOR_PAGE_BYTES)
+        || given.oob_bytes.is_some_and(|bytes| bytes != 0);
+    if is_other || !block_bytes.is_power_of_two() || !(1 << 12..=1 << 20).contains(&block_bytes) {
+        return None;
+    }
+    let mut layout = Layout::new(fs, NOR_PAGE_BYTES, 0, block_bytes, image);
+    layout.ubi_at_bytes = Some(OFFSETS_OF_NOR);
+    let first = given.starts_at_bytes + first as u64;
+    Some(layout.because(format!("{count} erase counter headers of UBI were found, the first at {first:#x}")).because(format!(
+        "it is of NOR, which has no pages (256 B, what serial NOR programs at once, are called so here): data begin at 128 B; erase \
+         blocks of {} KiB are how far the headers stand apart",
+        block_bytes >> 10
+    )))
 }
 
 /// How many erase blocks begin with a header, and how many are not erased.

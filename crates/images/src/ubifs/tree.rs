@@ -1,8 +1,11 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
+use super::recognise::OFFSETS_OF_NOR;
 use crate::recognise::Layout;
 use crate::tree::{chip_with, geometry_of, tree_in, Alone, Content, Tree, TreeError};
-use ffslab_flash::Geometry;
+use ffslab_flash::{Geometry, NorFlash};
+use ffslab_mtd::Mtd;
+use ffslab_sim::{Sim, SimConfig};
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
 use ffslab_ubifs::Ubifs;
 
@@ -85,10 +88,23 @@ fn around(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume), TreeError> {
 pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), TreeError> {
     let (offset, _) = layout.ubi_at_bytes.ok_or(TreeError::NoUbiHeader)?;
     let settings = ubi_options(layout.page_bytes, offset);
-    let mut geometry = geometry_of(image, layout, BLOCKS_MIN)?;
+    let is_of_nor = layout.ubi_at_bytes == Some(OFFSETS_OF_NOR);
+    let mut geometry = match is_of_nor {
+        true => Geometry {
+            page_bytes: layout.page_bytes,
+            oob_bytes: 0,
+            pages_per_block: layout.block_bytes / layout.page_bytes,
+            blocks: layout.blocks.max(BLOCKS_MIN),
+        },
+        false => geometry_of(image, layout, BLOCKS_MIN)?,
+    };
     let mut lebs_before = 0;
     loop {
-        let missing_blocks = match Ubi::attach(chip_with(image, geometry, layout.oob_bytes > 0)?, &settings) {
+        let medium = match is_of_nor {
+            true => nor_with(image, geometry),
+            false => chip_with(image, geometry, layout.oob_bytes > 0)?,
+        };
+        let missing_blocks = match Ubi::attach(medium, &settings) {
             Ok(ubi) => {
                 let (volume, wanted_lebs) = find_volume(&ubi)?;
                 let lebs = volume.lebs();
@@ -107,6 +123,13 @@ pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), 
             return Err(TreeError::TooManyBlocks { blocks: geometry.blocks, most: BLOCKS_MAX });
         }
     }
+}
+
+/// NOR that holds an image, erased behind it.
+fn nor_with(image: &[u8], geometry: Geometry) -> Mtd {
+    let chip = NorFlash::new(Sim::new(SimConfig::default()), geometry.block_bytes(), geometry.blocks);
+    chip.load_at(0, image);
+    chip.into()
 }
 
 /// The first volume that begins with a superblock, and the number of LEBs that its file system would like to have.

@@ -89,9 +89,25 @@ pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
         };
         let is_obsolete = header.node_type & ACCURATE == 0;
         let total_bytes = pad(header.total_bytes).min(here.len() as u32);
-        emit(Place { offset: at as u32, total_bytes, found: look(e, header.node_type | ACCURATE, node), is_obsolete });
+        let node_type = header.node_type | ACCURATE;
+        let found = match is_obsolete {
+            true => look(e, node_type, &as_written(e, node_type, node)),
+            false => look(e, node_type, node),
+        };
+        emit(Place { offset: at as u32, total_bytes, found, is_obsolete });
         at += total_bytes as usize;
     }
+}
+
+/// A node as it was before its "accurate" bit was cleared, which its check sums count as set.
+fn as_written(e: Endian, node_type: u16, node: &[u8]) -> Vec<u8> {
+    let mut node = node.to_vec();
+    let raw = match e {
+        Endian::Little => node_type.to_le_bytes(),
+        Endian::Big => node_type.to_be_bytes(),
+    };
+    node[2..4].copy_from_slice(&raw);
+    node
 }
 
 fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {

@@ -390,6 +390,18 @@ impl Medium for NorPartition {
         self.of_partition(&self.chip.formatting_erases())
     }
 
+    /// Units of one program in which any byte was programmed.
+    fn programmed_pages(&self) -> Vec<u32> {
+        let Some(driver) = &self.driver else { return Vec::new() };
+        let (block_bytes, unit_bytes) = (self.chip.block_bytes(), driver.bus.unit_bytes() as usize);
+        let mut block = vec![0; block_bytes as usize];
+        let count_of = |number: u32| {
+            self.chip.peek(u64::from(number) * u64::from(block_bytes), &mut block);
+            block.chunks(unit_bytes).filter(|unit| !crate::is_erased(unit)).count() as u32
+        };
+        self.blocks.clone().map(count_of).collect()
+    }
+
     fn cut_power_after(&self, operations: u64, torn: Torn) {
         self.chip.cut_power_after(operations, torn);
     }
@@ -412,6 +424,11 @@ impl Medium for NorPartition {
 
     fn restore(&self, held: &MediumImage) -> Result<(), RestoreError> {
         match held {
+            // The image of the partition alone.
+            MediumImage::Bytes(bytes) if bytes.len() as u64 == self.size_bytes() => {
+                self.chip.load_at(u64::from(self.blocks.start) * u64::from(self.chip.block_bytes()), bytes);
+                Ok(())
+            }
             MediumImage::Bytes(bytes) => Ok(self.chip.load(bytes)?),
             MediumImage::Chip(_) => Err(RestoreError::OfChip),
         }
