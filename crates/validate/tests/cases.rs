@@ -65,7 +65,10 @@ fn the_emulated_arm_has_the_memory_that_its_kernel_counted_less_what_is_taken() 
         case["system"]["tree"] = tree;
         stack_of(&parse_case(&case.to_string()).unwrap()).unwrap().vfs.page_cache_bytes
     };
-    assert_eq!(page_cache_bytes(json!("TI PSP, built for ARM926 (2 ns an instruction)")), (54_868 - 5_120) << 10);
+    assert_eq!(
+        page_cache_bytes(json!("TI PSP, built for ARM926 (icount shift=1: 2 ns an instruction)")),
+        (54_868 - 5_120) << 10
+    );
     assert_eq!(page_cache_bytes(json!(null)), 53 << 20);
 }
 
