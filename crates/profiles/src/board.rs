@@ -204,6 +204,7 @@ pub struct KernelProfile {
     dentries_spared_count: Sourced<usize>,
     /// Whether each write(2) asks the file system for `security.capability`.
     write_looks_up_capability: Sourced<bool>,
+    /// Whether the flusher adds up what all CPUs have counted of a device's dirty pages, so that it sees few of them (since 5.14).
     sums_dirty_pages: Sourced<bool>,
     /// Timer ticks per second (CONFIG_HZ).
     hz: Sourced<u32>,
