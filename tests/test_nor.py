@@ -1,4 +1,4 @@
-"""NOR in experiments: file systems on serial and parallel parts, erase blocks of 4 KiB, states, images, and what is refused."""
+"""NOR in experiments: file systems on serial and parallel parts, small erase blocks, states, images, refusals."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ def test_a_state_of_nor_is_kept_and_found_again(ffslab: Command, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("fs", "blocks"), [("jffs2", 32), ("ubifs", 48)])
-def test_images_of_nor_are_recognised_and_mounted_again(
-    ffslab: Command, tmp_path: Path, fs: str, blocks: int
-) -> None:
+def test_images_of_nor_are_recognised_and_mounted_again(ffslab: Command, tmp_path: Path, fs: str, blocks: int) -> None:
     """The clean markers and UBI's headers stand among the data, where no page of NAND has them."""
     save = '[[measure]]\nstep = "umount"\n[[measure]]\nstep = "save_image"\nfile = "nor.img"\noob = false\n'
     run(ffslab, tmp_path, "w25q128jv", fs, blocks=blocks, steps=STEPS.split("[[measure]]", 1)[0] + save)

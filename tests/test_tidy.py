@@ -15,19 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = (
-    "crates",
-    "python",
-    "probe",
-    "tests",
-    "benches",
-    "profiles",
-    "experiments",
-    "examples",
-    "fuzz",
-    "docs",
-    ".ci",
-)
+FOLDERS = "crates python probe tests benches profiles experiments examples fuzz docs .ci".split()
 SOURCE_LINES_MAX = 500
 
 # ---- what the repository holds ------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ struct Plane {
 
 const NO_BLOCK: u32 = u32::MAX;
 
-/// See the [module](self).
+/// Chips on channels, whose dies and planes work at the same time. The head of this file says what it models.
 pub struct Array {
     sim: Sim,
     hierarchy: Hierarchy,

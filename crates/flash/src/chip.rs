@@ -96,7 +96,7 @@ impl Chip {
     // ---- reading -------------------------------------------------------------------------------------------
 
     /// Reads a page; page and OOB bytes move over the bus whether the OOB is wanted or not. Returns the number of
-    /// flipped bits in what moved ([`Chip::flipped_bits`]), or [`DAMAGED`].
+    /// flipped bits in what moved ([`Chip::flipped_bits`]), or [`DAMAGED`](crate::DAMAGED).
     #[inline]
     pub fn read_page(&mut self, page: u32, data: &mut [u8], mut oob: Option<&mut [u8]>) -> Result<u32> {
         let Geometry { page_bytes, oob_bytes, .. } = self.cells.geometry;

@@ -96,7 +96,9 @@ impl StackSpec {
         let mut driver = profile.driver();
         let spi_nand = media::wiring(&profile)?;
         let nor = media::nor_wiring(&profile)?;
-        refuse_ecc_of_nor(&keys, nor.is_some())?;
+        if nor.is_some() {
+            refuse_ecc_of_nor(&keys)?;
+        }
         driver.ecc = spi_nand.as_ref().map_or(driver.ecc, Wiring::ecc);
         if let Some(ecc) = keys.ecc {
             driver.ecc = driver.ecc.by(ecc.engine());
@@ -225,9 +227,9 @@ fn set_erase_block(profile: &mut Profile, kib: u32) -> Result<(), MachineError> 
     Err(MachineError::number("erase_block_KiB", kib, needed))
 }
 
-fn refuse_ecc_of_nor(keys: &StackKeys, is_nor: bool) -> Result<(), MachineError> {
+fn refuse_ecc_of_nor(keys: &StackKeys) -> Result<(), MachineError> {
     let given = [("ecc", keys.ecc.is_some()), ("ecc_strength_bits", keys.ecc_strength_bits.is_some())];
-    match given.into_iter().find(|(_, is_given)| *is_given && is_nor) {
+    match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((key, _)) => Err(MachineError::NoEcc { key, title: media::NOR.title }),
         None => Ok(()),
     }

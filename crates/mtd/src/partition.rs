@@ -69,7 +69,7 @@ impl NandPartition {
         })
     }
 
-    /// The same erase blocks in SLC mode ([`crate::slc_mode`]).
+    /// The same erase blocks in SLC mode (`slc_mode.rs`).
     ///
     /// Errors: it is not known which pages of the chip share their cells, or what would remain is no erase block.
     pub fn in_slc_mode(self) -> Result<NandPartition, SlcModeError> {

@@ -34,8 +34,9 @@ UBI_RESERVE_PER_1024 = {160: 1, 800: 4}
 # The same writes with O_SYNC.
 SYNCED = ", O_SYNC"
 
-# The file that is written, and the page cache: memory of 56 MB, of which Linux leaves 54,868 KiB to programs and caches. Some 5 MiB
-# of these hold programs and what Linux itself takes later, so they are neither free nor pages of files.
+# The file that is written, and the page cache: memory of 56 MB, of which Linux leaves 54,868 KiB to programs and
+# caches. Some 5 MiB of these hold programs and what Linux itself takes later, so they are neither free nor pages of
+# files.
 TARGET_MIB = 16
 PAGE_CACHE_KIB = 54_868 - (5 << 10)
 # Tried beside it on UBIFS, the last one the board's.
