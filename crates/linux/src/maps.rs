@@ -47,7 +47,7 @@ impl Vfs {
     pub(crate) fn map_file(&mut self, fd: Fd, at: u64, bytes: u64, access: MapAccess) -> Result<()> {
         let &OpenFile { kind, flags, map, .. } = self.file(fd)?;
         let end = at.checked_add(bytes).ok_or(Errno::Inval)?;
-        if bytes == 0 || at % PAGE != 0 || map.is_some() {
+        if bytes == 0 || !at.is_multiple_of(PAGE) || map.is_some() {
             return Err(Errno::Inval);
         }
         if !flags.read || (access == MapAccess::Write && !flags.write) {

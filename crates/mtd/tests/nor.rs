@@ -62,7 +62,7 @@ fn took(sim: &Sim, act: impl FnOnce()) -> u64 {
 fn serial_operations_take_their_transfers_and_polls() {
     let (sim, mtd) = nor(serial(), 256);
     // The command, three bytes of address and eight clocks, then four lines.
-    let read_ns = took(&sim, || drop(mtd.read(0, &mut [0; 1000]).unwrap()));
+    let read_ns = took(&sim, || _ = mtd.read(0, &mut [0; 1000]).unwrap());
     assert_eq!(read_ns, 1_000 + 80 + 240 + 80 + 1000 * 20);
     // WRITE ENABLE, the program, the data, and polls of 1,160 ns until 400 us are over.
     let polls_ns = |busy_ns: u64| busy_ns.div_ceil(1_160) * 1_160;
@@ -94,7 +94,7 @@ fn a_short_fifo_makes_more_programs() {
 #[test]
 fn parallel_operations_take_cycles_and_looks() {
     let (sim, mtd) = nor(parallel(Commands::Intel), 64);
-    assert_eq!(took(&sim, || drop(mtd.read(0, &mut [0; 100]).unwrap())), 200 + 50 * 100);
+    assert_eq!(took(&sim, || _ = mtd.read(0, &mut [0; 100]).unwrap()), 200 + 50 * 100);
     assert_eq!(took(&sim, || mtd.write(0, &[0; 64]).unwrap()), 400 + 64 * 50 + 400_000);
     // 45 ms: half of it and a tick, then two ticks at a time.
     let began_ns = sim.now_ns();
@@ -175,7 +175,7 @@ fn power_is_charged_while_operations_last() {
     let of_memory = |memory| OpCost { overhead_ns: 0, power: PowerMilliwatt { cpu: 0.0, memory } };
     let driver = NorDriver { bus: serial(), read: of_memory(10.0), program: of_memory(20.0), erase: of_memory(30.0) };
     let mtd: Mtd = NorPartition::of_chip(chip, cells(256), driver, 0..8).unwrap().into();
-    let read_ns = took(&sim, || drop(mtd.read(0, &mut [0; 64]).unwrap()));
+    let read_ns = took(&sim, || _ = mtd.read(0, &mut [0; 64]).unwrap());
     let program_ns = took(&sim, || mtd.write(0, &[0; 64]).unwrap());
     let erase_ns = took(&sim, || mtd.erase(0).unwrap());
     let mut spent = ffslab_sim::Energy::default();

@@ -60,7 +60,7 @@ impl Mmap {
     pub(super) fn check(&self) -> Result<(), StepError> {
         request_size("request_B", self.request_bytes)?;
         check_order(self.pattern, &self.order)?;
-        if self.offset_bytes.0 % PAGE_BYTES != 0 {
+        if !self.offset_bytes.0.is_multiple_of(PAGE_BYTES) {
             return Err(StepError::MapOffset { bytes: self.offset_bytes.0 });
         }
         if self.access == MapAccess::Read && self.msync != Msync::None {
