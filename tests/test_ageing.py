@@ -110,7 +110,7 @@ BLOCK = re.compile(r"^    (?:python|ffslab) .*$", re.MULTILINE)
 def test_the_commands_of_the_page_print_what_stands_there(ffslab: Command) -> None:
     """Those of `ffslab`; the script's chips take a minute each."""
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
-    pairs = re.findall(r"^    ffslab (ageing .*)\n\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    pairs = re.findall(r"^    ffslab (ageing [^\n]*)\n\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert pairs
     for line, shown in pairs:
         ran = ffslab(*line.split(), cwd=ROOT)

@@ -38,8 +38,9 @@ IN_FILES = {
     "an unknown board": (
         "omap3evm",
         "beagleboard",
-        "try.toml: [stack]: unknown board `beagleboard`: known: apf27, omap3evm, zero-overhead, or the path of a file such as "
-        "./my-board.toml",
+        "try.toml: [stack]: unknown board `beagleboard`: known: apf27, esp32-devkitc, imx6ul-14x14-evk, "
+        "licheepi-nano, linkit-smart-7688, luckfox-pico-max, mi-router-4a-gigabit, omap3evm, raspberry-pi-pico, "
+        "stm32f746g-disco, zero-overhead, or the path of a file such as ./my-board.toml",
     ),
     "an unknown kernel": (
         "fs =",

@@ -128,15 +128,18 @@ def test_images_of_nor_are_recognised_and_mounted_again(ffslab: Command, tmp_pat
     """The clean markers and UBI's headers stand among the data, where no page of NAND has them."""
     save = '[[measure]]\nstep = "umount"\n[[measure]]\nstep = "save_image"\nfile = "nor.img"\noob = false\n'
     run(ffslab, tmp_path, "w25q128jv", fs, blocks=blocks, steps=STEPS.split("[[measure]]", 1)[0] + save)
-    (image,) = tmp_path.rglob("nor.img")
+    (saved,) = tmp_path.rglob("nor.img")
+    image = shutil.copy(saved, tmp_path / "nor.img")
     inspected = ffslab("inspect", image)
     assert inspected.returncode == 0, inspected.stderr
     assert fs in inspected.stdout.lower()
     extracted = ffslab("extract", image, "files")
     assert (extracted.returncode, extracted.stderr) == (0, ""), extracted.stderr
     assert (tmp_path / "files" / "f").stat().st_size == 256 << 10
-    steps = '[[measure]]\nstep = "mount"\n[[measure]]\nstep = "requests"\nfile = "f"\nop = "read"\ncount = 4\n'
-    more = f'image = "{image.relative_to(tmp_path)}"'
+    opened = '[[measure]]\nstep = "mount"\n[[measure]]\nstep = "open"\nfile = "f"\nflags = ["rdonly"]\n'
+    read = 'step = "requests"\nfile = "f"\nop = "read"\npattern = "sequential"\nrequest_B = "4 KiB"\ncount = 4\n'
+    steps = f"{opened}[[measure]]\n{read}"
+    more = f'image = "{image.name}"'
     assert run(ffslab, tmp_path, "w25q128jv", fs, more, blocks=blocks, steps=steps)["totals"]["page_reads"] > 4
 
 

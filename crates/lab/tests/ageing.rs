@@ -59,8 +59,8 @@ fn what_does_not_age_is_as_it_was() {
     for fs in ["jffs2", "yaffs2", "ubifs"] {
         let never = "[stack.ageing]\nendurance_erases = 3000\nwrite_rate = 0.0\nretention_rate = 0.0\ndisturb_rate = 0.0\nfailed_share = 0.0\n";
         let (without, with) = (run(fs, "", &read), run(fs, never, &read));
-        assert!(without.counters.is_empty());
-        assert!(with.counters.values().all(|&count| count == 0) && !with.counters.is_empty());
+        // A counter that gained nothing is left out.
+        assert!(without.counters.is_empty() && with.counters.is_empty(), "{:?}", with.counters);
         let told = |variant: &VariantSummary| {
             serde_json::to_string(&(&variant.totals, &variant.by_cause, variant.time_us)).unwrap()
         };

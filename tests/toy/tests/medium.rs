@@ -85,9 +85,11 @@ fn media_that_are_not_there_are_refused_with_those_that_are() {
     let said = |medium| run(&experiment("jffs2", Some(medium))).expect_err("refused").to_string();
     let text = said("counted-nadn");
     assert!(
-        text.contains("did you mean `counted-nand`? a partition of Linux stands on nand and counted-nand"),
+        text.contains(
+            "did you mean `counted-nand`? a partition of Linux stands on nand, spi-nand, nor and counted-nand"
+        ),
         "{text}"
     );
-    assert!(said("nor").contains("a partition of Linux cannot stand on NOR flash here"));
+    assert!(said("block-device").contains("a partition of Linux cannot stand on a block device here"));
     assert!(ffslab_machine::media::register(&medium::COUNTED_NAND).unwrap_err().to_string().contains("already"));
 }

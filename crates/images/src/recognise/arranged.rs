@@ -61,12 +61,13 @@ pub fn arranged(
     formats: &[ImageFs],
 ) -> Result<Arranged, ArrangeError> {
     let Some(fs) = fs else { return as_said(image, said) };
-    let page_bytes = geometry.page_bytes;
+    // Without OOB areas it is NOR, whose images know nothing of pages.
+    let is_paged = geometry.oob_bytes > 0;
     let given = Given {
         fs: Some(fs),
-        page_bytes: Some(page_bytes),
-        block_bytes: Some(page_bytes * geometry.pages_per_block),
-        has_oob: said.oob,
+        page_bytes: is_paged.then_some(geometry.page_bytes),
+        block_bytes: Some(geometry.block_bytes()),
+        has_oob: if is_paged { said.oob } else { Some(false) },
         said_by: Some("those of the part"),
         ..Given::default()
     };
