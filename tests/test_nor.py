@@ -129,7 +129,7 @@ def test_images_of_nor_are_recognised_and_mounted_again(ffslab: Command, tmp_pat
     save = '[[measure]]\nstep = "umount"\n[[measure]]\nstep = "save_image"\nfile = "nor.img"\noob = false\n'
     run(ffslab, tmp_path, "w25q128jv", fs, blocks=blocks, steps=STEPS.split("[[measure]]", 1)[0] + save)
     (saved,) = tmp_path.rglob("nor.img")
-    image = shutil.copy(saved, tmp_path / "nor.img")
+    image = Path(shutil.copy(saved, tmp_path / "nor.img"))
     inspected = ffslab("inspect", image)
     assert inspected.returncode == 0, inspected.stderr
     assert fs in inspected.stdout.lower()
