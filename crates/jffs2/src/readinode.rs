@@ -270,10 +270,9 @@ impl Loader<'_> {
                     self.space.mark_obsolete(self.flash, new.node);
                 } else {
                     self.space.mark_obsolete(self.flash, this.node);
-                    self.candidates.remove(&k);
-                    let in_its_place = (new.offset, new.bytes, k.2);
-                    self.shape.replace_key(k.2, in_its_place);
-                    self.candidates.insert(in_its_place, Candidate { overlapped: this.overlapped, ..new });
+                    // In its very place (`rb_replace_node`), although the copy may be longer: who stands behind knows only that the
+                    // node in this place overlaps it.
+                    self.candidates.insert(k, Candidate { overlapped: this.overlapped, ..new });
                 }
                 return Ok(());
             }

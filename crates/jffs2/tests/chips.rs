@@ -5,7 +5,7 @@ mod subject;
 use ffslab_conformance::on::{
     check_quickly, Kind, LARGE_PAGES, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NAND_OF_ONE_BIT, SPI_NOR,
 };
-use ffslab_conformance::{full, must, Machine, On};
+use ffslab_conformance::{full, must, power_cuts, Machine, On};
 use ffslab_jffs2::{Compression, Options};
 use subject::Jffs2Subject;
 
@@ -24,6 +24,15 @@ fn spi_nand() {
 #[test]
 fn small_pages() {
     passes(SMALL_PAGES, 48, Options::default());
+}
+
+/// At one of these cuts garbage collection has copied a node whose version a torn node has, too, but which is longer. It takes the
+/// torn node's place when the inode is read, and not one behind older nodes, which would then count as newer.
+#[test]
+fn a_copy_takes_the_place_of_a_torn_node_of_its_version() {
+    let subject = Jffs2Subject { options: Options::default(), geometry: SMALL_PAGES.with_blocks(48) };
+    let only = power_cuts::Options { points_max: 24, only: Some("background work"), ..power_cuts::Options::default() };
+    must(power_cuts::check(&On { subject, medium: SMALL_PAGES.medium }, &only));
 }
 
 #[test]

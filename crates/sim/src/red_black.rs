@@ -49,11 +49,6 @@ impl<K: Ord + Copy> RedBlackTree<K> {
         self.node(slot).key
     }
 
-    /// Gives a slot in the tree another key, with which it stands where it is (`rb_replace_node`).
-    pub fn replace_key(&mut self, slot: u32, key: K) {
-        self.node_mut(slot).key = key;
-    }
-
     /// The slot at which a search ends that goes to the right of each key that is below what is sought, and to the left of the
     /// others: the last one before it or the first one behind it, whichever lies deeper.
     pub fn search_end(&self, is_below: impl Fn(&K) -> bool) -> Option<u32> {

@@ -22,20 +22,23 @@ fn variant(name: &'static str, geometry: Geometry, options: Options) -> Variant 
     (name, Arc::new(Yaffs2Subject { options, geometry }))
 }
 
-fn on(kind: Kind) -> Variant {
-    let subject = Yaffs2Subject { options: Options::of(Generation::Today), geometry: kind.with_blocks(24) };
+fn on(kind: Kind, options: Options) -> Variant {
+    let subject = Yaffs2Subject { options, geometry: kind.with_blocks(24) };
     (kind.name, Arc::new(On { subject, medium: kind.medium }))
 }
 
 fn main() -> ExitCode {
+    let today = Options::of(Generation::Today);
+    // Pages of 4 KiB without the cache of short operations: with it a power cut can give a file that `truncate` has made longer, and
+    // that was not synchronised, older data and another size (README, "What a power cut leaves").
     soak::main(&[
         variant("2010", CHECKPOINTED, Options::of(Generation::Y2010)),
         variant("2011, collecting", SMALL, Options::of(Generation::Y2011)),
         variant("2012", CHECKPOINTED, Options::of(Generation::Y2012)),
         variant("2012, in-band tags", CHECKPOINTED, Options { inband_tags: true, ..Options::of(Generation::Y2012) }),
-        variant("today", CHECKPOINTED, Options::of(Generation::Today)),
-        variant("today, collecting", SMALL, Options::of(Generation::Today)),
-        on(SPI_NAND),
-        on(LARGE_PAGES),
+        variant("today", CHECKPOINTED, today),
+        variant("today, collecting", SMALL, today),
+        on(SPI_NAND, today),
+        on(LARGE_PAGES, Options { short_op_cache_pages: 0, ..today }),
     ])
 }
