@@ -17,6 +17,9 @@ pub struct Options {
     /// How many cuts are made for each workload and each kind of torn operation. Workloads with more operations are
     /// sampled evenly.
     pub points_max: u64,
+    /// How many cuts are made for all workloads together, at least: where they have fewer operations, each operation that is cut
+    /// in its middle is torn in as many ways as that takes.
+    pub points_least: u64,
     /// Whether the power is cut a second time, while the file system recovers and continues to work.
     pub cut_recovery: bool,
     /// Only the workload of this name.
@@ -26,7 +29,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { points_max: 60, cut_recovery: true, only: None, machine: Machine::USUAL }
+        Options { points_max: 60, points_least: 0, cut_recovery: true, only: None, machine: Machine::USUAL }
     }
 }
 
@@ -80,9 +83,21 @@ pub fn check(subject: &dyn Subject, options: &Options) -> Result<Report, Failure
     let wanted = |workload: &&Workload| {
         features.include(workload.needs) && options.only.is_none_or(|only| only == workload.name)
     };
+    let place = |workload: &Workload| format!("{}, workload \"{}\"", subject.name(), workload.name);
+    let mut recorded = Vec::new();
     for workload in ALL.iter().filter(wanted) {
-        let place = format!("{}, workload \"{}\"", subject.name(), workload.name);
-        report.workloads.push(check_workload(subject, workload, options).map_err(|failure| failure.at(place))?);
+        let ready =
+            record(subject, workload, options.machine).and_then(|recording| Ok((recording.run_uncut()?, recording)));
+        let (operations, recording) = ready.map_err(|failure| failure.at(place(workload)))?;
+        recorded.push((workload, operations, recording));
+    }
+    let points = |operations: u64| operations.min(options.points_max.max(1));
+    let all_points: u64 = recorded.iter().map(|&(_, operations, _)| points(operations)).sum();
+    // Two more cuts at each point are those beside the operation, before it and after it.
+    let tears = options.points_least.div_ceil(all_points.max(1)).saturating_sub(2).max(1);
+    for (workload, operations, recording) in recorded {
+        let done = cut_all(workload.name, &recording, operations, (points(operations), tears), options.cut_recovery);
+        report.workloads.push(done.map_err(|failure| failure.at(place(workload)))?);
     }
     if report.workloads.is_empty() {
         return Err(Failure::new(format!("there is no workload {:?}", options.only)));
@@ -125,16 +140,23 @@ struct Recording<'a> {
     calls: Vec<Call>,
 }
 
-fn check_workload(subject: &dyn Subject, workload: &Workload, options: &Options) -> Result<WorkloadReport, Failure> {
-    let recording = record(subject, workload, options.machine)?;
-    let modifying_operations = recording.run_uncut()?;
-    let mut report = WorkloadReport { name: workload.name, modifying_operations, ..WorkloadReport::default() };
-    let points = modifying_operations.min(options.points_max.max(1));
+/// Cuts at `points` of the `modifying_operations` of a workload: before and after the operation, and in it, torn in `tears` ways.
+fn cut_all(
+    name: &'static str,
+    recording: &Recording,
+    modifying_operations: u64,
+    (points, tears): (u64, u64),
+    cut_recovery: bool,
+) -> Result<WorkloadReport, Failure> {
+    let mut report = WorkloadReport { name, modifying_operations, ..WorkloadReport::default() };
     for point in 0..points {
-        // The cuts are evenly spread; every operation is cut if there are no more than points_max.
+        // The cuts are evenly spread; every operation is cut if there are no more points than that.
         let k = 1 + point * modifying_operations / points;
-        for torn in [Torn::Nothing, Torn::Partial { seed: k }, Torn::Complete] {
-            let second = options.cut_recovery.then_some(1 + k * 7 % 23);
+        let partial = (0..tears).map(|way| Torn::Partial { seed: k + way * modifying_operations });
+        for (way, torn) in [Torn::Nothing].into_iter().chain(partial).chain([Torn::Complete]).enumerate() {
+            // The second cut goes elsewhere with each way of tearing but the first.
+            let further = (way as u64).saturating_sub(1) * u64::from(tears > 1);
+            let second = cut_recovery.then_some(1 + (k + further) * 7 % 23);
             let again = recording.cut(k, torn, second).map_err(|failure| {
                 failure.at(format!("power cut at program or erase {k} of {modifying_operations} ({torn:?})"))
             })?;
