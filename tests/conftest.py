@@ -71,6 +71,10 @@ Ran = subprocess.CompletedProcess[str]
 Command = Callable[..., Ran]
 
 
+# A test sees what runs, not what ran before; those of the store name one.
+os.environ["FFSLAB_STORE"] = ""
+
+
 def pytest_configure() -> None:
     """Undoes `nohup`: children inherit ignored signals, and a test that ends one by such a signal would hang."""
     if threading.current_thread() is not threading.main_thread():

@@ -22,7 +22,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "python/ffslab/answers"
 MODULES = {
     "stacks": ["stack"],
     "summary": ["variant", "summary"],
-    "machine": ["plan", "totals", "activity"],
+    "machine": ["plan", "totals", "activity", "keys"],
     "inspection": ["partitions", "inspection"],
     "validation": ["validation"],
     "profile": ["profiles", "profile"],

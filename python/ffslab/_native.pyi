@@ -1,6 +1,6 @@
 """The native half of ffslab (crates/python). Private: use the objects of `ffslab`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeAlias, final
@@ -39,6 +39,7 @@ __all__ = [
     "recognise",
     "recognise_one",
     "recorded_calls",
+    "repeated",
     "run_experiment",
     "schema",
     "schemas",
@@ -46,6 +47,7 @@ __all__ = [
     "systems",
     "toml_of",
     "validate",
+    "variant_keys",
 ]
 
 __version__: str
@@ -78,6 +80,7 @@ def run_experiment(
     *,
     change: str | None = None,
     jobs: int = 0,
+    known: Sequence[int] = (),
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
@@ -85,7 +88,8 @@ def run_experiment(
 
     `parquet` reads a recording in Parquet as CSV. `change`: what holds in place of what the text says (JSON); a key of
     the stack that is null is taken away. `jobs`: how many variants run at once; 0: one on each core. `states`: the
-    folder where initial states are kept, and what tells this build from others. `any_size`: however many calls it
+    folder where initial states are kept, and what tells this build from others. `known`: positions of variants that are
+    left out, because their results are known. `any_size`: however many calls it
     makes, they are meant. `tell` gets what a large experiment takes, before it runs.
     """
 
@@ -99,6 +103,22 @@ def check_experiment(
     any_size: bool = False,
 ) -> None:
     """Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`."""
+
+def variant_keys(
+    text: str,
+    file_name: str,
+    base_dir: str | PathLike[str],
+    build: str,
+    *,
+    change: str | None = None,
+) -> str:
+    """The variants of an experiment, each with the key under which its result can be kept (JSON).
+
+    `build` tells this build from others; the other arguments are those of `run_experiment`.
+    """
+
+def repeated(summary: str) -> str:
+    """What the runs in a summary (JSON) have in common, by variants (JSON list)."""
 
 def toml_of(json: str) -> str:
     """Data (a table in JSON) as the TOML of an experiment; a key whose value is null is left out."""

@@ -166,14 +166,21 @@ pub struct Change {
     pub(crate) removed: Vec<String>,
     /// What is new, in TOML.
     pub(crate) toml: String,
+    /// The combinations of values to run, instead of all: for each axis, in the order of axes, the position of its value.
+    pub(crate) points: Option<Vec<Vec<usize>>>,
 }
 
 impl Change {
-    /// From a table in JSON. A key of the stack whose value is null is taken away.
+    /// From a table in JSON. A key of the stack whose value is null is taken away. `points` is no key of an experiment: it is a
+    /// list of the combinations to run, see [`Change::points`].
     ///
     /// Errors: as those of [`toml_of`].
     pub fn of(json: &str) -> Result<Change, LabError> {
-        let Data::Table(entries) = table_of(json)? else { return Ok(Change::default()) };
+        let Data::Table(mut entries) = table_of(json)? else { return Ok(Change::default()) };
+        let points = entries.iter().position(|(name, _)| name == POINTS).map(|at| entries.remove(at).1);
+        let points = points.map(|points| points_of(&points)).transpose()?;
+        let toml = toml::to_string(&Data::Table(entries.clone()))
+            .map_err(|error| LabError::Input(format!("data: {error}")))?;
         let stack = entries.into_iter().find(|(name, _)| name == "stack");
         let removed = match stack {
             Some((_, Data::Table(keys))) => {
@@ -181,8 +188,23 @@ impl Change {
             }
             _ => Vec::new(),
         };
-        Ok(Change { removed, toml: toml_of(json)? })
+        Ok(Change { removed, toml, points })
     }
+}
+
+const POINTS: &str = "points";
+
+fn points_of(points: &Data) -> Result<Vec<Vec<usize>>, LabError> {
+    let wrong = || LabError::Input(format!("data: {POINTS} is a list of lists of positions, not {points:?}"));
+    let list = |data: &Data| match data {
+        Data::List(values) => Ok(values.clone()),
+        _ => Err(wrong()),
+    };
+    let position = |data: &Data| match data {
+        Data::Whole(position) => usize::try_from(*position).map_err(|_| wrong()),
+        _ => Err(wrong()),
+    };
+    list(points)?.iter().map(|point| list(point)?.iter().map(position).collect()).collect()
 }
 
 #[cfg(test)]
@@ -249,6 +271,14 @@ mod tests {
         let fixed = Change::of(r#"{"stack": {"read_ahead_KiB": 8}}"#).unwrap();
         let fixed = Experiment::parse_with(text, "x", Some(&fixed)).unwrap();
         assert_eq!((fixed.axes.len(), fixed.variants[0].stack.linux().unwrap().read_ahead_kib), (0, Some(8)));
+        let chosen = Change::of(r#"{"points": [[1], [0], [1]], "axes": {"read_ahead_KiB": [4, 8]}}"#).unwrap();
+        let chosen = Experiment::parse_with(text, "x", Some(&chosen)).unwrap();
+        let names: Vec<&str> = chosen.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names, ["read_ahead_KiB=8", "read_ahead_KiB=4", "read_ahead_KiB=8"]);
+        for none in [r#"{"points": [[2]]}"#, r#"{"points": [[0, 0]]}"#, r#"{"points": []}"#] {
+            assert!(Experiment::parse_with(text, "x", Some(&Change::of(none).unwrap())).is_err(), "{none}");
+        }
+        assert!(Change::of(r#"{"points": [0]}"#).is_err() && Change::of(r#"{"points": [[-1]]}"#).is_err());
         let wrong = Change::of(r#"{"axes": {"partition_block": [1]}}"#).unwrap();
         let said = Experiment::parse_with(text, "x", Some(&wrong)).unwrap_err().to_string();
         assert!(said.starts_with("x: ") && said.contains("partition_block"), "{said}");

@@ -204,16 +204,12 @@ impl Experiment {
             None => Vec::new(),
         };
         let title: String = required(&source, &root, "title")?;
-        let combinations = axes.iter().try_fold(1usize, |made, axis| made.checked_mul(axis.values.len()));
-        let Some(combinations) = combinations.filter(|&made| made <= VARIANTS_MAX) else {
-            let at = axes.first().map_or(0, |axis| axis.offset);
-            let many = combinations.map_or_else(|| "far too many".to_string(), |made| made.to_string());
-            return Err(source.error(at, format!("the axes make {many} variants: {VARIANTS_MAX} is the limit")));
-        };
+        let points = points_of(&source, &axes, change.and_then(|change| change.points.as_deref()))?;
+        let combinations = points.len();
         let runs = repetition::read(&source, &root, combinations)?;
         let mut variants = Vec::with_capacity(combinations * runs.unwrap_or(1) as usize);
-        for number in 0..combinations {
-            let variant = read_variant(&source, &root, &axes, number)?;
+        for point in &points {
+            let variant = read_variant(&source, &root, &axes, point)?;
             match runs {
                 None => variants.push(variant),
                 Some(runs) => variants.extend((1..=runs).map(|run| repetition::run_of(&variant, run))),
@@ -237,6 +233,38 @@ pub fn stack_as_written(text: &str, file_name: &str) -> Result<toml::Table, LabE
 
 /// An experiment with more variants than this is refused: its axes are taken to be a mistake.
 pub(crate) const VARIANTS_MAX: usize = 10_000;
+
+/// The combinations to run: for each axis the position of its value. Without a choice they are all, and the first axis changes
+/// slowest.
+fn points_of(source: &Source, axes: &[Axis], chosen: Option<&[Vec<usize>]>) -> Result<Vec<Vec<usize>>, LabError> {
+    let at = axes.first().map_or(0, |axis| axis.offset);
+    if let Some(chosen) = chosen {
+        let fits = |point: &Vec<usize>| {
+            point.len() == axes.len() && point.iter().zip(axes).all(|(&position, axis)| position < axis.values.len())
+        };
+        return match chosen.iter().find(|point| !fits(point)) {
+            None if !chosen.is_empty() && chosen.len() <= VARIANTS_MAX => Ok(chosen.to_vec()),
+            None => Err(source.error(at, format!("{} variants are chosen: 1 to {VARIANTS_MAX} can be", chosen.len()))),
+            Some(point) => Err(source.error(at, format!("the axes have no values at {point:?}"))),
+        };
+    }
+    let combinations = axes.iter().try_fold(1usize, |made, axis| made.checked_mul(axis.values.len()));
+    let Some(combinations) = combinations.filter(|&made| made <= VARIANTS_MAX) else {
+        let many = combinations.map_or_else(|| "far too many".to_string(), |made| made.to_string());
+        return Err(source.error(at, format!("the axes make {many} variants: {VARIANTS_MAX} is the limit")));
+    };
+    let point = |number: usize| {
+        let mut rest = number;
+        let mut point: Vec<usize> = Vec::with_capacity(axes.len());
+        for axis in axes.iter().rev() {
+            point.push(rest % axis.values.len());
+            rest /= axis.values.len();
+        }
+        point.reverse();
+        point
+    };
+    Ok((0..combinations).map(point).collect())
+}
 
 /// Deserializes a value of the file; errors keep their line.
 fn read<'i, T: Deserialize<'i>>(source: &Source, value: Value<'i>) -> Result<T, LabError> {
@@ -302,14 +330,12 @@ fn read_variant<'i>(
     source: &Source,
     root: &DeTable<'i>,
     axes: &[Axis<'i>],
-    number: usize,
+    point: &[usize],
 ) -> Result<Variant, LabError> {
     let mut root = root.clone();
     let mut chosen = Vec::new();
-    let mut rest = number;
-    for axis in axes.iter().rev() {
-        let value = &axis.values[rest % axis.values.len()];
-        rest /= axis.values.len();
+    for (axis, &position) in axes.iter().zip(point).rev() {
+        let value = &axis.values[position];
         put(source, &mut root, axis, value)?;
         let value: toml::Value = read(source, value.clone())?;
         chosen.push((format!("{}={}", axis.name(), label(axis, &value)), (axis.name(), value)));

@@ -16,6 +16,7 @@ use crate::traces::{ReadParquet, Traces};
 use ffslab_machine::spec::{MachineSpec, State};
 use ffslab_machine::{MachineError, StackTable};
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -30,9 +31,9 @@ struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    fn run(&self, traces: &Traces, states: &[State], rows_max: usize, watch: &mut Watch) -> Result<Outcome, RunError> {
+    fn run(&self, traces: &Traces, states: &States, rows_max: usize, watch: &mut Watch) -> Result<Outcome, RunError> {
         let variant = self.variant;
-        let state = self.state.and_then(|number| states.get(number));
+        let state = self.state.and_then(|number| states.get(&number));
         let system = self.spec.build(state)?;
         let plan = Plan {
             setup: &variant.setup,
@@ -86,25 +87,37 @@ impl<'a> Recipes<'a> {
         })))
     }
 
-    /// Takes each state from the cache, or makes it and puts it there.
-    fn states(&self, cache: Option<&StateCache>, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Vec<State>, RunError> {
-        let one = |(key, recipe): (&String, &Recipe)| {
+    /// Takes each state that is `wanted` from the cache, or makes it and puts it there.
+    fn states(
+        &self,
+        wanted: &BTreeSet<usize>,
+        cache: Option<&StateCache>,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<States, RunError> {
+        let one = |&number: &usize| {
+            let (key, recipe) = (&self.keys[number], &self.recipes[number]);
             if let Some(state) = cache.and_then(|cache| cache.find(key, recipe)) {
-                return Ok(state);
+                return Ok((number, state));
             }
             let state = recipe.make(&mut |_| go_on())?;
             if let Some(cache) = cache {
                 cache.keep(key, &state);
             }
-            Ok(state)
+            Ok((number, state))
         };
-        self.keys.par_iter().zip(&self.recipes).with_max_len(1).map(one).collect()
+        let wanted: Vec<&usize> = wanted.iter().collect();
+        wanted.into_par_iter().with_max_len(1).map(one).collect()
     }
 }
+
+/// Initial states by their numbers in [`Recipes`].
+type States = BTreeMap<usize, State>;
 
 /// An experiment that has been checked as far as possible before its first variant runs.
 struct Checked<'a> {
     ready: Vec<Ready<'a>>,
+    /// Positions of those that are to run: nobody knows their results yet.
+    to_run: Vec<usize>,
     recipes: Recipes<'a>,
     traces: Traces,
     /// The number of requests for which each variant keeps a row.
@@ -113,11 +126,11 @@ struct Checked<'a> {
 }
 
 /// Estimates what all variants take, with the making of their initial states.
-fn estimate(ready: &[Ready], recipes: &Recipes, traces: &Traces, rows_max: usize, threads: usize) -> Estimate {
-    let states = recipes.recipes.iter().zip(&recipes.keys).map(|(recipe, key)| {
-        let makers = ready.iter().find(|ready| ready.state.is_some_and(|number| recipes.keys[number] == *key));
-        let partition_bytes = makers.map_or(0, |ready| ready.spec.medium_bytes());
-        estimate::calls(recipe.steps.iter(), traces, partition_bytes)
+fn estimate(ready: &[&Ready], recipes: &Recipes, traces: &Traces, rows_max: usize, threads: usize) -> Estimate {
+    let makers: BTreeMap<usize, u64> =
+        ready.iter().rev().filter_map(|ready| Some((ready.state?, ready.spec.medium_bytes()))).collect();
+    let states = makers.iter().map(|(&number, &partition_bytes)| {
+        estimate::calls(recipes.recipes[number].steps.iter(), traces, partition_bytes)
     });
     let mut variants: Vec<(u64, u64)> =
         ready.iter().map(|ready| (ready.calls(traces), ready.spec.medium_bytes())).collect();
@@ -139,7 +152,7 @@ fn check<'a>(
     experiment: &'a Experiment,
     file_name: &str,
     base_dir: &Path,
-    Given { cache, parquet, any_size, jobs, .. }: Given,
+    Given { cache, parquet, any_size, jobs, known, .. }: Given,
 ) -> Result<Checked<'a>, LabError> {
     let several = experiment.variants.len() > 1;
     // Part of the key of each cached state, so that states of another build of the program are not used.
@@ -147,7 +160,12 @@ fn check<'a>(
     let mut traces = Traces::default();
     let mut ready = Vec::with_capacity(experiment.variants.len());
     let mut recipes = Recipes::default();
-    for variant in &experiment.variants {
+    let mut to_run = Vec::with_capacity(experiment.variants.len());
+    for (number, variant) in experiment.variants.iter().enumerate() {
+        let is_known = known.contains(&number);
+        if !is_known {
+            to_run.push(number);
+        }
         let place = |text: String| placed(file_name, several, variant, &text);
         let steps = variant.steps();
         traces.read(steps.clone(), base_dir, parquet).map_err(|error| place(error.to_string()))?;
@@ -158,6 +176,11 @@ fn check<'a>(
         let before = if variant.is_repeated() { ready.last() } else { None };
         if let Some(&Ready { state, .. }) = before {
             ready.push(Ready { variant, spec, keys, state });
+            continue;
+        }
+        // It ran before, and of its runs nobody asks for another one.
+        if is_known && experiment.runs.is_none() {
+            ready.push(Ready { variant, spec, keys, state: None });
             continue;
         }
         // Building the stack finds impossible geometries before the first variant runs.
@@ -176,12 +199,13 @@ fn check<'a>(
     }
     let kept = experiment.requests_kept.map(|rows| rows as usize);
     let rows_max = kept.unwrap_or_else(|| rows_of_a_variant(ready.len()));
-    let estimate = estimate(&ready, &recipes, &traces, rows_max, threads_of(jobs));
+    let running: Vec<&Ready> = to_run.iter().map(|&number| &ready[number]).collect();
+    let estimate = estimate(&running, &recipes, &traces, rows_max, threads_of(jobs));
     if !any_size {
         let checked = estimate.check(experiment.calls_max.unwrap_or(CALLS_MAX));
         checked.map_err(|text| LabError::Input(format!("{file_name}: {text}")))?;
     }
-    Ok(Checked { ready, recipes, traces, rows_max, estimate })
+    Ok(Checked { ready, to_run, recipes, traces, rows_max, estimate })
 }
 
 /// Checks whether the experiment in `toml_text` can begin. Errors that only show when a step runs are not found. The
@@ -221,6 +245,9 @@ pub struct Given<'a> {
     pub change: Option<&'a Change>,
     /// How many variants run at once; 0: one on each core.
     pub jobs: usize,
+    /// Positions of variants that are not run, because their results are known. The result is then without them, and without
+    /// what is said of repetitions; see [`crate::repeated`].
+    pub known: &'a [usize],
     /// Do not refuse an experiment for the number of its calls.
     pub any_size: bool,
     /// Is called with an estimate of what a large experiment takes, before it runs.
@@ -235,16 +262,18 @@ pub fn run_experiment_with(
     given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
-    let (cache, tell, jobs) = (given.cache, given.tell, given.jobs);
+    let (cache, tell, jobs, all_run) = (given.cache, given.tell, given.jobs, given.known.is_empty());
     let experiment = Experiment::parse_with(toml_text, file_name, given.change)?;
     let several = experiment.variants.len() > 1;
-    let Checked { ready, recipes, traces, rows_max, estimate } = check(&experiment, file_name, base_dir, given)?;
+    let Checked { ready, to_run, recipes, traces, rows_max, estimate } =
+        check(&experiment, file_name, base_dir, given)?;
     if let Some(tell) = tell.filter(|_| estimate.is_large()) {
         tell(&format!("{}: {}", experiment.title, estimate.text()));
     }
-    let total = ready.iter().map(|ready| ready.calls(&traces)).fold(1, u64::saturating_add);
+    let running: Vec<&Ready> = to_run.iter().map(|&number| &ready[number]).collect();
+    let total = running.iter().map(|ready| ready.calls(&traces)).fold(1, u64::saturating_add);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let run = |ready: &Ready, states: &[State]| {
+    let run = |ready: &Ready, states: &States| {
         let mut counted = 0;
         ready.run(&traces, states, rows_max, &mut |calls| {
             done.fetch_add(calls - counted, Ordering::Relaxed);
@@ -257,18 +286,19 @@ pub fn run_experiment_with(
         })
     };
     let outcomes = on_threads(jobs, || {
-        let states = recipes.states(cache, &|| progress(0.0))?;
-        Ok(ready.par_iter().with_max_len(1).map(|ready| run(ready, &states)).collect::<Vec<_>>())
+        let wanted = running.iter().filter_map(|ready| ready.state).collect();
+        let states = recipes.states(&wanted, cache, &|| progress(0.0))?;
+        Ok(running.par_iter().with_max_len(1).map(|ready| run(ready, &states)).collect::<Vec<_>>())
     })?;
     let outcomes = outcomes.map_err(|error| match error {
         RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
         RunError::Interrupted => LabError::Interrupted,
     })?;
-    let mut summaries = Vec::with_capacity(ready.len());
+    let mut summaries = Vec::with_capacity(running.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
     let (mut images, mut logs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    let none_ends = outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
-    for (number, (ready, outcome)) in ready.iter().zip(outcomes).enumerate() {
+    let none_ends = all_run && outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
+    for ((&number, ready), outcome) in to_run.iter().zip(&running).zip(outcomes) {
         let mut outcome = match outcome {
             Ok(outcome) => outcome,
             Err(RunError::Interrupted) => return Err(LabError::Interrupted),
@@ -297,7 +327,10 @@ pub fn run_experiment_with(
     let keys: Vec<&StackTable> =
         ready.iter().filter(|ready| !ready.variant.is_repeated()).map(|ready| &ready.keys).collect();
     let resolved_toml = experiment.resolved(&keys, base_dir);
-    let repeats = experiment.runs.map_or_else(Vec::new, |_| repeats::of(&summaries, &failed));
-    let summary = Summary::new(&experiment.title, seed, summaries, failed, repeats);
+    let mut summary = Summary::new(&experiment.title, seed, summaries, failed);
+    if experiment.runs.is_some() && all_run {
+        let text = serde_json::to_string(&summary).map_err(|error| LabError::Input(error.to_string()))?;
+        summary.repeats = repeats::repeated(&text)?;
+    }
     Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
 }

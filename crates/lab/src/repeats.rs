@@ -1,9 +1,9 @@
 //! What the runs of a variant have in common, when an experiment repeats each of them.
 
+use crate::error::LabError;
 use crate::experiment::repetition::RUN;
-use crate::result::{FailedVariant, VariantSummary};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A variant over all its runs.
@@ -41,33 +41,67 @@ pub struct Spread {
     pub most: f64,
 }
 
-/// Reads one figure of a run.
-type Figure = fn(&VariantSummary) -> Option<f64>;
-
-const FIGURES: &[(&str, Figure)] = &[
-    ("time_us", |run| Some(run.time_us)),
-    ("latency_mean_us", |run| run.latency_us.mean),
-    ("latency_p99_us", |run| run.latency_us.p99),
-    ("latency_max_us", |run| run.latency_us.max),
-    ("page_reads", |run| Some(run.totals.page_reads as f64)),
-    ("page_programs", |run| Some(run.totals.page_programs as f64)),
-    ("erases", |run| Some(run.totals.erases as f64)),
-    ("write_amplification", |run| run.write_amplification),
-    ("energy_total_uJ", |run| run.energy_uj.as_ref().map(|energy| energy.total)),
+/// What is compared: names of columns of variants.parquet, and where the figure stands in the summary of a variant.
+const FIGURES: &[(&str, &str)] = &[
+    ("time_us", TIME),
+    ("latency_mean_us", "/latency_us/mean"),
+    ("latency_p99_us", "/latency_us/p99"),
+    ("latency_max_us", SLOWEST),
+    ("page_reads", "/totals/page_reads"),
+    ("page_programs", "/totals/page_programs"),
+    ("erases", "/totals/erases"),
+    ("write_amplification", "/write_amplification"),
+    ("energy_total_uJ", "/energy_uJ/total"),
 ];
+const TIME: &str = "/time_us";
+const SLOWEST: &str = "/latency_us/max";
+
+/// A variant that came to its end or did not, of a summary in JSON.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Ran {
+    name: String,
+    axes: BTreeMap<String, toml::Value>,
+    #[serde(flatten)]
+    said: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Ran {
+    fn figure(&self, place: &str) -> Option<f64> {
+        let mut steps = place.split('/').skip(1);
+        let first = self.said.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| value.get(step))?.as_f64()
+    }
+}
+
+/// What the runs in a summary in JSON have in common, by variants: of its lists `variants` and `failed`, which may come from
+/// several results.
+///
+/// Errors: [`LabError::Input`] for text that is no summary.
+pub fn repeated(summary: &str) -> Result<Vec<Repeated>, LabError> {
+    #[derive(Deserialize)]
+    struct Lists {
+        variants: Vec<Ran>,
+        #[serde(default)]
+        failed: Vec<Ran>,
+    }
+    let lists: Lists =
+        serde_json::from_str(summary).map_err(|error| LabError::Input(format!("no summary of a run: {error}")))?;
+    Ok(of(&lists.variants, &lists.failed))
+}
 
 /// The variants of `runs`, in their order. One of which no run came to its end is told by `failed` alone.
-pub(crate) fn of(runs: &[VariantSummary], failed: &[FailedVariant]) -> Vec<Repeated> {
+fn of(runs: &[Ran], failed: &[Ran]) -> Vec<Repeated> {
     runs.chunk_by(|one, next| without_run(&one.axes) == without_run(&next.axes))
         .map(|runs| {
             let axes = without_run(&runs[0].axes);
-            let figures = FIGURES.iter().filter_map(|(name, figure)| {
-                let values: Option<Vec<f64>> = runs.iter().map(figure).collect();
-                Some((*name, Spread::of(values?)))
+            let figures = FIGURES.iter().filter_map(|&(name, place)| {
+                let values: Option<Vec<f64>> = runs.iter().map(|run| run.figure(place)).collect();
+                Some((name, Spread::of(values?)))
             });
-            let mut by_time: Vec<&VariantSummary> = runs.iter().collect();
-            by_time.sort_by(|one, other| one.time_us.total_cmp(&other.time_us));
-            let slowest = |run: &&VariantSummary| run.latency_us.max.unwrap_or_default();
+            let time = |run: &Ran| run.figure(TIME).unwrap_or_default();
+            let mut by_time: Vec<&Ran> = runs.iter().collect();
+            by_time.sort_by(|one, other| time(one).total_cmp(&time(other)));
+            let slowest = |run: &Ran| run.figure(SLOWEST).unwrap_or_default();
             // Of equals the first run is the worst, so that the choice does not depend on how a search goes.
             let worst = runs.iter().rev().max_by(|one, other| slowest(one).total_cmp(&slowest(other)));
             let failed = failed.iter().filter(|variant| without_run(&variant.axes) == axes).count();

@@ -4,6 +4,7 @@
 use crate::activity::Activity;
 use crate::ageing::AgeingSummary;
 use crate::experiment::ExperimentFile;
+use crate::keys::Keys;
 use crate::planned::PlannedVariant;
 use crate::result::{Summary, VariantSummary};
 use crate::session::SessionTotals;
@@ -43,6 +44,7 @@ pub const SCHEMAS: &[Described] = &[
     Described::written::<Summary>("summary", "what an experiment did: summary.json"),
     Described::written::<VariantSummary>("variant", "a variant of a summary"),
     Described::written::<Vec<PlannedVariant>>("plan", "the variants of an experiment"),
+    Described::written::<Keys>("keys", "the variants of an experiment, with the keys under which results are kept"),
     Described::written::<StackTable>("stack", "the machine of an experiment"),
     Described::written::<Vec<Part>>("partitions", "the partitions of an image"),
     Described::written::<SessionTotals>("totals", "what a machine has done"),

@@ -5,15 +5,14 @@
 //! starts from a chip that was switched on again, with nothing in memory, at the time of day at which the state was
 //! complete.
 
+use crate::fingerprint::Fingerprint;
 use crate::run::{RunError, Runner, Watch};
 use crate::traces::Traces;
 use ffslab_flash::ChipImage;
-use ffslab_images::file::read_file;
-use ffslab_machine::spec::{ImageOf, MachineSpec, State};
+use ffslab_machine::spec::{MachineSpec, State};
 use ffslab_mtd::MediumImage;
 use ffslab_system::SystemError;
 use ffslab_workload::Step;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -48,21 +47,11 @@ impl<'a> Recipe<'a> {
     ///
     /// Errors: the image on which the state starts cannot be read.
     pub fn key(&self, build: &str) -> Result<String, String> {
-        let mut hash = Sha256::new();
-        // The debug format contains every field of the machine, so that a field added later changes the key without
-        // work here.
-        let images = self.spec.images();
-        let spec = self.spec.without_image();
-        let steps = serde_json::to_string(self.steps).map_err(|error| error.to_string())?;
-        for part in [build, &format!("{spec:?}"), &steps, &self.seed.to_string()] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part.as_bytes());
-        }
-        for ImageOf { path, oob, autoplace } in images {
-            hash.update([1, u8::from(oob), u8::from(autoplace)]);
-            hash.update(read_file(path)?);
-        }
-        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        let mut hash = Fingerprint::of_build(build);
+        hash.machine(&self.spec)?;
+        hash.bytes(serde_json::to_string(self.steps).map_err(|error| error.to_string())?.as_bytes());
+        hash.number(self.seed);
+        Ok(hash.finish())
     }
 
     /// Runs the steps and returns the state that they leave. For errors see [`RunError`].

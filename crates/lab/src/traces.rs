@@ -219,11 +219,11 @@ fn commands(step: &Postmark, base_dir: &Path) -> Result<CommandFile, ReadError> 
 }
 
 /// The file or folder of this computer that a step names.
-fn file_of(step: &Step) -> Option<&str> {
+pub(crate) fn file_of(step: &Step) -> Option<&str> {
     match step {
         Step::Replay(Replay { file, .. })
         | Step::Fio(Fio { file, .. })
-        | Step::Postmark(Postmark { file, .. })
+        | Step::Postmark(Postmark { file, commands: None, .. })
         | Step::Sqlite(Sqlite { script: Some(file), .. })
         | Step::Load(Load { image: file, .. })
         | Step::CopyIn(CopyIn { from: file, .. }) => Some(file),

@@ -62,10 +62,11 @@ type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'
 /// `progress` is called with the finished share (0 to 1) now and then. `parquet` reads a recording in Parquet as CSV.
 /// `change`: what holds in place of what the text says (JSON). `jobs`: how many variants run at once; 0: one on each core.
 /// `states`: the folder where initial states are kept, and what tells this build from others.
+/// `known`: positions of variants that are left out, because their results are known.
 /// `any_size`: however many calls it makes, they are meant. `tell` gets what a large experiment takes, before it runs.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, change=None, jobs=0, any_size=false, tell=None))]
+#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, change=None, jobs=0, known=Vec::new(), any_size=false, tell=None))]
 fn run_experiment<'py>(
     py: Python<'py>,
     text: &str,
@@ -76,6 +77,7 @@ fn run_experiment<'py>(
     states: Option<(PathBuf, String)>,
     change: Option<&str>,
     jobs: usize,
+    known: Vec<usize>,
     any_size: bool,
     tell: Option<Py<PyAny>>,
 ) -> PyResult<Ran<'py>> {
@@ -94,6 +96,7 @@ fn run_experiment<'py>(
             parquet: Some(&read),
             change: change.as_ref(),
             jobs,
+            known: &known,
             any_size,
             tell: Some(&say),
         };
@@ -133,6 +136,21 @@ fn check_experiment(
     let read = |path: &Path| read_parquet(&parquet, path);
     let given = ffslab_lab::Given { parquet: Some(&read), change: change.as_ref(), any_size, ..Default::default() };
     ffslab_lab::check_experiment(text, file_name, &base_dir, given).map_err(to_python)
+}
+
+/// The variants of an experiment, each with the key under which its result can be kept (JSON). `build` tells this build from
+/// others; the other arguments are those of `run_experiment`.
+#[pyfunction]
+#[pyo3(signature = (text, file_name, base_dir, build, *, change=None))]
+fn variant_keys(text: &str, file_name: &str, base_dir: PathBuf, build: &str, change: Option<&str>) -> PyResult<String> {
+    let change = change.map(Change::of).transpose().map_err(to_python)?;
+    to_json(&ffslab_lab::variant_keys(text, file_name, &base_dir, change.as_ref(), build).map_err(to_python)?)
+}
+
+/// What the runs in a summary (JSON) have in common, by variants (JSON list).
+#[pyfunction]
+fn repeated(summary: &str) -> PyResult<String> {
+    to_json(&ffslab_lab::repeated(summary).map_err(to_python)?)
 }
 
 /// What Python's reader makes of a recording in Parquet: its text as CSV, or what is wrong with it.
@@ -366,6 +384,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(variant_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(repeated, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(content_source, module)?)?;
     module.add_function(wrap_pyfunction!(recorded_calls, module)?)?;

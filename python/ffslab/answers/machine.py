@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema plan and totals and activity`."""
+"""Made by tests/native_types.py from `ffslab schema plan and totals and activity and keys`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ class FunctionRow(TypedDict):
 
     calls: int
     total_ns: int
+
+
+class KeyOf(TypedDict):
+    """The key of a variant."""
+
+    axes: dict[str, Json]
+    key: str | None
+    name: str
+
+
+class Keys(TypedDict):
+    """The variants of an experiment with their keys."""
+
+    is_repeated: bool
+    requests_kept: int
+    variants: list[KeyOf]
 
 
 class PlannedFlash(TypedDict):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ffslab import _native
 from ffslab._native import InputError
@@ -20,10 +20,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffslab.answers import Columns
+    from ffslab.answers.machine import Keys
     from ffslab.answers.typed_keys import MachineKeys
     from ffslab.steps import Step
+    from ffslab.store import Store
 
 Progress = Callable[[float], object]
+
+
+class RunGiven(NamedTuple):
+    """How an experiment is run; see `Experiment.run`. `jobs`: 0 stands for one on each core."""
+
+    progress: Progress | None = None
+    jobs: int = 0
+    any_size: bool = False
+    tell: Callable[[str], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +151,8 @@ class Experiment:
         jobs: int | None = None,
         any_size: bool = False,
         tell: Callable[[str], object] | None = None,
+        store: Store | None = None,
+        again: bool = False,
     ) -> Run:
         """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then. `jobs` of them
         run at once; without it one on each core. The results do not depend on it.
@@ -147,25 +160,47 @@ class Experiment:
         An experiment that makes more than 1,000,000,000 calls is refused, unless its key `calls_max` allows them or
         `any_size` says that they are meant. `tell` gets what a large one takes, before it runs.
 
-        Initial states (`[[state]]`) are kept for later runs, see `ffslab.api.states`.
+        A variant that `store` holds is not run again, unless `again` says so, and what runs is kept there; without a
+        store that is `Store.usual()`.
+        Initial states (`[[state]]`) are kept for later runs, too, see `ffslab.api.states`.
 
         A variant in which a step cannot be done (a file does not fit) is one of `Run.failures`; the others run on.
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or no variant comes to its end.
         """
+        from ffslab.api.known import run_with
+        from ffslab.store import Store
+
+        given = RunGiven(progress, jobs or 0, any_size, tell)
+        kept_in = Store.usual() if store is None else store
+        return self.run_without(given) if kept_in is None else run_with(kept_in, self, given, again=again)
+
+    def run_without(self, given: RunGiven, known: Sequence[int] = ()) -> Run:
+        """Simulates the variants, those at the positions `known` left out; no store is asked."""
         summary, requests, blocks, resolved, images, logs = _native.run_experiment(
             self.text,
             self.file_name,
             self.base_dir,
-            progress,
+            given.progress,
             _parquet,
             states.kept(),
             change=self._change(),
-            jobs=jobs or 0,
-            any_size=any_size,
-            tell=tell,
+            jobs=given.jobs,
+            known=known,
+            any_size=given.any_size,
+            tell=given.tell,
         )
         return Run(json.loads(summary), requests, blocks, resolved, images, logs)
+
+    def keys(self) -> Keys:
+        """The variants, each with the key under which a store keeps what it did.
+
+        Raises `ffslab.InputError` for a text that is no experiment.
+        """
+        keys: Keys = json.loads(
+            _native.variant_keys(self.text, self.file_name, self.base_dir, states.build(), change=self._change())
+        )
+        return keys
 
     def _change(self) -> str | None:
         return as_json(self.change) if self.change else None

@@ -14,7 +14,7 @@ VariantColumns = dict[str, list[object]]
 
 US_PER_YEAR = 365.25 * 86_400e6
 # Keys of the stack that tell which machine it was.
-_MACHINE = ("system", "board", "part", "kernel", "fs", "device")
+MACHINE = ("system", "board", "part", "kernel", "fs", "device")
 _ALONE = ("time_us", "program_us", "idle_us", "setup_time_us", "user_read_B", "user_written_B")
 _RATIOS = ("read_amplification", "write_amplification")
 
@@ -74,7 +74,12 @@ def _alike(values: list[object]) -> list[object]:
 
 
 def _row(variant: VariantSummary) -> dict[str, object]:
-    row = _which(variant)
+    return _which(variant) | figures_of(variant)
+
+
+def figures_of(variant: VariantSummary) -> dict[str, object]:
+    """Every figure of the variant that is one number, or `None`."""
+    row: dict[str, object] = {}
     figures: dict[str, object] = {**variant}
     row |= {key: figures[key] for key in _ALONE}
     latency = variant["latency_us"]
@@ -100,7 +105,7 @@ def _which(variant: VariantSummary | FailedVariant) -> dict[str, object]:
     """The variant's name, its axes, its machine."""
     row: dict[str, object] = {"variant": variant["name"], **variant["axes"]}
     stack: dict[str, object] = {**variant["stack"]}
-    for key in _MACHINE:
+    for key in MACHINE:
         row.setdefault(key, stack.get(key))
     return row
 

@@ -26,6 +26,7 @@ from ffslab.cli.parts import verb as _verb
 from ffslab.cli.reference_verbs import reference_app
 from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
+from ffslab.cli.store_verbs import store_app
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
 from ffslab.cli.trace_verbs import trace_app
@@ -47,6 +48,7 @@ profiles_app = group(
 app.add_typer(profiles_app, name="profiles")
 app.add_typer(trace_app, name="trace")
 app.add_typer(reference_app, name="reference")
+app.add_typer(store_app, name="store")
 
 
 class PublishedStudy(StrEnum):

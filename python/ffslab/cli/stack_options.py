@@ -66,6 +66,7 @@ Repeat = Annotated[
 Yes = Annotated[
     bool, option("--yes", "Run it though it makes more calls than the limit (1,000,000,000, or its key calls_max).")
 ]
+Again = Annotated[bool, option("--again", "Run also what the store of runs holds (docs/store.md).")]
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ class RunOptions:
     repeat: Repeat = None
     jobs: Jobs = None
     yes: Yes = False
+    again: Again = False
 
     def over(self, experiment: Experiment) -> Experiment:
         """The experiment with what was given in place of what its file says."""

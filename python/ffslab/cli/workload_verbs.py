@@ -149,7 +149,7 @@ def _run(experiment: Experiment, name: str, out: Path | None, how: RunOptions) -
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)
     with progress_bar(name) as progress:
-        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=tell)
+        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=tell, again=how.again)
     done.save(folder)
     return done, folder
 

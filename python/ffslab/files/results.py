@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from ffslab._native import InputError, __version__
 from ffslab.files.interruption import uninterrupted
 from ffslab.files.os_errors import reason
+from ffslab.files.tables import files_below, read_columns, write_columns
 from ffslab.files.workplace import work_file, workplace
 from ffslab.text.quoting import machine_exact
 
 if TYPE_CHECKING:
-    from ffslab.answers import Columns
     from ffslab.api.experiment import Run
     from ffslab.api.variants import VariantColumns
 
@@ -29,8 +29,6 @@ BLOCKS = "blocks.parquet"
 VARIANTS, VARIANTS_CSV = "variants.parquet", "variants.csv"
 REPORT = "report.html"
 FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, VARIANTS, VARIANTS_CSV, REPORT})
-# Rows that are written at once: those of a row group of Parquet, as pyarrow makes them.
-ROW_GROUP = 1 << 20
 # Folders, there when a step saved an image or wrote a log.
 IMAGES = "images"
 LOGS = "logs"
@@ -106,9 +104,9 @@ def write_report(path: Path, text: str) -> None:
 def _write(run: Run, folder: Path) -> None:
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
-    _write_parquet(run.request_columns, folder / REQUESTS)
-    _write_parquet(run.block_columns, folder / BLOCKS)
-    _write_parquet(run.variant_columns, folder / VARIANTS)
+    write_columns(run.request_columns, folder / REQUESTS)
+    write_columns(run.block_columns, folder / BLOCKS)
+    write_columns(run.variant_columns, folder / VARIANTS)
     _write_csv(run.variant_columns, folder / VARIANTS_CSV)
     extra = {f"{IMAGES}/{name}": image for name, image in run.images.items()}
     extra |= {f"{LOGS}/{name}": text.encode() for name, text in run.logs.items()}
@@ -130,9 +128,9 @@ def load(folder: Path) -> Run:
         raise InputError(f"{folder}: not a results folder (no {SUMMARY}): name one that `ffslab run` wrote")
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        requests, blocks = (_read_parquet(folder / name) for name in (REQUESTS, BLOCKS))
-        images = {name: path.read_bytes() for name, path in _held(folder / IMAGES)}
-        logs = {name: path.read_text(encoding="utf-8") for name, path in _held(folder / LOGS)}
+        requests, blocks = (read_columns(folder / name) for name in (REQUESTS, BLOCKS))
+        images = {name: path.read_bytes() for name, path in files_below(folder / IMAGES)}
+        logs = {name: path.read_text(encoding="utf-8") for name, path in files_below(folder / LOGS)}
         resolved = (folder / RESOLVED).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {reason(error)}") from None
@@ -144,35 +142,7 @@ def load(folder: Path) -> Run:
     return Run(summary, requests, blocks, resolved, images, logs)
 
 
-def _held(folder: Path) -> list[tuple[str, Path]]:
-    """The files below a folder by their names in it."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [(path.relative_to(folder).as_posix(), path) for path in files]
-
-
-def _read_parquet(path: Path) -> Columns:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    return {name: table.column(name).to_numpy() for name in table.column_names}
-
-
 def _write_csv(columns: VariantColumns, path: Path) -> None:
     import pandas as pd
 
     pd.DataFrame(columns).to_csv(path, index=False, lineterminator="\n")
-
-
-def _write_parquet(columns: Columns | VariantColumns, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    def group(first: int) -> pa.Table:
-        return pa.table({name: column[first : first + ROW_GROUP] for name, column in columns.items()})
-
-    rows = len(next(iter(columns.values())))
-    table = group(0)
-    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
-        writer.write_table(table)
-        for first in range(ROW_GROUP, rows, ROW_GROUP):
-            writer.write_table(group(first))

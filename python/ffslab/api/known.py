@@ -1,0 +1,57 @@
+"""Runs an experiment of which a store may know some variants: only the others run, and the result is the same."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+from ffslab import _native
+from ffslab._native import InputError
+from ffslab.store.kept import KeptRun, joined, said_by, tables_of
+
+if TYPE_CHECKING:
+    from ffslab.answers.summary import FailedVariant, Repeated, Summary, VariantSummary
+    from ffslab.api.experiment import Experiment, Run, RunGiven
+    from ffslab.store import Store
+
+
+def run_with(store: Store, experiment: Experiment, given: RunGiven, *, again: bool) -> Run:
+    """What `Experiment.run` returns; what was run is in the store then. `again`: what is there already is run, too."""
+    from ffslab.api.experiment import Run
+
+    keys = experiment.keys()
+    variants = keys["variants"]
+    wanted = {key for variant in variants if (key := variant["key"]) is not None}
+    found = {} if again else store.find(wanted, keys["requests_kept"])
+    known = [at for at, variant in enumerate(variants) if variant["key"] in found]
+    fresh = experiment.run_without(given, known)
+    names = [variant["name"] for variant in variants]
+    tables = tables_of(fresh.request_columns, fresh.block_columns, fresh.images, fresh.logs, names)
+    key_of = {variant["name"]: variant["key"] for variant in variants}
+    ran = {said["name"]: said for said in said_by(fresh.summary)}
+    # A variant that stands in an experiment twice is kept once.
+    kept = {
+        key: KeptRun(key, fresh.summary["title"], said, tables[name])
+        for name, said in ran.items()
+        if (key := key_of[name]) is not None
+    }
+    store.keep(list(kept.values()))
+    if not known:
+        return fresh
+    for variant in variants:
+        name, key = variant["name"], variant["key"]
+        if key in found:
+            ran[name] = found[key].named(variant)
+            tables[name] = found[key].tables or tables[name]
+    ended = {name: ran[name] for name in names if "error" not in ran[name]}
+    failed = [ran[name] for name in names if "error" in ran[name]]
+    if not ended:
+        which = f"variant {names[0]}: " if len(names) > 1 else ""
+        raise InputError(f"{experiment.file_name}: {which}{cast('FailedVariant', failed[0])['error']}")
+    summary: Summary = {**fresh.summary, "variants": cast("list[VariantSummary]", list(ended.values()))}
+    if failed:
+        summary["failed"] = cast("list[FailedVariant]", failed)
+    if keys["is_repeated"]:
+        summary["repeats"] = cast("list[Repeated]", json.loads(_native.repeated(json.dumps(summary))))
+    requests, blocks, images, logs = joined({name: tables[name] for name in ended}, names)
+    return Run(summary, requests, blocks, fresh.resolved_toml, images, logs)

@@ -1,0 +1,93 @@
+"""The rows of a store: one for each run, in columns that are the same in all stores of one format."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from ffslab.answers.summary import Counts, EnergySummary, LatencyUs, MeanSd
+from ffslab.api.variants import MACHINE, figures_of
+from ffslab.store.kept import KeptRun
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+
+
+class Row(TypedDict):
+    """A row as it is read: of its columns those that were asked for."""
+
+    key: str
+    title: str
+    error: str | None
+    requests: float | None
+    requests_kept: int | None
+    has_tables: bool
+    summary: str
+
+
+_OPERATIONS = tuple(Counts.__annotations__)
+# Names of `Run.variants` that each run may have. What only some experiments have, as counters, stands in `summary`.
+FIGURES = (
+    *("time_us", "program_us", "idle_us", "setup_time_us", "user_read_B", "user_written_B", "requests"),
+    *(f"latency_{name}_us" for name in LatencyUs.__annotations__ if name != "n"),
+    *_OPERATIONS,
+    *(f"{about}_{name}" for about in ("formatting", "of_setup") for name in ("page_programs", "erases")),
+    *("read_amplification", "write_amplification"),
+    *(f"erases_per_block_{name}" for name in MeanSd.__annotations__),
+    *(f"energy_{rail}_uJ" for rail in EnergySummary.__annotations__),
+    "years_until_worn_out",
+)
+ABOUT = {
+    "key": "hash of everything that determines the result",
+    "ffslab": "version that ran it",
+    "title": "of the experiment that ran it first",
+    "variant": "its name in that experiment",
+    "axes": "the values of that experiment's axes (JSON)",
+    **dict.fromkeys(MACHINE, "of the stack"),
+    "error": "why it did not come to its end; null: it did",
+    "requests_kept": "for how many calls there is a row in requests.parquet; null: for all",
+    "has_tables": "whether requests.parquet and blocks.parquet were kept",
+    "FIGURES": "as the columns of variants.parquet: units are in the names",
+    "summary": "everything that summary.json says of it (JSON)",
+}
+
+
+def schema() -> pa.Schema:
+    """Names and types of the columns."""
+    import pyarrow as pa
+
+    texts = ("key", "ffslab", "title", "variant", "axes", *MACHINE, "error")
+    fields = [pa.field(name, pa.string()) for name in texts]
+    fields += [pa.field("requests_kept", pa.int64()), pa.field("has_tables", pa.bool_())]
+    fields += [pa.field(name, pa.float64()) for name in FIGURES]
+    return pa.schema([*fields, pa.field("summary", pa.string())])
+
+
+def table_of(runs: list[KeptRun]) -> pa.Table:
+    """A row for each run."""
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([_row(run) for run in runs], schema=schema())
+
+
+def _row(run: KeptRun) -> dict[str, object]:
+    from ffslab import __version__
+
+    said = run.said
+    stack: dict[str, Any] = {**said["stack"]}
+    figures = figures_of(run.ended) if run.ended else {}
+    return {
+        "key": run.key,
+        "ffslab": __version__,
+        "title": run.title,
+        "variant": said["name"],
+        "axes": json.dumps(said["axes"], ensure_ascii=False),
+        **{key: stack.get(key) for key in MACHINE},
+        "error": said.get("error"),
+        "requests_kept": run.requests_kept,
+        "has_tables": run.tables is not None,
+        **{name: None if (value := figures.get(name)) is None else float(cast("float", value)) for name in FIGURES},
+        "summary": json.dumps(said, ensure_ascii=False, separators=(",", ":")),
+    }

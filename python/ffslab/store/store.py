@@ -1,0 +1,329 @@
+"""A folder of runs: found by their keys, added, listed, removed, merged, verified. What is in it: `ffslab.store`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ffslab import InputError, __version__
+from ffslab.files.interruption import caught_signals, uninterrupted
+from ffslab.files.os_errors import reason
+from ffslab.files.workplace import remove_tree
+from ffslab.store import rows
+from ffslab.store.kept import KeptRun
+from ffslab.store.tables import read_tables, tables_name, write_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+VARIABLE = "FFSLAB_STORE"
+MANIFEST, RUNS, TABLES = "manifest.json", "runs", "tables"
+# Of the store that every verb uses, as with initial states; one that a person named holds what he put there.
+USUAL_BYTES_MAX = 4 << 30
+# Digits of a hash in the name of a file.
+DIGITS = 32
+
+
+class _Place(NamedTuple):
+    """Where a run stands. `calls`: how many it measured; `requests_kept`: for how many it kept rows, `None`: all."""
+
+    part: Path
+    requests_kept: int | None
+    calls: int
+    has_tables: bool
+
+    def serves(self, requests_kept: int, with_tables: bool) -> bool:
+        """Whether a run that keeps so many rows of requests would say the same: it kept as many, or all and no more."""
+        alike = self.calls <= requests_kept if self.requests_kept is None else self.requests_kept == requests_kept
+        return alike and (self.has_tables or not with_tables)
+
+
+@dataclass
+class Store:
+    """The store in `folder`, which is made when something is kept. `bytes_max`: beyond it the runs that were not used
+    for longest go.
+
+    Raises `ffslab.InputError` when the folder holds something else, or a store of a later format.
+    """
+
+    folder: Path
+    bytes_max: int | None = None
+
+    def __post_init__(self) -> None:
+        self.folder = Path(self.folder)
+        self._known: dict[Path, dict[str, list[_Place]]] = {}
+        try:
+            if self.folder.is_dir() and any(self.folder.iterdir()):
+                self._check_manifest()
+            elif self.folder.exists() and not self.folder.is_dir():
+                raise InputError(f"{self.folder}: is not a folder: a store of runs is one")
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be read: {reason(error)}") from None
+
+    @classmethod
+    def usual(cls) -> Store | None:
+        """The store of all verbs: the folder that `FFSLAB_STORE` names, or else one in the user's cache folder; `None`:
+        the variable is empty, nothing is to be kept."""
+        named = os.environ.get(VARIABLE)
+        if named == "":
+            return None
+        if named is not None:
+            return cls(Path(named))
+        caches = os.environ.get("XDG_CACHE_HOME")
+        folder = (Path(caches) if caches else Path("~/.cache").expanduser()) / "ffslab" / "store"
+        return cls(folder, USUAL_BYTES_MAX)
+
+    def _check_manifest(self) -> None:
+        path = self.folder / MANIFEST
+        if not path.is_file():
+            raise InputError(f"{self.folder}: not a store of runs (no {MANIFEST}): name a new or empty folder")
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))["format"]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path}: is damaged: remove the folder, or put back the file of another store") from None
+        if found != rows.FORMAT:
+            raise InputError(f"{path}: its format is {found}, this version of ffslab reads {rows.FORMAT}")
+
+    # Finding
+
+    def find(self, keys: Collection[str], requests_kept: int, *, with_tables: bool = True) -> dict[str, KeptRun]:
+        """Of the runs with these keys those that are there, and say what a run would say that keeps rows for so many
+        requests. A run that did not come to its end serves any of them.
+
+        A file that cannot be read is as if it were not there; `verify` tells of it.
+        """
+        wanted: dict[Path, set[str]] = {}
+        for part, places in self._index().items():
+            for key in places.keys() & keys:
+                if any(place.serves(requests_kept, with_tables) for place in places[key]):
+                    wanted.setdefault(part, set()).add(key)
+        found: dict[str, KeptRun] = {}
+        for part, some in wanted.items():
+            for run in self._read(part, some - found.keys(), requests_kept, with_tables):
+                found.setdefault(run.key, run)
+            self._touch(part)
+        return found
+
+    def has(self, keys: Collection[str], requests_kept: int, *, with_tables: bool = False) -> set[str]:
+        """Of these keys those that `find` would find."""
+        return {
+            key
+            for places in self._index().values()
+            for key in places.keys() & keys
+            if any(place.serves(requests_kept, with_tables) for place in places[key])
+        }
+
+    def parts(self) -> list[Path]:
+        """The files of runs, in the order of their names."""
+        return sorted((self.folder / RUNS).glob("*.parquet")) if self.folder.is_dir() else []
+
+    def _index(self) -> dict[Path, dict[str, list[_Place]]]:
+        """Where each key stands; files of other programs that have come since are read, too."""
+        here = self.parts()
+        for part in here:
+            if part not in self._known:
+                self._known[part] = _places_of(part)
+        for gone in self._known.keys() - set(here):
+            del self._known[gone]
+        return self._known
+
+    def _read(self, part: Path, keys: set[str], requests_kept: int, with_tables: bool) -> Iterator[KeptRun]:
+        for row in _rows_of(part, ["key", "title", "has_tables", "summary"]):
+            if row["key"] not in keys:
+                continue
+            run = KeptRun(row["key"], row["title"], json.loads(row["summary"]))
+            place = _Place(part, run.requests_kept, run.calls, row["has_tables"])
+            if not place.serves(requests_kept, with_tables):
+                continue
+            if with_tables and run.ended:
+                tables = read_tables(self.folder / TABLES / tables_name(run))
+                if tables is None:
+                    continue
+                run = KeptRun(run.key, run.title, run.said, tables)
+            yield run
+
+    @staticmethod
+    def _touch(part: Path) -> None:
+        """What was used last goes last. Where nothing can be written, nothing is removed either."""
+        try:
+            os.utime(part)
+        except OSError:
+            return
+
+    # Adding
+
+    def keep(self, runs: Sequence[KeptRun]) -> None:
+        """Adds runs, all in one file.
+
+        Raises `ffslab.InputError` when it cannot be written; what was there before is whole then.
+        """
+        if not runs:
+            return
+        try:
+            with caught_signals():
+                self._make()
+                for run in runs:
+                    if run.tables is not None and run.ended:
+                        write_tables(self.folder / TABLES / tables_name(run), run.tables)
+                self._add(_bytes_of(rows.table_of(list(runs))))
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
+        if self.bytes_max is not None:
+            self._make_room(self.bytes_max)
+
+    def _make(self) -> None:
+        (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
+        (self.folder / TABLES).mkdir(exist_ok=True)
+        manifest = self.folder / MANIFEST
+        if not manifest.exists():
+            text = {"format": rows.FORMAT, "made_by": f"ffslab {__version__}", "runs": f"{RUNS}/*.parquet"}
+            _put(manifest, (json.dumps({**text, "columns": rows.ABOUT}, indent=2) + "\n").encode())
+
+    def _add(self, content: bytes) -> Path:
+        part = self.folder / RUNS / f"{hashlib.sha256(content).hexdigest()[:DIGITS]}.parquet"
+        # One that was damaged takes the content that its name promises.
+        if not part.exists() or part.read_bytes() != content:
+            _put(part, content)
+        return part
+
+    # Keeping house
+
+    def table(self) -> pd.DataFrame:
+        """A row for each run, without the text of its summary."""
+        import pandas as pd
+
+        names = [name for name in rows.schema().names if name != "summary"]
+        frames = [pd.DataFrame(list(_rows_of(part, names)), columns=names) for part in self.parts()]
+        frames = [frame for frame in frames if len(frame)]
+        everything = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
+        return everything.drop_duplicates(["key", "requests_kept"], ignore_index=True)
+
+    def remove(self, keys: Collection[str] | None = None) -> int:
+        """Removes the runs whose keys begin so, or all; how many they were."""
+        gone = 0
+        for part in self.parts():
+            kept_rows: list[rows.Row] = []
+            some_gone: list[rows.Row] = []
+            for row in _rows_of(part, rows.schema().names):
+                goes = keys is None or any(row["key"].startswith(key) for key in keys)
+                (some_gone if goes else kept_rows).append(row)
+            if not some_gone:
+                continue
+            if kept_rows:
+                import pyarrow as pa
+
+                self._add(_bytes_of(pa.Table.from_pylist(kept_rows, schema=rows.schema())))
+            part.unlink(missing_ok=True)
+            for row in some_gone:
+                self._remove_tables(row["key"])
+            gone += len(some_gone)
+        return gone
+
+    def _remove_tables(self, key: str) -> None:
+        for folder in (self.folder / TABLES).glob(f"{key}-*"):
+            remove_tree(folder)
+
+    def merge(self, other: Store) -> int:
+        """Adds what another store has and this one has not; how many runs came."""
+        before = {
+            (row.key, row.requests_kept) for row in self.table()[["key", "requests_kept"]].fillna(-1).itertuples()
+        }
+        self._make()
+        for tables in sorted((other.folder / TABLES).iterdir() if (other.folder / TABLES).is_dir() else []):
+            place = self.folder / TABLES / tables.name
+            if not place.exists() and not tables.name.startswith("."):
+                beside = place.with_name(f".{tables.name}.{os.urandom(4).hex()}")
+                shutil.copytree(tables, beside)
+                beside.rename(place)
+        for part in other.parts():
+            self._add(part.read_bytes())
+        now = {(row.key, row.requests_kept) for row in self.table()[["key", "requests_kept"]].fillna(-1).itertuples()}
+        return len(now - before)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the store, a line each; an empty list: nothing."""
+        wrong = []
+        for part in self.parts():
+            content = part.read_bytes()
+            if hashlib.sha256(content).hexdigest()[:DIGITS] != part.stem:
+                wrong.append(f"{part}: its content is not what was written")
+                continue
+            for row in _rows_of(part, ["key", "title", "has_tables", "summary"]):
+                run = KeptRun(row["key"], row["title"], json.loads(row["summary"]))
+                place = self.folder / TABLES / tables_name(run)
+                if row["has_tables"] and run.ended and read_tables(place) is None:
+                    wrong.append(f"{place}: the tables of run {run.key[:12]} are missing or damaged")
+        return wrong
+
+    def bytes(self) -> int:
+        """How much room it takes."""
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+    def _make_room(self, bytes_max: int) -> None:
+        """Removes files of runs, with their tables, beginning with the one that was not used for longest; never the
+        newest."""
+        try:
+            total = self.bytes()
+            oldest = sorted(self.parts(), key=lambda part: part.stat().st_mtime_ns)
+            for part in oldest[:-1]:
+                if total <= bytes_max:
+                    return
+                keys = [row["key"] for row in _rows_of(part, ["key"])]
+                part.unlink(missing_ok=True)
+                for key in keys:
+                    self._remove_tables(key)
+                total = self.bytes()
+        except OSError:
+            # Another program may do the same at this moment.
+            return
+
+
+def _places_of(part: Path) -> dict[str, list[_Place]]:
+    places: dict[str, list[_Place]] = {}
+    for row in _rows_of(part, ["key", "requests_kept", "requests", "has_tables", "error"]):
+        failed = row["error"] is not None
+        place = _Place(part, row["requests_kept"], int(row["requests"] or 0), failed or row["has_tables"])
+        places.setdefault(row["key"], []).append(place)
+    return places
+
+
+def _rows_of(part: Path, names: list[str]) -> list[rows.Row]:
+    """Rows of a file; none when it cannot be read, or has gone."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows_read: list[rows.Row] = pq.read_table(part, columns=names).to_pylist()
+    except (OSError, pa.ArrowException):
+        return []
+    return rows_read
+
+
+def _bytes_of(table: pa.Table) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Writes a file that is complete when it is there, also after a power cut."""
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.rename(path)
+    finally:
+        with uninterrupted():
+            beside.unlink(missing_ok=True)
