@@ -207,10 +207,10 @@ pub fn read_summary(e: Endian, node: &[u8]) -> Option<Found<'_>> {
     let mut entries = Vec::new();
     let mut at = 0usize;
     for _ in 0..count {
-        let Some(kind) = body.get(at..at + 2) else { return None };
+        let kind = body.get(at..at + 2)?;
         match e.u16(kind, 0) {
             TYPE_INODE => {
-                let Some(raw) = body.get(at..at + INODE_ENTRY_BYTES as usize) else { return None };
+                let raw = body.get(at..at + INODE_ENTRY_BYTES as usize)?;
                 entries.push(Entry::Inode {
                     ino: e.u32(raw, 2),
                     version: e.u32(raw, 6),
@@ -220,9 +220,9 @@ pub fn read_summary(e: Endian, node: &[u8]) -> Option<Found<'_>> {
                 at += INODE_ENTRY_BYTES as usize;
             }
             TYPE_DIRENT => {
-                let Some(raw) = body.get(at..at + 24) else { return None };
+                let raw = body.get(at..at + 24)?;
                 let name_bytes = usize::from(raw[22]);
-                let Some(name) = body.get(at + 24..at + 24 + name_bytes) else { return None };
+                let name = body.get(at + 24..at + 24 + name_bytes)?;
                 entries.push(Entry::Dirent {
                     parent: e.u32(raw, 10),
                     version: e.u32(raw, 14),
@@ -235,7 +235,7 @@ pub fn read_summary(e: Endian, node: &[u8]) -> Option<Found<'_>> {
                 at += 24 + name_bytes;
             }
             TYPE_XATTR => {
-                let Some(raw) = body.get(at..at + XATTR_ENTRY_BYTES as usize) else { return None };
+                let raw = body.get(at..at + XATTR_ENTRY_BYTES as usize)?;
                 entries.push(Entry::Xattr {
                     xid: e.u32(raw, 2),
                     version: e.u32(raw, 6),
@@ -245,7 +245,7 @@ pub fn read_summary(e: Endian, node: &[u8]) -> Option<Found<'_>> {
                 at += XATTR_ENTRY_BYTES as usize;
             }
             TYPE_XREF => {
-                let Some(raw) = body.get(at..at + XREF_ENTRY_BYTES as usize) else { return None };
+                let raw = body.get(at..at + XREF_ENTRY_BYTES as usize)?;
                 entries.push(Entry::Xref { at: e.u32(raw, 2) });
                 at += XREF_ENTRY_BYTES as usize;
             }
@@ -260,7 +260,7 @@ pub fn read_summary(e: Endian, node: &[u8]) -> Option<Found<'_>> {
     let mut end = marker_bytes;
     for entry in &entries {
         let (at, bytes, least) = entry.extent();
-        let Some(next) = at.checked_add(bytes).map(|n| (n + 3) & !3) else { return None };
+        let next = at.checked_add(bytes).map(|n| (n + 3) & !3)?;
         if at % 4 != 0 || at < end || bytes < least || next > limit {
             return None;
         }
