@@ -230,7 +230,7 @@ mod tests {
             let spec = spec(&StackKeys { board: board.to_string(), ..keys("w25q128jv") });
             match spec.partition.nor.unwrap().driver.bus {
                 NorBus::Serial(serial) => serial,
-                NorBus::Parallel(_) => unreachable!(),
+                NorBus::Parallel(_) | NorBus::Memory(_) => unreachable!(),
             }
         };
         let wide = serial("luckfox-pico-max");
