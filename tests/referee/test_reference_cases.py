@@ -41,7 +41,7 @@ OTHERS = {
     "ubifs-weak-pages": ["base"],
     "mtd-loops": ["base"],
     "mtd-nor-loops": ["base"],
-    "jffs2-nor-mount": MOUNTS,
+    "jffs2-nor-boot": ["base"],
     "ubifs-nor-appends": APPENDS,
     "jffs2-mmap-reads": [name.replace("requests.", "mmap.") for name in READS],
     "ubifs-mmap-writes": [
