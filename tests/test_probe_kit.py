@@ -102,6 +102,15 @@ MTD_EVENTS = [
     *("3.0;R;1;dd;5;256", "3.0;R;2;dd;5;2048", "3.1;W;2097152;dd;5;2048", "3.2;w;64;dd;5;16"),
     *("3.3;E;1;dd;5;131072", "3.3;E;2;dd;5;131072"),
 ]
+# A read is one event however long it is, a program one for each page.
+NOR_LEVEL = """\
+ dd-5  [000]  3.0: nor_ram_read: (x+0x0/0x1) chip=0xc0 low=0xf00 len=0x2000
+ dd-5  [000]  3.1: nor_spi_nor_write: (x+0x0/0x1) chip=0xc0 low=0x7f8 high=0x0 len=0x810
+ dd-5  [000]  3.2: nor_ram_erase: (x+0x0/0x1) chip=0xc0 from=0x20000 len=0x20000
+"""
+NOR_EVENTS = [
+    *("3.0;R;1;dd;5;8192", "3.1;W;0;dd;5;8", "3.1;W;1;dd;5;2048", "3.1;W;2;dd;5;8", "3.2;E;1;dd;5;131072"),
+]
 CALLS = """\
  dd-5  [000]  4.000010: leave_1: (a+0x1/0x2 <- b) ret=7
  dd-5  [000]  4.000100: enter_1: (outer+0x0/0x1) ino=0x2a bytes=0x1000 pos=0x2000
@@ -153,10 +162,11 @@ def formatted(
         ("flashmon", "chip", CHIP_LEVEL, CHIP_EVENTS),
         ("flashmon", "command", COMMAND_LEVEL, COMMAND_EVENTS),
         ("flashmon", "mtd", MTD_LEVEL, MTD_EVENTS),
+        ("flashmon", "nor", NOR_LEVEL, NOR_EVENTS),
         ("vfsmon", "auto", CALLS, VFS_EVENTS),
         ("funcmon", "auto", CALLS, FUNC_EVENTS),
     ],
-    ids=["chip", "command", "mtd", "vfsmon", "funcmon"],
+    ids=["chip", "command", "mtd", "nor", "vfsmon", "funcmon"],
 )
 def test_raw_traces_of_old_and_new_kernels_become_events(
     kind: str, level: str, trace: str, events: list[str], awk: str, tmp_path: Path

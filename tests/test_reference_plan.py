@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, SMALL, Command
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
-from ffslab.boards.reference import cases, chip, jffs2_module, plan, run, verb
+from ffslab.boards.reference import cases, chip, jffs2_module, medium, mtdram, plan, run, verb
 from ffslab.boards.reference.kit import Kernel, program
 from ffslab.boards.reference.progress import Progress
 from left_out import leave_out
@@ -66,6 +66,35 @@ def test_nandsim_is_told_of_partitions_and_faults() -> None:
     assert chip.parameters(flash, 4).split()[-1] == "bch=4"
     small = cast("PlannedFlash", {**FLASH, **TIMES, "page_B": 512, "oob_B": 16, "pages_per_block": 32})
     assert chip.parameters(small).startswith("id_bytes=0x20,0x75,0xff,0xff parts=4 ")
+
+
+NOR = """
+[stack]
+board = "licheepi-nano"
+part = "w25q128jv"
+erase_block_KiB = 4
+first_block = 8
+partition_blocks = 512
+fs = "none"
+[[measure]]
+step = "mtd_loop"
+op = "read"
+count = 3
+"""
+
+
+def test_mtdram_stands_in_for_nor() -> None:
+    """What memory cannot be like is said in the plan, and so in the case: no times, nothing before the partition."""
+    (variant,) = plan.variants(Experiment.from_toml('title = "NOR"' + NOR), "nor")
+    flash = variant.flash
+    assert medium.of(flash).MODULE == "mtdram"
+    assert mtdram.parameters(flash) == "total_size=2048 erase_size=4 writebuf_size=256"
+    assert (flash["medium"], flash["page_B"], flash["oob_B"], flash["pages_per_block"]) == ("nor", 256, 0, 16)
+    assert [flash[key] for key in ("first_block", "chip_blocks", "t_read_us", "t_erase_us")] == [0, 512, 0, 0]
+    assert variant.lines(250).splitlines()[-1] == "measure 0 mtd_loop op=read count=3 first=0 page_B=256"
+    assert mtdram.trouble({**flash, "partition_blocks": 1 << 20}) == (
+        "the partition has 4096 MiB; the guest has room for 256 MiB of NOR"
+    )
 
 
 def test_the_steps_are_those_of_the_experiment() -> None:
@@ -302,7 +331,7 @@ def one_case() -> bytes:
 def test_operations_are_counted_by_phase_task_and_block() -> None:
     counts = cases.count(LOG.splitlines(), FLASH)
     first, second = counts.after_step
-    assert cases.plain(first) == dict.fromkeys(cases.COUNTERS, 0) | {
+    assert cases.plain(first, chip.COUNTERS) == dict.fromkeys(chip.COUNTERS, 0) | {
         "page_reads": 1,
         "page_programs": 2,
         "partial_page_reads": 1,

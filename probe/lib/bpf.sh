@@ -23,14 +23,14 @@ bpf() {
       ;;
     vfsmon)
       [ $# -eq 0 ] || fail "$1: vfsmon bpf takes no options"
-      if [ -n "$(nand_partitions)" ]; then find_geometry; fi
+      if [ -n "$(flash_partitions)" ]; then find_geometry; fi
       begin_program
       probe_vfs
       BUFFER=$TRACE
       ;;
     funcmon)
       [ $# -gt 0 ] || fail "funcmon: name the functions, for instance 'jffs2_*'"
-      if [ -n "$(nand_partitions)" ]; then find_geometry; fi
+      if [ -n "$(flash_partitions)" ]; then find_geometry; fi
       begin_program
       probe_functions "$*"
       ;;

@@ -1,6 +1,7 @@
 # flashmon: which functions of the kernel read, program and erase, and what their arguments mean. Each is a plain number,
 # so no layout of a structure is needed, with one exception that has not changed since 2.6.28 (struct mtd_oob_ops).
-# Facts: Linux, drivers/mtd/nand/raw/nand_base.c and nand_legacy.c (before 4.20 nand_base.c), drivers/mtd/nand/spi/core.c.
+# Facts: Linux, drivers/mtd/nand/raw/nand_base.c and nand_legacy.c (before 4.20 nand_base.c), drivers/mtd/nand/spi/core.c,
+# drivers/mtd/spi-nor/core.c, drivers/mtd/chips/cfi_cmdset_0002.c, drivers/mtd/devices/mtdram.c.
 
 # ---- the chip --------------------------------------------------------------------------------------------------
 
@@ -8,16 +9,18 @@ attribute() {
   cat "/sys/class/mtd/$1/$2" 2> /dev/null
 }
 
-# The NAND partitions, in order: "mtd0 offset_B size_B name". The offset is empty where the kernel does not tell (before
-# 4.1) and there is more than one.
-nand_partitions() {
-  local mtd names=''
+# The flash partitions, in order: "mtd0 offset_B size_B name". Those of NAND; where there is none, those of NOR and of memory
+# that takes its place. The offset is empty where the kernel does not tell (before 4.1) and there is more than one.
+flash_partitions() {
+  local mtd names='' others=''
   for mtd in /sys/class/mtd/mtd*[0-9]; do
     mtd=${mtd##*/}
     case "$(attribute "$mtd" type)" in
       nand | mlc-nand) names="$names $mtd" ;;
+      nor | ram) others="$others $mtd" ;;
     esac
   done
+  names=${names:-$others}
   # shellcheck disable=SC2086 # a list
   for mtd in $(printf '%s\n' $names | sort -t d -k 2 -n); do
     echo "$mtd offset_B=$(attribute "$mtd" offset || if [ "$names" = " $mtd" ]; then echo 0; fi)" \
@@ -25,16 +28,18 @@ nand_partitions() {
   done
 }
 
-# Sets PAGE_B, OOB_B, BLOCK_B, CHIP_B from the first NAND partition; --page-B and so on overrule it.
+# Sets PAGE_B, OOB_B, BLOCK_B, CHIP_B from the first flash partition; --page-B and so on overrule it.
 find_geometry() {
-  FIRST_MTD=$(nand_partitions | head -n 1 | cut -d ' ' -f 1)
+  FIRST_MTD=$(flash_partitions | head -n 1 | cut -d ' ' -f 1)
   [ -n "$FIRST_MTD" ] || [ -n "${PAGE_B:-}" ] ||
-    fail "no NAND partition in /sys/class/mtd; is the driver loaded? (or say --page-B, --oob-B, --block-B, --size-B)"
+    fail "no flash partition in /sys/class/mtd; is the driver loaded? (or say --page-B, --oob-B, --block-B, --size-B)"
   PAGE_B=${PAGE_B:-$(attribute "$FIRST_MTD" writesize)}
+  # NOR takes single bytes. What one program of it takes at most the kernel does not tell; on serial chips it is this.
+  if [ "$PAGE_B" = 1 ]; then PAGE_B=256; fi
   OOB_B=${OOB_B:-$(attribute "$FIRST_MTD" oobsize)}
   BLOCK_B=${BLOCK_B:-$(attribute "$FIRST_MTD" erasesize)}
   # The chip ends where the last partition does, unless the driver has said how large it is.
-  CHIP_B=${CHIP_B:-$(nand_partitions | sed 's/.*offset_B=\([0-9]*\) size_B=\([0-9]*\).*/\1 \2/' |
+  CHIP_B=${CHIP_B:-$(flash_partitions | sed 's/.*offset_B=\([0-9]*\) size_B=\([0-9]*\).*/\1 \2/' |
     awk '$1 + $2 > end { end = $1 + $2 } END { printf "%.0f", end }')}
 }
 
@@ -43,8 +48,8 @@ find_scope() {
   FROM_B=0
   SIZE_B=$CHIP_B
   [ "$SCOPE" = chip ] && return
-  set -- "$(nand_partitions | grep "^$SCOPE ")"
-  [ -n "$1" ] || fail "--scope $SCOPE: chip, or one of $(nand_partitions | cut -d ' ' -f 1 | tr '\n' ' ')"
+  set -- "$(flash_partitions | grep "^$SCOPE ")"
+  [ -n "$1" ] || fail "--scope $SCOPE: chip, or one of $(flash_partitions | cut -d ' ' -f 1 | tr '\n' ' ')"
   FROM_B=$(echo "$1" | sed 's/.*offset_B=\([0-9]*\) .*/\1/')
   SIZE_B=$(echo "$1" | sed 's/.* size_B=\([0-9]*\) .*/\1/')
   [ -n "$FROM_B" ] || fail "--scope $SCOPE: this kernel does not say where the partition begins; trace the chip"
@@ -97,7 +102,7 @@ probe_command_level() {
 #   in the core's page buffer or not. len is the second word of the structure, ooblen the fourth.
 probe_mtd_level() {
   FUNCTIONS=
-  local function where word_B=4 high='' address=0 instruction
+  local function where word_B=4 high=''
   if is_64_bit; then word_B=8; fi
   pointer_offset_pointer
   if [ -n "$HIGH" ]; then high="high=$HIGH:u32"; fi
@@ -106,6 +111,14 @@ probe_mtd_level() {
     # shellcheck disable=SC2086 # words
     add_probe p $GROUP_FLASH "mtd_$function" "$function" $where && FUNCTIONS="$FUNCTIONS $function"
   done
+  probe_erases mtd nand_erase nanddev_mtd_erase
+  [ -n "$FUNCTIONS" ]
+}
+
+# Probes f(mtd, struct erase_info *); events begin with $1, the rest are the functions.
+probe_erases() {
+  local level="$1" function address=0 instruction
+  shift
   # struct erase_info began with a pointer before 4.17; only i386 puts 64 bits right behind its 4 bytes.
   if older_than 4.17; then
     case "$ARCH" in
@@ -114,10 +127,28 @@ probe_mtd_level() {
     esac
   fi
   instruction=$(word 2)
-  for function in nand_erase nanddev_mtd_erase; do
-    add_probe p $GROUP_FLASH "mtd_$function" "$function" "chip=$(word 1)" \
+  for function in "$@"; do
+    add_probe p $GROUP_FLASH "${level}_$function" "$function" "chip=$(word 1)" \
       "from=+$address($instruction):u64" "len=+$((address + 8))($instruction):u64" && FUNCTIONS="$FUNCTIONS $function"
   done
+}
+
+# "nor": what the MTD layer asks of a driver of NOR: f(mtd, from, length, ...), for serial chips, for those in the
+#   processor's memory, and for memory in their place (mtdram). One event for each call. The log has a line for a read
+#   however long it is, since NOR has no pages to read, and one for each page that a program touches. Not for chips of Intel's kind: their
+#   cfi_intelext_writev takes a list of pieces, whose lengths are no arguments.
+probe_nor_level() {
+  FUNCTIONS=
+  local function where high=''
+  pointer_offset_pointer
+  if [ -n "$HIGH" ]; then high="high=$HIGH:u32"; fi
+  where="chip=$(word 1) low=$LOW $high len=$LAST:u32"
+  for function in spi_nor_read spi_nor_write cfi_amdstd_read cfi_amdstd_write_buffers cfi_amdstd_write_words \
+    ram_read ram_write; do
+    # shellcheck disable=SC2086 # words
+    add_probe p $GROUP_FLASH "nor_$function" "$function" $where && FUNCTIONS="$FUNCTIONS $function"
+  done
+  probe_erases nor spi_nor_erase cfi_amdstd_erase_varsize ram_erase
   [ -n "$FUNCTIONS" ]
 }
 
@@ -158,7 +189,7 @@ probe_flash() {
     return
   fi
   local wanted="$LEVEL"
-  for LEVEL in chip command mtd; do
+  for LEVEL in chip command mtd nor; do
     [ "$wanted" = auto ] || [ "$wanted" = "$LEVEL" ] || continue
     "probe_${LEVEL}_level" || continue
     echo 1 > "$BUFFER/events/$GROUP_FLASH/enable"
@@ -166,7 +197,7 @@ probe_flash() {
     note "level $LEVEL: this driver does not call$FUNCTIONS"
     remove_probes $GROUP_FLASH
   done
-  fail "no function of a NAND driver is known in this kernel; name them: --read FUNCTION:ARGUMENT, --write, --erase" \
+  fail "no function of a flash driver is known in this kernel; name them: --read FUNCTION:ARGUMENT, --write, --erase" \
     "(candidates: ffslab-probe functions)"
 }
 
@@ -174,7 +205,7 @@ probe_flash() {
 filter_scope() {
   [ "$SCOPE" = chip ] && return
   case $LEVEL in
-    mtd | command) return ;; # other units: the log is filtered when it is written
+    mtd | command | nor) return ;; # other units: the log is filtered when it is written
   esac
   local from=$((FROM_B / PAGE_B)) end=$(((FROM_B + SIZE_B) / PAGE_B)) directory filter
   for directory in "$BUFFER/events/$GROUP_FLASH"/*/; do

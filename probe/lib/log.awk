@@ -86,6 +86,7 @@ function flash_command_level(    command, off, page) {
         flash("E", int(page * page_B / block_B), block_B)
 }
 
+# Level nor as well. NOR reads any bytes at once, so a call that reads is one operation there.
 function flash_mtd_level(    from, len, left, part, page) {
     if ("from" in arg) {
         from = value_of(arg["from"])
@@ -101,6 +102,10 @@ function flash_mtd_level(    from, len, left, part, page) {
     len = value_of(arg["len"])
     if (len == 0) {
         flash(event ~ /write/ ? "w" : "r", int(from / page_B), value_of(arg["ooblen"]))
+        return
+    }
+    if (level == "nor" && event !~ /write/) {
+        flash("R", int(from / page_B), len)
         return
     }
     while (len > 0) {
@@ -222,7 +227,7 @@ BEGIN {
             flash_chip_level()
         else if (level == "command")
             flash_command_level()
-        else if (level == "mtd")
+        else if (level == "mtd" || level == "nor")
             flash_mtd_level()
         else
             flash_named()

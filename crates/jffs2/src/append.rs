@@ -10,6 +10,7 @@ use ffslab_sim::Work;
 use crate::causes;
 use crate::flash::errno;
 use crate::flush::Fill;
+use crate::format::HEADER_BYTES;
 use crate::refs::{NodeState, NONE};
 use crate::store::Store;
 
@@ -19,6 +20,10 @@ impl Store {
     pub fn flash_write(&mut self, to: u32, parts: [&[u8]; 2], ino: u32) -> Result<()> {
         let flash = &mut self.flash;
         if !flash.manner.buffers_pages {
+            let Store { flash, space, .. } = self;
+            if space.summary.is_active() {
+                space.summary.note_node(flash.endian, parts, to % flash.block_bytes);
+            }
             return flash.write_directly(to, parts);
         }
         let page = flash.page_bytes;
@@ -99,7 +104,9 @@ impl Store {
         let Some(block) = space.next_block else { return Ok(()) };
         let free = space.blocks[block].free_bytes();
         let offset = space.blocks.free_from(block);
-        let Some((head, body)) = space.summary.encode(flash.endian, offset % flash.block_bytes, free) else {
+        let marker_bytes = if flash.manner.marker_in_oob { 0 } else { HEADER_BYTES };
+        let at = offset % flash.block_bytes;
+        let Some((head, body)) = space.summary.encode(flash.endian, at, free, marker_bytes) else {
             space.summary.disable();
             return Ok(());
         };

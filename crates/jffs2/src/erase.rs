@@ -5,7 +5,7 @@
 
 use crate::causes;
 use ffslab_fs::{Errno, Result, PAGE_BYTES};
-use ffslab_mtd::MtdError;
+use ffslab_mtd::{is_erased, MtdError};
 use ffslab_sim::{Reason, ReasonGuard, Work};
 
 use crate::blocks::List;
@@ -119,13 +119,9 @@ impl Eraser {
     fn check_step(&mut self, space: &mut Space, flash: &Flash, block: u32) -> Result<bool> {
         let checked_bytes = space.blocks[block].checked_bytes;
         if checked_bytes < flash.block_bytes {
-            let bytes = (PAGE_BYTES as u32).min(flash.block_bytes - checked_bytes) as usize;
-            let at = block * flash.block_bytes + checked_bytes;
-            let erased = {
+            let (bytes, erased) = {
                 let _why = because_of_erase(space, flash, block, &causes::ERASE_CHECK);
-                let erased = flash.mtd.reads_erased(u64::from(at), &mut self.check[..bytes]);
-                flash.sim.work(Work::BlankCheck, bytes);
-                erased
+                self.look_whether_erased(flash, block * flash.block_bytes, checked_bytes)
             };
             match erased {
                 Err(MtdError::PowerCut) => return Err(Errno::PowerCut),
@@ -135,8 +131,11 @@ impl Eraser {
                     return Ok(false);
                 }
             }
-            space.blocks[block].checked_bytes += bytes as u32;
-            return Ok(true);
+            space.blocks[block].checked_bytes += bytes;
+            // Nobody else runs in between where the processor looks at the whole block.
+            if !flash.manner.looks_in_memory {
+                return Ok(true);
+            }
         }
         let at = u64::from(block * flash.block_bytes);
         let marked = {
@@ -162,6 +161,30 @@ impl Eraser {
         space.blocks.append(block, List::Free);
         space.erasing_blocks -= 1;
         Ok(false)
+    }
+
+    /// Looks at the next memory page of a block, or at all of it where the processor sees it. Returns how many bytes that were, and
+    /// whether they are erased.
+    fn look_whether_erased(
+        &mut self,
+        flash: &Flash,
+        start: u32,
+        from: u32,
+    ) -> (u32, std::result::Result<bool, MtdError>) {
+        let mut at = from;
+        loop {
+            let bytes = (PAGE_BYTES as u32).min(flash.block_bytes - at);
+            let (place, buffer) = (u64::from(start + at), &mut self.check[..bytes as usize]);
+            let erased = match flash.manner.looks_in_memory {
+                true => flash.mtd.fetch(place, buffer).map(|()| is_erased(buffer)),
+                false => flash.mtd.reads_erased(place, buffer),
+            };
+            flash.sim.work(Work::BlankCheck, bytes as usize);
+            at += bytes;
+            if !flash.manner.looks_in_memory || at == flash.block_bytes || erased != Ok(true) {
+                return (at - from, erased);
+            }
+        }
     }
 }
 

@@ -29,7 +29,7 @@ impl Flash {
     pub fn new(mtd: Mtd, options: Options) -> Flash {
         let (block_bytes, page_bytes) = (mtd.erase_block_bytes(), mtd.page_bytes());
         Flash {
-            manner: Manner { marks_obsolete: false, ..Manner::of(&mtd) },
+            manner: Manner { marks_obsolete: false, ..Manner::of(&mtd, options.summary) },
             sim: mtd.sim().clone(),
             options,
             endian: options.endian,
@@ -51,6 +51,19 @@ impl Flash {
         }
         self.wbuf.overlay(offset, self.block_bytes, data);
         Ok(())
+    }
+
+    /// Looks at bytes that stand in the processor's memory ([`Manner::looks_in_memory`]).
+    pub fn fetch(&self, offset: u32, data: &mut [u8]) -> Result<()> {
+        self.mtd.fetch(u64::from(offset), data).map_err(|error| errno(&error))
+    }
+
+    /// Reads bytes, or looks at them where they stand if the processor sees them.
+    pub fn read_or_fetch(&self, offset: u32, data: &mut [u8]) -> Result<()> {
+        match self.manner.looks_in_memory {
+            true => self.fetch(offset, data),
+            false => self.read(offset, data),
+        }
     }
 
     /// Writes a node (`jffs2_flash_direct_writev`): Linux leaves it to the driver how often it programs, RTEMS writes each part

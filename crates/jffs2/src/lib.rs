@@ -8,7 +8,7 @@
 //! clean markers in the block and superseded nodes marked. The few differences of Linux 2.6.37 and of a caller without a
 //! page cache, such as RTEMS, are [`Options`].
 //!
-//! **Leaves out.** Summaries on NOR; data flash and UBI volumes as media; ACLs; the reserved pool for root. See this crate's README for more.
+//! **Leaves out.** Data flash and UBI volumes as media; ACLs; the reserved pool for root. See this crate's README for more.
 
 mod allocate;
 mod append;
@@ -145,12 +145,12 @@ impl Jffs2 {
         if mtd.size_bytes() > u64::from(u32::MAX) {
             return Err(MountError::TooLarge { size_bytes: mtd.size_bytes() });
         }
-        let manner = Manner::of(&mtd);
+        // RTEMS's port has no summaries.
+        let summary = options.summary && !options.direct;
+        let manner = Manner::of(&mtd, summary);
         if manner.marker_in_oob && mtd.oob_free_bytes() < 8 {
             return Err(MountError::NoRoomForCleanMarker { free_bytes: mtd.oob_free_bytes() });
         }
-        // Summaries are collected in the write buffer's path.
-        let summary = options.summary && manner.buffers_pages && !options.direct;
         // RTEMS's port has no `xattr.c` (`cpukit/libfs/src/jffs2/src`).
         let xattrs = options.xattrs && !options.direct;
         let mut fs = Jffs2 {

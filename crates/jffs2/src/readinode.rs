@@ -341,7 +341,7 @@ impl Loader<'_> {
         if seen < candidate.compressed_bytes {
             let rest = (candidate.compressed_bytes - seen) as usize;
             let mut data = std::mem::take(&mut self.reader.node);
-            let read = self.flash.read(data_at + seen, &mut data[..rest]);
+            let read = self.flash.read_or_fetch(data_at + seen, &mut data[..rest]);
             self.flash.sim.work(Work::Crc, rest);
             let crc = crc32(candidate.partial_crc, &data[..rest]);
             self.reader.node = data;

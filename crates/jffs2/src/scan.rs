@@ -165,7 +165,7 @@ impl Scan<'_> {
             return Ok(self.classify(block));
         }
         let looked_at = EMPTY_SCAN_BYTES.min(data.len());
-        self.flash.read(start, &mut data[..looked_at])?;
+        self.flash.read_or_fetch(start, &mut data[..looked_at])?;
         if is_erased(&data[..looked_at]) {
             return Ok(match (self.oob_is_empty(start, marked)?, marked) {
                 (false, _) => BlockState::AllDirty,

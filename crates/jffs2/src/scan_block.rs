@@ -4,7 +4,7 @@
 //! that is not in memory yet. The first window is short. The others are the rest of the block where blocks are programmed by
 //! the page, because it is quicker there, and a memory page where they are not.
 
-use ffslab_fs::{Result as FsResult, PAGE_BYTES};
+use ffslab_fs::{Errno, Result as FsResult, PAGE_BYTES};
 
 use crate::flash::Flash;
 use crate::format::{
@@ -22,6 +22,8 @@ const ERASED: [u8; 4] = [0xFF; 4];
 
 /// The part of a block that was read last. Its bytes are in the buffer of the block, at their offset in the block.
 struct Window {
+    /// The whole block stands in the processor's memory, so that nothing is read. What is looked at must be fetched.
+    in_memory: bool,
     block_at: u32,
     block_bytes: u32,
     /// Bytes of a read.
@@ -32,6 +34,10 @@ struct Window {
 
 impl Window {
     fn read_from(&mut self, flash: &Flash, at: u32, data: &mut [u8]) -> FsResult<()> {
+        if self.in_memory {
+            (self.start, self.bytes) = (0, self.block_bytes);
+            return Ok(());
+        }
         self.start = at;
         self.bytes = self.bytes_max.min(self.block_bytes - at);
         flash.read(self.block_at + at, &mut data[at as usize..(at + self.bytes) as usize])
@@ -39,6 +45,9 @@ impl Window {
 
     /// Makes sure that the bytes up to `end` are in memory. If not, a window is read that begins at `at`.
     fn need(&mut self, flash: &Flash, at: u32, end: u32, data: &mut [u8]) -> FsResult<()> {
+        if self.in_memory {
+            return flash.fetch(self.block_at + at, &mut data[at as usize..end as usize]);
+        }
         match self.start + self.bytes < end {
             true => self.read_from(flash, at, data),
             false => Ok(()),
@@ -74,7 +83,11 @@ impl Scan<'_> {
         let (e, size, block_at) = (self.flash.endian, self.flash.block_bytes, block * self.flash.block_bytes);
         let bytes_max = if self.flash.manner.buffers_pages { size } else { PAGE_BYTES as u32 };
         let looked_at = (EMPTY_SCAN_BYTES as u32).min(size);
-        let mut window = Window { block_at, block_bytes: size, bytes_max, start: 0, bytes: looked_at };
+        let in_memory = self.flash.manner.looks_in_memory;
+        if in_memory && self.flash.mtd.look(u64::from(block_at), data).is_err() {
+            return Err(MountError::Medium(Errno::Io));
+        }
+        let mut window = Window { in_memory, block_at, block_bytes: size, bytes_max, start: 0, bytes: looked_at };
         let first = &data[..looked_at as usize];
         let mut at = first.chunks_exact(4).take_while(|word| *word == ERASED).count() as u32 * 4;
         self.space.scan_dirty_space(block, at);
@@ -126,7 +139,11 @@ impl Scan<'_> {
         loop {
             let until = (window.start + looked_at).max(end);
             let words = data[end as usize..until as usize].chunks(4);
+            let from = end;
             end = (end + words.take_while(|word| *word == ERASED).count() as u32 * 4).min(until);
+            if window.in_memory {
+                self.flash.fetch(window.block_at + from, &mut data[from as usize..end as usize])?;
+            }
             if end < until {
                 return Ok(Erased::Until(end));
             }

@@ -168,9 +168,10 @@ impl Scan<'_> {
     /// Takes the block's nodes from its summary. Returns `false` when the block has no summary or a damaged one.
     pub fn scan_summary(&mut self, block: u32, data: &mut [u8]) -> FsResult<bool> {
         let e = self.flash.endian;
-        let (start, size, page) =
-            (block * self.flash.block_bytes, self.flash.block_bytes as usize, self.flash.page_bytes as usize);
-        self.flash.read(start + (size - page) as u32, &mut data[size - page..])?;
+        let (start, size) = (block * self.flash.block_bytes, self.flash.block_bytes as usize);
+        // Of a medium with pages a whole one is read, of others no more than the place of the summary.
+        let tail = self.flash.page_bytes.max(summary::MARKER_BYTES) as usize;
+        self.flash.read_or_fetch(start + (size - tail) as u32, &mut data[size - tail..])?;
         if e.u32(data, size - 4) != MARKER_MAGIC {
             return Ok(false);
         }
@@ -178,16 +179,26 @@ impl Scan<'_> {
         if at >= size || !at.is_multiple_of(4) {
             return Ok(false);
         }
-        if at < size - page {
-            self.flash.read(start + at as u32, &mut data[at..size - page])?;
+        if at < size - tail {
+            self.flash.read_or_fetch(start + at as u32, &mut data[at..size - tail])?;
         }
-        let found = summary::read_summary(e, &data[at..], |entry| self.take_entry(block, entry));
-        if !found {
-            return Ok(false);
-        }
+        let Some(found) = summary::read_summary(e, &data[at..]) else { return Ok(false) };
+        self.take_marker_of_summary(block, found.marker_bytes);
+        found.entries.into_iter().for_each(|entry| self.take_entry(block, entry));
         self.scan_gap(block, at as u32);
         self.space.link_node(start + at as u32, NodeState::Normal, (size - at) as u32, 0);
         Ok(true)
+    }
+
+    /// Takes the clean marker that the summary says the block begins with (`jffs2_sum_scan_sumnode`).
+    fn take_marker_of_summary(&mut self, block: u32, bytes: u32) {
+        match bytes {
+            0 => {}
+            HEADER_BYTES if !self.flash.manner.marker_in_oob => {
+                self.space.link_node(block * self.flash.block_bytes, NodeState::Normal, HEADER_BYTES, 0);
+            }
+            _ => self.space.scan_dirty_space(block, pad(bytes)),
+        }
     }
 
     /// Takes an entry of the summary of a block.

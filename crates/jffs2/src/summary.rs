@@ -20,6 +20,8 @@ pub const INODE_ENTRY_BYTES: u32 = 18;
 /// Entries of an extended attribute and of an inode's reference to one.
 pub const XATTR_ENTRY_BYTES: u32 = INODE_ENTRY_BYTES;
 pub const XREF_ENTRY_BYTES: u32 = 6;
+/// Where the summary's header says how long the clean marker is that the block begins with; 0: it is not in the block.
+pub const MARKER_BYTES_AT: usize = 16;
 /// A summary must fit into one buffer (`MAX_SUMMARY_SIZE`).
 const SUMMARY_BYTES_MAX: u32 = 65_536;
 
@@ -125,8 +127,14 @@ impl Collector {
     }
 
     /// The summary node of a block of which the last `free` bytes are free, header and body; `at` is where it begins.
-    /// `None`: there is nothing to summarise, or no room.
-    pub fn encode(&mut self, e: Endian, at: u32, free: u32) -> Option<([u8; SUMMARY_HEADER_BYTES as usize], Vec<u8>)> {
+    /// `marker_bytes`: of the clean marker that the block begins with. `None`: there is nothing to summarise, or no room.
+    pub fn encode(
+        &mut self,
+        e: Endian,
+        at: u32,
+        free: u32,
+        marker_bytes: u32,
+    ) -> Option<([u8; SUMMARY_HEADER_BYTES as usize], Vec<u8>)> {
         let content = self.bytes() + MARKER_BYTES;
         if self.count == 0 || SUMMARY_HEADER_BYTES + content > free || free - SUMMARY_HEADER_BYTES > SUMMARY_BYTES_MAX {
             return None;
@@ -143,6 +151,7 @@ impl Collector {
         let header_crc = crc32(0, &head[..8]);
         e.put32(&mut head, 8, header_crc);
         e.put32(&mut head, 12, self.count);
+        e.put32(&mut head, MARKER_BYTES_AT, marker_bytes);
         e.put32(&mut head, 20, self.padded_bytes);
         e.put32(&mut head, 24, crc32(0, &body));
         let node_crc = crc32(0, &head[..24]);
@@ -171,11 +180,17 @@ impl Entry<'_> {
     }
 }
 
-/// Reads a summary node (`node` runs to the end of the block) and calls `take` with each entry. Returns `false` when
-/// the summary is damaged or holds entries of unknown kinds; then `take` was not called.
-pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a>)) -> bool {
+/// What a summary found on flash says.
+pub struct Found<'a> {
+    /// Length of the clean marker that the block begins with; 0: it has none there.
+    pub marker_bytes: u32,
+    pub entries: Vec<Entry<'a>>,
+}
+
+/// Reads a summary node, which runs to the end of the block. `None`: it is damaged or holds entries of unknown kinds.
+pub fn read_summary(e: Endian, node: &[u8]) -> Option<Found<'_>> {
     if node.len() < FRAME_BYTES as usize {
-        return false;
+        return None;
     }
     let header = Header::decode(e, node);
     let body = &node[SUMMARY_HEADER_BYTES as usize..];
@@ -186,16 +201,16 @@ pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a
         || crc32(0, &node[..24]) != e.u32(node, 28)
         || crc32(0, body) != e.u32(node, 24)
     {
-        return false;
+        return None;
     }
-    let count = e.u32(node, 12);
+    let (count, marker_bytes) = (e.u32(node, 12), e.u32(node, MARKER_BYTES_AT));
     let mut entries = Vec::new();
     let mut at = 0usize;
     for _ in 0..count {
-        let Some(kind) = body.get(at..at + 2) else { return false };
+        let kind = body.get(at..at + 2)?;
         match e.u16(kind, 0) {
             TYPE_INODE => {
-                let Some(raw) = body.get(at..at + INODE_ENTRY_BYTES as usize) else { return false };
+                let raw = body.get(at..at + INODE_ENTRY_BYTES as usize)?;
                 entries.push(Entry::Inode {
                     ino: e.u32(raw, 2),
                     version: e.u32(raw, 6),
@@ -205,9 +220,9 @@ pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a
                 at += INODE_ENTRY_BYTES as usize;
             }
             TYPE_DIRENT => {
-                let Some(raw) = body.get(at..at + 24) else { return false };
+                let raw = body.get(at..at + 24)?;
                 let name_bytes = usize::from(raw[22]);
-                let Some(name) = body.get(at + 24..at + 24 + name_bytes) else { return false };
+                let name = body.get(at + 24..at + 24 + name_bytes)?;
                 entries.push(Entry::Dirent {
                     parent: e.u32(raw, 10),
                     version: e.u32(raw, 14),
@@ -220,7 +235,7 @@ pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a
                 at += 24 + name_bytes;
             }
             TYPE_XATTR => {
-                let Some(raw) = body.get(at..at + XATTR_ENTRY_BYTES as usize) else { return false };
+                let raw = body.get(at..at + XATTR_ENTRY_BYTES as usize)?;
                 entries.push(Entry::Xattr {
                     xid: e.u32(raw, 2),
                     version: e.u32(raw, 6),
@@ -230,24 +245,26 @@ pub fn read_summary<'a>(e: Endian, node: &'a [u8], mut take: impl FnMut(Entry<'a
                 at += XATTR_ENTRY_BYTES as usize;
             }
             TYPE_XREF => {
-                let Some(raw) = body.get(at..at + XREF_ENTRY_BYTES as usize) else { return false };
+                let raw = body.get(at..at + XREF_ENTRY_BYTES as usize)?;
                 entries.push(Entry::Xref { at: e.u32(raw, 2) });
                 at += XREF_ENTRY_BYTES as usize;
             }
-            _ => return false,
+            _ => return None,
         }
     }
     // Entries that overlap or leave the block would make the references overlap.
-    let mut end = 0;
+    let limit = e.u32(node, node.len() - MARKER_BYTES as usize);
+    if marker_bytes > limit {
+        return None;
+    }
+    let mut end = marker_bytes;
     for entry in &entries {
         let (at, bytes, least) = entry.extent();
-        let limit = e.u32(node, node.len() - 8);
-        let Some(next) = at.checked_add(bytes).map(|n| (n + 3) & !3) else { return false };
+        let next = at.checked_add(bytes).map(|n| (n + 3) & !3)?;
         if at % 4 != 0 || at < end || bytes < least || next > limit {
-            return false;
+            return None;
         }
         end = next;
     }
-    entries.into_iter().for_each(&mut take);
-    true
+    Some(Found { marker_bytes, entries })
 }

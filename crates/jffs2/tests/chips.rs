@@ -43,6 +43,7 @@ fn large_pages() {
 #[test]
 fn spi_nor() {
     passes(SPI_NOR, 24, Options::default());
+    passes(SPI_NOR, 24, Options { summary: true, ..Options::default() });
 }
 
 #[test]

@@ -136,3 +136,44 @@ fn a_caller_without_page_cache_works_on_nand_and_nor() {
     nand.read_oob_free(7 * u64::from(nand.erase_block_bytes()), &mut marker).unwrap();
     assert_eq!(marker[..4], CLEAN_MARKER[..4]);
 }
+
+/// Reads of the second mount of a partition with a file of some blocks, and what the medium held then.
+fn mounted_again(summary: bool) -> (u64, Vec<u8>) {
+    let sim = Sim::new(SimConfig::default());
+    let (mtd, host) = (nor(&sim), &mut NoPageCache::default());
+    let options = Options { summary, ..Options::default() };
+    let mut fs = Jffs2::mount(mtd.clone(), options).unwrap();
+    let root = fs.root();
+    let ino = fs.create(host, root, b"file", &NewNode::of(FileKind::File)).unwrap();
+    for at in (0..200_000).step_by(4096) {
+        // The first page is superseded again and again.
+        fs.write_at(host, ino, at, &[at as u8; 4096]).unwrap();
+        fs.write_at(host, ino, 0, &[at as u8; 4096]).unwrap();
+    }
+    fs.unmount(host).unwrap();
+    let before = sim.total().page_reads;
+    drop(Jffs2::mount(mtd.clone(), options).unwrap());
+    let reads = sim.total().page_reads - before;
+    let mut image = vec![0; mtd.size_bytes() as usize];
+    mtd.look(0, &mut image).unwrap();
+    (reads, image)
+}
+
+/// A kernel that writes summaries marks no node on NOR (`jffs2_can_mark_obsolete`), and its summaries say that the block begins
+/// with a clean marker.
+#[test]
+fn with_summaries_nothing_is_marked_on_nor_and_a_mount_reads_the_ends_of_blocks() {
+    let [(reads, with), (all_reads, without)] = [true, false].map(mounted_again);
+    let marked = |image: &[u8]| image.chunks_exact(4).filter(|word| *word == [0x85, 0x19, 0x02, 0xC0]).count();
+    assert_eq!(marked(&with), 0);
+    assert!(marked(&without) > 40, "{}", marked(&without));
+    let summarised =
+        with.chunks_exact(SIZES.block_bytes() as usize).filter(|block| block.ends_with(&[0x85, 0x18, 0x85, 0x02]));
+    let marker_bytes = summarised.map(|block| {
+        let place = u32::from_le_bytes(block[block.len() - 8..][..4].try_into().unwrap()) as usize;
+        u32::from_le_bytes(block[place + 16..][..4].try_into().unwrap())
+    });
+    let marker_bytes: Vec<u32> = marker_bytes.collect();
+    assert!(marker_bytes.len() > 9 && marker_bytes.iter().all(|&bytes| bytes == 12), "{marker_bytes:?}");
+    assert!(reads < all_reads, "{reads} of {all_reads}");
+}

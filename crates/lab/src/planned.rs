@@ -4,6 +4,7 @@
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use ffslab_machine::fault_keys::FaultKeys;
+use ffslab_machine::media::NOR;
 use ffslab_machine::spec::FlashSummary;
 use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_machine::stack_keys::StackKeys;
@@ -36,6 +37,9 @@ pub struct PlannedVariant {
 pub struct PlannedFlash {
     #[serde(flatten)]
     pub chip: FlashSummary,
+    /// "nor"; absent: NAND, as in cases, which were all measured on it once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
     pub first_block: u32,
     pub partition_blocks: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +79,7 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
             seed: variant.seed,
             flash: PlannedFlash {
                 chip: FlashSummary::from(&spec),
+                medium: (spec.medium.name == NOR.name).then(|| NOR.name.to_string()),
                 first_block: stack.first_block,
                 partition_blocks: stack.partition_blocks,
                 faults: stack.faults.clone(),

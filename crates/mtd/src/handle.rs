@@ -147,6 +147,10 @@ impl Mtd {
         on!(self, medium => Medium::read(medium, at, data))
     }
 
+    pub fn fetch(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError> {
+        on!(self, medium => Medium::fetch(medium, at, data))
+    }
+
     #[inline]
     pub fn reads_erased(&self, at: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {
         on!(self, medium => Medium::reads_erased(medium, at, buffer))

@@ -34,6 +34,8 @@ pub struct Capabilities {
     pub has_bad_blocks: bool,
     /// A block whose erase was cut off can begin with what it held, although the rest is gone (NOR, `MTD_NORFLASH`).
     pub torn_erase_may_keep_start: bool,
+    /// The processor sees all bytes in its memory, so that [`Medium::fetch`] can be used (`mtd_point`).
+    pub in_memory: bool,
 }
 
 /// A copy of what a medium holds, switched off.
@@ -68,6 +70,12 @@ pub trait Medium {
 
     /// Reads any bytes. With [`MtdError::Uncorrectable`] all of `data` has been filled nevertheless.
     fn read(&self, at: u64, data: &mut [u8]) -> Result<Corrected, MtdError>;
+
+    /// Looks at bytes where they stand, if the processor sees them in its memory ([`Capabilities::in_memory`]): that takes the time
+    /// of fetching them and is no operation.
+    fn fetch(&self, _at: u64, _data: &mut [u8]) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
 
     /// Reads as [`Medium::read`] does, and returns whether all bytes are erased (0xFF). If not, `buffer` holds them.
     fn reads_erased(&self, at: u64, buffer: &mut [u8]) -> Result<bool, MtdError> {

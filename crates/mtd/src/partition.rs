@@ -240,6 +240,7 @@ impl Medium for NandPartition {
             clears_bits_again: false,
             has_bad_blocks: true,
             torn_erase_may_keep_start: false,
+            in_memory: false,
         }
     }
 

@@ -51,6 +51,7 @@ impl Medium for Mram {
             clears_bits_again: true,
             has_bad_blocks: false,
             torn_erase_may_keep_start: false,
+            in_memory: false,
         }
     }
 

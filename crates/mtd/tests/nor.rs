@@ -1,7 +1,7 @@
 //! NOR as Linux drives it: times to the nanosecond, erases that others interrupt, power cuts in their middle.
 
 use ffslab_flash::{NorFlash, NorProgram, NorRead, NorTiming, Torn};
-use ffslab_mtd::nor::{Commands, NorBus, NorDriver, NorPartition, ParallelNor, SerialNor};
+use ffslab_mtd::nor::{Commands, MemoryNor, NorBus, NorDriver, NorPartition, ParallelNor, SerialNor};
 use ffslab_mtd::spi_nand::{Bus, ReadCommand, Waiting};
 use ffslab_mtd::{Mtd, MtdError, OpCost};
 use ffslab_sim::{PowerMilliwatt, Sim, SimConfig};
@@ -148,6 +148,34 @@ fn nobody_interrupts_an_erase_of_a_serial_chip() {
     let ends_ns = mtd.erase_goes_on(0).unwrap();
     mtd.read(u64::from(BLOCK_BYTES), &mut [0]).unwrap();
     assert!(sim.now_ns() > ends_ns && sim.total().erases == 1);
+}
+
+/// mtdram: programs are counted by the unit, each part by itself; an erase is over at once.
+#[test]
+fn memory_in_the_place_of_a_chip_takes_no_time() {
+    let (sim, memory) = (Sim::new(SimConfig::default()), MemoryNor { unit_bytes: 64 });
+    let driver = NorDriver { bus: NorBus::Memory(memory), read: free(), program: free(), erase: free() };
+    let chip = NorFlash::new(sim.clone(), BLOCK_BYTES, 8);
+    let mtd = Mtd::from(NorPartition::of_chip(chip, memory.cells(), driver, 0..8).unwrap());
+    mtd.write_parts(60, [&[0; 12], &[0; 40]]).unwrap();
+    mtd.read(0, &mut [0; 1000]).unwrap();
+    assert_eq!(mtd.begin_erase(0), Ok(None));
+    let done = sim.total();
+    assert_eq!((done.page_reads, done.page_programs, done.erases, sim.now_ns()), (1, 3, 1, 0));
+    let can = mtd.capabilities();
+    assert_eq!((can.in_memory, can.torn_erase_may_keep_start, can.clears_bits_again), (true, false, true));
+}
+
+/// Of drivers for chips in the processor's memory only Intel's lets others look there. It takes the bus's time, and is no operation.
+#[test]
+fn what_stands_in_memory_is_fetched_without_an_operation() {
+    let (sim, mtd) = nor(parallel(Commands::Intel), 64);
+    mtd.write(0, &[7; 4]).unwrap();
+    let mut found = [0; 100];
+    assert_eq!(took(&sim, || mtd.fetch(0, &mut found).unwrap()), 50 * 100);
+    assert_eq!((found[3], found[4], sim.total().page_reads), (7, 0xFF, 0));
+    assert_eq!(nor(serial(), 256).1.fetch(0, &mut found), Err(MtdError::NotSupported));
+    assert_eq!(nor(parallel(Commands::Amd), 64).1.fetch(0, &mut found), Err(MtdError::NotSupported));
 }
 
 /// The power goes while one block is erased and another one programmed: both are torn.

@@ -48,6 +48,8 @@ pub struct System {
     /// Bits that software BCH corrects in 512 bytes; absent: Linux's default.
     pub ecc_strength_bits: Option<u32>,
     pub nand_wait: Option<NandWaitName>,
+    /// What stood in for the flash where it was no NAND: "mtdram".
+    pub driver: Option<String>,
     /// The driver polls with `cond_resched()` while the chip programs or erases.
     #[serde(default)]
     pub cond_resched_after_program_and_erase: bool,
@@ -160,6 +162,8 @@ impl WriteBack {
 /// The chip and the partition on it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Flash {
+    /// "nor", of which a page is what one program takes at most; absent: NAND.
+    pub medium: Option<String>,
     #[serde(rename = "page_B")]
     pub page_bytes: u32,
     #[serde(rename = "oob_B")]

@@ -2,6 +2,7 @@
 
 use ffslab_lab::LabError;
 use ffslab_linux::{DirtyLimits, WriteBackKnobs, WriteBackRules};
+use ffslab_mtd::nor::{MemoryNor, NorBus};
 use ffslab_validate::cases::parse_case;
 use ffslab_validate::stacks::stack_of;
 use ffslab_validate::{check, validate, ValidateOptions};
@@ -34,6 +35,20 @@ fn steps_are_read_strictly_and_the_rest_leniently() {
     let mut wrong = case();
     wrong["expect"]["at_step"] = json!(2);
     assert!(parse_case(&wrong.to_string()).unwrap_err().to_string().contains("not within the 2 measured steps"));
+}
+
+#[test]
+fn a_case_of_nor_says_what_stood_in_for_it() {
+    let mut nor = case();
+    nor["flash"]["medium"] = json!("nor");
+    nor["flash"]["oob_B"] = json!(0);
+    nor["system"]["driver"] = json!("mtdram");
+    let stack = stack_of(&parse_case(&nor.to_string()).unwrap()).unwrap();
+    let bus = stack.partition.nor.unwrap().driver.bus;
+    assert_eq!((stack.medium.name, bus), ("nor", NorBus::Memory(MemoryNor { unit_bytes: 2048 })));
+    nor["system"]["driver"] = json!("m25p80");
+    let text = stack_of(&parse_case(&nor.to_string()).unwrap()).unwrap_err().to_string();
+    assert!(text.contains("mtdram"), "{text}");
 }
 
 #[test]

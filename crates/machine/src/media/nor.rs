@@ -3,7 +3,7 @@
 use super::descriptor::{Descriptor, OnRtems};
 use crate::error::MachineError;
 use ffslab_flash::{NorFlash, NorProgram, NorRead, NorReadPage, NorTiming};
-use ffslab_mtd::nor::{Commands, NorBus, NorDriver, NorPartition, ParallelNor, SerialNor};
+use ffslab_mtd::nor::{Commands, MemoryNor, NorBus, NorDriver, NorPartition, ParallelNor, SerialNor};
 use ffslab_mtd::spi_nand::{Bus, ReadCommand, Waiting};
 use ffslab_mtd::{MediumError, OpCost};
 use ffslab_profiles::{CommandSet, NorArray, ParallelNorPart, PartKind, Profile, SpiController, SpiNorPart};
@@ -62,7 +62,7 @@ fn driver(profile: &Profile, array: &NorArray, bus: NorBus) -> NorDriver {
             let driver = profile.driver();
             [driver.read, driver.program, driver.erase]
         }
-        NorBus::Parallel(_) => [OpCost::default(); 3],
+        NorBus::Parallel(_) | NorBus::Memory(_) => [OpCost::default(); 3],
     };
     let of_part = [array.power.read_milliwatt, array.power.program_milliwatt, array.power.erase_milliwatt];
     let [read, program, erase] = [0, 1, 2].map(|i| {
@@ -73,6 +73,13 @@ fn driver(profile: &Profile, array: &NorArray, bus: NorBus) -> NorDriver {
         cost
     });
     NorDriver { bus, read, program, erase }
+}
+
+/// Memory in the place of a NOR chip (Linux's mtdram), of which a program takes so many bytes at most.
+pub fn memory_wiring(unit_bytes: u32) -> NorWiring {
+    let (memory, free) = (MemoryNor { unit_bytes }, OpCost::default());
+    let driver = NorDriver { bus: NorBus::Memory(memory), read: free, program: free, erase: free };
+    NorWiring { cells: memory.cells(), driver }
 }
 
 fn serial_cells(part: &SpiNorPart) -> NorTiming {
@@ -223,7 +230,7 @@ mod tests {
             let spec = spec(&StackKeys { board: board.to_string(), ..keys("w25q128jv") });
             match spec.partition.nor.unwrap().driver.bus {
                 NorBus::Serial(serial) => serial,
-                NorBus::Parallel(_) => unreachable!(),
+                NorBus::Parallel(_) | NorBus::Memory(_) => unreachable!(),
             }
         };
         let wide = serial("luckfox-pico-max");

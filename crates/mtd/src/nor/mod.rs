@@ -1,9 +1,11 @@
 //! NOR flash as a medium: any bytes are read and programmed at once, there are neither out-of-band bytes nor bad blocks. A
 //! chip that a [`NorDriver`] stands above takes the commands that Linux sends; without one each request is one command.
 
+mod memory;
 mod parallel;
 mod serial;
 
+pub use memory::MemoryNor;
 pub use parallel::{Commands, ParallelNor};
 pub use serial::SerialNor;
 
@@ -25,6 +27,8 @@ use crate::partition::PartitionError;
 pub enum NorBus {
     Serial(SerialNor),
     Parallel(ParallelNor),
+    /// To nothing: memory is there in its place.
+    Memory(MemoryNor),
 }
 
 impl NorBus {
@@ -32,7 +36,7 @@ impl NorBus {
     pub fn timing(&self, cells: NorTiming) -> NorTiming {
         match self {
             NorBus::Serial(serial) => serial.timing(cells),
-            NorBus::Parallel(_) => cells,
+            NorBus::Parallel(_) | NorBus::Memory(_) => cells,
         }
     }
 
@@ -41,6 +45,7 @@ impl NorBus {
         match self {
             NorBus::Serial(serial) => serial.page_bytes,
             NorBus::Parallel(parallel) => parallel.unit_bytes,
+            NorBus::Memory(memory) => memory.unit_bytes,
         }
     }
 
@@ -48,6 +53,7 @@ impl NorBus {
         match self {
             NorBus::Serial(serial) => serial.read_head_ns(),
             NorBus::Parallel(parallel) => parallel.read_head_ns(),
+            NorBus::Memory(_) => 0,
         }
     }
 
@@ -55,7 +61,7 @@ impl NorBus {
     fn read_max_bytes(&self) -> usize {
         match self {
             NorBus::Serial(serial) => serial.bus.transfer_max_bytes.max(1) as usize,
-            NorBus::Parallel(_) => usize::MAX,
+            NorBus::Parallel(_) | NorBus::Memory(_) => usize::MAX,
         }
     }
 
@@ -70,6 +76,7 @@ impl NorBus {
         match self {
             NorBus::Serial(serial) => serial.command_ns() + serial.program_head_ns(),
             NorBus::Parallel(parallel) => parallel.program_head_ns(),
+            NorBus::Memory(_) => 0,
         }
     }
 
@@ -77,6 +84,7 @@ impl NorBus {
         match self {
             NorBus::Serial(serial) => serial.command_ns() + serial.erase_head_ns(),
             NorBus::Parallel(parallel) => parallel.erase_head_ns(),
+            NorBus::Memory(_) => 0,
         }
     }
 
@@ -84,6 +92,7 @@ impl NorBus {
         match self {
             NorBus::Serial(serial) => serial.wait_ns(busy_ns),
             NorBus::Parallel(parallel) => parallel.wait_ns(busy_ns),
+            NorBus::Memory(_) => busy_ns,
         }
     }
 
@@ -91,7 +100,23 @@ impl NorBus {
         match self {
             NorBus::Serial(serial) => began_ns + serial.wait_ns(busy_ns) + serial.command_ns(),
             NorBus::Parallel(parallel) => parallel.sees_end_at_ns(sim, began_ns, busy_ns),
+            NorBus::Memory(_) => began_ns + busy_ns,
         }
+    }
+
+    /// Whether the processor sees all bytes in its memory (`mtd_point`). Of the drivers for chips there only Intel's lets others
+    /// look (`fixup_use_point`).
+    fn in_memory(&self) -> bool {
+        match self {
+            NorBus::Serial(_) => false,
+            NorBus::Parallel(parallel) => parallel.commands == Commands::Intel,
+            NorBus::Memory(_) => true,
+        }
+    }
+
+    /// Whether it is a chip, whose erases can be cut off and go on by themselves.
+    fn is_chip(&self) -> bool {
+        !matches!(self, NorBus::Memory(_))
     }
 }
 
@@ -300,7 +325,8 @@ impl Medium for NorPartition {
             oob_free_bytes: 0,
             clears_bits_again: true,
             has_bad_blocks: false,
-            torn_erase_may_keep_start: true,
+            torn_erase_may_keep_start: self.driver.as_ref().is_none_or(|driver| driver.bus.is_chip()),
+            in_memory: self.driver.as_ref().is_some_and(|driver| driver.bus.in_memory()),
         }
     }
 
@@ -316,6 +342,25 @@ impl Medium for NorPartition {
             None => self.chip.read(place, data)?,
         }
         Ok(Corrected::Clean)
+    }
+
+    /// The words of the chip come over its bus one by one, and nothing is counted: no driver is called.
+    fn fetch(&self, at: u64, data: &mut [u8]) -> Result<(), MtdError> {
+        let place = self.place(at, data.len())?;
+        if !self.driver.as_ref().is_some_and(|driver| driver.bus.in_memory()) {
+            return Err(MtdError::NotSupported);
+        }
+        if !self.chip.is_on() {
+            return Err(MtdError::PowerCut);
+        }
+        let has_suspended = self.claim(place);
+        self.chip.peek(place, data);
+        let fetch_ns = self.chip.timing().map_or(0, |timing| timing.read_ns(place, data.len()));
+        self.sim.wait_for_medium(self.sim.now_ns() + fetch_ns);
+        if has_suspended {
+            self.chip.resume_erase();
+        }
+        Ok(())
     }
 
     #[inline]
@@ -357,7 +402,9 @@ impl Medium for NorPartition {
     }
 
     fn begin_erase(&self, at: u64) -> Result<Option<u64>, MtdError> {
-        let Some(driver) = &self.driver else { return self.erase(at).map(|()| None) };
+        let Some(driver) = self.driver.as_ref().filter(|driver| driver.bus.is_chip()) else {
+            return self.erase(at).map(|()| None);
+        };
         let place = self.block_place(at)?;
         self.wait_for_erase();
         let began_ns = self.send_erase(driver);

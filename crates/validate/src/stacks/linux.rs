@@ -4,7 +4,7 @@ use crate::case::{Case, System, WriteBack};
 use ffslab_flash::{Rules, Timing};
 use ffslab_linux::{Kernel, NameHash, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_machine::file_systems::Settings;
-use ffslab_machine::media::{MlcSpec, PartitionSpec, NAND};
+use ffslab_machine::media::{memory_wiring, Descriptor, MlcSpec, NorWiring, PartitionSpec, NAND, NOR};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
 use ffslab_machine::MachineError;
 use ffslab_mtd::{Driver, Ecc, OpCost};
@@ -45,6 +45,21 @@ pub(super) fn kernel_of(case: &Case) -> Result<Kernel, ProfileError> {
     Ok(Kernel { name_hash, ..kernel })
 }
 
+/// The medium of a case, and how it is driven if it is NOR.
+///
+/// Errors: one of which no cases were measured.
+fn medium_of(case: &Case) -> Result<(&'static Descriptor, Option<NorWiring>), MachineError> {
+    let driver = case.system.driver.as_deref();
+    match (case.flash.medium.as_deref(), driver) {
+        (None, _) => Ok((&NAND, None)),
+        (Some(name), Some("mtdram")) if name == NOR.name => Ok((&NOR, Some(memory_wiring(case.flash.page_bytes)))),
+        (Some(name), _) => {
+            let needed = "cases were measured on NAND, and on \"nor\" with driver = \"mtdram\"".to_string();
+            Err(MachineError::word("medium", name, needed))
+        }
+    }
+}
+
 /// A stack like the user-mode Linux on which the cases of the kernel's file systems were measured. `uptime_ns` is
 /// how long it has been up when the case begins, unless the case says so itself.
 ///
@@ -64,8 +79,9 @@ pub(super) fn linux_stack(
     // interrupt looks which timers have expired (`kernel/time/hrtimer.c`).
     let wait = OpCost { overhead_ns: if sleeps { 2 * clock_read_ns } else { 0 }, power: PowerMilliwatt::default() };
     let faults = flash.faults.faults()?;
+    let (medium, nor) = medium_of(case)?;
     Ok(StackSpec {
-        medium: &NAND,
+        medium,
         image: None,
         volumes: Default::default(),
         idle_power: None,
@@ -91,7 +107,7 @@ pub(super) fn linux_stack(
             },
             mlc: MlcSpec::default(),
             spi_nand: None,
-            nor: None,
+            nor,
             faults,
             ageing: None,
             first_block: flash.first_block,

@@ -2,6 +2,7 @@
 
 mod arm;
 mod linux;
+mod mtdram;
 mod nandsim;
 mod yaffs2;
 
@@ -87,6 +88,7 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, CaseError> {
     let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(jffs2::Jffs2Settings(options))))?;
     arm::price(case, &mut stack, &arm::JFFS2);
     nandsim::price(case, &mut stack, &arm::JFFS2);
+    mtdram::price(case, &mut stack, &arm::JFFS2);
     stack.partition.driver.polls_with_resched = system.cond_resched_after_program_and_erase;
     Ok(stack)
 }
@@ -108,5 +110,6 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
     let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
     nandsim::price(case, &mut stack, &arm::UBIFS);
+    mtdram::price(case, &mut stack, &arm::UBIFS);
     Ok(stack)
 }

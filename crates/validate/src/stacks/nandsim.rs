@@ -23,7 +23,7 @@ const DRIVER_ERASE: u64 = 3_000;
 const SOFTWARE_ECC_PER_BYTE: u64 = 2_580;
 
 /// How long an instruction takes on the machine that `tree` describes: "Debian's for amd64, on QEMU with 250 instructions a us".
-fn instruction_ns(tree: &str) -> Option<u64> {
+pub(super) fn instruction_ns(tree: &str) -> Option<u64> {
     let (before, _) = tree.strip_prefix("Debian's for amd64, on QEMU with ")?.split_once(" instructions a us")?;
     1_000_u64.checked_div(before.parse().ok()?)
 }
@@ -31,6 +31,9 @@ fn instruction_ns(tree: &str) -> Option<u64> {
 /// Lets work and chip take as long on `stack` as on the machine of the case, if that was such a one.
 pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     let Some(each_ns) = case.system.tree.as_deref().and_then(instruction_ns) else { return };
+    if stack.partition.nor.is_some() {
+        return;
+    }
     let transfer_ns = us_to_ns(case.flash.bus_ns_per_byte.unwrap_or(0.0) * f64::from(case.flash.page_bytes) / 1_000.0);
     let timing = &mut stack.partition.timing;
     timing.bus_ps_per_byte = 0;

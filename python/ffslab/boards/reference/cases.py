@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash
+from ffslab.boards.reference import medium
 from ffslab.boards.reference.plan import Variant
 
 COUNTER_OF = {"R": "page_reads", "r": "oob_reads", "W": "page_programs", "w": "oob_programs", "E": "erases"}
-COUNTERS = (*COUNTER_OF.values(), "partial_page_reads", "reprograms")
 # Who issued an operation, by the beginning of the task's name; anything else is the program in its system calls.
 TASKS = (
     ("jffs2_gcd_", "jffs2_gc_thread"),
@@ -148,8 +148,8 @@ def names_of(step: StepDone) -> list[str]:
     return [name for name in names if name not in (".", "..")]
 
 
-def plain(counter: Counter[str]) -> dict[str, int]:
-    return {name: counter[name] for name in COUNTERS}
+def plain(counter: Counter[str], counters: Iterable[str]) -> dict[str, int]:
+    return {name: counter[name] for name in counters}
 
 
 def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps: list[StepDone]) -> dict[str, object]:
@@ -158,19 +158,23 @@ def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps:
     Its latencies stand in `measured` and not in `expect`: they hold the CPU time of the emulated machine, by which no
     model of a chip is to be judged.
     """
-    counts = count(log, variant.flash)
+    counts, counters = count(log, variant.flash), medium.of(variant.flash).COUNTERS
     measured = [step for step in steps if step.phase == "measure"]
     assert len(counts.after_step) == len(variant.measure) == len(measured)
     start_ns = int(measured[0].values["from_ns"])
     after_step = []
     for counter, step in zip(counts.after_step, measured, strict=True):
-        row: dict[str, object] = {**plain(counter), "time_us": (int(step.values["to_ns"]) - start_ns) / 1000}
+        row: dict[str, object] = {**plain(counter, counters), "time_us": (int(step.values["to_ns"]) - start_ns) / 1000}
         for fact in ("fs_free_B", "bytes_accepted", "requests_done"):
             if (value := step.number(fact)) is not None:
                 row[fact] = value
         after_step.append(row)
-    expect: dict[str, object] = {"from_step": None, "at_step": len(measured) - 1, **plain(counts.after_step[-1])}
-    expect["by_task"] = {who: plain(counter) for who, counter in sorted(counts.by_task.items())}
+    expect: dict[str, object] = {
+        "from_step": None,
+        "at_step": len(measured) - 1,
+        **plain(counts.after_step[-1], counters),
+    }
+    expect["by_task"] = {who: plain(counter, counters) for who, counter in sorted(counts.by_task.items())}
     expect |= {"after_step": after_step, "erases_per_block": counts.erases_per_block}
     for step in steps:
         for fact in ("fill_bytes", "files", "fragment_pieces"):

@@ -10,6 +10,17 @@ from typing import Any
 
 from ffslab.answers.machine import PlannedFlash
 
+MODULE = "nandsim"
+# What flashmon's events tell of NAND.
+COUNTERS: tuple[str, ...] = (
+    "page_reads",
+    "oob_reads",
+    "page_programs",
+    "oob_programs",
+    "erases",
+    "partial_page_reads",
+    "reprograms",
+)
 # Second byte of the identification of a chip of so many MiB (nand_ids.c), by the size of its pages.
 ID_BY_MiB_SMALL = {16: 0x73, 32: 0x75, 64: 0x76, 128: 0x79}
 ID_BY_MiB_LARGE = {64: 0xF0, 128: 0xF1, 256: 0xDA, 512: 0xDC, 1024: 0xD3}
@@ -63,6 +74,17 @@ def geometry_byte(flash: PlannedFlash) -> int | None:
     return 0x80 | block << 4 | oob << 2 | page
 
 
+def as_simulated(flash: PlannedFlash) -> PlannedFlash:
+    """What nandsim makes of it: times in whole numbers, and an erase of a millisecond at least."""
+    return {
+        **flash,
+        "t_read_us": round(flash["t_read_us"]),
+        "t_program_us": round(flash["t_program_us"]),
+        "bus_ns_per_B": round(flash["bus_ns_per_B"]),
+        "t_erase_us": max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0,
+    }
+
+
 def parameters(flash: PlannedFlash, bch_bits: int | None = None) -> str:
     """Of the module. Its erase time is in ms; others are as the part has them, in whole numbers.
 
@@ -96,3 +118,17 @@ def counted_faults(flash: PlannedFlash) -> list[str]:
 def mtd_of(flash: PlannedFlash) -> int:
     """Number of the partition's device: in front of it lies another one, unless it begins with the chip."""
     return 1 if flash["first_block"] else 0
+
+
+def probe_options(flash: PlannedFlash) -> str:
+    """Of flashmon, which finds the chip by itself."""
+    return ""
+
+
+def described(bch_bits: int | None) -> dict[str, object]:
+    """The driver's settings, in the words of measured cases: Hamming on steps of 256 B, or BCH on steps of 512 B.
+
+    Sub-page programs are allowed; delays keep the CPU.
+    """
+    ecc = {"ecc": "bch", "ecc_strength_bits": bch_bits} if bch_bits else {"ecc": "sw"}
+    return {**ecc, "subpage_writes": True, "nand_wait": "busy"}

@@ -23,9 +23,11 @@ PART: Kind = "part of the machine"
 
 # Debian's package for each part.
 PACKAGES = f"{AMD64.kernel_package} {AMD64.qemu_package} busybox-static"
-# nandsim is loaded later, with parameters; 9p carries files between host and guest.
+# What stands in for flash is loaded later, with parameters; 9p carries files between host and guest.
 MODULES_AT_BOOT = ("virtio_pci", "9pnet_virtio", "9p", "mtd", "nandcore", "nand", "jffs2", "zstd", "ubi", "ubifs")
 MODULES_OF_JOBS = ("nandsim",)
+# What some jobs need and not every kernel has: Debian's for arm have no memory in the place of NOR.
+MODULES_OF_SOME = ("mtdram",)
 
 
 def install_command(packages: str = PACKAGES) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ffslab import InputError
 from ffslab.boards.reference.architecture import Architecture
-from ffslab.boards.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, find_kernel, program
+from ffslab.boards.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, MODULES_OF_SOME, Kernel, find_kernel, program
 
 MIRROR = "http://deb.debian.org/debian"
 KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -119,7 +119,7 @@ def only_needed(root: Path, architecture: Architecture) -> Kernel:
     kernel = find_kernel(root / "boot", root / "lib/modules")
     if kernel is None:
         raise InputError(f"{modules.name}: this kernel lacks nandsim or another module of {', '.join(MODULES_AT_BOOT)}")
-    keep = set(kernel.closure((*architecture.modules, *MODULES_AT_BOOT, *MODULES_OF_JOBS)))
+    keep = set(kernel.closure((*architecture.modules, *MODULES_AT_BOOT, *MODULES_OF_JOBS, *MODULES_OF_SOME)))
     for path in modules.rglob("*.ko*"):
         if path not in keep:
             path.unlink()

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash, PlannedVariant
-from ffslab.boards.reference import chip
+from ffslab.boards.reference import chip, medium
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment
@@ -147,7 +147,7 @@ class Variant:
             for kind, content in self.contents.items()
         ]
         begin = {"fs": self.fs, "hz": ticks_per_s, "period_us": PHASE_PERIOD_US}
-        begin["mtd"] = chip.mtd_of(self.flash)
+        begin["mtd"] = medium.of(self.flash).mtd_of(self.flash)
         begin["phase_us"] = self.uptime_us % PHASE_PERIOD_US
         lines.append(" ".join(["begin 0 begin", *(f"{key}={value}" for key, value in begin.items())]))
         for phase, steps in (("setup", self.setup), ("measure", self.measure)):
@@ -190,10 +190,17 @@ class Variant:
             case "ubi_attach":
                 keys["max_beb_per1024"] = self.max_beb_per1024
             case "crash":
-                keys["period_us"] = PHASE_PERIOD_US
+                keys |= {"period_us": PHASE_PERIOD_US, **self._page_words}
+            case "mtd_loop":
+                keys |= self._page_words
             case "setxattr" if "bytes" in keys:
                 keys["bytes"] = min(keys["bytes"], XATTR_B_MAX + 1)
         return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
+
+    @property
+    def _page_words(self) -> dict[str, object]:
+        """What a step on the partition itself takes for a page, where the kernel has none: NOR takes single bytes."""
+        return {"page_B": self.flash["page_B"]} if medium.is_nor(self.flash) else {}
 
 
 @dataclass(frozen=True)
@@ -305,7 +312,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
     if stack["fs"] == "jffs2" and stack["compression"] not in JFFS2_OPTIONS:
         known = ", ".join(JFFS2_OPTIONS)
         raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
-    if why_not := chip.trouble(flash):
+    if why_not := medium.of(flash).trouble(flash):
         raise refuse(f"[stack]: {why_not}")
     for key, why in (
         ("image", "begins with an erased chip"),
@@ -331,14 +338,6 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         setup, measure = with_ubi(setup, measure)
     if stack.get("bulk_read"):
         setup, measure = with_option(setup, "bulk_read"), with_option(measure, "bulk_read")
-    whole: PlannedFlash = {
-        **flash,
-        "t_read_us": round(flash["t_read_us"]),
-        "t_program_us": round(flash["t_program_us"]),
-        "bus_ns_per_B": round(flash["bus_ns_per_B"]),
-        # nandsim's shortest erase is one millisecond.
-        "t_erase_us": max(1, round(flash["t_erase_us"] / 1000)) * 1000 if flash["t_erase_us"] else 0,
-    }
     # Any other ECC is none of nandsim's, which then is software Hamming.
     bch_bits = (stack.get("ecc_strength_bits") or BCH_BITS) if stack.get("ecc") == "bch" else None
     per_1024 = stack.get("max_beb_per1024")
@@ -351,7 +350,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         MAX_BEB_PER_1024 if per_1024 is None else per_1024,
         stack["uptime_us"],
         plan["seed"],
-        whole,
+        medium.of(flash).as_simulated(flash),
         setup,
         measure,
         bch_bits,

@@ -1,6 +1,6 @@
-"""Runs experiments on a real kernel in QEMU, on a chip that nandsim simulates, measured by the on-target kit.
+"""Runs experiments on a real kernel in QEMU, on flash that a module of it simulates, measured by the on-target kit.
 
-One boot runs all variants of an experiment, each on a fresh chip. Everything that the guest needs is in its initramfs,
+One boot runs all variants of an experiment, each on fresh flash. Everything that the guest needs is in its initramfs,
 and time in it is the number of instructions, so the same experiment gives the same cases again.
 """
 
@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffslab import InputError
-from ffslab.boards.reference import cases, chip
+from ffslab.boards.reference import cases, medium
 from ffslab.boards.reference.architecture import AMD64, Architecture
 from ffslab.boards.reference.first_jobs import ignore, run_first_jobs
 from ffslab.boards.reference.jffs2_module import with_rtime_alone
 from ffslab.boards.reference.kit import (
+    MODULES_OF_JOBS,
     PACKAGES,
     PART,
     Kernel,
@@ -107,14 +108,15 @@ def first_job(variants: list[Variant]) -> str:
     lines += ["grep MemAvailable /proc/meminfo > memory"]
     rtime_alone = False
     for number, variant in enumerate(variants):
-        start = f"flashmon start --scope mtd{chip.mtd_of(variant.flash)} --buffer-KiB {TRACE_BUFFER_KiB}"
-        start += f" --keep first --overhead-ns {EVENT_NS}"
+        flash, of = variant.flash, medium.of(variant.flash)
+        start = f"flashmon start --scope mtd{of.mtd_of(flash)} --buffer-KiB {TRACE_BUFFER_KiB}"
+        start += f" --keep first --overhead-ns {EVENT_NS}{of.probe_options(flash)}"
         marker = "/sys/kernel/tracing/instances/ffslab-flashmon/trace_marker"
         lines += [
             f"echo at variant {number} >&3",
             f"mkdir {number}",
             *([] if variant.rtime_alone == rtime_alone else ["rmmod jffs2", f"insmod {module_path(variant)}"]),
-            f"insmod /modules/nandsim.ko {chip.parameters(variant.flash, variant.bch_bits)}",
+            f"insmod /modules/{of.MODULE}.ko {of.parameters(flash, variant.bch_bits)}",
             f"/probe/ffslab-probe {start}",
             # A step that fails ends this variant; the others run.
             f"/steps /variant.{number} {number}/steps {marker} >&3 || true",
@@ -196,6 +198,9 @@ def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
     hz = ticks_per_s(parts.kit.kernel)
     programs |= {f"variant.{number}": variant.lines(hz).encode() for number, variant in enumerate(variants)}
     for variant in variants:
+        module = medium.of(variant.flash).MODULE
+        if module not in MODULES_OF_JOBS:
+            programs[f"modules/{module}.ko"] = rare_module(parts.kit.kernel, variant, module)
         check_mode(parts.kit.kernel, variant)
         if variant.rtime_alone:
             programs[module_path(variant).lstrip("/")] = with_rtime_alone(jffs2_module(parts.kit.kernel))
@@ -245,11 +250,7 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
         "fs": variant.fs,
         "mount": {"compression": variant.compression},
         "read_ahead_KiB": variant.read_ahead_KiB,
-        # nandsim's ECC is the driver's, Hamming on steps of 256 B or BCH on steps of 512 B; sub-page programs are
-        # allowed; delays keep the CPU.
-        **({"ecc": "bch", "ecc_strength_bits": variant.bch_bits} if variant.bch_bits else {"ecc": "sw"}),
-        "subpage_writes": True,
-        "nand_wait": "busy",
+        **medium.of(variant.flash).described(variant.bch_bits),
         "hz": ticks_per_s(kit.kernel),
         "ram_MiB": available_KiB >> 10,
         "vm": {
@@ -269,6 +270,17 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
 def ticks_per_s(kernel: Kernel) -> int:
     """CONFIG_HZ; most distributions' when there is no configuration."""
     return int(configured(kernel, "HZ") or USUAL_TICKS_PER_S)
+
+
+def rare_module(kernel: Kernel, variant: Variant, name: str) -> bytes:
+    """A module that not every kernel has. Those who do not need it boot without it, so that nothing changes for them.
+
+    Raises `InputError` when this one has it not.
+    """
+    found = next((path for path in kernel.closure([name]) if module_name(path) == name), None)
+    if found is None:
+        raise InputError(f"{variant.identity}: {kernel.image} has no module {name}, which stands in for its flash")
+    return module_bytes(found)
 
 
 def check_mode(kernel: Kernel, variant: Variant) -> None:

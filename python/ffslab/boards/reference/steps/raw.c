@@ -22,7 +22,9 @@ static void open_flash(void)
     if (flash.fd < 0)
         fail("%s: %s", mtd_device(), strerror(errno));
     must(ioctl(flash.fd, MEMGETINFO, &info));
-    flash.page_B = info.writesize, flash.oob_B = info.oobsize, flash.block_B = info.erasesize, flash.count = 0;
+    /* NOR takes single bytes: there a page is what the step says. */
+    flash.page_B = info.writesize == 1 ? number("page_B", NULL) : info.writesize;
+    flash.oob_B = info.oobsize, flash.block_B = info.erasesize, flash.count = 0;
     flash.good = malloc(info.size / info.erasesize * sizeof *flash.good);
     for (loff_t at = 0; at < info.size; at += info.erasesize) {
         int bad = ioctl(flash.fd, MEMGETBADBLOCK, &at);
@@ -120,7 +122,8 @@ static unsigned char *held_bytes(void)
         oob.usr_ptr = (uint64_t)(uintptr_t)(page + flash.page_B);
         if (pread(flash.fd, page, flash.page_B, (off_t)page_at(i)) != (ssize_t)flash.page_B)
             fail("page %llu: %s", (unsigned long long)i, strerror(errno));
-        must(ioctl(flash.fd, MEMREADOOB64, &oob));
+        if (flash.oob_B)
+            must(ioctl(flash.fd, MEMREADOOB64, &oob));
     }
     alone(0);
     return held;
@@ -135,6 +138,11 @@ static void put_back(const unsigned char *held)
         const unsigned char *page = held + i * each_B;
         if (page[0] == 0xFF && memcmp(page, page + 1, each_B - 1) == 0)
             continue;
+        if (!flash.oob_B) {
+            if (pwrite(flash.fd, page, flash.page_B, (off_t)page_at(i)) != (ssize_t)flash.page_B)
+                fail("page %llu: %s", (unsigned long long)i, strerror(errno));
+            continue;
+        }
         struct mtd_write_req request = {.start = page_at(i), .len = flash.page_B, .ooblen = flash.oob_B};
         request.usr_data = (uint64_t)(uintptr_t)page;
         request.usr_oob = (uint64_t)(uintptr_t)(page + flash.page_B);
@@ -150,7 +158,8 @@ static void step_crash(void)
     write_to("/proc/sys/kernel/sched_rt_runtime_us", "-1");
     mark("pause");
     open_flash();
-    must(ioctl(flash.fd, MTDFILEMODE, MTD_FILE_MODE_RAW));
+    if (flash.oob_B)
+        must(ioctl(flash.fd, MTDFILEMODE, MTD_FILE_MODE_RAW));
     unsigned char *held = held_bytes();
     close_all();
     if (mounted)
