@@ -72,6 +72,7 @@ UNITLESS = {
     "datum": "a position in an arena",
     "references": "positions in an arena",
     "unchecked": "positions in an arena",
+    "known": "positions in a list",
     "hash": "a hash",
     "prefix": "a code of the on-flash format",
     "nice": "a priority of Unix, -20 to 19",
