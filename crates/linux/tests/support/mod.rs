@@ -8,7 +8,7 @@ use ffslab_fs::{
     TimeSpec, WritePlan, PAGE_BYTES,
 };
 use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_sim::{PowerMilliwatt, Reason, Sim, SimConfig, Task};
+use ffslab_sim::{Reason, Sim, SimConfig, Task};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
