@@ -306,7 +306,7 @@ impl Calls for Vfs {
     /// inodes that no open file needs (`fs/drop_caches.c`, `fs/super.c`).
     fn drop_caches(&mut self) -> Answer<()> {
         self.spend(self.config.costs.call_ns);
-        self.memory.pages.clear_clean();
+        self.drop_clean_pages();
         let in_use = self.dentries.shrink(self.config.kernel.dentries_spared_count);
         let write_back = &mut self.memory.write_back;
         write_back.forget_clean(&|ino| in_use.contains(&ino));
@@ -320,7 +320,7 @@ impl Calls for Vfs {
     /// `echo 1 > /proc/sys/vm/drop_caches`: drops clean pages only.
     fn drop_pages(&mut self) -> Answer<()> {
         self.spend(self.config.costs.call_ns);
-        self.memory.pages.clear_clean();
+        self.drop_clean_pages();
         self.schedule();
         Ok(())
     }

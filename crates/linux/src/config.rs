@@ -77,6 +77,10 @@ pub struct VfsCosts {
     /// Copying a page, or a part of one, between the page cache and the program. Measured cases whose clock ticks by
     /// pieces use this price; boards price copies by page and by byte, as [`ffslab_sim::Work`].
     pub page_ns: u64,
+    /// Taking a page out of the page cache when its file is deleted or cut, when caches are dropped or the file system is unmounted
+    /// (`mm/truncate.c`, `invalidate_mapping_pages` and `truncate_inode_pages`). A cache of many MiB takes some ten
+    /// milliseconds, in which a background task may have its turn.
+    pub page_drop_ns: u64,
     /// Power that the CPU draws while these costs run.
     pub cpu_power: PowerMilliwatt,
 }

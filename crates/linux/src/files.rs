@@ -238,7 +238,9 @@ impl Vfs {
         let modified = stamp.then(|| ffslab_fs::Host::now(memory));
         let change = SetAttr { size_bytes: Some(size_bytes), modified, ..SetAttr::default() };
         fs.setattr(memory, ino, &change)?;
+        let cached = memory.pages.pages();
         memory.cut(fs, ino, size_bytes);
+        self.pay_for_dropped(cached);
         Ok(())
     }
 

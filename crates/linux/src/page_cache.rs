@@ -342,6 +342,11 @@ impl PageCache {
         self.free.push(slot);
     }
 
+    /// Number of pages in the cache.
+    pub fn pages(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Drops every page. The memory stays for the pages to come.
     pub fn clear(&mut self) {
         self.slots.clear();

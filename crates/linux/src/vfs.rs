@@ -11,6 +11,9 @@ use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, Unwritten, P
 use ffslab_sim::{NandWait, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Pages that leave the cache between two scheduling points (`PAGEVEC_SIZE` of `include/linux/pagevec.h`).
+const PAGES_OF_BATCH: usize = 14;
+
 /// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
 /// and "a/b" are the same.
 ///
@@ -145,7 +148,9 @@ impl Vfs {
             let written = if writes { write_back::sync_file_system(&mut vfs.memory, fs.as_mut()) } else { Ok(()) };
             let synced = if writes { fs.sync(&mut vfs.memory) } else { Ok(()) };
             let result = written.and(synced).and(fs.unmount(&mut vfs.memory));
+            let cached = vfs.memory.pages.pages();
             vfs.forget_everything();
+            vfs.pay_for_dropped(cached);
             result
         })
     }
@@ -297,9 +302,31 @@ impl Vfs {
         }
         self.linkable.remove(&ino);
         self.nodes.gone(ino);
+        let cached = self.memory.pages.pages();
         let (fs, memory) = self.parts()?;
         memory.delete(fs, ino)?;
+        self.pay_for_dropped(cached);
+        let (fs, memory) = self.parts()?;
         fs.evict(memory, ino)
+    }
+
+    /// Drops all clean pages. Between batches of pages another task may get its turn.
+    pub(crate) fn drop_clean_pages(&mut self) {
+        let cached = self.memory.pages.pages();
+        self.memory.pages.clear_clean();
+        let mut dropped = cached - self.memory.pages.pages();
+        while dropped > 0 && self.config.costs.page_drop_ns > 0 {
+            let batch = dropped.min(PAGES_OF_BATCH);
+            self.spend(batch as u64 * self.config.costs.page_drop_ns);
+            self.schedule();
+            dropped -= batch;
+        }
+    }
+
+    /// Charges for the pages that have left the cache since there were `cached` of them.
+    pub(crate) fn pay_for_dropped(&self, cached: usize) {
+        let dropped = cached.saturating_sub(self.memory.pages.pages());
+        self.spend(dropped as u64 * self.config.costs.page_drop_ns);
     }
 }
 

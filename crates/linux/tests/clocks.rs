@@ -141,3 +141,27 @@ fn the_same_calls_take_the_same_time() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn pages_that_leave_the_cache_take_time_and_a_task_runs_between_them() {
+    let mut config = config(ReadAheadRules::V6_1, 0);
+    config.costs.page_drop_ns = 1_000_000;
+    let (mut vfs, log) = mounted(config, |sim| MemFs::with_file(sim, "f", 100 * 4096));
+    let fd = vfs.open(b"f", OpenFlags::READ_WRITE, 0).unwrap();
+    vfs.pread_discard(fd, 0, 100 * 4096).unwrap();
+    let sim = vfs.sim().clone();
+    sim.spawn(&THREAD);
+    let start_ns = sim.now_ns();
+    sim.sleep_until(&THREAD, start_ns + 1_000_000);
+    vfs.drop_caches().unwrap();
+    // The task itself runs for a millisecond.
+    assert_eq!(sim.now_ns() - start_ns, 101_000_000);
+    assert_eq!(log.borrow().task_runs.len(), 1);
+    assert!(log.borrow().task_runs[0] - 1_000_000_000_000_000_000 - start_ns < 50_000_000);
+
+    vfs.pread_discard(fd, 0, 3 * 4096).unwrap();
+    vfs.close(fd).unwrap();
+    let start_ns = sim.now_ns();
+    vfs.unlink(b"f").unwrap();
+    assert_eq!(sim.now_ns() - start_ns, 3_000_000);
+}

@@ -84,15 +84,17 @@ impl Core {
         if self.mount.need_recovery && !self.lebs.ro_mount {
             self.recover_heads()?;
         }
+        if options.rules == KernelRules::V2_6 {
+            self.mark_in_use()?;
+        }
         self.space.init_lpt_for_reading(&self.lebs)?;
         if !self.lebs.ro_mount {
             self.space.init_lpt_for_writing(&mut self.lebs)?;
             if self.sb.space_fixup {
                 self.fix_up_free_space()?;
             }
-            if !self.mount.need_recovery {
-                self.master.flags |= MASTER_DIRTY;
-                self.master.write(&mut self.lebs, self.highest_ino)?;
+            if options.rules == KernelRules::V6_1 {
+                self.mark_in_use()?;
             }
             self.sb.write_if_needed(&mut self.lebs)?;
         }
@@ -114,6 +116,16 @@ impl Core {
         }
         self.mount.need_recovery = false;
         Ok(())
+    }
+
+    /// Notes in the master node that a mount is going on. After a cut recovery does that at its end. 2.6.37 writes it before it
+    /// reads the LPT (`fs/ubifs/super.c`, `mount_ubifs`), later kernels after it.
+    fn mark_in_use(&mut self) -> Res<()> {
+        if self.lebs.ro_mount || self.mount.need_recovery {
+            return Ok(());
+        }
+        self.master.flags |= MASTER_DIRTY;
+        self.master.write(&mut self.lebs, self.highest_ino)
     }
 
     pub fn consolidate_log_if_full(&mut self) -> Res<()> {

@@ -8,7 +8,7 @@ use ffslab_fs::{
     TimeSpec, WritePlan, PAGE_BYTES,
 };
 use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_sim::{PowerMilliwatt, Reason, Sim, SimConfig, Task};
+use ffslab_sim::{Reason, Sim, SimConfig, Task};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -450,7 +450,7 @@ pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
         read_ahead_bytes,
         page_cache_bytes: 64 << 20,
         write_back: WriteBackKnobs::default(),
-        costs: VfsCosts { clock_read_ns: 256, call_ns: 0, page_ns: 0, cpu_power: PowerMilliwatt::default() },
+        costs: VfsCosts { clock_read_ns: 256, ..VfsCosts::default() },
         epoch_s: 1_000_000_000,
         smp: false,
     }
