@@ -172,7 +172,7 @@ pub struct Change {
 
 impl Change {
     /// From a table in JSON. A key of the stack whose value is null is taken away. `points` is no key of an experiment: it is a
-    /// list of the combinations to run, see [`Change::points`].
+    /// list of the combinations to run: for each axis the position of its value.
     ///
     /// Errors: as those of [`toml_of`].
     pub fn of(json: &str) -> Result<Change, LabError> {

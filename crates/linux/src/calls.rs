@@ -307,6 +307,7 @@ impl Calls for Vfs {
     fn drop_caches(&mut self) -> Answer<()> {
         self.spend(self.config.costs.call_ns);
         self.drop_clean_pages();
+        self.spend_interruptible(self.config.costs.drop_caches_ns);
         let in_use = self.dentries.shrink(self.config.kernel.dentries_spared_count);
         let write_back = &mut self.memory.write_back;
         write_back.forget_clean(&|ino| in_use.contains(&ino));

@@ -13,6 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Pages that leave the cache between two scheduling points (`PAGEVEC_SIZE` of `include/linux/pagevec.h`).
 const PAGES_OF_BATCH: usize = 14;
+/// So long kernel code works between two such points, beside pages.
+const INTERRUPTIBLE_NS: u64 = 50_000;
 
 /// Linux with at most one file system mounted, seen through its system calls. Paths begin at the mount's root: "/a/b"
 /// and "a/b" are the same.
@@ -310,11 +312,17 @@ impl Vfs {
         fs.evict(memory, ino)
     }
 
-    /// Drops all clean pages. Between batches of pages another task may get its turn.
+    /// Drops all clean pages.
     pub(crate) fn drop_clean_pages(&mut self) {
         let cached = self.memory.pages.pages();
         self.memory.pages.clear_clean();
-        let mut dropped = cached - self.memory.pages.pages();
+        self.pay_for_dropped(cached);
+    }
+
+    /// Charges for the pages that have left the cache since there were `cached` of them. Between batches of pages another task
+    /// may get its turn.
+    pub(crate) fn pay_for_dropped(&mut self, cached: usize) {
+        let mut dropped = cached.saturating_sub(self.memory.pages.pages());
         while dropped > 0 && self.config.costs.page_drop_ns > 0 {
             let batch = dropped.min(PAGES_OF_BATCH);
             self.spend(batch as u64 * self.config.costs.page_drop_ns);
@@ -323,10 +331,15 @@ impl Vfs {
         }
     }
 
-    /// Charges for the pages that have left the cache since there were `cached` of them.
-    pub(crate) fn pay_for_dropped(&self, cached: usize) {
-        let dropped = cached.saturating_sub(self.memory.pages.pages());
-        self.spend(dropped as u64 * self.config.costs.page_drop_ns);
+    /// Charges for work of the kernel in which it often asks whether another task shall run (`cond_resched`).
+    pub(crate) fn spend_interruptible(&mut self, ns: u64) {
+        let mut left_ns = ns;
+        while left_ns > 0 {
+            let piece_ns = left_ns.min(INTERRUPTIBLE_NS);
+            self.spend(piece_ns);
+            self.schedule();
+            left_ns -= piece_ns;
+        }
     }
 }
 

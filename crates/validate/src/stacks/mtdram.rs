@@ -7,7 +7,7 @@
 //! clean marker: beside the erase it looks at all bytes of the block where they stand, by words of 64 bits.
 
 use super::arm::Prices;
-use super::nandsim::instruction_ns;
+use super::nandsim::{instruction_ns, price_dropped};
 use crate::case::Case;
 use ffslab_flash::NorRead;
 use ffslab_machine::stack::StackSpec;
@@ -36,6 +36,7 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     nor.driver.program.overhead_ns = DRIVER_PROGRAM * each_ns;
     nor.driver.erase.overhead_ns = DRIVER_ERASE * each_ns;
     prices.of_calls(stack, each_ns);
+    price_dropped(stack, each_ns);
     stack.cpu_costs.of[Work::BlankCheck as usize] =
         WorkCost { each_ns: 0, per_byte_ps: BLANK_CHECK_PER_BYTE * each_ns };
 }
