@@ -80,7 +80,7 @@ def run_experiment(
     *,
     change: str | None = None,
     jobs: int = 0,
-    known: Sequence[int] = (),
+    known: Sequence[int] = ...,
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
