@@ -166,7 +166,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("ffslab-keys-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("tree")).unwrap();
         let text = "title = \"x\"\nstack = { board = \"omap3evm\", fs = \"jffs2\", partition_blocks = 160 }\n\
-                    setup = [{ step = \"mount\" }, { step = \"copy_in\", from = \"tree\", to = \"a\" }]\n\
+                    setup = [{ step = \"mount\" }, { step = \"copy_in\", from = \"tree\", dir = \"a\" }]\n\
                     measure = [{ step = \"create\", file = \"f\", bytes = 100, content_file = \"c\" }]\n";
         let key = || variant_keys(text, "x", &dir, None, "b").unwrap().variants[0].key.clone();
         std::fs::write(dir.join("c"), "one").unwrap();
