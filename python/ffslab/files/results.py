@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ffslab._native import InputError, __version__
 from ffslab.files.interruption import uninterrupted
 from ffslab.files.os_errors import reason
-from ffslab.files.tables import files_below, read_columns, write_columns
+from ffslab.files.tables import BLOCKS, IMAGES, LOGS, REQUESTS, read_run, write_columns, write_run
 from ffslab.files.workplace import work_file, workplace
 from ffslab.text.quoting import machine_exact
 
@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 
 RESOLVED = "resolved.toml"
 SUMMARY = "summary.json"
-REQUESTS = "requests.parquet"
-BLOCKS = "blocks.parquet"
 VARIANTS, VARIANTS_CSV = "variants.parquet", "variants.csv"
 REPORT = "report.html"
 FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, VARIANTS, VARIANTS_CSV, REPORT})
-# Folders, there when a step saved an image or wrote a log.
-IMAGES = "images"
-LOGS = "logs"
 
 
 def dump_json(value: object) -> str:
@@ -104,16 +99,9 @@ def write_report(path: Path, text: str) -> None:
 def _write(run: Run, folder: Path) -> None:
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
-    write_columns(run.request_columns, folder / REQUESTS)
-    write_columns(run.block_columns, folder / BLOCKS)
+    write_run(folder, run.request_columns, run.block_columns, run.images, run.logs)
     write_columns(run.variant_columns, folder / VARIANTS)
     _write_csv(run.variant_columns, folder / VARIANTS_CSV)
-    extra = {f"{IMAGES}/{name}": image for name, image in run.images.items()}
-    extra |= {f"{LOGS}/{name}": text.encode() for name, text in run.logs.items()}
-    for name, content in extra.items():
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
     run.report(folder / REPORT)
 
 
@@ -128,9 +116,7 @@ def load(folder: Path) -> Run:
         raise InputError(f"{folder}: not a results folder (no {SUMMARY}): name one that `ffslab run` wrote")
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        requests, blocks = (read_columns(folder / name) for name in (REQUESTS, BLOCKS))
-        images = {name: path.read_bytes() for name, path in files_below(folder / IMAGES)}
-        logs = {name: path.read_text(encoding="utf-8") for name, path in files_below(folder / LOGS)}
+        requests, blocks, images, logs = read_run(folder)
         resolved = (folder / RESOLVED).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {reason(error)}") from None

@@ -1,7 +1,8 @@
-"""Tables as Parquet files: columns of a result, written and read."""
+"""Tables of runs as Parquet files, with the files that runs saved: written and read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
     from ffslab.answers import Columns
     from ffslab.api.variants import VariantColumns
 
+REQUESTS, BLOCKS = "requests.parquet", "blocks.parquet"
+# Folders, there when a step saved an image or wrote a log.
+IMAGES, LOGS = "images", "logs"
 # Rows that are written at once: those of a row group of Parquet, as pyarrow makes them.
 ROW_GROUP = 1 << 20
 
@@ -42,7 +46,31 @@ def read_columns(path: Path) -> Columns:
     }
 
 
-def files_below(folder: Path) -> list[tuple[str, Path]]:
+def write_run(
+    folder: Path, requests: Columns, blocks: Columns, images: Mapping[str, bytes], logs: Mapping[str, str]
+) -> None:
+    """Writes what runs did call by call and block by block, and below `images` and `logs` what they saved."""
+    write_columns(requests, folder / REQUESTS)
+    write_columns(blocks, folder / BLOCKS)
+    files = {f"{IMAGES}/{name}": image for name, image in images.items()}
+    files |= {f"{LOGS}/{name}": text.encode() for name, text in logs.items()}
+    for name, content in files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def read_run(folder: Path) -> tuple[Columns, Columns, dict[str, bytes], dict[str, str]]:
+    """Reads it again: requests, blocks, images, logs.
+
+    Raises `OSError`, or `ValueError` for a damaged file.
+    """
+    images = {name: path.read_bytes() for name, path in _files_below(folder / IMAGES)}
+    logs = {name: path.read_text(encoding="utf-8") for name, path in _files_below(folder / LOGS)}
+    return read_columns(folder / REQUESTS), read_columns(folder / BLOCKS), images, logs
+
+
+def _files_below(folder: Path) -> list[tuple[str, Path]]:
     """The files below a folder by their names in it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return [(path.relative_to(folder).as_posix(), path) for path in files]

@@ -99,13 +99,8 @@ class Store:
 
         A file that cannot be read is as if it were not there; `verify` tells of it.
         """
-        wanted: dict[Path, set[str]] = {}
-        for part, places in self._index().items():
-            for key in places.keys() & keys:
-                if any(place.serves(requests_kept, with_tables) for place in places[key]):
-                    wanted.setdefault(part, set()).add(key)
         found: dict[str, KeptRun] = {}
-        for part, some in wanted.items():
+        for part, some in self._standing(keys, requests_kept, with_tables).items():
             for run in self._read(part, some - found.keys(), requests_kept, with_tables):
                 found.setdefault(run.key, run)
             self._touch(part)
@@ -113,12 +108,16 @@ class Store:
 
     def has(self, keys: Collection[str], requests_kept: int, *, with_tables: bool = False) -> set[str]:
         """Of these keys those that `find` would find."""
-        return {
-            key
-            for places in self._index().values()
-            for key in places.keys() & keys
-            if any(place.serves(requests_kept, with_tables) for place in places[key])
-        }
+        return set().union(*self._standing(keys, requests_kept, with_tables).values())
+
+    def _standing(self, keys: Collection[str], requests_kept: int, with_tables: bool) -> dict[Path, set[str]]:
+        """Of these keys those that serve, by the files in which they stand."""
+        standing: dict[Path, set[str]] = {}
+        for part, places in self._index().items():
+            for key in places.keys() & keys:
+                if any(place.serves(requests_kept, with_tables) for place in places[key]):
+                    standing.setdefault(part, set()).add(key)
+        return standing
 
     def parts(self) -> list[Path]:
         """The files of runs, in the order of their names."""
@@ -232,9 +231,8 @@ class Store:
 
     def merge(self, other: Store) -> int:
         """Adds what another store has and this one has not; how many runs came."""
-        before = {
-            (row.key, row.requests_kept) for row in self.table()[["key", "requests_kept"]].fillna(-1).itertuples()
-        }
+        # No run is twice in a table.
+        before = len(self.table())
         self._make()
         for tables in sorted((other.folder / TABLES).iterdir() if (other.folder / TABLES).is_dir() else []):
             place = self.folder / TABLES / tables.name
@@ -244,8 +242,7 @@ class Store:
                 beside.rename(place)
         for part in other.parts():
             self._add(part.read_bytes())
-        now = {(row.key, row.requests_kept) for row in self.table()[["key", "requests_kept"]].fillna(-1).itertuples()}
-        return len(now - before)
+        return len(self.table()) - before
 
     def verify(self) -> list[str]:
         """What is wrong with the store, a line each; an empty list: nothing."""

@@ -6,11 +6,9 @@ import os
 from pathlib import Path
 
 from ffslab.files.interruption import uninterrupted
-from ffslab.files.tables import files_below, read_columns, write_columns
+from ffslab.files.tables import read_run, write_run
 from ffslab.files.workplace import remove_tree
 from ffslab.store.kept import KeptRun, Tables
-
-REQUESTS, BLOCKS, IMAGES, LOGS = "requests.parquet", "blocks.parquet", "images", "logs"
 
 
 def tables_name(run: KeptRun) -> str:
@@ -27,14 +25,7 @@ def write_tables(folder: Path, tables: Tables) -> None:
     beside = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
     try:
         beside.mkdir()
-        write_columns(tables.requests, beside / REQUESTS)
-        write_columns(tables.blocks, beside / BLOCKS)
-        files = {f"{IMAGES}/{name}": image for name, image in tables.images.items()}
-        files |= {f"{LOGS}/{name}": text.encode() for name, text in tables.logs.items()}
-        for name, content in files.items():
-            place = beside / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
+        write_run(beside, tables.requests, tables.blocks, tables.images, tables.logs)
         with uninterrupted():
             if not folder.exists():
                 beside.rename(folder)
@@ -48,8 +39,6 @@ def read_tables(folder: Path) -> Tables | None:
     import pyarrow as pa
 
     try:
-        images = {name: path.read_bytes() for name, path in files_below(folder / IMAGES)}
-        logs = {name: path.read_text(encoding="utf-8") for name, path in files_below(folder / LOGS)}
-        return Tables(read_columns(folder / REQUESTS), read_columns(folder / BLOCKS), images, logs)
+        return Tables(*read_run(folder))
     except (OSError, ValueError, pa.ArrowException):
         return None

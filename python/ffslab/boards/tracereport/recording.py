@@ -14,7 +14,7 @@ from ffslab.boards.tracereport.checks import SECOND_NS
 from ffslab.boards.tracereport.columns import Calls, Flash, Ints, Marker, Mask, Names
 from ffslab.boards.tracereport.header import BLOCKS_MAX, FLASHMON, FUNCMON, VFSMON, Chip, Head, Partition
 from ffslab.boards.tracereport.reader import SPATIAL, Log, TooManyEventsError, read_log
-from ffslab.files import results
+from ffslab.files import results, tables
 
 # Threads of the kernel that work on flash for others: names as the sources give them (fs/jffs2/background.c, fs/ubifs/
 # super.c, drivers/mtd/ubi/build.c, YAFFS2's yaffs_vfs.c, kernel/workqueue.c, fs/fs-writeback.c and mm/ of 2.6 to 6.1).
@@ -144,7 +144,7 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     if (path / results.SUMMARY).is_file():  # of a simulated run
-        path = path / results.LOGS
+        path = path / tables.LOGS
         if not path.is_dir():
             raise InputError(f"{path.parent}: the run kept no logs: `probe_logs = true` in its experiment does")
     found = sorted(entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))

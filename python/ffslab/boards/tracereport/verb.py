@@ -13,7 +13,7 @@ from ffslab.answers.trace_report import TraceReport
 from ffslab.boards.tracereport.chips import from_options
 from ffslab.boards.tracereport.header import COLUMNS, Chip
 from ffslab.boards.tracereport.wear import Endurance
-from ffslab.files import results
+from ffslab.files import results, tables
 from ffslab.files.inputs import resolved
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def report(
     from ffslab.boards.tracereport import page
 
     folder = out if out is not None else Path("results") / f"trace-{_name(paths[0])}"
-    results.check_free(folder, frozenset({results.REPORT, results.SUMMARY, results.BLOCKS}))
+    results.check_free(folder, frozenset({results.REPORT, results.SUMMARY, tables.BLOCKS}))
     recording, summary, blocks = summarized(paths, options, progress)
 
     def write(fresh: Path) -> None:
@@ -74,7 +74,7 @@ def report(
         title = f"Trace report: {', '.join(log.path.name for log in recording.logs)}"
         (fresh / results.REPORT).write_text(page.html(recording, summary, blocks, title), encoding="utf-8")
         if blocks is not None:
-            _write_blocks(blocks, fresh / results.BLOCKS)
+            _write_blocks(blocks, fresh / tables.BLOCKS)
 
     results.replace(folder, write)
     return summary, page.text(summary), folder
@@ -122,7 +122,7 @@ def _geometry(chip: Chip) -> str:
 
 def _name(path: Path) -> str:
     path = resolved(path)
-    name = path.parent.name if path.name == results.LOGS else path.name
+    name = path.parent.name if path.name == tables.LOGS else path.name
     for ending in (".gz", ".csv", ".log", ".txt"):
         name = name.removesuffix(ending)
     return name

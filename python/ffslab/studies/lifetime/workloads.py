@@ -19,7 +19,8 @@ from ffslab.answers.summary import StepSummary, Summary, VariantSummary
 from ffslab.api.experiment import Experiment, Progress
 from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.files.inputs import json_of, parquet_table, read_text
-from ffslab.files.results import BLOCKS, SUMMARY
+from ffslab.files.results import SUMMARY
+from ffslab.files.tables import BLOCKS
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
 from ffslab.studies.lifetime.rows import borne, life
