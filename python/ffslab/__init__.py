@@ -22,14 +22,27 @@ if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment, Run
     from ffslab.api.stack import Stack
     from ffslab.boards.validation import validate
+    from ffslab.studies.sweep import Study
 
-__all__ = ["Experiment", "InputError", "PowerCut", "Run", "Stack", "__version__", "sqlite", "steps", "validate"]
+__all__ = [
+    "Experiment",
+    "InputError",
+    "PowerCut",
+    "Run",
+    "Stack",
+    "Study",
+    "__version__",
+    "sqlite",
+    "steps",
+    "validate",
+]
 
 # pandas takes longer to import than the command line may take to start: modules are loaded when first used.
 _HOMES = {
     "Experiment": "ffslab.api.experiment",
     "Run": "ffslab.api.experiment",
     "Stack": "ffslab.api.stack",
+    "Study": "ffslab.studies.sweep",
     "validate": "ffslab.boards.validation",
 }
 _MODULES = frozenset({"sqlite", "steps"})

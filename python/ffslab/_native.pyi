@@ -43,6 +43,7 @@ __all__ = [
     "run_experiment",
     "schema",
     "schemas",
+    "spread",
     "stack_as_written",
     "systems",
     "toml_of",
@@ -80,7 +81,7 @@ def run_experiment(
     *,
     change: str | None = None,
     jobs: int = 0,
-    known: Sequence[int] = ...,
+    known: Sequence[int] | None = None,
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
 ) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
@@ -88,9 +89,10 @@ def run_experiment(
 
     `parquet` reads a recording in Parquet as CSV. `change`: what holds in place of what the text says (JSON); a key of
     the stack that is null is taken away. `jobs`: how many variants run at once; 0: one on each core. `states`: the
-    folder where initial states are kept, and what tells this build from others. `known`: positions of variants that are
-    left out, because their results are known. `any_size`: however many calls it
-    makes, they are meant. `tell` gets what a large experiment takes, before it runs.
+    folder where initial states are kept, and what tells this build from others. `known`: the result is one part of a
+    larger one, without the variants at these positions, whose results are known, and without what is said of
+    repetitions; it may hold failures alone. `any_size`: however many calls it makes, they are meant. `tell` gets what a
+    large experiment takes, before it runs.
     """
 
 def check_experiment(
@@ -119,6 +121,9 @@ def variant_keys(
 
 def repeated(summary: str) -> str:
     """What the runs in a summary (JSON) have in common, by variants (JSON list)."""
+
+def spread(values: list[float]) -> tuple[float, float | None, float | None, float, float]:
+    """Of values of a figure: median, the interval of the median (`None`: of fewer than six), the least and the most."""
 
 def toml_of(json: str) -> str:
     """Data (a table in JSON) as the TOML of an experiment; a key whose value is null is left out."""

@@ -162,7 +162,7 @@ fn check<'a>(
     let mut recipes = Recipes::default();
     let mut to_run = Vec::with_capacity(experiment.variants.len());
     for (number, variant) in experiment.variants.iter().enumerate() {
-        let is_known = known.contains(&number);
+        let is_known = known.is_some_and(|known| known.contains(&number));
         if !is_known {
             to_run.push(number);
         }
@@ -245,9 +245,9 @@ pub struct Given<'a> {
     pub change: Option<&'a Change>,
     /// How many variants run at once; 0: one on each core.
     pub jobs: usize,
-    /// Positions of variants that are not run, because their results are known. The result is then without them, and without
-    /// what is said of repetitions; see [`crate::repeated`].
-    pub known: &'a [usize],
+    /// The result is one part of a larger one: positions of variants that are not run, because their results are known. It
+    /// is without them, without what is said of repetitions (see [`crate::repeated`]), and may hold failures alone.
+    pub known: Option<&'a [usize]>,
     /// Do not refuse an experiment for the number of its calls.
     pub any_size: bool,
     /// Is called with an estimate of what a large experiment takes, before it runs.
@@ -262,7 +262,7 @@ pub fn run_experiment_with(
     given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
-    let (cache, tell, jobs, all_run) = (given.cache, given.tell, given.jobs, given.known.is_empty());
+    let (cache, tell, jobs, all_run) = (given.cache, given.tell, given.jobs, given.known.is_none());
     let experiment = Experiment::parse_with(toml_text, file_name, given.change)?;
     let several = experiment.variants.len() > 1;
     let Checked { ready, to_run, recipes, traces, rows_max, estimate } =

@@ -57,7 +57,7 @@ pub use keys::{variant_keys, KeyOf, Keys};
 pub use lab::{check_experiment, run_experiment, run_experiment_with, Given};
 pub use planned::{content_source, planned_variants, PlannedVariant};
 pub use recorded::{recorded_calls, RecordedStep, ToRecord};
-pub use repeats::{repeated, Repeated};
+pub use repeats::{repeated, Repeated, Spread};
 pub use result::RunResult;
 pub use run::SavedImage;
 pub use schemas::{Described, SCHEMAS};

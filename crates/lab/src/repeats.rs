@@ -129,7 +129,7 @@ fn name_without_run(name: &str) -> String {
 
 impl Spread {
     /// `values` are those of at least one run.
-    fn of(mut values: Vec<f64>) -> Spread {
+    pub fn of(mut values: Vec<f64>) -> Spread {
         values.sort_by(f64::total_cmp);
         let n = values.len();
         let interval = median_interval(n).map(|below| (values[below], values[n - 1 - below]));

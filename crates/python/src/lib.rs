@@ -62,11 +62,11 @@ type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'
 /// `progress` is called with the finished share (0 to 1) now and then. `parquet` reads a recording in Parquet as CSV.
 /// `change`: what holds in place of what the text says (JSON). `jobs`: how many variants run at once; 0: one on each core.
 /// `states`: the folder where initial states are kept, and what tells this build from others.
-/// `known`: positions of variants that are left out, because their results are known.
+/// `known`: see `ffslab_lab::Given`.
 /// `any_size`: however many calls it makes, they are meant. `tell` gets what a large experiment takes, before it runs.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, change=None, jobs=0, known=Vec::new(), any_size=false, tell=None))]
+#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, change=None, jobs=0, known=None, any_size=false, tell=None))]
 fn run_experiment<'py>(
     py: Python<'py>,
     text: &str,
@@ -77,7 +77,7 @@ fn run_experiment<'py>(
     states: Option<(PathBuf, String)>,
     change: Option<&str>,
     jobs: usize,
-    known: Vec<usize>,
+    known: Option<Vec<usize>>,
     any_size: bool,
     tell: Option<Py<PyAny>>,
 ) -> PyResult<Ran<'py>> {
@@ -96,7 +96,7 @@ fn run_experiment<'py>(
             parquet: Some(&read),
             change: change.as_ref(),
             jobs,
-            known: &known,
+            known: known.as_deref(),
             any_size,
             tell: Some(&say),
         };
@@ -151,6 +151,16 @@ fn variant_keys(text: &str, file_name: &str, base_dir: PathBuf, build: &str, cha
 #[pyfunction]
 fn repeated(summary: &str) -> PyResult<String> {
     to_json(&ffslab_lab::repeated(summary).map_err(to_python)?)
+}
+
+/// Of values of a figure: median, the interval of the median (`None`: of fewer than six), the least and the most.
+#[pyfunction]
+fn spread(values: Vec<f64>) -> PyResult<(f64, Option<f64>, Option<f64>, f64, f64)> {
+    if values.is_empty() {
+        return Err(PyRuntimeError::new_err("no values"));
+    }
+    let ffslab_lab::Spread { median, low, high, least, most } = ffslab_lab::Spread::of(values);
+    Ok((median, low, high, least, most))
 }
 
 /// What Python's reader makes of a recording in Parquet: its text as CSV, or what is wrong with it.
@@ -386,6 +396,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(variant_keys, module)?)?;
     module.add_function(wrap_pyfunction!(repeated, module)?)?;
+    module.add_function(wrap_pyfunction!(spread, module)?)?;
     module.add_function(wrap_pyfunction!(planned_variants, module)?)?;
     module.add_function(wrap_pyfunction!(content_source, module)?)?;
     module.add_function(wrap_pyfunction!(recorded_calls, module)?)?;

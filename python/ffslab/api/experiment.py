@@ -175,8 +175,12 @@ class Experiment:
         kept_in = Store.usual() if store is None else store
         return self.run_without(given) if kept_in is None else run_with(kept_in, self, given, again=again)
 
-    def run_without(self, given: RunGiven, known: Sequence[int] = ()) -> Run:
-        """Simulates the variants, those at the positions `known` left out; no store is asked."""
+    def run_without(self, given: RunGiven, known: Sequence[int] | None = None) -> Run:
+        """Simulates the variants; no store is asked.
+
+        `known`: the result is one part of a larger one, without the variants at these positions; it may hold failures
+        alone.
+        """
         summary, requests, blocks, resolved, images, logs = _native.run_experiment(
             self.text,
             self.file_name,

@@ -24,7 +24,7 @@ def run_with(store: Store, experiment: Experiment, given: RunGiven, *, again: bo
     wanted = {key for variant in variants if (key := variant["key"]) is not None}
     found = {} if again else store.find(wanted, keys["requests_kept"])
     known = [at for at, variant in enumerate(variants) if variant["key"] in found]
-    fresh = experiment.run_without(given, known)
+    fresh = experiment.run_without(given, known or None)
     names = [variant["name"] for variant in variants]
     tables = tables_of(fresh.request_columns, fresh.block_columns, fresh.images, fresh.logs, names)
     key_of = {variant["name"]: variant["key"] for variant in variants}

@@ -27,6 +27,7 @@ MADE_HERE = {
         "ProfileDifference",
     ),
     "reproduction": ("a published study beside ours", "ffslab.answers.reproduction", "JudgedPaper"),
+    "study": ("what a study of many runs found", "ffslab.answers.study", "StudyAnswer"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}

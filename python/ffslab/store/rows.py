@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ffslab.answers.summary import Counts, EnergySummary, LatencyUs, MeanSd
@@ -65,11 +66,21 @@ def schema() -> pa.Schema:
     return pa.schema([*fields, pa.field("summary", pa.string())])
 
 
-def table_of(runs: list[KeptRun]) -> pa.Table:
-    """A row for each run."""
+def part_of(runs: Sequence[KeptRun]) -> bytes:
+    """A file of a store: a row for each run."""
     import pyarrow as pa
 
-    return pa.Table.from_pylist([_row(run) for run in runs], schema=schema())
+    return bytes_of(pa.Table.from_pylist([_row(run) for run in runs], schema=schema()))
+
+
+def bytes_of(table: pa.Table) -> bytes:
+    """A table as a file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue())
 
 
 def _row(run: KeptRun) -> dict[str, object]:

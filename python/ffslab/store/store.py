@@ -106,6 +106,18 @@ class Store:
             self._touch(part)
         return found
 
+    def figures(self, keys: Collection[str], requests_kept: int) -> pd.DataFrame:
+        """A row for each of these runs that `find` would find without tables: `key`, `error`, every figure."""
+        import pyarrow as pa
+
+        names = ["key", "error", "requests_kept", *rows.FIGURES]
+        tables = [table for part in self._standing(keys, requests_kept, False) if (table := _table_of(part, names))]
+        frame = pa.concat_tables(tables or [rows.schema().empty_table().select(names)]).to_pandas()
+        alike = frame["requests_kept"] == requests_kept
+        all_kept = frame["requests_kept"].isna() & (frame["requests"].isna() | (frame["requests"] <= requests_kept))
+        found: pd.DataFrame = frame[frame["key"].isin(set(keys)) & (alike | all_kept)].drop_duplicates("key")
+        return found.drop(columns="requests_kept").set_index("key")
+
     def has(self, keys: Collection[str], requests_kept: int, *, with_tables: bool = False) -> set[str]:
         """Of these keys those that `find` would find."""
         return set().union(*self._standing(keys, requests_kept, with_tables).values())
@@ -171,11 +183,22 @@ class Store:
                 for run in runs:
                     if run.tables is not None and run.ended:
                         write_tables(self.folder / TABLES / tables_name(run), run.tables)
-                self._add(_bytes_of(rows.table_of(list(runs))))
+                self._add(rows.part_of(runs))
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
-        if self.bytes_max is not None:
-            self._make_room(self.bytes_max)
+        self.make_room()
+
+    def add(self, part: bytes) -> None:
+        """Adds a file of runs that a worker has made (`rows.part_of`); room is made by `make_room`, when all are there.
+
+        Raises `ffslab.InputError` when it cannot be written.
+        """
+        try:
+            with caught_signals():
+                self._make()
+                self._add(part)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
 
     def _make(self) -> None:
         (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
@@ -218,7 +241,7 @@ class Store:
             if kept_rows:
                 import pyarrow as pa
 
-                self._add(_bytes_of(pa.Table.from_pylist(kept_rows, schema=rows.schema())))
+                self._add(rows.bytes_of(pa.Table.from_pylist(kept_rows, schema=rows.schema())))
             part.unlink(missing_ok=True)
             for row in some_gone:
                 self._remove_tables(row["key"])
@@ -263,9 +286,11 @@ class Store:
         """How much room it takes."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
-    def _make_room(self, bytes_max: int) -> None:
-        """Removes files of runs, with their tables, beginning with the one that was not used for longest; never the
-        newest."""
+    def make_room(self) -> None:
+        """Beyond `bytes_max`, removes files of runs, with their tables, beginning with the one that was not used for
+        longest; never the newest."""
+        if (bytes_max := self.bytes_max) is None:
+            return
         try:
             total = self.bytes()
             oldest = sorted(self.parts(), key=lambda part: part.stat().st_mtime_ns)
@@ -293,23 +318,19 @@ def _places_of(part: Path) -> dict[str, list[_Place]]:
 
 def _rows_of(part: Path, names: list[str]) -> list[rows.Row]:
     """Rows of a file; none when it cannot be read, or has gone."""
+    table = _table_of(part, names)
+    rows_read: list[rows.Row] = table.to_pylist() if table is not None else []
+    return rows_read
+
+
+def _table_of(part: Path, names: list[str]) -> pa.Table | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        rows_read: list[rows.Row] = pq.read_table(part, columns=names).to_pylist()
+        return pq.read_table(part, columns=names)
     except (OSError, pa.ArrowException):
-        return []
-    return rows_read
-
-
-def _bytes_of(table: pa.Table) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return bytes(sink.getvalue())
+        return None
 
 
 def _put(path: Path, content: bytes) -> None:

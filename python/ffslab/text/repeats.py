@@ -5,8 +5,8 @@ from __future__ import annotations
 from ffslab.answers.summary import Spread, Summary
 from ffslab.text.tables import number
 
-# The figures of a row in the table: how they are called, by how much they are divided, decimals.
-_SHOWN = {
+# Figures as people read them: how they are called, by how much they are divided, decimals.
+SHOWN = {
     "time_us": ("virtual time, ms", 1e3, 1),
     "latency_mean_us": ("latency mean, us", 1, 1),
     "latency_p99_us": ("latency p99, us", 1, 1),
@@ -25,7 +25,7 @@ def repeats_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     rows = []
     for one in summary.get("repeats", []):
         name = one["name"]
-        for key, (label, unit, digits) in _SHOWN.items():
+        for key, (label, unit, digits) in SHOWN.items():
             spread = one["figures"].get(key)
             if spread is None or not spread["most"]:
                 continue

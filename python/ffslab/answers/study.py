@@ -1,0 +1,89 @@
+"""What `ffslab sweep --json` prints; `ffslab schema study` is made from these types."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from ffslab.answers import Json
+
+
+class FigureSpread(TypedDict):
+    """A figure of a point over its runs. The interval of the median, 95 %: null of fewer than six runs."""
+
+    median: float | None
+    low: float | None
+    high: float | None
+
+
+class StudyPoint(TypedDict):
+    """A point: its number from 1 in points.parquet, the values of its axes, and of each objective what it gives."""
+
+    point: int
+    axes: dict[str, Json]
+    figures: dict[str, FigureSpread]
+
+
+class Objective(TypedDict):
+    """What is wanted of a figure, and the points that are best in it, the best one first."""
+
+    figure: str
+    maximise: bool
+    best: list[StudyPoint]
+
+
+class Influence(TypedDict):
+    """How much of a figure's variance an axis explains.
+
+    `alone`: by itself, from 0 to 1. `total`: with all its interactions. `effect` and `spread`: the mean size of an
+    elementary effect in units of the figure, and its standard deviation. Null: the design does not tell. Intervals are
+    of 95 %.
+    """
+
+    axis: str
+    alone: float | None
+    alone_interval: float | None
+    total: float | None
+    total_interval: float | None
+    effect: float | None
+    effect_interval: float | None
+    spread: float | None
+
+
+class Sensitivity(TypedDict):
+    """Which axes matter for a figure, that which matters most first. `method` says how it was found."""
+
+    figure: str
+    method: str
+    axes: list[Influence]
+    # Why there is no answer; null: there is one.
+    nothing: str | None
+
+
+class FailedPoint(TypedDict):
+    """A point of which a run did not come to its end."""
+
+    point: int
+    axes: dict[str, Json]
+    runs: int
+    error: str
+
+
+class StudyAnswer(TypedDict):
+    """What a study found."""
+
+    title: str
+    version: str
+    method: str
+    # The algorithms of the generators that drew points and contents.
+    generators: str
+    seed: int
+    axes: dict[str, Json]
+    conditions: list[str]
+    draws: int
+    points: int
+    runs_per_point: int
+    failed: list[FailedPoint]
+    objectives: list[Objective]
+    # No other point is better in one objective and not worse in all others.
+    trade_offs: list[StudyPoint]
+    sensitivity: list[Sensitivity]

@@ -1,0 +1,143 @@
+"""The points of a study: all combinations of a grid, or samples, of which each satisfies all conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ffslab._native import InputError
+from ffslab.studies.sweep.axes import Axis, Value, plain
+from ffslab.studies.sweep.study import POINTS_MAX, Study
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+Point = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Design:
+    """The points of a study, each once, in the order in which they were drawn. `drawn`: for each draw of a plan the
+    position of its point; draws that fell on one point, or that a condition ruled out, are why there are more."""
+
+    axes: tuple[Axis, ...]
+    points: list[Point]
+    drawn: list[int]
+    # How many draws there were before the conditions.
+    draws: int
+
+    def name(self, at: int) -> str:
+        """How the point at a position is called: "fs=ubifs, partition_blocks=160"."""
+        return ", ".join(f"{axis.name}={value}" for axis, value in zip(self.axes, self.points[at], strict=True))
+
+    def table(self, of: Sequence[int] | None = None) -> pd.DataFrame:
+        """A row for each point, or for those at the positions `of`: the values of its axes; sizes and times as numbers
+        of bytes and microseconds."""
+        import pandas as pd
+
+        chosen = self.points if of is None else [self.points[at] for at in of]
+        columns = {axis.name: [plain(point[i]) for point in chosen] for i, axis in enumerate(self.axes)}
+        return pd.DataFrame(columns)
+
+
+def design_of(study: Study) -> Design:
+    """The points of a study.
+
+    Raises `ffslab.InputError` when there are none, or too many.
+    """
+    axes = study.axes
+    points = _grid(axes) if study.sample.method == "grid" else _sampled(study)
+    held = _satisfying(axes, points, study.conditions)
+    if not held:
+        raise InputError(f"{study.file_name}: no point satisfies all `conditions`")
+    places: dict[Point, int] = {}
+    drawn = [places.setdefault(point, len(places)) for point in held]
+    return Design(axes, list(places), drawn, len(points))
+
+
+def _grid(axes: Sequence[Axis]) -> list[Point]:
+    values = [axis.values() for axis in axes]
+    count = prod(map(len, values))
+    if count > POINTS_MAX:
+        raise InputError(f"the grid has {count:,} points: {POINTS_MAX:,} are the limit; draw a sample ([sample])")
+    return list(product(*values))
+
+
+def _sampled(study: Study) -> list[Point]:
+    shares = _shares(study)
+    return [tuple(axis.at(float(share)) for axis, share in zip(study.axes, row, strict=True)) for row in shares]
+
+
+def _shares(study: Study) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """A row for each draw: shares of the axes from 0 to 1. scipy.stats.qmc, and SALib for its own plans."""
+    import numpy as np
+    from scipy.stats import qmc
+
+    count, seed, dimensions = study.sample.points, study.sample.seed, len(study.axes)
+    match study.sample.method:
+        case "random":
+            drawn = np.random.Generator(np.random.PCG64(seed)).random((count, dimensions))
+        case "latin":
+            drawn = qmc.LatinHypercube(dimensions, rng=np.random.Generator(np.random.PCG64(seed))).random(count)
+        case "sobol":
+            drawn = qmc.Sobol(dimensions, rng=np.random.Generator(np.random.PCG64(seed))).random(count)
+        case _:
+            drawn = planned(study)
+    shares: np.ndarray[Any, np.dtype[np.float64]] = np.clip(drawn, 0.0, np.nextafter(1.0, 0.0))
+    return shares
+
+
+def planned(study: Study) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The plan that SALib makes for a sensitivity analysis, in shares.
+
+    Raises `ffslab.InputError` when SALib is not installed.
+    """
+    problem = problem_of(study.axes)
+    count, seed = study.sample.points, study.sample.seed
+    plan: np.ndarray[Any, np.dtype[np.float64]]
+    try:
+        if study.sample.method == "saltelli":
+            from SALib.sample import sobol
+
+            plan = sobol.sample(problem, count, calc_second_order=False, seed=seed)
+        else:
+            from SALib.sample import morris
+
+            plan = morris.sample(problem, count, seed=seed)
+        return plan
+    except ImportError:
+        raise InputError(
+            f'method "{study.sample.method}" needs the package SALib: pip install "ffslab[studies]"'
+        ) from None
+
+
+def problem_of(axes: Sequence[Axis]) -> dict[str, Any]:
+    """What SALib must know of the axes."""
+    return {"num_vars": len(axes), "names": [axis.name for axis in axes], "bounds": [[0.0, 1.0]] * len(axes)}
+
+
+def _satisfying(axes: Sequence[Axis], points: list[Point], conditions: Sequence[str]) -> list[Point]:
+    if not conditions:
+        return points
+    import pandas as pd
+
+    columns = {axis.name: [plain(point[i]) for point in points] for i, axis in enumerate(axes)}
+    # `append.request_B` may be called request_B where no other axis ends so.
+    ends = [name.rpartition(".")[2] for name in columns]
+    short = {end: columns[name] for name, end in zip(list(columns), ends, strict=True) if ends.count(end) == 1}
+    frame = pd.DataFrame({**short, **columns})
+    for condition in conditions:
+        try:
+            holds = frame.eval(condition, engine="python")
+        # What evaluates the text of a person may raise anything.
+        except Exception as error:
+            names = ", ".join(columns)
+            raise InputError(f"condition `{condition}`: {error} (the axes are {names})") from None
+        if not isinstance(holds, pd.Series) or holds.dtype != bool:
+            raise InputError(f"condition `{condition}`: must be true or false, such as `partition_blocks >= 160`")
+        frame = frame[holds]
+    return [points[i] for i in frame.index]

@@ -1,0 +1,217 @@
+"""Runs a study: what the store holds is not run, what a lost worker had is tried again, one point at a time if need be.
+
+Every finished piece is a file of the store before the next one is handed out, so that a study that was interrupted goes
+on where it was, whatever ended it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab._native import InputError
+from ffslab.store import Store
+from ffslab.studies.sweep.design import Design, design_of
+from ffslab.studies.sweep.results import LOST, StudyResult
+from ffslab.studies.sweep.tasks import REQUESTS_KEPT, Looked, Ran, experiment_of, look
+from ffslab.studies.sweep.tasks import run as run_points
+from ffslab.studies.sweep.workers import LocalWorkers, Loss, Workers
+from ffslab.text.tables import counted, number
+
+if TYPE_CHECKING:
+    from ffslab.studies.sweep.study import Study
+
+# Takes the finished share (0 to 1) and what is done now.
+Progress = Callable[[float, str], object]
+# A piece of work takes about so long, which is long beside handing it out and short beside a person's patience.
+PIECE_S = 1.0
+PIECE_POINTS_MAX = 256
+# A point that ends its worker so often is not tried again.
+LOSSES_MAX = 2
+# Impossible points of which no more is looked for.
+REFUSALS_MAX = 3
+
+
+def run(
+    study: Study,
+    *,
+    store: Store | None,
+    workers: Workers | None,
+    progress: Progress | None,
+    shard: tuple[int, int] | None,
+    any_size: bool,
+    again: bool,
+) -> StudyResult:
+    """`Study.run`."""
+    design = design_of(study)
+    places = list(range(len(design.points)))
+    own = places if shard is None else places[shard[0] - 1 :: shard[1]]
+    with _at_work(workers) as crew, _kept_in(store) as kept:
+        course = _Course(study, design, kept, crew, any_size, progress or (lambda *_: None))
+        keys = course.looked(own)
+        all_keys = [key for at in own for key in keys[at]]
+        known = set() if again else kept.has(all_keys, REQUESTS_KEPT)
+        lost = course.ran(own, keys, known)
+        kept.make_room()
+        figures = kept.figures(all_keys, REQUESTS_KEPT)
+    taken = sum(1 for key in all_keys if key in known)
+    return StudyResult(study, design, own, keys, figures, lost, taken)
+
+
+@contextmanager
+def _at_work(workers: Workers | None) -> Iterator[Workers]:
+    """Who works; nobody does any more at the end, whatever it is."""
+    crew = workers or LocalWorkers()
+    try:
+        yield crew
+    finally:
+        crew.close()
+
+
+@contextmanager
+def _kept_in(store: Store | None) -> Iterator[Store]:
+    """The store; when nothing is to be kept one that is gone at the end."""
+    found = store or Store.usual()
+    if found is not None:
+        yield found
+        return
+    with tempfile.TemporaryDirectory(prefix="ffslab-store.") as folder:
+        yield Store(Path(folder))
+
+
+# What a worker gave of a piece, to what is still to be done of it.
+Got = Callable[[list[int], Any], list[list[int]]]
+
+
+@dataclass
+class _Course:
+    """A study under way."""
+
+    study: Study
+    design: Design
+    store: Store
+    workers: Workers
+    any_size: bool
+    progress: Progress
+    failed: int = field(default=0)
+
+    def looked(self, points: Sequence[int]) -> dict[int, list[str]]:
+        """The keys of the runs of each point.
+
+        Raises `ffslab.InputError` when one cannot run.
+        """
+        keys: dict[int, list[str]] = {}
+        refused: dict[int, str] = {}
+
+        def got(piece: list[int], looked: Looked) -> list[list[int]]:
+            if looked.refusal is None:
+                keys.update(zip(piece, looked.keys, strict=True))
+                self.progress(len(keys) / len(points), f"checked {number(len(keys))} of {number(len(points))}")
+                return []
+            if len(piece) > 1:
+                return _halves(piece)
+            refused[piece[0]] = looked.refusal
+            if len(refused) >= REFUSALS_MAX:
+                raise self._impossible(refused)
+            return []
+
+        def task(piece: list[int]) -> tuple[Callable[..., Any], tuple[object, ...]]:
+            return look, (self._experiment(piece), self.any_size)
+
+        lost = self._each(points, task, got)
+        if refused or lost:
+            raise self._impossible(refused | dict.fromkeys(lost, LOST))
+        return keys
+
+    def _impossible(self, refused: dict[int, str]) -> InputError:
+        first = min(refused)
+        many = f"{len(refused)} or more of" if len(refused) >= REFUSALS_MAX else f"{len(refused)} of"
+        said = refused[first].removeprefix(f"{self.study.experiment.file_name}: ")
+        points = counted(len(self.design.points), "point")
+        return InputError(
+            f"{self.study.file_name}: {many} {points} cannot run; first {self.design.name(first)}: {said} (leave such "
+            "points out with `conditions`, or change the axes)"
+        )
+
+    def ran(self, points: Sequence[int], keys: dict[int, list[str]], known: set[str]) -> set[int]:
+        """Runs what is not known; the points that ended their workers."""
+        left = [at for at in points if any(key not in known for key in keys[at])]
+        total = sum(1 for at in points for key in keys[at])
+        done = sum(1 for at in points for key in keys[at] if key in known)
+        taken, began = done, time.monotonic()
+
+        def told() -> None:
+            rate = (done - taken) / max(time.monotonic() - began, 1e-3)
+            failed = f", {number(self.failed)} failed" if self.failed else ""
+            self.progress(done / total, f"{number(done)} of {number(total)} runs, {rate:.3g} a second{failed}")
+
+        def got(piece: list[int], ran: Ran) -> list[list[int]]:
+            nonlocal done
+            self.store.add(ran.part)
+            self.failed += ran.failed
+            done += sum(1 for at in piece for key in keys[at] if key not in known)
+            told()
+            return []
+
+        def task(piece: list[int]) -> tuple[Callable[..., Any], tuple[object, ...]]:
+            of_piece = [key for at in piece for key in keys[at]]
+            positions = [i for i, key in enumerate(of_piece) if key in known]
+            return run_points, (self._experiment(piece), positions, self.any_size)
+
+        if left:
+            told()
+        return self._each(left, task, got)
+
+    def _experiment(self, piece: list[int]) -> Any:
+        points = [self.design.points[at] for at in piece]
+        return experiment_of(self.study.experiment, self.design.axes, points, self.study.repeat)
+
+    def _each(
+        self,
+        points: Sequence[int],
+        task: Callable[[list[int]], tuple[Callable[..., Any], tuple[object, ...]]],
+        got: Got,
+    ) -> set[int]:
+        """Hands out points in pieces until all are done; those that ended their workers."""
+        waiting, again = deque(points), deque[list[int]]()
+        running: dict[Future[Any], list[int]] = {}
+        losses: Counter[int] = Counter()
+        size = 1
+        while waiting or again or running:
+            while len(running) < self.workers.places and (waiting or again):
+                fair = -(-len(waiting) // (2 * self.workers.places))
+                piece = again.popleft() if again else [waiting.popleft() for _ in range(max(1, min(size, fair)))]
+                work, given = task(piece)
+                running[self.workers.submit(work, *given)] = piece
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                piece = running.pop(future)
+                match self.workers.loss(future):
+                    case None:
+                        result = future.result()
+                        again.extend(got(piece, result))
+                        size = _size(len(piece), result.seconds)
+                    case Loss.WORKER:
+                        losses.update(piece if len(piece) == 1 else [])
+                        again.extend(_halves(piece) if losses[piece[0]] < LOSSES_MAX else [])
+                    case Loss.SCHEDULER:
+                        again.append(piece)
+        return {at for at, count in losses.items() if count >= LOSSES_MAX}
+
+
+def _halves(piece: list[int]) -> list[list[int]]:
+    """Two pieces of one, or the one that cannot be halved."""
+    middle = len(piece) // 2
+    return [piece[:middle], piece[middle:]] if middle else [piece]
+
+
+def _size(points: int, seconds: float) -> int:
+    """How many points the next piece has, after one of so many took so long."""
+    return max(1, min(PIECE_POINTS_MAX, 4 * points, round(PIECE_S * points / max(seconds, 1e-6))))

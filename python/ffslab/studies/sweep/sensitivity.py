@@ -1,0 +1,125 @@
+"""Which axes matter for a figure.
+
+Of a plan "saltelli": Sobol's indices with SALib (Saltelli et al., Computer Physics Communications 181, 2010). Of a plan
+"morris": elementary effects (Morris, Technometrics 33, 1991). Of everything else the share of the variance that lies
+between the values of an axis: the first-order index, estimated from the points that are there; of a range between ten
+equally filled parts of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ffslab.answers.study import Influence, Sensitivity
+from ffslab.studies.sweep.axes import Axis, Listed
+from ffslab.studies.sweep.design import planned, problem_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from ffslab.studies.sweep.results import StudyResult
+
+    Numbers = np.ndarray[Any, np.dtype[np.float64]]
+
+PARTS_OF_RANGE = 10
+_NONE: Influence = {
+    "axis": "",
+    "alone": None,
+    "alone_interval": None,
+    "total": None,
+    "total_interval": None,
+    "effect": None,
+    "effect_interval": None,
+    "spread": None,
+}
+METHODS = {
+    "saltelli": "Sobol indices (SALib)",
+    "morris": "elementary effects (Morris, SALib)",
+}
+OF_OTHERS = "share of the variance between the values of an axis"
+
+
+def sensitivity_of(result: StudyResult, figure: str) -> Sensitivity:
+    """Which axes matter for a figure, that which matters most first."""
+    method = METHODS.get(result.study.sample.method, OF_OTHERS)
+    points = result.points
+    values = points[figure]
+    nothing = None
+    if len(result.own) < len(result.design.points):
+        nothing = "this is one part of the study"
+    elif method != OF_OTHERS and values.isna().any():
+        nothing = "some points did not come to their end, and the plan needs all"
+    elif values.nunique() < 2:
+        nothing = "it is the same at all points"
+    if nothing is not None:
+        return {"figure": figure, "method": method, "axes": [], "nothing": nothing}
+    by_plan = {"saltelli": _of_saltelli, "morris": _of_morris}
+    found = by_plan.get(result.study.sample.method, _of_points)(result, values)
+    axes = sorted(found, key=lambda one: -(one["total"] or one["effect"] or one["alone"] or 0.0))
+    return {"figure": figure, "method": method, "axes": axes, "nothing": None}
+
+
+def _of_saltelli(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
+    from SALib.analyze import sobol
+
+    seed = result.study.sample.seed
+    found = sobol.analyze(problem_of(result.design.axes), _drawn(result, values), calc_second_order=False, seed=seed)
+    for i, axis in enumerate(result.design.axes):
+        alone, total = (float(found[name][i]) for name in ("S1", "ST"))
+        alone_interval, total_interval = (float(found[f"{name}_conf"][i]) for name in ("S1", "ST"))
+        yield {
+            **_NONE,
+            "axis": axis.name,
+            "alone": alone,
+            "alone_interval": alone_interval,
+            "total": total,
+            "total_interval": total_interval,
+        }
+
+
+def _of_morris(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
+    from SALib.analyze import morris
+
+    study = result.study
+    drawn = _drawn(result, values)
+    found = morris.analyze(problem_of(study.axes), planned(study), drawn, seed=study.sample.seed)
+    for i, axis in enumerate(result.design.axes):
+        yield {
+            **_NONE,
+            "axis": axis.name,
+            "effect": float(found["mu_star"][i]),
+            "effect_interval": float(found["mu_star_conf"][i]),
+            "spread": float(found["sigma"][i]),
+        }
+
+
+def _of_points(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
+    for axis in result.design.axes:
+        yield {**_NONE, "axis": axis.name, "alone": _between(axis, result.points, values)}
+
+
+def _between(axis: Axis, points: pd.DataFrame, values: pd.Series) -> float:
+    """The share of the variance of `values` that lies between the values of an axis, without what chance alone would
+    put there (Kelley's epsilon squared, PNAS 21, 1935): few points in many parts differ in any case."""
+    import pandas as pd
+
+    has = values.notna()
+    values, of_axis = values[has], points.loc[has, axis.name]
+    groups = of_axis if isinstance(axis, Listed) else pd.qcut(of_axis, PARTS_OF_RANGE, duplicates="drop")
+    parts = values.groupby(groups.astype(str))
+    total = float(((values - values.mean()) ** 2).sum())
+    within = float(((values - parts.transform("mean")) ** 2).sum())
+    free = len(values) - parts.ngroups
+    if not total or free <= 0:
+        return 0.0
+    return max(0.0, (total - within - (parts.ngroups - 1) * within / free) / total)
+
+
+def _drawn(result: StudyResult, values: pd.Series) -> Numbers:
+    """The figure for each draw of the plan; several of them may be one point."""
+    import numpy as np
+
+    drawn: Numbers = np.asarray(values.to_numpy(), dtype=np.float64)[np.asarray(result.design.drawn)]
+    return drawn

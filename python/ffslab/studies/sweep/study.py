@@ -1,0 +1,262 @@
+"""What a study file says: an experiment, what varies in it, how points are chosen, what is wanted."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ffslab._native import InputError
+from ffslab.api.experiment import Experiment
+from ffslab.files.inputs import read_text
+from ffslab.store.rows import FIGURES
+from ffslab.studies.sweep.axes import Axis, Listed, Range, Value, axes_of
+
+if TYPE_CHECKING:
+    from ffslab.store import Store
+    from ffslab.studies.sweep.results import StudyResult
+    from ffslab.studies.sweep.running import Progress
+    from ffslab.studies.sweep.workers import Workers
+
+METHODS = {
+    "grid": "all combinations",
+    "random": "points by chance",
+    "latin": "a Latin hypercube: each axis is covered evenly",
+    "sobol": "a Sobol sequence: the whole space is covered evenly",
+    "saltelli": "the plan that Sobol's sensitivity indices need",
+    "morris": "the plan of Morris's elementary effects: the cheapest that tells which axes matter",
+}
+# What is minimised unless the study says something else, if anybody has it: time, wear, energy.
+USUAL = ("time_us", "erases", "energy_total_uJ")
+POINTS_MAX = 1_000_000
+_KEYS = ("title", "experiment", "axes", "sample", "conditions", "repeat", "seed", "minimise", "maximise")
+_SAMPLE_KEYS = ("method", "points", "seed")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How points are chosen. `points`: how many are drawn; of "saltelli" and "morris" how many base points or
+    trajectories their plan has, so that it is (axes + 2) or (axes + 1) times as large."""
+
+    method: str = "grid"
+    points: int = 64
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Study:
+    """Many runs of one experiment, and one question: what is best, what is the price, what matters.
+
+    `conditions`: expressions of axes of which each must hold, as pandas evaluates them ("partition_blocks >= 160").
+    `repeat`: runs of each point, from the second on with another seed and uptime. `minimise` and `maximise`: figures,
+    as the columns of variants.parquet are called; none: `USUAL`.
+    """
+
+    experiment: Experiment
+    axes: tuple[Axis, ...]
+    title: str = ""
+    sample: Sample = field(default_factory=Sample)
+    conditions: tuple[str, ...] = ()
+    repeat: int | None = None
+    minimise: tuple[str, ...] = ()
+    maximise: tuple[str, ...] = ()
+    file_name: str = "<study>"
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Study:
+        """A study from a TOML file. Relative paths in it start at the file's folder.
+
+        Raises `ffslab.InputError` with one line when it is none.
+        """
+        path = Path(path)
+        return cls.from_toml(read_text(path, "experiment"), path.parent, str(path))
+
+    @classmethod
+    def from_toml(cls, text: str, base_dir: str | Path = ".", file_name: str = "<study>") -> Study:
+        """A study from TOML text."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{file_name}: not TOML: {error}") from None
+        return _named(file_name, lambda: _study(data, file_name, Path(base_dir)))
+
+    @classmethod
+    def of(
+        cls,
+        experiment: Experiment | str | Path,
+        axes: Mapping[str, object],
+        *,
+        method: str = "grid",
+        points: int = 64,
+        seed: int = 1,
+        conditions: Sequence[str] = (),
+        repeat: int | None = None,
+        minimise: Sequence[str] = (),
+        maximise: Sequence[str] = (),
+        title: str = "",
+    ) -> Study:
+        """A study of an experiment, or of its file. `axes`: lists of values, or ranges such as
+        `{"from": "512 B", "to": "64 KiB", "scale": "log"}`; `method`, `points` and `seed` say how points are chosen.
+
+        >>> Study.of("logger.toml", {"fs": ["jffs2", "ubifs"], "partition_blocks": {"from": 96, "to": 512}},
+        ...          method="sobol", points=64)
+        """
+        own = experiment if isinstance(experiment, Experiment) else Experiment.from_file(experiment)
+        data: dict[str, object] = {
+            "sample": {"method": method, "points": points, "seed": seed},
+            "axes": dict(axes),
+            "repeat": repeat,
+        }
+        data |= {"conditions": list(conditions), "minimise": list(minimise), "maximise": list(maximise)}
+        named = {"title": title} if title else {}
+        return _of_experiment(data | named, own, own.file_name)
+
+    def run(
+        self,
+        *,
+        store: Store | None = None,
+        workers: Workers | None = None,
+        progress: Progress | None = None,
+        shard: tuple[int, int] | None = None,
+        any_size: bool = False,
+        again: bool = False,
+    ) -> StudyResult:
+        """Runs what the store does not hold. `workers`: those of `ffslab.studies.sweep.workers`; without them a local
+        process on each core. `shard`: `(2, 5)` runs the second of five parts.
+
+        Raises `ffslab.InputError` before the first run when a point is impossible.
+        """
+        from ffslab.studies.sweep.running import run
+
+        return run(self, store=store, workers=workers, progress=progress, shard=shard, any_size=any_size, again=again)
+
+    def over(self, experiment: Experiment) -> Study:
+        """The same study of an experiment that a command has changed: a key that has a value is no axis any more, and
+        values to compare are an axis."""
+        fixed = cast("Mapping[str, object]", experiment.change.get("stack", {}))
+        compared = cast("Mapping[str, list[Value]]", experiment.change.get("axes", {}))
+        left = [axis for axis in self.axes if axis.name not in fixed and axis.name not in compared]
+        added = [Listed(name, tuple(values)) for name, values in compared.items()]
+        change = {key: value for key, value in experiment.change.items() if key != "axes"}
+        return replace(self, experiment=replace(experiment, change=change), axes=(*left, *added))
+
+
+def _named(file_name: str, make: Callable[[], Study]) -> Study:
+    """Puts the name of the file before messages that do not name one."""
+    try:
+        return make()
+    except InputError as error:
+        text = str(error)
+        raise InputError(text if text.startswith(file_name) else f"{file_name}: {text}") from None
+
+
+def _study(data: dict[str, Any], file_name: str, base_dir: Path) -> Study:
+    unknown = [key for key in data if key not in _KEYS]
+    if unknown:
+        raise InputError(f"unknown key `{unknown[0]}`: the keys of a study are {', '.join(_KEYS)}")
+    given = data.get("experiment")
+    if isinstance(given, str):
+        path = base_dir / given
+        experiment = Experiment.from_file(path)
+    elif isinstance(given, dict):
+        table = {"title": data.get("title", "study"), **given}
+        experiment = Experiment.from_data(table, file_name, base_dir)
+    else:
+        raise InputError(
+            '`experiment` must be the path of an experiment file ("logger.toml") or a table [experiment] that holds one'
+        )
+    return _of_experiment(data, experiment, file_name)
+
+
+def _of_experiment(data: dict[str, Any], experiment: Experiment, file_name: str) -> Study:
+    experiment, own_title, own_axes = _without_axes(experiment)
+    if (seed := data.get("seed")) is not None:
+        experiment = experiment.changed(seed=_whole("seed", seed, 0))
+    axes = axes_of(_table(data, "axes"))
+    kept = [axis for axis in own_axes if axis.name not in {axis.name for axis in axes}]
+    all_axes = (*kept, *axes)
+    if not all_axes:
+        raise InputError('nothing varies: add a table [axes], such as fs = ["jffs2", "ubifs"]')
+    sample = _sample(_table(data, "sample"), all_axes)
+    repeat = data.get("repeat")
+    conditions = _texts(data, "conditions")
+    if conditions and sample.method in ("saltelli", "morris"):
+        raise InputError(f'`conditions`: the plan "{sample.method}" needs all of its points: choose another method')
+    return Study(
+        experiment,
+        all_axes,
+        str(data.get("title", own_title)),
+        sample,
+        conditions,
+        None if repeat is None else _whole("repeat", repeat, 1),
+        _figures(data, "minimise"),
+        _figures(data, "maximise"),
+        file_name,
+    )
+
+
+def _without_axes(experiment: Experiment) -> tuple[Experiment, str, tuple[Axis, ...]]:
+    """The experiment without its own axes, its title, and its axes."""
+    try:
+        table = tomllib.loads(experiment.text)
+    except tomllib.TOMLDecodeError:
+        experiment.check()
+        raise
+    title, own = str(table.get("title", "")), table.pop("axes", {})
+    if not own:
+        return experiment, title, ()
+    bare = Experiment.from_data(table, experiment.file_name, experiment.base_dir)
+    return replace(bare, change=experiment.change), title, axes_of(own)
+
+
+def _sample(table: dict[str, Any], axes: Sequence[Axis]) -> Sample:
+    unknown = [key for key in table if key not in _SAMPLE_KEYS]
+    if unknown:
+        raise InputError(f"[sample]: unknown key `{unknown[0]}`: its keys are {', '.join(_SAMPLE_KEYS)}")
+    ranges = any(isinstance(axis, Range) and axis.count is None and axis.step is None for axis in axes)
+    method = table.get("method", "latin" if ranges else "grid")
+    if method not in METHODS:
+        raise InputError(f'[sample]: method "{method}": must be {", ".join(METHODS)}')
+    if method == "grid" and "points" in table and table["points"] != Sample.points:
+        raise InputError("[sample]: `points` has no meaning for a grid, which has all of them")
+    points = _whole("sample.points", table.get("points", Sample.points), 1)
+    if points > POINTS_MAX:
+        raise InputError(f"[sample]: points = {points}: {POINTS_MAX} are the limit")
+    if method == "sobol" and points & (points - 1):
+        # A Sobol sequence loses its balance at other lengths (scipy.stats.qmc.Sobol).
+        raise InputError(f'[sample]: points = {points}: of method "sobol" it must be a power of 2, such as 64 or 128')
+    return Sample(method, points, _whole("sample.seed", table.get("seed", Sample.seed), 0))
+
+
+def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
+    table = data.get(key, {})
+    if not isinstance(table, dict):
+        raise InputError(f"`{key}` must be a table")
+    return table
+
+
+def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    texts = data.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"`{key}` must be a list of texts")
+    return tuple(texts)
+
+
+def _figures(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    names = _texts(data, key)
+    for name in names:
+        if name not in FIGURES:
+            import difflib
+
+            near = difflib.get_close_matches(name, FIGURES, 1)
+            meant = f": did you mean {near[0]}?" if near else f": they are {', '.join(FIGURES)}"
+            raise InputError(f"`{key}`: no figure is called {name}{meant}")
+    return names
+
+
+def _whole(key: str, value: object, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**32:
+        raise InputError(f"`{key}` must be a whole number from {least} on, not {value}")
+    return value

@@ -1,0 +1,97 @@
+"""What a worker does: it looks at points, and runs them. A worker is a process of this machine or of a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from multiprocessing import connection, parent_process
+from typing import NamedTuple
+
+from ffslab._native import InputError
+from ffslab.api.experiment import Experiment, RunGiven
+from ffslab.store.kept import KeptRun, said_by
+from ffslab.store.rows import part_of
+from ffslab.studies.sweep.axes import Axis, Listed, Value
+
+# So many requests of each run keep a row. Percentiles of more are within 0.1 % (crates/lab/src/tally.rs).
+REQUESTS_KEPT = 0
+
+
+class Looked(NamedTuple):
+    """What shows of some points without running them: the keys of each one's runs, or why they cannot run."""
+
+    keys: list[list[str]]
+    refusal: str | None
+    seconds: float
+
+
+class Ran(NamedTuple):
+    """What some points did: a file for the store of runs."""
+
+    part: bytes
+    runs: int
+    failed: int
+    seconds: float
+
+
+def experiment_of(
+    experiment: Experiment, axes: Sequence[Axis], points: Sequence[tuple[Value, ...]], repeat: int | None
+) -> Experiment:
+    """An experiment whose variants are some points, each `repeat` times."""
+    values: dict[str, list[Value]] = {}
+    for i, axis in enumerate(axes):
+        # Which words an axis has decides what a variant needs and how it is called; numbers would only be many.
+        words = isinstance(axis, Listed) and not all(isinstance(one, int | float) for one in axis.listed)
+        values[axis.name] = list(axis.values()) if words else list(dict.fromkeys(point[i] for point in points))
+    # `True` is 1 where values are looked up.
+    places = [{(type(one), one): at for at, one in enumerate(column)} for column in values.values()]
+    chosen = [[place[type(one), one] for place, one in zip(places, point, strict=True)] for point in points]
+    change: dict[str, object] = {**experiment.change, "axes": values, "points": chosen, "requests_kept": REQUESTS_KEPT}
+    return replace(experiment, change=change if repeat is None else {**change, "repeat": repeat})
+
+
+def look(experiment: Experiment, any_size: bool) -> Looked:
+    """Checks the variants of an experiment and says under which keys a store keeps their runs."""
+    began = time.monotonic()
+    try:
+        experiment.check(any_size=any_size)
+        variants = experiment.keys()["variants"]
+    except InputError as error:
+        return Looked([], str(error), time.monotonic() - began)
+    runs = int(str(experiment.change.get("repeat", 1)))
+    keys = [variant["key"] for variant in variants]
+    if None in keys:
+        text = f"{experiment.file_name}: reads what cannot be read again, such as a pipe: a study needs a file"
+        return Looked([], text, time.monotonic() - began)
+    named = [str(key) for key in keys]
+    return Looked([named[at : at + runs] for at in range(0, len(named), runs)], None, time.monotonic() - began)
+
+
+def run(experiment: Experiment, known: Sequence[int], any_size: bool) -> Ran:
+    """Runs the variants of an experiment but those at the positions `known`, one after the other."""
+    began = time.monotonic()
+    variants = experiment.keys()["variants"]
+    key_of = {variant["name"]: str(variant["key"]) for variant in variants}
+    summary = experiment.run_without(RunGiven(jobs=1, any_size=any_size), known).summary
+    # A point that stands in a batch twice is kept once.
+    kept = {key_of[said["name"]]: KeptRun(key_of[said["name"]], summary["title"], said) for said in said_by(summary)}
+    failed = len(summary.get("failed", []))
+    return Ran(part_of(list(kept.values())), len(kept), failed, time.monotonic() - began)
+
+
+def begin() -> None:
+    """Makes a local process a worker: Ctrl-C is for the command alone, and without it there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    """Ends this process when the one that started it has ended, however that was."""
+    connection.wait([sentinel])
+    os._exit(1)

@@ -1,0 +1,152 @@
+"""What `ffslab sweep` prints: the best points, the trade-offs, what matters. Never all points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ffslab.answers.study import FigureSpread, Influence, Sensitivity, StudyAnswer, StudyPoint
+from ffslab.studies.sweep.study import METHODS
+from ffslab.text.repeats import SHOWN
+from ffslab.text.tables import counted, number, text_table
+
+if TYPE_CHECKING:
+    from ffslab.studies.sweep.results import StudyResult
+
+BEST_SHOWN = 3
+TRADE_OFFS_SHOWN = 12
+FAILED_SHOWN = 3
+
+
+def text_of(result: StudyResult) -> str:
+    """The answer of a study for a terminal."""
+    answer = result.answer
+    parts = [answer["title"], setting(answer, result.taken)]
+    failed = list(failures(answer))
+    if failed:
+        parts.append("\n".join(failed))
+    for objective in answer["objectives"]:
+        if len(answer["objectives"]) == 1 or not answer["trade_offs"]:
+            break
+        best = objective["best"][:BEST_SHOWN]
+        parts.append(f"{wanted(objective['figure'], objective['maximise'])}:\n\n{_table(best, answer)}")
+    if answer["trade_offs"]:
+        parts.append(trade_offs_said(answer) + "\n\n" + _table(_spread_out(answer["trade_offs"]), answer))
+    parts += [text for one in answer["sensitivity"] if (text := sensitivity_said(one))]
+    return "\n\n".join(parts)
+
+
+def setting(answer: StudyAnswer, taken: int = 0) -> str:
+    """How many points of which plan, in a sentence or three."""
+    runs = answer["points"] * answer["runs_per_point"]
+    each = f", {number(answer['runs_per_point'])} runs of each" if answer["runs_per_point"] > 1 else ""
+    ruled_out = ""
+    if answer["conditions"] and answer["draws"] > answer["points"]:
+        ruled_out = f" Of {number(answer['draws'])} draws the others did not satisfy the conditions or fell together."
+    known = f" {counted(taken, 'run')} of {number(runs)} came from the store." if taken else ""
+    plan = METHODS[answer["method"]]
+    return f"{counted(answer['points'], 'point')} ({plan}){each}.{ruled_out}{known}"
+
+
+def failures(answer: StudyAnswer) -> Iterator[str]:
+    """The points of which a run failed; of many the first."""
+    failed = answer["failed"]
+    for one in failed[:FAILED_SHOWN]:
+        yield f"Not finished, {_named(one['axes'])}: {one['error']}"
+    if len(failed) > FAILED_SHOWN:
+        yield f"... and {counted(len(failed) - FAILED_SHOWN, 'point')} more (study.json lists them)"
+
+
+def wanted(figure: str, maximise: bool) -> str:
+    """What is looked for: "Least virtual time, ms"."""
+    return f"{'Most' if maximise else 'Least'} {label(figure)}"
+
+
+def label(figure: str) -> str:
+    """How a figure is called."""
+    return SHOWN[figure][0] if figure in SHOWN else figure
+
+
+def scaled(figure: str, value: float) -> float:
+    """A value in the unit of `label`."""
+    return value / SHOWN[figure][1] if figure in SHOWN else value
+
+
+def trade_offs_said(answer: StudyAnswer) -> str:
+    """What the table of trade-offs shows."""
+    names = [label(one["figure"]) for one in answer["objectives"]]
+    count = len(answer["trade_offs"])
+    if len(names) == 1:
+        return f"{wanted(answer['objectives'][0]['figure'], answer['objectives'][0]['maximise'])}:"
+    shown = f"; {TRADE_OFFS_SHOWN} of them, evenly chosen" if count > TRADE_OFFS_SHOWN else ""
+    return (
+        f"{counted(count, 'point')} of which no other is better in one and not worse in the others of "
+        f"{', '.join(names[:-1])} and {names[-1]}{shown}:"
+    )
+
+
+def cells(points: Sequence[StudyPoint], answer: StudyAnswer) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table of points."""
+    figures = [one["figure"] for one in answer["objectives"]]
+    head = ["point", *answer["axes"], *(label(figure) for figure in figures)]
+    rows = [
+        [
+            str(point["point"]),
+            *(str(value) for value in point["axes"].values()),
+            *(figure_cell(figure, point["figures"][figure]) for figure in figures),
+        ]
+        for point in points
+    ]
+    return head, rows
+
+
+def figure_cell(figure: str, spread: FigureSpread) -> str:
+    """A median, and its interval if there is one."""
+    digits = SHOWN[figure][2] if figure in SHOWN else 1
+
+    def told(value: float) -> str:
+        return number(scaled(figure, value), digits)
+
+    if spread["median"] is None:
+        return "-"
+    if spread["low"] is None or spread["high"] is None or spread["low"] == spread["high"]:
+        return told(spread["median"])
+    return f"{told(spread['median'])} ({told(spread['low'])} to {told(spread['high'])})"
+
+
+def sensitivity_said(sensitivity: Sensitivity) -> str:
+    """Which axes matter for a figure, in a line."""
+    if not sensitivity["axes"]:
+        return ""
+    told = ", ".join(influence(one, sensitivity["figure"]) for one in sensitivity["axes"])
+    return f"What matters for {label(sensitivity['figure'])} ({sensitivity['method']}): {told}."
+
+
+def influence(one: Influence, figure: str) -> str:
+    """How much an axis matters: "fs 83 %"."""
+    if one["total"] is not None and one["alone"] is not None:
+        return f"{one['axis']} {_percent(one['total'])} ({_percent(one['alone'])} alone)"
+    if one["effect"] is not None:
+        return f"{one['axis']} {number(scaled(figure, one['effect']))}"
+    return f"{one['axis']} {_percent(one['alone'] or 0.0)}"
+
+
+def _percent(share: float) -> str:
+    return f"{max(share, 0.0) * 100:.0f} %"
+
+
+def _named(axes: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in axes.items())
+
+
+def _spread_out(points: Sequence[StudyPoint]) -> list[StudyPoint]:
+    """Of many points some, from the first to the last."""
+    count = len(points)
+    if count <= TRADE_OFFS_SHOWN:
+        return list(points)
+    return [points[round(i * (count - 1) / (TRADE_OFFS_SHOWN - 1))] for i in range(TRADE_OFFS_SHOWN)]
+
+
+def _table(points: Sequence[StudyPoint], answer: StudyAnswer) -> str:
+    head, rows = cells(points, answer)
+    return text_table(head, rows, "r" + "l" * len(answer["axes"]) + "r" * len(answer["objectives"]))
