@@ -1,6 +1,6 @@
 //! A board with its part and kernel, as a stack with Linux and a program without an operating system take them.
 
-use crate::built_in::{find, Kind};
+use crate::built_in::{find, is_path, Kind};
 use crate::driver::{derive_costs, DriverCosts, DriverTable};
 use crate::layers::merged;
 use crate::part::{part_named, PartKind};
@@ -12,7 +12,9 @@ use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{ChipLock, CpuCosts, NandWait, PowerMilliwatt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// What a task does while the chip works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -297,6 +299,10 @@ pub struct Profile {
     spi: Option<SpiController>,
 }
 
+/// Profiles of built-in names, board, part and kernel, that were read before: a study loads the same ones for each of its
+/// points, and reading them takes longer than a small run. Files of the user's own may change and are read each time.
+static KNOWN: Mutex<BTreeMap<[Option<String>; 3], Profile>> = Mutex::new(BTreeMap::new());
+
 impl Profile {
     /// Loads a board by name or path, with its part and kernel unless others are named. Paths are relative to
     /// `base_dir` (those inside a board file to the folder of that file).
@@ -306,6 +312,20 @@ impl Profile {
         kernel: Option<&str>,
         base_dir: &Path,
     ) -> Result<Profile, ProfileError> {
+        let names = [Some(board), part, kernel].map(|name| name.map(str::to_string));
+        let all_built_in = !names.iter().flatten().any(|name| is_path(name));
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(profile) = known.get(&names) {
+            return Ok(profile.clone());
+        }
+        let profile = Profile::read(board, part, kernel, base_dir)?;
+        if all_built_in {
+            known.insert(names, profile.clone());
+        }
+        Ok(profile)
+    }
+
+    fn read(board: &str, part: Option<&str>, kernel: Option<&str>, base_dir: &Path) -> Result<Profile, ProfileError> {
         let source = find(Kind::Board, board, base_dir)?;
         let parsed: Board = merged(Kind::Board, &source)?.read()?;
         let own_part = part_named(&parsed.part, &source.folder)?;

@@ -79,7 +79,9 @@ class StudyAnswer(TypedDict):
     seed: int
     axes: dict[str, Json]
     conditions: list[str]
+    # Points that were drawn, those of them that satisfy the conditions, and these without those that are there twice.
     draws: int
+    held: int
     points: int
     runs_per_point: int
     failed: list[FailedPoint]

@@ -79,7 +79,7 @@ def _workers(scheduler: str | None, jobs: int | None) -> Workers:
         return LocalWorkers(jobs)
     if jobs is not None:
         raise InputError("--jobs: is for this machine; how many workers a scheduler has is its own affair")
-    return DaskWorkers.at(scheduler)
+    return DaskWorkers(scheduler)
 
 
 def _part(shard: str | None) -> tuple[int, int] | None:

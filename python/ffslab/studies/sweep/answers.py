@@ -36,6 +36,7 @@ def answer_of(result: StudyResult) -> StudyAnswer:
         "axes": {axis.name: _said(axis) for axis in study.axes},
         "conditions": list(study.conditions),
         "draws": design.draws,
+        "held": len(design.drawn),
         "points": len(result.own),
         "runs_per_point": study.repeat or 1,
         "failed": _failed(result),

@@ -2,7 +2,7 @@
 
 Of a plan "saltelli": Sobol's indices with SALib (Saltelli et al., Computer Physics Communications 181, 2010). Of a plan
 "morris": elementary effects (Morris, Technometrics 33, 1991). Of everything else the share of the variance that lies
-between the values of an axis: the first-order index, estimated from the points that are there; of a range between ten
+between the values of an axis: the first-order index, estimated from the points that are there; of a range between
 equally filled parts of it.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
-PARTS_OF_RANGE = 10
+PARTS_MAX = 32
 _NONE: Influence = {
     "axis": "",
     "alone": None,
@@ -107,7 +107,7 @@ def _between(axis: Axis, points: pd.DataFrame, values: pd.Series) -> float:
 
     has = values.notna()
     values, of_axis = values[has], points.loc[has, axis.name]
-    groups = of_axis if isinstance(axis, Listed) else pd.qcut(of_axis, PARTS_OF_RANGE, duplicates="drop")
+    groups = of_axis if isinstance(axis, Listed) else pd.qcut(of_axis, _parts(len(values)), duplicates="drop")
     parts = values.groupby(groups.astype(str))
     total = float(((values - values.mean()) ** 2).sum())
     within = float(((values - parts.transform("mean")) ** 2).sum())
@@ -115,6 +115,11 @@ def _between(axis: Axis, points: pd.DataFrame, values: pd.Series) -> float:
     if not total or free <= 0:
         return 0.0
     return max(0.0, (total - within - (parts.ngroups - 1) * within / free) / total)
+
+
+def _parts(points: int) -> int:
+    """Into how many parts a range goes, so that each holds about as many points as there are parts."""
+    return min(PARTS_MAX, max(2, round(points**0.5)))
 
 
 def _drawn(result: StudyResult, values: pd.Series) -> Numbers:

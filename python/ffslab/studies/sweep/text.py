@@ -40,9 +40,8 @@ def setting(answer: StudyAnswer, taken: int = 0) -> str:
     """How many points of which plan, in a sentence or three."""
     runs = answer["points"] * answer["runs_per_point"]
     each = f", {number(answer['runs_per_point'])} runs of each" if answer["runs_per_point"] > 1 else ""
-    ruled_out = ""
-    if answer["conditions"] and answer["draws"] > answer["points"]:
-        ruled_out = f" Of {number(answer['draws'])} draws the others did not satisfy the conditions or fell together."
+    held, draws = number(answer["held"]), number(answer["draws"])
+    ruled_out = f" {held} of {draws} draws satisfy the conditions." if answer["conditions"] else ""
     known = f" {counted(taken, 'run')} of {number(runs)} came from the store." if taken else ""
     plan = METHODS[answer["method"]]
     return f"{counted(answer['points'], 'point')} ({plan}){each}.{ruled_out}{known}"

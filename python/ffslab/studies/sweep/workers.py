@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from enum import Enum
 from multiprocessing import get_context
@@ -60,18 +61,14 @@ class LocalWorkers(Workers):
         try:
             future = pool.submit(work, *given)
         except BrokenProcessPool:
-            # It was killed while it had nothing to do.
+            # Its process has ended.
             pool = ProcessPoolExecutor(1, get_context("spawn"), begin)
             future = pool.submit(work, *given)
         self._pools[at], self._running[at] = pool, future
         return future
 
     def loss(self, future: Future[Any]) -> Loss | None:
-        if not isinstance(future.exception(), BrokenProcessPool):
-            return None
-        at = next(at for at, running in self._running.items() if running is future)
-        self._pools[at] = None
-        return Loss.WORKER
+        return Loss.WORKER if isinstance(future.exception(), BrokenProcessPool) else None
 
     def close(self) -> None:
         for pool in filter(None, self._pools):
@@ -85,56 +82,54 @@ class LocalWorkers(Workers):
 class DaskWorkers(Workers):
     """Workers of a dask cluster, which read the files of the study at the same paths as this machine."""
 
-    def __init__(self, client: Any, address: str) -> None:
-        # dask publishes no types.
-        self._client = client
-        self._address = address
-        # Pieces wait at the scheduler, so that no worker waits for us.
-        threads: dict[str, int] = self._client.nthreads()
-        self.places = 2 * max(1, sum(threads.values()))
-
-    @classmethod
-    def at(cls, address: str) -> DaskWorkers:
-        """Those of the scheduler at an address, such as "tcp://10.0.0.1:8786".
+    def __init__(self, address: str) -> None:
+        """`address`: of the scheduler, such as "tcp://10.0.0.1:8786".
 
         Raises `ffslab.InputError` when dask is not installed or nobody answers.
         """
+        self._address = address
+        self._client = self._connected(ANSWER_S, f"--scheduler {address}: no dask scheduler answers")
+        threads: dict[str, int] = self._client.nthreads()
+        # Pieces wait at the scheduler, so that no worker waits for us.
+        self.places = 2 * max(1, sum(threads.values()))
+        self._waiting = ThreadPoolExecutor(self.places)
+
+    def _connected(self, timeout_s: float, failed: str) -> Any:
         try:
-            return cls(_client(address, ANSWER_S), address)
+            from distributed import Client
         except ImportError:
             raise InputError('--scheduler needs the package distributed: pip install "ffslab[cluster]"') from None
+        # What it says of a lost scheduler is said here, in a line.
+        for name in [*logging.root.manager.loggerDict, "tornado.application"]:
+            if name.startswith(("distributed", "tornado")):
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        # dask publishes no types.
+        make: Any = Client
+        try:
+            return make(self._address, timeout=timeout_s)
         except (OSError, ValueError, TimeoutError) as error:
-            raise InputError(f"--scheduler {address}: no dask scheduler answers: {error}") from None
+            raise InputError(f"{failed}: {error}") from None
 
     def submit(self, work: Callable[..., Result], *given: object) -> Future[Result]:
-        # Equal work is done again when it is asked for again: a lost worker would otherwise be remembered.
-        executor = self._client.get_executor(pure=False)
-        future: Future[Result] = executor.submit(work, *given)
-        return future
+        # Not pure: equal work is done again when it is asked for again, or a lost worker would be remembered.
+        asked = self._client.submit(work, *given, pure=False)
+        return self._waiting.submit(asked.result)
 
     def loss(self, future: Future[Any]) -> Loss | None:
         from distributed.scheduler import KilledWorker
 
-        if not future.cancelled():
-            return Loss.WORKER if isinstance(future.exception(), KilledWorker) else None
-        # The scheduler has gone, and all that it knew.
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            return Loss.WORKER
+        if not isinstance(error, CancelledError | OSError | TimeoutError):
+            return None
+        # The scheduler has gone, and all that it knew. It may be back already.
         if self._client.status != "running":
             self._client.close(timeout=1)
-            try:
-                self._client = _client(self._address, RETURN_S)
-            except (OSError, TimeoutError) as error:
-                raise InputError(
-                    f"the dask scheduler at {self._address} has gone: {error}; what has run is in the store: run this "
-                    "again to go on"
-                ) from None
+            gone = f"the dask scheduler at {self._address} has gone (what has run is in the store: run this again)"
+            self._client = self._connected(RETURN_S, gone)
         return Loss.SCHEDULER
 
     def close(self) -> None:
-        self._client.close()
-
-
-def _client(address: str, timeout_s: float) -> Any:
-    from distributed import Client
-
-    make: Any = Client
-    return make(address, timeout=timeout_s)
+        self._client.close(timeout=1)
+        self._waiting.shutdown(wait=False, cancel_futures=True)
