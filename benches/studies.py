@@ -2,7 +2,8 @@
 
     .venv/bin/python benches/studies.py [POINTS]
 
-Reads on three file systems, 160 blocks, 64 requests. Both run here, one after the other, several times; the ratio counts.
+Reads on three file systems, 160 blocks, 64 requests. Both run here, one after the other, several times;
+the ratios count.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def main() -> None:
         loop = len(design.points) / (time.perf_counter() - began)
         all_cores, one = (len(design.points) / seconds_of(study, jobs) for jobs in (cores, 1))
         print(
-            f"{loop:7.1f} variants/s in the bare loop on {cores} cores, {all_cores:7.1f} in a study ({all_cores / loop:.2f} "
-            f"of it), {one:7.1f} with one worker ({all_cores / one:.2f} times the rate with {cores})"
+            f"{loop:7.1f} variants/s in the bare loop on {cores} cores, {all_cores:7.1f} in a study "
+            f"({all_cores / loop:.2f} of it), {one:7.1f} with one worker ({all_cores / one:.2f} times as many with {cores})"
         )
 
 

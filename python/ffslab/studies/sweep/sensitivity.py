@@ -8,6 +8,7 @@ equally filled parts of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +120,7 @@ def _between(axis: Axis, points: pd.DataFrame, values: pd.Series) -> float:
 
 def _parts(points: int) -> int:
     """Into how many parts a range goes, so that each holds about as many points as there are parts."""
-    return min(PARTS_MAX, max(2, round(points**0.5)))
+    return min(PARTS_MAX, max(2, math.isqrt(points)))
 
 
 def _drawn(result: StudyResult, values: pd.Series) -> Numbers:
