@@ -58,7 +58,8 @@ def main() -> None:
         all_cores, one = (len(design.points) / seconds_of(study, jobs) for jobs in (cores, 1))
         print(
             f"{loop:7.1f} variants/s in the bare loop on {cores} cores, {all_cores:7.1f} in a study "
-            f"({all_cores / loop:.2f} of it), {one:7.1f} with one worker ({all_cores / one:.2f} times as many with {cores})"
+            f"({all_cores / loop:.2f} of it), {one:7.1f} with one worker "
+            f"({all_cores / one:.2f} times as many with {cores})"
         )
 
 
