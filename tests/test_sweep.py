@@ -110,7 +110,7 @@ def test_samples_are_drawn_as_said() -> None:
     # The experiment's own axis is one of the study.
     assert [axis.name for axis in designs["latin"].axes] == ["read_ahead_KiB", "partition_blocks", "requests.count"]
     for method in ("latin", "sobol"):
-        blocks = sorted(int(point[1]) for point in designs[method].points)
+        blocks = sorted(int(str(point[1])) for point in designs[method].points)
         # Each 64th of the range has its one point.
         assert all(abs(found - (32 + i)) <= 1 for i, found in enumerate(blocks))
     with pytest.raises(InputError, match="power of 2"):

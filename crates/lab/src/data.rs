@@ -158,6 +158,9 @@ fn inline(value: &Data) -> Result<String, LabError> {
     Ok(text)
 }
 
+/// A combination of values: for each axis, in the order of axes, the position of its value; `None`: the axis is left out.
+pub(crate) type Point = Vec<Option<usize>>;
+
 /// What holds in place of what an experiment file says: a table of the same shape, with the tables `stack` and `axes` merged key
 /// by key.
 #[derive(Clone, Debug, Default)]
@@ -166,13 +169,13 @@ pub struct Change {
     pub(crate) removed: Vec<String>,
     /// What is new, in TOML.
     pub(crate) toml: String,
-    /// The combinations of values to run, instead of all: for each axis, in the order of axes, the position of its value.
-    pub(crate) points: Option<Vec<Vec<usize>>>,
+    /// The combinations of values to run, instead of all.
+    pub(crate) points: Option<Vec<Point>>,
 }
 
 impl Change {
     /// From a table in JSON. A key of the stack whose value is null is taken away. `points` is no key of an experiment: it is a
-    /// list of the combinations to run: for each axis the position of its value.
+    /// list of the combinations to run: for each axis the position of its value, or null to leave it out.
     ///
     /// Errors: as those of [`toml_of`].
     pub fn of(json: &str) -> Result<Change, LabError> {
@@ -194,14 +197,15 @@ impl Change {
 
 const POINTS: &str = "points";
 
-fn points_of(points: &Data) -> Result<Vec<Vec<usize>>, LabError> {
+fn points_of(points: &Data) -> Result<Vec<Point>, LabError> {
     let wrong = || LabError::Input(format!("data: {POINTS} is a list of lists of positions, not {points:?}"));
     let list = |data: &Data| match data {
         Data::List(values) => Ok(values.clone()),
         _ => Err(wrong()),
     };
     let position = |data: &Data| match data {
-        Data::Whole(position) => usize::try_from(*position).map_err(|_| wrong()),
+        Data::Nothing => Ok(None),
+        Data::Whole(position) => usize::try_from(*position).map(Some).map_err(|_| wrong()),
         _ => Err(wrong()),
     };
     list(points)?.iter().map(|point| list(point)?.iter().map(position).collect()).collect()
@@ -275,6 +279,12 @@ mod tests {
         let chosen = Experiment::parse_with(text, "x", Some(&chosen)).unwrap();
         let names: Vec<&str> = chosen.variants.iter().map(|variant| variant.name.as_str()).collect();
         assert_eq!(names, ["read_ahead_KiB=8", "read_ahead_KiB=4", "read_ahead_KiB=8"]);
+        // YAFFS2 knows no compression: the axis is left out there, and so is the key that the file has for the others.
+        let json = r#"{"stack": {"compression": "lzo"}, "axes": {"fs": ["ubifs", "yaffs2"], "compression": ["zlib"]},
+                       "points": [[0, 0, 0], [0, 1, null]]}"#;
+        let left_out = Experiment::parse_with(text, "x", Some(&Change::of(json).unwrap())).unwrap();
+        let names: Vec<&str> = left_out.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names, ["read_ahead_KiB=0, fs=ubifs, compression=zlib", "read_ahead_KiB=0, fs=yaffs2"]);
         for none in [r#"{"points": [[2]]}"#, r#"{"points": [[0, 0]]}"#, r#"{"points": []}"#] {
             assert!(Experiment::parse_with(text, "x", Some(&Change::of(none).unwrap())).is_err(), "{none}");
         }

@@ -1,7 +1,7 @@
 //! Experiments: what people write. A TOML file holds a stack, setup steps, measured steps and axes to vary; each
 //! combination of the axes' values is a variant, parsed as if it stood in the file.
 
-use crate::data::Change;
+use crate::data::{Change, Point};
 use crate::error::LabError;
 use axes::{label, leave_to_others, plain_values, put, read_axes, Axis};
 use ffslab_machine::stack_keys::StackKeys;
@@ -236,11 +236,12 @@ pub(crate) const VARIANTS_MAX: usize = 10_000;
 
 /// The combinations to run: for each axis the position of its value. Without a choice they are all, and the first axis changes
 /// slowest.
-fn points_of(source: &Source, axes: &[Axis], chosen: Option<&[Vec<usize>]>) -> Result<Vec<Vec<usize>>, LabError> {
+fn points_of(source: &Source, axes: &[Axis], chosen: Option<&[Point]>) -> Result<Vec<Point>, LabError> {
     let at = axes.first().map_or(0, |axis| axis.offset);
     if let Some(chosen) = chosen {
-        let fits = |point: &Vec<usize>| {
-            point.len() == axes.len() && point.iter().zip(axes).all(|(&position, axis)| position < axis.values.len())
+        let has = |axis: &Axis, position: &Option<usize>| position.is_none_or(|position| position < axis.values.len());
+        let fits = |point: &Point| {
+            point.len() == axes.len() && point.iter().zip(axes).all(|(position, axis)| has(axis, position))
         };
         return match chosen.iter().find(|point| !fits(point)) {
             None if !chosen.is_empty() && chosen.len() <= VARIANTS_MAX => Ok(chosen.to_vec()),
@@ -255,9 +256,9 @@ fn points_of(source: &Source, axes: &[Axis], chosen: Option<&[Vec<usize>]>) -> R
     };
     let point = |number: usize| {
         let mut rest = number;
-        let mut point: Vec<usize> = Vec::with_capacity(axes.len());
+        let mut point: Point = Vec::with_capacity(axes.len());
         for axis in axes.iter().rev() {
-            point.push(rest % axis.values.len());
+            point.push(Some(rest % axis.values.len()));
             rest /= axis.values.len();
         }
         point.reverse();
@@ -330,18 +331,19 @@ fn read_variant<'i>(
     source: &Source,
     root: &DeTable<'i>,
     axes: &[Axis<'i>],
-    point: &[usize],
+    point: &Point,
 ) -> Result<Variant, LabError> {
     let mut root = root.clone();
     let mut chosen = Vec::new();
     for (axis, &position) in axes.iter().zip(point).rev() {
+        let Some(position) = position else { continue };
         let value = &axis.values[position];
         put(source, &mut root, axis, value)?;
         let value: toml::Value = read(source, value.clone())?;
         chosen.push((format!("{}={}", axis.name(), label(axis, &value)), (axis.name(), value)));
     }
     chosen.reverse();
-    leave_to_others(&mut root, axes);
+    leave_to_others(&mut root, axes, point);
     let (labels, chosen): (Vec<String>, Vec<_>) = chosen.into_iter().unzip();
     let seed = optional(source, &root, "seed")?.unwrap_or_else(default_seed);
     let measure = read_steps(source, &root, "measure")?;

@@ -52,7 +52,7 @@ def sweep(
         check(folder)
     meant = _with(Study.from_file(study), machine, how)
     with progress_of_parts(study.name) as show:
-        workers = _workers(scheduler, how.jobs)
+        workers = workers_of(scheduler, how.jobs)
         done = meant.run(workers=workers, progress=show, shard=part, any_size=how.yes, again=how.again)
     if part is not None:
         say(f"part {shard}: {len(done.runs):,} runs of {len(done.own):,} points are in the store")
@@ -72,7 +72,8 @@ def _with(study: Study, machine: MachineOptions, how: RunOptions) -> Study:
     return changed if how.repeat is None else replace(changed, repeat=how.repeat)
 
 
-def _workers(scheduler: str | None, jobs: int | None) -> Workers:
+def workers_of(scheduler: str | None, jobs: int | None) -> Workers:
+    """Those of a scheduler, or so many processes of this machine."""
     from ffslab.studies.sweep.workers import DaskWorkers, LocalWorkers
 
     if scheduler is None:

@@ -84,6 +84,9 @@ def responses(result: StudyResult) -> str | None:
 def _response(axes: Axes, axis: Axis, points: pd.DataFrame, figure: str, i: int, name: str) -> None:
     """Median and band of a figure along an axis."""
     at, ticks = _places(axis, points)
+    if ticks is None:
+        # Where the axis is left out.
+        points, at = points[~np.isnan(at)], at[~np.isnan(at)]
     values = _values(points, figure)
     grouped = pd.Series(values).groupby(at)
     x = np.unique(at)
@@ -227,9 +230,12 @@ def _parts(axis: Axis, points: pd.DataFrame) -> tuple[np.ndarray[tuple[int], np.
         return np.asarray(tenths.cat.codes, dtype=np.int64), [
             f"to {_short(part.right)}" for part in tenths.cat.categories
         ]
-    values = list(axis.listed) if isinstance(axis, Listed) else sorted(column.unique())
+    values = list(axis.listed) if isinstance(axis, Listed) else sorted(column.dropna().unique())
     places = {plain(value): i for i, value in enumerate(values)}
-    return np.array([places[value] for value in column], dtype=np.int64), [str(value) for value in values]
+    texts = [str(value) for value in values]
+    # Where the axis is left out.
+    at = [places.get(None if value != value else value, len(values)) for value in column]
+    return np.array(at, dtype=np.int64), [*texts, "-"] if len(values) in at else texts
 
 
 Scale = tuple["pd.Series[float]", Sequence[tuple[float, str]]]

@@ -1,6 +1,7 @@
 //! The table of axes: which keys of an experiment are varied, and what a variant gets of them.
 
 use super::{read, Source, Value};
+use crate::data::Point;
 use crate::error::LabError;
 use ffslab_machine::file_systems::{keys_of_others, steps_of_others};
 use ffslab_workload::toml_text::unknown;
@@ -62,14 +63,14 @@ pub(super) fn plain_values(source: &Source, axis: &Axis) -> Result<Vec<toml::Val
 
 /// Removes the keys of the stack and the steps that the file system of this variant does not know, when `fs` is an axis: they
 /// are meant for the variants with the other file systems. A key that is an axis itself stays and is refused later,
-/// because it would make several variants that are the same.
-pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis]) {
+/// because it would make several variants that are the same, unless it is left out at this `point`.
+pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis], point: &Point) {
     let Some(compared) = axes.iter().find(|axis| axis.path == ["fs"]) else { return };
     let others: Vec<&str> = compared.values.iter().filter_map(|fs| fs.get_ref().as_str()).collect();
     let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) else { return };
     let fs = text_of(stack, "fs").to_string();
     for key in keys_of_others(&fs, &others) {
-        if !axes.iter().any(|axis| axis.path == [key]) {
+        if !axes.iter().zip(point).any(|(axis, position)| axis.path == [key] && position.is_some()) {
             stack.remove(key);
         }
     }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from ffslab._native import InputError
+from ffslab.files.toml_tables import check_keys
 
 Value = str | int | float | bool
 
@@ -16,15 +17,19 @@ Value = str | int | float | bool
 _SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _TIMES = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
 _QUANTITY = re.compile(r"\s*([0-9][0-9_.]*)\s*([A-Za-z]+)\s*")
-_RANGE_KEYS = ("from", "to", "scale", "step", "count")
+_RANGE_KEYS = ("from", "to", "scale", "step", "count", "when")
+_LIST_KEYS = ("values", "when")
 VALUES_MAX = 10_000
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A key of the experiment and what it may be. `name`: as in the table `axes` of an experiment."""
+    """A key of the experiment and what it may be. `name`: as in the table `axes` of an experiment. `when`: a condition
+    on other axes; where it does not hold the axis is left out.
+    """
 
     name: str
+    when: str | None = field(default=None, kw_only=True)
 
     def at(self, share: float) -> Value:
         """The value at a share from 0 to below 1 of the axis: equal shares are equally likely."""
@@ -99,7 +104,7 @@ class Range(Axis):
         return f"{number} {self.unit}" if self.unit else number
 
 
-def plain(value: Value) -> Value:
+def plain(value: Value | None) -> Value | None:
     """The number that a size or a time stands for, in bytes or microseconds; other values as they are."""
     if isinstance(value, str) and (found := _quantity(value)):
         return found[0]
@@ -126,13 +131,23 @@ def _collect(table: Mapping[str, object], before: str, found: list[Axis]) -> Non
         if isinstance(value, Mapping):
             if "from" in value or "to" in value:
                 found.append(_range(name, value))
+            elif isinstance(value.get("values"), list):
+                check_keys(value, _LIST_KEYS, f"axis `{name}`: ")
+                found.append(_listed(name, value["values"], _when(name, value)))
             else:
                 _collect(value, f"{name}.", found)
         else:
             found.append(_listed(name, value))
 
 
-def _listed(name: str, value: object) -> Listed:
+def _when(name: str, table: Mapping[str, object]) -> str | None:
+    when = table.get("when")
+    if when is not None and not isinstance(when, str):
+        raise InputError(f"axis `{name}`: `when` must be a condition, such as \"fs != 'yaffs2'\"")
+    return when
+
+
+def _listed(name: str, value: object, when: str | None = None) -> Listed:
     is_list = isinstance(value, list | tuple) and len(value) > 0
     if not is_list or not all(isinstance(one, str | int | float) for one in cast("list[object]", value)):
         raise InputError(
@@ -142,16 +157,14 @@ def _listed(name: str, value: object) -> Listed:
     twice = [one for i, one in enumerate(values) if one in values[:i]]
     if twice:
         raise InputError(f"axis `{name}`: has {twice[0]} twice")
-    return Listed(name, tuple(values))
+    return Listed(name, tuple(values), when=when)
 
 
 def _range(name: str, table: Mapping[str, object]) -> Range:
     def wrong(text: str) -> InputError:
         return InputError(f"axis `{name}`: {text}")
 
-    unknown = [key for key in table if key not in _RANGE_KEYS]
-    if unknown:
-        raise wrong(f"a range has no key `{unknown[0]}`: its keys are {', '.join(_RANGE_KEYS)}")
+    check_keys(table, _RANGE_KEYS, f"axis `{name}`: ")
     if "from" not in table or "to" not in table:
         raise wrong("a range needs both `from` and `to`")
     ends = [_number(name, table, key) for key in ("from", "to", "step") if key in table]
@@ -174,7 +187,7 @@ def _range(name: str, table: Mapping[str, object]) -> Range:
         raise wrong("give either `step` or `count`")
     is_whole = low_whole and high_whole and (step is None or step[2])
     width = None if step is None else step[0]
-    return Range(name, low, high, unit, is_whole, scale == "log", width, count)
+    return Range(name, low, high, unit, is_whole, scale == "log", width, count, when=_when(name, table))
 
 
 def _number(name: str, table: Mapping[str, object], key: str) -> tuple[float, str, bool]:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-Point = tuple[Value, ...]
+# `None`: the axis is left out there.
+Point = tuple[Value | None, ...]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Design:
 
     def name(self, at: int) -> str:
         """How the point at a position is called: "fs=ubifs, partition_blocks=160"."""
-        return ", ".join(f"{axis.name}={value}" for axis, value in zip(self.axes, self.points[at], strict=True))
+        pairs = zip(self.axes, self.points[at], strict=True)
+        return ", ".join(f"{axis.name}={value}" for axis, value in pairs if value is not None)
 
     def table(self, of: Sequence[int] | None = None) -> pd.DataFrame:
         """A row for each point, or for those at the positions `of`: the values of its axes; sizes and times as numbers
@@ -51,12 +53,24 @@ def design_of(study: Study) -> Design:
     """
     axes = study.axes
     points = _grid(axes) if study.sample.method == "grid" else _sampled(study)
-    held = _satisfying(axes, points, study.conditions)
+    held = satisfying(axes, left_out(axes, points), study.conditions)
     if not held:
         raise InputError(f"{study.file_name}: no point satisfies all `conditions`")
     places: dict[Point, int] = {}
     drawn = [places.setdefault(point, len(places)) for point in held]
     return Design(axes, list(places), drawn, len(points))
+
+
+def left_out(axes: Sequence[Axis], points: list[Point]) -> list[Point]:
+    """The points without the values of axes whose `when` does not hold there."""
+    for i, axis in enumerate(axes):
+        if axis.when is not None:
+            holds = _holds(axes, points, axis.when)
+            points = [
+                point if there else (*point[:i], None, *point[i + 1 :])
+                for point, there in zip(points, holds, strict=True)
+            ]
+    return points
 
 
 def _grid(axes: Sequence[Axis]) -> list[Point]:
@@ -120,24 +134,32 @@ def problem_of(axes: Sequence[Axis]) -> dict[str, Any]:
     return {"num_vars": len(axes), "names": [axis.name for axis in axes], "bounds": [[0.0, 1.0]] * len(axes)}
 
 
-def _satisfying(axes: Sequence[Axis], points: list[Point], conditions: Sequence[str]) -> list[Point]:
-    if not conditions:
-        return points
+def satisfying(axes: Sequence[Axis], points: list[Point], conditions: Sequence[str]) -> list[Point]:
+    """The points that satisfy all conditions.
+
+    Raises `ffslab.InputError` for a condition that cannot be evaluated.
+    """
+    for condition in conditions:
+        points = [point for point, there in zip(points, _holds(axes, points, condition), strict=True) if there]
+    return points
+
+
+def _holds(axes: Sequence[Axis], points: list[Point], condition: str) -> list[bool]:
+    """Whether a condition holds at each point."""
     import pandas as pd
 
+    if not points:
+        return []
     columns = {axis.name: [plain(point[i]) for point in points] for i, axis in enumerate(axes)}
     # `append.request_B` may be called request_B where no other axis ends so.
     ends = [name.rpartition(".")[2] for name in columns]
     short = {end: columns[name] for name, end in zip(list(columns), ends, strict=True) if ends.count(end) == 1}
-    frame = pd.DataFrame({**short, **columns})
-    for condition in conditions:
-        try:
-            holds = frame.eval(condition, engine="python")
-        # What evaluates the text of a person may raise anything.
-        except Exception as error:
-            names = ", ".join(columns)
-            raise InputError(f"condition `{condition}`: {error} (the axes are {names})") from None
-        if not isinstance(holds, pd.Series) or holds.dtype != bool:
-            raise InputError(f"condition `{condition}`: must be true or false, such as `partition_blocks >= 160`")
-        frame = frame[holds]
-    return [points[i] for i in frame.index]
+    try:
+        holds = pd.DataFrame({**short, **columns}).eval(condition, engine="python")
+    # What evaluates the text of a person may raise anything.
+    except Exception as error:
+        names = ", ".join(columns)
+        raise InputError(f"condition `{condition}`: {error} (the axes are {names})") from None
+    if not isinstance(holds, pd.Series) or holds.dtype != bool:
+        raise InputError(f"condition `{condition}`: must be true or false, such as `partition_blocks >= 160`")
+    return [bool(there) for there in holds]

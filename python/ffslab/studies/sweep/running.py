@@ -53,20 +53,16 @@ def run(
     design = design_of(study)
     places = list(range(len(design.points)))
     own = places if shard is None else places[shard[0] - 1 :: shard[1]]
-    with _at_work(workers) as crew, _kept_in(store) as kept:
-        course = _Course(study, design, kept, crew, any_size, progress or (lambda *_: None))
-        keys = course.looked(own)
-        all_keys = [key for at in own for key in keys[at]]
-        known = set() if again else kept.has(all_keys, REQUESTS_KEPT)
-        lost = course.ran(own, keys, known)
-        kept.make_room()
-        figures = kept.figures(all_keys, REQUESTS_KEPT)
-    taken = sum(1 for key in all_keys if key in known)
-    return StudyResult(study, design, own, keys, figures, lost, taken)
+    with at_work(workers) as crew, kept_in(store) as kept:
+        course = Course(study, design, kept, crew, any_size, progress or (lambda *_: None))
+        keys, refused = course.looked(own, REFUSALS_MAX)
+        if refused:
+            raise course.impossible(refused)
+        return course.result(own, keys, again=again)
 
 
 @contextmanager
-def _at_work(workers: Workers | None) -> Iterator[Workers]:
+def at_work(workers: Workers | None) -> Iterator[Workers]:
     """Who works; nobody does any more at the end, whatever it is."""
     crew = workers or LocalWorkers()
     try:
@@ -76,7 +72,7 @@ def _at_work(workers: Workers | None) -> Iterator[Workers]:
 
 
 @contextmanager
-def _kept_in(store: Store | None) -> Iterator[Store]:
+def kept_in(store: Store | None) -> Iterator[Store]:
     """The store; when nothing is to be kept one that is gone at the end."""
     found = store or Store.usual()
     if found is not None:
@@ -88,10 +84,12 @@ def _kept_in(store: Store | None) -> Iterator[Store]:
 
 # What a worker gave of a piece, to what is still to be done of it.
 Got = Callable[[list[int], Any], list[list[int]]]
+# A function and what it is given.
+Task = tuple[Callable[..., Any], tuple[object, ...]]
 
 
 @dataclass
-class _Course:
+class Course:
     """A study under way."""
 
     study: Study
@@ -102,42 +100,49 @@ class _Course:
     progress: Progress
     failed: int = field(default=0)
 
-    def looked(self, points: Sequence[int]) -> dict[int, list[str]]:
-        """The keys of the runs of each point.
+    def result(self, own: Sequence[int], keys: dict[int, list[str]], *, again: bool = False) -> StudyResult:
+        """Runs the points `own` as far as the store does not hold them, or all of them `again`."""
+        all_keys = [key for at in own for key in keys[at]]
+        known = set() if again else self.store.has(all_keys, REQUESTS_KEPT)
+        lost = self.ran(own, keys, known)
+        self.store.make_room()
+        figures = self.store.figures(all_keys, REQUESTS_KEPT)
+        taken = sum(1 for key in all_keys if key in known)
+        return StudyResult(self.study, self.design, list(own), keys, figures, lost, taken)
 
-        Raises `ffslab.InputError` when one cannot run.
-        """
+    def looked(
+        self, points: Sequence[int], refusals_max: int | None = None
+    ) -> tuple[dict[int, list[str]], dict[int, str]]:
+        """The keys of the runs of each point, and why others cannot run. It ends early with `refusals_max` of these."""
         keys: dict[int, list[str]] = {}
         refused: dict[int, str] = {}
 
         def got(piece: list[int], looked: Looked) -> list[list[int]]:
+            if len(refused) == refusals_max:
+                return []
             if looked.refusal is None:
                 keys.update(zip(piece, looked.keys, strict=True))
                 self.progress(len(keys) / len(points), f"checked {number(len(keys))} of {number(len(points))}")
-                return []
-            if len(piece) > 1:
+            elif len(piece) > 1:
                 return _halves(piece)
-            refused[piece[0]] = looked.refusal
-            if len(refused) >= REFUSALS_MAX:
-                raise self._impossible(refused)
+            else:
+                refused[piece[0]] = looked.refusal.removeprefix(f"{self.study.experiment.file_name}: ")
             return []
 
-        def task(piece: list[int]) -> tuple[Callable[..., Any], tuple[object, ...]]:
+        def task(piece: list[int]) -> Task:
             return look, (self._experiment(piece), self.any_size)
 
-        lost = self._each(points, task, got)
-        if refused or lost:
-            raise self._impossible(refused | dict.fromkeys(lost, LOST))
-        return keys
+        lost = self._each(points, task, got, lambda: len(refused) == refusals_max)
+        return keys, refused | dict.fromkeys(lost, LOST)
 
-    def _impossible(self, refused: dict[int, str]) -> InputError:
+    def impossible(self, refused: dict[int, str]) -> InputError:
+        """What is said of points that cannot run."""
         first = min(refused)
         many = f"{len(refused)} or more of" if len(refused) >= REFUSALS_MAX else f"{len(refused)} of"
-        said = refused[first].removeprefix(f"{self.study.experiment.file_name}: ")
         points = counted(len(self.design.points), "point")
         return InputError(
-            f"{self.study.file_name}: {many} {points} cannot run; first {self.design.name(first)}: {said} (leave such "
-            "points out with `conditions`, or change the axes)"
+            f"{self.study.file_name}: {many} {points} cannot run; first {self.design.name(first)}: {refused[first]} "
+            "(leave such points out with `conditions`, or change the axes)"
         )
 
     def ran(self, points: Sequence[int], keys: dict[int, list[str]], known: set[str]) -> set[int]:
@@ -160,7 +165,7 @@ class _Course:
             told()
             return []
 
-        def task(piece: list[int]) -> tuple[Callable[..., Any], tuple[object, ...]]:
+        def task(piece: list[int]) -> Task:
             of_piece = [key for at in piece for key in keys[at]]
             positions = [i for i, key in enumerate(of_piece) if key in known]
             return run_points, (self._experiment(piece), positions, self.any_size)
@@ -176,15 +181,19 @@ class _Course:
     def _each(
         self,
         points: Sequence[int],
-        task: Callable[[list[int]], tuple[Callable[..., Any], tuple[object, ...]]],
+        task: Callable[[list[int]], Task],
         got: Got,
+        enough: Callable[[], bool] = lambda: False,
     ) -> set[int]:
-        """Hands out points in pieces until all are done; those that ended their workers."""
+        """Hands out points in pieces until all are done, or it is enough; those that ended their workers."""
         waiting, again = deque(points), deque[list[int]]()
         running: dict[Future[Any], list[int]] = {}
         losses: Counter[int] = Counter()
         size = 1
         while waiting or again or running:
+            if enough():
+                waiting.clear()
+                again.clear()
             while len(running) < self.workers.places and (waiting or again):
                 fair = -(-len(waiting) // (2 * self.workers.places))
                 piece = again.popleft() if again else [waiting.popleft() for _ in range(max(1, min(size, fair)))]

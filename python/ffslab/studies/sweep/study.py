@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
+from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.axes import Axis, Listed, Range, Value, axes_of
 
@@ -76,11 +77,7 @@ class Study:
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".", file_name: str = "<study>") -> Study:
         """A study from TOML text."""
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{file_name}: not TOML: {error}") from None
-        return _named(file_name, lambda: _study(data, file_name, Path(base_dir)))
+        return read_toml(text, file_name, lambda data: _study(data, file_name, Path(base_dir)))
 
     @classmethod
     def of(
@@ -143,45 +140,36 @@ class Study:
         return replace(self, experiment=replace(experiment, change=change), axes=(*left, *added))
 
 
-def _named(file_name: str, make: Callable[[], Study]) -> Study:
-    """Puts the name of the file before messages that do not name one."""
-    try:
-        return make()
-    except InputError as error:
-        text = str(error)
-        raise InputError(text if text.startswith(file_name) else f"{file_name}: {text}") from None
-
-
 def _study(data: dict[str, Any], file_name: str, base_dir: Path) -> Study:
-    unknown = [key for key in data if key not in _KEYS]
-    if unknown:
-        raise InputError(f"unknown key `{unknown[0]}`: the keys of a study are {', '.join(_KEYS)}")
-    given = data.get("experiment")
-    if isinstance(given, str):
-        path = base_dir / given
-        experiment = Experiment.from_file(path)
-    elif isinstance(given, dict):
-        table = {"title": data.get("title", "study"), **given}
-        experiment = Experiment.from_data(table, file_name, base_dir)
-    else:
-        raise InputError(
-            '`experiment` must be the path of an experiment file ("logger.toml") or a table [experiment] that holds one'
-        )
+    check_keys(data, _KEYS)
+    experiment = experiment_at(data, str(data.get("title", "study")), file_name, base_dir)
     return _of_experiment(data, experiment, file_name)
 
 
+def experiment_at(table: Mapping[str, Any], title: str, file_name: str, base_dir: Path) -> Experiment:
+    """The key `experiment` of a table: the path of a file, or an experiment itself, which need not have a title."""
+    given = table.get("experiment")
+    if isinstance(given, str):
+        return Experiment.from_file(base_dir / given)
+    if isinstance(given, dict):
+        return Experiment.from_data({"title": title, **given}, file_name, base_dir)
+    raise InputError(
+        '`experiment` must be the path of an experiment file ("logger.toml") or a table [experiment] that holds one'
+    )
+
+
 def _of_experiment(data: dict[str, Any], experiment: Experiment, file_name: str) -> Study:
-    experiment, own_title, own_axes = _without_axes(experiment)
+    experiment, own_title, own_axes = without_axes(experiment)
     if (seed := data.get("seed")) is not None:
-        experiment = experiment.changed(seed=_whole("seed", seed, 0))
-    axes = axes_of(_table(data, "axes"))
+        experiment = experiment.changed(seed=whole("seed", seed, 0))
+    axes = axes_of(table_at(data, "axes"))
     kept = [axis for axis in own_axes if axis.name not in {axis.name for axis in axes}]
     all_axes = (*kept, *axes)
     if not all_axes:
         raise InputError('nothing varies: add a table [axes], such as fs = ["jffs2", "ubifs"]')
-    sample = _sample(_table(data, "sample"), all_axes)
+    sample = _sample(table_at(data, "sample"), all_axes)
     repeat = data.get("repeat")
-    conditions = _texts(data, "conditions")
+    conditions = texts_at(data, "conditions")
     if conditions and sample.method in ("saltelli", "morris"):
         raise InputError(f'`conditions`: the plan "{sample.method}" needs all of its points: choose another method')
     return Study(
@@ -190,14 +178,14 @@ def _of_experiment(data: dict[str, Any], experiment: Experiment, file_name: str)
         str(data.get("title", own_title)),
         sample,
         conditions,
-        None if repeat is None else _whole("repeat", repeat, 1),
+        None if repeat is None else whole("repeat", repeat, 1),
         _figures(data, "minimise"),
         _figures(data, "maximise"),
         file_name,
     )
 
 
-def _without_axes(experiment: Experiment) -> tuple[Experiment, str, tuple[Axis, ...]]:
+def without_axes(experiment: Experiment) -> tuple[Experiment, str, tuple[Axis, ...]]:
     """The experiment without its own axes, its title, and its axes."""
     try:
         table = tomllib.loads(experiment.text)
@@ -212,51 +200,25 @@ def _without_axes(experiment: Experiment) -> tuple[Experiment, str, tuple[Axis, 
 
 
 def _sample(table: dict[str, Any], axes: Sequence[Axis]) -> Sample:
-    unknown = [key for key in table if key not in _SAMPLE_KEYS]
-    if unknown:
-        raise InputError(f"[sample]: unknown key `{unknown[0]}`: its keys are {', '.join(_SAMPLE_KEYS)}")
+    check_keys(table, _SAMPLE_KEYS, "[sample]: ")
     ranges = any(isinstance(axis, Range) and axis.count is None and axis.step is None for axis in axes)
     method = table.get("method", "latin" if ranges else "grid")
     if method not in METHODS:
         raise InputError(f'[sample]: method "{method}": must be {", ".join(METHODS)}')
     if method == "grid" and "points" in table and table["points"] != Sample.points:
         raise InputError("[sample]: `points` has no meaning for a grid, which has all of them")
-    points = _whole("sample.points", table.get("points", Sample.points), 1)
+    points = whole("sample.points", table.get("points", Sample.points), 1)
     if points > POINTS_MAX:
         raise InputError(f"[sample]: points = {points}: {POINTS_MAX} are the limit")
     if method == "sobol" and points & (points - 1):
         # A Sobol sequence loses its balance at other lengths (scipy.stats.qmc.Sobol).
         raise InputError(f'[sample]: points = {points}: of method "sobol" it must be a power of 2, such as 64 or 128')
-    return Sample(method, points, _whole("sample.seed", table.get("seed", Sample.seed), 0))
-
-
-def _table(data: Mapping[str, Any], key: str) -> dict[str, Any]:
-    table = data.get(key, {})
-    if not isinstance(table, dict):
-        raise InputError(f"`{key}` must be a table")
-    return table
-
-
-def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    texts = data.get(key, [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise InputError(f"`{key}` must be a list of texts")
-    return tuple(texts)
+    return Sample(method, points, whole("sample.seed", table.get("seed", Sample.seed), 0))
 
 
 def _figures(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    names = _texts(data, key)
+    names = texts_at(data, key)
     for name in names:
         if name not in FIGURES:
-            import difflib
-
-            near = difflib.get_close_matches(name, FIGURES, 1)
-            meant = f": did you mean {near[0]}?" if near else f": they are {', '.join(FIGURES)}"
-            raise InputError(f"`{key}`: no figure is called {name}{meant}")
+            raise InputError(f"`{key}`: no figure is called {name}{meant(name, FIGURES)}")
     return names
-
-
-def _whole(key: str, value: object, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**32:
-        raise InputError(f"`{key}` must be a whole number from {least} on, not {value}")
-    return value

@@ -39,19 +39,27 @@ class Ran(NamedTuple):
 
 
 def experiment_of(
-    experiment: Experiment, axes: Sequence[Axis], points: Sequence[tuple[Value, ...]], repeat: int | None
+    experiment: Experiment, axes: Sequence[Axis], points: Sequence[tuple[Value | None, ...]], repeat: int | None
 ) -> Experiment:
     """An experiment whose variants are some points, each `repeat` times."""
     values: dict[str, list[Value]] = {}
     for i, axis in enumerate(axes):
         # Which words an axis has decides what a variant needs and how it is called; numbers would only be many.
         words = isinstance(axis, Listed) and not all(isinstance(one, int | float) for one in axis.listed)
-        values[axis.name] = list(axis.values()) if words else list(dict.fromkeys(point[i] for point in points))
+        values[axis.name] = list(axis.values()) if words else _of(points, i)
     # `True` is 1 where values are looked up.
-    places = [{(type(one), one): at for at, one in enumerate(column)} for column in values.values()]
+    places: list[dict[tuple[type, Value | None], int | None]] = [
+        {(type(None), None): None, **{(type(one), one): at for at, one in enumerate(column)}}
+        for column in values.values()
+    ]
     chosen = [[place[type(one), one] for place, one in zip(places, point, strict=True)] for point in points]
     change: dict[str, object] = {**experiment.change, "axes": values, "points": chosen, "requests_kept": REQUESTS_KEPT}
     return replace(experiment, change=change if repeat is None else {**change, "repeat": repeat})
+
+
+def _of(points: Sequence[tuple[Value | None, ...]], i: int) -> list[Value]:
+    """The values that points have on an axis; one of them stands for it where all leave it out."""
+    return list(dict.fromkeys(value for point in points if (value := point[i]) is not None)) or [0]
 
 
 def look(experiment: Experiment, any_size: bool) -> Looked:

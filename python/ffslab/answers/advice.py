@@ -1,0 +1,71 @@
+"""What `ffslab advise --json` prints; `ffslab schema advice` is made from these types."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from ffslab.answers import Json
+from ffslab.answers.study import FigureSpread
+
+
+class LimitState(TypedDict):
+    """A limit of the question, and how far a choice is from it. `found`: null, it is not known, or never ends."""
+
+    limit: str
+    found: float | None
+    holds: bool
+    # How often the figure fits into the limit, or the limit into the figure: more than 1 when it holds.
+    margin: float | None
+
+
+class Choice(TypedDict):
+    """A point of the space. `figures`: of the day, and of each workload as NAME.FIGURE; intervals of several runs."""
+
+    axes: dict[str, Json]
+    runs: int
+    wanted: FigureSpread
+    figures: dict[str, FigureSpread]
+    limits: list[LimitState]
+    error: str | None
+
+
+class Change(TypedDict):
+    """What another value of one axis would do to the choice. `wanted_ratio`: the wanted figure there beside it here."""
+
+    axis: str
+    value: Json
+    wanted_ratio: float | None
+    breaks: list[str]
+    error: str | None
+
+
+class Unverified(TypedDict):
+    """Numbers of a profile on which the answer rests and that nobody has checked."""
+
+    profile: str
+    keys: list[str]
+    of: int
+
+
+class Advice(TypedDict):
+    """What to take, and why."""
+
+    title: str
+    version: str
+    wanted: str
+    maximise: bool
+    # Whether the choice is within all limits.
+    holds: bool
+    choice: Choice
+    second: Choice | None
+    # The first value of each axis of the question.
+    default: Choice
+    changes: list[Change]
+    # A point that is better in what is wanted, and the limits that it breaks.
+    forbidden: Choice | None
+    # Sentences on where the time of each workload goes at the choice.
+    why: list[str]
+    points_tried: int
+    points: int
+    unverified: list[Unverified]
+    not_modelled: list[str]

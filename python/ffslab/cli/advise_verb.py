@@ -1,0 +1,47 @@
+"""`ffslab advise`: which settings to take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.cli.result_options import Jobs, Json
+from ffslab.cli.sweep_verb import workers_of
+from ffslab.cli.terminal import say
+
+
+def advise(
+    question: Annotated[
+        Path, argument("QUESTION.toml", "The work of a day, what may vary, the limits, and what is wanted.")
+    ],
+    jobs: Jobs = None,
+    scheduler: Annotated[
+        str | None, option("--scheduler ADDRESS", "Let the workers of this dask scheduler run it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell which settings to take for a day's work, within limits. See docs/advise.md.
+
+    Exit code 1: nothing that was tried is within all limits.
+
+    Example: ffslab advise experiments/questions/logger.toml
+    """
+    from ffslab.cli.progress import progress_of_parts
+    from ffslab.files import results
+    from ffslab.studies.advise import Question
+    from ffslab.studies.advise.text import text_of
+
+    asked = Question.from_file(question)
+    with progress_of_parts(question.name) as show:
+        advice = asked.answer(workers=workers_of(scheduler, jobs), progress=show)
+    say(results.dump_json(advice).rstrip() if json else text_of(advice))
+    if not advice["holds"]:
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Makes it a verb of the command."""
+    verb(app, "advise")(advise)

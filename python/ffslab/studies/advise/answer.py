@@ -1,0 +1,183 @@
+"""What to take: the best point within all limits, what it gives, what comes second, what would change the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from ffslab import __version__, _native
+from ffslab.answers.advice import Advice, Change, Choice, LimitState, Unverified
+from ffslab.api import profiles
+from ffslab.store import Store
+from ffslab.studies.advise.day import Tried, tried
+from ffslab.studies.advise.question import Question
+from ffslab.studies.advise.search import Search
+from ffslab.studies.sweep.design import left_out
+from ffslab.studies.sweep.running import Progress, at_work, kept_in
+from ffslab.studies.sweep.tasks import REQUESTS_KEPT
+from ffslab.text.time_table import sentence as largest_cost
+
+if TYPE_CHECKING:
+    from ffslab.answers import Json
+    from ffslab.answers.study import FigureSpread
+    from ffslab.answers.summary import VariantSummary
+    from ffslab.studies.sweep.workers import Workers
+
+NOT_MODELLED = [
+    "Years count erases alone, and take all blocks for alike: wear levelling works, nothing fails early (`ffslab "
+    "ageing` tells of data that age, `ffslab lifetime` of single blocks).",
+    "Each workload runs by itself on a partition that its setup prepares; what they do to each other when they run at "
+    "the same time is not in the figures.",
+    "RAM and the size of the program's code are not known to ffslab.",
+]
+
+
+def answer_of(question: Question, *, store: Store | None, workers: Workers | None, progress: Progress | None) -> Advice:
+    """`Question.answer`."""
+    tell = progress or (lambda *_: None)
+    with at_work(workers) as crew, kept_in(store) as kept:
+        search = Search(
+            question,
+            lambda points: [runs[0] for runs in tried(question, points, kept, crew, _told(tell, search))],
+            lambda one: rank_of(question, one),
+        )
+        best = search.run()
+        second = next((one for one in search.ranked() if one.point[0] != best.point[0]), None)
+        second = second or next((one for one in search.ranked()[1:]), None)
+        finalists = [one.point for one in (best, second) if one is not None]
+        runs = tried(question, finalists, kept, crew, tell, question.repeat)
+        summaries = _summaries(question, best, kept)
+    first = left_out(search.axes, [tuple(axis.listed[0] for axis in search.axes)])[0]
+    wanted, most = question.wanted
+    holds = violation(question, best) == 0
+    return {
+        "title": question.title,
+        "version": __version__,
+        "wanted": wanted,
+        "maximise": most,
+        "holds": holds,
+        "choice": choice_of(question, runs[0]),
+        "second": choice_of(question, runs[1]) if len(runs) > 1 else None,
+        "default": choice_of(question, [search.tried.get(first, Tried(first, {}, "the conditions rule it out"))]),
+        "changes": _changes(question, search, best),
+        "forbidden": _forbidden(question, search, best) if holds else None,
+        "why": [f"{name}: {text}" for name, said in summaries.items() if (text := largest_cost(said))],
+        "points_tried": len(search.tried),
+        "points": search.points_count,
+        "unverified": _unverified(summaries),
+        "not_modelled": NOT_MODELLED,
+    }
+
+
+def _told(tell: Progress, search: Search) -> Progress:
+    def told(share: float, text: str) -> None:
+        tell(min(1.0, (len(search.tried) + share) / max(search.budget, 1)), f"{len(search.tried)} points tried, {text}")
+
+    return told
+
+
+def violation(question: Question, one: Tried) -> float:
+    """By how much a point misses the limits; infinite when it has no figures."""
+    if one.error is not None:
+        return float("inf")
+    return sum(limit.excess(one.figures.get(limit.figure)) for limit in question.limits)
+
+
+def rank_of(question: Question, one: Tried) -> tuple[float, ...]:
+    """Limits first, then what is wanted; less is better. Years that do not end are the most."""
+    figure, most = question.wanted
+    value = one.figures.get(figure)
+    if value is None:
+        value = float("inf") if figure == "years" else float("-inf") if most else float("inf")
+    return violation(question, one), -value if most else value
+
+
+def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
+    """What a point gives over its runs."""
+    pairs = zip(question.axes, runs[0].point, strict=True)
+    axes: dict[str, Json] = {axis.name: value for axis, value in pairs if value is not None}
+    error = next((run.error for run in runs if run.error is not None), None)
+    ended = [run for run in runs if run.error is None]
+    names = list(dict.fromkeys(name for run in ended for name in run.figures))
+    figures = {name: _spread([run.figures[name] for run in ended if name in run.figures]) for name in names}
+    limits: list[LimitState] = []
+    for limit in question.limits:
+        found = figures[limit.figure]["median"] if limit.figure in figures else None
+        holds = error is None and limit.holds(found)
+        limits.append(
+            {"limit": limit.text, "found": found, "holds": holds, "margin": _margin(limit.sign, found, limit.value)}
+        )
+    none: FigureSpread = {"median": None, "low": None, "high": None}
+    return {
+        "axes": axes,
+        "runs": len(runs),
+        "wanted": figures.get(question.wanted[0], none),
+        "figures": figures,
+        "limits": limits,
+        "error": error,
+    }
+
+
+def _spread(values: list[float]) -> FigureSpread:
+    median, low, high, _, _ = _native.spread(values)
+    return {"median": median, "low": low, "high": high}
+
+
+def _margin(sign: str, found: float | None, limit: float) -> float | None:
+    if not found or not limit:
+        return None
+    return limit / found if sign.startswith("<") else found / limit
+
+
+def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
+    """What was found one change away from the choice, axis by axis."""
+    found: list[Change] = []
+    for point in left_out(search.axes, list(search.neighbours(best.point))):
+        one = search.tried.get(point)
+        if one is None:
+            continue
+        place = next(i for i, value in enumerate(point) if value != best.point[i])
+        value = point[place]
+        assert value is not None
+        here, there = (of.figures.get(question.wanted[0]) for of in (best, one))
+        breaks = [limit.text for limit in question.limits if not limit.holds(one.figures.get(limit.figure))]
+        found.append(
+            {
+                "axis": question.axes[place].name,
+                "value": value,
+                "wanted_ratio": there / here if here and there is not None else None,
+                "breaks": [] if one.error else breaks,
+                "error": one.error,
+            }
+        )
+    return found
+
+
+def _forbidden(question: Question, search: Search, best: Tried) -> Choice | None:
+    """The point that would be taken without limits, if it is another one."""
+    ended = [one for one in search.tried.values() if one.error is None]
+    without = min(ended, key=lambda one: rank_of(question, one)[1:], default=best)
+    better = rank_of(question, without)[1:] < rank_of(question, best)[1:]
+    return choice_of(question, [without]) if better and violation(question, without) > 0 else None
+
+
+def _summaries(question: Question, best: Tried, store: Store) -> dict[str, VariantSummary]:
+    """What the run of each workload at a point said."""
+    found = store.find(set(best.keys.values()), REQUESTS_KEPT, with_tables=False)
+    ended = {name: run.ended for name, key in best.keys.items() if (run := found.get(key)) is not None}
+    return {name: said for name, said in ended.items() if said is not None}
+
+
+def _unverified(summaries: dict[str, VariantSummary]) -> list[Unverified]:
+    """Numbers of the profiles of the choice that nobody has checked."""
+    names: dict[str, None] = {}
+    for said in summaries.values():
+        stack = cast("dict[str, object]", said["stack"])
+        names |= {str(stack[key]): None for key in ("board", "part", "kernel") if stack.get(key)}
+    rows: list[Unverified] = []
+    for name in names:
+        values = profiles.shown(name)["values"]
+        keys = [one["key"] for one in values if one["status"] == "unverified"]
+        if keys:
+            rows.append({"profile": name, "keys": keys, "of": len(values)})
+    return rows

@@ -1,0 +1,199 @@
+"""What a question file says: the work of a day, what may vary, limits, and what is wanted."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffslab._native import InputError
+from ffslab.api.experiment import Experiment
+from ffslab.files.inputs import read_text
+from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
+from ffslab.store.rows import FIGURES
+from ffslab.studies.sweep.axes import Axis, Listed, axes_of, plain
+from ffslab.studies.sweep.study import experiment_at, without_axes
+
+if TYPE_CHECKING:
+    from ffslab.answers.advice import Advice
+    from ffslab.store import Store
+    from ffslab.studies.sweep.running import Progress
+    from ffslab.studies.sweep.workers import Workers
+
+_KEYS = ("title", "workload", "vary", "conditions", "limits", "minimise", "maximise", "search")
+_WORKLOAD_KEYS = ("name", "experiment", "per_day")
+_SEARCH_KEYS = ("runs", "repeat", "seed")
+# What a day costs, beside the figures of each workload.
+DAY_FIGURES = ("years", "busy_share", "energy_J_per_day", "erases_per_day", "page_programs_per_day")
+# Numbers of a range that says not how many.
+VALUES_OF_RANGE = 9
+_LIMIT = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*(.+?)\s*")
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An experiment whose measured steps happen so often a day."""
+
+    name: str
+    experiment: Experiment
+    per_day: float
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a figure must be at most, or at least."""
+
+    text: str
+    figure: str
+    sign: str
+    value: float
+
+    def holds(self, found: float | None) -> bool:
+        """Whether a figure is within it; one that is not known is not, but of years, which then do not end."""
+        if found is None:
+            return self.figure == "years"
+        return _COMPARED[self.sign](found, self.value)
+
+    def excess(self, found: float | None) -> float:
+        """By which part of itself it is missed; 0: it holds."""
+        if self.holds(found):
+            return 0.0
+        if found is None:
+            return 1e9
+        return abs(found - self.value) / (abs(self.value) or 1.0) + 1e-9
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question. `wanted`: a figure, and whether more of it is better. `runs_max`: how many points may be tried;
+    `None`: a tenth of all. `repeat`: runs of the finalists, for intervals."""
+
+    title: str
+    workloads: tuple[Workload, ...]
+    axes: tuple[Axis, ...]
+    conditions: tuple[str, ...]
+    limits: tuple[Limit, ...]
+    wanted: tuple[str, bool]
+    runs_max: int | None = None
+    repeat: int = 6
+    seed: int = 1
+    file_name: str = "<question>"
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Question:
+        """A question from a TOML file. Relative paths in it start at the file's folder.
+
+        Raises `ffslab.InputError` with one line when it is none.
+        """
+        path = Path(path)
+        text = read_text(path, "experiment")
+        return read_toml(text, str(path), lambda data: _question(data, str(path), path.parent))
+
+    @classmethod
+    def from_toml(cls, text: str, base_dir: str | Path = ".", file_name: str = "<question>") -> Question:
+        """A question from TOML text."""
+        return read_toml(text, file_name, lambda data: _question(data, file_name, Path(base_dir)))
+
+    def answer(
+        self, *, store: Store | None = None, workers: Workers | None = None, progress: Progress | None = None
+    ) -> Advice:
+        """Searches, and says what to take."""
+        from ffslab.studies.advise.answer import answer_of
+
+        return answer_of(self, store=store, workers=workers, progress=progress)
+
+
+def _question(data: dict[str, Any], file_name: str, base_dir: Path) -> Question:
+    check_keys(data, _KEYS)
+    tables = data.get("workload", [])
+    if not isinstance(tables, list) or not tables:
+        raise InputError("no work: add tables [[workload]], each with `experiment` and `per_day`")
+    workloads = tuple(_workload(table, i, file_name, base_dir) for i, table in enumerate(tables, 1))
+    names = [workload.name for workload in workloads]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"[[workload]]: two are called {name}: give them names")
+    axes = tuple(_with_count(axis) for axis in axes_of(table_at(data, "vary")))
+    if not axes:
+        raise InputError('nothing may vary: add a table [vary], such as fs = ["jffs2", "ubifs"]')
+    search = table_at(data, "search")
+    check_keys(search, _SEARCH_KEYS, "[search]: ")
+    known = [*DAY_FIGURES, *(f"{name}.{figure}" for name in names for figure in FIGURES)]
+    limits = tuple(_limit(text, known) for text in texts_at(data, "limits"))
+    runs = search.get("runs")
+    return Question(
+        str(data.get("title", "Question")),
+        workloads,
+        axes,
+        texts_at(data, "conditions"),
+        limits,
+        _wanted(data, known),
+        None if runs is None else whole("search.runs", runs, 1),
+        whole("search.repeat", search.get("repeat", 6), 1),
+        whole("search.seed", search.get("seed", 1), 0),
+        file_name,
+    )
+
+
+def _workload(table: object, number: int, file_name: str, base_dir: Path) -> Workload:
+    if not isinstance(table, dict):
+        raise InputError("`workload` must be tables: write [[workload]]")
+    check_keys(table, _WORKLOAD_KEYS, f"[[workload]] {number}: ")
+    name = str(table.get("name", f"workload{number}"))
+    if not re.fullmatch(r"\w+", name):
+        raise InputError(f'[[workload]] {number}: name "{name}": must be of letters, digits and _')
+    per_day = table.get("per_day")
+    if not isinstance(per_day, int | float) or isinstance(per_day, bool) or not 0 < per_day < 1e9:
+        raise InputError(f"[[workload]] {name}: `per_day` says how often its measured steps happen a day, such as 24")
+    experiment, _, axes = without_axes(experiment_at(table, name, file_name, base_dir))
+    if axes:
+        raise InputError(f"[[workload]] {name}: its experiment has axes: what may vary is said in [vary]")
+    return Workload(name, experiment, float(per_day))
+
+
+def _with_count(axis: Axis) -> Axis:
+    from dataclasses import replace
+
+    from ffslab.studies.sweep.axes import Range
+
+    if isinstance(axis, Range) and axis.count is None and axis.step is None:
+        return Listed(axis.name, tuple(replace(axis, count=VALUES_OF_RANGE).values()), when=axis.when)
+    return Listed(axis.name, tuple(axis.values()), when=axis.when)
+
+
+def _limit(text: str, known: Sequence[str]) -> Limit:
+    found = _LIMIT.fullmatch(text)
+    if not found:
+        raise InputError(f'limit "{text}": must be a figure, a sign and a value, such as "years >= 10"')
+    figure, sign, value = found.groups()
+    if figure not in known:
+        raise InputError(f'limit "{text}": no figure is called {figure}{_meant(figure, known)}')
+    number = plain(value.removesuffix("years").strip() if figure == "years" else value)
+    try:
+        return Limit(text, figure, sign, float(str(number)))
+    except ValueError:
+        raise InputError(f'limit "{text}": "{value}" must be a number, or one with a unit such as 50 ms') from None
+
+
+def _wanted(data: Mapping[str, Any], known: Sequence[str]) -> tuple[str, bool]:
+    given = [(data[key], key == "maximise") for key in ("minimise", "maximise") if key in data]
+    if len(given) != 1:
+        raise InputError('say what is wanted, one figure: minimise = "energy_J_per_day", or maximise = "years"')
+    figure, most = given[0]
+    if figure not in known:
+        raise InputError(f"no figure is called {figure}{_meant(str(figure), known)}")
+    return figure, most
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    # All figures of all workloads would be a page.
+    return meant(name, known) if "did you mean" in meant(name, known) else f": known are {', '.join(DAY_FIGURES)} ..."

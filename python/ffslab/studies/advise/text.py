@@ -1,0 +1,129 @@
+"""The answer on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ffslab.answers.advice import Advice, Change, Choice, LimitState
+from ffslab.answers.study import FigureSpread
+from ffslab.text.durations import duration
+from ffslab.text.tables import number, text_table
+
+CHANGES_SHOWN = 12
+KEYS_SHOWN = 4
+
+
+def text_of(advice: Advice) -> str:
+    """The answer of a question for a terminal."""
+    choice = advice["choice"]
+    parts = [advice["title"], _take(advice)]
+    parts.append(_figures(advice, choice))
+    if advice["why"]:
+        parts.append("Why:\n" + "\n".join(f"  {line}" for line in advice["why"]))
+    parts += _others(advice)
+    if advice["changes"]:
+        parts.append(_changes(advice))
+    parts.append("\n".join(_rests_on(advice)))
+    return "\n\n".join(parts)
+
+
+def _take(advice: Advice) -> str:
+    choice = advice["choice"]
+    if choice["error"] is not None:
+        said = f"{named(choice)}: {choice['error']}"
+        return f"Nothing works: of {advice['points_tried']} points none came to its end; {said}"
+    if not advice["holds"]:
+        missed = ", ".join(limit["limit"] for limit in choice["limits"] if not limit["holds"])
+        return f"Nothing that was tried is within all limits. Nearest: {named(choice)}; it misses {missed}."
+    most = "the most" if advice["maximise"] else "the least"
+    return f"Take {named(choice)}: {most} {advice['wanted']}, {_told(advice['wanted'], choice['wanted'])}."
+
+
+def named(choice: Choice) -> str:
+    """A point by the values of its axes."""
+    return ", ".join(f"{name} {value}" for name, value in choice["axes"].items())
+
+
+def _figures(advice: Advice, choice: Choice) -> str:
+    """What the choice gives, with limits, beside the default and what comes second."""
+    shown = {advice["wanted"]: None} | {limit["limit"].split()[0]: None for limit in choice["limits"]}
+    shown |= {name: None for name in ("years", "energy_J_per_day", "erases_per_day") if name in choice["figures"]}
+    limits = {limit["limit"].split()[0]: limit for limit in choice["limits"]}
+    second = advice["second"]
+    head = ["", "choice", "limit", "second", "default"]
+    rows = []
+    for name in shown:
+        cells = [_cell(name, one) for one in (choice, second, advice["default"])]
+        rows.append([name, cells[0], _limit(limits.get(name)), cells[1], cells[2]])
+    return text_table(head, rows, "lrlrr")
+
+
+def _cell(name: str, choice: Choice | None) -> str:
+    if choice is None or choice["error"] is not None:
+        return "-"
+    if name == "years" and name not in choice["figures"]:
+        return "no erases"
+    return _told(name, choice["figures"][name]) if name in choice["figures"] else "-"
+
+
+def _limit(limit: LimitState | None) -> str:
+    if limit is None:
+        return ""
+    margin = f", {limit['margin']:.3g} times" if limit["margin"] and limit["holds"] else ""
+    return f"{limit['limit'].split(maxsplit=1)[1]}{margin}" + ("" if limit["holds"] else ", missed")
+
+
+def _told(name: str, spread: FigureSpread) -> str:
+    """A figure, with its interval if it is wider than what is shown."""
+    if spread["median"] is None:
+        return "-"
+    told = [_value(name, value) for value in (spread["median"], spread["low"], spread["high"]) if value is not None]
+    return f"{told[0]} ({told[1]} to {told[2]})" if len(told) == 3 and told[1] != told[2] else told[0]
+
+
+def _value(name: str, value: float) -> str:
+    if name.endswith("_us"):
+        return duration(value)
+    return number(value, 1) if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _others(advice: Advice) -> Iterator[str]:
+    second, default, forbidden = advice["second"], advice["default"], advice["forbidden"]
+    if second is not None and second["error"] is None:
+        missed = [limit["limit"] for limit in second["limits"] if not limit["holds"]]
+        but = f", but it misses {', '.join(missed)}" if missed else ""
+        yield f"Second: {named(second)}{but}."
+    if default["error"] is not None:
+        yield f"The default, {named(default)}, does not work: {default['error']}"
+    if forbidden is not None:
+        missed = [limit["limit"] for limit in forbidden["limits"] if not limit["holds"]]
+        found = _told(advice["wanted"], forbidden["wanted"])
+        yield f"Better without the limit {', '.join(missed)}: {named(forbidden)}, {advice['wanted']} {found}."
+
+
+def _changes(advice: Advice) -> str:
+    """What one other value would do, what matters most first."""
+
+    def size(change: Change) -> float:
+        ratio = change["wanted_ratio"]
+        return float("inf") if change["error"] or change["breaks"] else abs((ratio or 1.0) - 1.0)
+
+    ordered = sorted(advice["changes"], key=size, reverse=True)[:CHANGES_SHOWN]
+    rows = []
+    for change in ordered:
+        ratio = change["wanted_ratio"]
+        effect = "-" if ratio is None else f"{(ratio - 1) * 100:+.1f} %"
+        then = change["error"] or (f"misses {', '.join(change['breaks'])}" if change["breaks"] else "")
+        rows.append([change["axis"], str(change["value"]), effect, then if len(then) < 90 else then[:87] + "..."])
+    return "What one other value would do:\n\n" + text_table(["", "value", advice["wanted"], ""], rows, "lrrl")
+
+
+def _rests_on(advice: Advice) -> Iterator[str]:
+    yield f"{number(advice['points_tried'])} of {number(advice['points'])} points were tried."
+    for one in advice["unverified"]:
+        more = f" and {len(one['keys']) - KEYS_SHOWN} more" if len(one["keys"]) > KEYS_SHOWN else ""
+        yield (
+            f"Unverified: {len(one['keys'])} of the {one['of']} numbers of {one['profile']} "
+            f"({', '.join(one['keys'][:KEYS_SHOWN])}{more}; `ffslab profiles show {one['profile']}`)."
+        )
+    yield from (f"Not modelled: {text}" for text in advice["not_modelled"])
