@@ -84,7 +84,7 @@ def test_ranges_give_what_the_key_takes() -> None:
     [
         ({"a": {"from": 1}}, "needs both"),
         ({"a": {"from": 2, "to": 1}}, "must be less than"),
-        ({"a": {"from": 1, "to": 2, "by": 1}}, "no key `by`"),
+        ({"a": {"from": 1, "to": 2, "by": 1}}, "unknown key `by`"),
         ({"a": {"from": "1 KiB", "to": "5 ms"}}, "units of one kind"),
         ({"a": {"from": 0, "to": 5, "scale": "log"}}, "begins above 0"),
         ({"a": []}, "list of values"),

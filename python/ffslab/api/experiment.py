@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers.summary import Summary
@@ -194,7 +196,7 @@ class Experiment:
             any_size=given.any_size,
             tell=given.tell,
         )
-        return Run(json.loads(summary), requests, blocks, resolved, images, logs)
+        return Run(msgspec.json.decode(summary), requests, blocks, resolved, images, logs)
 
     def keys(self) -> Keys:
         """The variants, each with the key under which a store keeps what it did.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from ffslab import _native
@@ -225,10 +226,18 @@ def whole(constant: ShownConstant) -> int:
 
 def endurance_of(part: str) -> tuple[int, str] | None:
     """Erases that a block of a part bears, and who says so; `None` when its profile does not know."""
+    return _endurance_of(part) if is_path(part) else _known_endurance_of(part)
+
+
+def _endurance_of(part: str) -> tuple[int, str] | None:
     for value in shown(part)["values"]:
         if value["key"].endswith("endurance_erases"):
             return whole(value), f"{part}, {value['status']}"
     return None
+
+
+# A built-in part is asked for at each point of a study; a file of the user's may change.
+_known_endurance_of = cache(_endurance_of)
 
 
 def _footnotes(sources: list[str]) -> tuple[list[str], list[str]]:

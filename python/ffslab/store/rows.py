@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+import msgspec
 
 from ffslab.answers.summary import Counts, EnergySummary, LatencyUs, MeanSd
 from ffslab.api.variants import MACHINE, figures_of
@@ -94,11 +95,11 @@ def _row(run: KeptRun) -> dict[str, object]:
         "ffslab": __version__,
         "title": run.title,
         "variant": said["name"],
-        "axes": json.dumps(said["axes"], ensure_ascii=False),
+        "axes": msgspec.json.encode(said["axes"]).decode(),
         **{key: stack.get(key) for key in MACHINE},
         "error": said.get("error"),
         "requests_kept": run.requests_kept,
         "has_tables": run.tables is not None,
         **{name: None if (value := figures.get(name)) is None else float(cast("float", value)) for name in FIGURES},
-        "summary": json.dumps(said, ensure_ascii=False, separators=(",", ":")),
+        "summary": msgspec.json.encode(said).decode(),
     }

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from ffslab import InputError, __version__
 from ffslab.files.interruption import caught_signals, uninterrupted
 from ffslab.files.os_errors import reason
@@ -149,7 +151,7 @@ class Store:
         for row in _rows_of(part, ["key", "title", "has_tables", "summary"]):
             if row["key"] not in keys:
                 continue
-            run = KeptRun(row["key"], row["title"], json.loads(row["summary"]))
+            run = KeptRun(row["key"], row["title"], msgspec.json.decode(row["summary"]))
             place = _Place(part, run.requests_kept, run.calls, row["has_tables"])
             if not place.serves(requests_kept, with_tables):
                 continue
@@ -276,7 +278,7 @@ class Store:
                 wrong.append(f"{part}: its content is not what was written")
                 continue
             for row in _rows_of(part, ["key", "title", "has_tables", "summary"]):
-                run = KeptRun(row["key"], row["title"], json.loads(row["summary"]))
+                run = KeptRun(row["key"], row["title"], msgspec.json.decode(row["summary"]))
                 place = self.folder / TABLES / tables_name(run)
                 if row["has_tables"] and run.ended and read_tables(place) is None:
                     wrong.append(f"{place}: the tables of run {run.key[:12]} are missing or damaged")
