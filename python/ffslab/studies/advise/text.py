@@ -62,7 +62,7 @@ def _cell(name: str, choice: Choice | None) -> str:
     if choice is None or choice["error"] is not None:
         return "-"
     if name == "years" and name not in choice["figures"]:
-        return "no erases"
+        return "no wear"
     return _told(name, choice["figures"][name]) if name in choice["figures"] else "-"
 
 
