@@ -8,24 +8,17 @@ The default is the first value of each key in [vary]. A gap is how much worse th
 from __future__ import annotations
 
 import sys
-from itertools import product
 from pathlib import Path
 
 from ffslab.store import Store
 from ffslab.studies.advise.answer import rank_of, violation
 from ffslab.studies.advise.day import Tried, tried
 from ffslab.studies.advise.question import Question
-from ffslab.studies.sweep.design import Point, left_out, satisfying
+from ffslab.studies.advise.search import every_point
 from ffslab.studies.sweep.running import at_work
 from ffslab.text.tables import text_table
 
 HERE = Path(__file__).parent
-
-
-def every_point(question: Question) -> list[Point]:
-    """All points of the space of a question."""
-    points = left_out(question.axes, list(product(*(axis.values() for axis in question.axes))))
-    return satisfying(question.axes, list(dict.fromkeys(points)), question.conditions)
 
 
 def gap(question: Question, one: Tried, best: Tried) -> str:

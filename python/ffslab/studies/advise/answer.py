@@ -132,10 +132,8 @@ def _margin(sign: str, found: float | None, limit: float) -> float | None:
 def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
     """What was found one change away from the choice, axis by axis."""
     found: list[Change] = []
-    for point in left_out(search.axes, list(search.neighbours(best.point))):
-        one = search.tried.get(point)
-        if one is None:
-            continue
+    for point in search.neighbours(best.point):
+        one = search.tried[point]
         place = next(i for i, value in enumerate(point) if value != best.point[i])
         value = point[place]
         assert value is not None

@@ -1,29 +1,32 @@
-"""Which points are tried: a spread of them over the space, then from the best ones one change at a time.
+"""Which points are tried: the default, in a large space a spread of others, then one change at a time.
 
 A space of settings is small in each direction, and most settings matter by themselves: a search that changes one thing
-at a time from the best points finds what a search of everything finds with a small part of its runs, and what it has
-tried says what each setting is worth.
+at a time from the best point, axis after axis, finds what a search of everything finds with a small part of its runs,
+and what it has tried says what each setting is worth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
 from math import prod
 
 from ffslab.studies.advise.day import Tried
 from ffslab.studies.advise.question import Question
-from ffslab.studies.sweep.axes import Listed
+from ffslab.studies.sweep.axes import Listed, plain
 from ffslab.studies.sweep.design import Point, left_out, satisfying
 
 # The share of all points that is tried, where the question says nothing, and the least number.
-SHARE, RUNS_LEAST = 0.1, 12
-# Of these runs so many are the spread.
-SPREAD_SHARE = 0.4
-# From so many of the best points, each on another value of the first axis of words, changes are tried.
-STARTS = 2
-# Large spaces are not listed point by point.
-LISTED_MAX = 200_000
+SHARE, RUNS_LEAST = 0.1, 8
+# From so many runs on a part of them is a spread over the whole space: one change at a time may end on a hill that is
+# not the highest.
+SPREAD_FROM, SPREAD_SHARE = 20, 0.2
+# Of an axis with no more values all are tried; of longer ones the ends, then the middle between what was tried.
+ALL_VALUES_MAX = 3
+# Larger spaces are not listed point by point.
+LISTED_MAX = 20_000
 
 
 @dataclass
@@ -40,10 +43,13 @@ class Search:
         """The axes of the question, all of them lists."""
         return [axis for axis in self.question.axes if isinstance(axis, Listed)]
 
-    @property
+    @cached_property
     def points_count(self) -> int:
-        """How many points the space has, without its conditions."""
-        return prod(len(axis.listed) for axis in self.axes)
+        """How many points the space has; of a large one without its conditions."""
+        combinations = prod(len(axis.listed) for axis in self.axes)
+        if combinations > LISTED_MAX:
+            return combinations
+        return len(every_point(self.question))
 
     @property
     def budget(self) -> int:
@@ -54,11 +60,15 @@ class Search:
     def run(self) -> Tried:
         """The best point that was found."""
         self._try(self._spread())
-        while len(self.tried) < self.budget:
-            changes = self._changes()
-            if not changes:
-                break
-            self._try(changes)
+        # Words decide more than numbers, and what is best among numbers depends on them.
+        order = sorted(range(len(self.axes)), key=lambda i: _has_order(self.axes[i]))
+        turn, idle = 0, 0
+        while len(self.tried) < self.budget and idle < 2 * len(order):
+            # When nothing can be changed any more at the best point, the best of another kind has its turn.
+            start = self._starts()[0 if idle < len(order) else -1]
+            moves = self._allowed(self._moves(start, order[turn % len(order)]))
+            self._try(moves[: self.budget - len(self.tried)])
+            turn, idle = turn + 1, 0 if moves else idle + 1
         return self.ranked()[0]
 
     def ranked(self) -> list[Tried]:
@@ -66,43 +76,52 @@ class Search:
         return sorted(self.tried.values(), key=self.rank)
 
     def neighbours(self, point: Point) -> Iterator[Point]:
-        """The points that differ in one axis: in all other words, or in the numbers beside."""
-        for i, axis in enumerate(self.axes):
-            value = point[i]
-            at = -1 if value is None else axis.listed.index(value)
-            words = isinstance(axis.listed[0], str | bool) and not str(axis.listed[0])[:1].isdigit()
-            steps = range(-at, len(axis.listed) - at) if words or len(axis.listed) <= 3 else (-3, -1, 1, 3)
-            for step in steps:
-                if at >= 0 and step and 0 <= at + step < len(axis.listed):
-                    yield (*point[:i], axis.listed[at + step], *point[i + 1 :])
+        """The points that were tried and differ in one axis."""
+        for other in self.tried:
+            if sum(here != there for here, there in zip(point, other, strict=True)) == 1:
+                yield other
+
+    def _moves(self, point: Point, i: int) -> list[Point]:
+        """What to try next along an axis: all of its words, or the ends of its numbers, then the middle between the
+        best of them and those beside it that were tried."""
+        axis = self.axes[i]
+        along = {value: (*point[:i], value, *point[i + 1 :]) for value in axis.listed}
+        if point[i] is None:
+            return []
+        if len(along) <= ALL_VALUES_MAX or not _has_order(axis):
+            return list(along.values())
+        ladder = sorted(axis.listed, key=lambda value: float(str(plain(value))))
+        known = [at for at, value in enumerate(ladder) if along[value] in self.tried]
+        ends = [at for at in (0, len(ladder) - 1) if at not in known]
+        if ends:
+            return [along[ladder[at]] for at in ends]
+        best = min(known, key=lambda at: self.rank(self.tried[along[ladder[at]]]))
+        beside = [
+            max((at for at in known if at < best), default=best),
+            min((at for at in known if at > best), default=best),
+        ]
+        middles = [(best + at) // 2 for at in beside if abs(best - at) > 1]
+        return [along[ladder[at]] for at in middles]
+
+    def _starts(self) -> list[Point]:
+        """The best point, and the best one of another value of the first axis: it may have its best elsewhere."""
+        ranked = self.ranked()
+        other = next((one for one in ranked if one.point[0] != ranked[0].point[0]), ranked[0])
+        return [ranked[0].point, other.point]
 
     def _spread(self) -> list[Point]:
-        """The default, which is the first value of each axis, and a Latin hypercube of the others."""
+        """The default, which is the first value of each axis, and in a large space a Latin hypercube."""
         import numpy as np
         from scipy.stats import qmc
 
         axes = self.axes
         default: Point = tuple(axis.listed[0] for axis in axes)
-        count = max(1, int(self.budget * SPREAD_SHARE))
+        if self.budget < SPREAD_FROM:
+            return self._allowed([default])
         rng = np.random.Generator(np.random.PCG64(self.question.seed))
-        shares = qmc.LatinHypercube(len(axes), rng=rng).random(count)
+        shares = qmc.LatinHypercube(len(axes), rng=rng).random(int(self.budget * SPREAD_SHARE))
         drawn = [tuple(axis.at(float(share)) for axis, share in zip(axes, row, strict=True)) for row in shares]
-        return self._allowed([default, *drawn])[: self.budget]
-
-    def _changes(self) -> list[Point]:
-        """Changes of the best points that were not tried, as many as may be."""
-        starts: list[Tried] = []
-        for one in self.ranked():
-            # A second start is of another kind: it may have its best elsewhere.
-            if all(one.point[0] != other.point[0] for other in starts):
-                starts.append(one)
-            if len(starts) == STARTS:
-                break
-        for start in starts:
-            changes = self._allowed(list(self.neighbours(start.point)))
-            if changes:
-                return changes[: self.budget - len(self.tried)]
-        return []
+        return self._allowed([default, *drawn])
 
     def _allowed(self, points: list[Point]) -> list[Point]:
         fresh = [point for point in dict.fromkeys(left_out(self.axes, points)) if point not in self.tried]
@@ -111,3 +130,14 @@ class Search:
     def _try(self, points: list[Point]) -> None:
         for one in self.try_points(points):
             self.tried[one.point] = one
+
+
+def every_point(question: Question) -> list[Point]:
+    """All points of the space of a question, the default first."""
+    points = left_out(question.axes, list(product(*(axis.values() for axis in question.axes))))
+    return satisfying(question.axes, list(dict.fromkeys(points)), question.conditions)
+
+
+def _has_order(axis: Listed) -> bool:
+    """Whether the values are numbers, sizes or times, so that there is something between two of them."""
+    return all(isinstance(plain(value), int | float) and not isinstance(value, bool) for value in axis.listed)
