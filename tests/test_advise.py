@@ -18,7 +18,6 @@ from ffslab.studies.advise.day import DAY_US, tried
 from ffslab.studies.advise.search import every_point
 from ffslab.studies.sweep.running import at_work
 
-
 QUESTION = """\
 title = "Small question"
 limits = ["years >= 0.001"]
