@@ -153,9 +153,12 @@ fn repeated(summary: &str) -> PyResult<String> {
     to_json(&ffslab_lab::repeated(summary).map_err(to_python)?)
 }
 
+/// Median, its interval, the least and the most.
+type SpreadFields = (f64, Option<f64>, Option<f64>, f64, f64);
+
 /// Of values of a figure: median, the interval of the median (`None`: of fewer than six), the least and the most.
 #[pyfunction]
-fn spread(values: Vec<f64>) -> PyResult<(f64, Option<f64>, Option<f64>, f64, f64)> {
+fn spread(values: Vec<f64>) -> PyResult<SpreadFields> {
     if values.is_empty() {
         return Err(PyRuntimeError::new_err("no values"));
     }
