@@ -163,6 +163,19 @@ def test_an_experiment_with_axes_is_refused(question: Path) -> None:
         Question.from_file(question)
 
 
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cell by cell, as Jupyter would."""
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((ROOT / "examples" / "studies" / "logger.ipynb").read_text(encoding="utf-8"))
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile(cell["source"], "logger.ipynb", "exec"), names)
+    shown = eval("done._repr_html_()", names)
+    assert shown.startswith("<h4>") and "<table>" in shown
+    assert "Take fs " in capsys.readouterr().out
+
+
 def test_the_questions_that_ship_are_read(tmp_path: Path) -> None:
     files = sorted((ROOT / "experiments" / "questions").glob("*.toml"))
     assert len(files) == 10

@@ -22,14 +22,18 @@ if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment, Run
     from ffslab.api.stack import Stack
     from ffslab.boards.validation import validate
+    from ffslab.store import Store
+    from ffslab.studies.advise import Question
     from ffslab.studies.sweep import Study
 
 __all__ = [
     "Experiment",
     "InputError",
     "PowerCut",
+    "Question",
     "Run",
     "Stack",
+    "Store",
     "Study",
     "__version__",
     "sqlite",
@@ -41,7 +45,9 @@ __all__ = [
 _HOMES = {
     "Experiment": "ffslab.api.experiment",
     "Run": "ffslab.api.experiment",
+    "Question": "ffslab.studies.advise",
     "Stack": "ffslab.api.stack",
+    "Store": "ffslab.store",
     "Study": "ffslab.studies.sweep",
     "validate": "ffslab.boards.validation",
 }

@@ -103,6 +103,25 @@ class Question:
         """A question from TOML text."""
         return read_toml(text, file_name, lambda data: _question(data, file_name, Path(base_dir)))
 
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        workloads: Mapping[str, tuple[Experiment | str | Path, float]],
+        vary: Mapping[str, object],
+        *,
+        limits: Sequence[str] = (),
+        conditions: Sequence[str] = (),
+        minimise: str | None = None,
+        maximise: str | None = None,
+    ) -> Question:
+        """A question from objects. `workloads`: of each name an experiment, or its file, and how often a day it
+        happens; `vary`: axes as of `ffslab.Study.of`; one of `minimise` and `maximise`."""
+        wanted = {"minimise": minimise, "maximise": maximise}
+        data = {"title": title, "vary": dict(vary), "limits": list(limits), "conditions": list(conditions)}
+        data |= {key: figure for key, figure in wanted.items() if figure is not None}
+        return _of_workloads([_made(name, *given) for name, given in workloads.items()], data, "<question>")
+
     def answer(
         self, *, store: Store | None = None, workers: Workers | None = None, progress: Progress | None = None
     ) -> Advice:
@@ -117,7 +136,12 @@ def _question(data: dict[str, Any], file_name: str, base_dir: Path) -> Question:
     tables = data.get("workload", [])
     if not isinstance(tables, list) or not tables:
         raise InputError("no work: add tables [[workload]], each with `experiment` and `per_day`")
-    workloads = tuple(_workload(table, i, file_name, base_dir) for i, table in enumerate(tables, 1))
+    return _of_workloads(
+        [_workload(table, i, file_name, base_dir) for i, table in enumerate(tables, 1)], data, file_name
+    )
+
+
+def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name: str) -> Question:
     names = [workload.name for workload in workloads]
     for name in names:
         if names.count(name) > 1:
@@ -132,7 +156,7 @@ def _question(data: dict[str, Any], file_name: str, base_dir: Path) -> Question:
     runs = search.get("runs")
     return Question(
         str(data.get("title", "Question")),
-        workloads,
+        tuple(workloads),
         axes,
         texts_at(data, "conditions"),
         limits,
@@ -149,12 +173,15 @@ def _workload(table: object, number: int, file_name: str, base_dir: Path) -> Wor
         raise InputError("`workload` must be tables: write [[workload]]")
     check_keys(table, _WORKLOAD_KEYS, f"[[workload]] {number}: ")
     name = str(table.get("name", f"workload{number}"))
+    return _made(name, experiment_at(table, name, file_name, base_dir), table.get("per_day"))
+
+
+def _made(name: str, given: Experiment | str | Path, per_day: object) -> Workload:
     if not re.fullmatch(r"\w+", name):
-        raise InputError(f'[[workload]] {number}: name "{name}": must be of letters, digits and _')
-    per_day = table.get("per_day")
+        raise InputError(f'[[workload]]: name "{name}": must be of letters, digits and _')
     if not isinstance(per_day, int | float) or isinstance(per_day, bool) or not 0 < per_day < 1e9:
         raise InputError(f"[[workload]] {name}: `per_day` says how often its measured steps happen a day, such as 24")
-    experiment, _, axes = without_axes(experiment_at(table, name, file_name, base_dir))
+    experiment, _, axes = without_axes(given if isinstance(given, Experiment) else Experiment.from_file(given))
     if axes:
         raise InputError(f"[[workload]] {name}: its experiment has axes: what may vary is said in [vary]")
     return Workload(name, experiment, float(per_day))
