@@ -382,9 +382,7 @@ def made_up(study: Study, figure: Callable[..., float]) -> StudyResult:
     rows = [dict.fromkeys(FIGURES) | {"error": None, "time_us": figure(*point)} for point in design.points]
     keys = [str(at) for at in range(len(design.points))]
     frame = pd.DataFrame(rows, index=pd.Index(keys, name="key"))
-    return StudyResult(
-        study, design, list(range(len(keys))), {at: [key] for at, key in enumerate(keys)}, frame, set(), 0
-    )
+    return StudyResult(study, design, list(range(len(keys))), {at: [key] for at, key in enumerate(keys)}, frame, 0)
 
 
 def ishigami(x: float, y: float, z: float) -> float:

@@ -24,15 +24,14 @@ LOST = "its worker ended twice while it ran: it needs more memory than there is,
 
 @dataclass(frozen=True)
 class StudyResult:
-    """`own`: the positions of the points that were run, all unless it was a shard. `lost`: those that ended their
-    workers. `taken`: how many runs the store held before."""
+    """`own`: the positions of the points that were run, all unless it was a shard. `keys`: of the runs of each of them.
+    `figures`: by key; what is not there was lost with its workers. `taken`: how many runs the store held before."""
 
     study: Study
     design: Design
     own: list[int]
     keys: dict[int, list[str]]
     figures: pd.DataFrame
-    lost: set[int]
     taken: int
 
     @cached_property

@@ -104,11 +104,11 @@ class Course:
         """Runs the points `own` as far as the store does not hold them, or all of them `again`."""
         all_keys = [key for at in own for key in keys[at]]
         known = set() if again else self.store.has(all_keys, REQUESTS_KEPT)
-        lost = self.ran(own, keys, known)
+        self.ran(own, keys, known)
         self.store.make_room()
         figures = self.store.figures(all_keys, REQUESTS_KEPT)
         taken = sum(1 for key in all_keys if key in known)
-        return StudyResult(self.study, self.design, list(own), keys, figures, lost, taken)
+        return StudyResult(self.study, self.design, list(own), keys, figures, taken)
 
     def looked(
         self, points: Sequence[int], refusals_max: int | None = None
@@ -145,8 +145,8 @@ class Course:
             "(leave such points out with `conditions`, or change the axes)"
         )
 
-    def ran(self, points: Sequence[int], keys: dict[int, list[str]], known: set[str]) -> set[int]:
-        """Runs what is not known; the points that ended their workers."""
+    def ran(self, points: Sequence[int], keys: dict[int, list[str]], known: set[str]) -> None:
+        """Runs what is not known. Nothing is there afterwards of points that ended their workers."""
         left = [at for at in points if any(key not in known for key in keys[at])]
         total = sum(1 for at in points for key in keys[at])
         done = sum(1 for at in points for key in keys[at] if key in known)
@@ -172,7 +172,7 @@ class Course:
 
         if left:
             told()
-        return self._each(left, task, got)
+        self._each(left, task, got)
 
     def _experiment(self, piece: list[int]) -> Any:
         points = [self.design.points[at] for at in piece]
