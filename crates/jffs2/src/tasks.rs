@@ -60,6 +60,7 @@ pub struct Background {
 impl Jffs2 {
     pub(crate) fn start_tasks(&mut self) {
         let sim = &self.store.flash.sim;
+        sim.lock_is_had();
         sim.spawn(&causes::GC_THREAD);
         sim.spawn(&causes::KWORKER);
         self.store.space.signal.exists = true;
@@ -81,6 +82,7 @@ impl Jffs2 {
 
     pub(crate) fn stop_tasks(&mut self) {
         self.store.space.signal.exists = false;
+        self.store.flash.sim.lock_is_had();
         self.store.flash.sim.kill(&causes::GC_THREAD);
         self.store.flash.sim.kill(&causes::KWORKER);
     }
@@ -108,6 +110,28 @@ impl Jffs2 {
             self.let_thread_run(host);
             self.background.chip_uses = self.store.flash.sim.chip_uses();
         }
+        self.hold_allocation(host);
+    }
+
+    /// On a kernel whose tasks may lose the CPU in the middle of a call: the running task takes the allocation semaphore, unless
+    /// it was handed over to the thread.
+    pub(crate) fn hold_allocation(&mut self, host: &mut dyn Host) {
+        let sim = self.store.flash.sim.clone();
+        if !sim.preempts_calls() || sim.running() == &causes::GC_THREAD {
+            return;
+        }
+        if sim.lock_is_handed_over() && self.background.thread != ThreadState::InPass {
+            self.give_turn(host, &causes::GC_THREAD);
+        }
+        if self.background.thread != ThreadState::InPass {
+            sim.takes_lock_from(&causes::GC_THREAD);
+        }
+    }
+
+    /// The running task gives the allocation semaphore back.
+    pub(crate) fn release_allocation(&mut self) {
+        self.store.space.notice_vain_turn(&self.store.flash);
+        self.store.flash.sim.gives_lock_back();
     }
 
     /// Called when the running task gives the allocation semaphore back.
@@ -119,6 +143,7 @@ impl Jffs2 {
             }
             self.background.chip_uses = uses;
         }
+        self.release_allocation();
     }
 
     /// Whether the thread may be waiting for the running task. When tasks wait busily for the chip no other task runs
@@ -207,6 +232,9 @@ impl Jffs2 {
 
     fn run_gc_thread(&mut self, host: &mut dyn Host) {
         let sim = self.store.flash.sim.clone();
+        if std::mem::take(&mut self.store.space.signal.is_at_lock) {
+            self.background.thread = ThreadState::Waiting;
+        }
         loop {
             match self.background.thread {
                 ThreadState::Top => {
@@ -223,6 +251,13 @@ impl Jffs2 {
                     if !self.store.space.signal.pending {
                         let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
                         return sim.sleep_until(&causes::GC_THREAD, sim.timer_after_ticks(ticks));
+                    }
+                    // It does not sleep, but it has asked for another task, if that has had the CPU less.
+                    if sim.preempts_calls() {
+                        sim.worker_has_run();
+                        if self.take_turns(host) {
+                            return;
+                        }
                     }
                 }
                 ThreadState::Throttled => {
@@ -248,6 +283,7 @@ impl Jffs2 {
                         return sim.sleep_until(&causes::GC_THREAD, sim.now_ns() + 1);
                     }
                     self.background.thread = ThreadState::InPass;
+                    sim.lock_is_had();
                 }
                 ThreadState::InPass => match self.gc_pass(host, &causes::GC_THREAD) {
                     Ok(PassEnd::Yielded) => return,
@@ -320,6 +356,7 @@ impl Jffs2 {
     /// Writes everything that the write buffer holds for an inode (0: any inode) to flash (`jffs2_fsync`).
     pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
         self.take_allocation(host);
+        self.release_allocation();
         if !self.store.flash.wbuf.is_dirty() || !self.store.flash.wbuf.holds_inode(ino) {
             return Ok(());
         }

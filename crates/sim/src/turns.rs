@@ -82,6 +82,8 @@ impl Sim {
                     let now_ns = at_ns.max(self.now_ns());
                     self.0.idle_ns.set(self.idle_ns() + now_ns - self.now_ns());
                     self.0.now_ns.set(now_ns);
+                    // An idle CPU has no ticks.
+                    self.0.ticks_paid.set(now_ns / self.tick_ns());
                     self.attend();
                 }
             }

@@ -95,7 +95,7 @@ pub struct WorkCost {
 
 impl WorkCost {
     #[inline]
-    fn ns(self, bytes: usize) -> u64 {
+    pub(crate) fn ns(self, bytes: usize) -> u64 {
         self.each_ns + self.per_byte_ps * bytes as u64 / 1_000
     }
 }
@@ -105,6 +105,19 @@ impl WorkCost {
 pub struct CpuCosts {
     pub of: [WorkCost; WORKS],
     pub power: PowerMilliwatt,
+    /// What a node costs that is moved as it is; `None`: as much as other nodes.
+    pub copied_node: Option<CopiedNode>,
+    /// What the summary at the end of an erase block costs.
+    pub summary_ns: u64,
+}
+
+/// What a node costs that garbage collection moves as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopiedNode {
+    /// Before it is read: what decides how it is moved, and room for it.
+    pub before_ns: u64,
+    /// Between, once for the node that is read and once for the node that is written.
+    pub each_way: WorkCost,
 }
 
 impl CpuCosts {
@@ -112,6 +125,8 @@ impl CpuCosts {
     pub const FREE: CpuCosts = CpuCosts {
         of: [WorkCost { each_ns: 0, per_byte_ps: 0 }; WORKS],
         power: PowerMilliwatt { cpu: 0.0, memory: 0.0 },
+        copied_node: None,
+        summary_ns: 0,
     };
 
     pub fn is_free(&self) -> bool {

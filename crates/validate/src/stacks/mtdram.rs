@@ -7,7 +7,7 @@
 //! clean marker: beside the erase it looks at all bytes of the block where they stand, by words of 64 bits.
 
 use super::arm::Prices;
-use super::nandsim::{instruction_ns, price_dropped};
+use super::debian;
 use crate::case::Case;
 use ffslab_flash::NorRead;
 use ffslab_machine::stack::StackSpec;
@@ -24,8 +24,7 @@ const BLANK_CHECK_PER_BYTE: u64 = 750;
 /// Lets work and memory take as long on `stack` as on the machine of the case, if that was such a one.
 pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     let block_bytes = u64::from(stack.partition.geometry.block_bytes());
-    let (Some(nor), Some(each_ns)) = (&mut stack.partition.nor, case.system.tree.as_deref().and_then(instruction_ns))
-    else {
+    let (Some(nor), Some(each_ns)) = (&mut stack.partition.nor, debian::instruction_ns(case)) else {
         return;
     };
     let ps_per_byte = COPY_PER_BYTE * each_ns;
@@ -36,7 +35,7 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     nor.driver.program.overhead_ns = DRIVER_PROGRAM * each_ns;
     nor.driver.erase.overhead_ns = DRIVER_ERASE * each_ns;
     prices.of_calls(stack, each_ns);
-    price_dropped(stack, each_ns);
+    debian::price(case, stack, each_ns);
     stack.cpu_costs.of[Work::BlankCheck as usize] =
         WorkCost { each_ns: 0, per_byte_ps: BLANK_CHECK_PER_BYTE * each_ns };
 }
