@@ -380,12 +380,9 @@ impl Space {
     }
 
     /// If the thread has come as far as the allocation semaphore and found it taken, it has taken note of its signal. One that
-    /// came while it waited ends its second attempt.
+    /// comes while it waits is blocked until its pass has ended (`hupmask` of `fs/jffs2/background.c`).
     pub fn notice_vain_turn(&mut self, flash: &Flash) {
-        if flash.sim.came_in_vain() {
-            if self.signal.is_at_lock && self.signal.pending {
-                flash.sim.tries_lock_anew();
-            }
+        if flash.sim.came_in_vain() && !self.signal.is_at_lock {
             self.signal.pending = false;
             self.signal.in_pass = true;
             self.signal.is_at_lock = true;

@@ -9,6 +9,7 @@ use ffslab_sim::{NandWait, Switch, Task};
 
 use crate::erase::{EraseJob, EraseStep};
 use crate::gc::PassEnd;
+use crate::space::InodeState;
 use crate::Jffs2;
 
 /// Pause before each pass unless a signal is pending.
@@ -126,6 +127,56 @@ impl Jffs2 {
         if self.background.thread != ThreadState::InPass {
             sim.takes_lock_from(&causes::GC_THREAD);
         }
+    }
+
+    /// Whether the thread, if it gets the CPU while the running task reads an inode whose nodes were not checked, comes to that
+    /// inode: then it waits for the end of the reading, and its pass is over (`INO_STATE_READING` in `fs/jffs2/gc.c`).
+    pub(crate) fn thread_may_meet_reading(&self, ino: u32) -> bool {
+        let sim = &self.store.flash.sim;
+        let is_unchecked =
+            || self.store.space.inode_caches.get(&ino).is_some_and(|cache| cache.state == InodeState::Unchecked);
+        let meets = sim.preempts_calls()
+            && sim.running() != &causes::GC_THREAD
+            && !sim.holds_lock()
+            && self.background.thread != ThreadState::InPass
+            && is_unchecked();
+        if meets {
+            sim.takes_lock_from(&causes::GC_THREAD);
+        }
+        meets
+    }
+
+    /// See [`Jffs2::thread_may_meet_reading`]. The thread is woken, and goes to sleep again before its next pass.
+    pub(crate) fn reading_has_ended(&mut self) {
+        let sim = self.store.flash.sim.clone();
+        let has_come = sim.came_in_vain();
+        sim.lock_is_had();
+        if has_come {
+            self.store.space.signal.pending = false;
+            self.store.space.signal.in_pass = false;
+            match self.store.space.thread_should_wake() {
+                true => self.pause_thread(),
+                false => self.background.thread = ThreadState::Signalled,
+            }
+        }
+    }
+
+    /// The thread's sleep before a pass.
+    fn pause_thread(&mut self) {
+        let sim = &self.store.flash.sim;
+        let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
+        self.background.thread = ThreadState::Throttled;
+        sim.sleep_until(&causes::GC_THREAD, sim.timer_after_ticks(ticks));
+    }
+
+    /// With a signal pending the thread does not sleep, but it has asked for another task if that has had the CPU less.
+    fn gives_way_instead_of_pause(&mut self, host: &mut dyn Host) -> bool {
+        let sim = &self.store.flash.sim;
+        if !sim.preempts_calls() {
+            return false;
+        }
+        sim.gives_others_a_chance();
+        self.take_turns(host)
     }
 
     /// The running task gives the allocation semaphore back.
@@ -247,17 +298,12 @@ impl Jffs2 {
                 }
                 ThreadState::Signalled => {
                     // With a signal pending the pause ends at once.
-                    self.background.thread = ThreadState::Throttled;
                     if !self.store.space.signal.pending {
-                        let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
-                        return sim.sleep_until(&causes::GC_THREAD, sim.timer_after_ticks(ticks));
+                        return self.pause_thread();
                     }
-                    // It does not sleep, but it has asked for another task, if that has had the CPU less.
-                    if sim.preempts_calls() {
-                        sim.worker_has_run();
-                        if self.take_turns(host) {
-                            return;
-                        }
+                    self.background.thread = ThreadState::Throttled;
+                    if self.gives_way_instead_of_pause(host) {
+                        return;
                     }
                 }
                 ThreadState::Throttled => {

@@ -145,7 +145,7 @@ impl Vfs {
             }
             if vfs.fs.is_some() && vfs.config.kernel.unmount_wakes_worker {
                 vfs.spend(vfs.config.costs.unmount_ns);
-                vfs.sim.worker_has_run();
+                vfs.sim.gives_others_a_chance();
                 vfs.schedule();
             }
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;

@@ -54,6 +54,13 @@ impl Default for Driver {
     }
 }
 
+impl Driver {
+    /// The cost of a program of a page's data.
+    pub(crate) fn program_data(&self) -> OpCost {
+        OpCost { overhead_ns: self.program.overhead_ns + self.program_data_ns, ..self.program }
+    }
+}
+
 /// A driver that does not suit the chip.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DriverError {

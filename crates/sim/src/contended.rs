@@ -40,6 +40,11 @@ impl Sim {
         self.0.contended.set(Contended { is_held: true, contender, ..self.0.contended.get() });
     }
 
+    /// Whether the running task holds it.
+    pub fn holds_lock(&self) -> bool {
+        self.0.contended.get().is_held
+    }
+
     /// The running task gives it back.
     pub fn gives_lock_back(&self) {
         let mut lock = self.0.contended.get();
@@ -70,12 +75,6 @@ impl Sim {
             self.0.contended.set(Contended { came: false, ..lock });
         }
         lock.came
-    }
-
-    /// A signal has ended the contender's attempt; it begins anew at once.
-    pub fn tries_lock_anew(&self) {
-        let lock = self.0.contended.get();
-        self.0.contended.set(Contended { vain_turns: lock.vain_turns.min(1), ..lock });
     }
 
     /// A scheduling point of the task that holds the lock.

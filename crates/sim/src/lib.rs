@@ -178,16 +178,6 @@ impl Sim {
         }
     }
 
-    /// Charges the running task for the ticks that have come since.
-    fn pay_for_ticks(&self) {
-        let tick = self.now_ns() / self.tick_ns();
-        let cost_ns = (tick - self.0.ticks_paid.replace(tick)) * self.0.config.tick_cost_ns;
-        if cost_ns > 0 {
-            self.with_counts(|counts| counts.cpu_ns += cost_ns);
-            self.0.now_ns.set(self.now_ns() + cost_ns);
-        }
-    }
-
     #[cold]
     fn attend(&self) {
         if self.0.config.tick_cost_ns > 0 {
@@ -288,29 +278,7 @@ impl Sim {
         }
     }
 
-    /// [`Sim::work`] on a node that is moved as it is ([`CpuCosts::copied_node`]).
-    pub fn work_of_copy(&self, work: Work, bytes: usize) {
-        if let Some(costs) = &self.0.cpu_costs {
-            let cost = costs.copied_node.map_or(costs.of[work as usize], |copied| copied.each_way);
-            self.do_work(cost, costs.power, work, bytes);
-        }
-    }
-
-    /// The beginning of such a move.
-    pub fn copy_begins(&self) {
-        if let Some(copied) = self.0.cpu_costs.and_then(|costs| costs.copied_node) {
-            self.compute(copied.before_ns);
-        }
-    }
-
-    /// A summary is put together at the end of an erase block.
-    pub fn work_of_summary(&self) {
-        if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.summary_ns > 0) {
-            self.compute(costs.summary_ns);
-        }
-    }
-
-    fn do_work(&self, cost: WorkCost, power: PowerMilliwatt, work: Work, bytes: usize) {
+    pub(crate) fn do_work(&self, cost: WorkCost, power: PowerMilliwatt, work: Work, bytes: usize) {
         {
             let done = &mut self.0.work_done.borrow_mut()[work as usize];
             done.count += 1;
@@ -503,9 +471,9 @@ impl Sim {
         }
     }
 
-    /// A worker that is not simulated was woken, had the CPU for a moment and sleeps again: at the next scheduling point the task
-    /// that has had the CPU least goes on.
-    pub fn worker_has_run(&self) {
+    /// At the next scheduling point the task that has had the CPU least goes on: a worker that is not simulated was woken, had the CPU
+    /// for a moment and sleeps again, or the running task has asked for another one.
+    pub fn gives_others_a_chance(&self) {
         self.with_cpu(cpu::Cpu::ask_to_yield);
     }
 
