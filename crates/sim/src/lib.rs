@@ -471,12 +471,6 @@ impl Sim {
         }
     }
 
-    /// At the next scheduling point the task that has had the CPU least goes on: a worker that is not simulated was woken, had the CPU
-    /// for a moment and sleeps again, or the running task has asked for another one.
-    pub fn gives_others_a_chance(&self) {
-        self.with_cpu(cpu::Cpu::ask_to_yield);
-    }
-
     /// How often tasks have used the chip so far.
     pub fn chip_uses(&self) -> u64 {
         self.0.chip_uses.get()
