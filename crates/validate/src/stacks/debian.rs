@@ -80,8 +80,11 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, each_ns: u64) {
     vfs.costs.unmount_ns = UNMOUNT * each_ns;
 }
 
+/// How long a program takes after a step.
+pub(crate) type Pace = Box<dyn Fn(&Step) -> u64>;
+
 /// What the program that does the steps takes after each of them.
-pub(crate) fn pace(case: &Case) -> Option<Box<dyn Fn(&Step) -> u64>> {
+pub(crate) fn pace(case: &Case) -> Option<Pace> {
     let each_ns = instruction_ns(case)?;
     let between_steps = build_of(case).between_steps;
     let of_fs = if case.system.fs == "ubifs" { UBIFS_STEPS } else { JFFS2_STEPS };
