@@ -43,6 +43,8 @@ impl Board {
                 name: "6.1".to_string(),
                 read_ahead: ReadAheadRules::V6_1,
                 sequential_miss_bug: false,
+                preemption: Default::default(),
+                unmount_wakes_worker: false,
                 dentries_spared_count: 0,
                 write_looks_up_capability: false,
                 sums_dirty_pages: true,

@@ -110,6 +110,7 @@ impl Store {
             space.summary.disable();
             return Ok(());
         };
+        flash.sim.work_of_summary();
         let written = {
             let _why = flash.sim.because(&causes::SUMMARY);
             self.flash_write(offset, [&head, &body], 0)

@@ -58,6 +58,7 @@ impl Jffs2 {
             self.take_allocation(host);
             self.store.flash.sim.work(Work::GcPass, 0);
             if self.store.space.blocks.totals().unchecked_bytes() != 0 && self.check_next_inode()? {
+                self.release_allocation();
                 return Ok(PassEnd::Done);
             }
             if self.store.space.blocks.is_empty(List::EraseComplete)
@@ -67,6 +68,7 @@ impl Jffs2 {
                 self.give_allocation();
                 return moved;
             }
+            self.release_allocation();
         }
         match self.erase_with_turns(host, task)? {
             Some(EraseStep::Done) => Ok(PassEnd::Done),

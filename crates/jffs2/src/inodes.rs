@@ -57,7 +57,12 @@ impl Jffs2 {
         if !self.store.space.inode_caches.contains_key(&ino) {
             return Err(Errno::NoEnt);
         }
-        let inode = load_inode(&mut self.store.space, &self.store.flash, &mut self.store.reader, ino, false)?;
+        let is_met = self.thread_may_meet_reading(ino);
+        let inode = load_inode(&mut self.store.space, &self.store.flash, &mut self.store.reader, ino, false);
+        if is_met {
+            self.reading_has_ended();
+        }
+        let inode = inode?;
         if let Some(cache) = self.store.space.inode_caches.get_mut(&ino) {
             cache.state = InodeState::Present;
         }

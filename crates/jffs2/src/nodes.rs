@@ -91,14 +91,16 @@ impl Store {
     }
 
     fn copy_node_through(&mut self, id: RefId, owner: u32, node: &mut [u8]) -> Result<bool> {
+        self.flash.sim.copy_begins();
         self.flash.read(self.space.refs[id].offset(), node)?;
-        self.flash.node_work(Work::NodeRead, node.len());
+        self.flash.sim.work_of_copy(Work::NodeRead, node.len());
+        self.flash.sim.work(Work::Crc, node.len());
         if !is_sound(self.flash.endian, node, owner) {
             return Ok(false);
         }
         let bytes = node.len() as u32;
         let mut offset = self.space.write_offset();
-        self.flash.sim.work(Work::NodeWrite, node.len());
+        self.flash.sim.work_of_copy(Work::NodeWrite, node.len());
         match self.flash_write(offset, [node, &[]], 0) {
             Err(Errno::Io) => {
                 self.reserve_for_gc(bytes, bytes)?;

@@ -28,6 +28,14 @@ impl Jffs2 {
         purpose: Purpose,
         summary_bytes: u32,
     ) -> Result<u32> {
+        let space = self.find_space(host, bytes, purpose, summary_bytes);
+        if space.is_err() {
+            self.release_allocation();
+        }
+        space
+    }
+
+    fn find_space(&mut self, host: &mut dyn Host, bytes: u32, purpose: Purpose, summary_bytes: u32) -> Result<u32> {
         loop {
             self.take_allocation(host);
             while self.below_reserve(purpose)? {
@@ -36,6 +44,7 @@ impl Jffs2 {
                     PassEnd::Done | PassEnd::Yielded => {}
                 }
                 self.take_turns(host);
+                self.hold_allocation(host);
             }
             match self.store.try_reserve(pad(bytes), summary_bytes)? {
                 Attempt::Space(space) => return Ok(space),

@@ -379,8 +379,19 @@ impl Space {
         self.blocks.length(List::VeryDirty) >= self.levels.very_dirty_trigger_blocks
     }
 
+    /// If the thread has come as far as the allocation semaphore and found it taken, it has taken note of its signal. One that
+    /// comes while it waits is blocked until its pass has ended (`hupmask` of `fs/jffs2/background.c`).
+    pub fn notice_vain_turn(&mut self, flash: &Flash) {
+        if flash.sim.came_in_vain() && !self.signal.is_at_lock {
+            self.signal.pending = false;
+            self.signal.in_pass = true;
+            self.signal.is_at_lock = true;
+        }
+    }
+
     /// Sends the thread a signal if there is work for it (`jffs2_garbage_collect_trigger`).
     pub fn trigger_gc_thread(&mut self, flash: &Flash) {
+        self.notice_vain_turn(flash);
         if self.signal.is_awaited() && self.thread_should_wake() {
             self.signal.send(&flash.sim, &flash.options);
         }

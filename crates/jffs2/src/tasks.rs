@@ -9,6 +9,7 @@ use ffslab_sim::{NandWait, Switch, Task};
 
 use crate::erase::{EraseJob, EraseStep};
 use crate::gc::PassEnd;
+use crate::space::InodeState;
 use crate::Jffs2;
 
 /// Pause before each pass unless a signal is pending.
@@ -60,6 +61,7 @@ pub struct Background {
 impl Jffs2 {
     pub(crate) fn start_tasks(&mut self) {
         let sim = &self.store.flash.sim;
+        sim.lock_is_had();
         sim.spawn(&causes::GC_THREAD);
         sim.spawn(&causes::KWORKER);
         self.store.space.signal.exists = true;
@@ -81,6 +83,7 @@ impl Jffs2 {
 
     pub(crate) fn stop_tasks(&mut self) {
         self.store.space.signal.exists = false;
+        self.store.flash.sim.lock_is_had();
         self.store.flash.sim.kill(&causes::GC_THREAD);
         self.store.flash.sim.kill(&causes::KWORKER);
     }
@@ -108,6 +111,78 @@ impl Jffs2 {
             self.let_thread_run(host);
             self.background.chip_uses = self.store.flash.sim.chip_uses();
         }
+        self.hold_allocation(host);
+    }
+
+    /// On a kernel whose tasks may lose the CPU in the middle of a call: the running task takes the allocation semaphore, unless
+    /// it was handed over to the thread.
+    pub(crate) fn hold_allocation(&mut self, host: &mut dyn Host) {
+        let sim = self.store.flash.sim.clone();
+        if !sim.preempts_calls() || sim.running() == &causes::GC_THREAD {
+            return;
+        }
+        if sim.lock_is_handed_over() && self.background.thread != ThreadState::InPass {
+            self.give_turn(host, &causes::GC_THREAD);
+        }
+        if self.background.thread != ThreadState::InPass {
+            sim.takes_lock_from(&causes::GC_THREAD);
+        }
+    }
+
+    /// Whether the thread, if it gets the CPU while the running task reads an inode whose nodes were not checked, comes to that
+    /// inode: then it waits for the end of the reading, and its pass is over (`INO_STATE_READING` in `fs/jffs2/gc.c`).
+    pub(crate) fn thread_may_meet_reading(&self, ino: u32) -> bool {
+        let sim = &self.store.flash.sim;
+        let is_unchecked =
+            || self.store.space.inode_caches.get(&ino).is_some_and(|cache| cache.state == InodeState::Unchecked);
+        let meets = sim.preempts_calls()
+            && sim.running() != &causes::GC_THREAD
+            && !sim.holds_lock()
+            && self.background.thread != ThreadState::InPass
+            && is_unchecked();
+        if meets {
+            sim.takes_lock_from(&causes::GC_THREAD);
+        }
+        meets
+    }
+
+    /// See [`Jffs2::thread_may_meet_reading`]. The thread is woken, and goes to sleep again before its next pass.
+    pub(crate) fn reading_has_ended(&mut self) {
+        let sim = self.store.flash.sim.clone();
+        let has_come = sim.came_in_vain();
+        sim.lock_is_had();
+        if has_come {
+            self.store.space.signal.pending = false;
+            self.store.space.signal.in_pass = false;
+            match self.store.space.thread_should_wake() {
+                true => self.pause_thread(),
+                false => self.background.thread = ThreadState::Signalled,
+            }
+        }
+    }
+
+    /// The thread's sleep before a pass.
+    fn pause_thread(&mut self) {
+        let sim = &self.store.flash.sim;
+        let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
+        self.background.thread = ThreadState::Throttled;
+        sim.sleep_until(&causes::GC_THREAD, sim.timer_after_ticks(ticks));
+    }
+
+    /// With a signal pending the thread does not sleep, but it has asked for another task if that has had the CPU less.
+    fn gives_way_instead_of_pause(&mut self, host: &mut dyn Host) -> bool {
+        let sim = &self.store.flash.sim;
+        if !sim.preempts_calls() {
+            return false;
+        }
+        sim.gives_others_a_chance();
+        self.take_turns(host)
+    }
+
+    /// The running task gives the allocation semaphore back.
+    pub(crate) fn release_allocation(&mut self) {
+        self.store.space.notice_vain_turn(&self.store.flash);
+        self.store.flash.sim.gives_lock_back();
     }
 
     /// Called when the running task gives the allocation semaphore back.
@@ -119,6 +194,7 @@ impl Jffs2 {
             }
             self.background.chip_uses = uses;
         }
+        self.release_allocation();
     }
 
     /// Whether the thread may be waiting for the running task. When tasks wait busily for the chip no other task runs
@@ -207,6 +283,9 @@ impl Jffs2 {
 
     fn run_gc_thread(&mut self, host: &mut dyn Host) {
         let sim = self.store.flash.sim.clone();
+        if std::mem::take(&mut self.store.space.signal.is_at_lock) {
+            self.background.thread = ThreadState::Waiting;
+        }
         loop {
             match self.background.thread {
                 ThreadState::Top => {
@@ -219,10 +298,12 @@ impl Jffs2 {
                 }
                 ThreadState::Signalled => {
                     // With a signal pending the pause ends at once.
-                    self.background.thread = ThreadState::Throttled;
                     if !self.store.space.signal.pending {
-                        let ticks = (THROTTLE_MS * 1_000_000).div_ceil(sim.tick_ns()) as u32;
-                        return sim.sleep_until(&causes::GC_THREAD, sim.timer_after_ticks(ticks));
+                        return self.pause_thread();
+                    }
+                    self.background.thread = ThreadState::Throttled;
+                    if self.gives_way_instead_of_pause(host) {
+                        return;
                     }
                 }
                 ThreadState::Throttled => {
@@ -248,6 +329,7 @@ impl Jffs2 {
                         return sim.sleep_until(&causes::GC_THREAD, sim.now_ns() + 1);
                     }
                     self.background.thread = ThreadState::InPass;
+                    sim.lock_is_had();
                 }
                 ThreadState::InPass => match self.gc_pass(host, &causes::GC_THREAD) {
                     Ok(PassEnd::Yielded) => return,
@@ -320,6 +402,7 @@ impl Jffs2 {
     /// Writes everything that the write buffer holds for an inode (0: any inode) to flash (`jffs2_fsync`).
     pub(crate) fn flush_inode(&mut self, host: &mut dyn Host, ino: u32) -> Result<()> {
         self.take_allocation(host);
+        self.release_allocation();
         if !self.store.flash.wbuf.is_dirty() || !self.store.flash.wbuf.holds_inode(ino) {
             return Ok(());
         }

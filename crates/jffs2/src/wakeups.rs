@@ -15,6 +15,8 @@ pub struct ThreadSignal {
     pub exists: bool,
     pub pending: bool,
     pub in_pass: bool,
+    /// The thread has found the allocation semaphore taken.
+    pub is_at_lock: bool,
     /// Number of chip operations at the time when the signal was sent; `None` if it was sent during a pass.
     pub at_chip_uses: Option<u64>,
 }

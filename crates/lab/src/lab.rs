@@ -44,6 +44,7 @@ impl Ready<'_> {
             traces,
             content_position_bytes: state.map_or(0, |state| state.content_position_bytes),
             probe_logs: variant.probe_logs,
+            pace: None,
             rows_max,
         };
         run(system, &plan, watch)

@@ -56,6 +56,8 @@ pub struct Plan<'a> {
     pub probe_logs: bool,
     /// Rows of requests that are kept, see [`RequestLog::keeping`].
     pub rows_max: usize,
+    /// How long the program takes after a step, until it begins the next one. `None`: no time.
+    pub pace: Option<&'a dyn Fn(&Step) -> u64>,
 }
 
 /// Runs a plan on a system on which nothing is mounted. See [`RunError`].
@@ -79,6 +81,7 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
             probe.mark(runner.system.sim(), step.title());
         }
         let outcome = runner.step("measure", index, step)?;
+        plan.pass_on(&mut runner, step);
         if plan.main_steps.0 == Some(index) {
             boundary = Boundary::of(&*runner.system, Some(&outcome));
         }
@@ -104,6 +107,19 @@ impl Plan<'_> {
         runner.content = Content::at(self.seed, self.content_position_bytes);
         runner.begin_setup();
         let steps = self.setup.iter().enumerate();
-        steps.map(|(index, step)| runner.step("setup", index, step)).collect()
+        let mut done = |(index, step)| {
+            let outcome = runner.step("setup", index, step)?;
+            self.pass_on(runner, step);
+            Ok(outcome)
+        };
+        steps.map(&mut done).collect()
+    }
+
+    /// The program writes down what a step did and reads the next one.
+    fn pass_on(&self, runner: &mut Runner, step: &Step) {
+        if let Some(pace) = self.pace {
+            runner.system.compute_ns(pace(step));
+            runner.system.read_clock_ns();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What the simulated kernel is and what its own work costs.
 
 use ffslab_fs::NameHash;
-use ffslab_sim::{ChipLock, PowerMilliwatt, TimerWheel};
+use ffslab_sim::{ChipLock, PowerMilliwatt, Preemption, TimerWheel};
 
 /// Which kernel's read-ahead is simulated, the oldest first. The kernels differ in how much a window grows after cached
 /// pages, how far it may exceed the maximum, which reads are taken as sequential, and how a request walks the page cache.
@@ -53,6 +53,12 @@ pub struct Kernel {
     pub timer_slack_ns: u64,
     /// How tasks take the chip from each other.
     pub chip_lock: ChipLock,
+    /// Where tasks may lose the CPU.
+    pub preemption: Preemption,
+    /// An unmount waits until all readers have left the list of mounts, and a worker sees to that (`namespace_unlock` of
+    /// `fs/namespace.c`, `synchronize_rcu_expedited`): the worker gets the CPU at once, and when it sleeps again, whoever has
+    /// had the CPU least. Kernels for one CPU, and those before 6.1 that cannot be pre-empted, have nothing to wait for.
+    pub unmount_wakes_worker: bool,
     /// How it hashes names on the machine that it was built for.
     pub name_hash: NameHash,
 }
@@ -84,6 +90,11 @@ pub struct VfsCosts {
     /// What `drop_caches` takes beside the pages that it drops: it looks at each inode and each directory entry of the machine
     /// (`fs/drop_caches.c`), also of file systems that are not simulated. Other tasks may have their turns meanwhile.
     pub drop_caches_ns: u64,
+    /// Making a file, beside what the file system does: its name, its inode in memory.
+    pub create_ns: u64,
+    /// What an unmount takes before it waits for the readers of the list of mounts, and what the worker takes
+    /// ([`Kernel::unmount_wakes_worker`]).
+    pub unmount_ns: u64,
     /// Power that the CPU draws while these costs run.
     pub cpu_power: PowerMilliwatt,
 }

@@ -67,6 +67,7 @@ impl Vfs {
                 (ino, kind)
             }
             None if flags.create => {
+                self.spend(self.config.costs.create_ns);
                 self.want_write()?;
                 let ino = self.make_node(found.dentry, node)?;
                 // As on Linux, the file remains if this check fails: it is made before it is opened.

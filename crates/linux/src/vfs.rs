@@ -143,6 +143,11 @@ impl Vfs {
             if !vfs.opens.is_empty() {
                 return Err(Errno::Busy);
             }
+            if vfs.fs.is_some() && vfs.config.kernel.unmount_wakes_worker {
+                vfs.spend(vfs.config.costs.unmount_ns);
+                vfs.sim.gives_others_a_chance();
+                vfs.schedule();
+            }
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
             // Data that cannot be written are lost, as in `generic_shutdown_super`.
             let delays = fs.delays_writes() || vfs.memory.write_back.has_stores;

@@ -168,6 +168,7 @@ impl StackSpec {
                 nand_wait,
                 timer_wheel: kernel.timer_wheel(),
                 chip_lock: kernel.chip_lock,
+                preemption: kernel.preemption,
                 ..SimConfig::default()
             },
             cpu_costs: profile.cpu_costs(keys.traced)?,

@@ -25,6 +25,8 @@ pub struct Driver {
     /// What a read of a part of a page takes longer than `read`, whatever its size: a driver of its own makes two operations of it.
     pub read_part_ns: u64,
     pub program: OpCost,
+    /// What a program of a page's data takes longer than `program`, which an OOB area takes.
+    pub program_data_ns: u64,
     pub erase: OpCost,
     /// It polls the status of a program or an erase with `cond_resched()` in between (`drivers/mtd/nand/omap2.c`,
     /// `omap_wait`), below a file system that holds a lock over its operations for which its other tasks wait, as JFFS2
@@ -44,10 +46,18 @@ impl Default for Driver {
             read: OpCost::default(),
             read_part_ns: 0,
             program: OpCost::default(),
+            program_data_ns: 0,
             erase: OpCost::default(),
             polls_with_resched: false,
             has_bad_block_table: true,
         }
+    }
+}
+
+impl Driver {
+    /// The cost of a program of a page's data.
+    pub(crate) fn program_data(&self) -> OpCost {
+        OpCost { overhead_ns: self.program.overhead_ns + self.program_data_ns, ..self.program }
     }
 }
 

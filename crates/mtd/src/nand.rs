@@ -371,7 +371,7 @@ impl Core {
         self.compute_ecc(data.len());
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, None);
-        self.finish(self.driver.program, began_ns, result)
+        self.finish(self.driver.program_data(), began_ns, result)
     }
 
     /// Programs a part of a page (`nand_write_subpage_hwecc`). The other bytes are sent as 0xFF. The page is assembled
@@ -383,7 +383,7 @@ impl Core {
         self.compute_ecc(self.page_bytes);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, &self.page_buffer, None);
-        self.finish(self.driver.program, began_ns, result)
+        self.finish(self.driver.program_data(), began_ns, result)
     }
 
     /// Programs a page and its free OOB bytes in one operation.
@@ -394,7 +394,7 @@ impl Core {
         self.compute_ecc(data.len());
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, Some(&self.oob_buffer));
-        self.finish(self.driver.program, began_ns, result)
+        self.finish(self.driver.program_data(), began_ns, result)
     }
 
     /// Programs free OOB bytes of a page, the other OOB bytes as 0xFF.

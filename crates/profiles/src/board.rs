@@ -9,7 +9,7 @@ use crate::{cpu, Amount, EccName, Part, ProfileError, Sourced};
 use ffslab_linux::{DirtyLimits, Kernel, NameHash, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{Code, Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{ChipLock, CpuCosts, NandWait, PowerMilliwatt};
+use ffslab_sim::{ChipLock, CpuCosts, NandWait, PowerMilliwatt, Preemption};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -260,6 +260,8 @@ impl KernelProfile {
                 None | Some(ChipLockName::Mutex) => ChipLock::Mutex,
                 Some(ChipLockName::Queue) => ChipLock::Queue,
             },
+            preemption: Preemption::None,
+            unmount_wakes_worker: false,
             name_hash: match self.name_hash.as_ref().map(|hash| hash.value) {
                 None | Some(NameHashName::Bytes) => NameHash::Bytes,
                 Some(NameHashName::Words32) => NameHash::Words32,
@@ -390,6 +392,7 @@ impl Profile {
             polls_with_resched: false,
             has_bad_block_table: self.board.has_bad_block_table(),
             read_part_ns: 0,
+            program_data_ns: 0,
         }
     }
 

@@ -32,6 +32,8 @@ impl VfsTable {
             page_ns: 0,
             page_drop_ns: 0,
             drop_caches_ns: 0,
+            create_ns: 0,
+            unmount_ns: 0,
             cpu_power: PowerMilliwatt {
                 cpu: self.cpu_power_mw.value.0,
                 memory: self.memory_power_mw.as_ref().map_or(0.0, |power| power.value.0),

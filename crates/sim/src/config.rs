@@ -15,6 +15,22 @@ pub struct SimConfig {
     pub scheduler_clock: SchedulerClock,
     pub timer_wheel: TimerWheel,
     pub chip_lock: ChipLock,
+    pub preemption: Preemption,
+    /// What each tick takes of the time of the task that runs.
+    pub tick_cost_ns: u64,
+}
+
+/// Where the kernel lets another task run although the running one has not asked for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preemption {
+    /// At the end of system calls and where a loop takes long (`CONFIG_PREEMPT_NONE`).
+    #[default]
+    None,
+    /// Also wherever a task might have to sleep (`CONFIG_PREEMPT_VOLUNTARY`: `might_sleep` of `include/linux/kernel.h`), so in the
+    /// middle of a system call, with locks held that the other task may need. Kernels that are built so also schedule by
+    /// groups (`CONFIG_FAIR_GROUP_SCHED`): a task that is picked again at once does not begin a new slice
+    /// (`pick_next_task_fair` of `kernel/sched/fair.c`), so that each tick asks it anew.
+    Voluntary,
 }
 
 /// How tasks that sleep while the chip works take it from each other ([`NandWait::Sleep`]).
@@ -59,6 +75,8 @@ impl Default for SimConfig {
             scheduler_clock: SchedulerClock::Exact,
             timer_wheel: TimerWheel::Levels,
             chip_lock: ChipLock::Mutex,
+            preemption: Preemption::None,
+            tick_cost_ns: 0,
         }
     }
 }

@@ -14,7 +14,7 @@
 //!   tick while somebody runs, else another timer, and at the range's end in any case.
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 
-use crate::{ChipLock, SchedulerClock, SimConfig};
+use crate::{ChipLock, Preemption, SchedulerClock, SimConfig};
 
 /// What a task does while the chip is working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,9 @@ pub struct Cpu {
     sleeping_wait: bool,
     chip_lock: ChipLock,
     charges_ticks: bool,
+    keeps_slice: bool,
+    /// Each tick takes time, whoever waits.
+    ticks_cost: bool,
     charged_until_ns: u64,
     run_since_pick_ns: i64,
     min_virtual_run_ns: i64,
@@ -103,6 +106,8 @@ impl Cpu {
             tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
             sleeping_wait: config.nand_wait == NandWait::Sleep,
             chip_lock: config.chip_lock,
+            ticks_cost: config.tick_cost_ns > 0,
+            keeps_slice: config.preemption == Preemption::Voluntary,
             charges_ticks: config.scheduler_clock == SchedulerClock::Tick,
             charged_until_ns: config.uptime_ns,
             run_since_pick_ns: 0,
@@ -136,7 +141,7 @@ impl Cpu {
 
     /// The next instant at which [`Cpu::catch_up`] must be called.
     pub fn attention_at_ns(&self) -> u64 {
-        if self.waiting > 0 {
+        if self.waiting > 0 || self.ticks_cost {
             let next_tick = (self.charged_until_ns / self.tick_ns + 1) * self.tick_ns;
             self.next_timer_ns.min(next_tick)
         } else {
@@ -292,6 +297,11 @@ impl Cpu {
         self.entities[task].runnable
     }
 
+    /// Asks the running task to yield.
+    pub fn ask_to_yield(&mut self) {
+        self.need_resched = true;
+    }
+
     /// Whether the running task was asked to yield.
     pub fn is_asked_to_yield(&self) -> bool {
         self.need_resched
@@ -310,8 +320,7 @@ impl Cpu {
         // Of two tasks with the same run time, the one that has just run comes second (`__enqueue_entity`).
         let better = self.entities[other].virtual_run_ns <= mine.virtual_run_ns;
         if mine.runnable && !better && !self.sleeping_wait {
-            self.need_resched = false;
-            self.run_since_pick_ns = 0;
+            self.goes_on();
             return Choice::Stay;
         }
         if self.turns.contains(&other) {
@@ -321,6 +330,34 @@ impl Cpu {
         } else {
             Choice::Run(other)
         }
+    }
+
+    /// The running task was asked to yield, and has had the CPU least.
+    fn goes_on(&mut self) {
+        self.need_resched = false;
+        if !self.keeps_slice {
+            self.run_since_pick_ns = 0;
+        }
+    }
+
+    /// A scheduling point of the running task while it holds a lock that `task` needs. `true`: `task` gets the CPU, to find
+    /// the lock taken. Another task that gets it here goes on at the next scheduling point at which it can.
+    pub fn may_come_in_vain(&mut self, task: usize) -> bool {
+        if self.waiting == 0 || !self.need_resched {
+            return false;
+        }
+        let Some(other) = self.least_waiting() else { return false };
+        if self.entities[other].virtual_run_ns > self.entities[self.running()].virtual_run_ns {
+            self.goes_on();
+            return false;
+        }
+        other == task && !self.turns.contains(&task)
+    }
+
+    /// The turn of a task that finds a lock taken: it begins here and ends with [`Cpu::switch_back`].
+    pub fn come_in_vain(&mut self, task: usize) {
+        self.turns.push(task);
+        self.run_since_pick_ns = 0;
     }
 
     /// The running task has been asked to yield and is picked again at once.

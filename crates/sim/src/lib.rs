@@ -13,6 +13,7 @@ pub mod arena;
 mod bill;
 pub mod cause;
 mod config;
+mod contended;
 pub mod cpu;
 pub mod energy;
 mod reasons;
@@ -25,13 +26,13 @@ pub use arena::Arena;
 pub use bill::Bill;
 pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
 pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER, OTHER_PROGRAM};
-pub use config::{ChipLock, SchedulerClock, SimConfig, TimerWheel};
+pub use config::{ChipLock, Preemption, SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use reasons::{ReasonGuard, RunGuard};
 pub use red_black::RedBlackTree;
 pub use turns::{GivesTurn, Idle, Mount, Switch};
-pub use work::{CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
+pub use work::{CopiedNode, CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 
 use cause::Placed;
 use std::cell::{Cell, RefCell};
@@ -96,6 +97,9 @@ struct State {
     operations_of_uses: Cell<u64>,
     /// Who runs the background tasks of each mount, where there are several.
     mounts: RefCell<Vec<GivesTurn>>,
+    contended: Cell<contended::Contended>,
+    /// Up to which tick their cost was charged.
+    ticks_paid: Cell<u64>,
 }
 
 /// Handle to the simulation state, in the hands of one mount. Clones share the state; it is not `Send`: one simulation lives
@@ -115,7 +119,7 @@ impl Sim {
             config,
             cpu: RefCell::new(cpu::Cpu::new(config)),
             running: Cell::new(Placed { what: &CALLER, place: 0 }),
-            attention_at_ns: Cell::new(u64::MAX),
+            attention_at_ns: Cell::new(cpu::Cpu::new(config).attention_at_ns()),
             reason: Cell::new(reasons::UNSTATED),
             causes: RefCell::new(Causes::new()),
             waits: Box::default(),
@@ -133,6 +137,8 @@ impl Sim {
             chip_uses: Cell::new(0),
             operations_of_uses: Cell::new(0),
             mounts: RefCell::default(),
+            contended: Cell::default(),
+            ticks_paid: Cell::new(config.uptime_ns * u64::from(config.tick_rate_hz) / 1_000_000_000),
         };
         Self(Rc::new(state), Mount::default())
     }
@@ -149,8 +155,11 @@ impl Sim {
     /// The tick counter (`jiffies`), 32 bits wide as on the papers' board. Linux starts it 300 s before its overflow
     /// (`include/linux/jiffies.h`, `INITIAL_JIFFIES`).
     pub fn jiffies(&self) -> u32 {
-        let at_start = (300 * self.0.config.tick_rate_hz).wrapping_neg();
-        at_start.wrapping_add((self.now_ns() / self.tick_ns()) as u32)
+        self.first_jiffy().wrapping_add((self.now_ns() / self.tick_ns()) as u32)
+    }
+
+    fn first_jiffy(&self) -> u32 {
+        (300 * self.0.config.tick_rate_hz).wrapping_neg()
     }
 
     pub fn tick_ns(&self) -> u64 {
@@ -171,6 +180,9 @@ impl Sim {
 
     #[cold]
     fn attend(&self) {
+        if self.0.config.tick_cost_ns > 0 {
+            self.pay_for_ticks();
+        }
         let mut cpu = self.0.cpu.borrow_mut();
         cpu.catch_up(self.now_ns());
         self.0.attention_at_ns.set(cpu.attention_at_ns());
@@ -237,6 +249,9 @@ impl Sim {
         let operations = self.0.operations.get();
         if self.0.operations_of_uses.replace(operations) != operations {
             self.0.chip_uses.set(self.0.chip_uses.get() + 1);
+            if self.0.contended.get().is_held {
+                self.let_contender_come();
+            }
         }
     }
 
@@ -259,11 +274,11 @@ impl Sim {
     #[inline]
     pub fn work(&self, work: Work, bytes: usize) {
         if let Some(costs) = &self.0.cpu_costs {
-            self.do_work(costs, work, bytes);
+            self.do_work(costs.of[work as usize], costs.power, work, bytes);
         }
     }
 
-    fn do_work(&self, costs: &CpuCosts, work: Work, bytes: usize) {
+    pub(crate) fn do_work(&self, cost: WorkCost, power: PowerMilliwatt, work: Work, bytes: usize) {
         {
             let done = &mut self.0.work_done.borrow_mut()[work as usize];
             done.count += 1;
@@ -272,10 +287,10 @@ impl Sim {
         if work.fills_caches() {
             self.0.cold.set(true);
         }
-        let duration_ns = costs.ns(work, bytes);
+        let duration_ns = cost.ns(bytes);
         if duration_ns > 0 {
             self.compute(duration_ns);
-            self.consume(costs.power, duration_ns);
+            self.consume(power, duration_ns);
         }
     }
 
@@ -436,7 +451,9 @@ impl Sim {
             _ => 4,
         };
         let shift = 3 * level;
-        ((expires + (1 << shift)) >> shift << shift) * self.tick_ns()
+        // The kernel rounds its counter, which does not begin with 0.
+        let begins_at = u64::from(self.first_jiffy());
+        ((begins_at + expires + (1 << shift)) >> shift << shift).saturating_sub(begins_at) * self.tick_ns()
     }
 
     /// Makes `task` runnable.

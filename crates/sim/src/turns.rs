@@ -58,6 +58,12 @@ impl Sim {
         }
     }
 
+    /// At the next scheduling point the task that has had the CPU least goes on: a worker that is not simulated was woken, had the CPU
+    /// for a moment and sleeps again, or the running task has asked for another one.
+    pub fn gives_others_a_chance(&self) {
+        self.with_cpu(cpu::Cpu::ask_to_yield);
+    }
+
     /// Whether it is certain without a closer look that the running task goes on.
     #[inline]
     fn stays(&self) -> bool {
@@ -82,6 +88,8 @@ impl Sim {
                     let now_ns = at_ns.max(self.now_ns());
                     self.0.idle_ns.set(self.idle_ns() + now_ns - self.now_ns());
                     self.0.now_ns.set(now_ns);
+                    // An idle CPU has no ticks.
+                    self.0.ticks_paid.set(now_ns / self.tick_ns());
                     self.attend();
                 }
             }

@@ -4,6 +4,7 @@
 //! one set of constants serves every workload. A board without costs spends nothing and counts nothing.
 
 use crate::energy::PowerMilliwatt;
+use crate::Sim;
 
 macro_rules! named_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
@@ -95,7 +96,7 @@ pub struct WorkCost {
 
 impl WorkCost {
     #[inline]
-    fn ns(self, bytes: usize) -> u64 {
+    pub(crate) fn ns(self, bytes: usize) -> u64 {
         self.each_ns + self.per_byte_ps * bytes as u64 / 1_000
     }
 }
@@ -105,6 +106,19 @@ impl WorkCost {
 pub struct CpuCosts {
     pub of: [WorkCost; WORKS],
     pub power: PowerMilliwatt,
+    /// What a node costs that is moved as it is; `None`: as much as other nodes.
+    pub copied_node: Option<CopiedNode>,
+    /// What the summary at the end of an erase block costs.
+    pub summary_ns: u64,
+}
+
+/// What a node costs that garbage collection moves as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopiedNode {
+    /// Before it is read: what decides how it is moved, and room for it.
+    pub before_ns: u64,
+    /// Between, once for the node that is read and once for the node that is written.
+    pub each_way: WorkCost,
 }
 
 impl CpuCosts {
@@ -112,6 +126,8 @@ impl CpuCosts {
     pub const FREE: CpuCosts = CpuCosts {
         of: [WorkCost { each_ns: 0, per_byte_ps: 0 }; WORKS],
         power: PowerMilliwatt { cpu: 0.0, memory: 0.0 },
+        copied_node: None,
+        summary_ns: 0,
     };
 
     pub fn is_free(&self) -> bool {
@@ -130,6 +146,40 @@ impl CpuCosts {
 pub struct WorkDone {
     pub count: u64,
     pub bytes: u64,
+}
+
+impl Sim {
+    /// [`Sim::work`] on a node that is moved as it is ([`CpuCosts::copied_node`]).
+    pub fn work_of_copy(&self, work: Work, bytes: usize) {
+        if let Some(costs) = &self.0.cpu_costs {
+            let cost = costs.copied_node.map_or(costs.of[work as usize], |copied| copied.each_way);
+            self.do_work(cost, costs.power, work, bytes);
+        }
+    }
+
+    /// The beginning of such a move.
+    pub fn copy_begins(&self) {
+        if let Some(copied) = self.0.cpu_costs.and_then(|costs| costs.copied_node) {
+            self.compute(copied.before_ns);
+        }
+    }
+
+    /// A summary is put together at the end of an erase block.
+    pub fn work_of_summary(&self) {
+        if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.summary_ns > 0) {
+            self.compute(costs.summary_ns);
+        }
+    }
+
+    /// Charges the running task for the ticks that have come since.
+    pub(crate) fn pay_for_ticks(&self) {
+        let tick = self.now_ns() / self.tick_ns();
+        let cost_ns = (tick - self.0.ticks_paid.replace(tick)) * self.0.config.tick_cost_ns;
+        if cost_ns > 0 {
+            self.with_counts(|counts| counts.cpu_ns += cost_ns);
+            self.0.now_ns.set(self.now_ns() + cost_ns);
+        }
+    }
 }
 
 named_enum! {

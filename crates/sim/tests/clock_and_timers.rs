@@ -50,14 +50,14 @@ fn a_timer_fires_at_the_bucket_after_its_expiry() {
         (71, 72),
         (500, 504),
         (503, 504),
-        // From 504 ticks on buckets of 64.
-        (504, 512),
-        (512, 576),
-        (4031, 4032),
+        // From 504 ticks on buckets of 64, by a counter that begins 30,000 ticks before a multiple of them all.
+        (504, 560),
+        (560, 624),
+        (4031, 4080),
         // From 4032 ticks on buckets of 512, from 32,256 on of 4096.
-        (4032, 4096),
-        (32_255, 32_256),
-        (32_256, 32_768),
+        (4032, 4400),
+        (32_255, 32_560),
+        (32_256, 34_096),
     ] {
         assert_eq!(sim.timer_after_ticks(delay_ticks), fires_at_tick * TICK_NS, "{delay_ticks} ticks");
     }
@@ -79,7 +79,8 @@ fn a_timer_is_never_early_and_late_by_one_bucket_at_most() {
             let expiry_ns = (present_tick + u64::from(delay_ticks)) * TICK_NS;
             let at_ns = sim.timer_after_ticks(delay_ticks);
             assert!(at_ns > expiry_ns && at_ns <= expiry_ns + bucket_ticks * TICK_NS, "{delay_ticks} at {uptime_ns}");
-            assert_eq!(at_ns % (bucket_ticks * TICK_NS), 0, "{delay_ticks} at {uptime_ns}");
+            let counter = (1 << 32) - 30_000 + at_ns / TICK_NS;
+            assert_eq!((at_ns % TICK_NS, counter % bucket_ticks), (0, 0), "{delay_ticks} at {uptime_ns}");
         }
     }
 }

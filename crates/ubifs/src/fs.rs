@@ -4,6 +4,8 @@ use crate::causes;
 use crate::commit::UncommittedChanges;
 use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
 use crate::replay::FILE_BYTES_MAX;
+use crate::xattr::CAPABILITY;
+use crate::KernelRules;
 use crate::Ubifs;
 use ffslab_fs::{
     take_turns, BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result,
@@ -169,6 +171,14 @@ impl FileSystem for Ubifs {
 
     fn delays_writes(&self) -> bool {
         true
+    }
+
+    /// 2.6.37 was measured without attributes of that namespace.
+    fn look_up_capability(&mut self, ino: Ino) -> Result<()> {
+        match self.core.rules {
+            KernelRules::V2_6 => Ok(()),
+            KernelRules::V6_1 => self.find_xattr(ino, CAPABILITY).map(drop),
+        }
     }
 
     fn write_starts(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()> {

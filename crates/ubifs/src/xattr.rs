@@ -44,6 +44,9 @@ impl Geometry {
     }
 }
 
+/// The attribute that lets a program do more than its user may (`XATTR_NAME_CAPS`).
+pub(crate) const CAPABILITY: &[u8] = b"security.capability";
+
 impl Inode {
     /// Counts a new attribute in the sums of the inode that has it.
     fn add_xattr(&mut self, name: &[u8], len: usize) {
@@ -63,7 +66,7 @@ impl Inode {
 
 impl Ubifs {
     /// The inode of an attribute, in memory. `None`: there is none of this name.
-    fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Option<Ino>> {
+    pub(crate) fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Option<Ino>> {
         if name.len() > NAME_BYTES_MAX {
             return Err(Errno::NameTooLong);
         }

@@ -145,6 +145,7 @@ fn simulate(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> boo
     let mut stack = stacks::stack_of(case).map_err(|error| RunError::Step(error.to_string()))?;
     stack.sim.uptime_ns += later_ns;
     let system = Stack::new(&stack)?;
+    let pace = stacks::pace(case);
     let plan = Plan {
         setup: &case.setup,
         measure: &case.measure,
@@ -154,6 +155,7 @@ fn simulate(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> boo
         traces: &traces,
         content_position_bytes: 0,
         probe_logs: false,
+        pace: pace.as_deref(),
         rows_max: ROWS_MAX,
     };
     run(Box::new(system), &plan, &mut |_| go_on())

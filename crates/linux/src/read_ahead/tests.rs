@@ -19,6 +19,8 @@ impl Bench {
             name: String::new(),
             read_ahead: rules,
             sequential_miss_bug: false,
+            preemption: Default::default(),
+            unmount_wakes_worker: false,
             dentries_spared_count: 0,
             write_looks_up_capability: false,
             sums_dirty_pages: true,

@@ -434,6 +434,8 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         name: "test".to_string(),
         read_ahead,
         sequential_miss_bug: false,
+        preemption: Default::default(),
+        unmount_wakes_worker: false,
         dentries_spared_count: 0,
         write_looks_up_capability: false,
         sums_dirty_pages: true,

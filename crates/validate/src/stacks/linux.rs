@@ -100,6 +100,7 @@ pub(super) fn linux_stack(
                 bitflip_threshold_bits: None,
                 read: wait,
                 read_part_ns: 0,
+                program_data_ns: 0,
                 program: wait,
                 erase: wait,
                 polls_with_resched: false,
@@ -121,6 +122,8 @@ pub(super) fn linux_stack(
             scheduler_clock: if user_mode { SchedulerClock::Tick } else { SchedulerClock::Exact },
             timer_wheel: kernel.timer_wheel(),
             chip_lock: kernel.chip_lock,
+            preemption: kernel.preemption,
+            tick_cost_ns: 0,
         },
         cpu_costs: CpuCosts::FREE,
         vfs: VfsConfig {

@@ -1,6 +1,7 @@
 //! The stacks on which measured cases ran, by their file systems.
 
 mod arm;
+mod debian;
 mod linux;
 mod mtdram;
 mod nandsim;
@@ -8,6 +9,7 @@ mod yaffs2;
 
 use crate::case::{Case, UbiSettings};
 use crate::error::CaseError;
+pub(crate) use debian::pace;
 use ffslab_machine::file_systems::jffs2;
 use ffslab_machine::file_systems::ubifs;
 use ffslab_machine::file_systems::{self, Descriptor};

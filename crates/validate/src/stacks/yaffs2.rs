@@ -139,6 +139,8 @@ fn harness(case: &Case) -> StackSpec {
                 name: "2.6".to_string(),
                 read_ahead: ReadAheadRules::V2_6,
                 sequential_miss_bug: false,
+                preemption: Default::default(),
+                unmount_wakes_worker: false,
                 dentries_spared_count: 0,
                 write_looks_up_capability: false,
                 sums_dirty_pages: true,
