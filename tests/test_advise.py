@@ -170,7 +170,8 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     names: dict[str, object] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            exec(compile(cell["source"], "logger.ipynb", "exec"), names)
+            # A list of lines, or one text (nbformat 4).
+            exec(compile("".join(cell["source"]), "logger.ipynb", "exec"), names)
     shown = eval("done._repr_html_()", names)
     assert shown.startswith("<h4>") and "<table>" in shown
     assert "Take fs " in capsys.readouterr().out
