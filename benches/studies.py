@@ -36,11 +36,11 @@ READS = Experiment.of(
 )
 
 
-def seconds_of(study: Study, jobs: int, again: bool = False) -> float:
+def seconds_of(study: Study, jobs: int) -> float:
     """How long a study takes with so many workers."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        study.run(store=Store(Path(folder)), workers=LocalWorkers(jobs), again=again)
+        study.run(store=Store(Path(folder)), workers=LocalWorkers(jobs))
         return time.perf_counter() - began
 
 

@@ -114,12 +114,13 @@ impl Sim {
     }
 
     pub fn with_costs(config: SimConfig, cpu_costs: &CpuCosts) -> Self {
+        let cpu = cpu::Cpu::new(config);
         let state = State {
             now_ns: Cell::new(config.uptime_ns),
             config,
-            cpu: RefCell::new(cpu::Cpu::new(config)),
+            attention_at_ns: Cell::new(cpu.attention_at_ns()),
+            cpu: RefCell::new(cpu),
             running: Cell::new(Placed { what: &CALLER, place: 0 }),
-            attention_at_ns: Cell::new(cpu::Cpu::new(config).attention_at_ns()),
             reason: Cell::new(reasons::UNSTATED),
             causes: RefCell::new(Causes::new()),
             waits: Box::default(),

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Jobs, Json
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, verb
+from ffslab.cli.result_options import Jobs, Json, Scheduler
 from ffslab.cli.sweep_verb import workers_of
 from ffslab.cli.terminal import say
 
@@ -18,9 +18,7 @@ def advise(
         Path, argument("QUESTION.toml", "The work of a day, what may vary, the limits, and what is wanted.")
     ],
     jobs: Jobs = None,
-    scheduler: Annotated[
-        str | None, option("--scheduler ADDRESS", "Let the workers of this dask scheduler run it.")
-    ] = None,
+    scheduler: Scheduler = None,
     json: Json = False,
 ) -> None:
     """Tell which settings to take for a day's work, within limits. See docs/advise.md.

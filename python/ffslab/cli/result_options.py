@@ -14,6 +14,7 @@ Out = Annotated[
     option("--out DIR", "Results folder [default: results/NAME]. Replaced when ffslab wrote it, refused otherwise."),
 ]
 Jobs = Annotated[int | None, option("--jobs N", "Simulations that run at once. [default: one per core]", least=1)]
+Scheduler = Annotated[str | None, option("--scheduler ADDRESS", "Let the workers of this dask scheduler run it.")]
 LargeLogs = Annotated[bool, option("--yes", "Read the logs though they have more events than the limit (4,000,000).")]
 RecordBytes = Annotated[
     list[int] | None,

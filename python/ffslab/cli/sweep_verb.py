@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli.parts import argument, option, verb
-from ffslab.cli.result_options import Json, Out
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.cli.result_options import Json, Out, Scheduler
 from ffslab.cli.stack_options import MachineOptions, RunOptions
 from ffslab.cli.terminal import say, tell
 
@@ -29,9 +29,7 @@ def sweep(
             "Run only the I-th of N parts into the store; merge the stores, then run the study without this.",
         ),
     ] = None,
-    scheduler: Annotated[
-        str | None, option("--scheduler ADDRESS", "Let the workers of this dask scheduler run it.")
-    ] = None,
+    scheduler: Scheduler = None,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -59,9 +57,9 @@ def sweep(
         return
     done.save(folder)
     say(results.dump_json(done.answer).rstrip() if json else f"{done.text}\n\nresults: {folder}")
-    for failure in done.failures[:1]:
-        tell(f"{len(done.failures):,} of {len(done.runs):,} runs did not come to their end, first {failure}")
-        raise typer.Exit(1)
+    if failures := done.failures:
+        tell(f"{len(failures):,} of {len(done.runs):,} runs did not come to their end, first {failures[0]}")
+        raise typer.Exit(EXIT_NEGATIVE)
 
 
 def _with(study: Study, machine: MachineOptions, how: RunOptions) -> Study:

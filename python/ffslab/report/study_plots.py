@@ -12,6 +12,7 @@ from ffslab.report.drawing import VECTOR_MARKS_MAX, colour, new_figure, svg_text
 from ffslab.studies.sweep.answers import trade_offs as front_of
 from ffslab.studies.sweep.axes import Axis, Listed, Range, plain
 from ffslab.studies.sweep.results import StudyResult, ended
+from ffslab.studies.sweep.sensitivity import size_of
 from ffslab.studies.sweep.text import label, scaled
 
 if TYPE_CHECKING:
@@ -66,10 +67,11 @@ def responses(result: StudyResult) -> str | None:
     drawn = new_figure(0.6 + 2.1 * len(objectives))
     panels = drawn.subplots(len(objectives), len(axes_of_study), sharey="row", sharex="col", squeeze=False)
     words = axes_of_study[0] if _is_words(axes_of_study[0]) else None
+    by_words = _groups(result, points) if words is not None else [("", points)]
     entries = 1
     for row, (figure, _) in zip(panels, objectives, strict=True):
         for axes, axis in zip(row, axes_of_study, strict=True):
-            groups = _groups(result, points) if words is not None and axis is not words else [("", points)]
+            groups = by_words if axis is not words else [("", points)]
             entries = max(entries, len(groups))
             for i, (name, group) in enumerate(groups):
                 _response(axes, axis, group, figure, i, name)
@@ -173,16 +175,11 @@ def _by_influence(result: StudyResult, figure: str | None = None) -> list[Axis]:
     told = [one for one in result.answer["sensitivity"] if figure is None or one["figure"] == figure]
     weight = dict.fromkeys((axis.name for axis in result.design.axes), 0.0)
     for one in told:
-        top = max((_size(axis) for axis in one["axes"]), default=1.0) or 1.0
+        top = max((size_of(axis) for axis in one["axes"]), default=1.0) or 1.0
         for axis in one["axes"]:
-            weight[axis["axis"]] += _size(axis) / top
+            weight[axis["axis"]] += size_of(axis) / top
     # File systems first: lines and colours tell them apart.
     return sorted(result.design.axes, key=lambda axis: (axis.name != "fs" and figure is None, -weight[axis.name]))
-
-
-def _size(influence: object) -> float:
-    assert isinstance(influence, dict)
-    return float(influence["total"] or influence["effect"] or influence["alone"] or 0.0)
 
 
 def _groups(result: StudyResult, points: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -63,8 +63,9 @@ def tried(
         run_keys, refused = course.looked(range(len(design.points)))
         course.result(list(run_keys), run_keys)
         found = store.find({key for some in run_keys.values() for key in some}, REQUESTS_KEPT, with_tables=False)
+        places = {point: at for at, point in enumerate(design.points)}
         for number, point in enumerate(of_points):
-            place = design.points.index(point)
+            place = places[point]
             if place in refused:
                 errors.setdefault(number, f"{workload.name}: {refused[place]}")
                 continue

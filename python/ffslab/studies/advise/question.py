@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
-from ffslab.studies.sweep.axes import Axis, Listed, axes_of, plain
+from ffslab.studies.sweep.axes import Axis, Listed, Range, axes_of, plain
 from ffslab.studies.sweep.study import experiment_at, without_axes
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Question:
 
     title: str
     workloads: tuple[Workload, ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[Listed, ...]
     conditions: tuple[str, ...]
     limits: tuple[Limit, ...]
     wanted: tuple[str, bool]
@@ -95,8 +95,7 @@ class Question:
         Raises `ffslab.InputError` with one line when it is none.
         """
         path = Path(path)
-        text = read_text(path, "experiment")
-        return read_toml(text, str(path), lambda data: _question(data, str(path), path.parent))
+        return cls.from_toml(read_text(path, "experiment"), path.parent, str(path))
 
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".", file_name: str = "<question>") -> Question:
@@ -187,11 +186,7 @@ def _made(name: str, given: Experiment | str | Path, per_day: object) -> Workloa
     return Workload(name, experiment, float(per_day))
 
 
-def _with_count(axis: Axis) -> Axis:
-    from dataclasses import replace
-
-    from ffslab.studies.sweep.axes import Range
-
+def _with_count(axis: Axis) -> Listed:
     if isinstance(axis, Range) and axis.count is None and axis.step is None:
         return Listed(axis.name, tuple(replace(axis, count=VALUES_OF_RANGE).values()), when=axis.when)
     return Listed(axis.name, tuple(axis.values()), when=axis.when)

@@ -39,9 +39,9 @@ class Search:
     tried: dict[Point, Tried] = field(default_factory=dict)
 
     @property
-    def axes(self) -> list[Listed]:
-        """The axes of the question, all of them lists."""
-        return [axis for axis in self.question.axes if isinstance(axis, Listed)]
+    def axes(self) -> tuple[Listed, ...]:
+        """Those of the question."""
+        return self.question.axes
 
     @cached_property
     def points_count(self) -> int:

@@ -42,8 +42,12 @@ class Design:
         import pandas as pd
 
         chosen = self.points if of is None else [self.points[at] for at in of]
-        columns = {axis.name: [plain(point[i]) for point in chosen] for i, axis in enumerate(self.axes)}
-        return pd.DataFrame(columns)
+        return pd.DataFrame(_columns(self.axes, chosen))
+
+
+def _columns(axes: Sequence[Axis], points: Sequence[Point]) -> dict[str, list[Value | None]]:
+    """The values of points by axes, sizes and times as numbers."""
+    return {axis.name: [plain(point[i]) for point in points] for i, axis in enumerate(axes)}
 
 
 def design_of(study: Study) -> Design:
@@ -150,7 +154,7 @@ def _holds(axes: Sequence[Axis], points: list[Point], condition: str) -> list[bo
 
     if not points:
         return []
-    columns = {axis.name: [plain(point[i]) for point in points] for i, axis in enumerate(axes)}
+    columns = _columns(axes, points)
     # `append.request_B` may be called request_B where no other axis ends so.
     ends = [name.rpartition(".")[2] for name in columns]
     short = {end: columns[name] for name, end in zip(list(columns), ends, strict=True) if ends.count(end) == 1}

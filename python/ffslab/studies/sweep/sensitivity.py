@@ -58,8 +58,13 @@ def sensitivity_of(result: StudyResult, figure: str) -> Sensitivity:
         return {"figure": figure, "method": method, "axes": [], "nothing": nothing}
     by_plan = {"saltelli": _of_saltelli, "morris": _of_morris}
     found = by_plan.get(result.study.sample.method, _of_points)(result, values)
-    axes = sorted(found, key=lambda one: -(one["total"] or one["effect"] or one["alone"] or 0.0))
+    axes = sorted(found, key=lambda one: -size_of(one))
     return {"figure": figure, "method": method, "axes": axes, "nothing": None}
+
+
+def size_of(influence: Influence) -> float:
+    """How much an axis matters, by what the method tells most fully."""
+    return influence["total"] or influence["effect"] or influence["alone"] or 0.0
 
 
 def _of_saltelli(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
