@@ -288,6 +288,6 @@ impl FileSystem for Ubifs {
 
     fn unmount(&mut self, _host: &mut dyn Host) -> Result<()> {
         self.unmounted = true;
-        self.core.unmount().map_err(Errno::from)
+        self.core.unmount(&self.ubi).map_err(Errno::from)
     }
 }

@@ -101,7 +101,17 @@ impl Lebs {
     pub fn unmap(&mut self, lnum: u32) -> Res<()> {
         self.check_writable()?;
         let result = self.volume.unmap(lnum);
+        self.takes_next_lock();
         self.written(result)
+    }
+
+    /// The lock that the kernel takes next after an unmap, which has woken UBI's thread (`wake_up_process` in `drivers/mtd/ubi/wl.c`):
+    /// on a kernel whose tasks may lose the CPU in the middle of a call it is a scheduling point (`might_sleep` in `mutex_lock` and
+    /// `down_write`).
+    fn takes_next_lock(&self) {
+        if self.sim.preempts_calls() {
+            self.volume.cond_resched();
+        }
     }
 
     /// Where the kernel has a `cond_resched` in the middle of something that takes long.

@@ -137,7 +137,10 @@ impl Core {
 
     /// Writes the buffers, and a master node that marks the file system as clean. No commit is run: the next mount
     /// replays the journal.
-    pub fn unmount(&mut self) -> Res<()> {
+    pub fn unmount(&mut self, ubi: &Ubi) -> Res<()> {
+        if self.commits.thread.exists {
+            wait_for_end_of_thread(&self.lebs.sim, ubi);
+        }
         self.commits.stop_thread(&self.lebs);
         if self.lebs.read_only || self.lebs.ro_mount {
             return Ok(());
@@ -183,6 +186,24 @@ pub(crate) fn wait_for_new_thread(sim: &Sim, ubi: &Ubi) {
             while ubi.run_task() && sim.resched() == Switch::Stay {}
         } else {
             // The other tasks belong to file systems that are not mounted any more.
+            sim.block(task);
+        }
+    }
+}
+
+/// Runs other tasks until UBIFS's thread has ended: who stops a thread wakes it and sleeps until it has ended (`kernel/kthread.c`,
+/// `kthread_stop`).
+fn wait_for_end_of_thread(sim: &Sim, ubi: &Ubi) {
+    sim.wake(&causes::UBIFS_THREAD);
+    sim.foreground_sleeps_until(u64::MAX);
+    while let Idle::Run(task) = sim.idle_next() {
+        let _turn = sim.run_as(task);
+        if task == &causes::UBIFS_THREAD {
+            sim.kill(task);
+            sim.foreground_sleeps_until(sim.now_ns());
+        } else if task == &causes::UBI_THREAD {
+            while ubi.run_task() && sim.resched() == Switch::Stay {}
+        } else {
             sim.block(task);
         }
     }
