@@ -320,7 +320,7 @@ impl Chip {
             busy_ns = self.draw(op, address, busy_ns);
         }
         self.sim.count(op, address, out_bytes, in_bytes, busy_ns);
-        self.sim.advance(busy_ns);
+        self.sim.advance_by_clock(busy_ns);
     }
 
     // ---- power ---------------------------------------------------------------------------------------------

@@ -15,6 +15,14 @@ pub struct OpCost {
     pub power: PowerMilliwatt,
 }
 
+/// How a simulated chip takes memory for pages (`drivers/mtd/nand/raw/nandsim.c`, `ns_prog_page`): from slabs of so many, and a new slab
+/// takes time (`mm/slub.c`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageMemory {
+    pub pages_per_slab: u32,
+    pub slab_ns: u64,
+}
+
 /// A NAND driver. Partial reads and OOB operations have the cost of `read` and `program`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Driver {
@@ -24,10 +32,14 @@ pub struct Driver {
     pub read: OpCost,
     /// What a read of a part of a page takes longer than `read`, whatever its size: a driver of its own makes two operations of it.
     pub read_part_ns: u64,
+    /// What it waits by the clock besides in a read of a part of a page: for the second operation.
+    pub read_part_wait_ns: u64,
     pub program: OpCost,
     /// What a program of a page's data takes longer than `program`, which an OOB area takes.
     pub program_data_ns: u64,
     pub erase: OpCost,
+    /// The chip is memory that is taken when a page is programmed.
+    pub page_memory: Option<PageMemory>,
     /// It polls the status of a program or an erase with `cond_resched()` in between (`drivers/mtd/nand/omap2.c`,
     /// `omap_wait`), below a file system that holds a lock over its operations for which its other tasks wait, as JFFS2
     /// does. See [`ffslab_sim::Sim::gives_way_to_nobody`].
@@ -45,9 +57,11 @@ impl Default for Driver {
             bitflip_threshold_bits: None,
             read: OpCost::default(),
             read_part_ns: 0,
+            read_part_wait_ns: 0,
             program: OpCost::default(),
             program_data_ns: 0,
             erase: OpCost::default(),
+            page_memory: None,
             polls_with_resched: false,
             has_bad_block_table: true,
         }

@@ -23,6 +23,7 @@ mod layout;
 mod medium;
 mod nand;
 pub mod nor;
+mod page_memory;
 mod partition;
 mod partition_images;
 pub mod ram;
@@ -30,7 +31,7 @@ mod retry;
 mod slc_mode;
 pub mod spi_nand;
 
-pub use driver::{Driver, DriverError, OpCost};
+pub use driver::{Driver, DriverError, OpCost, PageMemory};
 pub use ecc::{Code, Ecc, Engine};
 pub use error::{Corrected, MediumError, MtdError, RestoreError, SaveError};
 pub use handle::Mtd;

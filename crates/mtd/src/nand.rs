@@ -10,6 +10,7 @@ use crate::driver::{Driver, DriverError, OpCost};
 use crate::error::MtdError;
 use crate::health::{Health, Upkeep};
 use crate::layout::OobLayout;
+use crate::page_memory::PagesInMemory;
 
 /// One chip with its driver; clones share it.
 #[derive(Clone)]
@@ -39,6 +40,7 @@ pub(crate) struct Core {
     health: Health,
     /// Frames that the last read with errors could not correct.
     failed_frames: u64,
+    page_memory: Option<PagesInMemory>,
 }
 
 /// The result of ECC for a read: the number of flips in the worst step, or that there were too many.
@@ -93,6 +95,7 @@ impl Nand {
             known_version: chip.contents_version(),
             health: Health::default(),
             failed_frames: 0,
+            page_memory: driver.page_memory.map(|memory| PagesInMemory::new(memory, &geometry)),
             chip,
             driver,
         };
@@ -266,6 +269,7 @@ impl Core {
         let began_ns = self.sim.now_ns();
         let cost = OpCost { overhead_ns: self.driver.read.overhead_ns + self.driver.read_part_ns, ..self.driver.read };
         let result = self.chip.read_part(page, start as u32, moved, ecc_bytes).map(|flips| {
+            self.sim.drive_by_clock(self.driver.read_part_wait_ns);
             self.charge(cost, began_ns);
             self.compute_ecc(moved.len());
             if flips == 0 {
@@ -371,6 +375,7 @@ impl Core {
         self.compute_ecc(data.len());
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, None);
+        self.take_memory(page);
         self.finish(self.driver.program_data(), began_ns, result)
     }
 
@@ -383,6 +388,7 @@ impl Core {
         self.compute_ecc(self.page_bytes);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, &self.page_buffer, None);
+        self.take_memory(page);
         self.finish(self.driver.program_data(), began_ns, result)
     }
 
@@ -394,6 +400,7 @@ impl Core {
         self.compute_ecc(data.len());
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, Some(&self.oob_buffer));
+        self.take_memory(page);
         self.finish(self.driver.program_data(), began_ns, result)
     }
 
@@ -408,6 +415,7 @@ impl Core {
         self.forget(page, 1);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_oob(page, &self.oob_buffer);
+        self.take_memory(page);
         self.finish(self.driver.program, began_ns, result)
     }
 
@@ -420,6 +428,9 @@ impl Core {
         let pages_per_block = self.chip.geometry().pages_per_block;
         self.forget(block * pages_per_block, pages_per_block);
         let result = self.chip.erase(block);
+        if let Some(memory) = &mut self.page_memory {
+            memory.give_back(block);
+        }
         self.finish(self.driver.erase, began_ns, result)
     }
 
@@ -428,6 +439,17 @@ impl Core {
     pub fn forget(&mut self, first_page: u32, pages: u32) {
         if self.cached_page.is_some_and(|page| page >= first_page && page - first_page < pages) {
             self.cached_page = None;
+        }
+    }
+
+    /// Charges for the memory of a page that is programmed, where the chip is memory.
+    #[inline]
+    fn take_memory(&mut self, page: u32) {
+        if let Some(memory) = &mut self.page_memory {
+            let taken_ns = memory.take(page);
+            if taken_ns > 0 {
+                self.sim.drive(taken_ns);
+            }
         }
     }
 

@@ -392,6 +392,8 @@ impl Profile {
             polls_with_resched: false,
             has_bad_block_table: self.board.has_bad_block_table(),
             read_part_ns: 0,
+            read_part_wait_ns: 0,
+            page_memory: None,
             program_data_ns: 0,
         }
     }

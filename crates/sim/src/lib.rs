@@ -179,6 +179,17 @@ impl Sim {
         }
     }
 
+    /// [`Sim::advance`] while the running task waits by the clock (`udelay`): what a tick takes meanwhile is a part of the wait.
+    #[inline]
+    pub fn advance_by_clock(&self, duration_ns: u64) {
+        let now = self.0.now_ns.get() + duration_ns;
+        self.0.now_ns.set(now);
+        if now >= self.0.attention_at_ns.get() {
+            self.0.ticks_paid.set(now / self.tick_ns());
+            self.attend();
+        }
+    }
+
     #[cold]
     fn attend(&self) {
         if self.0.config.tick_cost_ns > 0 {
@@ -261,6 +272,13 @@ impl Sim {
     pub fn drive(&self, duration_ns: u64) {
         self.with_counts(|counts| counts.driver_ns += duration_ns);
         self.advance(duration_ns);
+    }
+
+    /// The same while the driver waits by the clock ([`Sim::advance_by_clock`]).
+    #[inline]
+    pub fn drive_by_clock(&self, duration_ns: u64) {
+        self.with_counts(|counts| counts.driver_ns += duration_ns);
+        self.advance_by_clock(duration_ns);
     }
 
     /// Advances the clock by computing time of system calls or of the file system, and counts it for the current cause.

@@ -204,3 +204,15 @@ fn a_timer_with_slack_fires_with_the_first_interrupt() {
     busy.advance(2 * MS);
     assert_ne!(busy.resched(), Switch::Stay, "the tick at 10 ms has woken it");
 }
+
+/// A driver that waits by the clock (`udelay`) waits no longer if a tick falls into it; work takes longer by each tick.
+#[test]
+fn a_tick_takes_no_time_of_a_wait_by_the_clock() {
+    let sim = machine(SimConfig { tick_rate_hz: 100, tick_cost_ns: 10_000, ..SimConfig::default() });
+    sim.advance_by_clock(TICK_NS + MS);
+    assert_eq!(sim.now_ns(), TICK_NS + MS);
+    sim.drive_by_clock(TICK_NS);
+    assert_eq!(sim.now_ns(), 2 * TICK_NS + MS);
+    sim.advance(TICK_NS);
+    assert_eq!(sim.now_ns(), 3 * TICK_NS + MS + 10_000);
+}

@@ -100,6 +100,8 @@ pub(super) fn linux_stack(
                 bitflip_threshold_bits: None,
                 read: wait,
                 read_part_ns: 0,
+                read_part_wait_ns: 0,
+                page_memory: None,
                 program_data_ns: 0,
                 program: wait,
                 erase: wait,
