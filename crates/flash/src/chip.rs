@@ -314,7 +314,7 @@ impl Chip {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn spend(&mut self, op: Op, address: u32, out_bytes: u32, in_bytes: u32, mut busy_ns: u64) {
         if self.laws.is_some() {
             busy_ns = self.draw(op, address, busy_ns);

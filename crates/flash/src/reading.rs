@@ -103,8 +103,13 @@ impl Reading {
     }
 
     /// The status of a program. Whoever ages notes the time of it.
-    #[inline]
+    #[inline(always)]
     pub fn program_fails(&mut self, page: u32, cells: &Cells, sim: &Sim) -> bool {
+        (self.faults.is_some() || self.ageing.is_some()) && self.weak_program_fails(page, cells, sim)
+    }
+
+    #[cold]
+    fn weak_program_fails(&mut self, page: u32, cells: &Cells, sim: &Sim) -> bool {
         let is_weak = self.faults.as_mut().is_some_and(|faults| faults.program_fails(page));
         let Some(ageing) = &mut self.ageing else { return is_weak };
         let pages_per_block = cells.geometry.pages_per_block;
