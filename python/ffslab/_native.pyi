@@ -95,6 +95,21 @@ def run_experiment(
     large experiment takes, before it runs.
     """
 
+def live_experiment(
+    text: str,
+    file_name: str,
+    base_dir: str | PathLike[str],
+    asked: str,
+    progress: Callable[[float], object] | None,
+    parquet: Callable[[Path], str],
+    states: tuple[str | PathLike[str], str] | None = None,
+    *,
+    change: str | None = None,
+    jobs: int = 0,
+    any_size: bool = False,
+) -> str:
+    """Lets the variants live until something ends it (JSON); `asked`: how (JSON). The rest as with `run_experiment`."""
+
 def check_experiment(
     text: str,
     file_name: str,

@@ -10,7 +10,7 @@ use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, MapAccess, MountDone, Nodes, OpenFlags, System,
+    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, Levelling, MapAccess, MountDone, Nodes, OpenFlags, System,
     SystemError, Whence,
 };
 use ffslab_workload::steps;

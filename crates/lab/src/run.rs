@@ -102,7 +102,7 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
 
 impl Plan<'_> {
     /// Runs the setup.
-    fn set_up(&self, runner: &mut Runner) -> Result<Vec<StepOutcome>, RunError> {
+    pub(crate) fn set_up(&self, runner: &mut Runner) -> Result<Vec<StepOutcome>, RunError> {
         runner.log = RequestLog::keeping(self.rows_max);
         runner.content = Content::at(self.seed, self.content_position_bytes);
         runner.begin_setup();

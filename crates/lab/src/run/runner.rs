@@ -139,6 +139,19 @@ impl<'a> Runner<'a> {
         std::mem::take(&mut self.open).into_values().try_for_each(|open| self.system.close(open.fd))
     }
 
+    /// Names of the files that steps have opened.
+    pub(crate) fn open_names(&self) -> Vec<String> {
+        self.open.keys().cloned().collect()
+    }
+
+    /// Closes the files that steps have opened, but for some.
+    pub(crate) fn close_all_but(&mut self, names: &[String]) -> Answer<()> {
+        let (keep, close) = std::mem::take(&mut self.open).into_iter().partition(|(name, _)| names.contains(name));
+        self.open = keep;
+        let close: BTreeMap<String, OpenFile> = close;
+        close.into_values().try_for_each(|open| self.system.close(open.fd))
+    }
+
     /// Counters and time of setup steps are reckoned from here.
     pub(crate) fn begin_setup(&mut self) {
         self.start = Start::of(&*self.system);
