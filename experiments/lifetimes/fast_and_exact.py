@@ -29,11 +29,11 @@ DEVICES = {
 PER_DAY = 24.0
 
 
-def life(name: str, *, exact: bool) -> tuple[VariantLife, float]:
+def life(name: str, *, fast: bool) -> tuple[VariantLife, float]:
     """A life, and how long it took on this computer."""
     began = time.perf_counter()
     given = Given(endurance=DEVICES[name], per_day=PER_DAY)
-    ((_, found),) = lived([Workload.from_file(FOLDER / f"{name}.toml")], given, exact=exact).lives
+    ((_, found),) = lived([Workload.from_file(FOLDER / f"{name}.toml")], given, fast=fast).lives
     return found, time.perf_counter() - began
 
 
@@ -42,7 +42,7 @@ def main() -> None:
     print("| device | years: exact | fast | erases at 5 %: exact | fast | at 95 %: exact | fast | run by fast | times faster |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in sys.argv[1:] or DEVICES:
-        (exact, exact_s), (fast, fast_s) = life(name, exact=True), life(name, exact=False)
+        (exact, exact_s), (fast, fast_s) = life(name, fast=False), life(name, fast=True)
         cells = [
             name,
             f"{exact['years']:.3f}",

@@ -14,9 +14,9 @@ class WorkloadLives(Lives):
 
 
 class WholeLivesAnswer(TypedDict):
-    """Lives of devices. `exact`: no time was leapt over."""
+    """Lives of devices. `fast`: times of stationary wear were leapt over."""
 
     start: str
-    exact: bool
+    fast: bool
     wanted_years: float | None
     workloads: list[WorkloadLives]

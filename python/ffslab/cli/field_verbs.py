@@ -146,9 +146,9 @@ def lifetime(
             "Let the device live until it fails, or for --years, in place of reckoning from what the workload does once.",
         ),
     ] = False,
-    exact: Annotated[
+    fast: Annotated[
         bool,
-        option("--exact", "With --simulate: run every operation; else times of stationary wear are leapt over."),
+        option("--fast", "With --simulate: leap over times of stationary wear in place of running every operation."),
     ] = False,
     endurance: Annotated[
         int | None, option("--endurance ERASES", "Erases that a block bears. [default: the part's]", least=1)
@@ -184,8 +184,8 @@ def lifetime(
     where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)
     kind = _kind(start, workload or [], age_days, place)
-    if not simulate and (exact or out is not None):
-        raise InputError(f"{'--exact' if exact else '--out'}: is about a simulated life: give --simulate, too")
+    if not simulate and (fast or out is not None):
+        raise InputError(f"{'--fast' if fast else '--out'}: is about a simulated life: give --simulate, too")
     if simulate and (kind == "results" or age_days is not None):
         raise InputError("--simulate: repeats a workload: give an experiment, or an image with --workload")
     if simulate and out is not None:
@@ -202,7 +202,7 @@ def lifetime(
                 if kind == "image":
                     ready, worn = life.begun_with(start, ready, **where)
                 lives = life.lived(
-                    ready, given, exact=exact, worn_erases=worn, start=_start(start, kind), progress=progress
+                    ready, given, fast=fast, worn_erases=worn, start=_start(start, kind), progress=progress
                 )
             _tell_lives(lives, out, json=json)
             return

@@ -21,14 +21,18 @@ const CHANGES_MAX: f64 = 0.2;
 const UNSEEN_SHARE: f64 = 0.05;
 /// Share of the blocks whose data may become due for a move of wear levelling during a leap: the moves are made after it.
 const DUE_SHARE: f64 = 0.02;
-/// A leap passes over so many windows for each one that was seen, at least, if nothing else ends it.
-const LEAP_PER_WINDOW: f64 = 20.0;
+/// So many pairs of windows must have been seen before a leap.
+const PAIRS_LEAST: u32 = 4;
+/// A leap passes over so many windows for each pair that was seen, if nothing else ends it. The more changes were counted, the
+/// better their shares are known.
+const LEAP_PER_PAIR: std::ops::RangeInclusive<f64> = 2.0..=20.0;
+const LEAP_PER_CHANGE: f64 = 0.5;
 
 /// The windows of a stretch in which wear is stationary, as far as it was run.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
     last: Option<Window>,
-    windows: u32,
+    pairs: u32,
     /// Changes of blocks between two windows, and how many could have changed.
     from_rest: (u64, u64),
     from_turn: (u64, u64),
@@ -43,17 +47,22 @@ impl Stretch {
             *self = Stretch { last: Some(window), ..Stretch::default() };
             return None;
         }
-        self.windows += 1;
+        self.pairs += 1;
         for (&a, &b) in before.erases.iter().zip(&window.erases) {
             let (changes, of) = if a == 0 { (b > 0, &mut self.from_rest) } else { (b == 0, &mut self.from_turn) };
             *of = (of.0 + u64::from(changes), of.1 + 1);
         }
-        (window.bad_blocks == 0).then(|| self.law(&before, &window))
+        (window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST).then(|| self.law(&before, &window))
     }
 
     /// The last window, if another one was unlike it.
     pub fn last(&self) -> Option<&Window> {
         self.last.as_ref()
+    }
+
+    /// Whether its last window was unlike the one before, or is the first.
+    pub fn is_new(&self) -> bool {
+        self.pairs == 0
     }
 
     fn law(&self, before: &Window, window: &Window) -> Law {
@@ -69,14 +78,15 @@ impl Stretch {
         let mean = window.total() / count;
         let rate = |&erases: &u32| if erases > 0 { mean + kept * (f64::from(erases) - mean) } else { 0.0 };
         let share = |(changes, of): (u64, u64)| if of > 0 { changes as f64 / of as f64 } else { 0.0 };
-        let is_still = self.from_rest.0 + self.from_turn.0 == 0;
-        let unseen = window.erases.len() as f64 * UNSEEN_SHARE;
+        let changes = self.from_rest.0 + self.from_turn.0;
+        let unseen = if changes == 0 { window.erases.len() as f64 * UNSEEN_SHARE } else { 0.0 };
+        let known = (*LEAP_PER_PAIR.start() + changes as f64 * LEAP_PER_CHANGE).min(*LEAP_PER_PAIR.end());
         Law {
             rates: window.erases.iter().map(rate).collect(),
             mean,
             to_turn: share(self.from_rest),
             to_rest: share(self.from_turn),
-            reach: f64::from(self.windows) * if is_still { LEAP_PER_WINDOW.max(unseen) } else { LEAP_PER_WINDOW },
+            reach: f64::from(self.pairs) * known.max(unseen),
         }
     }
 }
@@ -179,6 +189,10 @@ mod tests {
     fn law(first: &[u32], second: &[u32]) -> Option<Law> {
         let mut stretch = Stretch::default();
         assert!(stretch.then(window(first)).is_none());
+        (1..PAIRS_LEAST).for_each(|pair| {
+            assert!(stretch.then(window(if pair % 2 == 0 { first } else { second })).is_none());
+        });
+        drop(stretch.then(window(first)));
         stretch.then(window(second))
     }
 

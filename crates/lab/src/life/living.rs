@@ -17,7 +17,7 @@ use std::cell::Cell;
 
 const YEAR_DAYS: f64 = 365.25;
 /// Erases that a window holds, for each block of the partition.
-const WINDOW_ERASES_PER_BLOCK: u64 = 3;
+const WINDOW_ERASES_PER_BLOCK: u64 = 8;
 /// So many windows in a row are compared without two being alike before windows get twice as long.
 const UNLIKE_MAX: u32 = 4;
 /// A leap passes over at least so many windows.
@@ -113,13 +113,10 @@ impl Living<'_, '_> {
             }
             repetitions_of_window = Some(window.repetitions);
             let before = stretch.last().cloned();
-            match stretch.then(window.clone()) {
-                Some(law) => {
-                    unlike = 0;
-                    self.leap(&law, &window)?;
-                }
-                None => unlike += 1,
+            if let Some(law) = stretch.then(window.clone()) {
+                self.leap(&law, &window)?;
             }
+            unlike = if stretch.is_new() { unlike + 1 } else { 0 };
             if unlike == UNLIKE_MAX {
                 unlike = 0;
                 let joined = before.map_or_else(|| window.clone(), |before| before.joined(&window));

@@ -95,12 +95,12 @@ def lived(
     workloads: Sequence[Workload],
     given: Given,
     *,
-    exact: bool = False,
+    fast: bool = False,
     worn_erases: Sequence[int | None] | None = None,
     start: str = "a new part",
     progress: Progress | None = None,
 ) -> WholeLives:
-    """Lets a device live with each workload. `exact`: no time is leapt over.
+    """Lets a device live with each workload. `fast`: times of stationary wear are leapt over.
 
     `worn_erases`: erases that its blocks have behind them; `None` among them: not known, taken for new.
 
@@ -112,12 +112,12 @@ def lived(
         "per_day": given.per_day,
         "years": YEARS_MAX if given.wanted_years is None else given.wanted_years,
         "endurance_erases": given.endurance,
-        "leaps": not exact,
+        "leaps": fast,
         "worn_erases": None if worn_erases is None else [erases or 0 for erases in worn_erases],
     }
     answer: WholeLivesAnswer = {
         "start": start,
-        "exact": exact,
+        "fast": fast,
         "wanted_years": given.wanted_years,
         "workloads": [],
     }
