@@ -143,7 +143,7 @@ def lifetime(
         bool,
         option(
             "--simulate",
-            "Let the device live until it fails, or for --years, in place of reckoning from what the workload does once.",
+            "Let the device live until it fails, or for --years, in place of reckoning from one repetition.",
         ),
     ] = False,
     fast: Annotated[
@@ -161,7 +161,8 @@ def lifetime(
     out: Annotated[
         Path | None,
         option(
-            "--out DIR", "With --simulate: folder for the report and its data. Replaced when ffslab wrote it, else refused."
+            "--out DIR",
+            "With --simulate: folder for the report and its data. Replaced when ffslab wrote it, else refused.",
         ),
     ] = None,
     json: Annotated[bool, option("--json", "Print everything as JSON, with the erases a day of each block.")] = False,

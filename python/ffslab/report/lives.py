@@ -39,7 +39,7 @@ def html(lives: WholeLives) -> str:
         section("Lives", table(head, rows, align=ALIGN) + _list(failures(lives))),
         figure(
             "Wear of the blocks",
-            "Erases of the erase blocks: mean (line), 5 to 95 % (dark), least to most (light). Dashed: what a block bears. "
+            "Erases of the blocks: mean (line), 5 to 95 % (dark), least to most (light). Dashed: what a block bears. "
             f"Red: blocks that have gone bad.{leapt}{first}",
             _each(drawn, "wear", _wear),
         ),
@@ -140,7 +140,8 @@ def _latency(axes: Axes, life: VariantLife) -> bool:
     at, points = _at(life), life["points"]
     drawn = []
     for i, (key, label) in enumerate((("mean_us", "mean"), ("p99_us", "99 %"), ("max_us", "slowest"))):
-        values = np.array([np.nan if point[key] is None else point[key] / 1_000 for point in points], dtype=float)  # type: ignore[literal-required]
+        column: list[float | None] = [point[key] for point in points]  # type: ignore[literal-required]
+        values = np.array([np.nan if one is None else one / 1_000 for one in column])
         known = ~np.isnan(values)
         if known.any():
             axes.plot(at[known], values[known], "o-", markersize=2, linewidth=1, color=colour(i), label=label)

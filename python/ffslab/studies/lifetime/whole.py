@@ -51,7 +51,7 @@ class WholeLives:
         return text_of(self)
 
     def points(self) -> pd.DataFrame:
-        """A row for each instant of each life: days, erases and how they are spread, bad blocks, free space, latencies."""
+        """A row for each instant of each life: erases and their spread, bad blocks, free space, latencies."""
         import pandas as pd
 
         rows = []

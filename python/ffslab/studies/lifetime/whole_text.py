@@ -20,13 +20,23 @@ ENDS = {
     "endurance": "a block has had its erases",
     "failed": "a call failed",
 }
-HEAD = ("life", "years", "ends because", "first bad block, years", "bad blocks", "erases per block: mean", "5 %", "95 %", "most")  # fmt: skip
+HEAD = [
+    "life",
+    "years",
+    "ends because",
+    "first bad block, years",
+    "bad blocks",
+    "erases per block: mean",
+    "5 %",
+    "95 %",
+    "most",
+]
 ALIGN = "lrlrrrrrr"
 
 
 def cells(lives: WholeLives) -> tuple[list[str], list[list[str]]]:
     """A row for each life."""
-    return list(HEAD), [_row(name, life) for name, life in lives.lives]
+    return HEAD, [_row(name, life) for name, life in lives.lives]
 
 
 def text_of(lives: WholeLives) -> str:
@@ -72,18 +82,18 @@ def _row(name: str, life: VariantLife) -> list[str]:
         name,
         _years(life),
         ENDS[life["ended"]["by"]],
-        "-" if first is None else number(first, 2),
+        "-" if first is None else f"{first:,.3g}",
         number(life["bad_blocks"]),
         *(number(count, 0) for count in worn),
     ]
 
 
 def _years(life: VariantLife) -> str:
-    return f"{'over ' if lasts(life) else ''}{number(life['years'], 2)}"
+    return f"{'over ' if lasts(life) else ''}{life['years']:,.3g}"
 
 
 def _verdict(life: VariantLife, wanted_years: float) -> str:
-    wanted = f"{number(wanted_years, 0 if wanted_years.is_integer() else 1)} years"
+    wanted = f"{wanted_years:,.6g} years"
     return f"{wanted}: yes, it still works then." if lasts(life) else f"{wanted}: no, it lasts {_years(life)} years."
 
 
@@ -91,11 +101,11 @@ def _end(life: VariantLife) -> str:
     by, error = life["ended"]["by"], life["ended"]["error"]
     after = f"after {number(life['repetitions'], 0)} repetitions"
     if by == "limit":
-        return f"It was looked at for {number(life['years'], 1)} years ({after[6:]}), and works."
+        return f"It was looked at for {life['years']:,.3g} years ({after[6:]}), and works."
     if by == "full":
         return (
-            f"The partition is full {after}, and no block has failed ({error}): the workload needs more room each time. "
-            "A life needs one that makes room, such as files that are replaced or deleted."
+            f"The partition is full {after}, and no block has failed ({error}): the workload needs more room each "
+            "time. A life needs one that makes room, such as files that are replaced or deleted."
         )
     if by == "endurance":
         return (
@@ -122,8 +132,8 @@ def _levelled(life: VariantLife) -> str:
     programs = sum(cause["page_programs"] for cause in life["by_cause"])
     if not moved:
         return f"UBI levels wear from a difference of {number(least)} erases on; it moved nothing for that."
-    share = f"{moved / programs:.2%}"
-    return f"UBI levelled wear (from a difference of {number(least)} erases on): {share} of the page programs that were run."
+    share = f"{moved / programs:.2%} of the page programs that were run"
+    return f"UBI levelled wear (from a difference of {number(least)} erases on): {share}."
 
 
 def _failing(life: VariantLife) -> str:
@@ -143,7 +153,7 @@ def _leaps(life: VariantLife) -> str:
         return "Every operation of it was run."
     run = f"{number(life['repetitions_run'], 0)} of {number(life['repetitions'], 0)} repetitions were run"
     return (
-        f"{run}, the others passed over in {counted(life['leaps'], 'leap')}: where two stretches in a row had erased the same "
-        "blocks as often, it is assumed that this goes on until a block fails or levelling begins. During a leap no bit "
-        "flips, no data age, and nothing but erases is counted."
+        f"{run}, the others passed over in {counted(life['leaps'], 'leap')}: where stretches in a row had erased as "
+        "much, it is assumed that this goes on, with blocks that come in turn and to rest as often as was seen, until "
+        "a block fails or levelling begins. During a leap no bit flips, no data age, and nothing but erases is counted."
     )

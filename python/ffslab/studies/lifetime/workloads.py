@@ -126,8 +126,7 @@ def of_workloads(
 def begun_with(
     image: Path, workloads: Sequence[Workload], **how: Unpack[How]
 ) -> tuple[list[Workload], list[int | None] | None]:
-    """The workloads on a device that begins with an image, and the erases that its blocks have behind them, as far as the
-    image tells.
+    """The workloads on a device that begins with an image, and the erases that the image tells of, by block.
 
     The keywords `how` are those of `ffslab.images.said`.
     """

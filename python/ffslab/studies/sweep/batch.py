@@ -1,4 +1,4 @@
-"""Workers that are jobs of a batch system: dask-jobqueue submits them, and they answer to a scheduler in this process."""
+"""Workers that are jobs of a batch system: dask-jobqueue submits them to it, their scheduler is in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SYSTEMS = {
     "oar": "OARCluster",
     "moab": "MoabCluster",
 }
-# Of a job, where dask's configuration (jobqueue.yaml) says nothing: a simulation takes one core, and a quarter of a gibibyte.
+# Of a job, where dask's configuration (jobqueue.yaml) says nothing: a worker takes one core and some 250 MiB.
 BY_DEFAULT = {"cores": 1, "processes": 1, "memory": "1GiB"}
 
 
