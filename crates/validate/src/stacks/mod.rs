@@ -9,7 +9,7 @@ mod yaffs2;
 
 use crate::case::{Case, UbiSettings};
 use crate::error::CaseError;
-pub(crate) use debian::pace;
+use ffslab_lab::run::Pace;
 use ffslab_machine::file_systems::jffs2;
 use ffslab_machine::file_systems::ubifs;
 use ffslab_machine::file_systems::{self, Descriptor};
@@ -75,6 +75,11 @@ pub fn complete(case: &mut Case) {
 pub(crate) fn phase_is_unknown(case: &Case) -> bool {
     let has_ticks = measured(&case.system.fs).is_some_and(|measured| (measured.has_ticks)(case));
     has_ticks && case.system.uptime_us.is_none()
+}
+
+/// What the program that does the steps of the case computes itself. `None`: it takes no time.
+pub(crate) fn pace(case: &Case) -> Option<Box<dyn Pace>> {
+    debian::pace(case).or_else(|| arm::pace(case))
 }
 
 fn jffs2_stack(case: &Case) -> Result<StackSpec, CaseError> {
