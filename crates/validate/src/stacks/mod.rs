@@ -116,6 +116,7 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
     };
     let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
+    stack.sim.polls_with_resched = system.cond_resched_after_program_and_erase;
     nandsim::price(case, &mut stack, &arm::UBIFS);
     mtdram::price(case, &mut stack, &arm::UBIFS);
     Ok(stack)
