@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, StepOutcome};
 use super::outcome::{Instants, SavedImage};
+use super::pace::Pace;
 use crate::fio;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
@@ -53,6 +54,9 @@ pub(crate) struct Runner<'a> {
     pub(super) calls: u64,
     pub(super) watch: Box<Watch<'a>>,
     pub(crate) step: u32,
+    pub(crate) pace: Option<&'a dyn Pace>,
+    /// See [`Pace::after_call_ns`], of the step that runs.
+    pub(super) after_call_ns: u64,
 }
 
 /// What a runner holds between steps, but for the system: what is open, and what is kept of what it did.
@@ -98,6 +102,8 @@ impl<'a> Runner<'a> {
             calls: 0,
             watch,
             step: 0,
+            pace: None,
+            after_call_ns: 0,
         }
     }
 
@@ -125,6 +131,8 @@ impl<'a> Runner<'a> {
             calls: 0,
             watch,
             step: 0,
+            pace: None,
+            after_call_ns: 0,
         }
     }
 
@@ -203,10 +211,12 @@ impl<'a> Runner<'a> {
     }
 
     pub(crate) fn step_ends(&mut self, begun: StepBegun, facts: Facts) -> StepOutcome {
-        let after_ns = self.step_clock_ns();
+        let ended_ns = self.step_clock_ns();
+        let rows = begun.first_row..self.log.len();
+        let after_ns = self.evaluate(rows.len() as u64).unwrap_or(ended_ns);
         StepOutcome {
-            elapsed_ns: after_ns - begun.at_ns,
-            rows: begun.first_row..self.log.len(),
+            elapsed_ns: ended_ns - begun.at_ns,
+            rows,
             facts: Facts { counters: gained(&begun.counters, &self.system.counters()), ..facts },
             ..self.start.until(&mut *self.system, after_ns)
         }
