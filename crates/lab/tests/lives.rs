@@ -14,7 +14,8 @@ fn text(fs: &str, more: &str, measure: &str) -> String {
     )
 }
 
-const REPLACED: &str = "[[measure]]\nstep = \"create\"\nfile = \"log\"\nbytes = \"1 MiB\"\n[[measure]]\nstep = \"sync\"\n";
+const REPLACED: &str =
+    "[[measure]]\nstep = \"create\"\nfile = \"log\"\nbytes = \"1 MiB\"\n[[measure]]\nstep = \"sync\"\n";
 
 fn asked(leaps: bool) -> Asked {
     Asked { per_day: Some(24.0), years: 50.0, endurance_erases: None, leaps, worn_erases: None }
@@ -37,7 +38,11 @@ fn a_device_lives_until_its_spare_blocks_are_gone() {
         let hours = life.years * 365.25 * 24.0;
         assert!((hours - life.repetitions as f64).abs() <= 1.5, "{fs}: {hours} {}", life.repetitions);
         // Blocks fail around their endurance. JFFS2 goes on using one whose programs fail: only a failed erase makes it bad.
-        assert!(one.blocks_fail && (20..=if fs == "jffs2" { 10_000 } else { 120 }).contains(&life.erases.max), "{fs}: {:?}", life.erases);
+        assert!(
+            one.blocks_fail && (20..=if fs == "jffs2" { 10_000 } else { 120 }).contains(&life.erases.max),
+            "{fs}: {:?}",
+            life.erases
+        );
         assert_eq!(life.points.last().unwrap().erases, life.erases);
         assert_eq!(life.wear.erases.last().unwrap().len(), 40);
     }
@@ -87,6 +92,7 @@ fn a_medium_that_does_not_age_ends_with_its_first_worn_block() {
 fn a_first_repetition_that_fails_and_programs_are_refused() {
     let wrong = text("jffs2", AGEING, "[[measure]]\nstep = \"unlink\"\nfile = \"absent\"\n");
     assert!(lives(&wrong, &asked(false)).unwrap_err().to_string().contains("ENOENT"));
-    let beside = format!("{}[[program]]\nname = \"other\"\nsteps = [{{ step = \"sync\" }}]\n", text("jffs2", AGEING, REPLACED));
+    let beside =
+        format!("{}[[program]]\nname = \"other\"\nsteps = [{{ step = \"sync\" }}]\n", text("jffs2", AGEING, REPLACED));
     assert!(lives(&beside, &asked(false)).unwrap_err().to_string().contains("program: a whole life"));
 }

@@ -70,9 +70,8 @@ impl Stretch {
         let pairs: Vec<(f64, f64)> = pairs.map(|(&a, &b)| (f64::from(a), f64::from(b))).collect();
         let count = pairs.len().max(1) as f64;
         let means = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0 / count, sum.1 + pair.1 / count));
-        let spread = |of: fn(f64, f64) -> f64| {
-            pairs.iter().map(|pair| of(pair.0 - means.0, pair.1 - means.1)).sum::<f64>()
-        };
+        let spread =
+            |of: fn(f64, f64) -> f64| pairs.iter().map(|pair| of(pair.0 - means.0, pair.1 - means.1)).sum::<f64>();
         let scale = (spread(|a, _| a * a) * spread(|_, b| b * b)).sqrt();
         let kept = if scale > 0.0 { (spread(|a, b| a * b) / scale).clamp(0.0, 1.0) } else { 0.0 };
         let mean = window.total() / count;
@@ -134,7 +133,8 @@ impl Law {
     /// For how many windows until the most worn block in turn is ahead of the data at rest by what makes them due for a move,
     /// or by twice as much, from which on UBI chooses free blocks otherwise (`find_mean_wl_entry` of `wl.c`).
     fn until_due(&self, levelling: &Levelling) -> f64 {
-        let counted = || self.rates.iter().zip(&levelling.counted_erases).map(|(&rate, &count)| (rate, f64::from(count)));
+        let counted =
+            || self.rates.iter().zip(&levelling.counted_erases).map(|(&rate, &count)| (rate, f64::from(count)));
         let ahead = counted().filter(|(rate, _)| *rate > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((rate, most)) = ahead else { return f64::INFINITY };
         let step = f64::from(levelling.from_erases);
@@ -151,7 +151,8 @@ impl Law {
 
     /// Erases of each block in so many windows, but no more than it bears without being worn out.
     pub fn erases(&self, windows: f64, left_erases: &[u32], random: &mut SplitMix64) -> Vec<u32> {
-        let bears = left_erases.iter().map(|&left| f64::from(left.saturating_sub(1))).chain(std::iter::repeat(f64::MAX));
+        let bears =
+            left_erases.iter().map(|&left| f64::from(left.saturating_sub(1))).chain(std::iter::repeat(f64::MAX));
         let drawn = self.rates.iter().map(|&rate| self.of_block(rate, windows, random));
         // A block at rest may be one that has failed.
         drawn.zip(bears).map(|(erases, bears)| erases.min(bears).round() as u32).collect()
@@ -163,7 +164,8 @@ impl Law {
         while left > 0.0 {
             let changes = if rate_now > 0.0 { self.to_rest } else { self.to_turn };
             // How many windows until the chain changes: geometrically distributed.
-            let stays = if changes > 0.0 { ((1.0 - unit(random)).ln() / (1.0 - changes).ln()).ceil().max(1.0) } else { left };
+            let stays =
+                if changes > 0.0 { ((1.0 - unit(random)).ln() / (1.0 - changes).ln()).ceil().max(1.0) } else { left };
             let time = stays.min(left);
             erases += rate_now * time;
             left -= time;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 from ffslab._native import InputError
@@ -39,6 +40,9 @@ class BatchWorkers(DaskWorkers):
         said = {key: dask.config.get(f"jobqueue.{system}.{key}", None) for key in BY_DEFAULT}
         missing = {key: value for key, value in BY_DEFAULT.items() if said[key] is None}
         make: Any = getattr(dask_jobqueue, SYSTEMS[system])
+        submits = str(make.job_cls.submit_command).split()[0]
+        if shutil.which(submits) is None:
+            raise InputError(f"--batch {system}: there is no command {submits} here: run this where jobs are submitted")
         try:
             self._cluster = make(**missing, scheduler_options={"dashboard": False, "dashboard_address": ":0"})
             self._cluster.scale(jobs=jobs)
