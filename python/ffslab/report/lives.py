@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # More lives than this are told in the table alone.
 DRAWN_MAX = 6
 DAYS_OF_YEAR = 365.25
+# The endurance is drawn when it is at most so many times the most worn block.
+NEAR = 3.0
 MIB = 1 << 20
 
 
@@ -39,7 +41,7 @@ def html(lives: WholeLives) -> str:
         section("Lives", table(head, rows, align=ALIGN) + _list(failures(lives))),
         figure(
             "Wear of the blocks",
-            "Erases of the blocks: mean (line), 5 to 95 % (dark), least to most (light). Dashed: what a block bears. "
+            "Erases of the blocks: mean (line), 5 to 95 % (dark), least to most (light). Dashed: what a block bears, when one is near. "
             f"Red: blocks that have gone bad.{leapt}{first}",
             _each(drawn, "wear", _wear),
         ),
@@ -99,7 +101,9 @@ def _wear(axes: Axes, life: VariantLife) -> bool:
     axes.fill_between(at, of["min"], of["max"], color=colour(0), alpha=0.15, linewidth=0)
     axes.fill_between(at, of["p5"], of["p95"], color=colour(0), alpha=0.3, linewidth=0)
     axes.plot(at, of["mean"], color=colour(0), linewidth=1.4)
-    axes.axhline(life["endurance_erases"], color="#000000", linewidth=0.8, linestyle="--")
+    # Far above all blocks it would press them to the ground.
+    if life["endurance_erases"] <= NEAR * of["max"].max():
+        axes.axhline(life["endurance_erases"], color="#000000", linewidth=0.8, linestyle="--")
     axes.set_ylabel("erases per block")
     axes.set_ylim(bottom=0)
     thousands(axes.yaxis)
