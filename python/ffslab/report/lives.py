@@ -41,7 +41,8 @@ def html(lives: WholeLives) -> str:
         section("Lives", table(head, rows, align=ALIGN) + _list(failures(lives))),
         figure(
             "Wear of the blocks",
-            "Erases of the blocks: mean (line), 5 to 95 % (dark), least to most (light). Dashed: what a block bears, when one is near. "
+            "Erases of the blocks: mean (line), 5 to 95 % (dark), least to most (light). "
+            "Dashed: what a block bears, when one is near. "
             f"Red: blocks that have gone bad.{leapt}{first}",
             _each(drawn, "wear", _wear),
         ),
