@@ -22,6 +22,7 @@ __all__ = [
     "input_limits",
     "inspect",
     "is_path",
+    "live_experiment",
     "memparse",
     "mount",
     "mount_sleeps_library",
