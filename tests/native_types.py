@@ -28,6 +28,7 @@ MODULES = {
     "profile": ["profiles", "profile"],
     "mount": ["mount"],
     "ageing": ["ageing"],
+    "lives": ["lives"],
 }
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 LINE_MAX = 120

@@ -469,3 +469,26 @@ def test_the_study_of_the_page_is_one(tmp_path: Path) -> None:
     design = design_of(Study.from_toml(text, tmp_path))
     assert design.draws == 128
     assert isinstance(design.axes[0], Listed) and isinstance(design.axes[1], Range)
+
+
+SBATCH = """#!/bin/sh
+# A batch system of one machine: a job begins at once.
+sh "$1" > job.log 2>&1 &
+echo "Submitted batch job $!"
+"""
+
+
+def test_jobs_of_a_batch_system_give_the_same_files(ffslab: Command, study: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name, text in (("sbatch", SBATCH), ("scancel", '#!/bin/sh\nkill "$1"\n')):
+        (tmp_path / "bin" / name).write_text(text, encoding="utf-8")
+        (tmp_path / "bin" / name).chmod(0o755)
+    assert ffslab("sweep", study, "--out", "local", FFSLAB_STORE="own").returncode == 0
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    ran = ffslab("sweep", study, "--batch", "slurm", "--jobs", "2", "--out", "out", PATH=path, FFSLAB_STORE="kept")
+    assert ran.returncode == 0, ran.stderr
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "local")
+    refused = ffslab("sweep", study, "--batch", "cron")
+    assert refused.returncode == 2 and "--batch cron: no such batch system, known are slurm" in refused.stderr
+    absent = ffslab("sweep", study, "--batch", "slurm", "--out", "none", FFSLAB_STORE="none")
+    assert absent.returncode == 2 and "there is no command sbatch here" in absent.stderr

@@ -46,17 +46,17 @@ FIELD = re.compile(r"^    pub (\w+): (.+?),?(?:\s*//.*)?$", re.MULTILINE)
 # A name ends in its unit, or in a rate whose denominator is a unit.
 UNIT = re.compile(
     r"(?:^|_)(?:ps|ns|us|ms|s|seconds|nanoseconds|hz|bytes|B|KiB|MiB|kib|mib|bits|uj|uJ|mW|milliwatt|percent|pct|ticks"
-    r"|jiffies|celsius|electronvolt|per_byte|per_page|per_block|per_1024)$"
+    r"|jiffies|days|celsius|electronvolt|per_day|per_byte|per_page|per_block|per_1024)$"
 )
 # A struct of values of one unit may carry it in its own name.
-UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|Us|Ns)$")
+UNIT_OF_STRUCT = re.compile(r"(?:Milliwatt|Bytes|Blocks|ErasesSpread|Us|Ns)$")
 # Counts are their own unit: a word of the name says what is counted.
 COUNTED_WORDS = """
     reads programs reprograms erases operations pages blocks requests calls links files inodes nodes entries count
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
      lebs pebs chunks strikes uses statements runs planes dies lines years channels chips clocks
-     frames scrubs tortures modes
+     frames scrubs tortures modes leaps repetitions
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.

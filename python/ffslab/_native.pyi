@@ -22,6 +22,7 @@ __all__ = [
     "input_limits",
     "inspect",
     "is_path",
+    "live_experiment",
     "memparse",
     "mount",
     "mount_sleeps_library",
@@ -94,6 +95,21 @@ def run_experiment(
     repetitions; it may hold failures alone. `any_size`: however many calls it makes, they are meant. `tell` gets what a
     large experiment takes, before it runs.
     """
+
+def live_experiment(
+    text: str,
+    file_name: str,
+    base_dir: str | PathLike[str],
+    asked: str,
+    progress: Callable[[float], object] | None,
+    parquet: Callable[[Path], str],
+    states: tuple[str | PathLike[str], str] | None = None,
+    *,
+    change: str | None = None,
+    jobs: int = 0,
+    any_size: bool = False,
+) -> str:
+    """Lets the variants live until something ends it (JSON); `asked`: how (JSON). The rest as with `run_experiment`."""
 
 def check_experiment(
     text: str,

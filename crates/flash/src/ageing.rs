@@ -236,6 +236,14 @@ impl AgeingState {
         })
     }
 
+    /// Erases that a block bears before it is worn out, after so many.
+    pub fn erases_left(&self, block: u32, erases: u32) -> u32 {
+        let place = mixed(!self.model.seed ^ u64::from(block) << 8);
+        let worn = f64::from(self.model.worn_erases) + f64::from(erases);
+        // The conversion ends at the largest number: such a block outlives every run.
+        (self.model.life_erases(unit(place)) - worn).max(0.0) as u32
+    }
+
     /// Whether a page can no longer be programmed: one of each block that is worn out in this way.
     pub fn program_fails(&self, page: u32, pages_per_block: u32, erases: u32) -> bool {
         match self.worn_out(page / pages_per_block, erases) {

@@ -88,6 +88,14 @@ impl Cells {
             .then(|| &self.data.get(self.run_slot[self.run_of(page)])[self.within_run(page)])
     }
 
+    /// Puts other bytes where programmed ones are; an erased page stays erased.
+    pub fn amend(&mut self, page: u32, column: u32, bytes: &[u8]) {
+        if self.programs[page as usize] != 0 {
+            let start = column as usize;
+            self.data_mut(page)[start..start + bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
     #[inline]
     fn data_mut(&mut self, page: u32) -> &mut [u8] {
         let (slot, range) = (self.run_slot[self.run_of(page)], self.within_run(page));

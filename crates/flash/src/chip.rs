@@ -3,6 +3,7 @@
 mod aged;
 mod content;
 mod laws;
+mod lives;
 mod serial;
 
 use ffslab_sim::{Op, Sim, FORMATTING};

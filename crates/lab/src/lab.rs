@@ -15,23 +15,35 @@ use crate::threads::{on_threads, threads_of};
 use crate::traces::{ReadParquet, Traces};
 use ffslab_machine::spec::{MachineSpec, State};
 use ffslab_machine::{MachineError, StackTable};
+use ffslab_system::System;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A variant whose stack has been checked, so that it can run.
-struct Ready<'a> {
-    variant: &'a Variant,
+pub(crate) struct Ready<'a> {
+    pub(crate) variant: &'a Variant,
     spec: MachineSpec,
     /// The keys of the stack, in which the values of the board are filled in.
-    keys: StackTable,
+    pub(crate) keys: StackTable,
     /// Number of its initial state in [`Recipes`]. `None`: it starts from an erased partition.
-    state: Option<usize>,
+    pub(crate) state: Option<usize>,
 }
 
 impl Ready<'_> {
     fn run(&self, traces: &Traces, states: &States, rows_max: usize, watch: &mut Watch) -> Result<Outcome, RunError> {
+        self.planned(traces, states, rows_max, |system, plan| run(system, plan, watch))
+    }
+
+    /// Builds the machine, and gives it away with what is to be run on it.
+    pub(crate) fn planned<R>(
+        &self,
+        traces: &Traces,
+        states: &States,
+        rows_max: usize,
+        run: impl FnOnce(Box<dyn System>, &Plan) -> Result<R, RunError>,
+    ) -> Result<R, RunError> {
         let variant = self.variant;
         let state = self.state.and_then(|number| states.get(&number));
         let system = self.spec.build(state)?;
@@ -47,11 +59,11 @@ impl Ready<'_> {
             pace: None,
             rows_max,
         };
-        run(system, &plan, watch)
+        run(system, &plan)
     }
 
     /// What is told of the variant when a step of it could not be done.
-    fn failed(&self, error: String) -> FailedVariant {
+    pub(crate) fn failed(&self, error: String) -> FailedVariant {
         let Variant { name, axes, .. } = self.variant;
         FailedVariant { name: name.clone(), axes: axes.iter().cloned().collect(), stack: self.keys.clone(), error }
     }
@@ -66,7 +78,7 @@ impl Ready<'_> {
 /// The initial states that the variants need. Each state is there once, in the order in which the variants use them
 /// first.
 #[derive(Default)]
-struct Recipes<'a> {
+pub(crate) struct Recipes<'a> {
     keys: Vec<String>,
     recipes: Vec<Recipe<'a>>,
 }
@@ -89,7 +101,7 @@ impl<'a> Recipes<'a> {
     }
 
     /// Takes each state that is `wanted` from the cache, or makes it and puts it there.
-    fn states(
+    pub(crate) fn states(
         &self,
         wanted: &BTreeSet<usize>,
         cache: Option<&StateCache>,
@@ -112,15 +124,15 @@ impl<'a> Recipes<'a> {
 }
 
 /// Initial states by their numbers in [`Recipes`].
-type States = BTreeMap<usize, State>;
+pub(crate) type States = BTreeMap<usize, State>;
 
 /// An experiment that has been checked as far as possible before its first variant runs.
-struct Checked<'a> {
-    ready: Vec<Ready<'a>>,
+pub(crate) struct Checked<'a> {
+    pub(crate) ready: Vec<Ready<'a>>,
     /// Positions of those that are to run: nobody knows their results yet.
     to_run: Vec<usize>,
-    recipes: Recipes<'a>,
-    traces: Traces,
+    pub(crate) recipes: Recipes<'a>,
+    pub(crate) traces: Traces,
     /// The number of requests for which each variant keeps a row.
     rows_max: usize,
     estimate: Estimate,
@@ -143,13 +155,13 @@ fn estimate(ready: &[&Ready], recipes: &Recipes, traces: &Traces, rows_max: usiz
 
 /// Turns an error of a variant into a message with the name of the file and, if there are several variants, the name of
 /// the variant.
-fn placed(file_name: &str, several: bool, variant: &Variant, text: &str) -> LabError {
+pub(crate) fn placed(file_name: &str, several: bool, variant: &Variant, text: &str) -> LabError {
     let which = if several { format!("variant {}: ", variant.name) } else { String::new() };
     LabError::Input(format!("{file_name}: {which}{text}"))
 }
 
 /// Reads the files that the steps name, and builds each stack once to find errors before the run.
-fn check<'a>(
+pub(crate) fn check<'a>(
     experiment: &'a Experiment,
     file_name: &str,
     base_dir: &Path,

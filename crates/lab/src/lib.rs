@@ -20,6 +20,7 @@ pub mod fio;
 mod keys;
 mod lab;
 pub mod legend;
+pub mod life;
 pub mod planned;
 pub mod postmark;
 mod probe_log;

@@ -10,8 +10,8 @@ use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, MapAccess, MountDone, Nodes, OpenFlags, System,
-    SystemError, Whence,
+    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, Levelling, MapAccess, MountDone, Nodes, OpenFlags,
+    System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::cell::RefCell;

@@ -11,6 +11,7 @@ mod map;
 mod mtd_loop;
 mod names;
 mod outcome;
+mod pace;
 mod phase;
 mod postmark;
 mod runner;
@@ -25,6 +26,7 @@ pub use facts::{Facts, StepOutcome};
 pub(crate) use images::check_saves;
 pub(crate) use outcome::{Instants, Kept};
 pub use outcome::{OfProgram, OfSetup, Outcome, SavedImage};
+pub use pace::Pace;
 pub(crate) use phase::Boundary;
 pub(crate) use runner::{Begun, Runner, Start, StepBegun, WATCH_EVERY};
 pub use runner::{RunError, Watch};
@@ -56,8 +58,8 @@ pub struct Plan<'a> {
     pub probe_logs: bool,
     /// Rows of requests that are kept, see [`RequestLog::keeping`].
     pub rows_max: usize,
-    /// How long the program takes after a step, until it begins the next one. `None`: no time.
-    pub pace: Option<&'a dyn Fn(&Step) -> u64>,
+    /// What the program that does the steps computes itself. `None`: it takes no time.
+    pub pace: Option<&'a dyn Pace>,
 }
 
 /// Runs a plan on a system on which nothing is mounted. See [`RunError`].
@@ -66,6 +68,7 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
         return together::run(system, plan, watch);
     }
     let mut runner = Runner::new(system, plan.seed, Cow::Borrowed(plan.traces), Box::new(watch));
+    runner.pace = plan.pace;
     let setup = plan.set_up(&mut runner)?;
     runner.prepare(plan.measure)?;
     let start = runner.begin_measurement();
@@ -102,7 +105,7 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
 
 impl Plan<'_> {
     /// Runs the setup.
-    fn set_up(&self, runner: &mut Runner) -> Result<Vec<StepOutcome>, RunError> {
+    pub(crate) fn set_up(&self, runner: &mut Runner) -> Result<Vec<StepOutcome>, RunError> {
         runner.log = RequestLog::keeping(self.rows_max);
         runner.content = Content::at(self.seed, self.content_position_bytes);
         runner.begin_setup();
@@ -118,7 +121,7 @@ impl Plan<'_> {
     /// The program writes down what a step did and reads the next one.
     fn pass_on(&self, runner: &mut Runner, step: &Step) {
         if let Some(pace) = self.pace {
-            runner.system.compute_ns(pace(step));
+            runner.system.compute_ns(pace.between_steps_ns(step));
             runner.system.read_clock_ns();
         }
     }

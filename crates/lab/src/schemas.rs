@@ -5,6 +5,7 @@ use crate::activity::Activity;
 use crate::ageing::AgeingSummary;
 use crate::experiment::ExperimentFile;
 use crate::keys::Keys;
+use crate::life::Lives;
 use crate::planned::PlannedVariant;
 use crate::result::{Summary, VariantSummary};
 use crate::session::SessionTotals;
@@ -50,6 +51,7 @@ pub const SCHEMAS: &[Described] = &[
     Described::written::<SessionTotals>("totals", "what a machine has done"),
     Described::written::<Activity>("activity", "what a machine has done, by kind of work"),
     Described::written::<AgeingSummary>("ageing", "what the model of ageing says of a chip"),
+    Described::written::<Lives>("lives", "whole lives of devices"),
     Described::written::<Vec<ProfileName>>("profiles", "the built-in parts, boards, kernels and devices"),
     Described::written::<ShownProfile>("profile", "a part, board, kernel or device: its constants and their sources"),
 ];

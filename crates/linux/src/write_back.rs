@@ -90,7 +90,12 @@ impl WriteBack {
         self.reclaimable = Counter::new(0, DEVICE_BATCH);
         self.written_part.begin_anew();
         self.writer.inode = None;
-        self.sim.spawn(&causes::FLUSHER);
+        match self.rules {
+            WriteBackRules::V6_1 => self.sim.spawn(&causes::FLUSHER),
+            // A device gets its flusher when it first has something to write, at the latest by sync(2) (`bdi_forker_thread` of
+            // `mm/backing-dev.c`).
+            WriteBackRules::V2_6 => self.sim.spawn_when_needed(&causes::FLUSHER),
+        }
     }
 
     /// A program stores to a page of a map. Where the flusher was not started at the mount, because write(2) leaves no dirty

@@ -5,9 +5,9 @@ mod support;
 use ffslab_fs::causes;
 use ffslab_fs::Ino;
 use ffslab_linux::{Calls, ReadAheadRules, VfsConfig};
-use ffslab_sim::Task;
-use support::config;
+use ffslab_sim::{SimConfig, Task};
 use support::delayed::{delaying_with, file, pages_of, with_limits, write_pages, PAGE, SECOND_NS};
+use support::{config, mounted_on, MemFs};
 
 fn old() -> VfsConfig {
     config(ReadAheadRules::V2_6, 0)
@@ -82,6 +82,24 @@ fn nothing_is_lost_when_writer_and_flusher_write_the_same_file() {
     }
     let tasks: Vec<&'static Task> = log.borrow().written.iter().map(|written| written.task).collect();
     assert!(tasks.contains(&&causes::CALLER) && tasks.contains(&&causes::FLUSHER));
+}
+
+#[test]
+fn a_program_that_wakes_gets_the_cpu_between_two_pages_when_waits_for_the_chip_offer_it() {
+    let late_ns = |polls_with_resched: bool| {
+        let machine = SimConfig { polls_with_resched, ..SimConfig::default() };
+        let (mut vfs, log) = mounted_on(machine, old_with_limits(2_000, 100), MemFs::delaying);
+        log.borrow_mut().write_ns = 650_000;
+        file(&mut vfs, "f", 0..600);
+        // The flusher is at work: it has 14 pages at a time, 9.1 ms.
+        let begun_ns = vfs.now_ns();
+        vfs.sleep_ns(23_000_000);
+        assert!((10..100).contains(&log.borrow().written.len()));
+        vfs.now_ns() - begun_ns - 23_000_000
+    };
+    let (with, without) = (late_ns(true), late_ns(false));
+    assert!(with < 750_000, "{with}: at most one page and the timer's slack");
+    assert!(without > 2_000_000, "{without}: until the end of a batch");
 }
 
 #[test]

@@ -72,6 +72,10 @@ pub struct StackKeys {
     /// UBI: erase blocks of 1024 of the whole chip that are kept to replace bad ones.
     #[serde(rename = "max_beb_per1024", default, skip_serializing_if = "Option::is_none")]
     pub bad_reserve_per_1024: Option<u32>,
+    /// UBI: difference of erase counters from which on it moves data to level wear (`CONFIG_MTD_UBI_WL_THRESHOLD`); 4096 without
+    /// the key. Parts that bear few erases need less.
+    #[serde(rename = "wl_threshold", default, skip_serializing_if = "Option::is_none")]
+    pub wl_threshold_erases: Option<u32>,
     /// UBIFS: files that are read page after page are read in larger pieces (mount option `bulk_read`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bulk_read: bool,
@@ -158,7 +162,7 @@ pub(crate) type IsGiven = fn(&StackKeys) -> bool;
 
 /// Keys that only some file systems have. Which ones says each file system's descriptor
 /// ([`crate::file_systems::Mountable::own_keys`]).
-pub(crate) const OWNED_KEYS: [(&str, IsGiven); 8] = [
+pub(crate) const OWNED_KEYS: [(&str, IsGiven); 9] = [
     ("compression", |keys| keys.compression != CompressionName::None),
     ("summary", |keys| keys.summary),
     ("endian", |keys| !keys.endian.is_little()),
@@ -166,6 +170,7 @@ pub(crate) const OWNED_KEYS: [(&str, IsGiven); 8] = [
     ("inband_tags", |keys| keys.inband_tags),
     ("bulk_read", |keys| keys.bulk_read),
     ("max_beb_per1024", |keys| keys.bad_reserve_per_1024.is_some()),
+    ("wl_threshold", |keys| keys.wl_threshold_erases.is_some()),
     ("vid_hdr_offset_B", |keys| keys.vid_header_offset_bytes.is_some()),
 ];
 

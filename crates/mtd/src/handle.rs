@@ -256,6 +256,18 @@ impl Mtd {
         on!(self, medium => Medium::lies(medium, time_s, celsius))
     }
 
+    pub fn erases_left(&self) -> Vec<u32> {
+        on!(self, medium => Medium::erases_left(medium))
+    }
+
+    pub fn wear_on(&self, more_erases: &[u32]) -> Result<(), MtdError> {
+        on!(self, medium => Medium::wear_on(medium, more_erases))
+    }
+
+    pub fn amend(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+        on!(self, medium => Medium::amend(medium, at, data))
+    }
+
     pub fn programmed_pages(&self) -> Vec<u32> {
         on!(self, medium => Medium::programmed_pages(medium))
     }

@@ -178,6 +178,11 @@ pub trait Medium {
         Vec::new()
     }
 
+    /// Erases that each block bears from now on; empty: none wears out there.
+    fn erases_left(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// What went wrong on the medium since it was made; `None`: nothing ages there, so nobody asks.
     fn health(&self) -> Option<Health> {
         None
@@ -206,6 +211,17 @@ pub trait Medium {
     /// So many seconds pass for the cells at this temperature while the device is switched off. Whether they age at all.
     fn lies(&self, _time_s: f64, _celsius: f64) -> bool {
         false
+    }
+
+    /// Wears each block of the partition by so many erases that nobody does: a leap over a time in which nothing else changes.
+    fn wear_on(&self, _more_erases: &[u32]) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    /// Puts other bytes where programmed ones are, all within one unit of a program, as if it had been programmed with them.
+    /// What is erased stays erased.
+    fn amend(&self, _at: u64, _data: &[u8]) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
     }
 
     /// Programs and erases since the medium was made, the unit of [`Medium::cut_power_after`].

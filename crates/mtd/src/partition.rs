@@ -459,6 +459,25 @@ impl Medium for NandPartition {
         self.with_chip(|chip| chip.lies(time_s, celsius))
     }
 
+    fn erases_left(&self) -> Vec<u32> {
+        self.with_chip(|chip| self.range().map_while(|block| chip.erases_left(block)).collect())
+    }
+
+    fn wear_on(&self, more_erases: &[u32]) -> Result<(), MtdError> {
+        self.with_chip(|chip| self.range().zip(more_erases).for_each(|(block, &more)| chip.wear_on(block, more)));
+        Ok(())
+    }
+
+    fn amend(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+        self.check_range(at, data.len() as u64)?;
+        let column = self.column_of(at);
+        if column + data.len() > self.page_bytes as usize {
+            return Err(MtdError::Unaligned);
+        }
+        self.with_chip(|chip| chip.amend(self.page_of(at), column as u32, data));
+        Ok(())
+    }
+
     fn modifying_operations(&self) -> u64 {
         self.nand.0.borrow().chip().modifying_operations()
     }

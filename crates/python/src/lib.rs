@@ -138,6 +138,44 @@ fn check_experiment(
     ffslab_lab::check_experiment(text, file_name, &base_dir, given).map_err(to_python)
 }
 
+/// Lets the variants of an experiment live until something ends it (JSON); `asked`: how (JSON). The other arguments are those
+/// of `run_experiment`.
+#[allow(clippy::too_many_arguments)]
+#[pyfunction]
+#[pyo3(signature = (text, file_name, base_dir, asked, progress, parquet, states=None, *, change=None, jobs=0, any_size=false))]
+fn live_experiment(
+    py: Python<'_>,
+    text: &str,
+    file_name: &str,
+    base_dir: PathBuf,
+    asked: &str,
+    progress: Option<Bound<'_, PyAny>>,
+    parquet: Py<PyAny>,
+    states: Option<(PathBuf, String)>,
+    change: Option<&str>,
+    jobs: usize,
+    any_size: bool,
+) -> PyResult<String> {
+    let asked: ffslab_lab::life::Asked =
+        serde_json::from_str(asked).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let change = change.map(Change::of).transpose().map_err(to_python)?;
+    let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
+    let lives = watched::run(py, progress.as_ref(), |report| {
+        let read = |path: &Path| read_parquet(&parquet, path);
+        let given = ffslab_lab::Given {
+            cache: cache.as_ref(),
+            parquet: Some(&read),
+            change: change.as_ref(),
+            jobs,
+            any_size,
+            ..Default::default()
+        };
+        ffslab_lab::life::live_experiment(text, file_name, &base_dir, &asked, given, report)
+    })?
+    .map_err(to_python)?;
+    to_json(&lives)
+}
+
 /// The variants of an experiment, each with the key under which its result can be kept (JSON). `build` tells this build from
 /// others; the other arguments are those of `run_experiment`.
 #[pyfunction]
@@ -396,6 +434,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(live_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(variant_keys, module)?)?;
     module.add_function(wrap_pyfunction!(repeated, module)?)?;

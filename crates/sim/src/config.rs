@@ -16,6 +16,10 @@ pub struct SimConfig {
     pub timer_wheel: TimerWheel,
     pub chip_lock: ChipLock,
     pub preemption: Preemption,
+    /// Whoever waits for the chip asks with each poll whether another task shall run (`cond_resched`, as in `omap_wait` of
+    /// `drivers/mtd/nand/omap2.c`). So the flusher can be left after each page, and not only after each batch of pages. It is for
+    /// file systems whose tasks need no lock that the waiting task holds; see `Driver::polls_with_resched` of `mtd` for the others.
+    pub polls_with_resched: bool,
     /// What each tick takes of the time of the task that runs.
     pub tick_cost_ns: u64,
 }
@@ -76,6 +80,7 @@ impl Default for SimConfig {
             timer_wheel: TimerWheel::Levels,
             chip_lock: ChipLock::Mutex,
             preemption: Preemption::None,
+            polls_with_resched: false,
             tick_cost_ns: 0,
         }
     }

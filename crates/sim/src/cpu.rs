@@ -7,7 +7,9 @@
 //!
 //! Rules, from Linux 6.1 `kernel/sched/fair.c` on one CPU, `CONFIG_PREEMPT_NONE`:
 //! * Virtual run time of a task grows by run time x 1024 / weight; the runnable task with the least runs.
-//! * A sleeper that wakes is placed at most half a latency period (3 ms) behind the minimum.
+//! * A sleeper that wakes is placed at most half a latency period (3 ms) behind the minimum. A new task is placed a slice ahead of it
+//!   (`START_DEBIT`), which is as much beside the thread that makes it. When it runs while all others sleep, the minimum
+//!   follows it, so that whoever wakes next has no advantage over whoever wakes after that.
 //! * At a tick the running task is asked to yield when it has used up its slice: latency period 6 ms shared by weight.
 //! * A waking task asks the running one to yield when it is ahead by more than 1 ms, scaled by its weight.
 //! * A timer may have slack (`kernel/time/hrtimer.c`): it fires with the first interrupt in its range, which is the next
@@ -57,6 +59,10 @@ fn weight_of(nice: i8) -> i64 {
 struct Entity {
     exists: bool,
     runnable: bool,
+    /// It is made when it is woken for the first time.
+    is_unborn: bool,
+    /// It was placed ahead of the minimum as a new task, and nobody has been woken while it ran.
+    is_ahead: bool,
     weight: i64,
     virtual_run_ns: i64,
     /// The timer fires within this range (`wake_at_ns ..= wake_by_ns`).
@@ -67,6 +73,8 @@ struct Entity {
 const ABSENT: Entity = Entity {
     exists: false,
     runnable: false,
+    is_unborn: false,
+    is_ahead: false,
     weight: NICE_0_WEIGHT,
     virtual_run_ns: 0,
     wake_at_ns: u64::MAX,
@@ -252,6 +260,12 @@ impl Cpu {
         self.entities[task] = Entity { exists: true, weight: weight_of(nice), virtual_run_ns, ..ABSENT };
     }
 
+    /// As [`Cpu::spawn`], for a task that another one makes when it is needed.
+    pub fn spawn_when_needed(&mut self, task: usize, nice: i8) {
+        self.spawn(task, nice);
+        self.entities[task].is_unborn = true;
+    }
+
     pub fn kill(&mut self, task: usize) {
         self.entities[task] = ABSENT;
         self.find_next_timer();
@@ -272,7 +286,14 @@ impl Cpu {
     }
 
     pub fn wake(&mut self, task: usize) {
+        // The minimum follows a new task as soon as that runs (`enqueue_entity`, which calls `update_curr`), even if it has not had
+        // any time here.
+        let running = self.running();
+        if running != task && std::mem::take(&mut self.entities[running].is_ahead) {
+            self.update_minimum();
+        }
         let floor = self.min_virtual_run_ns - LATENCY_NS / 2;
+        let of_new = self.min_virtual_run_ns + LATENCY_NS / 2;
         let entity = &mut self.entities[task];
         if !entity.exists {
             return;
@@ -282,7 +303,9 @@ impl Cpu {
             return;
         }
         entity.runnable = true;
-        entity.virtual_run_ns = entity.virtual_run_ns.max(floor);
+        entity.is_ahead |= entity.is_unborn;
+        let least = if std::mem::take(&mut entity.is_unborn) { of_new } else { floor };
+        entity.virtual_run_ns = entity.virtual_run_ns.max(least);
         let woken = *entity;
         self.find_next_timer();
         self.count_waiting();

@@ -407,7 +407,7 @@ impl Sim {
         self.0.running.get().what
     }
 
-    fn with_cpu<R>(&self, f: impl FnOnce(&mut cpu::Cpu) -> R) -> R {
+    pub(crate) fn with_cpu<R>(&self, f: impl FnOnce(&mut cpu::Cpu) -> R) -> R {
         let mut cpu = self.0.cpu.borrow_mut();
         cpu.catch_up(self.now_ns());
         let result = f(&mut cpu);

@@ -96,6 +96,12 @@ impl Sim {
         }
     }
 
+    /// As [`Sim::spawn`], for a task that a thread of the kernel makes when it is woken for the first time.
+    pub fn spawn_when_needed(&self, task: &'static Task) {
+        let place = self.0.causes.borrow_mut().add_task(task, self.1);
+        self.with_cpu(|cpu| cpu.spawn_when_needed(place, task.nice));
+    }
+
     // ---- mounts --------------------------------------------------------------------------------------------
 
     /// The handle of another mount on the same machine.

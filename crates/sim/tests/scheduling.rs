@@ -4,7 +4,7 @@
 
 mod support;
 
-use ffslab_sim::{ChipLock, NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task, CALLER};
+use ffslab_sim::{ChipLock, Idle, NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task, CALLER};
 use support::{machine, NICE, SECOND, WORKER};
 
 const MS: u64 = 1_000_000;
@@ -317,4 +317,30 @@ fn a_scheduling_point_inside_an_operation_helps_nobody() {
     // The next tick falls between two operations.
     sim.advance(10 * MS);
     assert_eq!(sim.resched(), Switch::Run(&NICE));
+}
+
+/// Whether a task that wakes gets the CPU from the program, which has slept until a flusher had run for no time at all.
+fn is_preempted_after_waiting(spawn: fn(&Sim, &'static Task)) -> bool {
+    static FLUSHER: Task = Task { name: "flusher", title: "flusher", nice: 0, process: "flush" };
+    static OTHER: Task = Task { name: "other", title: "other", nice: 0, process: "other" };
+    let sim = Sim::new(SimConfig::default());
+    spawn(&sim, &FLUSHER);
+    sim.spawn(&OTHER);
+    sim.program_computes(10_000_000);
+    sim.wake(&FLUSHER);
+    sim.block(&CALLER);
+    while let Idle::Run(task) = sim.idle_next() {
+        let _turn = sim.run_as(task);
+        sim.wake(&CALLER);
+        sim.block(task);
+    }
+    sim.program_computes(500_000);
+    sim.wake(&OTHER);
+    sim.resched() == Switch::Run(&OTHER)
+}
+
+#[test]
+fn who_has_slept_while_a_new_task_ran_keeps_the_cpu() {
+    assert!(is_preempted_after_waiting(Sim::spawn), "a sleeper has an advantage of 3 ms over the program");
+    assert!(!is_preempted_after_waiting(Sim::spawn_when_needed), "the program has woken with the same advantage");
 }

@@ -21,5 +21,5 @@ pub use calls::{ambassador_impl_Calls, timed, Calls};
 pub use error::{OptionError, SystemError, UbiState};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
 pub use refusal::{Answer, Refusal};
-pub use system::{ambassador_impl_System, MountDone, System};
+pub use system::{ambassador_impl_System, Levelling, MountDone, System};
 pub use types::{Advice, Entry, Fd, MapAccess, OpenFlags, Whence};

@@ -32,6 +32,15 @@ pub struct MountDone {
     pub free_bytes: Option<u64>,
 }
 
+/// What a layer knows that levels wear by differences of erases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levelling {
+    /// The difference from which on data move.
+    pub from_erases: u32,
+    /// Its counter of each erase block; 0 for those that it does not use.
+    pub counted_erases: Vec<u32>,
+}
+
 /// A simulated machine with one medium. What is on the medium outlives mounts and power cuts.
 ///
 /// A [`SystemError`] is one line for people: what, where, what would be right.
@@ -195,6 +204,25 @@ pub trait System: Calls {
     /// Those of them that only made blocks of a new partition usable.
     fn formatting_erases(&self) -> Vec<u32> {
         self.mtd().map_or_else(Vec::new, Mtd::formatting_erases)
+    }
+
+    /// Erases that each erase block bears from now on; empty: none wears out there.
+    fn erases_left(&self) -> Vec<u32> {
+        self.mtd().map_or_else(Vec::new, Mtd::erases_left)
+    }
+
+    /// What a layer knows that levels wear by moving data; `None`: none looks at differences of erases.
+    fn levelling(&self) -> Option<Levelling> {
+        None
+    }
+
+    /// Wears each erase block by so many erases that nobody does: a leap over a time in which nothing else changes. No
+    /// virtual time passes.
+    ///
+    /// Errors: the medium has no erase blocks, or a layer keeps counts that nobody could change.
+    fn wear_on(&mut self, more_erases: &[u32]) -> Answer<()> {
+        let done = self.mtd().map(|mtd| mtd.wear_on(more_erases));
+        done.and_then(Result::ok).ok_or_else(|| self.lacks("erase blocks whose wear could leap"))
     }
 
     /// Programmed pages of each erase block.

@@ -70,7 +70,7 @@ pub enum AttachError {
     Layout { offset: u32, reason: &'static str },
     #[error("max_beb_per1024 = {0}: at most 768 erase blocks of 1024 can be kept for bad ones")]
     BadReserve(u32),
-    #[error("the wear levelling threshold is {0}: it must be 2 to 65536 erases")]
+    #[error("wl_threshold = {0}: it must be 2 to 65536 erases")]
     WearThreshold(u32),
     #[error("erase block {peb}: {reason}")]
     Block { peb: u32, reason: &'static str },

@@ -19,6 +19,7 @@ pub mod causes;
 mod device;
 mod error;
 mod io;
+mod leap;
 mod leb;
 mod levelling;
 mod media;
@@ -192,6 +193,18 @@ impl Ubi {
     /// Blocks that are left in the reserve for bad blocks.
     pub fn bad_reserve_pebs(&self) -> u32 {
         self.0.borrow().space.bad_reserve_pebs
+    }
+
+    /// Difference of erase counters from which on data move (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+    pub fn threshold_erases(&self) -> u32 {
+        self.0.borrow().wear.threshold_erases
+    }
+
+    /// Wears each erase block by so many erases that nobody does; counters in memory and on the flash say so afterwards.
+    ///
+    /// Errors: a medium that cannot do it.
+    pub fn wear_on(&self, more_erases: &[u32]) -> Result<(), UbiError> {
+        self.0.borrow_mut().wear_on(more_erases)
     }
 
     pub fn max_erase_counter(&self) -> u32 {

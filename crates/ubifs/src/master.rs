@@ -10,6 +10,7 @@ use crate::leb::Lebs;
 use crate::lpt::{LptGeometry, Place, Stats};
 use crate::scan::ScannedLeb;
 use crate::tnc::NodeAt;
+use crate::KernelRules;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Master {
@@ -232,7 +233,11 @@ impl Core {
         self.space.lpt.lscan_lnum = master.lscan_lnum;
         self.space.lpt.stats = master.stats;
         // The kernel reads the root index node here, because its debugging code remembers the level of the root
-        // (`dbg_old_index_check_init`). The read costs time, so it is made here, too.
+        // (`dbg_old_index_check_init`). The read costs time, so it is made here, too. That of 2.6.37 is nothing unless it was
+        // configured (`fs/ubifs/debug.h`, `CONFIG_UBIFS_FS_DEBUG`).
+        if self.rules == KernelRules::V2_6 {
+            return Ok(());
+        }
         let mut root = Vec::new();
         self.lebs.read_node(&mut root, IDX_NODE, master.root.lnum, master.root.offs, master.root.len)
     }

@@ -38,6 +38,19 @@ fn a_commit_is_run_although_nothing_has_changed() {
     assert!(programs_of_fifth_sync(KernelRules::V2_6) >= 3);
 }
 
+#[test]
+fn a_mount_reads_the_root_of_the_index_for_debugging_code_that_is_not_there() {
+    let reads_of_mount = |rules| {
+        let mut bench = bench(rules);
+        bench.create("f", 10_000, 4096);
+        bench.vfs.umount().unwrap();
+        let before = bench.sim.total().page_reads;
+        bench.mount().unwrap();
+        bench.sim.total().page_reads - before
+    };
+    assert_eq!(reads_of_mount(KernelRules::V6_1) - reads_of_mount(KernelRules::V2_6), 1);
+}
+
 /// Page reads of a read of the whole file with its index nodes, after `drop_caches`.
 fn reads_after_drop(rules: KernelRules, blocks: usize) -> u64 {
     let mut bench = bench(rules);

@@ -260,6 +260,7 @@ fn compare_facts(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     let pieces = setup.rev().find_map(|(_, done)| done.facts.fragment_pieces);
     let requests = case.measure.iter().zip(&outcome.measure).find(|(step, _)| matches!(step, Step::Requests(_)));
     let simulated = [
+        ("setup_erases_total", outcome.setup.last().map(|done| done.counts.erases)),
         ("fill_bytes", filled.and_then(|(_, done)| done.facts.bytes_accepted)),
         ("files", files),
         ("fragment_pieces", pieces),

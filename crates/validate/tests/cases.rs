@@ -88,6 +88,36 @@ fn the_emulated_arm_has_the_memory_that_its_kernel_counted_less_what_is_taken() 
 }
 
 #[test]
+fn what_the_measuring_program_computes_comes_before_the_counters_of_its_step() {
+    let report = |tree: serde_json::Value, gap_us: u64| {
+        let mut case = case();
+        case["system"]["tree"] = tree;
+        case["measure"][1]["count"] = json!(512);
+        case["measure"][1]["gap_us"] = json!(gap_us);
+        let step = json!({"time_us": 1, "page_reads": 1_000_000});
+        case["expect"]["after_step"] = json!([null, step]);
+        case["expect"]["setup_erases_total"] = json!(7);
+        check(&parse_case(&case.to_string()).unwrap(), Path::new(""), &|| true).unwrap()
+    };
+    let beyond_the_step_us = |tree: &str, gap_us: u64| {
+        let report = report(json!(tree), gap_us);
+        let time_us = report.after_step[0]["time_us"]["simulated"].as_f64().unwrap();
+        let [elapsed, sum] = ["elapsed", "mean"].map(|name| report.latency_us[name].simulated);
+        (time_us - elapsed, (elapsed - sum * 512.0) / 512.0)
+    };
+    // On the machine itself: 0.84 ms for the latencies of 512 calls, 1.06 us between two of them; twice that on the slower one.
+    let (evaluation_us, between_us) = beyond_the_step_us("ARM926, 1 ns an instruction)", 0);
+    assert!((750.0..900.0).contains(&evaluation_us), "{evaluation_us}");
+    assert!((1.0..1.2).contains(&between_us), "{between_us}");
+    let (slower_us, _) = beyond_the_step_us("ARM926, 2 ns an instruction)", 0);
+    assert!((1.9..2.1).contains(&(slower_us / evaluation_us)), "{slower_us}");
+    let (_, with_sleep_us) = beyond_the_step_us("ARM926, 1 ns an instruction)", 100);
+    assert!((154.0..155.5).contains(&with_sleep_us), "{with_sleep_us}: the timer has 50 us of slack");
+    let erases = report(json!("ARM926, 1 ns an instruction)"), 0).facts["setup_erases_total"];
+    assert_eq!((erases.expected, erases.simulated), (7.0, 40.0), "the blocks of an erased partition are erased");
+}
+
+#[test]
 fn ubi_puts_its_header_where_attach_said_it_is() {
     let mut case = case();
     case["system"]["fs"] = json!("ubifs");

@@ -148,6 +148,7 @@ class StackKeys(TypedDict):
     traced: NotRequired[bool]
     uptime_us: int
     vid_hdr_offset_B: NotRequired[int | None]
+    wl_threshold: NotRequired[int | None]
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
 
@@ -193,6 +194,7 @@ class StackTable(TypedDict):
     traced: NotRequired[bool]
     uptime_us: NotRequired[int]
     vid_hdr_offset_B: NotRequired[int | None]
+    wl_threshold: NotRequired[int | None]
     yaffs2_version: NotRequired[Yaffs2Version | None]
     application_priority: NotRequired[int | None]
     bdbuf_buffer_max_B: NotRequired[int | None]

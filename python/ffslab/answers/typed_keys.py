@@ -111,6 +111,7 @@ class OtherKeys(TypedDict, total=False):
     traced: bool | None
     uptime_us: int | None
     vid_hdr_offset_B: int | None
+    wl_threshold: int | None
     yaffs2_version: Yaffs2Version | None
 
 

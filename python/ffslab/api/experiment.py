@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffslab.answers import Columns
+    from ffslab.answers.lives import Lives
     from ffslab.answers.machine import Keys
     from ffslab.answers.typed_keys import MachineKeys
     from ffslab.steps import Step
@@ -197,6 +198,26 @@ class Experiment:
             tell=given.tell,
         )
         return Run(msgspec.json.decode(summary), requests, blocks, resolved, images, logs)
+
+    def lives(
+        self, asked: Mapping[str, object], progress: Progress | None = None, *, jobs: int = 0, any_size: bool = False
+    ) -> Lives:
+        """Lets a device live with each variant, as `ffslab.studies.lifetime.lived` asks for it."""
+        lives: Lives = msgspec.json.decode(
+            _native.live_experiment(
+                self.text,
+                self.file_name,
+                self.base_dir,
+                as_json(asked),
+                progress,
+                _parquet,
+                states.kept(),
+                change=self._change(),
+                jobs=jobs,
+                any_size=any_size,
+            )
+        )
+        return lives
 
     def keys(self) -> Keys:
         """The variants, each with the key under which a store keeps what it did.

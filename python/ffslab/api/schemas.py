@@ -17,6 +17,7 @@ from ffslab._native import InputError
 MADE_HERE = {
     "image": ("what `inspect --json` prints of an image", "ffslab.answers.image", "Facts"),
     "lifetime": ("how long a part bears workloads", "ffslab.answers.lifetime", "Lifetime"),
+    "whole_lives": ("what happened in simulated lives", "ffslab.answers.whole_lives", "WholeLivesAnswer"),
     "ageing_study": ("how a partition ages", "ffslab.answers.ageing_study", "AgeingStudy"),
     "trace_report": ("what logs of flash say", "ffslab.answers.trace_report", "TraceReport"),
     "trace_diff": ("two sessions of logs beside each other", "ffslab.answers.trace_diff", "TraceDiff"),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, verb
-from ffslab.cli.result_options import Jobs, Json, Scheduler
+from ffslab.cli.result_options import Batch, Jobs, Json, Scheduler
 from ffslab.cli.sweep_verb import workers_of
 from ffslab.cli.terminal import say
 
@@ -19,6 +19,7 @@ def advise(
     ],
     jobs: Jobs = None,
     scheduler: Scheduler = None,
+    batch: Batch = None,
     json: Json = False,
 ) -> None:
     """Tell which settings to take for a day's work, within limits. See docs/advise.md.
@@ -34,7 +35,7 @@ def advise(
 
     asked = Question.from_file(question)
     with progress_of_parts(question.name) as show:
-        advice = asked.answer(workers=workers_of(scheduler, jobs), progress=show)
+        advice = asked.answer(workers=workers_of(scheduler, batch, jobs), progress=show)
     say(results.dump_json(advice).rstrip() if json else text_of(advice))
     if not advice["holds"]:
         raise typer.Exit(EXIT_NEGATIVE)

@@ -18,6 +18,7 @@ from ffslab.cli.terminal import say, tell
 if TYPE_CHECKING:
     from ffslab.answers.image import Facts
     from ffslab.images import Partition as FoundPartition
+    from ffslab.studies.lifetime import WholeLives
 
 
 def inspect(
@@ -138,6 +139,17 @@ def lifetime(
     years: Annotated[
         float | None, option("--years YEARS", "How long it must last: the verdict, with exit code 1 unless it is yes.")
     ] = None,
+    simulate: Annotated[
+        bool,
+        option(
+            "--simulate",
+            "Let the device live until it fails, or for --years, in place of reckoning from one repetition.",
+        ),
+    ] = False,
+    fast: Annotated[
+        bool,
+        option("--fast", "With --simulate: leap over times of stationary wear in place of running every operation."),
+    ] = False,
     endurance: Annotated[
         int | None, option("--endurance ERASES", "Erases that a block bears. [default: the part's]", least=1)
     ] = None,
@@ -146,6 +158,13 @@ def lifetime(
     seed: Seed = None,
     jobs: Jobs = None,
     yes: Yes = False,
+    out: Annotated[
+        Path | None,
+        option(
+            "--out DIR",
+            "With --simulate: folder for the report and its data. Replaced when ffslab wrote it, else refused.",
+        ),
+    ] = None,
     json: Annotated[bool, option("--json", "Print everything as JSON, with the erases a day of each block.")] = False,
 ) -> None:
     """Predict how long a part bears a workload. See docs/inspect.md.
@@ -166,12 +185,28 @@ def lifetime(
     where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)
     kind = _kind(start, workload or [], age_days, place)
+    if not simulate and (fast or out is not None):
+        raise InputError(f"{'--fast' if fast else '--out'}: is about a simulated life: give --simulate, too")
+    if simulate and (kind == "results" or age_days is not None):
+        raise InputError("--simulate: repeats a workload: give an experiment, or an image with --workload")
+    if simulate and out is not None:
+        life.check(out)
     if kind == "results":
         facts = life.of_results(start, given)
     else:
         named = [start, *(workload or [])] if kind == "workload" else workload or []
         workloads = [life.Workload.from_file(path) for path in named]
         ready = [life.Workload(one.name, machine.over(one.experiment).changed(seed=seed)) for one in workloads]
+        if simulate:
+            with progress_bar("lives") as progress:
+                worn = None
+                if kind == "image":
+                    ready, worn = life.begun_with(start, ready, **where)
+                lives = life.lived(
+                    ready, given, fast=fast, worn_erases=worn, start=_start(start, kind), progress=progress
+                )
+            _tell_lives(lives, out, json=json)
+            return
         with progress_bar("workloads") as progress:
             if kind == "workload":
                 parts = [life.alone(ready, given, progress)]
@@ -184,6 +219,24 @@ def lifetime(
         facts = {"start": parts[0]["start"], "workloads": [row for each in parts for row in each["workloads"]]}
     say(results.dump_json(facts).rstrip() if json else life.text(facts))
     if any(row["verdict"] and row["verdict"]["answer"] != "yes" for row in facts["workloads"]):
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+def _start(start: Path, kind: str) -> str:
+    return "a new part" if kind == "workload" else str(start)
+
+
+def _tell_lives(lives: WholeLives, out: Path | None, *, json: bool) -> None:
+    from ffslab.files import results
+    from ffslab.studies.lifetime.whole_text import failures, lasts
+
+    if out is not None:
+        lives.save(out)
+    text = results.dump_json(lives.answer).rstrip() if json else lives.text
+    say(text if out is None or json else f"{text}\n\nresults: {out}")
+    for line in failures(lives):
+        tell(line)
+    if failures(lives) or (lives.answer["wanted_years"] is not None and not all(lasts(one) for _, one in lives.lives)):
         raise typer.Exit(EXIT_NEGATIVE)
 
 

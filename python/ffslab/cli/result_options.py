@@ -15,6 +15,10 @@ Out = Annotated[
 ]
 Jobs = Annotated[int | None, option("--jobs N", "Simulations that run at once. [default: one per core]", least=1)]
 Scheduler = Annotated[str | None, option("--scheduler ADDRESS", "Let the workers of this dask scheduler run it.")]
+Batch = Annotated[
+    str | None,
+    option("--batch SYSTEM", "Let jobs of slurm, pbs, sge, lsf, htcondor, oar or moab run it, --jobs of them."),
+]
 LargeLogs = Annotated[bool, option("--yes", "Read the logs though they have more events than the limit (4,000,000).")]
 RecordBytes = Annotated[
     list[int] | None,

@@ -9,7 +9,7 @@ import typer
 
 from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Json, Out, Scheduler
+from ffslab.cli.result_options import Batch, Json, Out, Scheduler
 from ffslab.cli.stack_options import MachineOptions, RunOptions
 from ffslab.cli.terminal import say, tell
 
@@ -30,6 +30,7 @@ def sweep(
         ),
     ] = None,
     scheduler: Scheduler = None,
+    batch: Batch = None,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -50,7 +51,7 @@ def sweep(
         check(folder)
     meant = _with(Study.from_file(study), machine, how)
     with progress_of_parts(study.name) as show:
-        workers = workers_of(scheduler, how.jobs)
+        workers = workers_of(scheduler, batch, how.jobs)
         done = meant.run(workers=workers, progress=show, shard=part, any_size=how.yes, again=how.again)
     if part is not None:
         say(f"part {shard}: {len(done.runs):,} runs of {len(done.own):,} points are in the store")
@@ -70,8 +71,14 @@ def _with(study: Study, machine: MachineOptions, how: RunOptions) -> Study:
     return changed if how.repeat is None else replace(changed, repeat=how.repeat)
 
 
-def workers_of(scheduler: str | None, jobs: int | None) -> Workers:
-    """Those of a scheduler, or so many processes of this machine."""
+def workers_of(scheduler: str | None, batch: str | None, jobs: int | None) -> Workers:
+    """Those of a scheduler, jobs of a batch system, or so many processes of this machine."""
+    if scheduler is not None and batch is not None:
+        raise InputError("--batch: brings its own scheduler: leave --scheduler out")
+    if batch is not None:
+        from ffslab.studies.sweep.batch import BatchWorkers
+
+        return BatchWorkers(batch, jobs or 1)
     from ffslab.studies.sweep.workers import DaskWorkers, LocalWorkers
 
     if scheduler is None:

@@ -7,7 +7,7 @@ use ffslab_fs::{BlockSpace, Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    Advice, Answer, Calls, Entry, Fd, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+    Advice, Answer, Calls, Entry, Fd, Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::rc::Rc;
@@ -303,6 +303,7 @@ impl System for Seat<'_> {
         fn scrub() -> Result<(), SystemError>;
         fn measurement_begins() -> Unwritten;
         fn free_bytes() -> Option<u64>;
+        fn wear_on(more_erases: &[u32]) -> Answer<()>;
         fn load(step: &steps::Load, image: &[u8]) -> Result<(), SystemError>;
     }
 
@@ -319,6 +320,8 @@ impl System for Seat<'_> {
         fn mtd() -> Option<&Mtd>;
         fn erase_counts() -> Vec<u32>;
         fn formatting_erases() -> Vec<u32>;
+        fn erases_left() -> Vec<u32>;
+        fn levelling() -> Option<Levelling>;
         fn programmed_pages() -> Vec<u32>;
         fn block_space() -> Vec<BlockSpace>;
         fn image(oob: bool) -> Result<Vec<u8>, SystemError>;

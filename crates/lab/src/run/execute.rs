@@ -20,6 +20,7 @@ pub(super) const CREATE: OpenFlags = OpenFlags { create: true, truncate: true, .
 
 impl Runner<'_> {
     pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
+        self.after_call_ns = self.pace.map_or(0, |pace| pace.after_call_ns(step));
         let begun = self.step_begins(index);
         let facts = self.execute(step).map_err(|error| match error {
             Stop::Failed(text) => RunError::Step(format!("{phase} step {} ({}): {text}", index + 1, step.title())),
@@ -272,6 +273,7 @@ impl Runner<'_> {
     pub(crate) fn record(&mut self, i: u64, call: Call) {
         if self.measuring {
             self.log.push(self.step, i, call, self.system.sim());
+            self.prepare_next_call();
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, StepOutcome};
 use super::outcome::{Instants, SavedImage};
+use super::pace::Pace;
 use crate::fio;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
@@ -53,6 +54,9 @@ pub(crate) struct Runner<'a> {
     pub(super) calls: u64,
     pub(super) watch: Box<Watch<'a>>,
     pub(crate) step: u32,
+    pub(crate) pace: Option<&'a dyn Pace>,
+    /// See [`Pace::after_call_ns`], of the step that runs.
+    pub(super) after_call_ns: u64,
 }
 
 /// What a runner holds between steps, but for the system: what is open, and what is kept of what it did.
@@ -98,6 +102,8 @@ impl<'a> Runner<'a> {
             calls: 0,
             watch,
             step: 0,
+            pace: None,
+            after_call_ns: 0,
         }
     }
 
@@ -125,6 +131,8 @@ impl<'a> Runner<'a> {
             calls: 0,
             watch,
             step: 0,
+            pace: None,
+            after_call_ns: 0,
         }
     }
 
@@ -137,6 +145,19 @@ impl<'a> Runner<'a> {
     /// Closes the files that steps have opened, as at the end of a program.
     pub(crate) fn close_all(&mut self) -> Answer<()> {
         std::mem::take(&mut self.open).into_values().try_for_each(|open| self.system.close(open.fd))
+    }
+
+    /// Names of the files that steps have opened.
+    pub(crate) fn open_names(&self) -> Vec<String> {
+        self.open.keys().cloned().collect()
+    }
+
+    /// Closes the files that steps have opened, but for some.
+    pub(crate) fn close_all_but(&mut self, names: &[String]) -> Answer<()> {
+        let (keep, close) = std::mem::take(&mut self.open).into_iter().partition(|(name, _)| names.contains(name));
+        self.open = keep;
+        let close: BTreeMap<String, OpenFile> = close;
+        close.into_values().try_for_each(|open| self.system.close(open.fd))
     }
 
     /// Counters and time of setup steps are reckoned from here.
@@ -190,10 +211,12 @@ impl<'a> Runner<'a> {
     }
 
     pub(crate) fn step_ends(&mut self, begun: StepBegun, facts: Facts) -> StepOutcome {
-        let after_ns = self.step_clock_ns();
+        let ended_ns = self.step_clock_ns();
+        let rows = begun.first_row..self.log.len();
+        let after_ns = self.evaluate(rows.len() as u64).unwrap_or(ended_ns);
         StepOutcome {
-            elapsed_ns: after_ns - begun.at_ns,
-            rows: begun.first_row..self.log.len(),
+            elapsed_ns: ended_ns - begun.at_ns,
+            rows,
             facts: Facts { counters: gained(&begun.counters, &self.system.counters()), ..facts },
             ..self.start.until(&mut *self.system, after_ns)
         }

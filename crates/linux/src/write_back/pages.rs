@@ -138,8 +138,9 @@ pub(super) fn write_pages(
     if !walk.has_begun {
         begin_walk(cache, ino, walk);
     }
-    // When tasks sleep for the chip, the CPU is given away with each page.
-    let sleeps = fs.sim().config().nand_wait == NandWait::Sleep;
+    // When tasks sleep for the chip or offer the CPU while they poll, it is given away with each page.
+    let config = fs.sim().config();
+    let in_waits = config.nand_wait == NandWait::Sleep || config.polls_with_resched;
     loop {
         if walk.batch_at == walk.batch_len && !next_batch(cache, ino, walk) {
             match walk.wraps_to.take().filter(|_| !walk.is_done) {
@@ -149,7 +150,7 @@ pub(super) fn write_pages(
             continue;
         }
         while walk.batch_at < walk.batch_len {
-            if sleeps && take_turns(fs, cache) && walk.gives_way {
+            if in_waits && take_turns(fs, cache) && walk.gives_way {
                 return Ok(false);
             }
             let index = walk.batch[walk.batch_at];

@@ -460,7 +460,12 @@ pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
 
 /// A system with `fs` mounted, and the file system's log.
 pub fn mounted(config: VfsConfig, make: impl FnOnce(&Sim) -> MemFs) -> (Vfs, Rc<RefCell<Log>>) {
-    let sim = Sim::new(SimConfig::default());
+    mounted_on(SimConfig::default(), config, make)
+}
+
+/// The same on a certain machine.
+pub fn mounted_on(machine: SimConfig, config: VfsConfig, make: impl FnOnce(&Sim) -> MemFs) -> (Vfs, Rc<RefCell<Log>>) {
+    let sim = Sim::new(machine);
     let fs = make(&sim);
     let log = fs.log.clone();
     let mut vfs = Vfs::new(sim, config);

@@ -4,7 +4,7 @@ use super::Mounts;
 use crate::stack::Stack;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, MountDone, System, SystemError};
+use ffslab_system::{Answer, Calls, MountDone, System, SystemError};
 use ffslab_workload::steps;
 use ffslab_workload::text::size_text;
 
@@ -64,6 +64,12 @@ impl System for Mounts {
 
     fn ubi_make_volume(&mut self) -> Result<(), SystemError> {
         self.root().ubi_make_volume()
+    }
+
+    fn wear_on(&mut self, more_erases: &[u32]) -> Answer<()> {
+        let counts = (0..self.members.len()).any(|number| self.member(number).ubi().is_some());
+        let done = !counts && self.whole.wear_on(more_erases).is_ok();
+        done.then_some(()).ok_or_else(|| self.root().lacks("UBI on several mounts whose wear could leap"))
     }
 
     fn set_read_ahead_bytes(&mut self, bytes: u32) -> Answer<()> {

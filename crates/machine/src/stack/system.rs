@@ -6,7 +6,7 @@ use ffslab_images::recognise::arranged::Said;
 use ffslab_images::Wanted;
 use ffslab_mtd::causes::SCRUB;
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, Calls, System, SystemError, UbiState};
+use ffslab_system::{Answer, Calls, Levelling, System, SystemError, UbiState};
 use ffslab_workload::steps;
 
 impl System for Stack {
@@ -69,6 +69,18 @@ impl System for Stack {
             }
             None => self.medium.read_all_pages().map_err(SystemError::unusable),
         }
+    }
+
+    fn levelling(&self) -> Option<Levelling> {
+        let ubi = self.ubi()?;
+        let counted_erases = ubi.erase_counters().into_iter().map(Option::unwrap_or_default).collect();
+        Some(Levelling { from_erases: ubi.threshold_erases(), counted_erases })
+    }
+
+    fn wear_on(&mut self, more_erases: &[u32]) -> Answer<()> {
+        let done = self.medium.wear_on(more_erases).is_ok();
+        let counted = done && self.ubi().is_none_or(|ubi| ubi.wear_on(more_erases).is_ok());
+        counted.then_some(()).ok_or_else(|| self.lacks("erase blocks whose wear could leap"))
     }
 
     fn set_read_ahead_bytes(&mut self, bytes: u32) -> Answer<()> {

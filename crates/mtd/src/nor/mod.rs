@@ -449,6 +449,16 @@ impl Medium for NorPartition {
         self.blocks.clone().map(count_of).collect()
     }
 
+    fn wear_on(&self, more_erases: &[u32]) -> Result<(), MtdError> {
+        self.blocks.clone().zip(more_erases).for_each(|(block, &more)| self.chip.wear_on(block, more));
+        Ok(())
+    }
+
+    fn amend(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+        self.chip.load_at(self.place(at, data.len())?, data);
+        Ok(())
+    }
+
     fn cut_power_after(&self, operations: u64, torn: Torn) {
         self.chip.cut_power_after(operations, torn);
     }

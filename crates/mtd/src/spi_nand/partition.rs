@@ -237,6 +237,18 @@ impl Medium for SpiNand {
         self.part.lies(time_s, celsius)
     }
 
+    fn erases_left(&self) -> Vec<u32> {
+        self.part.erases_left()
+    }
+
+    fn wear_on(&self, more_erases: &[u32]) -> Result<(), MtdError> {
+        self.part.wear_on(more_erases)
+    }
+
+    fn amend(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
+        self.part.amend(at, data)
+    }
+
     fn programmed_pages(&self) -> Vec<u32> {
         self.part.programmed_pages()
     }

@@ -8,8 +8,12 @@
 //! median.
 
 use crate::case::Case;
+use ffslab_lab::run::Pace;
+use ffslab_machine::media::PartitionSpec;
 use ffslab_machine::stack::StackSpec;
 use ffslab_sim::{Work, WorkCost};
+use ffslab_workload::steps::Pattern;
+use ffslab_workload::Step;
 
 /// How long the machine had been up when a case began, modulo 1 s (128 ticks). The uptime was not recorded; this one value for
 /// all cases is inferred: with it the garbage collection thread stands where it stood in all cases of the families R1 to R3 (in
@@ -23,11 +27,11 @@ pub(super) const UPTIME_NS: u64 = 171_562_500;
 /// writers wait at these limits.
 const MEMORY_TAKEN_KIB: u64 = 5 * 1024;
 
-/// Instructions of the driver for an erase.
-const DRIVER_ERASE: u64 = 40_000;
-/// Instructions of a driver that polls with `cond_resched()`, for a program or an erase: how much the wait exceeds the chip's
-/// time in the mean. With it the background threads of the wear paper's set-ups get on as far as they did.
-const POLLS_WITH_RESCHED: u64 = 200;
+/// nandsim lets the chip's time pass by `udelay`, whose loops are counted before by a calibration that is right to one part in 256
+/// (`init/calibrate.c`, `lps_precision`). On the machine on which an instruction takes 2 ns, delays are shorter by so much than the
+/// chip's time: a program takes 0.9 to 1.3 us less there than by the other prices.
+const DELAYS_SHORT_PPM: u64 = 3_100;
+const SLOWER_NS: u64 = 2;
 
 /// Numbers of instructions that differ between file systems: what one of them does beside a call has no price of its own.
 pub(super) struct Prices {
@@ -35,6 +39,13 @@ pub(super) struct Prices {
     driver_read: u64,
     /// The driver, for a page that is programmed.
     driver_program: u64,
+    /// The driver, and what the file system does in the same go, for a block that is erased.
+    driver_erase: u64,
+    /// A driver that polls with `cond_resched()`, for a program or an erase: how much the wait exceeds the chip's time in the mean,
+    /// with the threads that use the CPU meanwhile. With it the background threads get on as far as they did.
+    poll: u64,
+    /// See [`DELAYS_SHORT_PPM`]; 0 where the other prices contain it.
+    delays_short_ppm: u64,
     /// Entry and exit of a system call.
     call: u64,
     /// Copying a page between the page cache and the program.
@@ -53,6 +64,9 @@ pub(super) struct Prices {
 pub(super) const JFFS2: Prices = Prices {
     driver_read: 4_050,
     driver_program: 12_600,
+    driver_erase: 40_000,
+    poll: 200,
+    delays_short_ppm: DELAYS_SHORT_PPM,
     call: 673,
     page_copy: 0,
     page_drop: 1_300,
@@ -68,25 +82,40 @@ pub(super) const JFFS2: Prices = Prices {
 };
 
 /// A page is read in 5.4 us beyond the chip's time, as sequential reads show that miss the cache; the others are calls that
-/// hit it, of one page and of several. Dropping a page has no price here and with UBIFS: the other prices were inferred from
-/// how far the background threads had got when the measured part began, so they contain it.
-pub(super) const YAFFS2: Prices =
-    Prices { driver_read: 5_420, driver_program: 12_600, call: 673, page_copy: 1_827, page_drop: 0, work: &[] };
-
-/// A page is read as by YAFFS2; what a node costs to read comes from the latencies of reads (families R1 to R4, which it meets
-/// within 0.2 %), what it costs to write from those of fsync (family S). A program is 2 % cheaper than JFFS2's: so many
-/// erases are left to UBI's thread when the measured part begins, each tick of the setup being worth ten of them.
-pub(super) const UBIFS: Prices = Prices {
+/// hit it, of one page and of several. Dropping a page has no price here: the others were inferred from how far the
+/// background thread had got when the measured part began, so they contain it.
+pub(super) const YAFFS2: Prices = Prices {
     driver_read: 5_420,
-    driver_program: 12_390,
-    call: 644,
+    driver_program: 12_600,
+    driver_erase: 40_000,
+    poll: 200,
+    delays_short_ppm: 0,
+    call: 673,
     page_copy: 1_827,
     page_drop: 0,
+    work: &[],
+};
+
+/// A page is read as by YAFFS2; what a node costs to read comes from the latencies of reads (families R1 to R4, which it meets
+/// within 0.2 %), what it costs to write from those of fsync (family S). A program and an erase are what the step `fsync` takes after
+/// 20 MiB were written, with few and with many erases in it. Taking a page out of the page cache costs as with JFFS2, and the setups
+/// do so to delete a file, each key of which leaves the index and dirties a LEB (`ubifs_tnc_remove_range` of `fs/ubifs/tnc.c`):
+/// together they let UBI's thread erase as much before the measured part begins as it did (`setup_erases_total`), with hardware and
+/// software ECC, with and without a bad-block table, on both machines.
+pub(super) const UBIFS: Prices = Prices {
+    driver_read: 5_420,
+    driver_program: 12_200,
+    driver_erase: 8_260,
+    poll: 310,
+    delays_short_ppm: DELAYS_SHORT_PPM,
+    call: 644,
+    page_copy: 1_827,
+    page_drop: 2_700,
     work: &[
         (Work::NodeWrite, 3_000, 4_000),
         (Work::NodeRead, 3_000, 4_000),
         (Work::Crc, 0, 350),
-        (Work::SoftwareEcc, 0, 1_950),
+        (Work::SoftwareEcc, 0, 2_100),
     ],
 };
 
@@ -96,20 +125,75 @@ fn instruction_ns(tree: &str) -> Option<u64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// Lets work take as long on `stack` as on the machine of the case, and gives it as much memory. Nothing happens if that was user-mode Linux, whose time
-/// stands still while code runs.
+/// Lets work take as long on `stack` as on the machine of the case, and gives it as much memory. Nothing happens if that was
+/// user-mode Linux, whose time stands still while code runs.
 pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     let Some(each_ns) = case.system.tree.as_deref().and_then(instruction_ns) else { return };
     if let Some(kib) = case.system.mem_total_kib {
         stack.vfs.page_cache_bytes = kib.saturating_sub(MEMORY_TAKEN_KIB) << 10;
     }
-    let driver = &mut stack.partition.driver;
-    driver.read.overhead_ns += prices.driver_read * each_ns;
-    let poll = if case.system.cond_resched_after_program_and_erase { POLLS_WITH_RESCHED } else { 0 };
-    driver.program.overhead_ns += (prices.driver_program + poll) * each_ns;
-    driver.erase.overhead_ns += (DRIVER_ERASE + poll) * each_ns;
+    let poll = if case.system.cond_resched_after_program_and_erase { prices.poll } else { 0 };
+    let short_ppm = if each_ns == SLOWER_NS { prices.delays_short_ppm } else { 0 };
+    let PartitionSpec { driver, timing, geometry, .. } = &mut stack.partition;
+    let page_ns = u64::from(geometry.page_bytes + geometry.oob_bytes) * timing.bus_ps_per_byte / 1_000;
+    let overhead_ns =
+        |instructions: u64, delay_ns: u64| (instructions * each_ns).saturating_sub(delay_ns * short_ppm / 1_000_000);
+    driver.read.overhead_ns += overhead_ns(prices.driver_read, timing.read_ns + page_ns);
+    driver.program.overhead_ns += overhead_ns(prices.driver_program + poll, timing.program_ns + page_ns);
+    driver.erase.overhead_ns += overhead_ns(prices.driver_erase + poll, timing.erase_ns);
     stack.vfs.costs.page_drop_ns += prices.page_drop * each_ns;
     prices.of_calls(stack, each_ns);
+}
+
+/// What the measuring program computes, in instructions. Inferred from durations that the cases of all file systems tell: those of
+/// steps beyond the sum of their calls, and those between the end of a step and the reading of the counters (`after_step`).
+struct Program {
+    each_ns: u64,
+}
+
+/// A request at the place after the last one: reading the clock twice, keeping the difference (0.52 us; 1.04 us where an instruction
+/// takes 2 ns).
+const NEXT_SEQUENTIAL: u64 = 520;
+/// A random place: a 64-bit number, divided by software (1.06 and 2.12 us).
+const NEXT_RANDOM: u64 = 1_060;
+const NEXT_APPEND: u64 = 310;
+/// The name of the next file is printed.
+const NEXT_FILE: u64 = 1_990;
+/// A sleep beside the time slept and the timer's slack: setting the timer, its interrupt, the way out of the idle loop.
+const SLEEP: u64 = 3_070;
+/// Statistics of latencies, which are sorted: so much in any case, for each of n calls, and for each of n x log2(n) comparisons (34 us
+/// for 1 call, 0.84 ms for 512, 23 ms for 10,240).
+const EVALUATION: u64 = 31_000;
+const EVALUATION_PER_CALL: u64 = 120;
+const EVALUATION_PER_COMPARISON: u64 = 160;
+
+impl Pace for Program {
+    fn after_call_ns(&self, step: &Step) -> u64 {
+        let instructions = match step {
+            Step::Requests(requests) => {
+                let next = if requests.pattern == Pattern::Sequential { NEXT_SEQUENTIAL } else { NEXT_RANDOM };
+                next + if requests.gap_us.0 > 0 { SLEEP } else { 0 }
+            }
+            Step::Append(_) => NEXT_APPEND,
+            Step::CreateMany(_) => NEXT_FILE,
+            _ => 0,
+        };
+        instructions * self.each_ns
+    }
+
+    fn evaluation_ns(&self, calls: u64) -> u64 {
+        if calls == 0 {
+            return 0;
+        }
+        let comparisons = (calls as f64 * (calls as f64).log2()) as u64;
+        (EVALUATION + EVALUATION_PER_CALL * calls + EVALUATION_PER_COMPARISON * comparisons) * self.each_ns
+    }
+}
+
+/// `None`: the case was not measured on this machine.
+pub(super) fn pace(case: &Case) -> Option<Box<dyn Pace>> {
+    let each_ns = case.system.tree.as_deref().and_then(instruction_ns)?;
+    Some(Box::new(Program { each_ns }))
 }
 
 impl Prices {

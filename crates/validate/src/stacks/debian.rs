@@ -8,6 +8,7 @@
 //! kept cases (`after_step`), in 250 instructions a us, and of parts of steps in the traces of 6.1.
 
 use crate::case::Case;
+use ffslab_lab::run::Pace;
 use ffslab_linux::Kernel;
 use ffslab_machine::stack::StackSpec;
 use ffslab_sim::Preemption;
@@ -80,18 +81,26 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, each_ns: u64) {
     vfs.costs.unmount_ns = UNMOUNT * each_ns;
 }
 
-/// How long a program takes after a step.
-pub(crate) type Pace = Box<dyn Fn(&Step) -> u64>;
+/// What the program that does the steps computes after each of them.
+struct Program {
+    between_steps: u64,
+    of_fs: &'static [(&'static str, u64)],
+    each_ns: u64,
+}
 
-/// What the program that does the steps takes after each of them.
-pub(crate) fn pace(case: &Case) -> Option<Pace> {
+impl Pace for Program {
+    fn between_steps_ns(&self, step: &Step) -> u64 {
+        let of_step = self.of_fs.iter().find(|(name, _)| *name == step.name());
+        let beside = of_step.map_or(0, |(_, instructions)| *instructions);
+        (self.between_steps + beside) * self.each_ns
+    }
+}
+
+/// `None`: the case was not measured on such a machine.
+pub(super) fn pace(case: &Case) -> Option<Box<dyn Pace>> {
     let each_ns = instruction_ns(case)?;
-    let between_steps = build_of(case).between_steps;
     let of_fs = if case.system.fs == "ubifs" { UBIFS_STEPS } else { JFFS2_STEPS };
-    Some(Box::new(move |step| {
-        let beside = of_fs.iter().find(|(name, _)| *name == step.name()).map_or(0, |(_, instructions)| *instructions);
-        (between_steps + beside) * each_ns
-    }))
+    Some(Box::new(Program { between_steps: build_of(case).between_steps, of_fs, each_ns }))
 }
 
 #[cfg(test)]

@@ -125,6 +125,7 @@ pub(super) fn linux_stack(
             timer_wheel: kernel.timer_wheel(),
             chip_lock: kernel.chip_lock,
             preemption: kernel.preemption,
+            polls_with_resched: false,
             tick_cost_ns: 0,
         },
         cpu_costs: CpuCosts::FREE,

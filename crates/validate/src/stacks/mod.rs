@@ -9,7 +9,7 @@ mod yaffs2;
 
 use crate::case::{Case, UbiSettings};
 use crate::error::CaseError;
-pub(crate) use debian::pace;
+use ffslab_lab::run::Pace;
 use ffslab_machine::file_systems::jffs2;
 use ffslab_machine::file_systems::ubifs;
 use ffslab_machine::file_systems::{self, Descriptor};
@@ -77,6 +77,11 @@ pub(crate) fn phase_is_unknown(case: &Case) -> bool {
     has_ticks && case.system.uptime_us.is_none()
 }
 
+/// What the program that does the steps of the case computes itself. `None`: it takes no time.
+pub(crate) fn pace(case: &Case) -> Option<Box<dyn Pace>> {
+    debian::pace(case).or_else(|| arm::pace(case))
+}
+
 fn jffs2_stack(case: &Case) -> Result<StackSpec, CaseError> {
     let (system, kernel) = (&case.system, kernel_of(case)?);
     let standard = jffs2::as_kernel(&kernel);
@@ -111,6 +116,7 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
     };
     let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
+    stack.sim.polls_with_resched = system.cond_resched_after_program_and_erase;
     nandsim::price(case, &mut stack, &arm::UBIFS);
     mtdram::price(case, &mut stack, &arm::UBIFS);
     Ok(stack)

@@ -2,14 +2,30 @@
 
 from ffslab.studies.lifetime.past import of_past
 from ffslab.studies.lifetime.text import text
+from ffslab.studies.lifetime.whole import WholeLives, check, lived
 from ffslab.studies.lifetime.workloads import (
     Given,
     Workload,
     alone,
+    begun_with,
     looked_into,
     of_results,
     of_workloads,
     with_image,
 )
 
-__all__ = ["Given", "Workload", "alone", "looked_into", "of_past", "of_results", "of_workloads", "text", "with_image"]
+__all__ = [
+    "Given",
+    "WholeLives",
+    "Workload",
+    "alone",
+    "begun_with",
+    "check",
+    "lived",
+    "looked_into",
+    "of_past",
+    "of_results",
+    "of_workloads",
+    "text",
+    "with_image",
+]

@@ -119,11 +119,26 @@ def of_workloads(
 
     `facts`: what `looked_into` found in it.
     """
+    begun, wear = _begun(image, facts, workloads)
+    return _ran(str(image), begun, wear, given, progress)
+
+
+def begun_with(
+    image: Path, workloads: Sequence[Workload], **how: Unpack[How]
+) -> tuple[list[Workload], list[int | None] | None]:
+    """The workloads on a device that begins with an image, and the erases that the image tells of, by block.
+
+    The keywords `how` are those of `ffslab.images.said`.
+    """
+    begun, wear = _begun(image, looked_into(image, workloads, **how), workloads)
+    return begun, None if wear is None else wear.erases
+
+
+def _begun(image: Path, facts: Facts, workloads: Sequence[Workload]) -> tuple[list[Workload], Wear | None]:
     counters = [block["erases"] for block in facts["blocks"]]
     known = any(counter is not None for counter in counters)
     wear = Wear(counters, "UBI's erase counters in the image") if known else None
-    begun = [replace(one, experiment=with_image(one.experiment, image, facts)) for one in workloads]
-    return _ran(str(image), begun, wear, given, progress)
+    return [replace(one, experiment=with_image(one.experiment, image, facts)) for one in workloads], wear
 
 
 def alone(workloads: Sequence[Workload], given: Given, progress: Progress | None = None) -> Lifetime:

@@ -90,8 +90,11 @@ class DaskWorkers(Workers):
         self._address = address
         self._client = self._connected(ANSWER_S, f"--scheduler {address}: no dask scheduler answers")
         threads: dict[str, int] = self._client.nthreads()
+        self._take_places(sum(threads.values()))
+
+    def _take_places(self, threads: int) -> None:
         # Pieces wait at the scheduler, so that no worker waits for us.
-        self.places = 2 * max(1, sum(threads.values()))
+        self.places = 2 * max(1, threads)
         self._waiting = ThreadPoolExecutor(self.places)
 
     def _connected(self, timeout_s: float, failed: str) -> Any:

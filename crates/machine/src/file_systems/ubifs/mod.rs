@@ -30,7 +30,7 @@ struct OnLinux;
 
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
-        &["compression", "bulk_read", "max_beb_per1024", "vid_hdr_offset_B"]
+        &["compression", "bulk_read", "max_beb_per1024", "wl_threshold", "vid_hdr_offset_B"]
     }
 
     fn own_steps(&self) -> &'static [&'static str] {
@@ -56,9 +56,11 @@ impl Mountable for OnLinux {
             (None, KernelRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
             (None, KernelRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
         };
+        let by_default = ubi_options(&board.kernel(), reserve, true, board.part.geometry().blocks);
         let ubi = UbiOptions {
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
-            ..ubi_options(&board.kernel(), reserve, true, board.part.geometry().blocks)
+            wl_threshold_erases: keys.wl_threshold_erases.unwrap_or(by_default.wl_threshold_erases),
+            ..by_default
         };
         Ok(Arc::new(UbifsSettings { options, ubi }))
     }

@@ -1,0 +1,246 @@
+//! When wear is stationary, and how far a life may leap then.
+//!
+//! A life is divided into windows with as many repetitions of the workload. In each window a block is in turn, that is, it was
+//! erased, or at rest. As long as windows erase as much as the ones before, the blocks are taken for a chain of two states: how
+//! often blocks change from rest to turn and back is counted. A leap draws for each block how long it stays in turn, and gives it
+//! its share of the erases of that time: the mean of all blocks in turn, and of its own deviation from that as much as the
+//! last two windows have in common (the correlation of their counts), because turns that go round by themselves look uneven
+//! in each single window and are even in the long run.
+
+use super::window::Window;
+use ffslab_system::Levelling;
+use ffslab_workload::prng::SplitMix64;
+
+/// Windows erase each block in turn so often on average that one that is missing rests.
+const ERASES_PER_BLOCK_LEAST: f64 = 3.0;
+/// How far the erases of two windows may be apart, as a share.
+const TOTAL_TOLERANCE: f64 = 0.05;
+/// Share of the blocks that may change between two windows: if more do, longer windows are needed to see who rests.
+const CHANGES_MAX: f64 = 0.2;
+/// Share of the blocks that may have changed unseen during a leap, because in all windows before it none did.
+const UNSEEN_SHARE: f64 = 0.05;
+/// Share of the blocks whose data may become due for a move of wear levelling during a leap: the moves are made after it.
+const DUE_SHARE: f64 = 0.02;
+/// So many pairs of windows must have been seen before a leap.
+const PAIRS_LEAST: u32 = 4;
+/// A leap passes over so many windows for each pair that was seen, if nothing else ends it. The more changes were counted, the
+/// better their shares are known.
+const LEAP_PER_PAIR: std::ops::RangeInclusive<f64> = 2.0..=20.0;
+const LEAP_PER_CHANGE: f64 = 0.5;
+
+/// The windows of a stretch in which wear is stationary, as far as it was run.
+#[derive(Debug, Default)]
+pub(super) struct Stretch {
+    last: Option<Window>,
+    pairs: u32,
+    /// Changes of blocks between two windows, and how many could have changed.
+    from_rest: (u64, u64),
+    from_turn: (u64, u64),
+}
+
+impl Stretch {
+    /// Adds a window, and tells how wear goes on; `None`: it is not like the one before, or nobody can tell yet.
+    pub fn then(&mut self, window: Window) -> Option<Law> {
+        let before = self.last.replace(window.clone())?;
+        let like = is_like(&before, &window);
+        if !like {
+            *self = Stretch { last: Some(window), ..Stretch::default() };
+            return None;
+        }
+        self.pairs += 1;
+        for (&a, &b) in before.erases.iter().zip(&window.erases) {
+            let (changes, of) = if a == 0 { (b > 0, &mut self.from_rest) } else { (b == 0, &mut self.from_turn) };
+            *of = (of.0 + u64::from(changes), of.1 + 1);
+        }
+        (window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST).then(|| self.law(&before, &window))
+    }
+
+    /// The last window, if another one was unlike it.
+    pub fn last(&self) -> Option<&Window> {
+        self.last.as_ref()
+    }
+
+    /// Whether its last window was unlike the one before, or is the first.
+    pub fn is_new(&self) -> bool {
+        self.pairs == 0
+    }
+
+    fn law(&self, before: &Window, window: &Window) -> Law {
+        let pairs = before.erases.iter().zip(&window.erases).filter(|(_, &b)| b > 0);
+        let pairs: Vec<(f64, f64)> = pairs.map(|(&a, &b)| (f64::from(a), f64::from(b))).collect();
+        let count = pairs.len().max(1) as f64;
+        let means = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0 / count, sum.1 + pair.1 / count));
+        let spread =
+            |of: fn(f64, f64) -> f64| pairs.iter().map(|pair| of(pair.0 - means.0, pair.1 - means.1)).sum::<f64>();
+        let scale = (spread(|a, _| a * a) * spread(|_, b| b * b)).sqrt();
+        let kept = if scale > 0.0 { (spread(|a, b| a * b) / scale).clamp(0.0, 1.0) } else { 0.0 };
+        let mean = window.total() / count;
+        let rate = |&erases: &u32| if erases > 0 { mean + kept * (f64::from(erases) - mean) } else { 0.0 };
+        let share = |(changes, of): (u64, u64)| if of > 0 { changes as f64 / of as f64 } else { 0.0 };
+        let changes = self.from_rest.0 + self.from_turn.0;
+        let unseen = if changes == 0 { window.erases.len() as f64 * UNSEEN_SHARE } else { 0.0 };
+        let known = (*LEAP_PER_PAIR.start() + changes as f64 * LEAP_PER_CHANGE).min(*LEAP_PER_PAIR.end());
+        Law {
+            rates: window.erases.iter().map(rate).collect(),
+            mean,
+            to_turn: share(self.from_rest),
+            to_rest: share(self.from_turn),
+            reach: f64::from(self.pairs) * known.max(unseen),
+        }
+    }
+}
+
+/// Whether two windows may be of one stretch.
+fn is_like(first: &Window, second: &Window) -> bool {
+    let (totals, blocks) = ((first.total(), second.total()), first.erases.len() as f64);
+    let pairs = || first.erases.iter().zip(&second.erases);
+    let in_turn = second.erases.iter().filter(|&&count| count > 0).count() as f64;
+    let changes = pairs().filter(|&(&a, &b)| (a > 0) != (b > 0)).count() as f64;
+    let mean_total = (totals.0 + totals.1) / 2.0;
+    let is_enough = in_turn > 0.0 && totals.1 / in_turn >= ERASES_PER_BLOCK_LEAST;
+    is_enough
+        && first.repetitions == second.repetitions
+        && (totals.0 - totals.1).abs() <= TOTAL_TOLERANCE * mean_total
+        && changes <= CHANGES_MAX * blocks
+}
+
+/// How wear goes on.
+#[derive(Debug)]
+pub(super) struct Law {
+    /// Erases of each block in a window as long as it stays as it is; 0: it rests.
+    rates: Vec<f64>,
+    /// Of a block in turn.
+    mean: f64,
+    /// Shares of the blocks at rest that come in turn, and of those in turn that come to rest, from window to window.
+    to_turn: f64,
+    to_rest: f64,
+    /// For how many windows that is known well enough.
+    reach: f64,
+}
+
+impl Law {
+    /// For how many windows it may hold: as far as it is known, until a block is worn out, or data become due for a move.
+    ///
+    /// `left_erases`: what each block bears; empty: for ever.
+    pub fn reach(&self, left_erases: &[u32], levelling: Option<&Levelling>) -> f64 {
+        // A window's erases remain to be made, so that the block fails where it is used.
+        let lives = self.rates.iter().zip(left_erases).filter(|(rate, _)| **rate > 0.0);
+        let until_worn = lives.map(|(rate, &left)| f64::from(left) / rate - 1.0).fold(f64::INFINITY, f64::min);
+        let until_due = levelling.map_or(f64::INFINITY, |levelling| self.until_due(levelling));
+        self.reach.min(until_worn).min(until_due)
+    }
+
+    /// For how many windows until the most worn block in turn is ahead of the data at rest by what makes them due for a move,
+    /// or by twice as much, from which on UBI chooses free blocks otherwise (`find_mean_wl_entry` of `wl.c`).
+    fn until_due(&self, levelling: &Levelling) -> f64 {
+        let counted =
+            || self.rates.iter().zip(&levelling.counted_erases).map(|(&rate, &count)| (rate, f64::from(count)));
+        let ahead = counted().filter(|(rate, _)| *rate > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((rate, most)) = ahead else { return f64::INFINITY };
+        let step = f64::from(levelling.from_erases);
+        let at_rest = counted().filter(|(rate, count)| *rate == 0.0 && *count > 0.0);
+        let mut due: Vec<f64> = at_rest
+            .flat_map(|(_, count)| [count + step, count + 2.0 * step])
+            .filter(|&limit| limit > most)
+            .map(|limit| (limit - most) / rate)
+            .collect();
+        due.sort_by(f64::total_cmp);
+        let passed = (self.rates.len() as f64 * DUE_SHARE) as usize;
+        due.get(passed.min(due.len().saturating_sub(1))).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// Erases of each block in so many windows, but no more than it bears without being worn out.
+    pub fn erases(&self, windows: f64, left_erases: &[u32], random: &mut SplitMix64) -> Vec<u32> {
+        let bears =
+            left_erases.iter().map(|&left| f64::from(left.saturating_sub(1))).chain(std::iter::repeat(f64::MAX));
+        let drawn = self.rates.iter().map(|&rate| self.of_block(rate, windows, random));
+        // A block at rest may be one that has failed.
+        drawn.zip(bears).map(|(erases, bears)| erases.min(bears).round() as u32).collect()
+    }
+
+    /// Erases of a block of this rate.
+    fn of_block(&self, rate: f64, windows: f64, random: &mut SplitMix64) -> f64 {
+        let (mut left, mut erases, mut rate_now) = (windows, 0.0, rate);
+        while left > 0.0 {
+            let changes = if rate_now > 0.0 { self.to_rest } else { self.to_turn };
+            // How many windows until the chain changes: geometrically distributed.
+            let stays =
+                if changes > 0.0 { ((1.0 - unit(random)).ln() / (1.0 - changes).ln()).ceil().max(1.0) } else { left };
+            let time = stays.min(left);
+            erases += rate_now * time;
+            left -= time;
+            rate_now = if rate_now > 0.0 { 0.0 } else { self.mean };
+        }
+        erases
+    }
+}
+
+/// Uniform in [0, 1).
+fn unit(random: &mut SplitMix64) -> f64 {
+    random.below(1 << 53) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(erases: &[u32]) -> Window {
+        Window { erases: erases.to_vec(), repetitions: 1, ..Window::default() }
+    }
+
+    fn law(first: &[u32], second: &[u32]) -> Option<Law> {
+        let mut stretch = Stretch::default();
+        assert!(stretch.then(window(first)).is_none());
+        (1..PAIRS_LEAST).for_each(|pair| {
+            assert!(stretch.then(window(if pair % 2 == 0 { first } else { second })).is_none());
+        });
+        drop(stretch.then(window(first)));
+        stretch.then(window(second))
+    }
+
+    fn after(law: &Law, windows: f64) -> Vec<u32> {
+        law.erases(windows, &[], &mut SplitMix64::new(1))
+    }
+
+    #[test]
+    fn turns_that_go_round_become_even_and_lasting_differences_stay() {
+        // Who was first in one window is last in the other one.
+        let even = law(&[4, 3, 4, 3, 0], &[3, 4, 3, 4, 0]).unwrap();
+        assert_eq!(after(&even, 10.0), [35, 35, 35, 35, 0]);
+        let uneven = law(&[10, 20, 10, 20, 0], &[10, 20, 10, 20, 0]).unwrap();
+        assert_eq!(after(&uneven, 10.0), [100, 200, 100, 200, 0]);
+    }
+
+    #[test]
+    fn windows_that_differ_or_are_short_tell_nothing() {
+        assert!(law(&[4, 4, 0, 0], &[0, 0, 4, 4]).is_none());
+        assert!(law(&[10, 10], &[12, 12]).is_none());
+        assert!(law(&[1, 1], &[1, 1]).is_none());
+        assert!(law(&[0, 0], &[0, 0]).is_none());
+    }
+
+    #[test]
+    fn a_leap_ends_before_the_first_block_fails_and_where_data_become_due() {
+        let law = Law { rates: vec![2.0, 4.0, 0.0], mean: 3.0, to_turn: 0.0, to_rest: 0.0, reach: 1e9 };
+        assert_eq!(law.reach(&[100, 100, 1], None), 24.0);
+        let levelling = Levelling { from_erases: 64, counted_erases: vec![10, 14, 1] };
+        // The block with 14 erases, 4 a window, is 64 ahead of the one at rest after 12.75 windows.
+        assert_eq!(law.reach(&[1_000, 1_000, 1_000], Some(&levelling)), 12.75);
+        assert_eq!(after(&law, 12.6), [25, 50, 0]);
+        assert_eq!(law.erases(50.0, &[90, 90, 0], &mut SplitMix64::new(1)), [89, 89, 0]);
+    }
+
+    /// Four blocks in turn of eight, of which one in fifty changes each window: in the long run all have had as much.
+    #[test]
+    fn blocks_that_change_places_share_the_erases_in_the_long_run() {
+        let rates = [3.0, 3.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0].repeat(50);
+        let law = Law { rates, mean: 3.0, to_turn: 0.02, to_rest: 0.02, reach: 1e9 };
+        let share = |windows: f64| {
+            let erases = after(&law, windows);
+            let of = |from: usize| erases.chunks(8).flat_map(|each| &each[from..from + 4]).sum::<u32>();
+            f64::from(of(4)) / f64::from(of(0))
+        };
+        assert!(share(10.0) < 0.2, "{}", share(10.0));
+        assert!(share(5_000.0) > 0.95, "{}", share(5_000.0));
+    }
+}

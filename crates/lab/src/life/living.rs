@@ -1,0 +1,294 @@
+//! The life of one variant: its measured steps again and again, until something ends it.
+
+use super::course::{Point, Points, DAY_NS};
+use super::law::{Law, Stretch};
+use super::window::Window;
+use super::{Asked, End, Ended, LifeSummary};
+use crate::counts::CauseSummary;
+use crate::requests::RequestLog;
+use crate::run::{Plan, RunError, Runner};
+use ffslab_sim::units::ns_to_us;
+use ffslab_sim::{Causes, FORMATTING};
+use ffslab_system::System;
+use ffslab_workload::prng::SplitMix64;
+use ffslab_workload::Step;
+use std::borrow::Cow;
+use std::cell::Cell;
+
+const YEAR_DAYS: f64 = 365.25;
+/// Erases that a window holds, for each block of the partition.
+const WINDOW_ERASES_PER_BLOCK: u64 = 8;
+/// So many windows in a row are compared without two being alike before windows get twice as long.
+const UNLIKE_MAX: u32 = 4;
+/// A leap passes over at least so many windows.
+const LEAP_WINDOWS_LEAST: f64 = 2.0;
+/// The counter of a system that tells of blocks that were marked bad ([`ffslab_mtd::Health`]).
+const BAD_BLOCKS: &str = "grown_bad_blocks";
+
+/// A device whose setup is done, and what its life was so far.
+struct Living<'a, 'p> {
+    runner: Runner<'p>,
+    measure: &'a [Step],
+    asked: &'a Asked,
+    /// Erases that a block bears where the medium itself wears nothing out. `None`: it does.
+    endurance_erases: Option<u32>,
+    /// How the device is at the start of each repetition.
+    was_mounted: bool,
+    open_at_start: Vec<String>,
+    start_ns: u64,
+    leapt_ns: u64,
+    repetitions: u64,
+    repetitions_run: u64,
+    late: u64,
+    leaps: u32,
+    first_bad_days: Option<f64>,
+    /// Erases before the first repetition.
+    before: Vec<u32>,
+    causes_before: Causes,
+    points: Points,
+    /// Who comes in turn during a leap.
+    random: SplitMix64,
+}
+
+/// Runs the setup of a plan and then its measured steps again and again. `share`: how much of the life is over.
+///
+/// Errors: a step that cannot be done in the setup or the first repetition; see [`RunError`].
+pub(super) fn live(
+    system: Box<dyn System>,
+    plan: &Plan,
+    asked: &Asked,
+    endurance_erases: Option<u32>,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<LifeSummary, RunError> {
+    let share = Cell::new(0.0);
+    let watch = Box::new(|_| progress(share.get()));
+    let mut runner = Runner::new(system, plan.seed, Cow::Borrowed(plan.traces), watch);
+    if let Some(worn) = &asked.worn_erases {
+        if let Some(mtd) = runner.system.mtd() {
+            mtd.wear_on(worn).map_err(|error| RunError::Step(format!("the wear of the image: {error}")))?;
+        }
+    }
+    plan.set_up(&mut runner)?;
+    runner.prepare(plan.measure)?;
+    let causes_before = runner.system.sim().causes();
+    runner.begin_measurement();
+    runner.log = RequestLog::keeping(0);
+    let mut living = Living {
+        measure: plan.measure,
+        asked,
+        endurance_erases,
+        was_mounted: runner.system.is_mounted(),
+        open_at_start: runner.open_names(),
+        start_ns: runner.system.now_ns(),
+        leapt_ns: 0,
+        repetitions: 0,
+        repetitions_run: 0,
+        late: 0,
+        leaps: 0,
+        first_bad_days: None,
+        before: runner.system.erase_counts(),
+        causes_before,
+        points: Points::new(),
+        random: SplitMix64::new(plan.seed),
+        runner,
+    };
+    living.add_point(false);
+    let ended = living.until_the_end(&share)?;
+    Ok(living.summary(ended))
+}
+
+impl Living<'_, '_> {
+    fn until_the_end(&mut self, share: &Cell<f64>) -> Result<Ended, RunError> {
+        let blocks = self.before.len() as u64;
+        let mut repetitions_of_window = None;
+        let (mut stretch, mut unlike) = (Stretch::default(), 0);
+        loop {
+            let window = match self.window(repetitions_of_window, blocks * WINDOW_ERASES_PER_BLOCK, share)? {
+                Ok(window) => window,
+                Err(ended) => return Ok(ended),
+            };
+            self.add_point(false);
+            if !self.asked.leaps {
+                continue;
+            }
+            repetitions_of_window = Some(window.repetitions);
+            let before = stretch.last().cloned();
+            if let Some(law) = stretch.then(window.clone()) {
+                self.leap(&law, &window)?;
+            }
+            unlike = if stretch.is_new() { unlike + 1 } else { 0 };
+            if unlike == UNLIKE_MAX {
+                unlike = 0;
+                let joined = before.map_or_else(|| window.clone(), |before| before.joined(&window));
+                repetitions_of_window = Some(joined.repetitions);
+                stretch = Stretch::default();
+                stretch.then(joined);
+            }
+        }
+    }
+
+    /// Repeats the workload so often, or until so many blocks were erased. `Err`: the life ended within it.
+    fn window(
+        &mut self,
+        repetitions: Option<u64>,
+        erases: u64,
+        share: &Cell<f64>,
+    ) -> Result<Result<Window, Ended>, RunError> {
+        let (before, bad_before) = (self.runner.system.erase_counts(), self.bad_blocks());
+        let (began_ns, erases_before) = (self.runner.system.now_ns(), self.runner.system.sim().total().erases);
+        let mut done = 0;
+        loop {
+            if let Some(ended) = self.repeat()? {
+                return Ok(Err(ended));
+            }
+            done += 1;
+            if let Some(ended) = self.is_over(share) {
+                return Ok(Err(ended));
+            }
+            let is_whole = match repetitions {
+                Some(repetitions) => done == repetitions,
+                None => self.runner.system.sim().total().erases - erases_before >= erases,
+            };
+            if is_whole {
+                let now = self.runner.system.erase_counts();
+                return Ok(Ok(Window {
+                    erases: now.iter().zip(&before).map(|(now, before)| now - before).collect(),
+                    repetitions: done,
+                    time_ns: self.runner.system.now_ns() - began_ns,
+                    bad_blocks: self.bad_blocks() - bad_before,
+                }));
+            }
+        }
+    }
+
+    /// Does the workload once, and rests until it is due again. `Some`: it could not be done.
+    fn repeat(&mut self) -> Result<Option<Ended>, RunError> {
+        let began_ns = self.runner.system.now_ns();
+        match self.workload() {
+            Ok(()) => {}
+            Err(RunError::Step(text)) if self.repetitions > 0 => return Ok(Some(self.failed(text))),
+            Err(error) => return Err(error),
+        }
+        self.repetitions += 1;
+        self.repetitions_run += 1;
+        if let Some(period_ns) = self.asked.per_day.map(|often| (DAY_NS / often) as u64) {
+            let took_ns = self.runner.system.now_ns() - began_ns;
+            self.late += u64::from(took_ns > period_ns);
+            if took_ns < period_ns {
+                self.runner.system.sleep_ns(period_ns - took_ns);
+            }
+        }
+        if self.first_bad_days.is_none() && self.bad_blocks() > 0 {
+            self.first_bad_days = Some(self.days());
+        }
+        Ok(None)
+    }
+
+    fn workload(&mut self) -> Result<(), RunError> {
+        if self.repetitions > 0 {
+            self.runner.prepare(self.measure)?;
+        }
+        for (index, step) in self.measure.iter().enumerate() {
+            let mut step = step.clone();
+            // Each repetition draws other places.
+            step.shift_seed(self.repetitions);
+            self.runner.step("measure", index, &step)?;
+        }
+        let ended = |error: String| RunError::Step(format!("end of a repetition: {error}"));
+        if self.runner.system.is_mounted() && !self.was_mounted {
+            self.runner.shut_down().map_err(|error| ended(error.to_string()))?;
+        }
+        self.runner.close_all_but(&self.open_at_start).map_err(|error| ended(error.to_string()))
+    }
+
+    /// Why the first call failed that was refused.
+    fn failed(&self, text: String) -> Ended {
+        let end = match (text.contains("EROFS"), text.contains("ENOSPC"), self.bad_blocks()) {
+            (true, ..) => End::ReadOnly,
+            (_, true, 0) => End::Full,
+            (_, true, _) => End::NoSpareBlocks,
+            _ => End::Failed,
+        };
+        Ended { end, error: Some(text) }
+    }
+
+    fn is_over(&self, share: &Cell<f64>) -> Option<Ended> {
+        let limit_days = self.asked.years * YEAR_DAYS;
+        share.set((self.days() / limit_days).min(1.0));
+        if self.days() >= limit_days {
+            return Some(Ended { end: End::Limit, error: None });
+        }
+        let endurance = self.endurance_erases?;
+        let worn = self.runner.system.erase_counts().iter().any(|&erases| erases >= endurance);
+        worn.then_some(Ended { end: End::Endurance, error: None })
+    }
+
+    /// Leaps as far as the law holds, if that is worth it.
+    fn leap(&mut self, law: &Law, window: &Window) -> Result<(), RunError> {
+        let left: Vec<u32> = match self.endurance_erases {
+            Some(endurance) => {
+                self.runner.system.erase_counts().iter().map(|&erases| endurance.saturating_sub(erases)).collect()
+            }
+            None => self.runner.system.erases_left(),
+        };
+        let left_ns = self.asked.years * YEAR_DAYS * DAY_NS - self.days() * DAY_NS;
+        let levelling = self.runner.system.levelling();
+        let windows = law.reach(&left, levelling.as_ref()).min(left_ns / window.time_ns.max(1) as f64);
+        if windows < LEAP_WINDOWS_LEAST {
+            return Ok(());
+        }
+        let repetitions = (windows * window.repetitions as f64) as u64;
+        let windows = repetitions as f64 / window.repetitions as f64;
+        let worn = self.runner.system.wear_on(&law.erases(windows, &left, &mut self.random));
+        worn.map_err(|refusal| RunError::Step(format!("{refusal}: only an exact life can be simulated here")))?;
+        self.repetitions += repetitions;
+        self.leapt_ns += (windows * window.time_ns as f64) as u64;
+        self.leaps += 1;
+        self.add_point(true);
+        Ok(())
+    }
+
+    fn days(&self) -> f64 {
+        (self.runner.system.now_ns() - self.start_ns + self.leapt_ns) as f64 / DAY_NS
+    }
+
+    fn bad_blocks(&self) -> u32 {
+        let counters = self.runner.system.counters();
+        counters.iter().find(|(name, _)| *name == BAD_BLOCKS).map_or(0, |(_, count)| *count as u32)
+    }
+
+    fn add_point(&mut self, leapt: bool) {
+        let log = std::mem::replace(&mut self.runner.log, RequestLog::keeping(0));
+        let (days, free_bytes) = (self.days(), self.runner.system.free_bytes());
+        let erases = self.runner.system.erase_counts();
+        let point = Point::new(days, leapt, erases, self.bad_blocks(), free_bytes, log.tally().unwrap_or_default());
+        self.points.add(point);
+    }
+
+    fn summary(mut self, ended: Ended) -> LifeSummary {
+        self.add_point(false);
+        let (days, bad_blocks) = (self.days(), self.bad_blocks());
+        let (system, asked) = (&self.runner.system, self.asked);
+        let (points, wear) = self.points.told();
+        let causes = system.sim().causes().since(&self.causes_before);
+        LifeSummary {
+            years: days / YEAR_DAYS,
+            ended,
+            leaps: self.leaps,
+            years_run: (system.now_ns() - self.start_ns) as f64 / DAY_NS / YEAR_DAYS,
+            repetitions: self.repetitions,
+            repetitions_run: self.repetitions_run,
+            repetitions_late: self.late,
+            per_day: asked.per_day,
+            period_us: ns_to_us((days * DAY_NS) as u64) / self.repetitions.max(1) as f64,
+            first_bad_block_years: self.first_bad_days.map(|days| days / YEAR_DAYS),
+            bad_blocks,
+            erases: super::ErasesSpread::of(&system.erase_counts()),
+            erases_of_setup: self.before.iter().map(|&count| u64::from(count)).sum(),
+            levels_from_erases: system.levelling().map(|levelling| levelling.from_erases),
+            by_cause: causes.iter().filter(|cause| cause.reason != &FORMATTING).map(CauseSummary::of).collect(),
+            points,
+            wear,
+        }
+    }
+}

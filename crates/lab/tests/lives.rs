@@ -1,0 +1,98 @@
+//! Whole lives: what ends them, that a fast life ends where an exact one does, and what is refused.
+
+use ffslab_lab::life::{live_experiment, Asked, End, VariantLife};
+use ffslab_lab::{Given, LabError};
+use std::path::Path;
+
+const AGEING: &str = "ageing = { endurance_erases = 40, write_rate = 0, retention_rate = 0, disturb_rate = 0 }\n";
+
+fn text(fs: &str, more: &str, measure: &str) -> String {
+    format!(
+        "title = \"a life\"\n[stack]\nboard = \"zero-overhead\"\nfs = \"{fs}\"\npartition_blocks = 40\n{more}\n\
+         [[setup]]\nstep = \"mount\"\n[[setup]]\nstep = \"create\"\nfile = \"still\"\nbytes = \"1 MiB\"\n\
+         [[setup]]\nstep = \"sync\"\n{measure}"
+    )
+}
+
+const REPLACED: &str =
+    "[[measure]]\nstep = \"create\"\nfile = \"log\"\nbytes = \"1 MiB\"\n[[measure]]\nstep = \"sync\"\n";
+
+fn asked(leaps: bool) -> Asked {
+    Asked { per_day: Some(24.0), years: 50.0, endurance_erases: None, leaps, worn_erases: None }
+}
+
+fn lives(text: &str, asked: &Asked) -> Result<VariantLife, LabError> {
+    let found = live_experiment(text, "life.toml", Path::new("."), asked, Given::default(), &|_| true)?;
+    Ok(found.lives.into_iter().next().expect("there is one variant"))
+}
+
+#[test]
+fn a_device_lives_until_its_spare_blocks_are_gone() {
+    for (fs, more) in [("jffs2", ""), ("yaffs2", ""), ("ubifs", "max_beb_per1024 = 1\n")] {
+        let one = lives(&text(fs, &format!("{more}{AGEING}"), REPLACED), &asked(false)).unwrap();
+        let life = &one.life;
+        assert!(matches!(life.ended.end, End::NoSpareBlocks | End::ReadOnly | End::Failed), "{fs}: {:?}", life.ended);
+        assert!(life.bad_blocks > 0 && life.first_bad_block_years.unwrap() <= life.years, "{fs}");
+        assert_eq!((life.repetitions, life.leaps), (life.repetitions_run, 0), "{fs}");
+        // Every hour one repetition.
+        let hours = life.years * 365.25 * 24.0;
+        assert!((hours - life.repetitions as f64).abs() <= 1.5, "{fs}: {hours} {}", life.repetitions);
+        // Blocks fail around their endurance. JFFS2 goes on using one whose programs fail: only a failed erase makes it bad.
+        assert!(
+            one.blocks_fail && (20..=if fs == "jffs2" { 10_000 } else { 120 }).contains(&life.erases.max),
+            "{fs}: {:?}",
+            life.erases
+        );
+        assert_eq!(life.points.last().unwrap().erases, life.erases);
+        assert_eq!(life.wear.erases.last().unwrap().len(), 40);
+    }
+}
+
+#[test]
+fn the_same_life_again_is_the_same_and_a_limit_ends_it() {
+    let short = Asked { years: 0.02, ..asked(false) };
+    let text = text("jffs2", AGEING, REPLACED);
+    let (one, other) = (lives(&text, &short).unwrap(), lives(&text, &short).unwrap());
+    assert_eq!(serde_json::to_string(&one.life).unwrap(), serde_json::to_string(&other.life).unwrap());
+    assert_eq!(one.life.ended.end, End::Limit);
+    assert!(one.life.years >= 0.02 && one.life.years < 0.021);
+}
+
+/// UBI's counters, in memory and on the flash, follow a leap: a remount in each repetition reads them.
+#[test]
+fn a_fast_life_leaps_and_ubi_follows() {
+    let ageing = AGEING.replace("= 40", "= 400");
+    let remounted = format!("{REPLACED}[[measure]]\nstep = \"boot\"\n");
+    let text = text("ubifs", &format!("max_beb_per1024 = 1\n{ageing}"), &remounted);
+    let life = lives(&text, &asked(true)).unwrap().life;
+    assert!(life.leaps > 0 && life.repetitions_run < life.repetitions, "{} leaps", life.leaps);
+    assert!(life.bad_blocks > 0, "{:?}", life.ended);
+    let leapt: u32 = life.points.iter().filter(|point| point.leapt).count() as u32;
+    assert!(leapt > 0 && life.points.is_sorted_by(|a, b| a.erases.mean <= b.erases.mean));
+}
+
+#[test]
+fn what_only_grows_is_full_and_says_so() {
+    let growing = "[[setup]]\nstep = \"open\"\nfile = \"log\"\nflags = [\"wronly\", \"create\", \"append\"]\n\
+                   [[measure]]\nstep = \"append\"\nfile = \"log\"\nrequest_B = \"64 KiB\"\ncount = 4\nsync = \"fsync\"\n";
+    let life = lives(&text("jffs2", AGEING, growing), &asked(false)).unwrap().life;
+    assert_eq!((life.ended.end, life.bad_blocks), (End::Full, 0));
+    assert!(life.ended.error.unwrap().contains("ENOSPC"));
+}
+
+#[test]
+fn a_medium_that_does_not_age_ends_with_its_first_worn_block() {
+    let nor = text("jffs2", "", REPLACED).replace("zero-overhead\"", "licheepi-nano\"\npart = \"n25q128a13\"");
+    let asked = Asked { endurance_erases: Some(30), ..asked(false) };
+    let one = lives(&nor.replace("1 MiB", "256 KiB"), &asked).unwrap();
+    assert_eq!((one.life.ended.end, one.blocks_fail, one.life.erases.max), (End::Endurance, false, 30));
+}
+
+#[test]
+fn a_first_repetition_that_fails_and_programs_are_refused() {
+    let wrong = text("jffs2", AGEING, "[[measure]]\nstep = \"unlink\"\nfile = \"absent\"\n");
+    assert!(lives(&wrong, &asked(false)).unwrap_err().to_string().contains("ENOENT"));
+    let beside =
+        format!("{}[[program]]\nname = \"other\"\nsteps = [{{ step = \"sync\" }}]\n", text("jffs2", AGEING, REPLACED));
+    assert!(lives(&beside, &asked(false)).unwrap_err().to_string().contains("program: a whole life"));
+}

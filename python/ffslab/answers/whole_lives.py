@@ -1,0 +1,22 @@
+"""What `ffslab lifetime --simulate --json` prints; `ffslab schema whole_lives` is made from these types."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from ffslab.answers.lives import Lives
+
+
+class WorkloadLives(Lives):
+    """The lives of the variants of an experiment."""
+
+    workload: str
+
+
+class WholeLivesAnswer(TypedDict):
+    """Lives of devices. `fast`: times of stationary wear were leapt over."""
+
+    start: str
+    fast: bool
+    wanted_years: float | None
+    workloads: list[WorkloadLives]

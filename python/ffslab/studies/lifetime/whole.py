@@ -1,0 +1,132 @@
+"""Whole lives: a workload repeated on a simulated device until that fails, or has lived as long as it must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffslab.answers.whole_lives import WholeLivesAnswer
+from ffslab.api.experiment import Progress
+from ffslab.files.results import check_free, dump_json, replace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ffslab.answers.lives import VariantLife
+    from ffslab.studies.lifetime.workloads import Given, Workload
+
+LIVES, POINTS, BLOCKS, REPORT = "lives.json", "points.parquet", "blocks.parquet", "report.html"
+FILES = frozenset({LIVES, POINTS, BLOCKS, REPORT})
+# Without --years a device that nothing ends is looked at for so long.
+YEARS_MAX = 100.0
+
+
+def check(folder: Path) -> None:
+    """Refuses a place where results must not be written. Call it before a long run."""
+    check_free(folder, FILES, LIVES)
+
+
+@dataclass(frozen=True)
+class WholeLives:
+    """Lives of devices."""
+
+    answer: WholeLivesAnswer
+
+    @property
+    def lives(self) -> list[tuple[str, VariantLife]]:
+        """Each life with the name of its workload, and of its variant where there are several."""
+        return [
+            (one["workload"] if life["name"] == "base" else f"{one['workload']} ({life['name']})", life)
+            for one in self.answer["workloads"]
+            for life in one["lives"]
+        ]
+
+    @property
+    def text(self) -> str:
+        """What happened, for a terminal."""
+        from ffslab.studies.lifetime.whole_text import text_of
+
+        return text_of(self)
+
+    def points(self) -> pd.DataFrame:
+        """A row for each instant of each life: erases and their spread, bad blocks, free space, latencies."""
+        import pandas as pd
+
+        rows = []
+        for name, life in self.lives:
+            for point in life["points"]:
+                spread = {f"erases_{key}": value for key, value in point["erases"].items()}
+                plain = {key: value for key, value in point.items() if key != "erases"}
+                rows.append({"life": name, **plain, **spread})
+        return pd.DataFrame(rows)
+
+    def blocks(self) -> pd.DataFrame:
+        """The erases of each block at up to a hundred instants of each life."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame({"life": name, "days": days, "block": range(len(erases)), "erases": erases})
+            for name, life in self.lives
+            for days, erases in zip(life["wear"]["days"], life["wear"]["erases"], strict=True)
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def report(self) -> str:
+        """The report, one HTML file."""
+        from ffslab.report.lives import html
+
+        return html(self)
+
+    def save(self, folder: Path) -> Path:
+        """Writes everything to a folder, complete or not at all, and returns it."""
+        check(folder)
+        return replace(folder, self._write)
+
+    def _write(self, folder: Path) -> None:
+        (folder / LIVES).write_text(dump_json(self.answer), encoding="utf-8")
+        self.points().to_parquet(folder / POINTS, index=False)
+        self.blocks().to_parquet(folder / BLOCKS, index=False)
+        (folder / REPORT).write_text(self.report(), encoding="utf-8")
+
+
+def lived(
+    workloads: Sequence[Workload],
+    given: Given,
+    *,
+    fast: bool = False,
+    worn_erases: Sequence[int | None] | None = None,
+    start: str = "a new part",
+    progress: Progress | None = None,
+) -> WholeLives:
+    """Lets a device live with each workload. `fast`: times of stationary wear are leapt over.
+
+    `worn_erases`: erases that its blocks have behind them; `None` among them: not known, taken for new.
+
+    Raises `ffslab.InputError` for an experiment that is wrong, or whose first repetition cannot be done.
+    """
+    for one in workloads:
+        one.experiment.check(any_size=given.any_size)
+    asked: dict[str, object] = {
+        "per_day": given.per_day,
+        "years": YEARS_MAX if given.wanted_years is None else given.wanted_years,
+        "endurance_erases": given.endurance,
+        "leaps": fast,
+        "worn_erases": None if worn_erases is None else [erases or 0 for erases in worn_erases],
+    }
+    answer: WholeLivesAnswer = {
+        "start": start,
+        "fast": fast,
+        "wanted_years": given.wanted_years,
+        "workloads": [],
+    }
+    for at, one in enumerate(workloads):
+        part_of = None if progress is None else _share(progress, at, len(workloads))
+        found = one.experiment.lives(asked, part_of, jobs=given.jobs or 0, any_size=given.any_size)
+        answer["workloads"].append({"workload": one.name, **found})
+    return WholeLives(answer)
+
+
+def _share(progress: Progress, at: int, count: int) -> Progress:
+    return lambda done: progress((at + done) / count)

@@ -1,0 +1,159 @@
+"""Whole lives in words: what ended them, how far blocks were worn then, what a leap assumed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffslab.text.tables import counted, number, text_table
+
+if TYPE_CHECKING:
+    from ffslab.answers.lives import VariantLife
+    from ffslab.studies.lifetime.whole import WholeLives
+
+# The reason of flash operations that move data for the sake of wear (`ffslab_ubi::causes`).
+LEVELLING = "wear levelling"
+ENDS = {
+    "limit": "it still works",
+    "no-spare-blocks": "no room is left, because blocks have failed",
+    "full": "the partition is full",
+    "read-only": "it has become read-only",
+    "endurance": "a block has had its erases",
+    "failed": "a call failed",
+}
+HEAD = [
+    "life",
+    "years",
+    "ends because",
+    "first bad block, years",
+    "bad blocks",
+    "erases per block: mean",
+    "5 %",
+    "95 %",
+    "most",
+]
+ALIGN = "lrlrrrrrr"
+
+
+def cells(lives: WholeLives) -> tuple[list[str], list[list[str]]]:
+    """A row for each life."""
+    return HEAD, [_row(name, life) for name, life in lives.lives]
+
+
+def text_of(lives: WholeLives) -> str:
+    """The lives for a terminal."""
+    head, rows = cells(lives)
+    parts = [lives.answer["start"], text_table(head, rows, ALIGN)]
+    for name, life in lives.lives:
+        parts.append("\n".join([f"{name}:", *(f"  {line}" for line in said(life, lives.answer["wanted_years"]))]))
+    parts += [f"Not lived, {line}" for line in failures(lives)]
+    return "\n\n".join(parts)
+
+
+def failures(lives: WholeLives) -> list[str]:
+    """The variants whose first repetition could not be done."""
+    return [
+        f"{one['workload']} ({failed['name']}): {failed['error']}"
+        for one in lives.answer["workloads"]
+        for failed in one["failed"]
+    ]
+
+
+def lasts(life: VariantLife) -> bool:
+    """Whether it has lived as long as was asked."""
+    return life["ended"]["by"] == "limit"
+
+
+def said(life: VariantLife, wanted_years: float | None) -> list[str]:
+    """What a life was, in sentences."""
+    return [
+        *([_verdict(life, wanted_years)] if wanted_years is not None else []),
+        _end(life),
+        _pace(life),
+        _levelled(life),
+        _failing(life),
+        _leaps(life),
+    ]
+
+
+def _row(name: str, life: VariantLife) -> list[str]:
+    erases, first = life["erases"], life["first_bad_block_years"]
+    worn = (erases["mean"], erases["p5"], erases["p95"], erases["max"])
+    return [
+        name,
+        _years(life),
+        ENDS[life["ended"]["by"]],
+        "-" if first is None else f"{first:,.3g}",
+        number(life["bad_blocks"]),
+        *(number(count, 0) for count in worn),
+    ]
+
+
+def _years(life: VariantLife) -> str:
+    return f"{'over ' if lasts(life) else ''}{life['years']:,.3g}"
+
+
+def _verdict(life: VariantLife, wanted_years: float) -> str:
+    wanted = f"{wanted_years:,.6g} years"
+    return f"{wanted}: yes, it still works then." if lasts(life) else f"{wanted}: no, it lasts {_years(life)} years."
+
+
+def _end(life: VariantLife) -> str:
+    by, error = life["ended"]["by"], life["ended"]["error"]
+    after = f"after {number(life['repetitions'], 0)} repetitions"
+    if by == "limit":
+        return f"It was looked at for {life['years']:,.3g} years ({after[6:]}), and works."
+    if by == "full":
+        return (
+            f"The partition is full {after}, and no block has failed ({error}): the workload needs more room each "
+            "time. A life needs one that makes room, such as files that are replaced or deleted."
+        )
+    if by == "endurance":
+        return (
+            f"The first block has had its {number(life['endurance_erases'])} erases {after}. How blocks of this medium "
+            "fail is not known, so that the life ends here."
+        )
+    return f"It ends {after}: {ENDS[by]} ({error})."
+
+
+def _pace(life: VariantLife) -> str:
+    late = life["repetitions_late"]
+    period = number(life["period_us"] / 1e6, 3)
+    flat_out = life["per_day"] is None
+    pace = f"one after the other, {period} s each" if flat_out else f"{number(life['per_day'], 2)} a day"
+    slow = f"; {number(late, 0)} took longer than until the next one was due, which waited" if late else ""
+    return f"Repetitions: {pace}{slow}. Each draws other places in its files."
+
+
+def _levelled(life: VariantLife) -> str:
+    least = life["levels_from_erases"]
+    if least is None:
+        return "No layer levels wear by moving data: blocks with data that never change are not erased."
+    moved = sum(cause["page_programs"] for cause in life["by_cause"] if cause["reason"] == LEVELLING)
+    programs = sum(cause["page_programs"] for cause in life["by_cause"])
+    if not moved:
+        return f"UBI levels wear from a difference of {number(least)} erases on; it moved nothing for that."
+    share = f"{moved / programs:.2%} of the page programs that were run"
+    return f"UBI levelled wear (from a difference of {number(least)} erases on): {share}."
+
+
+def _failing(life: VariantLife) -> str:
+    bears = f"{number(life['endurance_erases'])} erases"
+    ageing = life["stack"].get("ageing")
+    if not life["blocks_fail"] or ageing is None:
+        return f"A block bears {bears}."
+    share, shape = ageing.get("failed_share") or 0.0, ageing.get("life_shape") or 0.0
+    return (
+        f"Blocks fail one by one: {share:.1%} of them within {bears}, the others later (Weibull of shape {shape:g}, "
+        "unverified: docs/ageing.md)."
+    )
+
+
+def _leaps(life: VariantLife) -> str:
+    if not life["leaps"]:
+        return "Every operation of it was run."
+    run = f"{number(life['repetitions_run'], 0)} of {number(life['repetitions'], 0)} repetitions were run"
+    return (
+        f"{run}, the others passed over in {counted(life['leaps'], 'leap')}: where stretches in a row had erased as "
+        "much, it is assumed that this goes on, with blocks that come in turn and to rest as often as was seen, until "
+        "a block fails or levelling begins. During a leap no bit flips, no data age, and nothing but erases is counted."
+    )
