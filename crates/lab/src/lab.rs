@@ -289,7 +289,7 @@ pub fn run_experiment_with(
     let run = |ready: &Ready, states: &States| {
         let mut counted = 0;
         ready.run(&traces, states, rows_max, &mut |calls| {
-            done.fetch_add(calls - counted, Ordering::Relaxed);
+            done.fetch_add(calls.saturating_sub(counted), Ordering::Relaxed);
             counted = calls;
             let share = done.load(Ordering::Relaxed) as f64 / total as f64;
             if !progress(share.min(1.0)) {
