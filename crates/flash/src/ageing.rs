@@ -223,9 +223,8 @@ impl AgeingState {
 
     /// Whether a block with so many erases is worn out, and if so, which kind of operation fails from now on.
     pub fn worn_out(&self, block: u32, erases: u32) -> Option<WornOut> {
-        let place = mixed(!self.model.seed ^ u64::from(block) << 8);
-        let erases = f64::from(self.model.worn_erases) + f64::from(erases);
-        if erases <= self.model.life_erases(unit(place)) {
+        let place = self.place_of(block);
+        if self.life_left(place, erases) >= 0.0 {
             return None;
         }
         let kind = mixed(place);
@@ -238,10 +237,18 @@ impl AgeingState {
 
     /// Erases that a block bears before it is worn out, after so many.
     pub fn erases_left(&self, block: u32, erases: u32) -> u32 {
-        let place = mixed(!self.model.seed ^ u64::from(block) << 8);
-        let worn = f64::from(self.model.worn_erases) + f64::from(erases);
         // The conversion ends at the largest number: such a block outlives every run.
-        (self.model.life_erases(unit(place)) - worn).max(0.0) as u32
+        self.life_left(self.place_of(block), erases).max(0.0) as u32
+    }
+
+    /// What is drawn for a block: how long it lives, and how it fails.
+    fn place_of(&self, block: u32) -> u64 {
+        mixed(!self.model.seed ^ u64::from(block) << 8)
+    }
+
+    /// The life of a block beyond so many erases; below 0: it is worn out.
+    fn life_left(&self, place: u64, erases: u32) -> f64 {
+        self.model.life_erases(unit(place)) - (f64::from(self.model.worn_erases) + f64::from(erases))
     }
 
     /// Whether a page can no longer be programmed: one of each block that is worn out in this way.

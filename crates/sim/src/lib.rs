@@ -12,6 +12,7 @@
 pub mod arena;
 mod bill;
 pub mod cause;
+mod clock;
 mod config;
 mod contended;
 pub mod cpu;
@@ -165,39 +166,6 @@ impl Sim {
 
     pub fn tick_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.0.config.tick_rate_hz)
-    }
-
-    /// Advances the clock while the running task works (or, with [`NandWait::Busy`], waits for the chip). The caller
-    /// must count the time itself, as [`Sim::count`], [`Sim::drive`], [`Sim::compute`] and [`Sim::program_computes`]
-    /// do.
-    #[inline]
-    pub fn advance(&self, duration_ns: u64) {
-        let now = self.0.now_ns.get() + duration_ns;
-        self.0.now_ns.set(now);
-        if now >= self.0.attention_at_ns.get() {
-            self.attend();
-        }
-    }
-
-    /// [`Sim::advance`] while the running task waits by the clock (`udelay`): what a tick takes meanwhile is a part of the wait.
-    #[inline]
-    pub fn advance_by_clock(&self, duration_ns: u64) {
-        let now = self.0.now_ns.get() + duration_ns;
-        self.0.now_ns.set(now);
-        if now >= self.0.attention_at_ns.get() {
-            self.0.ticks_paid.set(now / self.tick_ns());
-            self.attend();
-        }
-    }
-
-    #[cold]
-    fn attend(&self) {
-        if self.0.config.tick_cost_ns > 0 {
-            self.pay_for_ticks();
-        }
-        let mut cpu = self.0.cpu.borrow_mut();
-        cpu.catch_up(self.now_ns());
-        self.0.attention_at_ns.set(cpu.attention_at_ns());
     }
 
     // ---- causes and counters -------------------------------------------------------------------------------

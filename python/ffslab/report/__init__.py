@@ -5,6 +5,7 @@ Deterministic: the same results give the same bytes with the same versions of ff
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ffslab import __version__
@@ -59,7 +60,7 @@ def html(run: Run) -> str:
         f"<h1>{escape(summary['title'])}</h1>",
         f"<p>{escape(_setting(variants))}</p>",
         section("Over all runs", _repeats(repeated)),
-        section("What this means", _list(sentences(summary))),
+        section("What this means", bullets(sentences(summary))),
         figure(f"Along {sweep.along}", sweep.said, sweeps.svg(variants, sweep)) if sweep else "",
         section("Where the time went", _time(variants, drawn, colours, first)),
         section("Slowest calls", _slowest(drawn, first)),
@@ -105,14 +106,14 @@ def in_notebook(summary: Summary) -> str:
     """The main table of a run and what it means, as HTML for a page of others."""
     parts = [f"<h4>{escape(summary['title'])}</h4>", _repeats(summary)]
     summary = typical_of(summary)
-    parts += [table(*main_cells(summary)), _list(sentences(summary))]
+    parts += [table(*main_cells(summary)), bullets(sentences(summary))]
     return "\n".join(parts)
 
 
 def _repeats(summary: Summary) -> str:
     """How the figures of repeated variants differ."""
     head, rows = repeats_cells(summary)
-    return table(head, rows, align="llrrrr") + _list(repeats_said(summary)) if rows else ""
+    return table(head, rows, align="llrrrr") + bullets(repeats_said(summary)) if rows else ""
 
 
 def _setting(variants: list[VariantSummary]) -> str:
@@ -144,7 +145,8 @@ def figure(title: str, note: str, svg: str | None) -> str:
     return section(title, f"<p>{escape(note)}</p>\n<figure>{svg}</figure>") if svg else ""
 
 
-def _list(items: list[str]) -> str:
+def bullets(items: Sequence[str]) -> str:
+    """A list of plain texts; nothing when there is none."""
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
 
 

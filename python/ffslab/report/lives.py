@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffslab import __version__
-from ffslab.report import figure, page, section, table
+from ffslab.report import bullets, figure, page, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands, value_axis
 from ffslab.studies.lifetime.whole_text import ALIGN, cells, failures, said
 from ffslab.text.quoting import escape
@@ -38,7 +38,7 @@ def html(lives: WholeLives) -> str:
     parts = [
         f"<h1>{title}</h1>",
         f"<p>{escape(lives.answer['start'])}. Simulated by ffslab {__version__} in virtual time.</p>",
-        section("Lives", table(head, rows, align=ALIGN) + _list(failures(lives))),
+        section("Lives", table(head, rows, align=ALIGN) + bullets(failures(lives))),
         figure(
             "Wear of the blocks",
             "Erases of the blocks: mean (line), 5 to 95 % (dark), least to most (light). "
@@ -57,13 +57,9 @@ def html(lives: WholeLives) -> str:
             "Of the calls between two points in time: mean, 99 % and slowest. What was leapt over has none." + first,
             _each(drawn, "latency", _latency),
         ),
-        *(section(name, _list(said(life, lives.answer["wanted_years"]))) for name, life in drawn),
+        *(section(name, bullets(said(life, lives.answer["wanted_years"]))) for name, life in drawn),
     ]
     return page(title, parts)
-
-
-def _list(items: list[str]) -> str:
-    return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
 
 
 def _each(drawn: list[tuple[str, VariantLife]], name: str, draw: Callable[[Axes, VariantLife], bool]) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffslab import __version__
 from ffslab.answers.study import StudyAnswer
-from ffslab.report import figure, page, section, study_plots, table
+from ffslab.report import bullets, figure, page, section, study_plots, table
 from ffslab.studies.sweep.text import (
     cells,
     failures,
@@ -83,4 +83,4 @@ def _sensitivity(answer: StudyAnswer) -> str:
         sensitivity_said(one) or f"What matters for {label(one['figure'])} is not told: {one['nothing']}."
         for one in answer["sensitivity"]
     ]
-    return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
+    return bullets(items)

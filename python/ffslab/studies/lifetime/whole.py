@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ffslab.answers.whole_lives import WholeLivesAnswer
 from ffslab.api.experiment import Progress
 from ffslab.files.results import check_free, dump_json, replace
+from ffslab.studies.lifetime.workloads import part_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,11 +123,7 @@ def lived(
         "workloads": [],
     }
     for at, one in enumerate(workloads):
-        part_of = None if progress is None else _share(progress, at, len(workloads))
-        found = one.experiment.lives(asked, part_of, jobs=given.jobs or 0, any_size=given.any_size)
+        share = part_of(progress, at, len(workloads))
+        found = one.experiment.lives(asked, share, jobs=given.jobs or 0, any_size=given.any_size)
         answer["workloads"].append({"workload": one.name, **found})
     return WholeLives(answer)
-
-
-def _share(progress: Progress, at: int, count: int) -> Progress:
-    return lambda done: progress((at + done) / count)

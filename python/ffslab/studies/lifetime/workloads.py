@@ -154,13 +154,13 @@ def _ran(
         one.experiment.check(any_size=given.any_size)
     runs = []
     for at, one in enumerate(workloads):
-        part_of = _part_of(progress, at, len(workloads))
-        run = one.experiment.run(part_of, jobs=given.jobs, any_size=given.any_size).whole()
+        share = part_of(progress, at, len(workloads))
+        run = one.experiment.run(share, jobs=given.jobs, any_size=given.any_size).whole()
         runs.append((one.name, run.summary, run.block_columns, wear))
     return _facts(start, runs, given)
 
 
-def _part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
+def part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
     """Progress of one of several runs."""
     if progress is None:
         return None
