@@ -9,6 +9,9 @@ import pandas as pd
 import pytest
 
 from conftest import Command
+from ffslab import Experiment
+from ffslab.store import Store
+from ffslab.studies.lifetime import Given, Workload, lived
 
 EXPERIMENT = """
 title = "A logger that replaces its file"
@@ -102,3 +105,31 @@ def test_an_image_begins_with_its_wear(ffslab: Command, logger: str, tmp_path: P
     assert ran.returncode == 1, ran.stderr
     life = json.loads(ran.stdout)["workloads"][0]["lives"][0]
     assert before > 0 and life["erases_of_setup"] >= before
+
+
+def test_a_life_is_lived_once_and_an_interrupted_one_goes_on_behind_those_that_ended(tmp_path: Path) -> None:
+    both = Experiment.from_toml(EXPERIMENT, tmp_path).with_axes({"partition_blocks": [40, 64]})
+    asked, given, store = [Workload("both", both)], Given(per_day=1000, jobs=1), Store(tmp_path / "kept")
+
+    def stop_after_the_first(_share: float) -> None:
+        if store.lives.parts():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lived(asked, given, store=store, progress=stop_after_the_first)
+    first = store.lives.table()
+    assert list(first["variant"]) == ["partition_blocks=40"]
+    undisturbed = lived(asked, given, store=Store(tmp_path / "other"))
+    assert lived(asked, given, store=store).answer == undisturbed.answer
+    assert len(store.lives.table()) == 2 and store.verify() == []
+    # What is shown now is what the store says: nothing is lived.
+    key = first["key"][0]
+    life = store.lives.find(key)
+    assert life is not None
+    store.remove([key])
+    store.keep_life(key, "both", {**life, "bad_blocks": 12345})
+    assert lived(asked, given, store=store).lives[0][1]["bad_blocks"] == 12345
+    assert lived(asked, given, store=store, again=True).answer == undisturbed.answer
+    # Another question has another key.
+    lived(asked, Given(per_day=2000, jobs=1), store=store)
+    assert len(store.lives.table()) == 4

@@ -130,7 +130,7 @@ pub(crate) type States = BTreeMap<usize, State>;
 pub(crate) struct Checked<'a> {
     pub(crate) ready: Vec<Ready<'a>>,
     /// Positions of those that are to run: nobody knows their results yet.
-    to_run: Vec<usize>,
+    pub(crate) to_run: Vec<usize>,
     pub(crate) recipes: Recipes<'a>,
     pub(crate) traces: Traces,
     /// The number of requests for which each variant keeps a row.

@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// What is asked of a life.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -123,7 +123,8 @@ pub struct Lives {
     pub failed: Vec<FailedVariant>,
 }
 
-/// Lets all variants of an experiment live. The arguments are those of [`crate::run_experiment_with`].
+/// Lets the variants of an experiment live, but for those that are known. The arguments are those of
+/// [`crate::run_experiment_with`]; `ended` gets each life as soon as it has ended, with the position of its variant.
 ///
 /// Errors: as there; programs beside the measured steps, which cannot be repeated; an endurance that nobody tells.
 pub fn live_experiment(
@@ -133,9 +134,9 @@ pub fn live_experiment(
     asked: &Asked,
     given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
+    ended: &(dyn Fn(usize, &VariantLife) + Sync),
 ) -> Result<Lives, LabError> {
-    let jobs = given.jobs;
-    let cache = given.cache;
+    let (jobs, cache, all_live) = (given.jobs, given.cache, given.known.is_none());
     let mut experiment = Experiment::parse_with(text, file_name, given.change)?;
     let mut bears = Vec::with_capacity(experiment.variants.len());
     for variant in &mut experiment.variants {
@@ -148,10 +149,10 @@ pub fn live_experiment(
     let checked = check(&experiment, file_name, base_dir, given)?;
     let several = checked.ready.len() > 1;
     let stop = AtomicBool::new(false);
-    let shares: Vec<std::sync::atomic::AtomicU32> = bears.iter().map(|_| Default::default()).collect();
+    let shares: Vec<AtomicU32> = checked.to_run.iter().map(|_| Default::default()).collect();
     let go_on = || {
         let sum: u64 = shares.iter().map(|share| u64::from(share.load(Ordering::Relaxed))).sum();
-        if !progress(sum as f64 / 1e6 / shares.len() as f64) {
+        if !progress(sum as f64 / 1e6 / shares.len().max(1) as f64) {
             stop.store(true, Ordering::Relaxed);
         }
         !stop.load(Ordering::Relaxed)
@@ -161,36 +162,40 @@ pub fn live_experiment(
         RunError::Interrupted => LabError::Interrupted,
     };
     let outcomes = on_threads(jobs, || {
-        let wanted = checked.ready.iter().filter_map(|ready| ready.state).collect();
+        let wanted = checked.to_run.iter().filter_map(|&number| checked.ready[number].state).collect();
         let states = checked.recipes.states(&wanted, cache, &go_on).map_err(failed_early)?;
-        let one = |(number, bears): (usize, &Bears)| {
-            checked.ready[number].planned(&checked.traces, &states, 0, |system, plan| {
+        let one = |(place, &number): (usize, &usize)| {
+            let (ready, bears) = (&checked.ready[number], &bears[number]);
+            let life = ready.planned(&checked.traces, &states, 0, |system, plan| {
                 let endurance = (!bears.blocks_fail).then_some(bears.endurance_erases);
                 living::live(system, plan, asked, endurance, &mut |share| {
-                    shares[number].store((share * 1e6) as u32, Ordering::Relaxed);
+                    shares[place].store((share * 1e6) as u32, Ordering::Relaxed);
                     go_on()
                 })
-            })
-        };
-        let lives = bears.par_iter().enumerate().with_max_len(1).map(one);
-        Ok::<Vec<Result<LifeSummary, RunError>>, LabError>(lives.collect())
-    })??;
-    let none_ends = outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
-    let mut all = Lives { title: experiment.title.clone(), lives: Vec::new(), failed: Vec::new() };
-    for ((ready, bears), outcome) in checked.ready.iter().zip(bears).zip(outcomes) {
-        let variant = ready.variant;
-        match outcome {
-            Ok(life) => all.lives.push(VariantLife {
-                name: variant.name.clone(),
-                axes: variant.axes.iter().cloned().collect(),
+            })?;
+            let life = VariantLife {
+                name: ready.variant.name.clone(),
+                axes: ready.variant.axes.iter().cloned().collect(),
                 stack: ready.keys.clone(),
                 endurance_erases: bears.endurance_erases,
                 blocks_fail: bears.blocks_fail,
                 life,
-            }),
+            };
+            ended(number, &life);
+            Ok(life)
+        };
+        let lives = checked.to_run.par_iter().enumerate().with_max_len(1).map(one);
+        Ok::<Vec<Result<VariantLife, RunError>>, LabError>(lives.collect())
+    })??;
+    let none_ends = all_live && outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
+    let mut all = Lives { title: experiment.title.clone(), lives: Vec::new(), failed: Vec::new() };
+    for (&number, outcome) in checked.to_run.iter().zip(outcomes) {
+        let ready = &checked.ready[number];
+        match outcome {
+            Ok(life) => all.lives.push(life),
             Err(RunError::Interrupted) => return Err(LabError::Interrupted),
             Err(RunError::Step(text)) if none_ends => {
-                return Err(crate::lab::placed(file_name, several, variant, &text))
+                return Err(crate::lab::placed(file_name, several, ready.variant, &text))
             }
             Err(RunError::Step(text)) => all.failed.push(ready.failed(text)),
         }

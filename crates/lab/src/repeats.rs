@@ -46,6 +46,7 @@ const FIGURES: &[(&str, &str)] = &[
     ("time_us", TIME),
     ("latency_mean_us", "/latency_us/mean"),
     ("latency_p99_us", "/latency_us/p99"),
+    ("latency_p99_9_us", "/latency_us/p99_9"),
     ("latency_max_us", SLOWEST),
     ("page_reads", "/totals/page_reads"),
     ("page_programs", "/totals/page_programs"),

@@ -104,7 +104,7 @@ impl Tally {
             return LatencyUs::default();
         }
         let n = u128::from(self.len());
-        let found = self.elements_ns(&[50, 90, 99].map(|p| (n * p / 100) as u64));
+        let found = self.elements_ns(&[500, 900, 990, 999].map(|p| (n * p / 1000) as u64));
         LatencyUs {
             n: self.len(),
             mean: Some(self.mean_ns() / 1e3),
@@ -113,6 +113,7 @@ impl Tally {
             p50: Some(ns_to_us(found[0])),
             p90: Some(ns_to_us(found[1])),
             p99: Some(ns_to_us(found[2])),
+            p99_9: Some(ns_to_us(found[3])),
             max: Some(ns_to_us(self.most_ns)),
             sum: self.sum_ns as f64 / 1e3,
         }
@@ -192,7 +193,12 @@ mod tests {
         assert_eq!((exact.n, exact.min, exact.max, exact.sum), (tally.n, tally.min, tally.max, tally.sum));
         let near = |a: Option<f64>, b: Option<f64>, error: f64| (a.unwrap() / b.unwrap() - 1.0).abs() <= error;
         assert!(near(tally.mean, exact.mean, 1e-12) && near(tally.sd, exact.sd, 1e-9), "{exact:?} {tally:?}");
-        for (found, wanted) in [(tally.p50, exact.p50), (tally.p90, exact.p90), (tally.p99, exact.p99)] {
+        for (found, wanted) in [
+            (tally.p50, exact.p50),
+            (tally.p90, exact.p90),
+            (tally.p99, exact.p99),
+            (tally.p99_9, exact.p99_9),
+        ] {
             assert!(near(found, wanted, RELATIVE_ERROR), "{found:?} {wanted:?}");
         }
     }

@@ -24,6 +24,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::borrow::Cow;
 use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 create_exception!(
     _native,
@@ -138,11 +139,11 @@ fn check_experiment(
     ffslab_lab::check_experiment(text, file_name, &base_dir, given).map_err(to_python)
 }
 
-/// Lets the variants of an experiment live until something ends it (JSON); `asked`: how (JSON). The other arguments are those
-/// of `run_experiment`.
+/// Lets the variants of an experiment live until something ends it (JSON); `asked`: how (JSON). `ended` gets each life as soon
+/// as it has ended: the position of its variant, and the life (JSON). The other arguments are those of `run_experiment`.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, asked, progress, parquet, states=None, *, change=None, jobs=0, any_size=false))]
+#[pyo3(signature = (text, file_name, base_dir, asked, progress, parquet, states=None, *, change=None, jobs=0, known=None, any_size=false, ended=None))]
 fn live_experiment(
     py: Python<'_>,
     text: &str,
@@ -154,7 +155,9 @@ fn live_experiment(
     states: Option<(PathBuf, String)>,
     change: Option<&str>,
     jobs: usize,
+    known: Option<Vec<usize>>,
     any_size: bool,
+    ended: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let asked: ffslab_lab::life::Asked =
         serde_json::from_str(asked).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -167,12 +170,24 @@ fn live_experiment(
             parquet: Some(&read),
             change: change.as_ref(),
             jobs,
+            known: known.as_deref(),
             any_size,
             ..Default::default()
         };
-        ffslab_lab::life::live_experiment(text, file_name, &base_dir, &asked, given, report)
-    })?
-    .map_err(to_python)?;
+        let failed = Mutex::new(None);
+        let tell = |position: usize, life: &ffslab_lab::life::VariantLife| {
+            let Some(ended) = &ended else { return };
+            let told = to_json(life).and_then(|json| Python::attach(|py| ended.call1(py, (position, json)).map(drop)));
+            if let Err(error) = told {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        };
+        let lives = ffslab_lab::life::live_experiment(text, file_name, &base_dir, &asked, given, report, &tell);
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => lives.map_err(to_python),
+        }
+    })??;
     to_json(&lives)
 }
 

@@ -137,6 +137,7 @@ class LatencyUs(TypedDict):
     p50: float | None
     p90: float | None
     p99: float | None
+    p99_9: float | None
     sd: float | None
     sum: float
 

@@ -200,21 +200,28 @@ class Experiment:
         return Run(msgspec.json.decode(summary), requests, blocks, resolved, images, logs)
 
     def lives(
-        self, asked: Mapping[str, object], progress: Progress | None = None, *, jobs: int = 0, any_size: bool = False
+        self,
+        asked: Mapping[str, object],
+        given: RunGiven,
+        known: Sequence[int] | None = None,
+        ended: Callable[[int, str], object] | None = None,
     ) -> Lives:
-        """Lets a device live with each variant, as `ffslab.studies.lifetime.lived` asks for it."""
+        """Lets a device live with each variant but those at the positions `known`; `ffslab.studies.lifetime.lived` asks for
+        it. `ended` gets the position of each variant that has lived, and its life (JSON)."""
         lives: Lives = msgspec.json.decode(
             _native.live_experiment(
                 self.text,
                 self.file_name,
                 self.base_dir,
                 as_json(asked),
-                progress,
+                given.progress,
                 _parquet,
                 states.kept(),
                 change=self._change(),
-                jobs=jobs,
-                any_size=any_size,
+                jobs=given.jobs,
+                known=known,
+                any_size=given.any_size,
+                ended=ended,
             )
         )
         return lives

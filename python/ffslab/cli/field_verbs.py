@@ -12,7 +12,7 @@ from ffslab import InputError
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs
-from ffslab.cli.stack_options import Kernel, MachineOptions, Seed, Yes
+from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes
 from ffslab.cli.terminal import say, tell
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def lifetime(
     seed: Seed = None,
     jobs: Jobs = None,
     yes: Yes = False,
+    again: Again = False,
     out: Annotated[
         Path | None,
         option(
@@ -203,7 +204,13 @@ def lifetime(
                 if kind == "image":
                     ready, worn = life.begun_with(start, ready, **where)
                 lives = life.lived(
-                    ready, given, fast=fast, worn_erases=worn, start=_start(start, kind), progress=progress
+                    ready,
+                    given,
+                    fast=fast,
+                    worn_erases=worn,
+                    start=_start(start, kind),
+                    progress=progress,
+                    again=again,
                 )
             _tell_lives(lives, out, json=json)
             return

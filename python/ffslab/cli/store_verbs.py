@@ -16,7 +16,7 @@ from ffslab.text.tables import counted
 if TYPE_CHECKING:
     from ffslab.store import Store
 
-store_app = group("List, remove, merge and verify kept runs. See docs/store.md.", "ffslab store ls")
+store_app = group("List, remove, merge and verify kept runs and lives. See docs/store.md.", "ffslab store ls")
 
 Folder = Annotated[
     Path | None,
@@ -47,9 +47,10 @@ def ls(
     here = _opened(store)
     table = here.table()
     if json:
-        say(dump_json({"folder": str(here.folder), "bytes": here.bytes(), "runs": _plain(table)}).rstrip())
+        kept = {"runs": _plain(table), "lives": _plain(here.lives.table())}
+        say(dump_json({"folder": str(here.folder), "bytes": here.bytes(), **kept}).rstrip())
     else:
-        say(listing(table, here.folder, here.bytes(), None if every else ROWS_MAX))
+        say(listing(table, here.lives.table(), here.folder, here.bytes(), None if every else ROWS_MAX))
 
 
 @verb(store_app, "rm")

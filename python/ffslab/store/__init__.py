@@ -4,6 +4,7 @@ A store is a folder that programs without ffslab read, too:
 
     manifest.json           the format, and what the columns are
     runs/HASH.parquet       a row for each run: key, title, variant, figures, `summary` as JSON
+    lives/KEY-HASH.parquet  a whole life each: how it ended, years, `life` as JSON
     tables/KEY-ROWS/        of runs whose tables were kept: requests.parquet, blocks.parquet, images/, logs/
 
 A file is complete when it is there, and does not change any more; its name is the hash of its content. So several

@@ -19,11 +19,14 @@ from ffslab.files.os_errors import reason
 from ffslab.files.workplace import remove_tree
 from ffslab.store import rows
 from ffslab.store.kept import KeptRun
+from ffslab.store.lives import LIVES, KeptLives
 from ffslab.store.tables import read_tables, tables_name, write_tables
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from ffslab.answers.lives import VariantLife
 
 VARIABLE = "FFSLAB_STORE"
 MANIFEST, RUNS, TABLES = "manifest.json", "runs", "tables"
@@ -60,6 +63,7 @@ class Store:
 
     def __post_init__(self) -> None:
         self.folder = Path(self.folder)
+        self.lives = KeptLives(self.folder / LIVES, _put)
         self._known: dict[Path, dict[str, list[_Place]]] = {}
         try:
             if self.folder.is_dir() and any(self.folder.iterdir()):
@@ -202,12 +206,24 @@ class Store:
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
 
+    def keep_life(self, key: str, workload: str, life: VariantLife) -> None:
+        """Adds the life of a variant; `ffslab.store.lives.life_key` makes its key.
+
+        Raises `ffslab.InputError` when it cannot be written.
+        """
+        try:
+            with caught_signals():
+                self._make()
+                self.lives.keep(key, workload, life)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
+
     def _make(self) -> None:
         (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
         (self.folder / TABLES).mkdir(exist_ok=True)
         manifest = self.folder / MANIFEST
         if not manifest.exists():
-            text = {"format": rows.FORMAT, "made_by": f"ffslab {__version__}", "runs": f"{RUNS}/*.parquet"}
+            text = {"format": rows.FORMAT, "made_by": f"ffslab {__version__}", "runs": f"{RUNS}/*.parquet", "lives": f"{LIVES}/*.parquet"}
             _put(manifest, (json.dumps({**text, "columns": rows.ABOUT}, indent=2) + "\n").encode())
 
     def _add(self, content: bytes) -> Path:
@@ -230,8 +246,8 @@ class Store:
         return everything.drop_duplicates(["key", "requests_kept"], ignore_index=True)
 
     def remove(self, keys: Collection[str] | None = None) -> int:
-        """Removes the runs whose keys begin so, or all; how many they were."""
-        gone = 0
+        """Removes the runs and lives whose keys begin so, or all; how many they were."""
+        gone = self.lives.remove(keys)
         for part in self.parts():
             kept_rows: list[rows.Row] = []
             some_gone: list[rows.Row] = []
@@ -255,10 +271,11 @@ class Store:
             remove_tree(folder)
 
     def merge(self, other: Store) -> int:
-        """Adds what another store has and this one has not; how many runs came."""
+        """Adds what another store has and this one has not; how many runs and lives came."""
         # No run is twice in a table.
         before = len(self.table())
         self._make()
+        lives = self.lives.merge(other.lives)
         for tables in sorted((other.folder / TABLES).iterdir() if (other.folder / TABLES).is_dir() else []):
             place = self.folder / TABLES / tables.name
             if not place.exists() and not tables.name.startswith("."):
@@ -267,11 +284,11 @@ class Store:
                 beside.rename(place)
         for part in other.parts():
             self._add(part.read_bytes())
-        return len(self.table()) - before
+        return len(self.table()) - before + lives
 
     def verify(self) -> list[str]:
         """What is wrong with the store, a line each; an empty list: nothing."""
-        wrong = []
+        wrong = self.lives.verify()
         for part in self.parts():
             content = part.read_bytes()
             if hashlib.sha256(content).hexdigest()[:DIGITS] != part.stem:
@@ -289,17 +306,17 @@ class Store:
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
     def make_room(self) -> None:
-        """Beyond `bytes_max`, removes files of runs, with their tables, beginning with the one that was not used for
+        """Beyond `bytes_max`, removes files of runs, with their tables, and lives, beginning with what was not used for
         longest; never the newest."""
         if (bytes_max := self.bytes_max) is None:
             return
         try:
             total = self.bytes()
-            oldest = sorted(self.parts(), key=lambda part: part.stat().st_mtime_ns)
+            oldest = sorted([*self.parts(), *self.lives.parts()], key=lambda part: part.stat().st_mtime_ns)
             for part in oldest[:-1]:
                 if total <= bytes_max:
                     return
-                keys = [row["key"] for row in _rows_of(part, ["key"])]
+                keys = [row["key"] for row in _rows_of(part, ["key"])] if part.parent.name == RUNS else []
                 part.unlink(missing_ok=True)
                 for key in keys:
                     self._remove_tables(key)
@@ -330,9 +347,15 @@ def _table_of(part: Path, names: list[str]) -> pa.Table | None:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(part, columns=names)
+        with pq.ParquetFile(part) as file:
+            table = file.read(columns=names)
     except (OSError, pa.ArrowException):
         return None
+    # An earlier version of ffslab, whose runs are under keys of their own, did not have each figure.
+    for field in rows.schema():
+        if field.name in names and field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(names)
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -10,6 +10,7 @@ SHOWN = {
     "time_us": ("virtual time, ms", 1e3, 1),
     "latency_mean_us": ("latency mean, us", 1, 1),
     "latency_p99_us": ("latency p99, us", 1, 1),
+    "latency_p99_9_us": ("latency p99.9, us", 1, 1),
     "latency_max_us": ("latency max, us", 1, 1),
     "page_reads": ("page reads", 1, 0),
     "page_programs": ("page programs", 1, 0),

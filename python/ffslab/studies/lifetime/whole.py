@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from ffslab import InputError
 from ffslab.answers.whole_lives import WholeLivesAnswer
-from ffslab.api.experiment import Progress
+from ffslab.api.experiment import Progress, RunGiven
 from ffslab.files.results import check_free, dump_json, replace
+from ffslab.store import Store
+from ffslab.store.lives import life_key
 from ffslab.studies.lifetime.workloads import part_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffslab.answers.lives import VariantLife
+    from ffslab.answers.lives import Lives, VariantLife
     from ffslab.studies.lifetime.workloads import Given, Workload
 
 LIVES, POINTS, BLOCKS, REPORT = "lives.json", "points.parquet", "blocks.parquet", "report.html"
@@ -100,8 +105,13 @@ def lived(
     worn_erases: Sequence[int | None] | None = None,
     start: str = "a new part",
     progress: Progress | None = None,
+    store: Store | None = None,
+    again: bool = False,
 ) -> WholeLives:
     """Lets a device live with each workload. `fast`: times of stationary wear are leapt over.
+
+    A life that `store` holds is not lived again, unless `again` says so, and each one is kept there as soon as it has ended;
+    without a store that is `Store.usual()`.
 
     `worn_erases`: erases that its blocks have behind them; `None` among them: not known, taken for new.
 
@@ -123,7 +133,34 @@ def lived(
         "workloads": [],
     }
     for at, one in enumerate(workloads):
-        share = part_of(progress, at, len(workloads))
-        found = one.experiment.lives(asked, share, jobs=given.jobs or 0, any_size=given.any_size)
+        how = RunGiven(part_of(progress, at, len(workloads)), given.jobs or 0, given.any_size)
+        found = _with_kept(Store.usual() if store is None else store, one, asked, how, again=again)
         answer["workloads"].append({"workload": one.name, **found})
     return WholeLives(answer)
+
+
+def _with_kept(
+    store: Store | None, workload: Workload, asked: dict[str, object], how: RunGiven, *, again: bool
+) -> Lives:
+    """The lives of a workload's variants, of which only those are lived that the store does not have."""
+    experiment = workload.experiment
+    if store is None:
+        return experiment.lives(asked, how)
+    variants = experiment.keys()["variants"]
+    keys = [life_key(variant["key"], asked) if variant["key"] is not None else None for variant in variants]
+    kept = {} if again else {at: life for at, key in enumerate(keys) if key and (life := store.lives.find(key))}
+
+    def ended(at: int, life: str) -> None:
+        if key := keys[at]:
+            store.keep_life(key, workload.name, msgspec.json.decode(life))
+
+    lives = experiment.lives(asked, how, sorted(kept) or None, ended)
+    store.make_room()
+    of_name = {life["name"]: life for life in lives["lives"]}
+    for at, life in kept.items():
+        name = variants[at]["name"]
+        of_name[name] = {**life, "name": name, "axes": variants[at]["axes"]}
+    lives["lives"] = [of_name[name] for variant in variants if (name := variant["name"]) in of_name]
+    if not lives["lives"]:
+        raise InputError(f"{experiment.file_name}: {lives['failed'][0]['error']}")
+    return lives
