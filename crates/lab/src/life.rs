@@ -1,10 +1,11 @@
 //! Whole lives: a workload is repeated on a device until that fails, or has lived as long as it must.
 //!
-//! Exact lives run every operation. The others leap over times in which wear is stationary (`law.rs`): blocks get the erases
-//! that they would have had, nothing else changes, and no virtual time passes.
+//! Exact lives run every operation. The others leap over times in which wear is stationary (`law.rs`) or levelled (`levelled.rs`):
+//! blocks get the erases that they would have had, nothing else changes, and no virtual time passes.
 
 mod course;
 mod law;
+mod levelled;
 mod living;
 mod window;
 

@@ -4,8 +4,8 @@
 //! erased, or at rest. As long as windows erase as much as the ones before, the blocks are taken for a chain of two states: how
 //! often blocks change from rest to turn and back is counted. A leap draws for each block how long it stays in turn, and gives it
 //! its share of the erases of that time: the mean of all blocks in turn, and of its own deviation from that as much as the
-//! last two windows have in common (the correlation of their counts), because turns that go round by themselves look uneven
-//! in each single window and are even in the long run.
+//! first and the last window of the stretch have in common (the correlation of their counts), because turns that go round by
+//! themselves look uneven in each single window and are even in the long run.
 
 use super::window::Window;
 use ffslab_system::Levelling;
@@ -31,6 +31,7 @@ const LEAP_PER_CHANGE: f64 = 0.5;
 /// The windows of a stretch in which wear is stationary, as far as it was run.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
+    first: Option<Window>,
     last: Option<Window>,
     pairs: u32,
     /// Changes of blocks between two windows, and how many could have changed.
@@ -41,10 +42,12 @@ pub(super) struct Stretch {
 impl Stretch {
     /// Adds a window, and tells how wear goes on; `None`: it is not like the one before, or nobody can tell yet.
     pub fn then(&mut self, window: Window) -> Option<Law> {
-        let before = self.last.replace(window.clone())?;
-        let like = is_like(&before, &window);
-        if !like {
-            *self = Stretch { last: Some(window), ..Stretch::default() };
+        let Some(before) = self.last.replace(window.clone()) else {
+            self.first = Some(window);
+            return None;
+        };
+        if !is_like(&before, &window) {
+            *self = Stretch { first: Some(window.clone()), last: Some(window), ..Stretch::default() };
             return None;
         }
         self.pairs += 1;
@@ -52,7 +55,8 @@ impl Stretch {
             let (changes, of) = if a == 0 { (b > 0, &mut self.from_rest) } else { (b == 0, &mut self.from_turn) };
             *of = (of.0 + u64::from(changes), of.1 + 1);
         }
-        (window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST).then(|| self.law(&before, &window))
+        let first = self.first.as_ref().filter(|_| window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST)?;
+        Some(self.law(first, &window))
     }
 
     /// The last window, if another one was unlike it.
@@ -65,8 +69,8 @@ impl Stretch {
         self.pairs == 0
     }
 
-    fn law(&self, before: &Window, window: &Window) -> Law {
-        let pairs = before.erases.iter().zip(&window.erases).filter(|(_, &b)| b > 0);
+    fn law(&self, first: &Window, window: &Window) -> Law {
+        let pairs = first.erases.iter().zip(&window.erases).filter(|(&a, &b)| a > 0 && b > 0);
         let pairs: Vec<(f64, f64)> = pairs.map(|(&a, &b)| (f64::from(a), f64::from(b))).collect();
         let count = pairs.len().max(1) as f64;
         let means = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0 / count, sum.1 + pair.1 / count));
@@ -74,7 +78,8 @@ impl Stretch {
             |of: fn(f64, f64) -> f64| pairs.iter().map(|pair| of(pair.0 - means.0, pair.1 - means.1)).sum::<f64>();
         let scale = (spread(|a, _| a * a) * spread(|_, b| b * b)).sqrt();
         let kept = if scale > 0.0 { (spread(|a, b| a * b) / scale).clamp(0.0, 1.0) } else { 0.0 };
-        let mean = window.total() / count;
+        let in_turn = window.erases.iter().filter(|&&count| count > 0).count();
+        let mean = window.total() / in_turn.max(1) as f64;
         let rate = |&erases: &u32| if erases > 0 { mean + kept * (f64::from(erases) - mean) } else { 0.0 };
         let share = |(changes, of): (u64, u64)| if of > 0 { changes as f64 / of as f64 } else { 0.0 };
         let changes = self.from_rest.0 + self.from_turn.0;

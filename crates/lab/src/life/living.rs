@@ -2,6 +2,7 @@
 
 use super::course::{Point, Points, DAY_NS};
 use super::law::{Law, Stretch};
+use super::levelled::{Cycle, Levelled};
 use super::window::Window;
 use super::{Asked, End, Ended, LifeSummary};
 use crate::counts::CauseSummary;
@@ -9,7 +10,7 @@ use crate::requests::RequestLog;
 use crate::run::{Plan, RunError, Runner};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
-use ffslab_system::System;
+use ffslab_system::{Levelling, System};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::Step;
 use std::borrow::Cow;
@@ -101,7 +102,7 @@ impl Living<'_, '_> {
     fn until_the_end(&mut self, share: &Cell<f64>) -> Result<Ended, RunError> {
         let blocks = self.before.len() as u64;
         let mut repetitions_of_window = None;
-        let (mut stretch, mut unlike) = (Stretch::default(), 0);
+        let (mut stretch, mut levelled, mut unlike) = (Stretch::default(), Levelled::default(), 0);
         loop {
             let window = match self.window(repetitions_of_window, blocks * WINDOW_ERASES_PER_BLOCK, share)? {
                 Ok(window) => window,
@@ -114,7 +115,16 @@ impl Living<'_, '_> {
             repetitions_of_window = Some(window.repetitions);
             let before = stretch.last().cloned();
             if let Some(law) = stretch.then(window.clone()) {
-                self.leap(&law, &window)?;
+                if self.leap(&law, &window)? {
+                    levelled.forget();
+                }
+            }
+            if let Some(levelling) = self.runner.system.levelling() {
+                if let Some(cycle) = levelled.then(&levelling, self.repetitions_run, self.runner.system.now_ns()) {
+                    if self.leap_levelled(&cycle, &levelling)? {
+                        levelled.forget();
+                    }
+                }
             }
             unlike = if stretch.is_new() { unlike + 1 } else { 0 };
             if unlike == UNLIKE_MAX {
@@ -223,29 +233,63 @@ impl Living<'_, '_> {
         worn.then_some(Ended { end: End::Endurance, error: None })
     }
 
-    /// Leaps as far as the law holds, if that is worth it.
-    fn leap(&mut self, law: &Law, window: &Window) -> Result<(), RunError> {
-        let left: Vec<u32> = match self.endurance_erases {
+    /// Leaps as far as the law holds, if that is worth it; whether it did.
+    fn leap(&mut self, law: &Law, window: &Window) -> Result<bool, RunError> {
+        let left = self.erases_left();
+        let levelling = self.runner.system.levelling();
+        let windows = law.reach(&left, levelling.as_ref()).min(self.left_ns() / window.time_ns.max(1) as f64);
+        if windows < LEAP_WINDOWS_LEAST {
+            return Ok(false);
+        }
+        let repetitions = (windows * window.repetitions as f64) as u64;
+        let windows = repetitions as f64 / window.repetitions as f64;
+        let erases = law.erases(windows, &left, &mut self.random);
+        self.leap_over(repetitions, (windows * window.time_ns as f64) as u64, &erases)?;
+        Ok(true)
+    }
+
+    /// Leaps over as much levelled wear as no block notices, if that is worth it; whether it did.
+    fn leap_levelled(&mut self, cycle: &Cycle, levelling: &Levelling) -> Result<bool, RunError> {
+        let window_erases = WINDOW_ERASES_PER_BLOCK as f64;
+        let cycles_left = self.left_ns() / cycle.time_ns.max(1) as f64;
+        let left = self.erases_left();
+        let in_use = left.into_iter().zip(&levelling.counted_erases).filter(|(_, &counted)| counted > 0);
+        let reach = cycle.reach(in_use.map(|(left, _)| left), window_erases).min(cycles_left * cycle.erases);
+        if reach < LEAP_WINDOWS_LEAST * window_erases {
+            return Ok(false);
+        }
+        let erases = reach as u32;
+        let cycles = f64::from(erases) / cycle.erases;
+        let of_block = |&counted: &u32| if counted > 0 { erases } else { 0 };
+        let each: Vec<u32> = levelling.counted_erases.iter().map(of_block).collect();
+        let repetitions = (cycles * cycle.repetitions as f64).round() as u64;
+        self.leap_over(repetitions, (cycles * cycle.time_ns as f64) as u64, &each)?;
+        Ok(true)
+    }
+
+    fn leap_over(&mut self, repetitions: u64, time_ns: u64, more_erases: &[u32]) -> Result<(), RunError> {
+        let worn = self.runner.system.wear_on(more_erases);
+        worn.map_err(|refusal| RunError::Step(format!("{refusal}: only an exact life can be simulated here")))?;
+        self.repetitions += repetitions;
+        self.leapt_ns += time_ns;
+        self.leaps += 1;
+        self.add_point(true);
+        Ok(())
+    }
+
+    /// Erases that each block bears from now on; empty: for ever.
+    fn erases_left(&self) -> Vec<u32> {
+        match self.endurance_erases {
             Some(endurance) => {
                 self.runner.system.erase_counts().iter().map(|&erases| endurance.saturating_sub(erases)).collect()
             }
             None => self.runner.system.erases_left(),
-        };
-        let left_ns = self.asked.years * YEAR_DAYS * DAY_NS - self.days() * DAY_NS;
-        let levelling = self.runner.system.levelling();
-        let windows = law.reach(&left, levelling.as_ref()).min(left_ns / window.time_ns.max(1) as f64);
-        if windows < LEAP_WINDOWS_LEAST {
-            return Ok(());
         }
-        let repetitions = (windows * window.repetitions as f64) as u64;
-        let windows = repetitions as f64 / window.repetitions as f64;
-        let worn = self.runner.system.wear_on(&law.erases(windows, &left, &mut self.random));
-        worn.map_err(|refusal| RunError::Step(format!("{refusal}: only an exact life can be simulated here")))?;
-        self.repetitions += repetitions;
-        self.leapt_ns += (windows * window.time_ns as f64) as u64;
-        self.leaps += 1;
-        self.add_point(true);
-        Ok(())
+    }
+
+    /// How much of the life that was asked for is left.
+    fn left_ns(&self) -> f64 {
+        (self.asked.years * YEAR_DAYS - self.days()) * DAY_NS
     }
 
     fn days(&self) -> f64 {
