@@ -202,7 +202,13 @@ impl Living<'_, '_> {
             let mut step = step.clone();
             // Each repetition draws other places.
             step.shift_seed(self.repetitions);
-            self.runner.step("measure", index, &step)?;
+            let facts = self.runner.step("measure", index, &step)?.facts;
+            // What a single run tells as its result is the end of a device.
+            if let Some(why) = facts.stopped_by {
+                let (done, number) = (facts.requests_done.unwrap_or_default(), index + 1);
+                let title = step.title();
+                return Err(RunError::Step(format!("measure step {number} ({title}): {why} after {done} requests")));
+            }
         }
         let ended = |error: String| RunError::Step(format!("end of a repetition: {error}"));
         if self.runner.system.is_mounted() && !self.was_mounted {
@@ -213,7 +219,8 @@ impl Living<'_, '_> {
 
     /// Why the first call failed that was refused.
     fn failed(&self, text: String) -> Ended {
-        let end = match (text.contains("EROFS"), text.contains("ENOSPC"), self.bad_blocks()) {
+        let is_full = ["ENOSPC", "SQLITE_FULL"].iter().any(|code| text.contains(code));
+        let end = match (text.contains("EROFS"), is_full, self.bad_blocks()) {
             (true, ..) => End::ReadOnly,
             (_, true, 0) => End::Full,
             (_, true, _) => End::NoSpareBlocks,
