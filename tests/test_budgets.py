@@ -17,7 +17,7 @@ from ffslab.store import Store
 from ffslab.studies.budgets import Baseline, Budget, Budgets, Change, checked, measured
 from ffslab.studies.differences import amount_of
 
-STACK: dict[str, object] = {"board": "omap3evm", "fs": "jffs2", "partition_blocks": 40, "compression": "none"}
+STACK: dict[str, Any] = {"board": "omap3evm", "fs": "jffs2", "partition_blocks": 40, "compression": "none"}
 SETUP = [steps.mount(), steps.occupy(file="programs", percent=30, of="df"), steps.sync()]
 RULES = ("page_programs", "erases", "write_amplification", "user_written_B", "time_us")
 

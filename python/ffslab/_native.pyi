@@ -111,8 +111,8 @@ def live_experiment(
     any_size: bool = False,
     ended: Callable[[int, str], object] | None = None,
 ) -> str:
-    """Lets the variants live until something ends it (JSON); `asked`: how (JSON). `ended` gets the position of each variant
-    that has lived, and its life (JSON). The rest as with `run_experiment`."""
+    """Lets the variants live until something ends it (JSON); `asked`: how (JSON). `ended` gets the position of each
+    variant that has lived, and its life (JSON). The rest as with `run_experiment`."""
 
 def check_experiment(
     text: str,

@@ -1,4 +1,4 @@
-"""What a file of budgets says: experiments, limits of their figures, and by how much figures may differ from a baseline."""
+"""What a file of budgets says: experiments, limits of figures, and by how much they may differ from a baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a variant did, by reason, by step and by file: as much of it as is needed to say later why another run differs."""
+"""What a variant did, by reason, by step and by file: as much as is needed to say why another run differs."""
 
 from __future__ import annotations
 

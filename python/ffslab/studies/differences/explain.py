@@ -62,8 +62,9 @@ def contributions(before: Sequence[Part], after: Sequence[Part], amount: Amount)
 
 
 def why(before: Account, after: Account, figure: str) -> list[str]:
-    """What a changed figure comes from, a line each: the machine, what programs ask for, reasons, steps, files. Empty: nothing
-    that is known of has changed."""
+    """What a changed figure comes from, a line each: the machine, what programs ask for, reasons, steps, files.
+
+    Empty: nothing that is known of has changed."""
     amount = amount_of(figure)
     lines = [*_machine(before, after), *_work(before, after)]
     for name, one, other in (
