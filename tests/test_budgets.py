@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from xml.etree import ElementTree
 
 import pytest
@@ -43,7 +43,9 @@ def application(
             steps.sync(),
             steps.rename(file="settings.new", to="settings"),
         ]
-    return Experiment.of("application", stack={**STACK, **stack}, setup=SETUP, measure=[*measure, *(extra or [])])
+    return Experiment.of(
+        "application", stack=cast("Any", STACK | stack), setup=SETUP, measure=[*measure, *(extra or [])]
+    )
 
 
 def budgets_of(experiment: Experiment) -> Budgets:
