@@ -16,6 +16,8 @@ pub enum AgeUnit {
     Nanoseconds,
     /// Writes of the host that the layer has taken.
     Writes,
+    /// Blocks that the layer has opened for writing.
+    BlocksOpened,
 }
 
 /// The blocks among which a victim is chosen. All columns have the same length, and a choice is a position in them.
@@ -90,6 +92,11 @@ pub struct CandidateTable {
 impl CandidateTable {
     pub fn new(capacity: u32, room: Room, age_unit: AgeUnit) -> CandidateTable {
         CandidateTable { capacity, room, age_unit, ..CandidateTable::default() }
+    }
+
+    /// The same for a layer that collects because it is short of space.
+    pub fn must_gain(self) -> CandidateTable {
+        CandidateTable { must_gain: true, ..self }
     }
 
     pub fn clear(&mut self) {

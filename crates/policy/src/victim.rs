@@ -64,31 +64,28 @@ impl Victims {
     }
 
     /// Fills the table and asks the policy. Returns the layer's number of the chosen block; `None`: the layer's own rule
-    /// decides, because there is no candidate, the policy has no preference, or its choice was refused. After a refusal
-    /// the policy is not asked again, and [`Victims::refusal`] tells the reason.
-    pub fn choose(&self, fill: impl FnOnce(&mut CandidateTable)) -> Option<u32> {
+    /// decides, because there is no candidate, the policy has no preference, or a choice was refused before.
+    ///
+    /// Errors: the choice was refused. The policy is not asked again, the layer continues by its own rule so that nothing is
+    /// lost, and the run must end with the reason.
+    pub fn choose(&self, fill: impl FnOnce(&mut CandidateTable)) -> Result<Option<u32>, Refusal> {
         let mut state = self.0.borrow_mut();
         let State { policy, rng, table, choices, refusal } = &mut *state;
         if refusal.is_some() {
-            return None;
+            return Ok(None);
         }
         table.clear();
         fill(table);
         let candidates = table.view();
         if !(0..candidates.len()).any(|at| candidates.is_legal(at)) {
-            return None;
+            return Ok(None);
         }
         *choices += 1;
-        match checked(policy.as_mut(), &candidates, rng) {
-            Ok(chosen) => chosen.map(|at| candidates.block[at]),
-            Err(why) => {
-                *refusal = Some(why);
-                None
-            }
-        }
+        let chosen = checked(policy.as_mut(), &candidates, rng).inspect_err(|why| *refusal = Some(why.clone()))?;
+        Ok(chosen.map(|at| candidates.block[at]))
     }
 
-    /// Why a choice was refused; the run must end with it.
+    /// Why a choice was refused, if one was.
     pub fn refusal(&self) -> Option<Refusal> {
         self.0.borrow().refusal.clone()
     }

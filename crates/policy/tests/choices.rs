@@ -102,14 +102,13 @@ fn an_illegal_choice_is_refused_once_and_for_all() {
     };
     let victims = |at| Victims::new(Box::new(Fixed(at)), 1, CandidateTable::default());
     let good = victims(1);
-    assert_eq!((good.choose(fill), good.choices(), good.refusal()), (Some(6), 1, None));
+    assert_eq!((good.choose(fill), good.choices(), good.refusal()), (Ok(Some(6)), 1, None));
     let outside = victims(2);
-    assert_eq!(outside.choose(fill), None);
-    assert_eq!(outside.refusal(), Some(Refusal::OutOfRange { policy: "fixed".into(), at: 2, count: 2 }));
-    assert_eq!((outside.choose(fill), outside.choices()), (None, 1));
+    let refusal = Refusal::OutOfRange { policy: "fixed".into(), at: 2, count: 2 };
+    assert_eq!(outside.choose(fill), Err(refusal.clone()));
+    assert_eq!((outside.choose(fill), outside.choices(), outside.refusal()), (Ok(None), 1, Some(refusal)));
     let full = victims(0);
-    assert_eq!(full.choose(fill), None);
-    assert_eq!(full.refusal(), Some(Refusal::NoGain { policy: "fixed".into(), block: 5 }));
+    assert_eq!(full.choose(fill), Err(Refusal::NoGain { policy: "fixed".into(), block: 5 }));
 }
 
 #[test]

@@ -101,6 +101,9 @@ struct State {
     contended: Cell<contended::Contended>,
     /// Up to which tick their cost was charged.
     ticks_paid: Cell<u64>,
+    /// See [`Sim::give_up`].
+    given_up: RefCell<Option<String>>,
+    has_given_up: Cell<bool>,
 }
 
 /// Handle to the simulation state, in the hands of one mount. Clones share the state; it is not `Send`: one simulation lives
@@ -109,6 +112,20 @@ struct State {
 pub struct Sim(Rc<State>, Mount);
 
 impl Sim {
+    /// The run has to end with this reason, which lies outside of what is simulated: a rule that somebody wrote failed. The
+    /// layer that says so continues as if nothing had happened; who drives the simulation asks [`Sim::given_up`]. The first
+    /// reason stands.
+    pub fn give_up(&self, why: impl std::fmt::Display) {
+        self.0.has_given_up.set(true);
+        self.0.given_up.borrow_mut().get_or_insert_with(|| why.to_string());
+    }
+
+    /// Why the run has to end, if it has to.
+    #[inline]
+    pub fn given_up(&self) -> Option<String> {
+        self.0.has_given_up.get().then(|| self.0.given_up.borrow().clone()).flatten()
+    }
+
     /// A machine on which work takes no time.
     pub fn new(config: SimConfig) -> Self {
         Self::with_costs(config, &CpuCosts::FREE)
@@ -141,6 +158,8 @@ impl Sim {
             mounts: RefCell::default(),
             contended: Cell::default(),
             ticks_paid: Cell::new(config.uptime_ns * u64::from(config.tick_rate_hz) / 1_000_000_000),
+            given_up: RefCell::new(None),
+            has_given_up: Cell::new(false),
         };
         Self(Rc::new(state), Mount::default())
     }

@@ -3,6 +3,7 @@
 use super::on_rtems::OnRtems;
 use crate::error::{MachineError, OtherKey};
 use crate::mount_options::MountOptions;
+use crate::policy_keys::{DecisionPoint, Policies};
 use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_images::recognise::arranged::Arranged;
@@ -50,6 +51,11 @@ pub trait Mountable: Sync {
     /// Steps of experiments that are about what it stands on. In an experiment that compares file systems they are left out for
     /// those that do not own them.
     fn own_steps(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What a policy may decide in place of the file system and of what is below it.
+    fn decision_points(&self) -> &'static [DecisionPoint] {
         &[]
     }
 
@@ -135,6 +141,8 @@ pub struct Ground<'a> {
     pub volume: Option<&'a str>,
     /// The time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,
+    /// Who decides in its place, at its [`Mountable::decision_points`].
+    pub policies: &'a Policies,
 }
 
 /// UBI for a file system.
