@@ -45,8 +45,8 @@ pub enum MachineError {
     #[error("ageing: {title} does not age here; leave it out")]
     NoAgeing { title: &'static str },
     /// A policy for a decision that nobody takes.
-    #[error("policy.{key}: {fs} and what is below it do not decide that; there is {has}")]
-    NoDecision { key: &'static str, fs: String, has: String },
+    #[error("policy.{key}: with fs = \"{fs}\" no policy chooses; one does with {owners}")]
+    NoDecision { key: &'static str, fs: String, owners: String },
     /// A policy that there is not.
     #[error("policy.{key}: {says}")]
     Policy { key: &'static str, says: String },

@@ -26,6 +26,7 @@ from ffslab.cli.parts import verb as _verb
 from ffslab.cli.reference_verbs import reference_app
 from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
+from ffslab.cli.policy_verbs import policy_app
 from ffslab.cli.store_verbs import store_app
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
@@ -49,6 +50,7 @@ app.add_typer(profiles_app, name="profiles")
 app.add_typer(trace_app, name="trace")
 app.add_typer(reference_app, name="reference")
 app.add_typer(store_app, name="store")
+app.add_typer(policy_app, name="policy")
 
 
 class PublishedStudy(StrEnum):

@@ -5,7 +5,6 @@ mod on_rtems;
 use crate::error::{MachineError, OtherKey};
 use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, Settings};
 use crate::mount_options::{no_options, MountOptions};
-use crate::policy_keys::DecisionPoint;
 use crate::stack_keys::{CompressionName, EndianName, StackKeys};
 use ffslab_fs::FileSystem;
 use ffslab_images::recognise::arranged::Arranged;
@@ -31,8 +30,8 @@ impl Mountable for OnLinux {
         &["compression", "summary", "endian"]
     }
 
-    fn decision_points(&self) -> &'static [DecisionPoint] {
-        &[DecisionPoint::Victim]
+    fn takes_victim_policy(&self) -> bool {
+        true
     }
 
     fn mlc_refusal(&self, _keys: &StackKeys, board: &Profile) -> Option<&'static str> {

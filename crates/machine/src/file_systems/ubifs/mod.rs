@@ -3,7 +3,6 @@
 use crate::error::MachineError;
 use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Settings};
 use crate::mount_options::{MountOptions, GENERIC};
-use crate::policy_keys::DecisionPoint;
 use crate::stack_keys::{CompressionName, StackKeys};
 use crate::ubi_volume::open_volume;
 use ffslab_fs::FileSystem;
@@ -34,8 +33,8 @@ impl Mountable for OnLinux {
         &["compression", "bulk_read", "max_beb_per1024", "wl_threshold", "vid_hdr_offset_B"]
     }
 
-    fn decision_points(&self) -> &'static [DecisionPoint] {
-        &[DecisionPoint::Victim, DecisionPoint::FreeBlock, DecisionPoint::Levelling]
+    fn takes_victim_policy(&self) -> bool {
+        true
     }
 
     fn own_steps(&self) -> &'static [&'static str] {

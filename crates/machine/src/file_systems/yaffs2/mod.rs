@@ -5,7 +5,6 @@ mod on_rtems;
 use crate::error::{MachineError, OtherKey};
 use crate::file_systems::descriptor::{Descriptor, Direct, Ground, Mountable, Settings};
 use crate::mount_options::{MountOptions, GENERIC};
-use crate::policy_keys::DecisionPoint;
 use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_images::recognise::arranged::Arranged;
@@ -32,8 +31,8 @@ impl Mountable for OnLinux {
         &["yaffs2_version", "inband_tags"]
     }
 
-    fn decision_points(&self) -> &'static [DecisionPoint] {
-        &[DecisionPoint::Victim]
+    fn takes_victim_policy(&self) -> bool {
+        true
     }
 
     fn is_called_directly(&self) -> bool {
