@@ -17,7 +17,7 @@ SMALL = ROOT / "experiments/policies/small.toml"
 def run(chooser: object) -> ffslab.Run:
     name = ffslab.policy(chooser)  # type: ignore[arg-type]
     try:
-        return ffslab.Experiment.from_file(SMALL).with_axes({"policy": [{"victim": name}]}).run()
+        return ffslab.Experiment.from_file(SMALL).with_axes({"policy.victim": [name]}).run()
     finally:
         forget(name)
 
@@ -27,7 +27,7 @@ def test_the_page_is_executed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     code = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/policies.md").read_text(), re.MULTILINE | re.DOTALL)
     assert len(code) == 1
     exec(compile(code[0], "docs/policies.md", "exec"), {})
-    assert capsys.readouterr().out.count("policy=") >= 2
+    assert capsys.readouterr().out.count("policy.victim=") >= 2
 
 
 def test_a_python_policy_that_is_greedy_does_what_greedy_does() -> None:
@@ -38,7 +38,7 @@ def test_a_python_policy_that_is_greedy_does_what_greedy_does() -> None:
         return int(candidates.invalid.argmax())
 
     own = run(most_invalid)
-    built_in = ffslab.Experiment.from_file(SMALL).with_axes({"policy": [{"victim": "greedy"}]}).run()
+    built_in = ffslab.Experiment.from_file(SMALL).with_axes({"policy.victim": ["greedy"]}).run()
     assert asked
     assert list(own.blocks["erases_main"]) == list(built_in.blocks["erases_main"])
 

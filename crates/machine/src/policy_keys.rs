@@ -51,7 +51,8 @@ impl PolicyKeys {
             return Ok(Policies { victim: None, seed: self.seed });
         }
         if !mountable.is_some_and(|mountable| mountable.takes_victim_policy()) {
-            let takes = file_systems::all().into_iter().filter(|fs| fs.mountable.is_some_and(|of| of.takes_victim_policy()));
+            let takes =
+                file_systems::all().into_iter().filter(|fs| fs.mountable.is_some_and(|of| of.takes_victim_policy()));
             let owners = join_names(&takes.map(|fs| fs.name).collect::<Vec<_>>());
             return Err(MachineError::NoDecision { key: "victim", fs: fs.to_string(), owners });
         }
