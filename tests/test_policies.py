@@ -52,7 +52,9 @@ def test_what_is_wrong_with_a_policy_ends_the_run() -> None:
 
     with pytest.raises(Exception, match=r"policy outside-\w+: it chose candidate \d+ of \d+"):
         run(outside)
-    with pytest.raises(Exception, match=r"policy fails-\w+: line \d+: AttributeError: candidates have no column colour"):
+    with pytest.raises(
+        Exception, match=r"policy fails-\w+: line \d+: AttributeError: candidates have no column colour"
+    ):
         run(fails)
 
 

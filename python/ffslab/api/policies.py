@@ -24,13 +24,14 @@ def known() -> list[Known]:
 def policy(chooser: Callable[..., Any], name: str | None = None) -> str:
     """Makes a victim policy known and returns the name for `policy = {"victim": ...}` of a stack.
 
-    `chooser` is a function of the candidates, or a class whose objects have `choose(candidates)`: of a class each mount gets an
-    object of its own. It returns the position of the victim, or `None` for the layer's own rule. The candidates have numpy
-    arrays with one entry a block, `block`, `valid`, `invalid`, `erases`, `age`, `idle` and `stream`, and `capacity`, `room`
-    ("bytes" or "pages", for `valid`, `invalid` and `capacity`), `age_unit` and `must_gain`.
+    `chooser` is a function of the candidates, or a class whose objects have `choose(candidates)`: of a class each
+    mount gets an object of its own. It returns the position of the victim, or `None` for the layer's own rule. The
+    candidates have numpy arrays with one entry a block, `block`, `valid`, `invalid`, `erases`, `age`, `idle` and
+    `stream`, and `capacity`, `room` ("bytes" or "pages", for `valid`, `invalid` and `capacity`), `age_unit` and
+    `must_gain`.
 
-    `name`: lower-case letters, digits and hyphens. Without it the name is that of `chooser`, and behind it stands what tells this
-    source text from others, so that kept states of another policy are not taken for those of this one.
+    `name`: lower-case letters, digits and hyphens. Without it the name is that of `chooser`, and behind it stands what
+    tells this source text from others, so that kept states of another policy are not taken for those of this one.
 
     Raises InputError: it cannot be a name, or another policy has it.
     """

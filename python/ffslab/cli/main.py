@@ -23,10 +23,10 @@ from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, group
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
+from ffslab.cli.policy_verbs import policy_app
 from ffslab.cli.reference_verbs import reference_app
 from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
-from ffslab.cli.policy_verbs import policy_app
 from ffslab.cli.store_verbs import store_app
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
