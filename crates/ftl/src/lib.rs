@@ -1,0 +1,29 @@
+//! # ftl: flash translation layers
+//!
+//! **Role.** What makes a block device out of flash: sectors are written where there is room, a map says where the newest copy of
+//! each stands, garbage collection makes room again. It runs over any medium with out-of-band bytes ([`ffslab_mtd::Mtd`]) and
+//! is byte-real: whatever is needed after a power cut is on the flash, and a mount reads it from there. The same code runs
+//! without bytes for analytic studies ([`flash::NoBytes`]), where contents are not kept.
+//!
+//! **Follows.** Page map: Ban, US patent 5,404,485 (logical pages written out of place), with victim policies from their papers
+//! ([`victim`]). Write amplification of garbage collection: Desnoyers, SYSTOR 2012, and Van Houdt, SIGMETRICS 2013
+//! ([`formulas`]). Recovery by the out-of-band area and by checkpoints is as in Birrell et al., "A Design for High-Performance
+//! Flash Disks" (2007), in principle; the layout on flash is ours.
+//!
+//! **Leaves out.** Pages that share cells (a cut program destroys an earlier page): such a chip is refused unless it is in SLC
+//! mode. Commands over several planes and channels: one operation at a time. Background collection while the device is idle.
+
+pub mod block_device;
+mod blocks;
+pub mod causes;
+mod config;
+pub mod flash;
+pub mod formulas;
+mod page_map;
+mod tag;
+pub mod victim;
+
+pub use block_device::{BlockDevice, DeviceError, Disk};
+pub use config::{FtlConfig, FtlError, FREE_BLOCKS_MIN};
+pub use page_map::{PageMap, Recovered, Statistics};
+pub use victim::Victim;
