@@ -17,13 +17,16 @@ impl<F: Flash> PageMap<F> {
     /// Sees to it that the stream can be written: collects until enough blocks are free.
     #[inline]
     pub(super) fn make_room(&mut self, stream: Stream) -> Result<(), FtlError> {
-        if self.has_room(stream) && self.failing.is_empty() && self.to_refresh.is_empty() {
+        let enough_free = self.blocks.free_blocks() >= self.config.gc_free_blocks;
+        if enough_free && self.has_room(stream) && self.failing.is_empty() && self.to_refresh.is_empty() {
             return Ok(());
         }
         self.make_room_slowly(stream)
     }
 
     fn make_room_slowly(&mut self, stream: Stream) -> Result<(), FtlError> {
+        // Cuts leave fewer free blocks than there were: each makes a block end early.
+        self.collect_until(self.config.gc_free_blocks, None)?;
         self.empty_failed_blocks()?;
         if !self.has_room(stream) {
             self.collect_until(self.config.gc_free_blocks + 1, Some(stream))?;
