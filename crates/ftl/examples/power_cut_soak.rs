@@ -18,7 +18,7 @@ fn main() {
             let faults = if seed % 3 == 2 { failing.clone() } else { Faults::default() };
             cuts += support::cut_everywhere(&setup, &faults, seed, 250 + 13 * seed as u32, 30, 1);
         }
-        println!("page map, {}: {cuts} cuts, nothing lost", setup.config.victim);
+        println!("{}: {cuts} cuts, nothing lost", setup.name());
         total += cuts;
     }
     println!("{total} cuts, nothing flushed was lost");

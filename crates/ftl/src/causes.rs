@@ -44,6 +44,13 @@ pub static RECOVERY_SCAN: Reason =
 pub static BLOCK_FAILED: Reason =
     cost("FTL bad block", "a block that failed is emptied and marked bad", Kind::Recovering);
 
+/// A part of the map is read.
+pub static MAP_READ: Reason =
+    cost("FTL map read", "entries of the map that are not in RAM are read", Kind::Managing);
+
+/// A part of the map is written.
+pub static MAP_WRITE: Reason = cost("FTL map write", "changed entries of the map are written", Kind::Managing);
+
 /// A block with corrected bits is written anew.
 pub static REFRESH: Reason =
     cost("FTL refresh", "a block in which bits went wrong is moved before more of them do", Kind::Managing);
@@ -52,5 +59,5 @@ pub static REFRESH: Reason =
 pub fn register(sim: &Sim) {
     ffslab_mtd::causes::register(sim);
     sim.register(&[&HOST_READ, &HOST_WRITE, &PAGE_FILL, &GC_COPY, &FTL_ERASE, &LEVELLING, &TRIM]);
-    sim.register(&[&CHECKPOINT, &RECOVERY_SCAN, &BLOCK_FAILED, &REFRESH]);
+    sim.register(&[&CHECKPOINT, &RECOVERY_SCAN, &BLOCK_FAILED, &REFRESH, &MAP_READ, &MAP_WRITE]);
 }

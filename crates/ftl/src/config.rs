@@ -8,6 +8,9 @@ use crate::victim::Victim;
 /// Fewest free blocks at which collection begins: one for collection to write to, two for blocks that fail meanwhile.
 pub const FREE_BLOCKS_MIN: u32 = 3;
 
+/// Further ones with DFTL, because collection writes translation pages, too.
+pub const TRANSLATION_BLOCKS: u32 = 2;
+
 /// Settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FtlConfig {
@@ -26,6 +29,8 @@ pub struct FtlConfig {
     pub static_levelling_erases: Option<u32>,
     /// A checkpoint is written whenever this many pages were programmed since the last one. `None`: only when asked for.
     pub checkpoint_every_pages: Option<u32>,
+    /// DFTL: entries of the map that RAM holds; the map stands on flash. `None`: RAM holds the whole map.
+    pub map_cache_entries_count: Option<u32>,
     pub seed: u64,
 }
 
@@ -41,6 +46,7 @@ impl FtlConfig {
             dynamic_levelling: true,
             static_levelling_erases: None,
             checkpoint_every_pages: None,
+            map_cache_entries_count: None,
             seed: 1,
         }
     }
@@ -58,8 +64,8 @@ pub enum FtlError {
     PairedPages,
     #[error("logical_pages = {logical_pages}: the medium has room for 1 to {logical_pages_max}")]
     Size { logical_pages: u32, logical_pages_max: u32 },
-    #[error("gc_free_blocks = {0}: at least {FREE_BLOCKS_MIN}, so that collection and a failing block find room")]
-    FreeBlocks(u32),
+    #[error("gc_free_blocks = {free_blocks}: at least {free_blocks_min}, so that collection and a failing block find room")]
+    FreeBlocks { free_blocks: u32, free_blocks_min: u32 },
     #[error("the medium holds no device of {logical_pages} logical pages: it was formatted for {found}")]
     OtherSize { logical_pages: u32, found: u32 },
     #[error("logical page {logical_page}: the device has {logical_pages}")]

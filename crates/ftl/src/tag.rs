@@ -12,6 +12,8 @@ pub const TAG_BYTES: usize = 24;
 pub const KIND_DATA: u8 = 1;
 /// A page of trim bits.
 pub const KIND_TRIM: u8 = 3;
+/// A page of the map.
+pub const KIND_MAP: u8 = 4;
 /// A page of a checkpoint; the number is its place in it.
 pub const KIND_CHECKPOINT: u8 = 2;
 

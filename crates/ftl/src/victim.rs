@@ -133,29 +133,29 @@ pub(crate) struct View<'a> {
 
 const NONE: u32 = u32::MAX;
 
-/// A list of blocks through two arrays.
+/// A list of blocks, or of other numbers, through two arrays.
 #[derive(Default)]
-struct Links {
+pub(crate) struct Links {
     before: Vec<u32>,
     after: Vec<u32>,
 }
 
 /// One list: its ends.
 #[derive(Clone, Copy)]
-struct Ends {
-    first: u32,
-    last: u32,
+pub(crate) struct Ends {
+    pub first: u32,
+    pub last: u32,
 }
 
-const EMPTY: Ends = Ends { first: NONE, last: NONE };
+pub(crate) const EMPTY: Ends = Ends { first: NONE, last: NONE };
 
 impl Links {
-    fn of(blocks: u32) -> Links {
+    pub fn of(blocks: u32) -> Links {
         Links { before: vec![NONE; blocks as usize], after: vec![NONE; blocks as usize] }
     }
 
     #[inline]
-    fn append(&mut self, ends: &mut Ends, block: u32) {
+    pub fn append(&mut self, ends: &mut Ends, block: u32) {
         self.before[block as usize] = ends.last;
         self.after[block as usize] = NONE;
         match ends.last {
@@ -166,7 +166,7 @@ impl Links {
     }
 
     #[inline]
-    fn remove(&mut self, ends: &mut Ends, block: u32) {
+    pub fn remove(&mut self, ends: &mut Ends, block: u32) {
         let (before, after) = (self.before[block as usize], self.after[block as usize]);
         match before {
             NONE => ends.first = after,

@@ -85,6 +85,7 @@ impl<F: Flash> PageMap<F> {
             }
             page += 1;
         }
+        self.settle_moved()?;
         Ok(moved)
     }
 
@@ -93,12 +94,16 @@ impl<F: Flash> PageMap<F> {
         if !F::KEEPS_BYTES {
             return self.append(stream, number, &[], 0);
         }
-        if number >= self.config.logical_pages {
-            return self.write_trim_page(number - self.config.logical_pages);
+        if number >= self.first_translation {
+            return self.write_translation(number - self.first_translation);
+        }
+        if number >= self.first_trim {
+            return self.write_trim_page(number - self.first_trim);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let moved = self.copy_through(stream, number, page, &mut buffer);
         self.buffer = buffer;
+        self.has_changed(number);
         moved
     }
 

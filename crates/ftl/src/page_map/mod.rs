@@ -7,15 +7,17 @@
 
 mod checkpoint;
 mod collection;
+mod map_cache;
 mod recovery;
 
 use ffslab_mtd::MtdError;
 
 use crate::blocks::{Blocks, State};
 use crate::causes;
-use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN};
+use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
-use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_TRIM};
+use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_MAP, KIND_TRIM};
+use map_cache::MapCache;
 
 pub use recovery::Recovered;
 
@@ -29,9 +31,10 @@ enum Stream {
     Hot,
     Collected,
     Levelled,
+    Translation,
 }
 
-const STREAMS: usize = 4;
+const STREAMS: usize = 5;
 
 /// What was done since the mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +47,12 @@ pub struct Statistics {
     pub other_moved_pages: u64,
     /// Pages of trim bits.
     pub trim_pages: u64,
+    /// Translation pages that were read and written (DFTL).
+    pub map_read_pages: u64,
+    pub map_written_pages: u64,
+    /// Entries of the map that were in RAM when they were wanted, and those that were not (DFTL).
+    pub map_hits_count: u64,
+    pub map_misses_count: u64,
     pub checkpoint_pages: u64,
     pub checkpoints_count: u64,
     /// Blocks that collection emptied.
@@ -56,8 +65,8 @@ pub struct Statistics {
 impl Statistics {
     /// Programmed pages a page that the host wrote.
     pub fn write_amplification(&self) -> f64 {
-        let all =
-            self.host_pages + self.gc_pages + self.other_moved_pages + self.trim_pages + self.checkpoint_pages;
+        let moved = self.gc_pages + self.other_moved_pages;
+        let all = self.host_pages + moved + self.trim_pages + self.map_written_pages + self.checkpoint_pages;
         all as f64 / self.host_pages as f64
     }
 }
@@ -68,7 +77,7 @@ pub struct PageMap<F: Flash> {
     config: FtlConfig,
     shape: Shape,
     block_shift: u32,
-    /// The page of each logical page, then of each page of trim bits.
+    /// The page of each logical page, then of each page of trim bits, then of each translation page.
     map: Vec<u32>,
     /// The number in `map` of what stands in each page, if it is valid.
     owner: Vec<u32>,
@@ -85,6 +94,11 @@ pub struct PageMap<F: Flash> {
     pages_since_checkpoint: u32,
     erases_since_levelling: u32,
     buffer: Vec<u8>,
+    /// DFTL.
+    cache: Option<MapCache>,
+    /// Number in `map` of the first page of trim bits and of the first translation page.
+    first_trim: u32,
+    first_translation: u32,
     statistics: Statistics,
 }
 
@@ -118,8 +132,12 @@ impl<F: Flash> PageMap<F> {
     }
 
     fn blank(flash: F, config: FtlConfig) -> Result<PageMap<F>, FtlError> {
-        if config.gc_free_blocks < FREE_BLOCKS_MIN && F::KEEPS_BYTES || config.gc_free_blocks == 0 {
-            return Err(FtlError::FreeBlocks(config.gc_free_blocks));
+        let free_blocks_min = match config.map_cache_entries_count {
+            Some(_) => FREE_BLOCKS_MIN + TRANSLATION_BLOCKS,
+            None => FREE_BLOCKS_MIN,
+        };
+        if config.gc_free_blocks < free_blocks_min && F::KEEPS_BYTES || config.gc_free_blocks == 0 {
+            return Err(FtlError::FreeBlocks { free_blocks: config.gc_free_blocks, free_blocks_min });
         }
         let shape = flash.shape();
         debug_assert!(shape.pages_per_block.is_power_of_two());
@@ -127,7 +145,13 @@ impl<F: Flash> PageMap<F> {
             Blocks::new(shape.blocks, shape.pages_per_block, config.victim, config.dynamic_levelling, config.seed);
         let bits = shape.page_bytes * 8;
         let trim_pages = if F::KEEPS_BYTES { config.logical_pages.div_ceil(bits) } else { 0 };
-        let numbers = config.logical_pages as usize + trim_pages as usize;
+        let translations = match config.map_cache_entries_count {
+            Some(_) if F::KEEPS_BYTES => map_cache::translation_pages(config.logical_pages, shape.page_bytes),
+            _ => 0,
+        };
+        let first_translation = config.logical_pages + trim_pages;
+        let numbers = (first_translation + translations) as usize;
+        let cache = config.map_cache_entries_count.filter(|_| translations > 0);
         Ok(PageMap {
             map: vec![NONE; numbers],
             owner: vec![NONE; (shape.blocks * shape.pages_per_block) as usize],
@@ -141,6 +165,9 @@ impl<F: Flash> PageMap<F> {
             pages_since_checkpoint: 0,
             erases_since_levelling: 0,
             buffer: vec![0xFF; shape.page_bytes as usize],
+            cache: cache.map(|entries| MapCache::new(entries, config.logical_pages, translations)),
+            first_trim: config.logical_pages,
+            first_translation,
             statistics: Statistics::default(),
             block_shift: shape.pages_per_block.trailing_zeros(),
             flash,
@@ -153,7 +180,8 @@ impl<F: Flash> PageMap<F> {
     fn logical_pages_max(&self, good_blocks: u32) -> u32 {
         let streams = 1 + u32::from(self.config.gc_apart) + u32::from(self.config.hot_apart);
         let levelled = u32::from(self.config.static_levelling_erases.is_some());
-        let kept_back = self.config.gc_free_blocks + streams + levelled + 2 * self.blocks_of_checkpoint();
+        let translation = u32::from(self.cache.is_some());
+        let kept_back = self.config.gc_free_blocks + streams + levelled + translation + 2 * self.blocks_of_checkpoint();
         let pages = good_blocks.saturating_sub(kept_back) * self.shape.pages_per_block;
         pages.saturating_sub((self.map.len() as u32 - self.config.logical_pages) + 1)
     }
@@ -199,9 +227,14 @@ impl<F: Flash> PageMap<F> {
         &self.blocks.erases
     }
 
-    /// RAM of the map.
+    /// RAM that a controller needs for the map: an entry of 4 bytes a page, or with DFTL 8 bytes a cached entry (logical and
+    /// physical page) and the directory.
     pub fn map_bytes(&self) -> u64 {
-        self.map.len() as u64 * 4
+        let directory = self.map.len() as u64 - u64::from(self.config.logical_pages);
+        match (&self.cache, self.config.map_cache_entries_count) {
+            (Some(_), Some(entries)) => 8 * u64::from(entries) + 4 * directory,
+            _ => self.map.len() as u64 * 4,
+        }
     }
 
     // ---- the host -------------------------------------------------------------------------------------------------
@@ -220,6 +253,7 @@ impl<F: Flash> PageMap<F> {
     /// The page cannot be corrected, or could not when it was moved.
     pub fn read(&mut self, logical_page: u32, data: &mut [u8]) -> Result<(), FtlError> {
         self.check(logical_page)?;
+        self.look_up(logical_page)?;
         let page = self.map[logical_page as usize];
         if page == NONE {
             data.fill(0);
@@ -243,12 +277,14 @@ impl<F: Flash> PageMap<F> {
     /// Too many blocks are bad; the power was cut.
     pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
         self.check(logical_page)?;
+        self.look_up(logical_page)?;
         let stream = if hot && self.config.hot_apart { Stream::Hot } else { Stream::Host };
         self.make_room(stream)?;
         {
             let _reason = self.flash.because(&causes::HOST_WRITE);
             self.append(stream, logical_page, data, 0)?;
         }
+        self.has_changed(logical_page);
         self.statistics.host_pages += 1;
         self.pages_since_checkpoint += 1;
         if self.config.checkpoint_every_pages.is_some_and(|pages| self.pages_since_checkpoint >= pages) {
@@ -260,10 +296,14 @@ impl<F: Flash> PageMap<F> {
     /// Forgets a logical page. After a power cut it may be there again unless [`PageMap::flush`] was called.
     pub fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {
         self.check(logical_page)?;
+        if self.map[logical_page as usize] != NONE {
+            self.look_up(logical_page)?;
+        }
         let page = std::mem::replace(&mut self.map[logical_page as usize], NONE);
         if page != NONE {
             self.owner[page as usize] = NONE;
             self.blocks.loses_page(page >> self.block_shift);
+            self.has_changed(logical_page);
             if F::KEEPS_BYTES {
                 let stale = logical_page / (self.shape.page_bytes * 8);
                 if !self.stale_trims.contains(&stale) {
@@ -302,7 +342,7 @@ impl<F: Flash> PageMap<F> {
         for (bit, &page) in logical.iter().enumerate() {
             buffer[bit / 8] |= u8::from(page == NONE) << (bit % 8);
         }
-        let written = self.append(Stream::Collected, self.config.logical_pages + trims, &buffer, 0);
+        let written = self.append(Stream::Collected, self.first_trim + trims, &buffer, 0);
         self.buffer = buffer;
         self.stale_trims.retain(|&stale| stale != trims);
         written
@@ -327,9 +367,13 @@ impl<F: Flash> PageMap<F> {
     /// Programs a page where its stream is written, and enters it in the map.
     fn append(&mut self, stream: Stream, number: u32, data: &[u8], flags_bits: u8) -> Result<(), FtlError> {
         let data_crc = if F::KEEPS_BYTES { crc32fast::hash(data) } else { 0 };
-        let logical_pages = self.config.logical_pages;
-        let (kind, told) =
-            if number < logical_pages { (KIND_DATA, number) } else { (KIND_TRIM, number - logical_pages) };
+        let (kind, told) = if number < self.first_trim {
+            (KIND_DATA, number)
+        } else if number < self.first_translation {
+            (KIND_TRIM, number - self.first_trim)
+        } else {
+            (KIND_MAP, number - self.first_translation)
+        };
         loop {
             let place = self.open_place(stream)?;
             let block = self.open[place];

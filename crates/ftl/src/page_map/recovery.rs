@@ -12,7 +12,7 @@ use crate::blocks::State;
 use crate::causes;
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::Flash;
-use crate::tag::{Found, Tag, FLAG_LOST, KIND_CHECKPOINT, KIND_DATA, KIND_TRIM};
+use crate::tag::{Found, Tag, FLAG_LOST, KIND_CHECKPOINT, KIND_DATA, KIND_MAP, KIND_TRIM};
 
 /// What a mount found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,7 @@ impl<F: Flash> PageMap<F> {
         self.drop_what_was_erased(saved.as_ref(), &scan);
         self.apply_trims(saved.as_ref(), &mut scan)?;
         self.rebuild(saved.map(|saved| saved.blocks).unwrap_or_default(), &scan)?;
+        self.compare_translations()?;
         Ok(scan.found)
     }
 
@@ -177,7 +178,8 @@ impl<F: Flash> PageMap<F> {
         let logical_pages = self.config.logical_pages;
         let number = match tag.kind {
             KIND_DATA if tag.number < logical_pages => tag.number as usize,
-            KIND_TRIM => logical_pages as usize + tag.number as usize,
+            KIND_TRIM if tag.number < self.first_translation - self.first_trim => (self.first_trim + tag.number) as usize,
+            KIND_MAP => self.first_translation as usize + tag.number as usize,
             _ => return,
         };
         if let Some(best) = scan.best.get_mut(number).filter(|best| **best < tag.sequence) {
@@ -201,7 +203,7 @@ impl<F: Flash> PageMap<F> {
     fn apply_trims(&mut self, saved: Option<&Saved>, scan: &mut Scan) -> Result<(), FtlError> {
         let logical_pages = self.config.logical_pages as usize;
         let bits = self.shape.page_bytes as usize * 8;
-        for number in logical_pages..self.map.len() {
+        for number in logical_pages..self.first_translation as usize {
             let (page, sequence) = (self.map[number], scan.best[number]);
             if page == NONE || saved.is_some_and(|saved| saved.sequence >= sequence) {
                 continue;

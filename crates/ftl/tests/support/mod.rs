@@ -37,6 +37,12 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// For people.
+    pub fn name(&self) -> String {
+        let mapping = if self.config.map_cache_entries_count.is_some() { "dftl" } else { "page map" };
+        format!("{mapping}, {}", self.config.victim)
+    }
+
     pub fn new(victim: Victim) -> Setup {
         let config = FtlConfig { victim, ..FtlConfig::new(LOGICAL_PAGES) };
         Setup { config, buffer_pages: 3 }
@@ -77,7 +83,18 @@ pub fn setups() -> Vec<Setup> {
             setup.config.static_levelling_erases = Some(4);
         }),
     ];
-    plain.chain(special).collect()
+    let dftl = |entries: u32, seed: u64| {
+        let mut setup = greedy();
+        setup.config = FtlConfig {
+            map_cache_entries_count: Some(entries),
+            gc_free_blocks: 5,
+            logical_pages: LOGICAL_PAGES - 20,
+            seed,
+            ..setup.config
+        };
+        setup
+    };
+    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).collect()
 }
 
 /// The bytes of a sector with this stamp. Stamp 0: zeros.
