@@ -9,8 +9,7 @@ use thiserror::Error;
 
 use crate::causes;
 use crate::config::FtlError;
-use crate::flash::Flash;
-use crate::page_map::PageMap;
+use crate::mapping::Ftl;
 
 /// What goes wrong for the host.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -44,6 +43,9 @@ pub trait BlockDevice {
     /// Everything that was written or trimmed lasts when this returns.
     fn flush(&mut self) -> Result<(), DeviceError>;
 
+    /// Whether [`BlockDevice::trim`] does anything.
+    fn can_trim(&self) -> bool;
+
     /// The host does not need these sectors any more. A device forgets whole pages of its own only.
     fn trim(&mut self, sector: u64, sectors: u64) -> Result<(), DeviceError>;
 }
@@ -54,9 +56,9 @@ struct Buffered {
     sectors_bits: u64,
 }
 
-/// Sectors over a page map.
-pub struct Disk<F: Flash> {
-    ftl: PageMap<F>,
+/// Sectors over a translation layer.
+pub struct Disk {
+    ftl: Box<dyn Ftl>,
     sector_bytes: u32,
     sectors_per_page: u32,
     /// Pages that the write buffer holds.
@@ -67,13 +69,13 @@ pub struct Disk<F: Flash> {
     spare: Vec<u8>,
 }
 
-impl<F: Flash> Disk<F> {
+impl Disk {
     /// Sectors of `sector_bytes`, which divide a page into 1 to 64 parts, over a device. With no page in the write buffer every
     /// write is on flash when it returns.
     ///
     /// # Errors
     /// Sectors of another size.
-    pub fn new(ftl: PageMap<F>, sector_bytes: u32, buffer_pages: u32) -> Result<Disk<F>, DeviceError> {
+    pub fn new(ftl: Box<dyn Ftl>, sector_bytes: u32, buffer_pages: u32) -> Result<Disk, DeviceError> {
         let page_bytes = ftl.shape().page_bytes;
         if sector_bytes == 0 || !page_bytes.is_multiple_of(sector_bytes) || page_bytes / sector_bytes > u64::BITS {
             return Err(DeviceError::Unaligned { sector_bytes });
@@ -89,17 +91,8 @@ impl<F: Flash> Disk<F> {
         })
     }
 
-    pub fn ftl(&self) -> &PageMap<F> {
-        &self.ftl
-    }
-
-    pub fn ftl_mut(&mut self) -> &mut PageMap<F> {
-        &mut self.ftl
-    }
-
-    /// The translation layer, without what is in the write buffer.
-    pub fn into_ftl(self) -> PageMap<F> {
-        self.ftl
+    pub fn ftl(&self) -> &dyn Ftl {
+        &*self.ftl
     }
 
     fn check(&self, sector: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -156,7 +149,7 @@ impl<F: Flash> Disk<F> {
     /// Reads the sectors of a buffered page that the host did not write.
     fn fill(&mut self, page: u32, missing_bits: u64) -> Result<(), DeviceError> {
         {
-            let _reason = self.ftl.flash().because(&causes::PAGE_FILL);
+            let _reason = self.ftl.because(&causes::PAGE_FILL);
             self.ftl.read(page, &mut self.spare)?;
         }
         let bytes = self.sector_bytes as usize;
@@ -174,13 +167,13 @@ impl<F: Flash> Disk<F> {
     }
 }
 
-impl<F: Flash> BlockDevice for Disk<F> {
+impl BlockDevice for Disk {
     fn sector_bytes(&self) -> u32 {
         self.sector_bytes
     }
 
     fn sectors(&self) -> u64 {
-        u64::from(self.ftl.config().logical_pages) * u64::from(self.sectors_per_page)
+        u64::from(self.ftl.logical_pages()) * u64::from(self.sectors_per_page)
     }
 
     fn read(&mut self, sector: u64, data: &mut [u8]) -> Result<(), DeviceError> {
@@ -190,7 +183,7 @@ impl<F: Flash> BlockDevice for Disk<F> {
             let wanted_bits = self.bits_of(first, (part.len() / bytes) as u32);
             let held_bits = self.buffered.get(&page).map_or(0, |buffered| buffered.sectors_bits);
             if wanted_bits & !held_bits != 0 {
-                let _reason = self.ftl.flash().because(&causes::HOST_READ);
+                let _reason = self.ftl.because(&causes::HOST_READ);
                 self.ftl.read(page, &mut self.spare)?;
             }
             for (sector, target) in (first as usize..).zip(data[part].chunks_exact_mut(bytes)) {
@@ -234,8 +227,15 @@ impl<F: Flash> BlockDevice for Disk<F> {
         Ok(self.ftl.flush()?)
     }
 
+    fn can_trim(&self) -> bool {
+        self.ftl.can_trim()
+    }
+
     fn trim(&mut self, sector: u64, sectors: u64) -> Result<(), DeviceError> {
         let end = sector.checked_add(sectors).filter(|&end| end <= self.sectors()).ok_or(DeviceError::OutOfRange)?;
+        if !self.can_trim() {
+            return Ok(());
+        }
         let per_page = u64::from(self.sectors_per_page);
         for page in sector.div_ceil(per_page)..end / per_page {
             let page = page as u32;

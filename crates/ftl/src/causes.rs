@@ -44,6 +44,21 @@ pub static RECOVERY_SCAN: Reason =
 pub static BLOCK_FAILED: Reason =
     cost("FTL bad block", "a block that failed is emptied and marked bad", Kind::Recovering);
 
+/// A log block becomes the data block.
+pub static MERGE_SWITCH: Reason =
+    cost("FTL switch merge", "a log block written in order takes the place of its data block", Kind::Collecting);
+
+/// The rest of a data block is copied to a log block.
+pub static MERGE_PARTIAL: Reason = cost(
+    "FTL partial merge",
+    "the rest of a data block is copied to a log block that takes its place",
+    Kind::Collecting,
+);
+
+/// Data and log blocks are copied to a free block.
+pub static MERGE_FULL: Reason =
+    cost("FTL full merge", "the newest pages of a block are gathered in another block", Kind::Collecting);
+
 /// A part of the map is read.
 pub static MAP_READ: Reason =
     cost("FTL map read", "entries of the map that are not in RAM are read", Kind::Managing);
@@ -60,4 +75,5 @@ pub fn register(sim: &Sim) {
     ffslab_mtd::causes::register(sim);
     sim.register(&[&HOST_READ, &HOST_WRITE, &PAGE_FILL, &GC_COPY, &FTL_ERASE, &LEVELLING, &TRIM]);
     sim.register(&[&CHECKPOINT, &RECOVERY_SCAN, &BLOCK_FAILED, &REFRESH, &MAP_READ, &MAP_WRITE]);
+    sim.register(&[&MERGE_SWITCH, &MERGE_PARTIAL, &MERGE_FULL]);
 }

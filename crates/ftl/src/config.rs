@@ -31,6 +31,8 @@ pub struct FtlConfig {
     pub checkpoint_every_pages: Option<u32>,
     /// DFTL: entries of the map that RAM holds; the map stands on flash. `None`: RAM holds the whole map.
     pub map_cache_entries_count: Option<u32>,
+    /// Log or replacement blocks of block maps, at least two.
+    pub log_blocks: u32,
     pub seed: u64,
 }
 
@@ -47,6 +49,7 @@ impl FtlConfig {
             static_levelling_erases: None,
             checkpoint_every_pages: None,
             map_cache_entries_count: None,
+            log_blocks: 8,
             seed: 1,
         }
     }

@@ -19,11 +19,14 @@ pub mod causes;
 mod config;
 pub mod flash;
 pub mod formulas;
+mod hybrid;
+pub mod mapping;
 mod page_map;
 mod tag;
 pub mod victim;
 
 pub use block_device::{BlockDevice, DeviceError, Disk};
 pub use config::{FtlConfig, FtlError, FREE_BLOCKS_MIN};
+pub use mapping::{Ftl, Mapping, MAPPINGS};
 pub use page_map::{PageMap, Recovered, Statistics};
 pub use victim::Victim;

@@ -57,6 +57,11 @@ pub struct Statistics {
     pub checkpoints_count: u64,
     /// Blocks that collection emptied.
     pub collected_blocks: u64,
+    /// Log blocks that became data blocks as they were, those to which a rest was copied, and logical blocks that were copied
+    /// whole (block maps).
+    pub switch_merges_count: u64,
+    pub partial_merges_count: u64,
+    pub full_merges_count: u64,
     pub erases: u64,
     /// Programs that failed.
     pub failed_programs: u64,

@@ -6,7 +6,7 @@
 
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, PageMap, Victim};
+use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, Victim, MAPPINGS};
 use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -32,6 +32,7 @@ pub fn medium(faults: &Faults) -> Mtd {
 /// How a device is made and found again.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    pub mapping: &'static Mapping,
     pub config: FtlConfig,
     pub buffer_pages: u32,
 }
@@ -39,24 +40,28 @@ pub struct Setup {
 impl Setup {
     /// For people.
     pub fn name(&self) -> String {
-        let mapping = if self.config.map_cache_entries_count.is_some() { "dftl" } else { "page map" };
-        format!("{mapping}, {}", self.config.victim)
+        format!("{}, {}", self.mapping.name, self.config.victim)
     }
 
     pub fn new(victim: Victim) -> Setup {
         let config = FtlConfig { victim, ..FtlConfig::new(LOGICAL_PAGES) };
-        Setup { config, buffer_pages: 3 }
+        Setup { mapping: mapping("page-map"), config, buffer_pages: 3 }
     }
 
     pub fn format(&self, mtd: &Mtd) -> Result<Box<dyn BlockDevice>, DeviceError> {
-        let ftl = PageMap::format(OnMedium::new(mtd.clone())?, self.config.clone())?;
+        let ftl = (self.mapping.format)(OnMedium::new(mtd.clone())?, self.config.clone())?;
         Ok(Box::new(Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)?))
     }
 
     pub fn mount(&self, mtd: &Mtd) -> Result<Box<dyn BlockDevice>, DeviceError> {
-        let (ftl, _) = PageMap::mount(OnMedium::new(mtd.clone())?, self.config.clone())?;
+        let ftl = (self.mapping.mount)(OnMedium::new(mtd.clone())?, self.config.clone())?;
         Ok(Box::new(Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)?))
     }
+}
+
+/// The mapping with this name.
+pub fn mapping(name: &str) -> &'static Mapping {
+    MAPPINGS.iter().find(|known| known.name == name).unwrap_or_else(|| panic!("no mapping {name}"))
 }
 
 /// The settings that the tests go through.
@@ -84,7 +89,7 @@ pub fn setups() -> Vec<Setup> {
         }),
     ];
     let dftl = |entries: u32, seed: u64| {
-        let mut setup = greedy();
+        let mut setup = Setup { mapping: mapping("dftl"), ..greedy() };
         setup.config = FtlConfig {
             map_cache_entries_count: Some(entries),
             gc_free_blocks: 5,
@@ -94,7 +99,13 @@ pub fn setups() -> Vec<Setup> {
         };
         setup
     };
-    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).collect()
+    let hybrid = |name: &str, log_blocks: u32| {
+        let mut setup = Setup { mapping: mapping(name), ..greedy() };
+        setup.config = FtlConfig { log_blocks, ..setup.config };
+        setup
+    };
+    let hybrids = ["block-map", "bast", "fast"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
+    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).chain(hybrids).collect()
 }
 
 /// The bytes of a sector with this stamp. Stamp 0: zeros.
@@ -150,6 +161,7 @@ impl Model {
                 }
                 device.write(first, &data)
             }
+            70..=79 if !device.can_trim() => Ok(()),
             70..=79 => {
                 let count = (1 + below(random, 24)).min(sectors - first);
                 let per_page = u64::from(PAGE_BYTES / SECTOR_BYTES);
@@ -242,7 +254,7 @@ pub fn cut_everywhere(setup: &Setup, faults: &Faults, seed: u64, warm_up: u32, s
         for second in 0..3u64 {
             drop(device);
             mtd.restart();
-            let place = format!("{:?}, seed {seed}, cut {after}, again {second}", setup.config.victim);
+            let place = format!("{}, seed {seed}, cut {after}, again {second}", setup.name());
             device = setup.mount(&mtd).unwrap_or_else(|error| panic!("{place}: {error}"));
             model.verify_after_cut(&mut *device, &place);
             mtd.cut_power_after(1 + (after * 7 + second * 5) % 23, torn(after / 3 + second));
