@@ -60,8 +60,7 @@ pub static MERGE_FULL: Reason =
     cost("FTL full merge", "the newest pages of a block are gathered in another block", Kind::Collecting);
 
 /// A part of the map is read.
-pub static MAP_READ: Reason =
-    cost("FTL map read", "entries of the map that are not in RAM are read", Kind::Managing);
+pub static MAP_READ: Reason = cost("FTL map read", "entries of the map that are not in RAM are read", Kind::Managing);
 
 /// A part of the map is written.
 pub static MAP_WRITE: Reason = cost("FTL map write", "changed entries of the map are written", Kind::Managing);

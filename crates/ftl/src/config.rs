@@ -67,7 +67,9 @@ pub enum FtlError {
     PairedPages,
     #[error("logical_pages = {logical_pages}: the medium has room for 1 to {logical_pages_max}")]
     Size { logical_pages: u32, logical_pages_max: u32 },
-    #[error("gc_free_blocks = {free_blocks}: at least {free_blocks_min}, so that collection and a failing block find room")]
+    #[error(
+        "gc_free_blocks = {free_blocks}: at least {free_blocks_min}, so that collection and a failing block find room"
+    )]
     FreeBlocks { free_blocks: u32, free_blocks_min: u32 },
     #[error("the medium holds no device of {logical_pages} logical pages: it was formatted for {found}")]
     OtherSize { logical_pages: u32, found: u32 },

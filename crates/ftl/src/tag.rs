@@ -109,8 +109,14 @@ pub fn check_room(oob_free_bytes: u32) -> Result<(), FtlError> {
 mod tests {
     use super::*;
 
-    const TAG: Tag =
-        Tag { kind: KIND_DATA, flags_bits: 0, number: 77, sequence: 0x1234_5678_9ABC, erases: 9, data_crc: 0xDEAD_BEEF };
+    const TAG: Tag = Tag {
+        kind: KIND_DATA,
+        flags_bits: 0,
+        number: 77,
+        sequence: 0x1234_5678_9ABC,
+        erases: 9,
+        data_crc: 0xDEAD_BEEF,
+    };
 
     #[test]
     fn a_record_survives_any_single_bit_flip() {

@@ -193,12 +193,9 @@ mod tests {
         assert_eq!((exact.n, exact.min, exact.max, exact.sum), (tally.n, tally.min, tally.max, tally.sum));
         let near = |a: Option<f64>, b: Option<f64>, error: f64| (a.unwrap() / b.unwrap() - 1.0).abs() <= error;
         assert!(near(tally.mean, exact.mean, 1e-12) && near(tally.sd, exact.sd, 1e-9), "{exact:?} {tally:?}");
-        for (found, wanted) in [
-            (tally.p50, exact.p50),
-            (tally.p90, exact.p90),
-            (tally.p99, exact.p99),
-            (tally.p99_9, exact.p99_9),
-        ] {
+        for (found, wanted) in
+            [(tally.p50, exact.p50), (tally.p90, exact.p90), (tally.p99, exact.p99), (tally.p99_9, exact.p99_9)]
+        {
             assert!(near(found, wanted, RELATIVE_ERROR), "{found:?} {wanted:?}");
         }
     }

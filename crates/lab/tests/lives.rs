@@ -102,7 +102,8 @@ fn a_first_repetition_that_fails_and_programs_are_refused() {
 fn requests_that_are_stopped_end_a_life() {
     let setup = "[[setup]]\nstep = \"create\"\nfile = \"log\"\nbytes = \"1 MiB\"\n\
                  [[setup]]\nstep = \"open\"\nfile = \"log\"\nflags = [\"wronly\"]\n";
-    let measure = "[[measure]]\nstep = \"requests\"\nfile = \"log\"\nop = \"write\"\nrequest_B = \"4 KiB\"\ncount = 256\n\
+    let measure =
+        "[[measure]]\nstep = \"requests\"\nfile = \"log\"\nop = \"write\"\nrequest_B = \"4 KiB\"\ncount = 256\n\
                    pattern = \"random\"\n[[measure]]\nstep = \"fsync\"\nfile = \"log\"\n";
     let life = lives(&text("yaffs2", AGEING, &format!("{setup}{measure}")), &asked(false)).unwrap().life;
     assert_eq!(life.ended.end, End::NoSpareBlocks);
@@ -116,7 +117,12 @@ fn levelled_wear_is_leapt_over() {
     let ageing = AGEING.replace("= 40", "= 400");
     let text = text("ubifs", &format!("max_beb_per1024 = 1\nwl_threshold = 12\n{ageing}"), REPLACED);
     let [exact, fast] = [false, true].map(|leaps| lives(&text, &asked(leaps)).unwrap().life);
-    assert!(fast.leaps > 0 && fast.repetitions_run * 10 < fast.repetitions * 9, "{} {}", fast.leaps, fast.repetitions_run);
+    assert!(
+        fast.leaps > 0 && fast.repetitions_run * 10 < fast.repetitions * 9,
+        "{} {}",
+        fast.leaps,
+        fast.repetitions_run
+    );
     let off = |fast: f64, exact: f64| (fast / exact - 1.0).abs();
     assert!(off(fast.years, exact.years) < 0.05, "{} {}", fast.years, exact.years);
     for (fast, exact) in [(fast.erases.p5, exact.erases.p5), (fast.erases.p95, exact.erases.p95)] {

@@ -107,8 +107,7 @@ impl<F: Flash> Hybrid<F> {
     /// Merges a log block of one logical block with its data block, in the cheapest way.
     fn merge(&mut self, log: Log) -> Result<(), FtlError> {
         let Log { block, logical_block } = log;
-        let (first_page, first) =
-            (block * self.shape.pages_per_block, logical_block * self.shape.pages_per_block);
+        let (first_page, first) = (block * self.shape.pages_per_block, logical_block * self.shape.pages_per_block);
         let written = self.written[block as usize];
         // Holes are pages that the data block does not have either.
         let in_place = |offset: u32| {

@@ -290,8 +290,7 @@ impl<F: Flash> Hybrid<F> {
 
     /// The block and the place in it to which a page goes.
     fn place_for(&mut self, logical_page: u32) -> Result<(u32, u32), FtlError> {
-        let (logical_block, offset) =
-            (self.logical_block_of(logical_page), logical_page % self.shape.pages_per_block);
+        let (logical_block, offset) = (self.logical_block_of(logical_page), logical_page % self.shape.pages_per_block);
         let data = &mut self.data[logical_block as usize];
         if *data == NONE {
             let block = self.take()?;

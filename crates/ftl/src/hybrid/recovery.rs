@@ -73,7 +73,8 @@ impl<F: Flash> Hybrid<F> {
             }
             self.written[block as usize] = full;
             let first = block * full;
-            let owners = || (first..first + full).zip(&self.owner[first as usize..]).filter(|(_, &owner)| owner != NONE);
+            let owners =
+                || (first..first + full).zip(&self.owner[first as usize..]).filter(|(_, &owner)| owner != NONE);
             let Some((_, &some)) = owners().next() else { continue };
             let logical_block = some / full;
             let is_in_order = owners().all(|(page, &owner)| owner == logical_block * full + page % full);

@@ -199,7 +199,8 @@ impl<F: Flash> PageMap<F> {
                 self.sequence = self.sequence.max(tag.sequence);
                 self.blocks.erases[block as usize] = tag.erases;
                 let is_sound = tag.kind == KIND_CHECKPOINT && crc32fast::hash(&buffer) == tag.data_crc;
-                let (Some(id), Some(index), Some(count)) = (u64_at(&buffer, 0), u32_at(&buffer, 8), u32_at(&buffer, 12))
+                let (Some(id), Some(index), Some(count)) =
+                    (u64_at(&buffer, 0), u32_at(&buffer, 8), u32_at(&buffer, 12))
                 else {
                     continue;
                 };

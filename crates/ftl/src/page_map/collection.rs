@@ -163,9 +163,7 @@ impl<F: Flash> PageMap<F> {
         }
         self.erases_since_levelling = 0;
         match self.blocks.least_worn() {
-            Some((block, behind)) if behind > threshold => {
-                self.move_block(block, Stream::Levelled, &causes::LEVELLING)
-            }
+            Some((block, behind)) if behind > threshold => self.move_block(block, Stream::Levelled, &causes::LEVELLING),
             _ => Ok(()),
         }
     }

@@ -119,12 +119,8 @@ impl<F: Flash> PageMap<F> {
         }
         if self.read_translation(translation)? {
             let at = (logical_page % (self.shape.page_bytes / ENTRY_BYTES) * ENTRY_BYTES) as usize;
-            let told = u32::from_le_bytes([
-                self.buffer[at],
-                self.buffer[at + 1],
-                self.buffer[at + 2],
-                self.buffer[at + 3],
-            ]);
+            let told =
+                u32::from_le_bytes([self.buffer[at], self.buffer[at + 1], self.buffer[at + 2], self.buffer[at + 3]]);
             debug_assert_eq!(told, self.map[logical_page as usize], "entry of logical page {logical_page}");
         }
         Ok(())

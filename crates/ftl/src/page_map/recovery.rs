@@ -105,13 +105,7 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
-    fn scan_block(
-        &mut self,
-        block: u32,
-        first: Found,
-        saved: Option<&Saved>,
-        scan: &mut Scan,
-    ) -> Result<(), FtlError> {
+    fn scan_block(&mut self, block: u32, first: Found, saved: Option<&Saved>, scan: &mut Scan) -> Result<(), FtlError> {
         let (index, first_page) = (block as usize, block << self.block_shift);
         let mut start = 0;
         if let Found::Tag(tag) = first {
@@ -178,7 +172,9 @@ impl<F: Flash> PageMap<F> {
         let logical_pages = self.config.logical_pages;
         let number = match tag.kind {
             KIND_DATA if tag.number < logical_pages => tag.number as usize,
-            KIND_TRIM if tag.number < self.first_translation - self.first_trim => (self.first_trim + tag.number) as usize,
+            KIND_TRIM if tag.number < self.first_translation - self.first_trim => {
+                (self.first_trim + tag.number) as usize
+            }
             KIND_MAP => self.first_translation as usize + tag.number as usize,
             _ => return,
         };

@@ -20,8 +20,7 @@ pub const SECTOR_BYTES: u32 = 512;
 pub const LOGICAL_PAGES: u32 = 72;
 
 pub fn medium(faults: &Faults) -> Mtd {
-    let geometry =
-        Geometry { page_bytes: PAGE_BYTES, oob_bytes: 64, pages_per_block: PAGES_PER_BLOCK, blocks: BLOCKS };
+    let geometry = Geometry { page_bytes: PAGE_BYTES, oob_bytes: 64, pages_per_block: PAGES_PER_BLOCK, blocks: BLOCKS };
     let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
     let rules = Rules { partial_programs_max: 1, in_order: true };
     let mut chip = Chip::new(Sim::new(SimConfig::default()), geometry, timing, rules).unwrap();
@@ -66,8 +65,8 @@ pub fn mapping(name: &str) -> &'static Mapping {
 
 /// The settings that the tests go through.
 pub fn setups() -> Vec<Setup> {
-    let victims =
-        ["greedy", "random", "fifo", "d-choices:2", "windowed-greedy:6", "cost-benefit", "cat"].map(|name| name.parse());
+    let victims = ["greedy", "random", "fifo", "d-choices:2", "windowed-greedy:6", "cost-benefit", "cat"]
+        .map(|name| name.parse());
     let plain = victims.into_iter().map(|victim| Setup::new(victim.unwrap()));
     let greedy = || Setup::new(Victim::Greedy);
     let with = |change: fn(&mut Setup)| {
