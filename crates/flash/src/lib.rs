@@ -19,6 +19,7 @@ mod ageing;
 mod array;
 mod cells;
 mod chip;
+pub mod draws;
 mod energy;
 mod error;
 mod faults;

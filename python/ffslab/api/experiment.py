@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 Progress = Callable[[float], object]
 
 
+def part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
+    """Progress of one of several runs."""
+    if progress is None:
+        return None
+    return lambda done: progress((at + done) / count)
+
+
 class RunGiven(NamedTuple):
     """How an experiment is run; see `Experiment.run`. `jobs`: 0 stands for one on each core."""
 

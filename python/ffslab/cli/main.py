@@ -15,7 +15,16 @@ import typer
 
 from ffslab import InputError, __version__
 from ffslab.api import schemas
-from ffslab.cli import advise_verb, ageing_verb, field_verbs, mount_verbs, sweep_verb, vocabulary_verbs, workload_verbs
+from ffslab.cli import (
+    advise_verb,
+    ageing_verb,
+    ci_verb,
+    field_verbs,
+    mount_verbs,
+    sweep_verb,
+    vocabulary_verbs,
+    workload_verbs,
+)
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
 from ffslab.cli.image_options import IMAGES, Looks, Place
@@ -353,6 +362,7 @@ field_verbs.add_to(app)
 ageing_verb.add_to(app)
 sweep_verb.add_to(app)
 advise_verb.add_to(app)
+ci_verb.add_to(app)
 
 
 @profiles_app.callback()

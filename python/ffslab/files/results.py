@@ -88,6 +88,14 @@ def check_report(path: Path) -> None:
 def write_report(path: Path, text: str) -> None:
     """Writes an HTML file, complete or not at all."""
     check_report(path)
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file, complete or not at all.
+
+    Raises `ffslab.InputError` when that cannot be done.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with work_file(path) as temporary:

@@ -3,13 +3,13 @@
 //! A life is divided into windows with as many repetitions of the workload. In each window a block is in turn, that is, it was
 //! erased, or at rest. As long as windows erase as much as the ones before, the blocks are taken for a chain of two states: how
 //! often blocks change from rest to turn and back is counted. A leap draws for each block how long it stays in turn, and gives it
-//! its share of the erases of that time: the mean of all blocks in turn, and of its own deviation from that as much as the
-//! first and the last window of the stretch have in common (the correlation of their counts), because turns that go round by
-//! themselves look uneven in each single window and are even in the long run.
+//! its share of the erases of that time: the mean of all blocks in turn, its own lasting deviation from that, and chance.
 
 use super::window::Window;
+use ffslab_flash::draws::{ln, open_unit, standard_normal};
 use ffslab_system::Levelling;
-use ffslab_workload::prng::SplitMix64;
+use rand_pcg::Pcg32;
+use std::collections::VecDeque;
 
 /// Windows erase each block in turn so often on average that one that is missing rests.
 const ERASES_PER_BLOCK_LEAST: f64 = 3.0;
@@ -27,12 +27,16 @@ const PAIRS_LEAST: u32 = 4;
 /// better their shares are known.
 const LEAP_PER_PAIR: std::ops::RangeInclusive<f64> = 2.0..=20.0;
 const LEAP_PER_CHANGE: f64 = 0.5;
+/// So many windows tell how blocks differ.
+const WINDOWS_KEPT: usize = 32;
+/// Of fewer blocks nobody can tell how they differ.
+const STEADY_LEAST: usize = 4;
 
 /// The windows of a stretch in which wear is stationary, as far as it was run.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
-    first: Option<Window>,
-    last: Option<Window>,
+    /// The latest of them, the last one at the end.
+    windows: VecDeque<Window>,
     pairs: u32,
     /// Changes of blocks between two windows, and how many could have changed.
     from_rest: (u64, u64),
@@ -42,26 +46,28 @@ pub(super) struct Stretch {
 impl Stretch {
     /// Adds a window, and tells how wear goes on; `None`: it is not like the one before, or nobody can tell yet.
     pub fn then(&mut self, window: Window) -> Option<Law> {
-        let Some(before) = self.last.replace(window.clone()) else {
-            self.first = Some(window);
-            return None;
-        };
-        if !is_like(&before, &window) {
-            *self = Stretch { first: Some(window.clone()), last: Some(window), ..Stretch::default() };
+        let like = self.windows.back().is_some_and(|before| is_like(before, &window));
+        if !like {
+            *self = Stretch { windows: VecDeque::from([window]), ..Stretch::default() };
             return None;
         }
+        let before = &self.windows[self.windows.len() - 1];
         self.pairs += 1;
         for (&a, &b) in before.erases.iter().zip(&window.erases) {
             let (changes, of) = if a == 0 { (b > 0, &mut self.from_rest) } else { (b == 0, &mut self.from_turn) };
             *of = (of.0 + u64::from(changes), of.1 + 1);
         }
-        let first = self.first.as_ref().filter(|_| window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST)?;
-        Some(self.law(first, &window))
+        let is_known = window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST;
+        if self.windows.len() == WINDOWS_KEPT {
+            self.windows.pop_front();
+        }
+        self.windows.push_back(window);
+        is_known.then(|| self.law(&self.windows[self.windows.len() - 1]))
     }
 
     /// The last window, if another one was unlike it.
     pub fn last(&self) -> Option<&Window> {
-        self.last.as_ref()
+        self.windows.back()
     }
 
     /// Whether its last window was unlike the one before, or is the first.
@@ -69,29 +75,68 @@ impl Stretch {
         self.pairs == 0
     }
 
-    fn law(&self, first: &Window, window: &Window) -> Law {
-        let pairs = first.erases.iter().zip(&window.erases).filter(|(&a, &b)| a > 0 && b > 0);
-        let pairs: Vec<(f64, f64)> = pairs.map(|(&a, &b)| (f64::from(a), f64::from(b))).collect();
-        let count = pairs.len().max(1) as f64;
-        let means = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0 / count, sum.1 + pair.1 / count));
-        let spread =
-            |of: fn(f64, f64) -> f64| pairs.iter().map(|pair| of(pair.0 - means.0, pair.1 - means.1)).sum::<f64>();
-        let scale = (spread(|a, _| a * a) * spread(|_, b| b * b)).sqrt();
-        let kept = if scale > 0.0 { (spread(|a, b| a * b) / scale).clamp(0.0, 1.0) } else { 0.0 };
+    fn law(&self, window: &Window) -> Law {
         let in_turn = window.erases.iter().filter(|&&count| count > 0).count();
         let mean = window.total() / in_turn.max(1) as f64;
-        let rate = |&erases: &u32| if erases > 0 { mean + kept * (f64::from(erases) - mean) } else { 0.0 };
+        let Lasting { deviations, noise } = Lasting::of(&self.windows);
+        let rate = |(&erases, deviation): (&u32, &f64)| if erases > 0 { (mean + deviation).max(0.0) } else { 0.0 };
         let share = |(changes, of): (u64, u64)| if of > 0 { changes as f64 / of as f64 } else { 0.0 };
         let changes = self.from_rest.0 + self.from_turn.0;
         let unseen = if changes == 0 { window.erases.len() as f64 * UNSEEN_SHARE } else { 0.0 };
         let known = (*LEAP_PER_PAIR.start() + changes as f64 * LEAP_PER_CHANGE).min(*LEAP_PER_PAIR.end());
         Law {
-            rates: window.erases.iter().map(rate).collect(),
+            rates: window.erases.iter().zip(&deviations).map(rate).collect(),
             mean,
+            noise,
             to_turn: share(self.from_rest),
             to_rest: share(self.from_turn),
             reach: f64::from(self.pairs) * known.max(unseen),
         }
+    }
+}
+
+/// How blocks in turn differ: lastingly, and by chance.
+struct Lasting {
+    /// Of each block, erases in a window more than the mean.
+    deviations: Vec<f64>,
+    /// Standard deviation of what chance adds in a window.
+    noise: f64,
+}
+
+impl Lasting {
+    /// From the blocks that were in turn in all windows. What the two halves of the stretch have in common (their covariance) is
+    /// lasting, what they have not is chance, which grows with the root of time; turns that go round by themselves add little
+    /// of it. A block's own lasting part is what is to be expected from its erases in all windows.
+    fn of(windows: &VecDeque<Window>) -> Lasting {
+        let blocks = windows.front().map_or(0, |window| window.erases.len());
+        let half = windows.len() / 2;
+        let sums = |skipped: usize, block: usize| {
+            windows.iter().skip(skipped).take(half).map(|window| f64::from(window.erases[block])).sum::<f64>()
+        };
+        let steady: Vec<usize> =
+            (0..blocks).filter(|&block| windows.iter().all(|window| window.erases[block] > 0)).collect();
+        let mut lasting = Lasting { deviations: vec![0.0; blocks], noise: 0.0 };
+        if steady.len() < STEADY_LEAST || half == 0 {
+            return lasting;
+        }
+        let halves = |first: usize| -> Vec<f64> { steady.iter().map(|&block| sums(first, block)).collect() };
+        let (early, late) = (halves(windows.len() - 2 * half), halves(windows.len() - half));
+        let count = steady.len() as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+        let (early_mean, late_mean) = (mean(&early), mean(&late));
+        let product = |of: fn(f64, f64) -> f64| {
+            early.iter().zip(&late).map(|(a, b)| of(a - early_mean, b - late_mean)).sum::<f64>() / (count - 1.0)
+        };
+        let half = half as f64;
+        let common = product(|a, b| a * b).max(0.0);
+        let chance = (product(|a, b| (a * a + b * b) / 2.0) - common).max(0.0);
+        // Of a window: common / half^2 is the variance of the lasting part, chance / half that of chance.
+        lasting.noise = (chance / half).sqrt();
+        let told = if common > 0.0 { common / (2.0 * common + chance) / half } else { 0.0 };
+        for ((&block, early), late) in steady.iter().zip(&early).zip(&late) {
+            lasting.deviations[block] = told * (early - early_mean + late - late_mean);
+        }
+        lasting
     }
 }
 
@@ -116,6 +161,8 @@ pub(super) struct Law {
     rates: Vec<f64>,
     /// Of a block in turn.
     mean: f64,
+    /// Standard deviation of what chance adds to the erases of a block in turn in a window.
+    noise: f64,
     /// Shares of the blocks at rest that come in turn, and of those in turn that come to rest, from window to window.
     to_turn: f64,
     to_rest: f64,
@@ -155,7 +202,7 @@ impl Law {
     }
 
     /// Erases of each block in so many windows, but no more than it bears without being worn out.
-    pub fn erases(&self, windows: f64, left_erases: &[u32], random: &mut SplitMix64) -> Vec<u32> {
+    pub fn erases(&self, windows: f64, left_erases: &[u32], random: &mut Pcg32) -> Vec<u32> {
         let bears =
             left_erases.iter().map(|&left| f64::from(left.saturating_sub(1))).chain(std::iter::repeat(f64::MAX));
         let drawn = self.rates.iter().map(|&rate| self.of_block(rate, windows, random));
@@ -164,30 +211,26 @@ impl Law {
     }
 
     /// Erases of a block of this rate.
-    fn of_block(&self, rate: f64, windows: f64, random: &mut SplitMix64) -> f64 {
-        let (mut left, mut erases, mut rate_now) = (windows, 0.0, rate);
+    fn of_block(&self, rate: f64, windows: f64, random: &mut Pcg32) -> f64 {
+        let (mut left, mut erases, mut in_turn, mut rate_now) = (windows, 0.0, 0.0, rate);
         while left > 0.0 {
             let changes = if rate_now > 0.0 { self.to_rest } else { self.to_turn };
             // How many windows until the chain changes: geometrically distributed.
-            let stays =
-                if changes > 0.0 { ((1.0 - unit(random)).ln() / (1.0 - changes).ln()).ceil().max(1.0) } else { left };
+            let stays = if changes > 0.0 { (ln(open_unit(random)) / ln(1.0 - changes)).ceil().max(1.0) } else { left };
             let time = stays.min(left);
             erases += rate_now * time;
+            in_turn += if rate_now > 0.0 { time } else { 0.0 };
             left -= time;
             rate_now = if rate_now > 0.0 { 0.0 } else { self.mean };
         }
-        erases
+        (erases + self.noise * in_turn.sqrt() * standard_normal(random)).max(0.0)
     }
-}
-
-/// Uniform in [0, 1).
-fn unit(random: &mut SplitMix64) -> f64 {
-    random.below(1 << 53) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_pcg::rand_core::SeedableRng;
 
     fn window(erases: &[u32]) -> Window {
         Window { erases: erases.to_vec(), repetitions: 1, ..Window::default() }
@@ -204,16 +247,16 @@ mod tests {
     }
 
     fn after(law: &Law, windows: f64) -> Vec<u32> {
-        law.erases(windows, &[], &mut SplitMix64::new(1))
+        law.erases(windows, &[], &mut Pcg32::seed_from_u64(1))
     }
 
     #[test]
     fn turns_that_go_round_become_even_and_lasting_differences_stay() {
         // Who was first in one window is last in the other one.
         let even = law(&[4, 3, 4, 3, 0], &[3, 4, 3, 4, 0]).unwrap();
-        assert_eq!(after(&even, 10.0), [35, 35, 35, 35, 0]);
+        assert_eq!(even.rates, [3.5, 3.5, 3.5, 3.5, 0.0]);
         let uneven = law(&[10, 20, 10, 20, 0], &[10, 20, 10, 20, 0]).unwrap();
-        assert_eq!(after(&uneven, 10.0), [100, 200, 100, 200, 0]);
+        assert_eq!((after(&uneven, 10.0), uneven.noise), (vec![100, 200, 100, 200, 0], 0.0));
     }
 
     #[test]
@@ -226,20 +269,20 @@ mod tests {
 
     #[test]
     fn a_leap_ends_before_the_first_block_fails_and_where_data_become_due() {
-        let law = Law { rates: vec![2.0, 4.0, 0.0], mean: 3.0, to_turn: 0.0, to_rest: 0.0, reach: 1e9 };
+        let law = Law { rates: vec![2.0, 4.0, 0.0], mean: 3.0, noise: 0.0, to_turn: 0.0, to_rest: 0.0, reach: 1e9 };
         assert_eq!(law.reach(&[100, 100, 1], None), 24.0);
         let levelling = Levelling { from_erases: 64, counted_erases: vec![10, 14, 1] };
         // The block with 14 erases, 4 a window, is 64 ahead of the one at rest after 12.75 windows.
         assert_eq!(law.reach(&[1_000, 1_000, 1_000], Some(&levelling)), 12.75);
         assert_eq!(after(&law, 12.6), [25, 50, 0]);
-        assert_eq!(law.erases(50.0, &[90, 90, 0], &mut SplitMix64::new(1)), [89, 89, 0]);
+        assert_eq!(law.erases(50.0, &[90, 90, 0], &mut Pcg32::seed_from_u64(1)), [89, 89, 0]);
     }
 
     /// Four blocks in turn of eight, of which one in fifty changes each window: in the long run all have had as much.
     #[test]
     fn blocks_that_change_places_share_the_erases_in_the_long_run() {
         let rates = [3.0, 3.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0].repeat(50);
-        let law = Law { rates, mean: 3.0, to_turn: 0.02, to_rest: 0.02, reach: 1e9 };
+        let law = Law { rates, mean: 3.0, noise: 0.0, to_turn: 0.02, to_rest: 0.02, reach: 1e9 };
         let share = |windows: f64| {
             let erases = after(&law, windows);
             let of = |from: usize| erases.chunks(8).flat_map(|each| &each[from..from + 4]).sum::<u32>();

@@ -11,8 +11,9 @@ use crate::run::{Plan, RunError, Runner};
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
 use ffslab_system::{Levelling, System};
-use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::Step;
+use rand_pcg::rand_core::SeedableRng;
+use rand_pcg::Pcg32;
 use std::borrow::Cow;
 use std::cell::Cell;
 
@@ -48,7 +49,7 @@ struct Living<'a, 'p> {
     causes_before: Causes,
     points: Points,
     /// Who comes in turn during a leap.
-    random: SplitMix64,
+    random: Pcg32,
 }
 
 /// Runs the setup of a plan and then its measured steps again and again. `share`: how much of the life is over.
@@ -90,7 +91,7 @@ pub(super) fn live(
         before: runner.system.erase_counts(),
         causes_before,
         points: Points::new(),
-        random: SplitMix64::new(plan.seed),
+        random: Pcg32::seed_from_u64(plan.seed),
         runner,
     };
     living.add_point(false);

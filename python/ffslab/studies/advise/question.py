@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
-from ffslab.studies.sweep.axes import Axis, Listed, Range, axes_of, plain
+from ffslab.studies.limits import Limit, limit_of
+from ffslab.studies.sweep.axes import Axis, Listed, Range, axes_of
 from ffslab.studies.sweep.study import experiment_at, without_axes
 
 if TYPE_CHECKING:
@@ -30,13 +30,6 @@ _SEARCH_KEYS = ("runs", "repeat", "seed")
 DAY_FIGURES = ("years", "busy_share", "energy_J_per_day", "erases_per_day", "page_programs_per_day")
 # Numbers of a range that says not how many.
 VALUES_OF_RANGE = 9
-_LIMIT = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*(.+?)\s*")
-_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 
 
 @dataclass(frozen=True)
@@ -46,30 +39,6 @@ class Workload:
     name: str
     experiment: Experiment
     per_day: float
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What a figure must be at most, or at least."""
-
-    text: str
-    figure: str
-    sign: str
-    value: float
-
-    def holds(self, found: float | None) -> bool:
-        """Whether a figure is within it; one that is not known is not, but of years, which then do not end."""
-        if found is None:
-            return self.figure == "years"
-        return _COMPARED[self.sign](found, self.value)
-
-    def excess(self, found: float | None) -> float:
-        """By which part of itself it is missed; 0: it holds."""
-        if self.holds(found):
-            return 0.0
-        if found is None:
-            return 1e9
-        return abs(found - self.value) / (abs(self.value) or 1.0) + 1e-9
 
 
 @dataclass(frozen=True)
@@ -151,7 +120,7 @@ def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name
     search = table_at(data, "search")
     check_keys(search, _SEARCH_KEYS, "[search]: ")
     known = [*DAY_FIGURES, *(f"{name}.{figure}" for name in names for figure in FIGURES)]
-    limits = tuple(_limit(text, known) for text in texts_at(data, "limits"))
+    limits = tuple(limit_of(text, known, _meant) for text in texts_at(data, "limits"))
     runs = search.get("runs")
     return Question(
         str(data.get("title", "Question")),
@@ -190,20 +159,6 @@ def _with_count(axis: Axis) -> Listed:
     if isinstance(axis, Range) and axis.count is None and axis.step is None:
         return Listed(axis.name, tuple(replace(axis, count=VALUES_OF_RANGE).values()), when=axis.when)
     return Listed(axis.name, tuple(axis.values()), when=axis.when)
-
-
-def _limit(text: str, known: Sequence[str]) -> Limit:
-    found = _LIMIT.fullmatch(text)
-    if not found:
-        raise InputError(f'limit "{text}": must be a figure, a sign and a value, such as "years >= 10"')
-    figure, sign, value = found.groups()
-    if figure not in known:
-        raise InputError(f'limit "{text}": no figure is called {figure}{_meant(figure, known)}')
-    number = plain(value.removesuffix("years").strip() if figure == "years" else value)
-    try:
-        return Limit(text, figure, sign, float(str(number)))
-    except ValueError:
-        raise InputError(f'limit "{text}": "{value}" must be a number, or one with a unit such as 50 ms') from None
 
 
 def _wanted(data: Mapping[str, Any], known: Sequence[str]) -> tuple[str, bool]:

@@ -11,11 +11,10 @@ import msgspec
 
 from ffslab import InputError
 from ffslab.answers.whole_lives import WholeLivesAnswer
-from ffslab.api.experiment import Progress, RunGiven
+from ffslab.api.experiment import Progress, RunGiven, part_of
 from ffslab.files.results import check_free, dump_json, replace
 from ffslab.store import Store
 from ffslab.store.lives import life_key
-from ffslab.studies.lifetime.workloads import part_of
 
 if TYPE_CHECKING:
     import pandas as pd

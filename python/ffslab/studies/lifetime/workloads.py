@@ -160,13 +160,6 @@ def _ran(
     return _facts(start, runs, given)
 
 
-def part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
-    """Progress of one of several runs."""
-    if progress is None:
-        return None
-    return lambda done: progress((at + done) / count)
-
-
 def _sizes(experiment: Experiment) -> How:
     """Pages and erase blocks of the experiment's part, which an image must have, too."""
     stack = _stack_of(experiment)

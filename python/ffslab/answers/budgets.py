@@ -1,0 +1,32 @@
+"""What `ffslab ci --json` prints; `ffslab schema budgets` is made from these types."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class BudgetRow(TypedDict):
+    """A rule of a budget, for a variant of its experiment ("": it has only one).
+
+    `before`: the figure in the baseline; null: the rule needs none, or the baseline has none. `change`: by which fraction of it
+    the figure differs. `why`: reasons, steps and files from which a change comes, a line each.
+    """
+
+    budget: str
+    variant: str
+    figure: str
+    rule: str
+    before: float | None
+    found: float | None
+    change: float | None
+    holds: bool
+    why: list[str]
+
+
+class BudgetsAnswer(TypedDict):
+    """All rules. `baseline_from`: the version of ffslab that made the baseline; null: there is none."""
+
+    ffslab: str
+    baseline_from: str | None
+    holds: bool
+    rows: list[BudgetRow]

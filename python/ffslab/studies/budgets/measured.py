@@ -1,0 +1,60 @@
+"""Runs the experiments of budgets and keeps an account of each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from ffslab.api.experiment import part_of
+from ffslab.api.variants import runs_until_worn_out
+from ffslab.studies.budgets.file import YEARS, Budget, Budgets
+from ffslab.studies.differences.account import Account, account_of
+
+if TYPE_CHECKING:
+    from ffslab.answers.summary import VariantSummary
+    from ffslab.api.experiment import Progress
+    from ffslab.store import Store
+
+DAYS_PER_YEAR = 365.25
+# Of each budget the accounts of its variants by their names; "" where there is only one.
+Measured: TypeAlias = dict[str, dict[str, Account]]
+
+
+def measured(
+    budgets: Budgets, *, jobs: int | None = None, store: Store | None = None, progress: Progress | None = None
+) -> Measured:
+    """What all budgets' experiments do now. What `store` (without one `Store.usual()`) holds is not run again.
+
+    Raises `ffslab.InputError` when a variant does not come to its end.
+    """
+    for budget in budgets.budgets:
+        budget.experiment.check()
+    found: Measured = {}
+    for at, budget in enumerate(budgets.budgets):
+        share = part_of(progress, at, len(budgets.budgets))
+        found[budget.name] = _of_budget(budget, jobs, store, share)
+    return found
+
+
+def _of_budget(
+    budget: Budget, jobs: int | None, store: Store | None, progress: Progress | None
+) -> dict[str, Account]:
+    from ffslab import InputError
+
+    run = budget.experiment.run(progress, jobs=jobs, store=store)
+    if failed := run.summary.get("failed"):
+        which = f"variant {failed[0]['name']}: " if len(failed) + len(run.summary["variants"]) > 1 else ""
+        raise InputError(f"{budget.experiment.file_name}: {which}{failed[0]['error']}")
+    variants = run.summary["variants"]
+    accounts: dict[str, Account] = {}
+    for variant in variants:
+        account = account_of(variant, run.request_columns)
+        account["figures"] |= _years(variant, budget.per_day)
+        accounts[variant["name"] if len(variants) > 1 else ""] = account
+    return accounts
+
+
+def _years(variant: VariantSummary, per_day: float | None) -> Mapping[str, float]:
+    """How long the part bears it, if all blocks wear alike; nothing where nothing was erased."""
+    borne = runs_until_worn_out(variant)
+    return {} if per_day is None or borne is None else {YEARS: borne.runs / per_day / DAYS_PER_YEAR}

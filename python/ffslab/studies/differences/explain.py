@@ -1,0 +1,87 @@
+"""Why a figure is another one than before: the reasons, steps and files that brought the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from ffslab.studies.differences.account import Account, Part
+from ffslab.text.tables import number, size
+
+Amount = Literal["page_reads", "page_programs", "erases", "time_us", "written_B"]
+# How people call them, and by how much they are divided.
+_WORDS: dict[Amount, tuple[str, float, int]] = {
+    "page_reads": ("page reads", 1, 0),
+    "page_programs": ("page programs", 1, 0),
+    "erases": ("erases", 1, 0),
+    "time_us": ("ms", 1e3, 2),
+    "written_B": ("B written", 1, 0),
+}
+# Of the parts that brought a difference so many are named, and none that brought less than this share of it.
+NAMED_MAX = 2
+SHARE_LEAST = 0.1
+
+
+class Contribution(NamedTuple):
+    """By how much a part has changed."""
+
+    name: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+
+def amount_of(figure: str) -> Amount:
+    """Of what a figure consists: operations that are counted, or time of chip, driver and CPU."""
+    if "erases" in figure or figure.startswith("years"):
+        return "erases"
+    if "page_programs" in figure or figure in ("write_amplification", "bus_in_B", "oob_programs"):
+        return "page_programs"
+    if "page_reads" in figure or figure in ("read_amplification", "bus_out_B", "oob_reads"):
+        return "page_reads"
+    if figure == "user_written_B":
+        return "written_B"
+    return "time_us"
+
+
+def contributions(before: Sequence[Part], after: Sequence[Part], amount: Amount) -> list[Contribution]:
+    """How parts of the same names differ, the largest difference first; those that do not differ are left out."""
+    sums: tuple[dict[str, float], dict[str, float]] = ({}, {})
+    for parts, found in ((before, sums[0]), (after, sums[1])):
+        for part in parts:
+            found[part["name"]] = found.get(part["name"], 0.0) + part[amount]
+    names = dict.fromkeys([*sums[0], *sums[1]])
+    all_of_them = [Contribution(name, sums[0].get(name, 0.0), sums[1].get(name, 0.0)) for name in names]
+    return sorted((one for one in all_of_them if one.difference), key=lambda one: -abs(one.difference))
+
+
+def why(before: Account, after: Account, figure: str) -> list[str]:
+    """What a changed figure comes from, a line each: reasons, steps, files. Empty: nothing that is counted has changed."""
+    amount = amount_of(figure)
+    lines = []
+    written = [account["figures"].get("user_written_B", 0.0) for account in (before, after)]
+    if written[0] != written[1]:
+        lines.append(f"programs write {size(written[1])} instead of {size(written[0])}")
+    for what, parts in (("reasons", "reasons"), ("steps", "steps"), ("files", "files")):
+        found = contributions(before[parts], after[parts], amount)  # type: ignore[literal-required]
+        if named := _named(found):
+            lines.append(f"{what}: {', '.join(_said(one, amount) for one in named)}")
+    grown = [one for one in contributions(before["files"], after["files"], "written_B") if one.before != one.after]
+    if amount != "written_B" and (named := _named(grown)):
+        sizes = (f"{one.name} {size(one.after)} instead of {size(one.before)}" for one in named)
+        lines.append(f"written to files: {', '.join(sizes)}")
+    return lines
+
+
+def _named(found: Sequence[Contribution]) -> list[Contribution]:
+    """Of differences, the largest first, those that are worth a word."""
+    return [one for one in found[:NAMED_MAX] if abs(one.difference) >= SHARE_LEAST * abs(found[0].difference)]
+
+
+def _said(one: Contribution, amount: Amount) -> str:
+    word, unit, digits = _WORDS[amount]
+    sign = "+" if one.difference > 0 else "-"
+    return f"{one.name} {sign}{number(abs(one.difference) / unit, digits)} {word}"

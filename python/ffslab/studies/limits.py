@@ -1,0 +1,69 @@
+"""Limits of figures, as questions and budgets write them: "years >= 10", "latency_p99_us <= 60 ms"."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ffslab._native import InputError
+from ffslab.studies.sweep.axes import plain
+
+_LIMIT = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*(.+?)\s*")
+COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a figure must be at most, or at least."""
+
+    text: str
+    figure: str
+    sign: str
+    value: float
+
+    def holds(self, found: float | None) -> bool:
+        """Whether a figure is within it; one that is not known is not, but of years, which then do not end."""
+        if found is None:
+            return self.figure == "years"
+        return COMPARED[self.sign](found, self.value)
+
+    def excess(self, found: float | None) -> float:
+        """By which part of itself it is missed; 0: it holds."""
+        if self.holds(found):
+            return 0.0
+        if found is None:
+            return 1e9
+        return abs(found - self.value) / (abs(self.value) or 1.0) + 1e-9
+
+
+def parts_of(text: str, example: str) -> tuple[str, str, str]:
+    """Figure, sign and value of a limit.
+
+    Raises `ffslab.InputError` when it is none; `example` says how one looks.
+    """
+    found = _LIMIT.fullmatch(text)
+    if not found:
+        raise InputError(f'limit "{text}": must be a figure, a sign and a value, such as "{example}"')
+    return found[1], found[2], found[3]
+
+
+def limit_of(text: str, known: Sequence[str], meant: Callable[[str, Sequence[str]], str]) -> Limit:
+    """The limit that a text says. `meant`: the end of a message about a figure that nobody knows.
+
+    Raises `ffslab.InputError`.
+    """
+    figure, sign, value = parts_of(text, "years >= 10")
+    if figure not in known:
+        raise InputError(f'limit "{text}": no figure is called {figure}{meant(figure, known)}')
+    number = plain(value.removesuffix("years").strip() if figure == "years" else value)
+    try:
+        return Limit(text, figure, sign, float(str(number)))
+    except ValueError:
+        raise InputError(f'limit "{text}": "{value}" must be a number, or one with a unit such as 50 ms') from None
