@@ -67,11 +67,9 @@ pub fn hot_cold_fifo(alpha: f64, writes_share: f64, pages_share: f64) -> f64 {
 
 /// d-choices (mean field): the fixed point of a block's share of valid pages.
 ///
-/// Of the closed blocks the share `m[i]` has `i` valid pages. A victim is the best of d, so it has i of them with the probability
-/// p_i = M_i^d - M_(i+1)^d, M_i being the share with i or more. It is filled with its valid pages and w = b - sum i p_i new
-/// ones, which take their places from valid pages at random. Balance of the blocks with more than i valid pages: full ones are made at rate 1,
-/// those with more than i are chosen at rate M_(i+1)^d, and fall to i by the w writes: w (i+1) m_(i+1) / (b u).
-/// With the mean number of valid pages prescribed, w is what remains to be found; it is found by bisection.
+/// Of the closed blocks the share `m[i]` has `i` valid pages, and M_i has `i` or more. A victim is the best of d, so that it has `i` or more with the
+/// probability M_i^d. It comes back full, and w pages are written meanwhile, each over a valid page at random. What is looked for is the w with which
+/// the mean number of valid pages is b / alpha; it is found by bisection.
 pub fn d_choices(alpha: f64, pages_per_block: u32, choices: u32) -> f64 {
     let b = pages_per_block as usize;
     let target = f64::from(pages_per_block) / alpha;
@@ -88,10 +86,10 @@ pub fn d_choices(alpha: f64, pages_per_block: u32, choices: u32) -> f64 {
     f64::from(pages_per_block) / ((low + high) / 2.0)
 }
 
-/// The mean number of valid pages if each valid page is overwritten `rate` times a victim.
+/// The mean number of valid pages of a block, if each valid page is overwritten at this rate a victim.
 ///
-/// For the blocks with i or more: 1 - M_i^d = rate i m_i, hence with M_i = M_(i+1) + m_i, from i = b down: a full block
-/// is made each time, and the same holds there. Each step is solved by Newton's iteration.
+/// For each i from b down to 1 the blocks with i or more valid pages are in balance: 1 - M_i^d = rate i m_i, and M_i = M_(i+1) + m_i. Newton's
+/// iteration solves each of these equations for m_i.
 fn mean_valid(b: usize, choices: u32, rate: f64) -> f64 {
     let d = choices as i32;
     let (mut above, mut mean) = (0.0f64, 0.0f64);
