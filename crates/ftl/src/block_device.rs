@@ -1,0 +1,249 @@
+//! A block device: sectors over the pages of a translation layer, with a write buffer.
+//!
+//! What [`BlockDevice`] demands is what drivers of all systems know: read and write of sectors, flush, trim. RTEMS's SD card, USB
+//! stick and RAM disk (`crates/rtems/src/device.rs`) are one concrete type and not yet behind this trait.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use thiserror::Error;
+
+use crate::causes;
+use crate::config::FtlError;
+use crate::mapping::Ftl;
+
+/// What goes wrong for the host.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DeviceError {
+    #[error("the transfer ends beyond the last sector of the device")]
+    OutOfRange,
+    #[error("the transfer does not begin and end at sectors of {sector_bytes} bytes")]
+    Unaligned { sector_bytes: u32 },
+    #[error(transparent)]
+    Ftl(#[from] FtlError),
+}
+
+impl DeviceError {
+    pub fn is_power_cut(&self) -> bool {
+        matches!(self, DeviceError::Ftl(error) if error.is_power_cut())
+    }
+}
+
+/// A device of sectors.
+pub trait BlockDevice {
+    fn sector_bytes(&self) -> u32;
+
+    fn sectors(&self) -> u64;
+
+    /// Reads whole sectors.
+    fn read(&mut self, sector: u64, data: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Writes whole sectors. They last when [`BlockDevice::flush`] has returned.
+    fn write(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError>;
+
+    /// Everything that was written or trimmed lasts when this returns.
+    fn flush(&mut self) -> Result<(), DeviceError>;
+
+    /// Whether [`BlockDevice::trim`] does anything.
+    fn can_trim(&self) -> bool;
+
+    /// The host does not need these sectors any more. A device forgets whole pages of its own only.
+    fn trim(&mut self, sector: u64, sectors: u64) -> Result<(), DeviceError>;
+}
+
+/// A page in the write buffer, with one bit for each sector that was written.
+struct Buffered {
+    data: Box<[u8]>,
+    sectors_bits: u64,
+}
+
+/// Sectors over a translation layer.
+pub struct Disk {
+    ftl: Box<dyn Ftl>,
+    sector_bytes: u32,
+    sectors_per_page: u32,
+    /// Pages that the write buffer holds.
+    buffer_pages: usize,
+    buffered: BTreeMap<u32, Buffered>,
+    /// The buffered pages, the one that came first at the front.
+    order: VecDeque<u32>,
+    spare: Vec<u8>,
+}
+
+impl Disk {
+    /// Sectors of `sector_bytes`, which divide a page into 1 to 64 parts, over a device. With no page in the write buffer every
+    /// write is on flash when it returns.
+    ///
+    /// # Errors
+    /// Sectors of another size.
+    pub fn new(ftl: Box<dyn Ftl>, sector_bytes: u32, buffer_pages: u32) -> Result<Disk, DeviceError> {
+        let page_bytes = ftl.shape().page_bytes;
+        if sector_bytes == 0 || !page_bytes.is_multiple_of(sector_bytes) || page_bytes / sector_bytes > u64::BITS {
+            return Err(DeviceError::Unaligned { sector_bytes });
+        }
+        Ok(Disk {
+            sectors_per_page: page_bytes / sector_bytes,
+            spare: vec![0; page_bytes as usize],
+            buffered: BTreeMap::new(),
+            order: VecDeque::new(),
+            buffer_pages: buffer_pages as usize,
+            sector_bytes,
+            ftl,
+        })
+    }
+
+    pub fn ftl(&self) -> &dyn Ftl {
+        &*self.ftl
+    }
+
+    fn check(&self, sector: u64, bytes: usize) -> Result<(), DeviceError> {
+        let sector_bytes = self.sector_bytes;
+        if !bytes.is_multiple_of(sector_bytes as usize) {
+            return Err(DeviceError::Unaligned { sector_bytes });
+        }
+        let sectors = (bytes / sector_bytes as usize) as u64;
+        match sector.checked_add(sectors) {
+            Some(end) if end <= self.sectors() => Ok(()),
+            _ => Err(DeviceError::OutOfRange),
+        }
+    }
+
+    /// The pages of a transfer: page, first sector in it, and bytes of the transfer.
+    fn parts(&self, sector: u64, bytes: usize) -> impl Iterator<Item = (u32, u32, std::ops::Range<usize>)> {
+        let (per_page, sector_bytes) = (u64::from(self.sectors_per_page), self.sector_bytes as usize);
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            if at == bytes {
+                return None;
+            }
+            let now = sector + (at / sector_bytes) as u64;
+            let first = (now % per_page) as u32;
+            let end = bytes.min(at + (per_page as usize - first as usize) * sector_bytes);
+            let part = (now / per_page) as u32;
+            Some((part, first, std::mem::replace(&mut at, end)..end))
+        })
+    }
+
+    fn all_sectors_bits(&self) -> u64 {
+        u64::MAX >> (u64::BITS - self.sectors_per_page)
+    }
+
+    fn bits_of(&self, first: u32, sectors: u32) -> u64 {
+        (u64::MAX >> (u64::BITS - sectors)) << first
+    }
+
+    /// Writes the page that came to the buffer first.
+    fn write_back(&mut self) -> Result<(), DeviceError> {
+        let Some(&page) = self.order.front() else { return Ok(()) };
+        if let Some(buffered) = self.buffered.get(&page) {
+            let missing_bits = self.all_sectors_bits() & !buffered.sectors_bits;
+            if missing_bits != 0 {
+                self.fill(page, missing_bits)?;
+            }
+            self.ftl.write(page, &self.buffered[&page].data, false)?;
+        }
+        self.order.pop_front();
+        self.buffered.remove(&page);
+        Ok(())
+    }
+
+    /// Reads the sectors of a buffered page that the host did not write.
+    fn fill(&mut self, page: u32, missing_bits: u64) -> Result<(), DeviceError> {
+        {
+            let _reason = self.ftl.because(&causes::PAGE_FILL);
+            self.ftl.read(page, &mut self.spare)?;
+        }
+        let bytes = self.sector_bytes as usize;
+        let all_bits = self.all_sectors_bits();
+        if let Some(buffered) = self.buffered.get_mut(&page) {
+            let sectors = buffered.data.chunks_exact_mut(bytes).zip(self.spare.chunks_exact(bytes));
+            for (sector, (to, from)) in sectors.enumerate() {
+                if missing_bits >> sector & 1 == 1 {
+                    to.copy_from_slice(from);
+                }
+            }
+            buffered.sectors_bits = all_bits;
+        }
+        Ok(())
+    }
+}
+
+impl BlockDevice for Disk {
+    fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+
+    fn sectors(&self) -> u64 {
+        u64::from(self.ftl.logical_pages()) * u64::from(self.sectors_per_page)
+    }
+
+    fn read(&mut self, sector: u64, data: &mut [u8]) -> Result<(), DeviceError> {
+        self.check(sector, data.len())?;
+        let bytes = self.sector_bytes as usize;
+        for (page, first, part) in self.parts(sector, data.len()) {
+            let wanted_bits = self.bits_of(first, (part.len() / bytes) as u32);
+            let held_bits = self.buffered.get(&page).map_or(0, |buffered| buffered.sectors_bits);
+            if wanted_bits & !held_bits != 0 {
+                let _reason = self.ftl.because(&causes::HOST_READ);
+                self.ftl.read(page, &mut self.spare)?;
+            }
+            for (sector, target) in (first as usize..).zip(data[part].chunks_exact_mut(bytes)) {
+                let range = sector * bytes..(sector + 1) * bytes;
+                match self.buffered.get(&page) {
+                    Some(buffered) if held_bits >> sector & 1 == 1 => target.copy_from_slice(&buffered.data[range]),
+                    _ => target.copy_from_slice(&self.spare[range]),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError> {
+        self.check(sector, data.len())?;
+        let bytes = self.sector_bytes as usize;
+        for (page, first, part) in self.parts(sector, data.len()) {
+            let written_bits = self.bits_of(first, (part.len() / bytes) as u32);
+            if !self.buffered.contains_key(&page) {
+                while self.buffered.len() >= self.buffer_pages.max(1) {
+                    self.write_back()?;
+                }
+                self.order.push_back(page);
+            }
+            let empty = || Buffered { data: vec![0; self.spare.len()].into_boxed_slice(), sectors_bits: 0 };
+            let buffered = self.buffered.entry(page).or_insert_with(empty);
+            let at = first as usize * bytes;
+            buffered.data[at..at + part.len()].copy_from_slice(&data[part]);
+            buffered.sectors_bits |= written_bits;
+            if self.buffer_pages == 0 {
+                self.write_back()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        while !self.order.is_empty() {
+            self.write_back()?;
+        }
+        Ok(self.ftl.flush()?)
+    }
+
+    fn can_trim(&self) -> bool {
+        self.ftl.can_trim()
+    }
+
+    fn trim(&mut self, sector: u64, sectors: u64) -> Result<(), DeviceError> {
+        let end = sector.checked_add(sectors).filter(|&end| end <= self.sectors()).ok_or(DeviceError::OutOfRange)?;
+        if !self.can_trim() {
+            return Ok(());
+        }
+        let per_page = u64::from(self.sectors_per_page);
+        for page in sector.div_ceil(per_page)..end / per_page {
+            let page = page as u32;
+            if self.buffered.remove(&page).is_some() {
+                self.order.retain(|&ordered| ordered != page);
+            }
+            self.ftl.trim(page)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Settings of a flash translation layer, and why one cannot be made or cannot go on.
+
+use ffslab_mtd::MtdError;
+use thiserror::Error;
+
+use crate::victim::Victim;
+
+/// Fewest free blocks at which collection begins: one for collection to write to, two for blocks that fail meanwhile.
+pub const FREE_BLOCKS_MIN: u32 = 3;
+
+/// Further ones with DFTL, because collection writes translation pages, too.
+pub const TRANSLATION_BLOCKS: u32 = 2;
+
+/// Settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FtlConfig {
+    /// Pages that the host sees.
+    pub logical_pages: u32,
+    /// Collection begins when the host needs a block and no more than these are free.
+    pub gc_free_blocks: u32,
+    pub victim: Victim,
+    /// What collection moves goes to blocks of its own, apart from what the host writes.
+    pub gc_apart: bool,
+    /// The host can say that a page will soon be written again; such pages go to blocks of their own.
+    pub hot_apart: bool,
+    /// The free block with the fewest erases is written first (dynamic wear levelling). Otherwise the one that was freed first.
+    pub dynamic_levelling: bool,
+    /// A block whose data lie still is emptied when it has so many erases fewer than the most worn one (static wear levelling).
+    pub static_levelling_erases: Option<u32>,
+    /// A checkpoint is written whenever this many pages were programmed since the last one. `None`: only when asked for.
+    pub checkpoint_every_pages: Option<u32>,
+    /// DFTL: entries of the map that RAM holds; the map stands on flash. `None`: RAM holds the whole map.
+    pub map_cache_entries_count: Option<u32>,
+    /// Log or replacement blocks of block maps, at least two.
+    pub log_blocks: u32,
+    pub seed: u64,
+}
+
+impl FtlConfig {
+    /// A page map of so many pages with the usual settings: greedy, dynamic wear levelling, collected data apart.
+    pub fn new(logical_pages: u32) -> FtlConfig {
+        FtlConfig {
+            logical_pages,
+            gc_free_blocks: FREE_BLOCKS_MIN,
+            victim: Victim::Greedy,
+            gc_apart: true,
+            hot_apart: false,
+            dynamic_levelling: true,
+            static_levelling_erases: None,
+            checkpoint_every_pages: None,
+            map_cache_entries_count: None,
+            log_blocks: 8,
+            seed: 1,
+        }
+    }
+}
+
+/// Errors. Those of the first group are found before anything is written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FtlError {
+    #[error(
+        "the medium has {oob_free_bytes} free out-of-band bytes a page; a flash translation layer needs {}",
+        crate::tag::TAG_BYTES
+    )]
+    NoOob { oob_free_bytes: u32 },
+    #[error("pages of the medium share cells, so that a cut program destroys earlier pages: use its SLC mode")]
+    PairedPages,
+    #[error("logical_pages = {logical_pages}: the medium has room for 1 to {logical_pages_max}")]
+    Size { logical_pages: u32, logical_pages_max: u32 },
+    #[error(
+        "gc_free_blocks = {free_blocks}: at least {free_blocks_min}, so that collection and a failing block find room"
+    )]
+    FreeBlocks { free_blocks: u32, free_blocks_min: u32 },
+    #[error("the medium holds no device of {logical_pages} logical pages: it was formatted for {found}")]
+    OtherSize { logical_pages: u32, found: u32 },
+    #[error("logical page {logical_page}: the device has {logical_pages}")]
+    OutOfRange { logical_page: u32, logical_pages: u32 },
+    /// Too many blocks have failed: what is there can be read, nothing can be written.
+    #[error("no block is left to write to: {bad_blocks} of {blocks} are bad")]
+    WornOut { bad_blocks: u32, blocks: u32 },
+    #[error("logical page {logical_page} (page {page} of the medium): more bits are wrong than ECC can correct")]
+    Uncorrectable { logical_page: u32, page: u32 },
+    #[error(transparent)]
+    Medium(#[from] MtdError),
+}
+
+impl FtlError {
+    pub fn is_power_cut(&self) -> bool {
+        *self == FtlError::Medium(MtdError::PowerCut)
+    }
+}

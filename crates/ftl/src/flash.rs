@@ -1,0 +1,192 @@
+//! What a flash translation layer needs of flash, over a medium with bytes and without any.
+
+use std::cell::Cell;
+
+use ffslab_mtd::{Mtd, MtdError};
+use ffslab_sim::{Reason, ReasonGuard};
+
+use crate::config::FtlError;
+use crate::tag::{self, Found, Tag, TAG_BYTES};
+
+/// Sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub blocks: u32,
+    pub pages_per_block: u32,
+    pub page_bytes: u32,
+}
+
+/// Pages with records, blocks to erase. Pages are numbered over all blocks.
+pub trait Flash {
+    /// Whether pages hold what was written. Otherwise reads leave the buffer alone, and there is nothing to mount.
+    const KEEPS_BYTES: bool;
+
+    fn shape(&self) -> Shape;
+
+    /// Operations happen for this reason as long as what is returned lives.
+    fn because(&self, reason: &'static Reason) -> Option<ReasonGuard>;
+
+    /// Programs a page with its record. The CRC in `tag` is that of `data`.
+    fn program(&self, page: u32, data: &[u8], tag: &Tag) -> Result<(), MtdError>;
+
+    /// Reads a page with its record. Errors as [`Mtd::read`]; the buffer is filled even if it is uncorrectable. `true`: bits
+    /// were corrected, and the block should be written anew soon.
+    fn read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>);
+
+    fn read_tag(&self, page: u32) -> Result<Found, MtdError>;
+
+    fn erase(&self, block: u32) -> Result<(), MtdError>;
+
+    fn is_bad(&self, block: u32) -> bool;
+
+    fn mark_bad(&self, block: u32) -> Result<(), MtdError>;
+
+    /// The time for device drivers and studies.
+    fn now_ns(&self) -> u64;
+}
+
+/// A medium with real bytes.
+pub struct OnMedium {
+    mtd: Mtd,
+    shape: Shape,
+}
+
+impl OnMedium {
+    /// # Errors
+    /// The medium has no out-of-band bytes, or pages that share cells.
+    pub fn new(mtd: Mtd) -> Result<OnMedium, FtlError> {
+        tag::check_room(mtd.oob_free_bytes())?;
+        if let Some(nand) = mtd.nand() {
+            let all_pages = nand.geometry().pages_per_block == mtd.pages_per_block();
+            if all_pages && nand.with_chip(|chip| chip.pairing().is_some()) {
+                return Err(FtlError::PairedPages);
+            }
+        }
+        crate::causes::register(mtd.sim());
+        let shape =
+            Shape { blocks: mtd.blocks(), pages_per_block: mtd.pages_per_block(), page_bytes: mtd.page_bytes() };
+        Ok(OnMedium { mtd, shape })
+    }
+
+    pub fn mtd(&self) -> &Mtd {
+        &self.mtd
+    }
+
+    fn at(&self, page: u32) -> u64 {
+        u64::from(page) * u64::from(self.shape.page_bytes)
+    }
+
+    fn block_at(&self, block: u32) -> u64 {
+        self.at(block * self.shape.pages_per_block)
+    }
+}
+
+impl Flash for OnMedium {
+    const KEEPS_BYTES: bool = true;
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn because(&self, reason: &'static Reason) -> Option<ReasonGuard> {
+        Some(self.mtd.sim().because(reason))
+    }
+
+    fn program(&self, page: u32, data: &[u8], tag: &Tag) -> Result<(), MtdError> {
+        self.mtd.write_page_with_oob(self.at(page), data, &tag.encode())
+    }
+
+    fn read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
+        let mut record = [0xFF; TAG_BYTES];
+        let read = self.mtd.read_page_with_oob(self.at(page), data, &mut record);
+        let found = Tag::decode(&record);
+        (found, read.map(|corrected| corrected != ffslab_mtd::Corrected::Clean))
+    }
+
+    fn read_tag(&self, page: u32) -> Result<Found, MtdError> {
+        let mut record = [0xFF; TAG_BYTES];
+        self.mtd.read_oob_free(self.at(page), &mut record)?;
+        Ok(Tag::decode(&record))
+    }
+
+    fn erase(&self, block: u32) -> Result<(), MtdError> {
+        self.mtd.erase(self.block_at(block))
+    }
+
+    fn is_bad(&self, block: u32) -> bool {
+        self.mtd.is_bad(self.block_at(block))
+    }
+
+    fn mark_bad(&self, block: u32) -> Result<(), MtdError> {
+        self.mtd.mark_bad(self.block_at(block))
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.mtd.sim().now_ns()
+    }
+}
+
+/// Flash of which only the operations are counted: contents are not kept, operations take no time and never fail.
+pub struct NoBytes {
+    shape: Shape,
+    programs: Cell<u64>,
+    erases: Cell<u64>,
+}
+
+impl NoBytes {
+    pub fn new(blocks: u32, pages_per_block: u32) -> NoBytes {
+        let shape = Shape { blocks, pages_per_block, page_bytes: 0 };
+        NoBytes { shape, programs: Cell::new(0), erases: Cell::new(0) }
+    }
+
+    /// Programs and erases so far.
+    pub fn operations(&self) -> (u64, u64) {
+        (self.programs.get(), self.erases.get())
+    }
+}
+
+impl Flash for NoBytes {
+    const KEEPS_BYTES: bool = false;
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    #[inline]
+    fn because(&self, _reason: &'static Reason) -> Option<ReasonGuard> {
+        None
+    }
+
+    #[inline]
+    fn program(&self, _page: u32, _data: &[u8], _tag: &Tag) -> Result<(), MtdError> {
+        self.programs.set(self.programs.get() + 1);
+        Ok(())
+    }
+
+    #[inline]
+    fn read(&self, _page: u32, _data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
+        (Found::Erased, Ok(false))
+    }
+
+    fn read_tag(&self, _page: u32) -> Result<Found, MtdError> {
+        Ok(Found::Erased)
+    }
+
+    #[inline]
+    fn erase(&self, _block: u32) -> Result<(), MtdError> {
+        self.erases.set(self.erases.get() + 1);
+        Ok(())
+    }
+
+    fn is_bad(&self, _block: u32) -> bool {
+        false
+    }
+
+    fn mark_bad(&self, _block: u32) -> Result<(), MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}

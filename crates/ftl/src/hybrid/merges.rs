@@ -1,0 +1,219 @@
+//! Log blocks, and how they become data blocks again.
+
+use ffslab_sim::Reason;
+
+use super::{Hybrid, Log, NONE};
+use crate::causes;
+use crate::config::FtlError;
+use crate::flash::Flash;
+
+impl<F: Flash> Hybrid<F> {
+    // ---- places in log blocks -------------------------------------------------------------------------------------
+
+    fn open_log(&mut self, logical_block: u32) -> Result<Log, FtlError> {
+        let log = Log { block: self.take()?, logical_block };
+        self.logs.push_back(log);
+        Ok(log)
+    }
+
+    fn log_of(&self, logical_block: u32) -> Option<Log> {
+        self.logs.iter().copied().find(|log| log.logical_block == logical_block)
+    }
+
+    /// The log block of a logical block; the oldest of others is merged if there are too many.
+    fn own_log(&mut self, logical_block: u32) -> Result<Log, FtlError> {
+        if let Some(log) = self.log_of(logical_block) {
+            return Ok(log);
+        }
+        while self.logs.len() as u32 >= self.log_blocks() {
+            let oldest = self.logs[0];
+            self.merge(oldest)?;
+        }
+        self.open_log(logical_block)
+    }
+
+    /// A block map: the page keeps its place, and what lies between is copied.
+    pub(super) fn place_in_replacement(&mut self, logical_block: u32, offset: u32) -> Result<(u32, u32), FtlError> {
+        if let Some(log) = self.log_of(logical_block).filter(|log| offset < self.written[log.block as usize]) {
+            self.merge(log)?;
+        }
+        let log = self.own_log(logical_block)?;
+        let first = logical_block * self.shape.pages_per_block;
+        for between in self.written[log.block as usize]..offset {
+            if self.newest[(first + between) as usize] != NONE
+                && !self.copy(first + between, log.block, &causes::MERGE_FULL)?
+            {
+                break;
+            }
+        }
+        Ok((log.block, offset))
+    }
+
+    /// BAST: the next page of the logical block's own log block.
+    pub(super) fn place_in_own_log(&mut self, logical_block: u32) -> Result<(u32, u32), FtlError> {
+        let log = self.own_log(logical_block)?;
+        Ok((log.block, self.written[log.block as usize]))
+    }
+
+    /// FAST: the log block of the sequence, or the next page of the others.
+    pub(super) fn place_in_shared_log(&mut self, logical_block: u32, offset: u32) -> Result<(u32, u32), FtlError> {
+        if offset == 0 {
+            if let Some(log) = self.sequential {
+                self.merge(log)?;
+            }
+            let log = Log { block: self.take()?, logical_block };
+            self.sequential = Some(log);
+            return Ok((log.block, 0));
+        }
+        let continued = |log: &Log| log.logical_block == logical_block && self.written[log.block as usize] == offset;
+        if let Some(log) = self.sequential.filter(continued) {
+            return Ok((log.block, offset));
+        }
+        let full = self.shape.pages_per_block;
+        let last = self.logs.back().copied().filter(|log| self.written[log.block as usize] < full);
+        let log = match last {
+            Some(log) => log,
+            None => {
+                while self.logs.len() as u32 + 1 >= self.log_blocks() {
+                    self.reclaim_oldest()?;
+                }
+                self.open_log(NONE)?
+            }
+        };
+        Ok((log.block, self.written[log.block as usize]))
+    }
+
+    /// A log block that is full in its order becomes the data block; another full one of BAST waits no longer either.
+    pub(super) fn close_if_full(&mut self, block: u32) -> Result<(), FtlError> {
+        if self.written[block as usize] < self.shape.pages_per_block {
+            return Ok(());
+        }
+        let own = self.logs.iter().chain(&self.sequential).copied();
+        match own.into_iter().find(|log| log.block == block && log.logical_block != NONE) {
+            Some(log) => self.merge(log),
+            None => Ok(()),
+        }
+    }
+
+    // ---- merges ---------------------------------------------------------------------------------------------------
+
+    fn forget_log(&mut self, block: u32) {
+        self.logs.retain(|log| log.block != block);
+        if self.sequential.is_some_and(|log| log.block == block) {
+            self.sequential = None;
+        }
+    }
+
+    /// Merges a log block of one logical block with its data block, in the cheapest way.
+    fn merge(&mut self, log: Log) -> Result<(), FtlError> {
+        let Log { block, logical_block } = log;
+        let (first_page, first) = (block * self.shape.pages_per_block, logical_block * self.shape.pages_per_block);
+        let written = self.written[block as usize];
+        // Holes are pages that the data block does not have either.
+        let in_place = |offset: u32| {
+            let owner = self.owner[(first_page + offset) as usize];
+            owner == first + offset || owner == NONE && self.is_nowhere(first + offset)
+        };
+        if !(0..written).all(in_place) {
+            return self.merge_fully(logical_block);
+        }
+        let last = self.config.logical_pages.min(first + self.shape.pages_per_block);
+        let rest: Vec<u32> = (first + written..last).filter(|&page| !self.is_nowhere(page)).collect();
+        let reason = if rest.is_empty() { &causes::MERGE_SWITCH } else { &causes::MERGE_PARTIAL };
+        match rest.is_empty() {
+            true => self.statistics.switch_merges_count += 1,
+            false => self.statistics.partial_merges_count += 1,
+        }
+        for page in rest {
+            if !self.copy(page, block, reason)? {
+                // The block has failed and is a leftover now.
+                return Ok(());
+            }
+        }
+        self.forget_log(block);
+        self.becomes_data(block, logical_block, reason)
+    }
+
+    fn is_nowhere(&self, logical_page: u32) -> bool {
+        self.newest.get(logical_page as usize).is_none_or(|&page| page == NONE)
+    }
+
+    /// The block is the data block from now on, and the one before it is free.
+    fn becomes_data(&mut self, block: u32, logical_block: u32, reason: &'static Reason) -> Result<(), FtlError> {
+        let before = std::mem::replace(&mut self.data[logical_block as usize], block);
+        if before != NONE {
+            let _reason = self.flash.because(reason);
+            self.release(before)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the newest pages of a logical block to a free block, and frees what is empty then.
+    pub(super) fn merge_fully(&mut self, logical_block: u32) -> Result<(), FtlError> {
+        self.statistics.full_merges_count += 1;
+        let first = logical_block * self.shape.pages_per_block;
+        let last = self.config.logical_pages.min(first + self.shape.pages_per_block);
+        'anew: loop {
+            let block = self.take()?;
+            for page in first..last {
+                if !self.is_nowhere(page) && !self.copy(page, block, &causes::MERGE_FULL)? {
+                    continue 'anew;
+                }
+            }
+            self.becomes_data(block, logical_block, &causes::MERGE_FULL)?;
+            break;
+        }
+        let own: Vec<u32> = self.logs.iter().chain(&self.sequential).map(|log| log.block).collect();
+        let is_full = |block: u32| self.written[block as usize] == self.shape.pages_per_block;
+        let owned_by = |block: u32| {
+            let logs = self.logs.iter().chain(&self.sequential);
+            logs.into_iter().any(|log| log.block == block && log.logical_block == logical_block)
+        };
+        let empty = own.into_iter().filter(|&block| self.valid[block as usize] == 0);
+        let to_free: Vec<u32> = empty.filter(|&block| is_full(block) || owned_by(block)).collect();
+        for block in to_free {
+            self.forget_log(block);
+            let _reason = self.flash.because(&causes::MERGE_FULL);
+            self.release(block)?;
+        }
+        Ok(())
+    }
+
+    /// FAST: every logical block with pages in the oldest log block is merged.
+    fn reclaim_oldest(&mut self) -> Result<(), FtlError> {
+        let Some(oldest) = self.logs.front().copied() else { return Ok(()) };
+        self.merge_all_of(oldest.block)?;
+        // The last merge has freed it, if it was full; a program can have failed meanwhile.
+        if self.logs.iter().any(|log| log.block == oldest.block) {
+            self.forget_log(oldest.block);
+            let _reason = self.flash.because(&causes::MERGE_FULL);
+            self.release(oldest.block)?;
+        }
+        Ok(())
+    }
+
+    fn merge_all_of(&mut self, block: u32) -> Result<(), FtlError> {
+        let first = block * self.shape.pages_per_block;
+        for page in first..first + self.shape.pages_per_block {
+            let owner = self.owner[page as usize];
+            if owner != NONE {
+                self.merge_fully(self.logical_block_of(owner))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges what was left by a mount or by failed programs.
+    pub(super) fn settle(&mut self) -> Result<(), FtlError> {
+        while let Some((block, has_failed)) = self.leftovers.pop() {
+            self.merge_all_of(block)?;
+            if has_failed {
+                self.mark_bad(block)?;
+            } else {
+                let _reason = self.flash.because(&causes::FTL_ERASE);
+                self.release(block)?;
+            }
+        }
+        Ok(())
+    }
+}

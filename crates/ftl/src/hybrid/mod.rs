@@ -1,0 +1,387 @@
+//! Block maps: each logical block has a data block in which its pages stand in order; log blocks take what is written again.
+//!
+//! * **Block map** with replacement blocks: pages keep their places in these, too, so that a write elsewhere copies what lies between
+//!   (Ban, US patent 5,937,425; the open segments of flash cards).
+//! * **BAST**: each log block takes pages of one logical block in any order. Kim, Kim, Noh, Min and Cho, "A Space-Efficient Flash Translation
+//!   Layer for CompactFlash Systems", IEEE Transactions on Consumer Electronics 48(2), 2002.
+//! * **FAST**: one log block takes a sequence, the others take pages of all blocks. Lee, Park, Chung, Lee, Park and Song, "A Log
+//!   Buffer-Based Flash Translation Layer Using Fully-Associative Sector Translation", ACM TECS 6(3), 2007.
+//!
+//! Merges are those of the papers: switch (the log block becomes the data block), partial (after the rest was copied to it), full
+//! (everything is copied to a free block). A controller needs RAM for the block map and the map of the log blocks; the simulation
+//! keeps a map of all pages in the host's memory instead and uses only what such a controller would know.
+//!
+//! After a power cut the records of all pages are read. No block is written on that was found then, because an erased record does not
+//! prove an erased page; what is no data block is merged before the next write. Trims are not kept, as in the papers.
+
+mod merges;
+mod recovery;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use ffslab_mtd::MtdError;
+use ffslab_sim::{Reason, ReasonGuard};
+
+use crate::causes;
+use crate::config::{FtlConfig, FtlError};
+use crate::flash::{Flash, OnMedium, Shape};
+use crate::mapping::Ftl;
+use crate::page_map::Statistics;
+use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
+
+const NONE: u32 = u32::MAX;
+
+/// Free blocks kept back: for merges, for blocks that fail, and for merges that power cuts have interrupted.
+const RESERVE_BLOCKS: u32 = 5;
+
+/// Which blocks take what is written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    BlockMap,
+    Bast,
+    Fast,
+}
+
+/// A log block, with its logical block if it belongs to one.
+#[derive(Clone, Copy)]
+struct Log {
+    block: u32,
+    logical_block: u32,
+}
+
+pub(crate) struct Hybrid<F: Flash = OnMedium> {
+    flash: F,
+    config: FtlConfig,
+    scheme: Scheme,
+    shape: Shape,
+    /// The page of each logical page, and the logical page in each page if it is valid.
+    newest: Vec<u32>,
+    owner: Vec<u32>,
+    valid: Vec<u32>,
+    /// One more than the highest programmed page of each block.
+    written: Vec<u32>,
+    erases: Vec<u32>,
+    clean: Vec<bool>,
+    /// By erases: the least worn block is written first.
+    free: BTreeSet<(u32, u32)>,
+    bad_blocks: u32,
+    /// The data block of each logical block.
+    data: Vec<u32>,
+    /// Log blocks, the oldest first. With FAST those for random writes.
+    logs: VecDeque<Log>,
+    /// FAST's log block for a sequence.
+    sequential: Option<Log>,
+    /// Blocks whose pages must be merged: found at the mount, or because a program failed in them (`true`).
+    leftovers: Vec<(u32, bool)>,
+    sequence: u64,
+    buffer: Vec<u8>,
+    statistics: Statistics,
+}
+
+impl<F: Flash> Hybrid<F> {
+    pub fn format(flash: F, config: FtlConfig, scheme: Scheme) -> Result<Hybrid<F>, FtlError> {
+        let mut made = Hybrid::blank(flash, config, scheme)?;
+        {
+            let _reason = made.flash.because(&causes::FORMATTING);
+            for block in (0..made.shape.blocks).filter(|&block| !made.flash.is_bad(block)).collect::<Vec<_>>() {
+                if made.erase(block)? {
+                    made.free.insert((made.erases[block as usize], block));
+                }
+            }
+        }
+        made.check_size()?;
+        made.statistics = Statistics::default();
+        Ok(made)
+    }
+
+    fn blank(flash: F, config: FtlConfig, scheme: Scheme) -> Result<Hybrid<F>, FtlError> {
+        let shape = flash.shape();
+        let (blocks, pages) = (shape.blocks as usize, (shape.blocks * shape.pages_per_block) as usize);
+        Ok(Hybrid {
+            newest: vec![NONE; config.logical_pages as usize],
+            owner: vec![NONE; pages],
+            valid: vec![0; blocks],
+            written: vec![0; blocks],
+            erases: vec![0; blocks],
+            clean: vec![false; blocks],
+            free: BTreeSet::new(),
+            bad_blocks: (0..shape.blocks).filter(|&block| flash.is_bad(block)).count() as u32,
+            data: vec![NONE; config.logical_pages.div_ceil(shape.pages_per_block) as usize],
+            logs: VecDeque::new(),
+            sequential: None,
+            leftovers: Vec::new(),
+            sequence: 0,
+            buffer: vec![0xFF; shape.page_bytes as usize],
+            statistics: Statistics::default(),
+            flash,
+            config,
+            scheme,
+            shape,
+        })
+    }
+
+    fn check_size(&self) -> Result<(), FtlError> {
+        let logical_pages = self.config.logical_pages;
+        let good_blocks = self.shape.blocks - self.bad_blocks;
+        let room = good_blocks.saturating_sub(self.log_blocks() + RESERVE_BLOCKS);
+        let logical_pages_max = room * self.shape.pages_per_block;
+        if logical_pages == 0 || logical_pages > logical_pages_max {
+            return Err(FtlError::Size { logical_pages, logical_pages_max });
+        }
+        Ok(())
+    }
+
+    /// At least two: FAST needs one for a sequence and one for the rest.
+    fn log_blocks(&self) -> u32 {
+        self.config.log_blocks.max(2)
+    }
+
+    fn worn_out(&self) -> FtlError {
+        FtlError::WornOut { bad_blocks: self.bad_blocks, blocks: self.shape.blocks }
+    }
+
+    fn logical_block_of(&self, logical_page: u32) -> u32 {
+        logical_page / self.shape.pages_per_block
+    }
+
+    fn block_of(&self, page: u32) -> u32 {
+        page / self.shape.pages_per_block
+    }
+
+    // ---- blocks ---------------------------------------------------------------------------------------------------
+
+    /// `false`: the block is bad now.
+    fn erase(&mut self, block: u32) -> Result<bool, FtlError> {
+        debug_assert_eq!(self.valid[block as usize], 0, "block {block} holds valid pages");
+        let erased = self.flash.erase(block);
+        self.erases[block as usize] += 1;
+        self.written[block as usize] = 0;
+        self.statistics.erases += 1;
+        match erased {
+            Ok(()) => {
+                self.clean[block as usize] = true;
+                Ok(true)
+            }
+            Err(MtdError::EraseFailed | MtdError::BadBlock) => self.mark_bad(block).map(|()| false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn mark_bad(&mut self, block: u32) -> Result<(), FtlError> {
+        let _reason = self.flash.because(&causes::BLOCK_FAILED);
+        self.bad_blocks += 1;
+        match self.flash.mark_bad(block) {
+            Err(MtdError::PowerCut) => Err(MtdError::PowerCut.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A block without valid pages is free again.
+    fn release(&mut self, block: u32) -> Result<(), FtlError> {
+        if self.erase(block)? {
+            self.free.insert((self.erases[block as usize], block));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<u32, FtlError> {
+        while let Some((_, block)) = self.free.pop_first() {
+            let is_clean = self.clean[block as usize] || {
+                let _reason = self.flash.because(&causes::FTL_ERASE);
+                self.erase(block)?
+            };
+            if is_clean {
+                self.clean[block as usize] = false;
+                return Ok(block);
+            }
+        }
+        Err(self.worn_out())
+    }
+
+    // ---- pages ----------------------------------------------------------------------------------------------------
+
+    /// Programs a page of a block. `false`: the program has failed, and the block is no data and no log block any more.
+    fn program(
+        &mut self,
+        block: u32,
+        offset: u32,
+        logical_page: u32,
+        data: &[u8],
+        flags_bits: u8,
+    ) -> Result<bool, FtlError> {
+        debug_assert!(offset >= self.written[block as usize], "page {offset} of block {block} is programmed already");
+        self.sequence += 1;
+        let page = block * self.shape.pages_per_block + offset;
+        let tag = Tag {
+            kind: KIND_DATA,
+            flags_bits,
+            number: logical_page,
+            sequence: self.sequence,
+            erases: self.erases[block as usize],
+            data_crc: crc32fast::hash(data),
+        };
+        self.written[block as usize] = offset + 1;
+        match self.flash.program(page, data, &tag) {
+            Ok(()) => {
+                self.enter(logical_page, page);
+                Ok(true)
+            }
+            Err(MtdError::ProgramFailed) => {
+                self.statistics.failed_programs += 1;
+                self.fails(block);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn enter(&mut self, logical_page: u32, page: u32) {
+        let old = std::mem::replace(&mut self.newest[logical_page as usize], page);
+        if old != NONE {
+            self.owner[old as usize] = NONE;
+            let block = self.block_of(old);
+            self.valid[block as usize] -= 1;
+        }
+        self.owner[page as usize] = logical_page;
+        let block = self.block_of(page);
+        self.valid[block as usize] += 1;
+    }
+
+    /// Nothing more is written to the block; what it holds is merged before the next write.
+    fn fails(&mut self, block: u32) {
+        self.logs.retain(|log| log.block != block);
+        if self.sequential.is_some_and(|log| log.block == block) {
+            self.sequential = None;
+        }
+        if let Some(data) = self.data.iter_mut().find(|data| **data == block) {
+            *data = NONE;
+        }
+        self.leftovers.push((block, true));
+    }
+
+    /// Copies the newest copy of a logical page to its place in a block. `false` as [`Hybrid::program`].
+    fn copy(&mut self, logical_page: u32, block: u32, reason: &'static Reason) -> Result<bool, FtlError> {
+        let _reason = self.flash.because(reason);
+        let from = self.newest[logical_page as usize];
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let (found, read) = self.flash.read(from, &mut buffer);
+        let was_lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
+        let copied = match read {
+            Err(error) if error != MtdError::Uncorrectable => Err(error.into()),
+            read => {
+                let flags_bits = if was_lost || read.is_err() { FLAG_LOST } else { 0 };
+                self.statistics.gc_pages += 1;
+                self.program(block, logical_page % self.shape.pages_per_block, logical_page, &buffer, flags_bits)
+            }
+        };
+        self.buffer = buffer;
+        copied
+    }
+
+    // ---- the host -------------------------------------------------------------------------------------------------
+
+    fn check(&self, logical_page: u32) -> Result<(), FtlError> {
+        let logical_pages = self.config.logical_pages;
+        if logical_page >= logical_pages {
+            return Err(FtlError::OutOfRange { logical_page, logical_pages });
+        }
+        Ok(())
+    }
+
+    /// The block and the place in it to which a page goes.
+    fn place_for(&mut self, logical_page: u32) -> Result<(u32, u32), FtlError> {
+        let (logical_block, offset) = (self.logical_block_of(logical_page), logical_page % self.shape.pages_per_block);
+        let data = &mut self.data[logical_block as usize];
+        if *data == NONE {
+            let block = self.take()?;
+            self.data[logical_block as usize] = block;
+            return Ok((block, offset));
+        }
+        if offset >= self.written[*data as usize] {
+            return Ok((*data, offset));
+        }
+        match self.scheme {
+            Scheme::BlockMap => self.place_in_replacement(logical_block, offset),
+            Scheme::Bast => self.place_in_own_log(logical_block),
+            Scheme::Fast => self.place_in_shared_log(logical_block, offset),
+        }
+    }
+
+    fn write_page(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        self.settle()?;
+        loop {
+            let (block, offset) = self.place_for(logical_page)?;
+            // Making a place can have found a block that fails.
+            if !self.leftovers.is_empty() && self.leftovers.iter().any(|&(failed, _)| failed == block) {
+                self.settle()?;
+                continue;
+            }
+            let written = {
+                let _reason = self.flash.because(&causes::HOST_WRITE);
+                self.program(block, offset, logical_page, data, 0)?
+            };
+            if written {
+                self.statistics.host_pages += 1;
+                return self.close_if_full(block);
+            }
+            self.settle()?;
+        }
+    }
+}
+
+impl<F: Flash> Ftl for Hybrid<F> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn logical_pages(&self) -> u32 {
+        self.config.logical_pages
+    }
+
+    fn because(&self, reason: &'static Reason) -> Option<ReasonGuard> {
+        self.flash.because(reason)
+    }
+
+    fn read(&mut self, logical_page: u32, data: &mut [u8]) -> Result<(), FtlError> {
+        self.check(logical_page)?;
+        let page = self.newest[logical_page as usize];
+        if page == NONE {
+            data.fill(0);
+            return Ok(());
+        }
+        let (found, read) = self.flash.read(page, data);
+        match read {
+            Err(MtdError::Uncorrectable) => Err(FtlError::Uncorrectable { logical_page, page }),
+            Ok(_) if matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0) => {
+                Err(FtlError::Uncorrectable { logical_page, page })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write(&mut self, logical_page: u32, data: &[u8], _hot: bool) -> Result<(), FtlError> {
+        self.check(logical_page)?;
+        self.write_page(logical_page, data)
+    }
+
+    fn can_trim(&self) -> bool {
+        false
+    }
+
+    fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {
+        self.check(logical_page)
+    }
+
+    fn flush(&mut self) -> Result<(), FtlError> {
+        Ok(())
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    fn map_bytes(&self) -> u64 {
+        4 * (self.data.len() as u64 + u64::from(self.log_blocks()) * u64::from(self.shape.pages_per_block))
+    }
+}

@@ -1,0 +1,33 @@
+//! # ftl: flash translation layers
+//!
+//! **Role.** What makes a block device out of flash: sectors are written where there is room, a map says where the newest copy of
+//! each stands, garbage collection makes room again. It runs over any medium with out-of-band bytes ([`ffslab_mtd::Mtd`]) and
+//! is byte-real: whatever is needed after a power cut is on the flash, and a mount reads it from there. The same code runs
+//! without bytes for analytic studies ([`flash::NoBytes`]), where contents are not kept.
+//!
+//! **Follows.** Each mapping its paper, which [`mapping::MAPPINGS`] names: page map, DFTL, block map, BAST, FAST; the victim policies of the
+//! first two theirs ([`victim::POLICIES`]). Write amplification of garbage collection: Desnoyers, SYSTOR 2012, and Van Houdt, SIGMETRICS 2013
+//! ([`formulas`]). Recovery by the out-of-band area and by checkpoints is as in Birrell et al., "A Design for High-Performance
+//! Flash Disks" (2007), in principle; the layout on flash is ours.
+//!
+//! **Leaves out.** Pages that share cells (a cut program destroys an earlier page): such a chip is refused unless it is in SLC
+//! mode. Commands over several planes and channels: one operation at a time. Background collection while the device is idle. LAST. Checkpoints
+//! and trims of the block maps. Sectors are not yet offered to the systems above ([`BlockDevice`] is the trait for that).
+
+pub mod block_device;
+mod blocks;
+pub mod causes;
+mod config;
+pub mod flash;
+pub mod formulas;
+mod hybrid;
+pub mod mapping;
+mod page_map;
+mod tag;
+pub mod victim;
+
+pub use block_device::{BlockDevice, DeviceError, Disk};
+pub use config::{FtlConfig, FtlError, FREE_BLOCKS_MIN};
+pub use mapping::{Ftl, Mapping, MAPPINGS};
+pub use page_map::{PageMap, Recovered, Statistics};
+pub use victim::Victim;

@@ -1,0 +1,144 @@
+//! What all translation layers offer, and which there are.
+
+use ffslab_sim::{Reason, ReasonGuard};
+
+use crate::config::{FtlConfig, FtlError};
+use crate::flash::{Flash, OnMedium, Shape};
+use crate::hybrid::{Hybrid, Scheme};
+use crate::page_map::{PageMap, Statistics};
+
+/// A translation layer: logical pages that can be written again and again.
+pub trait Ftl {
+    fn shape(&self) -> Shape;
+
+    /// Pages that the host sees.
+    fn logical_pages(&self) -> u32;
+
+    /// Operations happen for this reason as long as what is returned lives.
+    fn because(&self, reason: &'static Reason) -> Option<ReasonGuard>;
+
+    /// Reads a logical page; zeros where nothing was written.
+    fn read(&mut self, logical_page: u32, data: &mut [u8]) -> Result<(), FtlError>;
+
+    /// Writes a logical page, which is on flash when this returns. `hot`: it will soon be written again.
+    fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError>;
+
+    /// Whether [`Ftl::trim`] does anything.
+    fn can_trim(&self) -> bool {
+        true
+    }
+
+    /// Forgets a logical page, which reads as zeros. It lasts after [`Ftl::flush`].
+    fn trim(&mut self, logical_page: u32) -> Result<(), FtlError>;
+
+    fn flush(&mut self) -> Result<(), FtlError>;
+
+    fn statistics(&self) -> &Statistics;
+
+    /// RAM that a controller needs for the map.
+    fn map_bytes(&self) -> u64;
+}
+
+impl<F: Flash> Ftl for PageMap<F> {
+    fn shape(&self) -> Shape {
+        PageMap::shape(self)
+    }
+
+    fn logical_pages(&self) -> u32 {
+        self.config().logical_pages
+    }
+
+    fn because(&self, reason: &'static Reason) -> Option<ReasonGuard> {
+        self.flash().because(reason)
+    }
+
+    fn read(&mut self, logical_page: u32, data: &mut [u8]) -> Result<(), FtlError> {
+        PageMap::read(self, logical_page, data)
+    }
+
+    fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
+        PageMap::write(self, logical_page, data, hot)
+    }
+
+    fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {
+        PageMap::trim(self, logical_page)
+    }
+
+    fn flush(&mut self) -> Result<(), FtlError> {
+        PageMap::flush(self)
+    }
+
+    fn statistics(&self) -> &Statistics {
+        PageMap::statistics(self)
+    }
+
+    fn map_bytes(&self) -> u64 {
+        PageMap::map_bytes(self)
+    }
+}
+
+type Make = fn(OnMedium, FtlConfig) -> Result<Box<dyn Ftl>, FtlError>;
+
+/// A translation layer with its name and paper.
+pub struct Mapping {
+    /// As users write it.
+    pub name: &'static str,
+    pub sentence: &'static str,
+    pub paper: &'static str,
+    /// Makes an empty device.
+    pub format: Make,
+    /// Finds a device again.
+    pub mount: Make,
+}
+
+ffslab_sim::known_by_name!(Mapping);
+
+/// Entries that DFTL holds if nobody says how many.
+const MAP_CACHE_ENTRIES: u32 = 1024;
+
+fn whole_map(config: FtlConfig) -> FtlConfig {
+    FtlConfig { map_cache_entries_count: None, ..config }
+}
+
+fn cached_map(config: FtlConfig) -> FtlConfig {
+    FtlConfig { map_cache_entries_count: config.map_cache_entries_count.or(Some(MAP_CACHE_ENTRIES)), ..config }
+}
+
+/// All of them.
+pub static MAPPINGS: [Mapping; 5] = [
+    Mapping {
+        name: "page-map",
+        sentence: "each page can stand anywhere; the whole map is in RAM",
+        paper: "Ban, US patent 5,404,485",
+        format: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
+        mount: |flash, config| Ok(Box::new(PageMap::mount(flash, whole_map(config))?.0)),
+    },
+    Mapping {
+        name: "dftl",
+        sentence: "each page can stand anywhere; the map is on flash, and RAM holds the entries used last",
+        paper: "Gupta, Kim and Urgaonkar, ASPLOS 2009",
+        format: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
+        mount: |flash, config| Ok(Box::new(PageMap::mount(flash, cached_map(config))?.0)),
+    },
+    Mapping {
+        name: "block-map",
+        sentence: "pages keep their places in blocks; replacement blocks take what is written again",
+        paper: "Ban, US patent 5,937,425",
+        format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
+        mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::BlockMap)?)),
+    },
+    Mapping {
+        name: "bast",
+        sentence: "each log block takes what is written again of one block",
+        paper: "Kim, Kim, Noh, Min and Cho, IEEE Transactions on Consumer Electronics 2002",
+        format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
+        mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Bast)?)),
+    },
+    Mapping {
+        name: "fast",
+        sentence: "one log block takes a sequence, the others take what is written again of all blocks",
+        paper: "Lee, Park, Chung, Lee, Park and Song, ACM TECS 2007",
+        format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
+        mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Fast)?)),
+    },
+];

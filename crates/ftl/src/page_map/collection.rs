@@ -1,0 +1,170 @@
+//! Making room: garbage collection, wear levelling, blocks that failed or lose bits.
+
+use ffslab_mtd::MtdError;
+use ffslab_sim::Reason;
+
+use super::{PageMap, Stream, NONE};
+use crate::blocks::State;
+use crate::causes;
+use crate::config::FtlError;
+use crate::flash::Flash;
+use crate::tag::{Found, FLAG_LOST};
+
+/// Wear is looked at whenever one block of so many was erased.
+const BLOCKS_PER_LEVELLING: u32 = 16;
+
+impl<F: Flash> PageMap<F> {
+    /// Sees to it that the stream can be written: collects until enough blocks are free.
+    #[inline]
+    pub(super) fn make_room(&mut self, stream: Stream) -> Result<(), FtlError> {
+        let enough_free = self.blocks.free_blocks() >= self.config.gc_free_blocks;
+        if enough_free && self.has_room(stream) && self.failing.is_empty() && self.to_refresh.is_empty() {
+            return Ok(());
+        }
+        self.make_room_slowly(stream)
+    }
+
+    fn make_room_slowly(&mut self, stream: Stream) -> Result<(), FtlError> {
+        // Cuts leave fewer free blocks than there were: each makes a block end early.
+        self.collect_until(self.config.gc_free_blocks, None)?;
+        self.empty_failed_blocks()?;
+        if !self.has_room(stream) {
+            self.collect_until(self.config.gc_free_blocks + 1, Some(stream))?;
+            self.level_wear()?;
+        }
+        self.refresh()?;
+        self.empty_failed_blocks()
+    }
+
+    /// Collects until so many blocks are free, or the stream has room.
+    pub(super) fn collect_until(&mut self, free_blocks: u32, stream: Option<Stream>) -> Result<(), FtlError> {
+        let mut rounds = 0;
+        let enough = |ftl: &Self| stream.is_some_and(|stream| ftl.has_room(stream));
+        while self.blocks.free_blocks() < free_blocks && !enough(self) {
+            rounds += 1;
+            // Random and old victims can be full of valid pages, but not all of them again and again.
+            if rounds > 8 * self.shape.blocks {
+                return Err(self.worn_out());
+            }
+            if !self.collect()? {
+                return Err(self.worn_out());
+            }
+        }
+        Ok(())
+    }
+
+    /// Empties the block that the policy chooses. `false`: there is none.
+    fn collect(&mut self) -> Result<bool, FtlError> {
+        self.write_trims()?;
+        let Some(victim) = self.blocks.choose(self.sequence) else { return Ok(false) };
+        self.blocks.take_out(victim, State::Emptied);
+        self.statistics.gc_pages += u64::from(self.empty(victim, Stream::Collected, &causes::GC_COPY)?);
+        self.statistics.collected_blocks += 1;
+        self.erase_emptied(victim)?;
+        Ok(true)
+    }
+
+    fn erase_emptied(&mut self, block: u32) -> Result<(), FtlError> {
+        if self.erase_block(block)? {
+            self.blocks.release(block, true);
+        }
+        Ok(())
+    }
+
+    /// Moves what is valid in a block. Returns how many pages these were.
+    fn empty(&mut self, block: u32, stream: Stream, reason: &'static Reason) -> Result<u32, FtlError> {
+        let _reason = self.flash.because(reason);
+        let first = block << self.block_shift;
+        let (mut moved, mut page) = (0, first);
+        while self.blocks.valid[block as usize] > 0 {
+            debug_assert!(page < first + self.shape.pages_per_block, "block {block}: valid pages are miscounted");
+            let number = self.owner[page as usize];
+            if number != NONE {
+                self.move_page(stream, number, page)?;
+                moved += 1;
+            }
+            page += 1;
+        }
+        self.settle_moved()?;
+        Ok(moved)
+    }
+
+    #[inline]
+    fn move_page(&mut self, stream: Stream, number: u32, page: u32) -> Result<(), FtlError> {
+        if !F::KEEPS_BYTES {
+            return self.append(stream, number, &[], 0);
+        }
+        if number >= self.first_translation {
+            return self.write_translation(number - self.first_translation);
+        }
+        if number >= self.first_trim {
+            return self.write_trim_page(number - self.first_trim);
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let moved = self.copy_through(stream, number, page, &mut buffer);
+        self.buffer = buffer;
+        self.has_changed(number);
+        moved
+    }
+
+    fn copy_through(&mut self, stream: Stream, number: u32, page: u32, data: &mut [u8]) -> Result<(), FtlError> {
+        let (found, read) = self.flash.read(page, data);
+        let mut flags_bits = match found {
+            Found::Tag(tag) => tag.flags_bits,
+            _ => 0,
+        };
+        match read {
+            Ok(_) => {}
+            Err(MtdError::Uncorrectable) => flags_bits |= FLAG_LOST,
+            Err(error) => return Err(error.into()),
+        }
+        self.append(stream, number, data, flags_bits)
+    }
+
+    /// Empties the blocks in which a program has failed, and marks them bad.
+    fn empty_failed_blocks(&mut self) -> Result<(), FtlError> {
+        while let Some(block) = self.failing.pop() {
+            self.write_trims()?;
+            let moved = self.empty(block, Stream::Collected, &causes::BLOCK_FAILED)?;
+            self.statistics.other_moved_pages += u64::from(moved);
+            self.mark_bad(block)?;
+        }
+        Ok(())
+    }
+
+    /// Writes blocks anew in which bits were corrected.
+    fn refresh(&mut self) -> Result<(), FtlError> {
+        while let Some(block) = self.to_refresh.pop() {
+            // It may have been collected since.
+            if self.blocks.state[block as usize] != State::Closed {
+                continue;
+            }
+            self.move_block(block, Stream::Collected, &causes::REFRESH)?;
+            self.collect_until(self.config.gc_free_blocks, None)?;
+        }
+        Ok(())
+    }
+
+    fn move_block(&mut self, block: u32, stream: Stream, reason: &'static Reason) -> Result<(), FtlError> {
+        self.write_trims()?;
+        // Writing trims can have closed no block of the victims but this one is still there.
+        self.blocks.take_out(block, State::Emptied);
+        let moved = self.empty(block, stream, reason)?;
+        self.statistics.other_moved_pages += u64::from(moved);
+        self.erase_emptied(block)
+    }
+
+    /// Static wear levelling: if a block lies so far behind the most worn one, its data lie still. They move to the most worn
+    /// free block, and theirs is worn from now on.
+    fn level_wear(&mut self) -> Result<(), FtlError> {
+        let Some(threshold) = self.config.static_levelling_erases else { return Ok(()) };
+        if self.erases_since_levelling < (self.shape.blocks / BLOCKS_PER_LEVELLING).max(1) {
+            return Ok(());
+        }
+        self.erases_since_levelling = 0;
+        match self.blocks.least_worn() {
+            Some((block, behind)) if behind > threshold => self.move_block(block, Stream::Levelled, &causes::LEVELLING),
+            _ => Ok(()),
+        }
+    }
+}

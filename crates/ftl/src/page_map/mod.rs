@@ -1,0 +1,493 @@
+//! The page map: each logical page can stand in any page of flash (Ban, US patent 5,404,485).
+//!
+//! The map is in RAM. On flash stands what finds it again: each page carries its logical number and an ascending sequence
+//! number, so that of two copies the later one counts. Trims are kept as bits in pages of their own: a set bit says that the
+//! logical page was trimmed when this page was written. No block is erased before the trims are on flash, because an older copy
+//! of a trimmed page would come back otherwise.
+
+mod checkpoint;
+mod collection;
+mod map_cache;
+mod recovery;
+
+use ffslab_mtd::MtdError;
+
+use crate::blocks::{Blocks, State};
+use crate::causes;
+use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
+use crate::flash::{Flash, Shape};
+use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_MAP, KIND_TRIM};
+use map_cache::MapCache;
+
+pub use recovery::Recovered;
+
+/// No page.
+const NONE: u32 = u32::MAX;
+
+/// What a block is written with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Host,
+    Hot,
+    Collected,
+    Levelled,
+    Translation,
+}
+
+const STREAMS: usize = 5;
+
+/// What was done since the mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Pages that the host wrote.
+    pub host_pages: u64,
+    /// Pages that collection moved.
+    pub gc_pages: u64,
+    /// Pages that wear levelling, refreshing and failing blocks moved.
+    pub other_moved_pages: u64,
+    /// Pages of trim bits.
+    pub trim_pages: u64,
+    /// Translation pages that were read and written (DFTL).
+    pub map_read_pages: u64,
+    pub map_written_pages: u64,
+    /// Entries of the map that were in RAM when they were wanted, and those that were not (DFTL).
+    pub map_hits_count: u64,
+    pub map_misses_count: u64,
+    pub checkpoint_pages: u64,
+    pub checkpoints_count: u64,
+    /// Blocks that collection emptied.
+    pub collected_blocks: u64,
+    /// Log blocks that became data blocks as they were, those to which a rest was copied, and logical blocks that were copied
+    /// whole (block maps).
+    pub switch_merges_count: u64,
+    pub partial_merges_count: u64,
+    pub full_merges_count: u64,
+    pub erases: u64,
+    /// Programs that failed.
+    pub failed_programs: u64,
+}
+
+impl Statistics {
+    /// Programmed pages a page that the host wrote.
+    pub fn write_amplification(&self) -> f64 {
+        let moved = self.gc_pages + self.other_moved_pages;
+        let all = self.host_pages + moved + self.trim_pages + self.map_written_pages + self.checkpoint_pages;
+        all as f64 / self.host_pages as f64
+    }
+}
+
+/// A device with a page map.
+pub struct PageMap<F: Flash> {
+    flash: F,
+    config: FtlConfig,
+    shape: Shape,
+    block_shift: u32,
+    /// The page of each logical page, then of each page of trim bits, then of each translation page.
+    map: Vec<u32>,
+    /// The number in `map` of what stands in each page, if it is valid.
+    owner: Vec<u32>,
+    blocks: Blocks,
+    open: [u32; STREAMS],
+    sequence: u64,
+    /// Pages of trim bits that say something else than the map.
+    stale_trims: Vec<u32>,
+    /// Blocks that must be emptied: a program has failed in them.
+    failing: Vec<u32>,
+    /// Blocks in which bits were corrected.
+    to_refresh: Vec<u32>,
+    checkpoint_blocks: Vec<u32>,
+    pages_since_checkpoint: u32,
+    erases_since_levelling: u32,
+    buffer: Vec<u8>,
+    /// DFTL.
+    cache: Option<MapCache>,
+    /// Number in `map` of the first page of trim bits and of the first translation page.
+    first_trim: u32,
+    first_translation: u32,
+    statistics: Statistics,
+}
+
+impl<F: Flash> PageMap<F> {
+    /// Makes an empty device: erases all good blocks and writes the first checkpoint.
+    ///
+    /// # Errors
+    /// Settings that do not suit the medium; errors of the medium.
+    pub fn format(flash: F, config: FtlConfig) -> Result<PageMap<F>, FtlError> {
+        let mut made = PageMap::blank(flash, config)?;
+        {
+            let _reason = made.flash.because(&causes::FORMATTING);
+            for block in 0..made.shape.blocks {
+                if made.flash.is_bad(block) {
+                    continue;
+                }
+                match made.flash.erase(block) {
+                    Ok(()) => made.blocks.release(block, true),
+                    Err(MtdError::EraseFailed) => made.mark_bad(block)?,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        made.check_size()?;
+        if F::KEEPS_BYTES {
+            let _reason = made.flash.because(&causes::FORMATTING);
+            made.write_checkpoint()?;
+        }
+        made.statistics = Statistics::default();
+        Ok(made)
+    }
+
+    fn blank(flash: F, config: FtlConfig) -> Result<PageMap<F>, FtlError> {
+        let free_blocks_min = match config.map_cache_entries_count {
+            Some(_) => FREE_BLOCKS_MIN + TRANSLATION_BLOCKS,
+            None => FREE_BLOCKS_MIN,
+        };
+        if config.gc_free_blocks < free_blocks_min && F::KEEPS_BYTES || config.gc_free_blocks == 0 {
+            return Err(FtlError::FreeBlocks { free_blocks: config.gc_free_blocks, free_blocks_min });
+        }
+        let shape = flash.shape();
+        debug_assert!(shape.pages_per_block.is_power_of_two());
+        let blocks =
+            Blocks::new(shape.blocks, shape.pages_per_block, config.victim, config.dynamic_levelling, config.seed);
+        let bits = shape.page_bytes * 8;
+        let trim_pages = if F::KEEPS_BYTES { config.logical_pages.div_ceil(bits) } else { 0 };
+        let translations = match config.map_cache_entries_count {
+            Some(_) if F::KEEPS_BYTES => map_cache::translation_pages(config.logical_pages, shape.page_bytes),
+            _ => 0,
+        };
+        let first_translation = config.logical_pages + trim_pages;
+        let numbers = (first_translation + translations) as usize;
+        let cache = config.map_cache_entries_count.filter(|_| translations > 0);
+        Ok(PageMap {
+            map: vec![NONE; numbers],
+            owner: vec![NONE; (shape.blocks * shape.pages_per_block) as usize],
+            blocks,
+            open: [NONE; STREAMS],
+            sequence: 0,
+            stale_trims: Vec::new(),
+            failing: Vec::new(),
+            to_refresh: Vec::new(),
+            checkpoint_blocks: Vec::new(),
+            pages_since_checkpoint: 0,
+            erases_since_levelling: 0,
+            buffer: vec![0xFF; shape.page_bytes as usize],
+            cache: cache.map(|entries| MapCache::new(entries, config.logical_pages, translations)),
+            first_trim: config.logical_pages,
+            first_translation,
+            statistics: Statistics::default(),
+            block_shift: shape.pages_per_block.trailing_zeros(),
+            flash,
+            config,
+            shape,
+        })
+    }
+
+    /// Most logical pages that a device on so many good blocks can have.
+    fn logical_pages_max(&self, good_blocks: u32) -> u32 {
+        let streams = 1 + u32::from(self.config.gc_apart) + u32::from(self.config.hot_apart);
+        let levelled = u32::from(self.config.static_levelling_erases.is_some());
+        let translation = u32::from(self.cache.is_some());
+        let kept_back = self.config.gc_free_blocks + streams + levelled + translation + 2 * self.blocks_of_checkpoint();
+        let pages = good_blocks.saturating_sub(kept_back) * self.shape.pages_per_block;
+        pages.saturating_sub((self.map.len() as u32 - self.config.logical_pages) + 1)
+    }
+
+    fn check_size(&self) -> Result<(), FtlError> {
+        let logical_pages = self.config.logical_pages;
+        let good_blocks = self.shape.blocks - self.blocks.bad_blocks();
+        let logical_pages_max = self.logical_pages_max(good_blocks);
+        if logical_pages == 0 || logical_pages > logical_pages_max {
+            return Err(FtlError::Size { logical_pages, logical_pages_max });
+        }
+        Ok(())
+    }
+
+    pub fn config(&self) -> &FtlConfig {
+        &self.config
+    }
+
+    pub fn flash(&self) -> &F {
+        &self.flash
+    }
+
+    /// Gives the medium back; what is in RAM is lost, as in a power cut.
+    pub fn into_flash(self) -> F {
+        self.flash
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Counts from now on.
+    pub fn reset_statistics(&mut self) {
+        self.statistics = Statistics::default();
+    }
+
+    /// Erases of each block, as far as the device knows them.
+    pub fn erase_counts(&self) -> &[u32] {
+        &self.blocks.erases
+    }
+
+    /// RAM that a controller needs for the map: an entry of 4 bytes a page, or with DFTL 8 bytes a cached entry (logical and
+    /// physical page) and the directory.
+    pub fn map_bytes(&self) -> u64 {
+        let directory = self.map.len() as u64 - u64::from(self.config.logical_pages);
+        match (&self.cache, self.config.map_cache_entries_count) {
+            (Some(_), Some(entries)) => 8 * u64::from(entries) + 4 * directory,
+            _ => self.map.len() as u64 * 4,
+        }
+    }
+
+    // ---- the host -------------------------------------------------------------------------------------------------
+
+    fn check(&self, logical_page: u32) -> Result<(), FtlError> {
+        let logical_pages = self.config.logical_pages;
+        if logical_page >= logical_pages {
+            return Err(FtlError::OutOfRange { logical_page, logical_pages });
+        }
+        Ok(())
+    }
+
+    /// Reads a logical page of [`Shape::page_bytes`]; zeros where nothing was written or what was is trimmed.
+    ///
+    /// # Errors
+    /// The page cannot be corrected, or could not when it was moved.
+    pub fn read(&mut self, logical_page: u32, data: &mut [u8]) -> Result<(), FtlError> {
+        self.check(logical_page)?;
+        self.look_up(logical_page)?;
+        let page = self.map[logical_page as usize];
+        if page == NONE {
+            data.fill(0);
+            return Ok(());
+        }
+        let (found, read) = self.flash.read(page, data);
+        let lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
+        match read {
+            Err(MtdError::Uncorrectable) => return Err(FtlError::Uncorrectable { logical_page, page }),
+            Ok(_) if lost => return Err(FtlError::Uncorrectable { logical_page, page }),
+            Ok(true) => self.refresh_soon(page >> self.block_shift),
+            Ok(false) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Writes a logical page. It is on flash when this returns.
+    ///
+    /// # Errors
+    /// Too many blocks are bad; the power was cut.
+    pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
+        self.check(logical_page)?;
+        self.look_up(logical_page)?;
+        let stream = if hot && self.config.hot_apart { Stream::Hot } else { Stream::Host };
+        self.make_room(stream)?;
+        {
+            let _reason = self.flash.because(&causes::HOST_WRITE);
+            self.append(stream, logical_page, data, 0)?;
+        }
+        self.has_changed(logical_page);
+        self.statistics.host_pages += 1;
+        self.pages_since_checkpoint += 1;
+        if self.config.checkpoint_every_pages.is_some_and(|pages| self.pages_since_checkpoint >= pages) {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Forgets a logical page. After a power cut it may be there again unless [`PageMap::flush`] was called.
+    pub fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {
+        self.check(logical_page)?;
+        if self.map[logical_page as usize] != NONE {
+            self.look_up(logical_page)?;
+        }
+        let page = std::mem::replace(&mut self.map[logical_page as usize], NONE);
+        if page != NONE {
+            self.owner[page as usize] = NONE;
+            self.blocks.loses_page(page >> self.block_shift);
+            self.has_changed(logical_page);
+            if F::KEEPS_BYTES {
+                let stale = logical_page / (self.shape.page_bytes * 8);
+                if !self.stale_trims.contains(&stale) {
+                    self.stale_trims.push(stale);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything acknowledged is on flash when this returns. Writes are at once, so that only trims remain.
+    pub fn flush(&mut self) -> Result<(), FtlError> {
+        if self.stale_trims.is_empty() {
+            return Ok(());
+        }
+        self.make_room(Stream::Host)?;
+        self.write_trims()
+    }
+
+    fn write_trims(&mut self) -> Result<(), FtlError> {
+        while let Some(&trims) = self.stale_trims.last() {
+            let _reason = self.flash.because(&causes::TRIM);
+            self.write_trim_page(trims)?;
+            self.statistics.trim_pages += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes one page of trim bits as the map is now.
+    fn write_trim_page(&mut self, trims: u32) -> Result<(), FtlError> {
+        let bits = self.shape.page_bytes * 8;
+        let first = (trims * bits) as usize;
+        let logical = &self.map[first..self.config.logical_pages.min((trims + 1) * bits) as usize];
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.fill(0);
+        for (bit, &page) in logical.iter().enumerate() {
+            buffer[bit / 8] |= u8::from(page == NONE) << (bit % 8);
+        }
+        let written = self.append(Stream::Collected, self.first_trim + trims, &buffer, 0);
+        self.buffer = buffer;
+        self.stale_trims.retain(|&stale| stale != trims);
+        written
+    }
+
+    // ---- writing pages --------------------------------------------------------------------------------------------
+
+    /// The stream that a page goes to, given what is kept apart.
+    #[inline]
+    fn place_of(&self, stream: Stream) -> usize {
+        match stream {
+            Stream::Collected if !self.config.gc_apart => Stream::Host as usize,
+            stream => stream as usize,
+        }
+    }
+
+    #[inline]
+    fn has_room(&self, stream: Stream) -> bool {
+        self.open[self.place_of(stream)] != NONE
+    }
+
+    /// Programs a page where its stream is written, and enters it in the map.
+    fn append(&mut self, stream: Stream, number: u32, data: &[u8], flags_bits: u8) -> Result<(), FtlError> {
+        let data_crc = if F::KEEPS_BYTES { crc32fast::hash(data) } else { 0 };
+        let (kind, told) = if number < self.first_trim {
+            (KIND_DATA, number)
+        } else if number < self.first_translation {
+            (KIND_TRIM, number - self.first_trim)
+        } else {
+            (KIND_MAP, number - self.first_translation)
+        };
+        loop {
+            let place = self.open_place(stream)?;
+            let block = self.open[place];
+            let index = block as usize;
+            let page = (block << self.block_shift) + self.blocks.written[index];
+            self.sequence += 1;
+            let erases = self.blocks.erases[index];
+            let tag = Tag { kind, flags_bits, number: told, sequence: self.sequence, erases, data_crc };
+            let programmed = self.flash.program(page, data, &tag);
+            if self.blocks.written[index] == 0 {
+                self.blocks.first_sequence[index] = self.sequence;
+            }
+            self.blocks.written[index] += 1;
+            match programmed {
+                Ok(()) => {
+                    self.enter(number, page);
+                    if self.blocks.written[index] == self.shape.pages_per_block {
+                        self.open[place] = NONE;
+                        self.blocks.close(block, self.sequence);
+                    }
+                    return Ok(());
+                }
+                Err(MtdError::ProgramFailed) => {
+                    self.statistics.failed_programs += 1;
+                    self.open[place] = NONE;
+                    self.blocks.state[index] = State::Failing;
+                    self.failing.push(block);
+                }
+                // The chip counts a program of which the cut left nothing that can be seen.
+                Err(MtdError::RuleBroken) => {
+                    self.open[place] = NONE;
+                    self.blocks.close(block, self.sequence);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Number `number` of the map stands in this page now.
+    #[inline]
+    fn enter(&mut self, number: u32, page: u32) {
+        let old = std::mem::replace(&mut self.map[number as usize], page);
+        if old != NONE {
+            self.owner[old as usize] = NONE;
+            self.blocks.loses_page(old >> self.block_shift);
+        }
+        self.owner[page as usize] = number;
+        self.blocks.valid[(page >> self.block_shift) as usize] += 1;
+    }
+
+    /// The open block of a stream; if no block is free, that of another one.
+    #[inline]
+    fn open_place(&mut self, stream: Stream) -> Result<usize, FtlError> {
+        let place = self.place_of(stream);
+        if self.open[place] != NONE {
+            return Ok(place);
+        }
+        self.open_block(place, stream == Stream::Levelled)
+    }
+
+    #[cold]
+    fn open_block(&mut self, place: usize, most_worn: bool) -> Result<usize, FtlError> {
+        while let Some(block) = self.blocks.take(most_worn) {
+            if self.blocks.clean[block as usize] || self.erase_block(block)? {
+                self.blocks.state[block as usize] = State::Open;
+                self.open[place] = block;
+                return Ok(place);
+            }
+        }
+        let other = self.open.iter().position(|&block| block != NONE);
+        other.ok_or_else(|| self.worn_out())
+    }
+
+    fn worn_out(&self) -> FtlError {
+        FtlError::WornOut { bad_blocks: self.blocks.bad_blocks(), blocks: self.shape.blocks }
+    }
+
+    /// Erases a block that holds nothing. `false`: it is bad now.
+    fn erase_block(&mut self, block: u32) -> Result<bool, FtlError> {
+        let index = block as usize;
+        let erased = {
+            let _reason = self.flash.because(&causes::FTL_ERASE);
+            self.flash.erase(block)
+        };
+        self.blocks.erases[index] += 1;
+        self.blocks.written[index] = 0;
+        self.statistics.erases += 1;
+        self.erases_since_levelling += 1;
+        match erased {
+            Ok(()) => Ok(true),
+            Err(MtdError::EraseFailed | MtdError::BadBlock) => self.mark_bad(block).map(|()| false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Nothing will be written to the block any more.
+    fn mark_bad(&mut self, block: u32) -> Result<(), FtlError> {
+        let _reason = self.flash.because(&causes::BLOCK_FAILED);
+        self.blocks.state[block as usize] = State::Bad;
+        match self.flash.mark_bad(block) {
+            Err(MtdError::PowerCut) => Err(MtdError::PowerCut.into()),
+            // A mark that cannot be written changes nothing: the block fails again after the next mount.
+            _ => Ok(()),
+        }
+    }
+
+    fn refresh_soon(&mut self, block: u32) {
+        if self.blocks.state[block as usize] == State::Closed && !self.to_refresh.contains(&block) {
+            self.to_refresh.push(block);
+        }
+    }
+}

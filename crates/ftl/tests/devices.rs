@@ -1,0 +1,219 @@
+//! What a device does while the power stays on: contents, bad blocks, wear, checkpoints, causes.
+
+mod support;
+
+use ffslab_flash::{Faults, Weak};
+use ffslab_ftl::flash::OnMedium;
+use ffslab_ftl::{causes, FtlConfig, FtlError, PageMap, Victim, MAPPINGS};
+use ffslab_sim::OTHER;
+use rand_pcg::rand_core::SeedableRng;
+use rand_pcg::Pcg32;
+use support::{below, medium, Model, Setup, LOGICAL_PAGES, PAGE_BYTES};
+
+fn page(stamp: u64) -> Vec<u8> {
+    (0..PAGE_BYTES).map(|at| (u64::from(at) * 7 + stamp * 31) as u8).collect()
+}
+
+fn page_map(faults: &Faults, config: FtlConfig) -> PageMap<OnMedium> {
+    PageMap::format(OnMedium::new(medium(faults)).unwrap(), config).unwrap()
+}
+
+#[test]
+fn contents_are_those_of_a_plain_device() {
+    for (setup, seed) in support::setups().iter().zip(7..) {
+        let mtd = medium(&Faults::default());
+        let mut device = setup.format(&mtd).unwrap();
+        let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(seed));
+        for _ in 0..1500 {
+            model.step(&mut *device, &mut random).unwrap();
+        }
+        model.verify(&mut *device);
+    }
+}
+
+#[test]
+fn blocks_that_fail_are_left_out() {
+    let faults = Faults {
+        badblocks: vec![0, 11],
+        weakpages: [20, 60, 131].map(|number| Weak { number, good_operations: 3 }).to_vec(),
+        weakblocks: vec![Weak { number: 4, good_operations: 2 }],
+        ..Faults::default()
+    };
+    for mapping in &MAPPINGS {
+        let mtd = medium(&faults);
+        let mut setup = Setup { mapping, ..Setup::new(Victim::Greedy) };
+        setup.config = FtlConfig { logical_pages: 48, log_blocks: 3, gc_free_blocks: 5, ..setup.config };
+        let mut device = setup.format(&mtd).unwrap();
+        let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(3));
+        for _ in 0..2500 {
+            model.step(&mut *device, &mut random).unwrap();
+        }
+        model.verify(&mut *device);
+        let bad: Vec<u64> = (0..24).filter(|&block| mtd.is_bad(block * 8 * u64::from(PAGE_BYTES))).collect();
+        // Block 4 fails in its erase, and 2, 7 and 16 in a program.
+        for block in [2, 4, 7, 16] {
+            assert!(bad.contains(&block), "{}: {bad:?}", mapping.name);
+        }
+    }
+}
+
+#[test]
+fn a_device_that_cannot_be_written_any_more_can_be_read() {
+    let weakblocks = (0..24).map(|number| Weak { number, good_operations: 6 }).collect();
+    let mut ftl = page_map(&Faults { weakblocks, ..Faults::default() }, FtlConfig::new(LOGICAL_PAGES));
+    let (mut random, mut held) = (Pcg32::seed_from_u64(5), vec![0; LOGICAL_PAGES as usize]);
+    let error = (1u64..).find_map(|stamp| {
+        let number = below(&mut random, u64::from(LOGICAL_PAGES)) as u32;
+        match ftl.write(number, &page(stamp), false) {
+            Ok(()) => {
+                held[number as usize] = stamp;
+                None
+            }
+            Err(error) => Some(error),
+        }
+    });
+    assert!(matches!(error, Some(FtlError::WornOut { blocks: 24, .. })), "{error:?}");
+    let mut data = vec![0; PAGE_BYTES as usize];
+    for (number, &stamp) in (0..).zip(&held) {
+        ftl.read(number, &mut data).unwrap();
+        assert!(stamp == 0 || data == page(stamp), "page {number}");
+    }
+}
+
+#[test]
+fn static_levelling_wears_the_blocks_of_data_that_lie_still() {
+    let spread = |static_levelling_erases| {
+        let config = FtlConfig { static_levelling_erases, ..FtlConfig::new(LOGICAL_PAGES) };
+        let mut ftl = page_map(&Faults::default(), config);
+        let mut random = Pcg32::seed_from_u64(1);
+        for number in 0..LOGICAL_PAGES {
+            ftl.write(number, &page(1), false).unwrap();
+        }
+        for stamp in 0..8000 {
+            ftl.write(below(&mut random, 16) as u32, &page(stamp), false).unwrap();
+        }
+        let mut erases = ftl.erase_counts().to_vec();
+        erases.sort();
+        // The block of the checkpoint and those that are being written are left alone: two streams, one of them seldom written.
+        (erases[erases.len() - 1], erases[4])
+    };
+    let ((without_most, without_least), (most, least)) = (spread(None), spread(Some(8)));
+    assert!(without_most - without_least > 50, "{without_least} to {without_most}");
+    assert!(most - least <= 24, "{least} to {most}");
+}
+
+#[test]
+fn a_checkpoint_shortens_the_mount_and_changes_nothing() {
+    let config = FtlConfig::new(LOGICAL_PAGES);
+    let mut ftl = page_map(&Faults::default(), config.clone());
+    let mut random = Pcg32::seed_from_u64(9);
+    for stamp in 0..900 {
+        ftl.write(below(&mut random, u64::from(LOGICAL_PAGES)) as u32, &page(stamp), false).unwrap();
+    }
+    let mtd = ftl.flash().mtd().clone();
+    let read_all = |ftl: &mut PageMap<OnMedium>| {
+        let mut data = vec![0; LOGICAL_PAGES as usize * PAGE_BYTES as usize];
+        for (number, data) in (0..).zip(data.chunks_exact_mut(PAGE_BYTES as usize)) {
+            ftl.read(number, data).unwrap();
+        }
+        data
+    };
+    let wanted = read_all(&mut ftl);
+    let (mut scanned, long) = PageMap::mount(OnMedium::new(mtd.clone()).unwrap(), config.clone()).unwrap();
+    assert!(read_all(&mut scanned) == wanted, "after a scan");
+    ftl.checkpoint().unwrap();
+    let (mut loaded, short) = PageMap::mount(OnMedium::new(mtd).unwrap(), config).unwrap();
+    assert!(read_all(&mut loaded) == wanted, "after a checkpoint");
+    assert!(short.used_checkpoint && short.records_read * 3 < long.records_read, "{short:?}, {long:?}");
+}
+
+#[test]
+fn a_page_that_was_lost_stays_lost_when_it_is_moved() {
+    // The oldest block is always the next one, so that each page is moved.
+    let config = FtlConfig { victim: Victim::Fifo, ..FtlConfig::new(LOGICAL_PAGES) };
+    let mut ftl = page_map(&Faults::default(), config);
+    for number in 0..LOGICAL_PAGES {
+        ftl.write(number, &page(1), false).unwrap();
+    }
+    let nand = ftl.flash().mtd().nand().unwrap().clone();
+    let mut data = vec![0; PAGE_BYTES as usize];
+    let lost = |ftl: &mut PageMap<OnMedium>, data: &mut [u8]| {
+        let lost = |number: &u32| matches!(ftl.read(*number, data), Err(FtlError::Uncorrectable { .. }));
+        (0..LOGICAL_PAGES).filter(lost).collect::<Vec<u32>>()
+    };
+    let gravepages = vec![Weak { number: 37, good_operations: 0 }];
+    nand.with_chip(|chip| chip.set_faults(&Faults { gravepages, ..Faults::default() })).unwrap();
+    let before = lost(&mut ftl, &mut data);
+    assert_eq!(before.len(), 1);
+    for stamp in 0..600 {
+        let number = (stamp * 5 % u64::from(LOGICAL_PAGES)) as u32;
+        if number != before[0] {
+            ftl.write(number, &page(stamp), false).unwrap();
+        }
+    }
+    nand.with_chip(|chip| chip.set_faults(&Faults::default())).unwrap();
+    assert_eq!(lost(&mut ftl, &mut data), before);
+    ftl.write(before[0], &page(2), false).unwrap();
+    assert_eq!(lost(&mut ftl, &mut data), Vec::<u32>::new());
+}
+
+#[test]
+fn every_operation_has_its_cause() {
+    for (setup, seed) in support::setups().iter().zip(50..) {
+        let mtd = medium(&Faults::default());
+        let mut device = setup.format(&mtd).unwrap();
+        let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(seed));
+        for _ in 0..800 {
+            model.step(&mut *device, &mut random).unwrap();
+        }
+        device.flush().unwrap();
+        drop(device);
+        model.verify_after_cut(&mut *setup.mount(&mtd).unwrap(), "no cut");
+        let counted = mtd.sim().causes();
+        assert_eq!(counted.of_reason(&OTHER).operations(), 0, "{}", setup.name());
+        let of = |reason| counted.of_reason(reason).operations();
+        assert!(of(&causes::HOST_WRITE) > 0 && of(&causes::RECOVERY_SCAN) > 0);
+        let moves = match setup.mapping.name {
+            "page-map" => of(&causes::GC_COPY),
+            "dftl" => of(&causes::MAP_READ).min(of(&causes::MAP_WRITE)),
+            _ => of(&causes::MERGE_FULL),
+        };
+        assert!(moves > 0, "{}", setup.name());
+    }
+}
+
+#[test]
+fn sequences_make_switch_merges_and_random_writes_full_ones() {
+    for name in ["bast", "fast"] {
+        let config = FtlConfig { log_blocks: 4, ..FtlConfig::new(LOGICAL_PAGES) };
+        let mut ftl =
+            (support::mapping(name).format)(OnMedium::new(medium(&Faults::default())).unwrap(), config).unwrap();
+        for stamp in 0..4 {
+            for number in 0..LOGICAL_PAGES {
+                ftl.write(number, &page(stamp), false).unwrap();
+            }
+        }
+        let sequential = *ftl.statistics();
+        assert_eq!((sequential.partial_merges_count, sequential.full_merges_count), (0, 0), "{name}");
+        assert_eq!(sequential.switch_merges_count, 3 * u64::from(LOGICAL_PAGES / 8), "{name}");
+        let mut random = Pcg32::seed_from_u64(2);
+        for stamp in 0..500 {
+            ftl.write(below(&mut random, u64::from(LOGICAL_PAGES)) as u32, &page(stamp), false).unwrap();
+        }
+        assert!(ftl.statistics().full_merges_count > 50, "{name}: {:?}", ftl.statistics());
+    }
+}
+
+#[test]
+fn bad_settings_get_a_clear_message() {
+    let flash = || OnMedium::new(medium(&Faults::default())).unwrap();
+    let refused = |config| PageMap::format(flash(), config).err().unwrap().to_string();
+    assert_eq!(refused(FtlConfig::new(500)), "logical_pages = 500: the medium has room for 1 to 134");
+    assert_eq!(
+        refused(FtlConfig { gc_free_blocks: 1, ..FtlConfig::new(50) }),
+        "gc_free_blocks = 1: at least 3, so that collection and a failing block find room"
+    );
+    let ftl = page_map(&Faults::default(), FtlConfig::new(50));
+    let mounted = PageMap::mount(ftl.into_flash(), FtlConfig::new(51));
+    assert_eq!(mounted.err(), Some(FtlError::OtherSize { logical_pages: 51, found: 50 }));
+}

@@ -1,0 +1,103 @@
+//! Random writes to a page map without bytes, and the formula that they must come to.
+#![allow(dead_code)]
+
+use ffslab_ftl::flash::NoBytes;
+use ffslab_ftl::{formulas, FtlConfig, PageMap, Victim};
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+
+/// The share of writes that goes to hot pages, and the share of pages that are hot.
+pub const HOT: (f64, f64) = (0.8, 0.2);
+
+#[derive(Clone, Copy)]
+pub struct Case {
+    pub victim: Victim,
+    pub pages_per_block: u32,
+    pub spare_share: f64,
+    pub is_hot_cold: bool,
+    pub allowed_percent: f64,
+}
+
+pub struct Row {
+    pub formula: f64,
+    pub simulated: f64,
+    pub flash_writes: u64,
+}
+
+impl Case {
+    pub fn all() -> Vec<Case> {
+        let kinds = [
+            (Victim::Greedy, false, 1.0),
+            (Victim::Fifo, false, 1.0),
+            (Victim::Random, false, 1.0),
+            (Victim::DChoices(2), false, 0.5),
+            (Victim::DChoices(4), false, 0.5),
+            (Victim::DChoices(10), false, 0.5),
+            (Victim::Fifo, true, 2.0),
+        ];
+        let mut cases = Vec::new();
+        for (victim, is_hot_cold, allowed_percent) in kinds {
+            for pages_per_block in [32, 64, 128] {
+                for spare_share in [0.07, 0.10, 0.20, 0.30] {
+                    cases.push(Case { victim, pages_per_block, spare_share, is_hot_cold, allowed_percent });
+                }
+            }
+        }
+        cases
+    }
+
+    pub fn name(&self) -> String {
+        format!("{}{}", self.victim, if self.is_hot_cold { ", hot/cold" } else { "" })
+    }
+
+    fn formula(&self, alpha: f64) -> f64 {
+        match self.victim {
+            Victim::Fifo if self.is_hot_cold => formulas::hot_cold_fifo(alpha, HOT.0, HOT.1),
+            Victim::Fifo => formulas::fifo(alpha),
+            Victim::Random => formulas::random(alpha),
+            Victim::DChoices(choices) => formulas::d_choices(alpha, self.pages_per_block, choices),
+            _ => formulas::greedy(alpha, self.pages_per_block),
+        }
+    }
+}
+
+/// Fills a device of so many blocks that are not free, overwrites it until it is in its steady state, and counts then.
+pub fn compare(case: &Case, blocks: u32) -> Row {
+    let gc_free_blocks = 3;
+    let pages = blocks * case.pages_per_block;
+    let logical_pages = (f64::from(pages) * (1.0 - case.spare_share)).round() as u32;
+    let config = FtlConfig {
+        victim: case.victim,
+        gc_free_blocks,
+        gc_apart: false,
+        dynamic_levelling: false,
+        ..FtlConfig::new(logical_pages)
+    };
+    let flash = NoBytes::new(blocks + gc_free_blocks, case.pages_per_block);
+    let mut ftl = PageMap::format(flash, config).expect("a device that can be made");
+    let mut random = Pcg32::seed_from_u64(u64::from(case.pages_per_block));
+    let below = |bound: u32, random: &mut Pcg32| ((u64::from(random.next_u32()) * u64::from(bound)) >> 32) as u32;
+    let hot_pages = (f64::from(logical_pages) * HOT.1).round() as u32;
+    let hot_writes = (HOT.0 * f64::from(u32::MAX)) as u32;
+    let next = |random: &mut Pcg32| match case.is_hot_cold {
+        false => below(logical_pages, random),
+        true if random.next_u32() < hot_writes => below(hot_pages, random),
+        true => hot_pages + below(logical_pages - hot_pages, random),
+    };
+    for page in 0..logical_pages {
+        ftl.write(page, &[], false).expect("a device with room");
+    }
+    let mut write = |ftl: &mut PageMap<NoBytes>, count: u32| {
+        for _ in 0..count {
+            ftl.write(next(&mut random), &[], false).expect("a device with room");
+        }
+    };
+    write(&mut ftl, 10 * logical_pages);
+    ftl.reset_statistics();
+    write(&mut ftl, 6 * logical_pages);
+    Row {
+        formula: case.formula(f64::from(pages) / f64::from(logical_pages)),
+        simulated: ftl.statistics().write_amplification(),
+        flash_writes: ftl.flash().operations().0,
+    }
+}

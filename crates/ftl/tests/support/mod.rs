@@ -1,0 +1,279 @@
+//! A small NAND with a device on it, and a model that knows what each sector may hold after a power cut.
+//!
+//! The model keeps for each sector what it held at the last flush and everything that was written or trimmed since: after a cut
+//! the sector holds one of these, whole. Without a cut it holds the last one.
+#![allow(dead_code)]
+
+use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
+use ffslab_ftl::flash::OnMedium;
+use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, Victim, MAPPINGS};
+use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
+use ffslab_sim::{Sim, SimConfig};
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+
+pub const PAGE_BYTES: u32 = 2048;
+pub const PAGES_PER_BLOCK: u32 = 8;
+pub const BLOCKS: u32 = 24;
+pub const SECTOR_BYTES: u32 = 512;
+/// What the mount reads of a fresh block must be told from zeros.
+pub const LOGICAL_PAGES: u32 = 72;
+
+pub fn medium(faults: &Faults) -> Mtd {
+    let geometry = Geometry { page_bytes: PAGE_BYTES, oob_bytes: 64, pages_per_block: PAGES_PER_BLOCK, blocks: BLOCKS };
+    let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
+    let rules = Rules { partial_programs_max: 1, in_order: true };
+    let mut chip = Chip::new(Sim::new(SimConfig::default()), geometry, timing, rules).unwrap();
+    chip.set_faults(faults).unwrap();
+    Mtd::new(&Nand::new(chip, Driver::default()).unwrap(), 0, BLOCKS).unwrap()
+}
+
+/// How a device is made and found again.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub mapping: &'static Mapping,
+    pub config: FtlConfig,
+    pub buffer_pages: u32,
+}
+
+impl Setup {
+    /// For people.
+    pub fn name(&self) -> String {
+        format!("{}, {}", self.mapping.name, self.config.victim)
+    }
+
+    pub fn new(victim: Victim) -> Setup {
+        let config = FtlConfig { victim, ..FtlConfig::new(LOGICAL_PAGES) };
+        Setup { mapping: mapping("page-map"), config, buffer_pages: 3 }
+    }
+
+    pub fn format(&self, mtd: &Mtd) -> Result<Box<dyn BlockDevice>, DeviceError> {
+        let ftl = (self.mapping.format)(OnMedium::new(mtd.clone())?, self.config.clone())?;
+        Ok(Box::new(Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)?))
+    }
+
+    pub fn mount(&self, mtd: &Mtd) -> Result<Box<dyn BlockDevice>, DeviceError> {
+        let ftl = (self.mapping.mount)(OnMedium::new(mtd.clone())?, self.config.clone())?;
+        Ok(Box::new(Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)?))
+    }
+}
+
+/// The mapping with this name.
+pub fn mapping(name: &str) -> &'static Mapping {
+    MAPPINGS.iter().find(|known| known.name == name).unwrap_or_else(|| panic!("no mapping {name}"))
+}
+
+/// The settings that the tests go through.
+pub fn setups() -> Vec<Setup> {
+    let victims = ["greedy", "random", "fifo", "d-choices:2", "windowed-greedy:6", "cost-benefit", "cat"]
+        .map(|name| name.parse());
+    let plain = victims.into_iter().map(|victim| Setup::new(victim.unwrap()));
+    let greedy = || Setup::new(Victim::Greedy);
+    let with = |change: fn(&mut Setup)| {
+        let mut setup = greedy();
+        change(&mut setup);
+        setup
+    };
+    let special = [
+        with(|setup| setup.config.gc_apart = false),
+        with(|setup| setup.config.checkpoint_every_pages = Some(40)),
+        with(|setup| {
+            setup.config.static_levelling_erases = Some(2);
+            setup.buffer_pages = 0;
+        }),
+        with(|setup| {
+            setup.config.dynamic_levelling = false;
+            setup.config.checkpoint_every_pages = Some(97);
+            setup.config.static_levelling_erases = Some(4);
+        }),
+    ];
+    let dftl = |entries: u32, seed: u64| {
+        let mut setup = Setup { mapping: mapping("dftl"), ..greedy() };
+        setup.config = FtlConfig {
+            map_cache_entries_count: Some(entries),
+            gc_free_blocks: 5,
+            logical_pages: LOGICAL_PAGES - 20,
+            seed,
+            ..setup.config
+        };
+        setup
+    };
+    let hybrid = |name: &str, log_blocks: u32| {
+        let mut setup = Setup { mapping: mapping(name), ..greedy() };
+        setup.config = FtlConfig { log_blocks, ..setup.config };
+        setup
+    };
+    let hybrids = ["block-map", "bast", "fast"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
+    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).chain(hybrids).collect()
+}
+
+/// The bytes of a sector with this stamp. Stamp 0: zeros.
+pub fn sector_of(stamp: u64) -> [u8; SECTOR_BYTES as usize] {
+    let mut bytes = [0; SECTOR_BYTES as usize];
+    if stamp != 0 {
+        Pcg32::seed_from_u64(stamp).fill_bytes(&mut bytes);
+        bytes[..8].copy_from_slice(&stamp.to_le_bytes());
+    }
+    bytes
+}
+
+fn stamp_of(sector: &[u8]) -> Option<u64> {
+    let stamp = u64::from_le_bytes(sector[..8].try_into().unwrap());
+    (sector == sector_of(stamp)).then_some(stamp)
+}
+
+pub fn below(random: &mut Pcg32, bound: u64) -> u64 {
+    (u64::from(random.next_u32()) * bound) >> 32
+}
+
+/// What each sector held at the last flush, and what was given to it since.
+#[derive(Clone)]
+pub struct Model {
+    flushed: Vec<u64>,
+    since: Vec<Vec<u64>>,
+    stamp: u64,
+}
+
+impl Model {
+    pub fn new(sectors: u64) -> Model {
+        Model { flushed: vec![0; sectors as usize], since: vec![Vec::new(); sectors as usize], stamp: 0 }
+    }
+
+    fn now(&self, sector: usize) -> u64 {
+        self.since[sector].last().copied().unwrap_or(self.flushed[sector])
+    }
+
+    /// One random call of the host. The model knows it before the device does, because a cut can come at any time.
+    pub fn step(&mut self, device: &mut dyn BlockDevice, random: &mut Pcg32) -> Result<(), DeviceError> {
+        let sectors = self.flushed.len() as u64;
+        // Most of the traffic goes to a quarter of the device.
+        let span = if below(random, 4) == 0 { sectors } else { sectors / 4 };
+        let first = below(random, span);
+        match below(random, 100) {
+            0..=69 => {
+                let count = (1 + below(random, 9)).min(sectors - first);
+                let mut data = Vec::new();
+                for sector in first..first + count {
+                    self.stamp += 1;
+                    self.since[sector as usize].push(self.stamp);
+                    data.extend_from_slice(&sector_of(self.stamp));
+                }
+                device.write(first, &data)
+            }
+            70..=79 if !device.can_trim() => Ok(()),
+            70..=79 => {
+                let count = (1 + below(random, 24)).min(sectors - first);
+                let per_page = u64::from(PAGE_BYTES / SECTOR_BYTES);
+                // Only whole pages are forgotten.
+                let pages = first.div_ceil(per_page)..(first + count) / per_page;
+                for sector in pages.start * per_page..pages.end * per_page {
+                    self.since[sector as usize].push(0);
+                }
+                device.trim(first, count)
+            }
+            80..=89 => {
+                device.flush()?;
+                for sector in 0..self.flushed.len() {
+                    self.flushed[sector] = self.now(sector);
+                    self.since[sector].clear();
+                }
+                Ok(())
+            }
+            _ => {
+                let mut data = [0; SECTOR_BYTES as usize];
+                device.read(first, &mut data)?;
+                assert_eq!(stamp_of(&data), Some(self.now(first as usize)), "sector {first}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads everything after a mount: each sector must hold one of what it may. That is then what it holds.
+    pub fn verify_after_cut(&mut self, device: &mut dyn BlockDevice, where_cut: &str) {
+        let mut data = vec![0; self.flushed.len() * SECTOR_BYTES as usize];
+        device.read(0, &mut data).unwrap_or_else(|error| panic!("{where_cut}: {error}"));
+        for (sector, bytes) in data.chunks_exact(SECTOR_BYTES as usize).enumerate() {
+            let stamp = stamp_of(bytes);
+            let may = |stamp: u64| stamp == self.flushed[sector] || self.since[sector].contains(&stamp);
+            assert!(
+                stamp.is_some_and(may),
+                "{where_cut}: sector {sector} holds {stamp:?}, flushed was {}, since then {:?}",
+                self.flushed[sector],
+                self.since[sector]
+            );
+            self.flushed[sector] = stamp.unwrap();
+            self.since[sector].clear();
+        }
+    }
+
+    /// Reads everything while the device runs.
+    pub fn verify(&self, device: &mut dyn BlockDevice) {
+        let mut data = vec![0; self.flushed.len() * SECTOR_BYTES as usize];
+        device.read(0, &mut data).unwrap();
+        for (sector, bytes) in data.chunks_exact(SECTOR_BYTES as usize).enumerate() {
+            assert_eq!(stamp_of(bytes), Some(self.now(sector)), "sector {sector}");
+        }
+    }
+}
+
+pub fn torn(number: u64) -> Torn {
+    match number % 4 {
+        0 => Torn::Nothing,
+        1 => Torn::Complete,
+        _ => Torn::Partial { seed: number },
+    }
+}
+
+/// Cuts the power after each flash operation in turn of the same `steps` calls, from the state that `warm_up` calls have made. After
+/// each cut: mount, look at everything, go on with other calls, be cut again, mount, look. Returns how many cuts these were.
+pub fn cut_everywhere(setup: &Setup, faults: &Faults, seed: u64, warm_up: u32, steps: u32, stride: u64) -> u64 {
+    let mtd = medium(faults);
+    let mut random = Pcg32::seed_from_u64(seed);
+    let mut device = setup.format(&mtd).unwrap();
+    let mut model = Model::new(device.sectors());
+    for _ in 0..warm_up {
+        model.step(&mut *device, &mut random).unwrap();
+    }
+    device.flush().unwrap();
+    drop(device);
+    let mut remounted = setup.mount(&mtd).unwrap();
+    model.verify_after_cut(&mut *remounted, "before the first cut");
+    drop(remounted);
+    let start: MediumImage = mtd.snapshot();
+    let mut cuts = 0;
+    let mut after = 1 + seed % stride;
+    loop {
+        mtd.restart();
+        mtd.restore(&start).unwrap();
+        let (mut model, mut calls) = (model.clone(), random.clone());
+        let mut device = setup.mount(&mtd).unwrap();
+        mtd.cut_power_after(after, torn(after + seed));
+        let Some(()) = run_until_cut(&mut model, &mut *device, &mut calls, steps) else { return cuts };
+        cuts += 1;
+        for second in 0..3u64 {
+            drop(device);
+            mtd.restart();
+            let place = format!("{}, seed {seed}, cut {after}, again {second}", setup.name());
+            device = setup.mount(&mtd).unwrap_or_else(|error| panic!("{place}: {error}"));
+            model.verify_after_cut(&mut *device, &place);
+            mtd.cut_power_after(1 + (after * 7 + second * 5) % 23, torn(after / 3 + second));
+            if run_until_cut(&mut model, &mut *device, &mut calls, 40).is_none() {
+                break;
+            }
+            cuts += 1;
+        }
+        after += stride;
+    }
+}
+
+/// `None`: all calls have been made without a cut.
+fn run_until_cut(model: &mut Model, device: &mut dyn BlockDevice, random: &mut Pcg32, steps: u32) -> Option<()> {
+    for _ in 0..steps {
+        match model.step(device, random) {
+            Ok(()) => {}
+            Err(error) if error.is_power_cut() => return Some(()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    None
+}
