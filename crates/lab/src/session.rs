@@ -203,9 +203,6 @@ impl Session {
     /// later one. A step that is still running ends.
     pub fn begin_step(&mut self, title: &str) {
         self.end_step();
-        if let Some(why) = self.runner.system.sim().given_up() {
-            return Err(LabError::Input(why));
-        }
         let measured = self.measured.get_or_insert_with(|| Measured {
             start: self.runner.begin_measurement(),
             boundary: Boundary::of(&*self.runner.system, None),
@@ -279,6 +276,9 @@ impl Session {
             serde_json::from_str(axes_json).map_err(|error| LabError::Input(format!("axes: {error}")))?;
         let axes: Vec<_> = axes.into_iter().collect();
         self.end_step();
+        if let Some(why) = self.runner.system.sim().given_up() {
+            return Err(LabError::Input(why));
+        }
         let measured = self.measured.as_ref().and_then(|measured| Some((measured, measured.steps.last()?)));
         let Some((measured, last)) = measured else {
             return Err(LabError::input("nothing was measured: begin a step before the calls"));
