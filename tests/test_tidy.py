@@ -126,6 +126,7 @@ UNITLESS = {
 # Structs whose unit is that of what they are made of, or stands in the key under which they are written.
 UNIT_ELSEWHERE = {
     "MeanSd": "the unit of the values that it describes",
+    **dict.fromkeys(("Candidates", "CandidateTable", "Entry", "Parameter"), "stands beside it, or in its name"),
     "Pair": "the unit of the counter that it compares",
     "Spread": "the unit of the figure that it describes",
     "SummaryRow": "the unit of the counter, or percent where the name says so",

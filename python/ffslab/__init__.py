@@ -20,6 +20,7 @@ from ffslab._native import InputError, PowerCut, __version__
 if TYPE_CHECKING:
     from ffslab import sqlite, steps
     from ffslab.api.experiment import Experiment, Run
+    from ffslab.api.policies import policy
     from ffslab.api.stack import Stack
     from ffslab.boards.validation import validate
     from ffslab.store import Store
@@ -36,6 +37,7 @@ __all__ = [
     "Store",
     "Study",
     "__version__",
+    "policy",
     "sqlite",
     "steps",
     "validate",
@@ -49,6 +51,7 @@ _HOMES = {
     "Stack": "ffslab.api.stack",
     "Store": "ffslab.store",
     "Study": "ffslab.studies.sweep",
+    "policy": "ffslab.api.policies",
     "validate": "ffslab.boards.validation",
 }
 _MODULES = frozenset({"sqlite", "steps"})

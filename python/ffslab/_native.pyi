@@ -29,6 +29,7 @@ __all__ = [
     "open_input",
     "part_kinds",
     "planned_variants",
+    "policies",
     "printable",
     "profile",
     "profile_template",
@@ -40,6 +41,7 @@ __all__ = [
     "recognise",
     "recognise_one",
     "recorded_calls",
+    "register_policy",
     "repeated",
     "run_experiment",
     "schema",
@@ -111,8 +113,8 @@ def live_experiment(
     any_size: bool = False,
     ended: Callable[[int, str], object] | None = None,
 ) -> str:
-    """Lets the variants live until something ends it (JSON); `asked`: how (JSON). `ended` gets the position of each variant
-    that has lived, and its life (JSON). The rest as with `run_experiment`."""
+    """Lets the variants live until something ends it (JSON); `asked`: how (JSON). `ended` gets the position of each
+    variant that has lived, and its life (JSON). The rest as with `run_experiment`."""
 
 def check_experiment(
     text: str,
@@ -328,6 +330,18 @@ def schema(name: str) -> str:
 
 def schemas() -> list[tuple[str, str]]:
     """What has a JSON Schema: its name, and what it is."""
+
+def policies() -> str:
+    """The built-in policies, as JSON: decision, name, about, paper, parameter."""
+
+def register_policy(name: str, make: Callable[[], object]) -> None:
+    """Makes a victim policy known; `make` returns the policy of a mount.
+
+    Raises InputError: the name cannot be one, or is taken.
+    """
+
+def unregister_policy(name: str) -> None:
+    """Forgets a policy that was made known."""
 
 def profiles() -> str:
     """The built-in profiles (JSON list)."""

@@ -19,8 +19,9 @@ fn main() -> ExitCode {
     let plain = Options::default();
     let zlib = Options { compression: Compression::Zlib, summary: true, ..plain };
     let variants = |geometry| -> [Variant; 2] {
-        [("plain", plain), ("zlib-summary", zlib)]
-            .map(|(name, options)| -> Variant { (name, Arc::new(Jffs2Subject { options, geometry })) })
+        [("plain", plain), ("zlib-summary", zlib)].map(|(name, options)| -> Variant {
+            (name, Arc::new(Jffs2Subject { policy: "kernel", options, geometry }))
+        })
     };
     exhibits::main(&variants(USUAL), &variants(SMALL))
 }

@@ -17,11 +17,11 @@ use subject::Jffs2Subject;
 const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 24 };
 
 fn variant(name: &'static str, compression: Compression, options: Options) -> Variant {
-    (name, Arc::new(Jffs2Subject { options: Options { compression, ..options }, geometry: SMALL }))
+    (name, Arc::new(Jffs2Subject { policy: "kernel", options: Options { compression, ..options }, geometry: SMALL }))
 }
 
 fn on(kind: Kind, blocks: u32) -> Variant {
-    let subject = Jffs2Subject { options: Options::default(), geometry: kind.with_blocks(blocks) };
+    let subject = Jffs2Subject { policy: "kernel", options: Options::default(), geometry: kind.with_blocks(blocks) };
     (kind.name, Arc::new(On { subject, medium: kind.medium }))
 }
 

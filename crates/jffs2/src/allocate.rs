@@ -47,6 +47,7 @@ impl Space {
     pub fn take_next_block(&mut self, flash: &Flash) -> Result<Next> {
         if let Some(block) = self.blocks.take_first(List::Free) {
             self.next_block = Some(block);
+            self.blocks.opens(block);
             self.summary.reset();
             return Ok(Next::Taken);
         }

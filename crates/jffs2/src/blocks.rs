@@ -102,6 +102,10 @@ pub struct Blocks {
     block_shift: Option<u32>,
     totals: Shares,
     ends: [Ends; LISTS],
+    /// When each block was opened for writing, counted in blocks that this mount has opened; 0: before it. For those who
+    /// choose by age.
+    opened_at: Vec<u32>,
+    opened_blocks: u32,
 }
 
 impl Blocks {
@@ -112,7 +116,20 @@ impl Blocks {
             block_shift: block_bytes.is_power_of_two().then(|| block_bytes.trailing_zeros()),
             totals: Shares::free(count * block_bytes),
             ends: [Ends { first: NONE, last: NONE, length: 0 }; LISTS],
+            opened_at: vec![0; count as usize],
+            opened_blocks: 0,
         }
+    }
+
+    /// A block is opened for writing.
+    pub fn opens(&mut self, block: u32) {
+        self.opened_blocks = self.opened_blocks.wrapping_add(1);
+        self.opened_at[block as usize] = self.opened_blocks;
+    }
+
+    /// Blocks that were opened since this one.
+    pub fn age_blocks(&self, block: u32) -> u32 {
+        self.opened_blocks.wrapping_sub(self.opened_at[block as usize])
     }
 
     pub fn count(&self) -> u32 {

@@ -142,8 +142,12 @@ impl Jffs2 {
         Err(Errno::NoSpc)
     }
 
-    /// Chooses the block to empty by the tick counter (`jffs2_find_gc_block`).
+    /// Chooses the block to empty by the policy, if there is one, else by the tick counter (`jffs2_find_gc_block`).
     fn choose_victim(&mut self) -> Result<Option<u32>> {
+        if let Some(block) = self.victim_by_policy() {
+            self.store.space.blocks.take(block);
+            return Ok(Some(self.begin_to_collect(block)));
+        }
         loop {
             let lot = self.lot.draw(self.store.flash.jiffies(), self.store.flash.sim.now_ns());
             let blocks = &self.store.space.blocks;
@@ -171,11 +175,17 @@ impl Jffs2 {
                 return Ok(None);
             };
             let Some(block) = self.store.space.blocks.take_first(list) else { return Ok(None) };
-            self.store.space.gc_block = Some(block);
-            self.store.space.blocks[block].gc_node = self.store.space.blocks[block].first;
-            self.store.space.blocks.shift_all(block, Share::Wasted, Share::Dirty);
-            return Ok(Some(block));
+            return Ok(Some(self.begin_to_collect(block)));
         }
+    }
+
+    /// The block, which is on no list any more, is the one that is collected.
+    fn begin_to_collect(&mut self, block: u32) -> u32 {
+        let space = &mut self.store.space;
+        space.gc_block = Some(block);
+        space.blocks[block].gc_node = space.blocks[block].first;
+        space.blocks.shift_all(block, Share::Wasted, Share::Dirty);
+        block
     }
 
     fn move_one_node(&mut self, host: &mut dyn Host) -> Result<PassEnd> {

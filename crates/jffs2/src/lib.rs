@@ -50,6 +50,7 @@ mod summary;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod victims;
 mod wakeups;
 mod wbuf;
 mod write;
@@ -62,9 +63,11 @@ pub use compress::{Compression, CompressionWork};
 pub use damage::{Damage, Flaw, Place};
 pub use format::{Endian, RawDirent, RawInode};
 pub use options::{Options, SyncManner, WakeDuringPass, WbufTimer};
+pub use victims::victim_table;
 
 use ffslab_fs::{Errno, PAGE_BYTES};
 use ffslab_mtd::Mtd;
+use ffslab_policy::Victims;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
@@ -128,6 +131,8 @@ pub struct Jffs2 {
     pub(crate) checked: usize,
     pub(crate) gc_page: Vec<u8>,
     pub(crate) lot: Lot,
+    /// Who chooses the block to collect in place of the lot.
+    pub(crate) victims: Option<Victims>,
     pub(crate) read_only: bool,
     /// Number of users of each inode, if the caller counts them itself (RTEMS) instead of having a page cache.
     pub(crate) users: Option<Users>,
@@ -135,6 +140,11 @@ pub struct Jffs2 {
 }
 
 impl Jffs2 {
+    /// From now on `victims` choose the blocks to collect, in place of the kernel's lot: see [`victim_table`].
+    pub fn collects_by(&mut self, victims: Victims) {
+        self.victims = Some(victims);
+    }
+
     /// Mounts the partition. An erased one becomes an empty file system: its blocks are erased once more and marked
     /// clean, in the background if there are tasks.
     pub fn mount(mtd: Mtd, options: Options) -> Result<Jffs2, MountError> {
@@ -162,6 +172,7 @@ impl Jffs2 {
             checked: 0,
             gc_page: vec![0; PAGE_BYTES],
             lot: Lot::default(),
+            victims: None,
             read_only: options.read_only,
             users: None,
             unmounted: false,

@@ -10,7 +10,7 @@ use ffslab_jffs2::{Compression, Options};
 use subject::Jffs2Subject;
 
 fn passes(kind: Kind, blocks: u32, options: Options) {
-    let subject = Jffs2Subject { options, geometry: kind.with_blocks(blocks) };
+    let subject = Jffs2Subject { policy: "kernel", options, geometry: kind.with_blocks(blocks) };
     must(check_quickly(On { subject, medium: kind.medium }));
 }
 
@@ -30,7 +30,7 @@ fn small_pages() {
 /// torn node's place when the inode is read, and not one behind older nodes, which would then count as newer.
 #[test]
 fn a_copy_takes_the_place_of_a_torn_node_of_its_version() {
-    let subject = Jffs2Subject { options: Options::default(), geometry: SMALL_PAGES.with_blocks(48) };
+    let subject = Jffs2Subject { policy: "kernel", options: Options::default(), geometry: SMALL_PAGES.with_blocks(48) };
     let only = power_cuts::Options { points_max: 24, only: Some("background work"), ..power_cuts::Options::default() };
     must(power_cuts::check(&On { subject, medium: SMALL_PAGES.medium }, &only));
 }
@@ -55,7 +55,8 @@ fn parallel_nor() {
 #[test]
 fn failing_blocks_and_pages_of_spi_nand_lose_nothing() {
     for seed in 1..=2 {
-        let subject = Jffs2Subject { options: Options::default(), geometry: SPI_NAND.with_blocks(40) };
+        let subject =
+            Jffs2Subject { policy: "kernel", options: Options::default(), geometry: SPI_NAND.with_blocks(40) };
         must(full::check_faults(&On { subject, medium: SPI_NAND.medium }, Machine::USUAL, seed));
     }
 }

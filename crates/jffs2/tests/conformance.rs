@@ -16,11 +16,15 @@ const TIGHT: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_bl
 const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 24 };
 
 fn plain(geometry: Geometry) -> Jffs2Subject {
-    Jffs2Subject { options: Options::default(), geometry }
+    Jffs2Subject { policy: "kernel", options: Options::default(), geometry }
 }
 
 fn compressed(geometry: Geometry) -> Jffs2Subject {
-    Jffs2Subject { options: Options { compression: Compression::Zlib, summary: true, ..Options::default() }, geometry }
+    Jffs2Subject {
+        policy: "kernel",
+        options: Options { compression: Compression::Zlib, summary: true, ..Options::default() },
+        geometry,
+    }
 }
 
 #[test]
@@ -93,4 +97,27 @@ fn failing_blocks_and_pages_lose_nothing() {
 #[test]
 fn requests_cost_the_same_in_large_files_and_among_many() {
     must(counts::check(&plain(USUAL)));
+}
+
+/// Policies other than the own rule: the best, one that is wasteful, one that never looks at the gain, and a score.
+const POLICIES: [&str; 4] = ["greedy", "random", "fifo", "invalid / (2*valid) * age"];
+
+#[test]
+fn power_cuts_lose_nothing_under_other_policies() {
+    for policy in POLICIES {
+        let subject = Jffs2Subject { policy, ..plain(SMALL) };
+        let report = must(power_cuts::check(&subject, &power_cuts::Options { points_max: 20, ..Default::default() }));
+        println!("{policy}: {report}");
+        assert!(report.cut_points() > 300, "{policy}: {report}");
+    }
+}
+
+#[test]
+fn random_sequences_under_other_policies_on_a_small_partition() {
+    for (seed, policy) in (20..).zip(POLICIES) {
+        let subject = Jffs2Subject { policy, ..plain(TIGHT) };
+        let options = sequences::Options { seed, calls_max: 250, ..sequences::Options::default() };
+        let report = must(sequences::check(&subject, &options));
+        assert!(report.full > 0, "{policy}: no sequence filled the partition");
+    }
 }

@@ -72,7 +72,7 @@ fn nor(sim: &Sim) -> Mtd {
 }
 
 fn on_nor(options: Options) -> OnNor {
-    OnNor(Jffs2Subject { options, geometry: SIZES })
+    OnNor(Jffs2Subject { policy: "kernel", options, geometry: SIZES })
 }
 
 #[test]

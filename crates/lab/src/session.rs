@@ -203,6 +203,9 @@ impl Session {
     /// later one. A step that is still running ends.
     pub fn begin_step(&mut self, title: &str) {
         self.end_step();
+        if let Some(why) = self.runner.system.sim().given_up() {
+            return Err(LabError::Input(why));
+        }
         let measured = self.measured.get_or_insert_with(|| Measured {
             start: self.runner.begin_measurement(),
             boundary: Boundary::of(&*self.runner.system, None),
@@ -270,7 +273,7 @@ impl Session {
 
     /// What was measured so far, as a variant called `name` with what `axes` (a JSON object) chose.
     ///
-    /// Errors: nothing was measured.
+    /// Errors: nothing was measured; a policy failed.
     pub fn result(&mut self, name: &str, axes_json: &str) -> Result<SessionResult, LabError> {
         let axes: BTreeMap<String, toml::Value> =
             serde_json::from_str(axes_json).map_err(|error| LabError::Input(format!("axes: {error}")))?;

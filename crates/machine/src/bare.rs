@@ -111,14 +111,14 @@ pub fn build(spec: &StackSpec) -> Result<Bare, MachineError> {
     let medium = spec.medium(&sim)?;
     let of = spec.vfs.costs;
     let costs = Costs { clock_read_ns: of.clock_read_ns, page_ns: of.page_ns, cpu_power: of.cpu_power };
-    let (settings, epoch_s) = (spec.fs.clone(), spec.vfs.epoch_s);
+    let (settings, epoch_s, policies) = (spec.fs.clone(), spec.vfs.epoch_s, spec.policies.clone());
     let mount = move |medium: &Mtd, options: &[String]| {
         let options = MountOptions::of(options)?;
         if options.remount || options.synchronous {
             return Err(OptionError::OfLinux.into());
         }
         let direct = settings.as_ref().and_then(|settings| settings.direct()).ok_or(SystemError::NoFileSystem)?;
-        let ground = Ground { mtd: medium, ubi: None, volume: None, epoch_s };
+        let ground = Ground { mtd: medium, ubi: None, volume: None, epoch_s, policies: &policies };
         direct.mount_direct(&ground, &options)
     };
     Ok(Bare::new(sim, medium, Box::new(mount), costs, epoch_s))

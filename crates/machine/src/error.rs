@@ -44,6 +44,12 @@ pub enum MachineError {
     NoEcc { key: &'static str, title: &'static str },
     #[error("ageing: {title} does not age here; leave it out")]
     NoAgeing { title: &'static str },
+    /// A policy for a decision that nobody takes.
+    #[error("policy.{key}: with fs = \"{fs}\" no policy chooses; one does with {owners}")]
+    NoDecision { key: &'static str, fs: String, owners: String },
+    /// A policy that there is not.
+    #[error("policy.{key}: {says}")]
+    Policy { key: &'static str, says: String },
     /// What is wrong with a `[[stack.mount]]`.
     #[error("mount at \"{at}\": {says}")]
     Mount { at: String, says: String },

@@ -20,6 +20,7 @@ pub mod file_systems;
 pub mod media;
 pub mod mount_options;
 pub mod mounts;
+pub mod policy_keys;
 pub mod rtems;
 pub mod rtems_keys;
 pub mod spec;

@@ -3,6 +3,7 @@
 use crate::error::MachineError;
 use crate::file_systems::{self, Settings};
 use crate::media::{self, MlcSpec, PartitionSpec};
+use crate::policy_keys::Policies;
 use crate::spec::FlashSummary;
 use crate::stack_keys::{StackKeys, NO_FS};
 use ambassador::Delegate;
@@ -50,6 +51,8 @@ pub struct StackSpec {
     /// What the partition holds at the start; `None`: it is erased.
     pub image: Option<ImageSpec>,
     pub volumes: UbiVolumes,
+    /// Who decides in place of the kernel.
+    pub policies: Policies,
 }
 
 /// Whose the volumes of the UBI on a partition are, where several mounts share it.
@@ -145,6 +148,8 @@ impl StackSpec {
         };
         let mlc = MlcSpec::of(&profile.part, timing, keys.slc_mode)?;
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
+        let policy = keys.policy.clone().unwrap_or_default();
+        let policies = policy.policies(&keys.fs, mountable)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
         let spec = StackSpec {
             medium,
@@ -187,6 +192,7 @@ impl StackSpec {
             fs,
             idle_power: profile.idle_power(),
             volumes: UbiVolumes::default(),
+            policies,
         };
         Ok((spec, keys))
     }

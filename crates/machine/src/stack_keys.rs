@@ -4,6 +4,7 @@ use crate::ageing_keys::AgeingKeys;
 use crate::error::MachineError;
 use crate::fault_keys::FaultKeys;
 use crate::mounts::MountKeys;
+use crate::policy_keys::PolicyKeys;
 use ffslab_images::recognise::arranged::{Arranged, Said};
 use ffslab_images::Wanted;
 use ffslab_jffs2::Endian;
@@ -53,6 +54,10 @@ pub struct StackKeys {
     /// How the chip ages, as in `[stack.ageing]`: `pe_cycles`, `temperature_C` and what `docs/ageing.md` lists; not at all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ageing: Option<AgeingKeys>,
+    /// Who decides in place of the kernel, as in `[stack.policy]`: `victim`, `seed` (`docs/policies.md`);
+    /// the kernel's own rules if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyKeys>,
     /// Read-ahead of the mounted file system; 0 switches it off.
     #[serde(rename = "read_ahead_KiB", default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kib: Option<u32>,

@@ -11,6 +11,7 @@
 mod columns;
 mod images;
 mod mount;
+mod policy;
 mod session;
 mod watched;
 
@@ -472,6 +473,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(images::recognise_one, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount_sleeps_library, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::policies, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::register_policy, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::unregister_policy, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;
     module.add_function(wrap_pyfunction!(images::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(images::recognise, module)?)?;

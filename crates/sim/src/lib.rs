@@ -16,6 +16,7 @@ mod clock;
 mod config;
 mod contended;
 pub mod cpu;
+mod ending;
 pub mod energy;
 mod reasons;
 mod red_black;
@@ -101,6 +102,9 @@ struct State {
     contended: Cell<contended::Contended>,
     /// Up to which tick their cost was charged.
     ticks_paid: Cell<u64>,
+    /// See [`Sim::give_up`].
+    given_up: RefCell<Option<String>>,
+    has_given_up: Cell<bool>,
 }
 
 /// Handle to the simulation state, in the hands of one mount. Clones share the state; it is not `Send`: one simulation lives
@@ -141,6 +145,8 @@ impl Sim {
             mounts: RefCell::default(),
             contended: Cell::default(),
             ticks_paid: Cell::new(config.uptime_ns * u64::from(config.tick_rate_hz) / 1_000_000_000),
+            given_up: RefCell::new(None),
+            has_given_up: Cell::new(false),
         };
         Self(Rc::new(state), Mount::default())
     }

@@ -274,6 +274,13 @@ impl Volume {
         self.of(&device).is_ok_and(|volume| volume.pebs.get(leb as usize).is_some_and(|&peb| peb != UNMAPPED))
     }
 
+    /// Erase counter of the block that holds the LEB; 0: it is not mapped, or there is no such LEB.
+    pub fn erases_of(&self, leb: u32) -> u32 {
+        let device = self.device.borrow();
+        let peb = self.of(&device).ok().and_then(|volume| volume.pebs.get(leb as usize).copied());
+        peb.filter(|&peb| peb != UNMAPPED).map_or(0, |peb| device.wear.erases[peb as usize])
+    }
+
     /// Does all works that wait for the background thread on behalf of this volume (`ubi_flush`).
     pub fn flush(&self) -> Result<(), UbiError> {
         let mut device = self.device.borrow_mut();

@@ -20,7 +20,7 @@ const SMALL: Geometry = Geometry { blocks: 28, ..USUAL };
 const BAD_RESERVE: BadReserve = BadReserve::PercentOfPartition(1);
 
 fn variant(name: &'static str, options: Options, geometry: Geometry) -> Variant {
-    (name, Arc::new(UbifsSubject { options, geometry, bad_reserve: BAD_RESERVE }))
+    (name, Arc::new(UbifsSubject { policy: "kernel", options, geometry, bad_reserve: BAD_RESERVE }))
 }
 
 fn main() -> ExitCode {

@@ -18,12 +18,12 @@ const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_bl
 
 fn variant(name: &'static str, compression: Compression) -> Variant {
     let options = Options { compression, ..Options::default() };
-    (name, Arc::new(UbifsSubject { options, geometry: SMALL, bad_reserve: BAD_RESERVE }))
+    (name, Arc::new(UbifsSubject { policy: "kernel", options, geometry: SMALL, bad_reserve: BAD_RESERVE }))
 }
 
 fn on(kind: Kind, blocks: u32) -> Variant {
     let geometry = kind.with_blocks(blocks);
-    let subject = UbifsSubject { options: Options::default(), geometry, bad_reserve: BAD_RESERVE };
+    let subject = UbifsSubject { policy: "kernel", options: Options::default(), geometry, bad_reserve: BAD_RESERVE };
     (kind.name, Arc::new(On { subject, medium: kind.medium }))
 }
 

@@ -39,7 +39,14 @@ impl Space {
     }
 
     /// The LEB that garbage collection takes next, marked as taken (`ubifs_find_dirty_leb`).
-    pub fn find_dirty_leb(&mut self, lebs: &Lebs, min_space: u32, pick: PickFree) -> Res<(u32, Lprops)> {
+    /// `by_policy`: a policy may choose, if there is one.
+    pub fn find_dirty_leb(
+        &mut self,
+        lebs: &Lebs,
+        min_space: u32,
+        pick: PickFree,
+        by_policy: bool,
+    ) -> Res<(u32, Lprops)> {
         let min_idx_lebs = self.budget.min_idx_lebs;
         let index_is_small = min_idx_lebs >= self.lpt.stats.idx_lebs;
         let mut pick_free = pick != PickFree::No;
@@ -53,6 +60,11 @@ impl Space {
                 }
             } else {
                 pick_free = false;
+            }
+        }
+        if by_policy {
+            if let Some(lnum) = self.victim_by_policy(lebs, min_space, exclude_index) {
+                return Ok((lnum, self.take(lebs, lnum)?));
             }
         }
         let space = |i: u32| self.lpt.props[i as usize].free + self.lpt.props[i as usize].dirty;
@@ -102,6 +114,7 @@ impl Space {
         let lp = self.take(lebs, lnum)?;
         let offs = lebs.geo.leb_bytes - lp.free;
         if offs == 0 {
+            self.opens(lebs, lnum);
             lebs.unmap(lnum)?;
         }
         Ok((lnum, offs))

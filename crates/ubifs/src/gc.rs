@@ -102,7 +102,9 @@ impl Core {
             if round > HARD_LEBS_LIMIT {
                 return Err(NO_SPACE);
             }
-            let (lnum, lp) = self.space.find_dirty_leb(&self.lebs, min_space, pick)?;
+            // After some LEBs without success the kernel's rule, which takes the dirtiest, must show whether there is room.
+            let by_policy = round <= SOFT_LEBS_LIMIT;
+            let (lnum, lp) = self.space.find_dirty_leb(&self.lebs, min_space, pick, by_policy)?;
             let before = self.journal.heads[GC_HEAD].space(&self.lebs.geo);
             match self.collect_leb(lnum, &lp) {
                 Ok(Collected::Freed) => return Ok(lnum),

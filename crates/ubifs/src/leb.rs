@@ -60,6 +60,11 @@ impl Lebs {
         self.volume.is_mapped(lnum)
     }
 
+    /// Erase counter of the block that holds the LEB.
+    pub fn erases_of(&self, lnum: u32) -> u32 {
+        self.volume.erases_of(lnum)
+    }
+
     /// Bytes for an observer of the simulation: no flash operation, no time.
     pub fn look(&self, lnum: u32, offs: u32, bytes: &mut [u8]) -> Res<()> {
         Ok(self.volume.look(lnum, offs, bytes)?)

@@ -52,6 +52,7 @@ mod shrinker;
 mod space;
 mod tasks;
 mod tnc;
+mod victims;
 mod wbuf;
 mod xattr;
 
@@ -59,6 +60,7 @@ pub use compress::Compression;
 pub use error::Damage;
 pub use ffslab_lzo::Release as LzoRelease;
 pub use format::LEBS_MIN;
+pub use victims::victim_table;
 
 use crate::core::Core;
 use error::Fail;

@@ -164,7 +164,7 @@ impl Core {
         if head.lnum.is_none() || head.offs == self.lebs.geo.leb_bytes {
             return self.grab_empty_leb();
         }
-        let (lnum, lp) = match self.space.find_dirty_leb(&self.lebs, head.offs, PickFree::YesNoIndex) {
+        let (lnum, lp) = match self.space.find_dirty_leb(&self.lebs, head.offs, PickFree::YesNoIndex, false) {
             Err(NO_SPACE) => return self.grab_empty_leb(),
             result => result?,
         };

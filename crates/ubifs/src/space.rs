@@ -9,6 +9,7 @@ use crate::gc::IdxGc;
 use crate::leb::Lebs;
 use crate::lprops::Change;
 use crate::lpt::Lpt;
+use ffslab_policy::Victims;
 
 #[derive(Debug, Default)]
 pub(crate) struct Space {
@@ -22,6 +23,12 @@ pub(crate) struct Space {
     pub idx_gc_cnt: i64,
     /// LEBs of the index as the last commit left them, the dirtiest last.
     pub dirty_idx_lebs: Vec<u32>,
+    /// Who chooses the LEB to collect in place of the heaps.
+    pub victims: Option<Victims>,
+    /// When each LEB of the main area was opened for writing, counted in LEBs that this mount has opened; empty without a
+    /// policy.
+    pub opened_at: Vec<u32>,
+    pub opened_lebs: u32,
     /// Working memory: a node of the LPT.
     pub node_buffer: Vec<u8>,
 }

@@ -103,6 +103,7 @@ fn read_ahead_leaves_bulk_read_nothing_to_insert_within_its_window() {
 #[test]
 fn random_sequences_with_bulk_read() {
     let subject = UbifsSubject {
+        policy: "kernel",
         options: Options { bulk_read: true, ..Options::default() },
         geometry: GEOMETRY,
         bad_reserve: BAD_RESERVE,

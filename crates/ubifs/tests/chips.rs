@@ -14,8 +14,12 @@ use ffslab_ubifs::Options;
 use subject::{UbifsSubject, BAD_RESERVE};
 
 fn passes(kind: Kind, blocks: u32) {
-    let subject =
-        UbifsSubject { options: Options::default(), geometry: kind.with_blocks(blocks), bad_reserve: BAD_RESERVE };
+    let subject = UbifsSubject {
+        policy: "kernel",
+        options: Options::default(),
+        geometry: kind.with_blocks(blocks),
+        bad_reserve: BAD_RESERVE,
+    };
     must(check_quickly(On { subject, medium: kind.medium }));
 }
 
@@ -45,7 +49,7 @@ fn mlc_in_slc_mode() {
 #[test]
 fn mlc_without_slc_mode_loses_what_was_written() {
     let geometry = MLC.with_blocks(24);
-    let subject = UbifsSubject { options: Options::default(), geometry, bad_reserve: BAD_RESERVE };
+    let subject = UbifsSubject { policy: "kernel", options: Options::default(), geometry, bad_reserve: BAD_RESERVE };
     let on = On { subject, medium: MLC.medium };
     let lost = power_cuts::check(&on, &power_cuts::Options { points_max: 200, ..power_cuts::Options::default() });
     let failure = lost.expect_err("a lower page is destroyed");
@@ -80,7 +84,12 @@ fn with_faults(sim: &Sim, geometry: Geometry) -> Result<Mtd, Failure> {
 #[test]
 fn bad_and_failing_blocks_of_spi_nand_lose_nothing() {
     let geometry = SPI_NAND.with_blocks(64);
-    let subject = UbifsSubject { options: Options::default(), geometry, bad_reserve: BadReserve::Per1024OfChip(150) };
+    let subject = UbifsSubject {
+        policy: "kernel",
+        options: Options::default(),
+        geometry,
+        bad_reserve: BadReserve::Per1024OfChip(150),
+    };
     let on = On { subject, medium: with_faults };
     let options = sequences::Options { cases: 6, seed: 31, machine: Machine::TINY, ..sequences::Options::default() };
     must(sequences::check(&on, &options));

@@ -18,12 +18,12 @@ const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_bl
 const TIGHT: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks: 28 };
 
 fn plain(geometry: Geometry) -> UbifsSubject {
-    UbifsSubject { options: Options::default(), geometry, bad_reserve: BAD_RESERVE }
+    UbifsSubject { policy: "kernel", options: Options::default(), geometry, bad_reserve: BAD_RESERVE }
 }
 
 fn compressed(geometry: Geometry) -> UbifsSubject {
     let options = Options { compression: Compression::Lzo, ..Options::default() };
-    UbifsSubject { options, geometry, bad_reserve: BAD_RESERVE }
+    UbifsSubject { policy: "kernel", options, geometry, bad_reserve: BAD_RESERVE }
 }
 
 #[test]
@@ -108,4 +108,27 @@ fn a_full_partition_says_so_and_can_be_emptied() {
 #[test]
 fn requests_cost_the_same_in_large_files_and_among_many() {
     must(counts::check(&plain(USUAL)));
+}
+
+/// Policies other than the own rule: the best, one that is wasteful, one that never looks at the gain, and a score.
+const POLICIES: [&str; 4] = ["greedy", "random", "fifo", "invalid / (2*valid) * age"];
+
+#[test]
+fn power_cuts_lose_nothing_under_other_policies() {
+    for policy in POLICIES {
+        let subject = UbifsSubject { policy, ..plain(SMALL) };
+        let report = must(power_cuts::check(&subject, &power_cuts::Options { points_max: 20, ..Default::default() }));
+        println!("{policy}: {report}");
+        assert!(report.cut_points() > 300, "{policy}: {report}");
+    }
+}
+
+#[test]
+fn random_sequences_under_other_policies_on_a_small_partition() {
+    for (seed, policy) in (20..).zip(POLICIES) {
+        let subject = UbifsSubject { policy, ..plain(TIGHT) };
+        let options = sequences::Options { seed, calls_max: 250, ..sequences::Options::default() };
+        let report = must(sequences::check(&subject, &options));
+        assert!(report.full > 0, "{policy}: no sequence filled the partition");
+    }
 }

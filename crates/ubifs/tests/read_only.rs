@@ -89,7 +89,12 @@ impl Subject for Remounted {
 
 #[test]
 fn a_remount_after_a_power_cut_completes_what_recovery_began() {
-    let subject = Remounted(UbifsSubject { options: Options::default(), geometry: SMALL, bad_reserve: BAD_RESERVE });
+    let subject = Remounted(UbifsSubject {
+        policy: "kernel",
+        options: Options::default(),
+        geometry: SMALL,
+        bad_reserve: BAD_RESERVE,
+    });
     let options = power_cuts::Options { points_max: 25, ..power_cuts::Options::default() };
     println!("{}", must(power_cuts::check(&subject, &options)));
 }

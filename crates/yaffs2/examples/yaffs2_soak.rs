@@ -19,11 +19,11 @@ const SMALL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_bl
 const CHECKPOINTED: Geometry = Geometry { blocks: 64, ..SMALL };
 
 fn variant(name: &'static str, geometry: Geometry, options: Options) -> Variant {
-    (name, Arc::new(Yaffs2Subject { options, geometry }))
+    (name, Arc::new(Yaffs2Subject { policy: "kernel", options, geometry }))
 }
 
 fn on(kind: Kind, options: Options) -> Variant {
-    let subject = Yaffs2Subject { options, geometry: kind.with_blocks(24) };
+    let subject = Yaffs2Subject { policy: "kernel", options, geometry: kind.with_blocks(24) };
     (kind.name, Arc::new(On { subject, medium: kind.medium }))
 }
 

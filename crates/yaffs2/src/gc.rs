@@ -140,6 +140,11 @@ impl Device {
             let threshold = wanted.max(PASSIVE_THRESHOLD_CHUNKS).min(highest);
             (threshold, (self.chunks.blocks.count() / 16 + 1).min(SEARCH_BLOCKS_MAX))
         };
+        if self.chunks.gc.victims.is_some() {
+            if let Some(block) = self.victim_by_policy(threshold.min(per_block - 1)) {
+                return block;
+            }
+        }
         for _ in 0..search_blocks {
             if self.chunks.gc.dirtiest > 0 && self.chunks.gc.dirtiest_chunks <= GOOD_ENOUGH_CHUNKS {
                 break;

@@ -2,6 +2,8 @@
 //!
 //! Follows the `gc_*` fields of `struct yaffs_dev` in `yaffs_guts.h`.
 
+use ffslab_policy::Victims;
+
 /// What the garbage collection remembers between calls.
 #[derive(Default)]
 pub(crate) struct GcState {
@@ -23,6 +25,8 @@ pub(crate) struct GcState {
     pub fruitless_calls: u32,
     pub skips_left: u32,
     pub refresh_left: u32,
+    /// Who chooses the block to collect in place of the search for the dirtiest.
+    pub victims: Option<Victims>,
 }
 
 impl GcState {

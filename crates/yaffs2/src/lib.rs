@@ -48,11 +48,13 @@ mod tasks;
 mod tests;
 mod tnodes;
 mod update;
+mod victims;
 
 pub use damage::{Damage, Flaw, Place};
 pub use header::{Attributes, Header};
 pub use objects::{DELETED_ID, ROOT_ID, UNLINKED_ID};
 pub use options::{Background, Generation, Options};
+pub use victims::victim_table;
 
 use ffslab_fs::Errno;
 use ffslab_mtd::Mtd;

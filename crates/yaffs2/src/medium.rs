@@ -28,6 +28,11 @@ pub struct Medium {
 }
 
 impl Medium {
+    /// The partition, for observers.
+    pub fn mtd(&self) -> &Mtd {
+        &self.mtd
+    }
+
     pub fn new(mtd: Mtd, options: &Options) -> Medium {
         let page_bytes = mtd.page_bytes();
         Medium {

@@ -8,7 +8,7 @@ use ffslab_yaffs2::{Generation, Options};
 use subject::Yaffs2Subject;
 
 fn on(kind: Kind, blocks: u32, options: Options) -> On<Yaffs2Subject> {
-    On { subject: Yaffs2Subject { options, geometry: kind.with_blocks(blocks) }, medium: kind.medium }
+    On { subject: Yaffs2Subject { policy: "kernel", options, geometry: kind.with_blocks(blocks) }, medium: kind.medium }
 }
 
 fn today() -> Options {

@@ -18,7 +18,11 @@ pub const STRIDE_BYTES: usize = (GEOMETRY.page_bytes + GEOMETRY.oob_bytes) as us
 
 /// What mounts the images. Summaries are read whether or not new ones are written.
 pub fn jffs2(compression: Compression, summary: bool) -> Jffs2Subject {
-    Jffs2Subject { options: Options { compression, summary, ..Options::default() }, geometry: GEOMETRY }
+    Jffs2Subject {
+        policy: "kernel",
+        options: Options { compression, summary, ..Options::default() },
+        geometry: GEOMETRY,
+    }
 }
 
 pub fn make() -> Vec<Vec<u8>> {

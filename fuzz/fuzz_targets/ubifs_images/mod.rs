@@ -24,7 +24,7 @@ pub struct Exhibit {
 
 /// What makes the images, and mounts them again.
 fn writers() -> Vec<UbifsSubject> {
-    let of = |options| UbifsSubject { options, geometry: GEOMETRY, bad_reserve: BAD_RESERVE };
+    let of = |options| UbifsSubject { policy: "kernel", options, geometry: GEOMETRY, bad_reserve: BAD_RESERVE };
     vec![
         of(Options { check_data_crc: true, ..Options::default() }),
         of(Options { compression: Compression::Lzo, children_count: Some(3), ..Options::default() }),
@@ -39,7 +39,12 @@ pub fn make() -> Vec<Exhibit> {
         images.into_iter().map(move |image| {
             let data = structures::data_areas(&image, GEOMETRY);
             let structures = structures::structures(&data, GEOMETRY).into_iter().map(|found| found.place).collect();
-            let writer = UbifsSubject { options: writer.options, geometry: GEOMETRY, bad_reserve: BAD_RESERVE };
+            let writer = UbifsSubject {
+                policy: "kernel",
+                options: writer.options,
+                geometry: GEOMETRY,
+                bad_reserve: BAD_RESERVE,
+            };
             Exhibit { writer, image, structures }
         })
     });

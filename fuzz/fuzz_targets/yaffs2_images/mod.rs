@@ -19,6 +19,7 @@ pub const STRIDE_BYTES: usize = (GEOMETRY.page_bytes + GEOMETRY.oob_bytes) as us
 /// What makes the images, and mounts them again.
 pub fn writers() -> Vec<Yaffs2Subject> {
     let of = |generation, inband_tags, checkpoint_write| Yaffs2Subject {
+        policy: "kernel",
         options: Options { inband_tags, checkpoint_write, ..Options::of(generation) },
         geometry: GEOMETRY,
     };

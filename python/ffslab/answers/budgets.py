@@ -8,8 +8,8 @@ from typing import TypedDict
 class BudgetRow(TypedDict):
     """A rule of a budget, for a variant of its experiment ("": it has only one).
 
-    `before`: the figure in the baseline; null: the rule needs none, or the baseline has none. `change`: by which fraction of it
-    the figure differs. `why`: reasons, steps and files from which a change comes, a line each.
+    `before`: the figure in the baseline; null: the rule needs none, or the baseline has none. `change`: by which
+    fraction of it the figure differs. `why`: reasons, steps and files from which a change comes, a line each.
     """
 
     budget: str

@@ -78,6 +78,13 @@ class FaultKeys(TypedDict):
 NandWaitName: TypeAlias = Literal["busy", "sleep"]
 
 
+class PolicyKeys(TypedDict):
+    """Rules that stand in for the kernel's own; `ffslab policy ls` lists them."""
+
+    seed: NotRequired[int]
+    victim: NotRequired[str | None]
+
+
 class RtemsKeys(TypedDict):
     """RTEMS with one file system."""
 
@@ -142,6 +149,7 @@ class StackKeys(TypedDict):
     page_cache_KiB: NotRequired[int | None]
     part: NotRequired[str | None]
     partition_blocks: int
+    policy: NotRequired[PolicyKeys | None]
     read_ahead_KiB: NotRequired[int | None]
     slc_mode: NotRequired[bool]
     summary: bool
@@ -188,6 +196,7 @@ class StackTable(TypedDict):
     page_cache_KiB: NotRequired[int | None]
     part: NotRequired[str | None]
     partition_blocks: NotRequired[int]
+    policy: NotRequired[PolicyKeys | None]
     read_ahead_KiB: NotRequired[int | None]
     slc_mode: NotRequired[bool]
     summary: NotRequired[bool]

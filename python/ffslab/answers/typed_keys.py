@@ -122,6 +122,7 @@ class MachineKeys(OtherKeys, total=False):
     board: str | None
     fs: str | None
     partition_blocks: int | None
+    policy: Mapping[str, object] | None
 
 
 class StepCalls:

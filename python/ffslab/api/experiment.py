@@ -213,8 +213,8 @@ class Experiment:
         known: Sequence[int] | None = None,
         ended: Callable[[int, str], object] | None = None,
     ) -> Lives:
-        """Lets a device live with each variant but those at the positions `known`; `ffslab.studies.lifetime.lived` asks for
-        it. `ended` gets the position of each variant that has lived, and its life (JSON)."""
+        """Lets a device live with each variant but those at the positions `known`; `ffslab.studies.lifetime.lived` asks
+        for it. `ended` gets the position of each variant that has lived, and its life (JSON)."""
         lives: Lives = msgspec.json.decode(
             _native.live_experiment(
                 self.text,

@@ -32,6 +32,7 @@ from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, group
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
+from ffslab.cli.policy_verbs import policy_app
 from ffslab.cli.reference_verbs import reference_app
 from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
@@ -58,6 +59,7 @@ app.add_typer(profiles_app, name="profiles")
 app.add_typer(trace_app, name="trace")
 app.add_typer(reference_app, name="reference")
 app.add_typer(store_app, name="store")
+app.add_typer(policy_app, name="policy")
 
 
 class PublishedStudy(StrEnum):

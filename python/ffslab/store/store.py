@@ -223,7 +223,12 @@ class Store:
         (self.folder / TABLES).mkdir(exist_ok=True)
         manifest = self.folder / MANIFEST
         if not manifest.exists():
-            text = {"format": rows.FORMAT, "made_by": f"ffslab {__version__}", "runs": f"{RUNS}/*.parquet", "lives": f"{LIVES}/*.parquet"}
+            text = {
+                "format": rows.FORMAT,
+                "made_by": f"ffslab {__version__}",
+                "runs": f"{RUNS}/*.parquet",
+                "lives": f"{LIVES}/*.parquet",
+            }
             _put(manifest, (json.dumps({**text, "columns": rows.ABOUT}, indent=2) + "\n").encode())
 
     def _add(self, content: bytes) -> Path:

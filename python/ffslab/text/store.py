@@ -23,7 +23,9 @@ def listing(table: pd.DataFrame, lives: pd.DataFrame, folder: Path, size_B: int,
     said = [f"{lines}{more}"] if len(table) else []
     if len(lives):
         said.append(text_table(COLUMNS_OF_LIVES, [_life_cells(row) for row in lives.to_dict("records")], "lllllrl"))
-    kept = counted(len(table), "run") + (f" and {'one life' if len(lives) == 1 else f'{len(lives)} lives'}" if len(lives) else "")
+    kept = counted(len(table), "run") + (
+        f" and {'one life' if len(lives) == 1 else f'{len(lives)} lives'}" if len(lives) else ""
+    )
     return "\n".join([*said, f"{kept}, {size(size_B)} in {folder}"])
 
 

@@ -3,11 +3,14 @@
 use ffslab_conformance::{Features, Subject};
 use ffslab_flash::Geometry;
 use ffslab_fs::FileSystem;
-use ffslab_jffs2::{Jffs2, Options};
+use ffslab_jffs2::{victim_table, Jffs2, Options};
 use ffslab_mtd::Mtd;
+use ffslab_policy::{VictimSpec, Victims};
 
 /// JFFS2 with some options on some chip.
 pub struct Jffs2Subject {
+    /// The victim policy.
+    pub policy: &'static str,
     pub options: Options,
     pub geometry: Geometry,
 }
@@ -22,8 +25,15 @@ impl Subject for Jffs2Subject {
     }
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
+        let victims = VictimSpec::parse(self.policy).map_err(|error| error.to_string())?;
+        let victims = Victims::of(&victims, 1, victim_table(mtd.erase_block_bytes()));
         match Jffs2::mount(mtd, self.options) {
-            Ok(fs) => Ok(Box::new(fs)),
+            Ok(mut fs) => {
+                if let Some(victims) = victims {
+                    fs.collects_by(victims);
+                }
+                Ok(Box::new(fs))
+            }
             Err(error) => Err(error.to_string()),
         }
     }

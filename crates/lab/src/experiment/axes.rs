@@ -132,11 +132,23 @@ pub(super) fn put<'i>(
             set(mount_table(root, at).map_err(wrong)?, key, axis.offset, value);
             return Ok(());
         }
+        ["policy", key] => {
+            if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
+                if !stack.contains_key("policy") {
+                    let none = Spanned::new(axis.offset..axis.offset, DeValue::Table(DeTable::new()));
+                    set(stack, "policy", axis.offset, &none);
+                }
+                if let Some(DeValue::Table(policy)) = stack.get_mut("policy").map(Spanned::get_mut) {
+                    set(policy, key, axis.offset, value);
+                }
+            }
+            return Ok(());
+        }
         [step, key] => (None, "measure", step, key),
         [list @ ("setup" | "state"), step, key] => (None, list, step, key),
         [program, step, key] => (Some(program), "steps", step, key),
         _ => {
-            let forms = "a stack key, `initial`, `/MOUNT.key`, `step.key`, `setup.step.key`, `state.step.key` or \
+            let forms = "a stack key, `initial`, `/MOUNT.key`, `policy.key`, `step.key`, `setup.step.key`, `state.step.key` or \
                          `PROGRAM.step.key`";
             return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
         }

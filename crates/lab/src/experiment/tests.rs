@@ -57,6 +57,18 @@ fn axes_make_the_cross_product_with_the_first_axis_slowest() {
 }
 
 #[test]
+fn an_axis_chooses_the_policy() {
+    let axes = "[axes]\npolicy.victim = [\"kernel\", \"invalid / (2*valid) * age\"]\n";
+    let experiment = parse(&[HEAD, OPEN, axes]).unwrap();
+    let victims: Vec<_> = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.stack.linux().unwrap().policy.clone().unwrap().victim.unwrap())
+        .collect();
+    assert_eq!(victims, ["kernel", "invalid / (2*valid) * age"]);
+}
+
+#[test]
 fn quoted_axis_names_and_setup_steps_work_too() {
     let setup = "[[setup]]\nstep = \"create\"\nfile = \"target\"\nbytes = 1\n";
     let axes = "[axes]\n\"requests.count\" = [1]\n\"setup.create.bytes\" = [\"1 MiB\", 5]\n";

@@ -239,13 +239,16 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// One call is done: looks at the progress function now and then.
+    /// One call is done: looks at the progress function now and then, and whether a layer has given up.
     pub(super) fn tick(&mut self) -> Result<(), Stop> {
         self.calls += 1;
         if self.calls.is_multiple_of(WATCH_EVERY) && !(self.watch)(self.calls) {
             return Err(Stop::Interrupted);
         }
-        Ok(())
+        match self.system.sim().given_up() {
+            Some(why) => Err(Stop::Failed(why)),
+            None => Ok(()),
+        }
     }
 }
 

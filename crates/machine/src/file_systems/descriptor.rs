@@ -3,6 +3,7 @@
 use super::on_rtems::OnRtems;
 use crate::error::{MachineError, OtherKey};
 use crate::mount_options::MountOptions;
+use crate::policy_keys::Policies;
 use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_images::recognise::arranged::Arranged;
@@ -51,6 +52,11 @@ pub trait Mountable: Sync {
     /// those that do not own them.
     fn own_steps(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Whether its garbage collection takes the victims that a policy chooses ([`Ground::policies`]).
+    fn takes_victim_policy(&self) -> bool {
+        false
     }
 
     /// Whether its settings have an interface for programs without an operating system ([`Settings::direct`]).
@@ -135,6 +141,8 @@ pub struct Ground<'a> {
     pub volume: Option<&'a str>,
     /// The time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,
+    /// Who decides in its place, if [`Mountable::takes_victim_policy`].
+    pub policies: &'a Policies,
 }
 
 /// UBI for a file system.

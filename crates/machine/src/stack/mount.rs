@@ -30,6 +30,7 @@ impl Stack {
             ubi: self.ubi.as_ref(),
             volume: self.spec.volumes.own.as_deref(),
             epoch_s: self.spec.vfs.epoch_s,
+            policies: &self.spec.policies,
         };
         let fs = settings.mount(&ground, &options).map_err(|refusal| self.with_room(refusal))?;
         self.vfs.mount(fs)?;

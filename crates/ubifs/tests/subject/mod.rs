@@ -7,11 +7,14 @@ use ffslab_conformance::{Features, Subject};
 use ffslab_flash::Geometry;
 use ffslab_fs::FileSystem;
 use ffslab_mtd::Mtd;
+use ffslab_policy::{VictimSpec, Victims};
 use ffslab_ubi::{BadReserve, Ubi, UbiOptions, VolumeKind, VolumeRequest, VolumeSize};
-use ffslab_ubifs::{Options, Ubifs};
+use ffslab_ubifs::{victim_table, Options, Ubifs};
 
 /// UBIFS with some options on a UBI volume that takes the whole chip.
 pub struct UbifsSubject {
+    /// The victim policy.
+    pub policy: &'static str,
     pub options: Options,
     pub geometry: Geometry,
     pub bad_reserve: BadReserve,
@@ -61,9 +64,14 @@ impl Subject for UbifsSubject {
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
         let (ubi, volume) = attach(mtd, self.bad_reserve)?;
+        let victims = VictimSpec::parse(self.policy).map_err(|error| error.to_string())?;
+        let victims = Victims::of(&victims, 1, victim_table(volume.leb_bytes()));
         match Ubifs::mount(&ubi, volume, self.options, 1_300_000_000) {
             Ok(mut fs) => {
                 fs.detach_at_end();
+                if let Some(victims) = victims {
+                    fs.collects_by(victims);
+                }
                 Ok(Box::new(fs))
             }
             Err(error) => {

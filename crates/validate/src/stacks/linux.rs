@@ -84,6 +84,7 @@ pub(super) fn linux_stack(
         medium,
         image: None,
         volumes: Default::default(),
+        policies: Default::default(),
         idle_power: None,
         partition: PartitionSpec {
             geometry: flash.geometry(),

@@ -118,6 +118,7 @@ fn harness(case: &Case) -> StackSpec {
         medium: &NAND,
         image: None,
         volumes: Default::default(),
+        policies: Default::default(),
         idle_power: None,
         partition: PartitionSpec {
             geometry: flash.geometry(),

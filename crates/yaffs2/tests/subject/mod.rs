@@ -4,10 +4,13 @@ use ffslab_conformance::Subject;
 use ffslab_flash::Geometry;
 use ffslab_fs::FileSystem;
 use ffslab_mtd::Mtd;
-use ffslab_yaffs2::{Options, Yaffs2};
+use ffslab_policy::{VictimSpec, Victims};
+use ffslab_yaffs2::{victim_table, Options, Yaffs2};
 
 /// YAFFS2 with some options on some chip.
 pub struct Yaffs2Subject {
+    /// The victim policy.
+    pub policy: &'static str,
     pub options: Options,
     pub geometry: Geometry,
 }
@@ -22,8 +25,15 @@ impl Subject for Yaffs2Subject {
     }
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
+        let victims = VictimSpec::parse(self.policy).map_err(|error| error.to_string())?;
+        let victims = Victims::of(&victims, 1, victim_table(mtd.pages_per_block()));
         match Yaffs2::mount(mtd, self.options) {
-            Ok(fs) => Ok(Box::new(fs)),
+            Ok(mut fs) => {
+                if let Some(victims) = victims {
+                    fs.collects_by(victims);
+                }
+                Ok(Box::new(fs))
+            }
             Err(error) => Err(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-"""Budgets of flash operations, wear and time, checked with each change of an application: `ffslab ci`. See docs/budgets.md."""
+"""Budgets of flash operations, wear and time, checked with each change of an application: `ffslab ci`."""
 
 from ffslab.studies.budgets.baseline import Baseline
 from ffslab.studies.budgets.check import checked

@@ -1,4 +1,4 @@
-"""The baseline of budgets: what their experiments did when somebody last said that it is right; a JSON file in the repository."""
+"""The baseline of budgets: what their experiments did when somebody last said that it is right."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def checked(budgets: Budgets, found: Measured, baseline: Baseline | None) -> Bud
 
 def _rows(budget: Budget, variant: str, account: Account, baseline: Baseline | None) -> list[BudgetRow]:
     before = baseline.accounts.get(budget.name, {}).get(variant) if baseline else None
-    rules = [*budget.limits, *budget.changes]
+    rules: list[Limit | Change] = [*budget.limits, *budget.changes]
     return [_row(budget.name, variant, rule, account, before) for rule in rules]
 
 

@@ -1,4 +1,4 @@
-"""What a file of budgets says: experiments, limits of their figures, and by how much figures may differ from a baseline."""
+"""What a file of budgets says: experiments, limits of figures, and by how much they may differ from a baseline."""
 
 from __future__ import annotations
 
@@ -63,9 +63,7 @@ class Budgets:
         Raises `ffslab.InputError` with one line when it is none.
         """
         path = Path(path)
-        return read_toml(
-            read_text(path, "experiment"), str(path), lambda data: _budgets(data, str(path), path.parent)
-        )
+        return read_toml(read_text(path, "experiment"), str(path), lambda data: _budgets(data, str(path), path.parent))
 
 
 def _budgets(data: dict[str, Any], file_name: str, base_dir: Path) -> Budgets:
@@ -105,7 +103,9 @@ def _read(table: dict[str, Any], name: str, file_name: str, base_dir: Path) -> B
     limits = tuple(limit_of(text, known, _which) for text in texts_at(table, "limits"))
     changes = tuple(_change(text, known) for text in texts_at(table, "changes"))
     if not limits and not changes:
-        raise InputError(f'nothing is asked: add limits = ["write_amplification <= 3"] or changes = ["{_CHANGE_EXAMPLE}"]')
+        raise InputError(
+            f'nothing is asked: add limits = ["write_amplification <= 3"] or changes = ["{_CHANGE_EXAMPLE}"]'
+        )
     experiment = experiment_at(table, name, file_name, base_dir)
     return Budget(name, experiment, limits, changes, None if per_day is None else float(per_day))
 

@@ -36,9 +36,7 @@ def measured(
     return found
 
 
-def _of_budget(
-    budget: Budget, jobs: int | None, store: Store | None, progress: Progress | None
-) -> dict[str, Account]:
+def _of_budget(budget: Budget, jobs: int | None, store: Store | None, progress: Progress | None) -> dict[str, Account]:
     from ffslab import InputError
 
     run = budget.experiment.run(progress, jobs=jobs, store=store)

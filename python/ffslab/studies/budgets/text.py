@@ -19,8 +19,8 @@ def text_of(answer: BudgetsAnswer) -> str:
     lines += ["", f"{held} of {counted(len(answer['rows']), 'rule')} hold"]
     if answer["baseline_from"] not in (None, answer["ffslab"]):
         lines.append(
-            f"the baseline was made by ffslab {answer['baseline_from']}, this is {answer['ffslab']}: what the simulator "
-            "does better now may be a change, too"
+            f"the baseline was made by ffslab {answer['baseline_from']}, this is {answer['ffslab']}: "
+            "what the simulator does better now may be a change, too"
         )
     return "\n".join(lines)
 

@@ -1,8 +1,8 @@
-"""What a variant did, by reason, by step and by file: as much of it as is needed to say later why another run differs."""
+"""What a variant did, by reason, by step and by file: as much as is needed to say why another run differs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ffslab.api.variants import figures_of
 
@@ -26,12 +26,13 @@ class Part(TypedDict):
 
 
 class Account(TypedDict):
-    """Figures as the columns of variants.parquet, and what they consist of."""
+    """Figures as the columns of variants.parquet, what they consist of, and the keys of the machine."""
 
     figures: dict[str, float]
     reasons: list[Part]
     steps: list[Part]
     files: list[Part]
+    stack: dict[str, Any]
 
 
 def account_of(variant: VariantSummary, requests: Columns | None) -> Account:
@@ -47,16 +48,17 @@ def account_of(variant: VariantSummary, requests: Columns | None) -> Account:
         "reasons": [_of_cause(cause, titles) for cause in variant["by_cause"]],
         "steps": [
             {
-                "name": f"step {number} ({step['step']})",
+                "name": step["step"],
                 "page_reads": step["counts"]["page_reads"],
                 "page_programs": step["counts"]["page_programs"],
                 "erases": step["counts"]["erases"],
                 "time_us": step["elapsed_us"],
                 "written_B": 0,
             }
-            for number, step in enumerate(variant["steps"], 1)
+            for step in variant["steps"]
         ],
         "files": _files(variant["name"], requests) if requests is not None else [],
+        "stack": dict(variant["stack"]),
     }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ffslab.studies.differences.account import Account, Part
-from ffslab.text.tables import number, size
+from ffslab.text.tables import number
 
 Amount = Literal["page_reads", "page_programs", "erases", "time_us", "written_B"]
 # How people call them, and by how much they are divided.
@@ -20,6 +21,8 @@ _WORDS: dict[Amount, tuple[str, float, int]] = {
 # Of the parts that brought a difference so many are named, and none that brought less than this share of it.
 NAMED_MAX = 2
 SHARE_LEAST = 0.1
+# So many steps are named that are done more or less often.
+STEPS_NAMED_MAX = 4
 
 
 class Contribution(NamedTuple):
@@ -59,21 +62,54 @@ def contributions(before: Sequence[Part], after: Sequence[Part], amount: Amount)
 
 
 def why(before: Account, after: Account, figure: str) -> list[str]:
-    """What a changed figure comes from, a line each: reasons, steps, files. Empty: nothing that is counted has changed."""
+    """What a changed figure comes from, a line each: the machine, what programs ask for, reasons, steps, files.
+
+    Empty: nothing that is known of has changed."""
     amount = amount_of(figure)
+    lines = [*_machine(before, after), *_work(before, after)]
+    for name, one, other in (
+        ("reasons", before["reasons"], after["reasons"]),
+        ("steps", before["steps"], after["steps"]),
+        ("files", before["files"], after["files"]),
+    ):
+        if named := _named(contributions(one, other, amount)):
+            lines.append(f"{name}: {', '.join(_said(each, amount) for each in named)}")
+    return lines
+
+
+def _machine(before: Account, after: Account) -> list[str]:
+    """The keys of the machine that differ."""
+    keys = dict.fromkeys([*before["stack"], *after["stack"]])
+    values = [(key, before["stack"].get(key), after["stack"].get(key)) for key in keys]
+    found = [f"{key} {_word(new)} instead of {_word(old)}" for key, old, new in values if old != new]
+    return [f"machine: {', '.join(found)}"] if found else []
+
+
+def _work(before: Account, after: Account) -> list[str]:
+    """What programs do that they did not do before, or no longer."""
     lines = []
     written = [account["figures"].get("user_written_B", 0.0) for account in (before, after)]
     if written[0] != written[1]:
-        lines.append(f"programs write {size(written[1])} instead of {size(written[0])}")
-    for what, parts in (("reasons", "reasons"), ("steps", "steps"), ("files", "files")):
-        found = contributions(before[parts], after[parts], amount)  # type: ignore[literal-required]
-        if named := _named(found):
-            lines.append(f"{what}: {', '.join(_said(one, amount) for one in named)}")
-    grown = [one for one in contributions(before["files"], after["files"], "written_B") if one.before != one.after]
-    if amount != "written_B" and (named := _named(grown)):
-        sizes = (f"{one.name} {size(one.after)} instead of {size(one.before)}" for one in named)
+        lines.append(f"programs write {_bytes(written[1])} instead of {_bytes(written[0])}")
+    times = [Counter(part["name"] for part in account["steps"]) for account in (before, after)]
+    names = [name for name in dict.fromkeys([*times[0], *times[1]]) if times[0][name] != times[1][name]]
+    other = [f"{name} {times[1][name]} times instead of {times[0][name]}" for name in names[:STEPS_NAMED_MAX]]
+    if other:
+        more = f", {len(names) - len(other)} more" if len(names) > len(other) else ""
+        lines.append(f"other steps: {', '.join(other)}{more}")
+    if named := _named(contributions(before["files"], after["files"], "written_B")):
+        sizes = (f"{one.name} {_bytes(one.after)} instead of {_bytes(one.before)}" for one in named)
         lines.append(f"written to files: {', '.join(sizes)}")
     return lines
+
+
+def _word(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def _bytes(count: float) -> str:
+    """A size that differs from another one also where both are as many KiB."""
+    return f"{number(count, 0)} B"
 
 
 def _named(found: Sequence[Contribution]) -> list[Contribution]:

@@ -109,8 +109,8 @@ def lived(
 ) -> WholeLives:
     """Lets a device live with each workload. `fast`: times of stationary wear are leapt over.
 
-    A life that `store` holds is not lived again, unless `again` says so, and each one is kept there as soon as it has ended;
-    without a store that is `Store.usual()`.
+    A life that `store` holds is not lived again, unless `again` says so, and each one is kept there as soon as it has
+    ended; without a store that is `Store.usual()`.
 
     `worn_erases`: erases that its blocks have behind them; `None` among them: not known, taken for new.
 

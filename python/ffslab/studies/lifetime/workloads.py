@@ -16,7 +16,7 @@ from ffslab.answers import Json
 from ffslab.answers.image import Facts
 from ffslab.answers.lifetime import Lifetime, WearCause, WorkloadLife
 from ffslab.answers.summary import StepSummary, Summary, VariantSummary
-from ffslab.api.experiment import Experiment, Progress
+from ffslab.api.experiment import Experiment, Progress, part_of
 from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import SUMMARY

@@ -8,7 +8,7 @@ use crate::mount_options::{no_options, MountOptions};
 use crate::stack_keys::{CompressionName, EndianName, StackKeys};
 use ffslab_fs::FileSystem;
 use ffslab_images::recognise::arranged::Arranged;
-use ffslab_jffs2::{Compression, Endian, Jffs2, MountError, Options};
+use ffslab_jffs2::{victim_table, Compression, Endian, Jffs2, MountError, Options};
 use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::{MlcRules, Profile};
 use ffslab_system::SystemError;
@@ -28,6 +28,10 @@ struct OnLinux;
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
         &["compression", "summary", "endian"]
+    }
+
+    fn takes_victim_policy(&self) -> bool {
+        true
     }
 
     fn mlc_refusal(&self, _keys: &StackKeys, board: &Profile) -> Option<&'static str> {
@@ -62,7 +66,11 @@ impl Settings for Jffs2Settings {
     fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
         no_options(JFFS2.name, &options.others)?;
         let settings = Options { read_only: options.read_only, ..self.0 };
-        Ok(Box::new(Jffs2::mount(ground.mtd.clone(), settings).map_err(refused)?))
+        let mut fs = Jffs2::mount(ground.mtd.clone(), settings).map_err(refused)?;
+        if let Some(victims) = ground.policies.victims(victim_table(ground.mtd.erase_block_bytes())) {
+            fs.collects_by(victims);
+        }
+        Ok(Box::new(fs))
     }
 
     fn check_image(&self, found: &Arranged) -> Result<(), OtherKey> {

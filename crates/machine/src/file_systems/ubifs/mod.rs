@@ -11,7 +11,7 @@ use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::{MlcRules, Profile};
 use ffslab_system::{OptionError, SystemError, UbiState};
 use ffslab_ubi::{BadReserve, UbiOptions};
-use ffslab_ubifs::{Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
+use ffslab_ubifs::{victim_table, Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
 
 pub static UBIFS: Descriptor = Descriptor {
@@ -31,6 +31,10 @@ struct OnLinux;
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
         &["compression", "bulk_read", "max_beb_per1024", "wl_threshold", "vid_hdr_offset_B"]
+    }
+
+    fn takes_victim_policy(&self) -> bool {
+        true
     }
 
     fn own_steps(&self) -> &'static [&'static str] {
@@ -100,8 +104,12 @@ impl Settings for UbifsSettings {
         let settings = with_options(Options { read_only: options.read_only, ..self.options }, &options.others)?;
         let ubi = ground.ubi.ok_or(UbiState::Needed)?;
         let volume = open_volume(ubi, ground.volume)?.for_mount(ground.mtd.sim().clone());
-        let mounted = Ubifs::mount(ubi, volume, settings, ground.epoch_s);
-        Ok(Box::new(mounted.map_err(refused)?))
+        let table = victim_table(volume.leb_bytes());
+        let mut fs = Ubifs::mount(ubi, volume, settings, ground.epoch_s).map_err(refused)?;
+        if let Some(victims) = ground.policies.victims(table) {
+            fs.collects_by(victims);
+        }
+        Ok(Box::new(fs))
     }
 
     fn needs_ubi(&self) -> Option<NeedsUbi> {

@@ -12,7 +12,7 @@ use ffslab_images::Layout;
 use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::{MlcRules, Profile, Yaffs2Version};
 use ffslab_system::{OptionError, SystemError};
-use ffslab_yaffs2::{Background, Generation, MountError, Options, Yaffs2};
+use ffslab_yaffs2::{victim_table, Background, Generation, MountError, Options, Yaffs2};
 use std::sync::Arc;
 
 pub static YAFFS2: Descriptor = Descriptor {
@@ -29,6 +29,10 @@ struct OnLinux;
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
         &["yaffs2_version", "inband_tags"]
+    }
+
+    fn takes_victim_policy(&self) -> bool {
+        true
     }
 
     fn is_called_directly(&self) -> bool {
@@ -72,6 +76,15 @@ pub fn super_sync_interval_ms(kernel: &Kernel, interval_ms: u32) -> Option<u32> 
     }
 }
 
+/// Mounts the partition; blocks to collect are chosen by the policy, if there is one.
+fn mounted(ground: &Ground<'_>, settings: Options) -> Result<Yaffs2, SystemError> {
+    let mut fs = Yaffs2::mount(ground.mtd.clone(), settings).map_err(refused)?;
+    if let Some(victims) = ground.policies.victims(victim_table(ground.mtd.pages_per_block())) {
+        fs.collects_by(victims);
+    }
+    Ok(fs)
+}
+
 /// Settings of YAFFS2 for a stack.
 #[derive(Debug)]
 pub struct Yaffs2Settings(pub Options);
@@ -83,7 +96,7 @@ impl Settings for Yaffs2Settings {
 
     fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
         let settings = with_options(Options { read_only: options.read_only, ..self.0 }, &options.others)?;
-        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(refused)?))
+        Ok(Box::new(mounted(ground, settings)?))
     }
 
     fn direct(&self) -> Option<&dyn Direct> {
@@ -119,7 +132,7 @@ impl Direct for Yaffs2Settings {
             ..self.0
         };
         let settings = with_options(direct, &options.others)?;
-        Ok(Box::new(Yaffs2::mount(ground.mtd.clone(), settings).map_err(refused)?))
+        Ok(Box::new(mounted(ground, settings)?))
     }
 }
 

@@ -1,0 +1,97 @@
+//! The `[stack.policy]` table of an experiment: who decides in place of the kernel, at the decision points of the stack.
+
+use crate::error::MachineError;
+use crate::file_systems::{self, Mountable};
+use ffslab_policy::{CandidateTable, SpecError, VictimSpec, Victims};
+use ffslab_workload::text::{join_names, nearest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Rules that stand in for the kernel's own; `ffslab policy ls` lists them. Without the table all layers decide by their own
+/// rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyKeys {
+    /// Which block garbage collection takes: a name (`"greedy"`, `"d-choices(4)"`), a score of which the highest wins
+    /// (`"invalid / (2*valid) * age"`), or `"kernel"` for the file system's own rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub victim: Option<String>,
+    /// Start value of what policies draw at random.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seed: u64,
+}
+
+fn is_zero(seed: &u64) -> bool {
+    *seed == 0
+}
+
+/// The policies of a stack, checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policies {
+    /// `None`: the file system's own rule.
+    pub victim: Option<VictimSpec>,
+    pub seed: u64,
+}
+
+impl Policies {
+    /// What asks the victim policy at a mount; `None`: the file system keeps its own rule.
+    pub fn victims(&self, table: CandidateTable) -> Option<Victims> {
+        Victims::of(self.victim.as_ref()?, self.seed, table)
+    }
+}
+
+impl PolicyKeys {
+    /// The policies that the keys name, for a file system.
+    ///
+    /// Errors: a name that is not known, a score with a mistake, a file system whose victims no policy chooses.
+    pub fn policies(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Policies, MachineError> {
+        let Some(text) = &self.victim else { return Ok(Policies { victim: None, seed: self.seed }) };
+        let victim = VictimSpec::parse(text).map_err(wrong("victim"))?;
+        if victim.is_own_rule() {
+            return Ok(Policies { victim: None, seed: self.seed });
+        }
+        if !mountable.is_some_and(|mountable| mountable.takes_victim_policy()) {
+            let takes =
+                file_systems::all().into_iter().filter(|fs| fs.mountable.is_some_and(|of| of.takes_victim_policy()));
+            let owners = join_names(&takes.map(|fs| fs.name).collect::<Vec<_>>());
+            return Err(MachineError::NoDecision { key: "victim", fs: fs.to_string(), owners });
+        }
+        Ok(Policies { victim: Some(victim), seed: self.seed })
+    }
+}
+
+/// What is wrong with the value of a key, with the nearest name that there is.
+fn wrong(key: &'static str) -> impl Fn(SpecError) -> MachineError {
+    move |error| {
+        let hint = match &error {
+            SpecError::Unknown { name, known } => nearest(name, known.iter().map(String::as_str)),
+            _ => None,
+        };
+        let hint = hint.map(|name| format!(": did you mean `{name}`?")).unwrap_or_default();
+        MachineError::Policy { key, says: format!("{error}{hint}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_systems::mountable;
+
+    fn error(fs: &str, keys: PolicyKeys) -> String {
+        keys.policies(fs, Some(mountable(fs).unwrap())).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn mistakes_are_told_with_what_there_is() {
+        let victim = |text: &str| PolicyKeys { victim: Some(text.into()), ..PolicyKeys::default() };
+        let unknown = error("jffs2", victim("gredy"));
+        assert!(unknown.starts_with("policy.victim: unknown policy `gredy`; there are kernel, greedy,"), "{unknown}");
+        assert!(unknown.ends_with("did you mean `greedy`?"), "{unknown}");
+        let score = error("ubifs", victim("invalid / vald"));
+        assert!(score.starts_with("policy.victim: `invalid / vald`, character 11: unknown name `vald`"), "{score}");
+        let none = victim("greedy").policies("none", None).unwrap_err().to_string();
+        assert_eq!(none, "policy.victim: with fs = \"none\" no policy chooses; one does with jffs2, yaffs2 and ubifs");
+        let policies = victim("kernel").policies("yaffs2", Some(mountable("yaffs2").unwrap())).unwrap();
+        assert_eq!(policies, Policies::default());
+    }
+}

@@ -1,0 +1,89 @@
+//! Which free block is written next.
+
+use crate::built_in::below;
+use crate::named::{parse, text_of, Named, SpecError};
+use crate::Pcg;
+
+/// The free blocks. Both columns have the same length; blocks stand in the order in which they became free.
+#[derive(Clone, Copy, Debug)]
+pub struct FreeBlocks<'a> {
+    pub block: &'a [u32],
+    pub erases: &'a [u32],
+}
+
+/// A rule that chooses the next free block: its position; `None` only if there is none.
+pub trait FreePolicy {
+    fn name(&self) -> &str;
+
+    fn choose(&mut self, free: &FreeBlocks<'_>, rng: &mut Pcg) -> Option<usize>;
+}
+
+type Rule = fn(&FreeBlocks<'_>, &mut Pcg) -> Option<usize>;
+
+struct ByRule {
+    name: &'static str,
+    rule: Rule,
+}
+
+impl FreePolicy for ByRule {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn choose(&mut self, free: &FreeBlocks<'_>, rng: &mut Pcg) -> Option<usize> {
+        (self.rule)(free, rng)
+    }
+}
+
+const fn named(name: &'static str, about: &'static str, paper: &'static str) -> Named {
+    Named { name, about, paper, parameter: None }
+}
+
+static TABLE: [Named; 5] = [
+    named("first", "The free block with the lowest number.", "as simple controllers do"),
+    named(
+        "least-worn",
+        "The free block with the fewest erases: dynamic wear levelling.",
+        "E. Gal and S. Toledo, Algorithms and Data Structures for Flash Memories, ACM Computing Surveys 2005, section 2.2",
+    ),
+    named(
+        "most-worn",
+        "The free block with the most erases: what holds cold data should rest there.",
+        "Linux drivers/mtd/ubi/wl.c, find_wl_entry without its bound",
+    ),
+    named("fifo", "The block that became free longest ago.", "E. Gal and S. Toledo 2005, section 2.2"),
+    named("random", "A random free block.", "E. Gal and S. Toledo 2005, section 2.2: randomised wear levelling"),
+];
+
+/// The rules, in the order of the table.
+static RULES: [Rule; 5] = [
+    |free, _| (0..free.block.len()).min_by_key(|at| free.block[*at]),
+    |free, _| (0..free.block.len()).min_by_key(|at| free.erases[*at]),
+    |free, _| (0..free.block.len()).max_by_key(|at| (free.erases[*at], std::cmp::Reverse(*at))),
+    |free, _| (!free.block.is_empty()).then_some(0),
+    |free, rng| (!free.block.is_empty()).then(|| below(free.block.len(), rng)),
+];
+
+/// The rules for the next free block.
+pub fn free_policies() -> &'static [Named] {
+    &TABLE
+}
+
+/// A rule for the next free block before there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreeSpec(usize);
+
+impl FreeSpec {
+    /// Errors: no such rule.
+    pub fn parse(text: &str) -> Result<FreeSpec, SpecError> {
+        parse(text, &TABLE).map(|(at, _)| FreeSpec(at))
+    }
+
+    pub fn text(&self) -> String {
+        text_of(&TABLE[self.0], 0)
+    }
+
+    pub fn make(&self) -> Box<dyn FreePolicy> {
+        Box::new(ByRule { name: TABLE[self.0].name, rule: RULES[self.0] })
+    }
+}

@@ -1,0 +1,238 @@
+//! When data are moved only to level wear, and from which block.
+//!
+//! A layer asks after erases, at its own pace: a look goes through all blocks, so it does not ask after every one.
+
+use crate::named::{parse, text_of, Named, Parameter, SpecError};
+use crate::Pcg;
+
+/// The wear of all good blocks. All columns have the same length, and the same block stands always at the same position.
+#[derive(Clone, Copy, Debug)]
+pub struct WearOfBlocks<'a> {
+    pub block: &'a [u32],
+    pub erases: &'a [u32],
+    /// Whether data can be moved away from it: it is neither free nor being written.
+    pub is_closed: &'a [bool],
+    /// Erases that the cells bear.
+    pub endurance_erases: u32,
+}
+
+impl WearOfBlocks<'_> {
+    /// The closed block with the fewest erases among those that `counts`.
+    fn coldest(&self, counts: impl Fn(usize) -> bool) -> Option<usize> {
+        let closed = (0..self.block.len()).filter(|at| self.is_closed[*at] && counts(*at));
+        closed.min_by_key(|at| self.erases[*at])
+    }
+
+    fn most_erases(&self, counts: impl Fn(usize) -> bool) -> Option<usize> {
+        let all = (0..self.block.len()).filter(|at| counts(*at));
+        all.max_by_key(|at| (self.erases[*at], std::cmp::Reverse(*at)))
+    }
+}
+
+/// A rule for static wear levelling.
+pub trait Levelling {
+    fn name(&self) -> &str;
+
+    /// The position of the block whose data move now, into a worn free block; `None`: nothing moves.
+    fn choose(&mut self, wear: &WearOfBlocks<'_>, rng: &mut Pcg) -> Option<usize>;
+}
+
+/// Moves nothing: there is no static wear levelling. With `dynamic` the layer takes the least worn free block.
+struct MovesNothing(&'static str);
+
+impl Levelling for MovesNothing {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn choose(&mut self, _wear: &WearOfBlocks<'_>, _rng: &mut Pcg) -> Option<usize> {
+        None
+    }
+}
+
+/// Moves the coldest data once the erases differ by the threshold.
+struct Threshold {
+    name: String,
+    erases: u32,
+}
+
+impl Levelling for Threshold {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn choose(&mut self, wear: &WearOfBlocks<'_>, _rng: &mut Pcg) -> Option<usize> {
+        let most = wear.most_erases(|_| true)?;
+        let coldest = wear.coldest(|_| true)?;
+        (wear.erases[most] - wear.erases[coldest] >= self.erases).then_some(coldest)
+    }
+}
+
+/// Keeps the spread of erases within a window that narrows as the blocks wear: wide while they are young, so that little is
+/// moved, and 1 at the end of life. The paper narrows it in steps by the remaining life; here it is linear in it.
+struct RejuvenatorLike {
+    name: String,
+    window_erases: u32,
+}
+
+impl Levelling for RejuvenatorLike {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn choose(&mut self, wear: &WearOfBlocks<'_>, _rng: &mut Pcg) -> Option<usize> {
+        let most = wear.most_erases(|_| true)?;
+        let coldest = wear.coldest(|_| true)?;
+        let left = wear.endurance_erases.saturating_sub(wear.erases[coldest]);
+        let share = f64::from(left) / f64::from(wear.endurance_erases.max(1));
+        let window = (f64::from(self.window_erases) * share).max(1.0);
+        (f64::from(wear.erases[most] - wear.erases[coldest]) > window).then_some(coldest)
+    }
+}
+
+/// Two pools: blocks that are erased often and blocks with cold data. If the most worn of the hot pool leads the least worn
+/// of the cold pool by the threshold, the cold data move, and both blocks change their pools. A block that joins a pool
+/// counts its erases from then on for going back (the paper's effective erase counts). The paper moves the cold data into
+/// the very block that was most worn; here the layer takes a worn free one.
+struct DualPoolLike {
+    name: String,
+    threshold_erases: u32,
+    is_hot: Vec<bool>,
+    erases_at_joining: Vec<u32>,
+}
+
+impl DualPoolLike {
+    fn since_joining(&self, wear: &WearOfBlocks<'_>, at: usize) -> u32 {
+        wear.erases[at].saturating_sub(self.erases_at_joining[at])
+    }
+
+    fn joins(&mut self, wear: &WearOfBlocks<'_>, at: usize, is_hot: bool) {
+        self.is_hot[at] = is_hot;
+        self.erases_at_joining[at] = wear.erases[at];
+    }
+
+    /// A block that is worn quickly although it is in the cold pool becomes hot, and one of the hot pool that lags behind the
+    /// others there by twice the threshold becomes cold.
+    fn adjust(&mut self, wear: &WearOfBlocks<'_>) {
+        let this = &*self;
+        let pool = |hot: bool| (0..wear.block.len()).filter(move |at| this.is_hot[*at] == hot);
+        let quickest = pool(false).max_by_key(|at| this.since_joining(wear, *at));
+        let slowest = pool(true).map(|at| this.since_joining(wear, at)).min();
+        let threshold = this.threshold_erases;
+        let lagging = wear.most_erases(|at| this.is_hot[at]).and_then(|most| {
+            let least = pool(true).min_by_key(|at| wear.erases[*at])?;
+            (wear.erases[most] - wear.erases[least] > 2 * threshold).then_some(least)
+        });
+        let rising =
+            quickest.filter(|at| slowest.is_some_and(|least| this.since_joining(wear, *at) > least + threshold));
+        if let Some(at) = rising {
+            self.joins(wear, at, true);
+        }
+        if let Some(at) = lagging {
+            self.joins(wear, at, false);
+        }
+    }
+}
+
+impl Levelling for DualPoolLike {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn choose(&mut self, wear: &WearOfBlocks<'_>, _rng: &mut Pcg) -> Option<usize> {
+        if self.is_hot.len() != wear.block.len() {
+            // The paper begins with two pools of the same size, filled in the order of the blocks.
+            self.is_hot = (0..wear.block.len()).map(|at| at % 2 == 0).collect();
+            self.erases_at_joining = wear.erases.to_vec();
+        }
+        self.adjust(wear);
+        let hot = wear.most_erases(|at| self.is_hot[at])?;
+        let cold = wear.coldest(|at| !self.is_hot[at])?;
+        if wear.erases[hot].saturating_sub(wear.erases[cold]) < self.threshold_erases {
+            return None;
+        }
+        self.joins(wear, hot, false);
+        self.joins(wear, cold, true);
+        Some(cold)
+    }
+}
+
+const fn erases(about: &'static str, default: u32) -> Option<Parameter> {
+    Some(Parameter { name: "erases", about, least: 1, most: 1_000_000, default })
+}
+
+static TABLE: [Named; 5] = [
+    Named { name: "none", about: "No wear levelling.", paper: "the comparison of all papers", parameter: None },
+    Named {
+        name: "dynamic",
+        about: "Only free blocks are chosen by wear; data never move for it.",
+        paper: "E. Gal and S. Toledo, Algorithms and Data Structures for Flash Memories, ACM Computing Surveys 2005, section 2.2",
+        parameter: None,
+    },
+    Named {
+        name: "threshold",
+        about: "The data of the least worn block move when the most worn leads it by so many erases.",
+        paper: "Linux drivers/mtd/ubi/wl.c (CONFIG_MTD_UBI_WL_THRESHOLD); Y.-H. Chang, J.-W. Hsieh and T.-W. Kuo, Endurance Enhancement of Flash-Memory Storage Systems, DAC 2007, for static levelling as such",
+        parameter: erases("lead from which on data move", 100),
+    },
+    Named {
+        name: "rejuvenator",
+        about: "The spread of erases stays in a window that narrows with the life that is left.",
+        paper: "M. Murugan and D. Du, Rejuvenator: A Static Wear Leveling Algorithm for NAND Flash Memory with Minimized Overhead, MSST 2011",
+        parameter: erases("window of new blocks", 100),
+    },
+    Named {
+        name: "dual-pool",
+        about: "Blocks of a hot and a cold pool change places when their erases differ by so many.",
+        paper: "L.-P. Chang, On Efficient Wear Leveling for Large-Scale Flash-Memory Storage Systems, SAC 2007",
+        parameter: erases("lead from which on blocks change pools", 100),
+    },
+];
+
+/// The rules for levelling wear.
+pub fn levelling_policies() -> &'static [Named] {
+    &TABLE
+}
+
+/// A rule for levelling wear before there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevellingSpec {
+    at: usize,
+    parameter: u32,
+}
+
+impl LevellingSpec {
+    /// Errors: no such rule, a parameter that it does not have.
+    pub fn parse(text: &str) -> Result<LevellingSpec, SpecError> {
+        parse(text, &TABLE).map(|(at, parameter)| LevellingSpec { at, parameter })
+    }
+
+    pub fn text(&self) -> String {
+        text_of(&TABLE[self.at], self.parameter)
+    }
+
+    /// The name without its parameter.
+    pub fn name(&self) -> &'static str {
+        TABLE[self.at].name
+    }
+
+    /// The number in brackets, or its default; 0 for rules without one.
+    pub fn parameter(&self) -> u32 {
+        self.parameter
+    }
+
+    pub fn make(&self) -> Box<dyn Levelling> {
+        let (name, erases) = (self.text(), self.parameter);
+        match self.name() {
+            "threshold" => Box::new(Threshold { name, erases }),
+            "rejuvenator" => Box::new(RejuvenatorLike { name, window_erases: erases }),
+            "dual-pool" => Box::new(DualPoolLike {
+                name,
+                threshold_erases: erases,
+                is_hot: Vec::new(),
+                erases_at_joining: Vec::new(),
+            }),
+            moves_nothing => Box::new(MovesNothing(moves_nothing)),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Names with a parameter, as users write them: `greedy`, `d-choices(4)`.
+
+use crate::expression::ExpressionError;
+use thiserror::Error;
+
+/// What is known of a policy by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// As users write it, without the parameter.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// The paper that it follows.
+    pub paper: &'static str,
+    pub parameter: Option<Parameter>,
+}
+
+/// The number in brackets behind a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub least: u32,
+    pub most: u32,
+    /// What counts if it is not given.
+    pub default: u32,
+}
+
+/// What is wrong with the name of a policy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    #[error("unknown policy `{name}`; there are {}", .known.join(", "))]
+    Unknown { name: String, known: Vec<String> },
+    #[error("policy `{name}` has no parameter")]
+    NoParameter { name: &'static str },
+    #[error("policy `{name}`: {parameter} = `{given}`: a number from {least} to {most} is needed")]
+    Parameter { name: &'static str, parameter: &'static str, given: String, least: u32, most: u32 },
+    #[error("there is already a policy `{name}`")]
+    Taken { name: String },
+    #[error(
+        "`{name}` cannot be the name of a policy: lower-case letters, digits and hyphens are needed, a letter first"
+    )]
+    NotAName { name: String },
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+}
+
+/// Splits `name(parameter)`.
+pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
+    let text = text.trim();
+    match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        Some((name, parameter)) => (name.trim(), Some(parameter.trim())),
+        None => (text, None),
+    }
+}
+
+/// Finds a policy and its parameter in a table.
+///
+/// Errors: no such name, no such parameter.
+pub(crate) fn parse(text: &str, table: &[Named]) -> Result<(usize, u32), SpecError> {
+    let (name, given) = split(text);
+    let Some(at) = table.iter().position(|known| known.name == name) else {
+        let known = table.iter().map(|known| known.name.to_string()).collect();
+        return Err(SpecError::Unknown { name: name.to_string(), known });
+    };
+    let Named { name, parameter, .. } = table[at];
+    match (parameter, given) {
+        (None, None) => Ok((at, 0)),
+        (None, Some(_)) => Err(SpecError::NoParameter { name }),
+        (Some(parameter), None) => Ok((at, parameter.default)),
+        (Some(Parameter { name: parameter, least, most, .. }), Some(given)) => {
+            let number = given.parse().ok().filter(|number| (least..=most).contains(number));
+            let wrong = || SpecError::Parameter { name, parameter, given: given.to_string(), least, most };
+            number.map(|number| (at, number)).ok_or_else(wrong)
+        }
+    }
+}
+
+/// The name with its parameter.
+pub(crate) fn text_of(named: &Named, parameter: u32) -> String {
+    match named.parameter {
+        Some(_) => format!("{}({parameter})", named.name),
+        None => named.name.to_string(),
+    }
+}

@@ -1,0 +1,76 @@
+"""The verbs `ffslab policy ...`: the rules that may decide in place of the kernel."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ffslab._native import InputError
+from ffslab.cli.parts import argument, group, help_without_verb, verb
+from ffslab.cli.result_options import Json
+from ffslab.cli.terminal import say
+
+policy_app = group("List and explain the policies of [stack.policy]. See docs/policies.md.", "ffslab policy ls")
+
+
+HEADS = {
+    "victim": "victims of garbage collection, for [stack.policy]",
+    "free_block": "next free block, for flash translation layers",
+    "levelling": "wear levelling, for flash translation layers",
+}
+
+
+@policy_app.callback()
+def _policy(context: typer.Context) -> None:
+    help_without_verb(context)
+
+
+@verb(policy_app, "ls")
+def ls(json: Json = False) -> None:
+    """List the policies, by the decision that they take.
+
+    Example: ffslab policy ls
+    """
+    from ffslab.api.policies import known
+    from ffslab.files.results import dump_json
+
+    if json:
+        say(dump_json({"policies": known()}).rstrip())
+        return
+    decision = ""
+    for each in known():
+        if each["decision"] != decision:
+            decision = each["decision"]
+            say(HEADS[decision])
+        say(f"  {_written(each):<22}{each['about']}")
+
+
+@verb(policy_app, "show")
+def show(name: Annotated[str, argument("NAME", "A policy of `ffslab policy ls`.")]) -> None:
+    """Explain a policy: what it does, its parameter, and the paper that it follows.
+
+    Example: ffslab policy show cost-benefit
+    """
+    from difflib import get_close_matches
+
+    from ffslab.api.policies import known
+
+    found = [each for each in known() if each["name"] == name.partition("(")[0]]
+    if not found:
+        near = get_close_matches(name, [each["name"] for each in known()], 1)
+        hint = f": did you mean `{near[0]}`?" if near else ""
+        message = f"unknown policy `{name}`{hint}; `ffslab policy ls` lists them"
+        raise InputError(message)
+    for each in found:
+        say(f'{each["decision"]} = "{_written(each)}"')
+        say(f"  {each['about']}")
+        if parameter := each["parameter"]:
+            bounds = f"{parameter['least']} to {parameter['most']}, {parameter['default']} if it is left out"
+            say(f"  {parameter['name']}: {parameter['about']}, {bounds}")
+        say(f"  {each['paper']}")
+
+
+def _written(each: dict[str, object]) -> str:
+    parameter = each["parameter"]
+    return f"{each['name']}({parameter['name']})" if isinstance(parameter, dict) else str(each["name"])
