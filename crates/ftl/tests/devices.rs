@@ -157,6 +157,43 @@ fn a_page_that_was_lost_stays_lost_when_it_is_moved() {
     assert_eq!(lost(&mut ftl, &mut data), Vec::<u32>::new());
 }
 
+/// Each read of a translation page is compared with the map by an assertion of the crate.
+#[test]
+fn dftl_keeps_many_translation_pages_right() {
+    let logical_pages = 3000;
+    let config = FtlConfig {
+        map_cache_entries_count: Some(64),
+        gc_free_blocks: 5,
+        static_levelling_erases: Some(4),
+        ..FtlConfig::new(logical_pages)
+    };
+    let mtd = support::medium_of(&Faults::default(), 256, 16);
+    let mut ftl = PageMap::format(OnMedium::new(mtd.clone()).unwrap(), config.clone()).unwrap();
+    let (mut random, mut held) = (Pcg32::seed_from_u64(4), vec![0u64; logical_pages as usize]);
+    let mut data = vec![0; PAGE_BYTES as usize];
+    for round in 0..3u64 {
+        for stamp in 1..9000u64 {
+            let number = below(&mut random, u64::from(logical_pages)) as usize;
+            if stamp % 11 == 0 {
+                ftl.trim(number as u32).unwrap();
+                held[number] = 0;
+            } else {
+                held[number] = round * 10_000 + stamp;
+                ftl.write(number as u32, &page(held[number]), false).unwrap();
+            }
+        }
+        let done = *ftl.statistics();
+        assert!(done.gc_pages > 0 && done.map_written_pages > 500 && done.map_hits_count > 0, "{done:?}");
+        ftl.flush().unwrap();
+        ftl = PageMap::mount(OnMedium::new(mtd.clone()).unwrap(), config.clone()).unwrap().0;
+        for (number, &stamp) in (0..).zip(&held) {
+            ftl.read(number, &mut data).unwrap();
+            let wanted = if stamp == 0 { vec![0; PAGE_BYTES as usize] } else { page(stamp) };
+            assert!(data == wanted, "page {number}");
+        }
+    }
+}
+
 #[test]
 fn every_operation_has_its_cause() {
     for (setup, seed) in support::setups().iter().zip(50..) {

@@ -20,12 +20,16 @@ pub const SECTOR_BYTES: u32 = 512;
 pub const LOGICAL_PAGES: u32 = 72;
 
 pub fn medium(faults: &Faults) -> Mtd {
-    let geometry = Geometry { page_bytes: PAGE_BYTES, oob_bytes: 64, pages_per_block: PAGES_PER_BLOCK, blocks: BLOCKS };
+    medium_of(faults, BLOCKS, PAGES_PER_BLOCK)
+}
+
+pub fn medium_of(faults: &Faults, blocks: u32, pages_per_block: u32) -> Mtd {
+    let geometry = Geometry { page_bytes: PAGE_BYTES, oob_bytes: 64, pages_per_block, blocks };
     let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
     let rules = Rules { partial_programs_max: 1, in_order: true };
     let mut chip = Chip::new(Sim::new(SimConfig::default()), geometry, timing, rules).unwrap();
     chip.set_faults(faults).unwrap();
-    Mtd::new(&Nand::new(chip, Driver::default()).unwrap(), 0, BLOCKS).unwrap()
+    Mtd::new(&Nand::new(chip, Driver::default()).unwrap(), 0, blocks).unwrap()
 }
 
 /// How a device is made and found again.
