@@ -149,13 +149,18 @@ impl Jffs2 {
         let home = self.store.space.blocks.of(self.store.space.refs[node].offset());
         let name_crc = crc32(0, name);
         let mut raw = vec![0u8; bytes as usize];
+        // A scan adds padding behind an obsolete node to its length (`jffs2_scan_dirty_space`). The kernel looks at nodes of
+        // exactly the same length, passes over such a one, and forgets a deletion too early: a deleted name may come back after
+        // the next mount. Under its own choice of blocks that is done here as well; other policies must lose nothing.
+        let looks_at_longer = self.victims.is_some();
+        let may_be_as_long = |length: u32| length == bytes || looks_at_longer && length > bytes;
         let mut next = self.store.space.inode_caches.get(&ino).map_or(NONE, |c| c.first);
         while next != NONE {
             let id = next;
             let other = self.store.space.refs[id];
             next = other.next_in_inode;
             if !other.is_obsolete()
-                || self.store.space.ref_bytes(id) != bytes
+                || !may_be_as_long(self.store.space.ref_bytes(id))
                 || self.store.space.blocks.of(other.offset()) == home
             {
                 continue;
