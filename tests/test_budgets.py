@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -233,3 +235,30 @@ def test_a_damaged_baseline_is_told_before_anything_runs(folder: Path) -> None:
     (folder / "ffslab-baseline.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match="not a baseline"):
         Baseline.from_file(folder / "ffslab-baseline.json")
+
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_what_the_docs_and_examples_say_works(ffslab: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example keeps its budgets, the files of build servers call the command right, the page's Python runs."""
+    shutil.copytree(ROOT / "examples/ci", tmp_path, dirs_exist_ok=True)
+    page = (ROOT / "docs/budgets.md").read_text(encoding="utf-8")
+    lines = [line.split("#")[0].split() for line in page.splitlines() if line.startswith("    ffslab ci --")]
+    for name in ("github.yml", "gitlab.yml"):
+        server = (ROOT / "examples/ci" / name).read_text(encoding="utf-8")
+        lines += [line.partition("ffslab ci")[2].split() for line in server.splitlines() if "ffslab ci " in line]
+    assert len(lines) == 4
+    for words in lines:
+        arguments = words[1:] if words[0] == "ffslab" else ["ci", *words]
+        ran = ffslab(*arguments)
+        assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+    # The page shows the file as it is.
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    held = Budgets.from_file(tmp_path / "ffslab-budgets.toml").budgets[0]
+    (tmp_path / "shown.toml").write_text(shown, encoding="utf-8")
+    said = Budgets.from_file(tmp_path / "shown.toml").budgets[0]
+    assert (said.limits, said.changes, said.per_day) == (held.limits, held.changes, held.per_day)
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/budgets.md", "exec"), {})
