@@ -2,7 +2,7 @@
 
     python experiments/lifetimes/fast_and_exact.py
 
-prints the table of docs/lifetimes.md: years, and how erases are spread over the blocks at the end, means of six lives each.
+prints the table of docs/lifetimes.md: years, and how wear of the blocks at the end, means of six lives.
 """
 
 from __future__ import annotations

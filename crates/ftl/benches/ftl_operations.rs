@@ -120,7 +120,7 @@ fn main() {
     }
     for (victim, spare_percent) in [(Victim::Greedy, 10), (Victim::Greedy, 30), (Victim::Fifo, 30)] {
         let name = format!("page-map, {victim}, {spare_percent} % spare, no bytes");
-        show(&name, best(|| without_bytes(victim, spare_percent, 3_000_000)), false);
+        show(&name, best(|| without_bytes(victim.clone(), spare_percent, 3_000_000)), false);
     }
     println!("{:<40} {:>12} {:>12} {bare:>14.0} {:>8}", "bare copy + CRC of a 2 KiB page", "", "", "100%");
 }

@@ -119,6 +119,11 @@ impl Blocks {
         self.victims.choose(&view)
     }
 
+    /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
+    pub fn refusal(&self) -> Option<ffslab_policy::Refusal> {
+        self.victims.refusal()
+    }
+
     /// The least worn closed block, and how many erases fewer than the most worn block it has.
     pub fn least_worn(&self) -> Option<(u32, u32)> {
         let closed = self.victims.closed().iter().copied();

@@ -6,7 +6,7 @@
 //! without bytes for analytic studies ([`flash::NoBytes`]), where contents are not kept.
 //!
 //! **Follows.** Each mapping its paper, which [`mapping::MAPPINGS`] names: page map, DFTL, block map, BAST, FAST; the victim policies of the
-//! first two theirs ([`victim::POLICIES`]). Write amplification of garbage collection: Desnoyers, SYSTOR 2012, and Van Houdt, SIGMETRICS 2013
+//! first two theirs (`ffslab-policy`). Write amplification of garbage collection: Desnoyers, SYSTOR 2012, and Van Houdt, SIGMETRICS 2013
 //! ([`formulas`]). Recovery by the out-of-band area and by checkpoints is as in Birrell et al., "A Design for High-Performance
 //! Flash Disks" (2007), in principle; the layout on flash is ours.
 //!

@@ -6,12 +6,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ffslab_policy::{AgeUnit, CandidateTable, Entry, Room, SpecError, VictimSpec};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
-use thiserror::Error;
 
-/// A victim policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A victim policy of `ffslab-policy`, whose papers stand there. Those by their name are kept up to date with each write here; any
+/// other one is asked at each collection.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Victim {
     Greedy,
     Random,
@@ -20,90 +21,25 @@ pub enum Victim {
     DChoices(u32),
     /// The best of the so many oldest ones.
     WindowedGreedy(u32),
-    CostBenefit,
-    Cat,
+    Asked(VictimSpec),
 }
-
-/// A policy with its name and paper.
-pub struct Described {
-    pub name: &'static str,
-    pub other_names: &'static [&'static str],
-    pub sentence: &'static str,
-    pub paper: &'static str,
-    make: fn(Option<u32>) -> Option<Victim>,
-}
-
-const fn plain(
-    name: &'static str,
-    other_names: &'static [&'static str],
-    sentence: &'static str,
-    paper: &'static str,
-    make: fn(Option<u32>) -> Option<Victim>,
-) -> Described {
-    Described { name, other_names, sentence, paper, make }
-}
-
-/// All of them.
-pub static POLICIES: [Described; 7] = [
-    plain(
-        "greedy",
-        &[],
-        "the block with the fewest valid pages",
-        "Rosenblum and Ousterhout, SOSP 1991; Wu and Zwaenepoel, ASPLOS 1994",
-        |number| number.is_none().then_some(Victim::Greedy),
-    ),
-    plain("random", &[], "any closed block", "Van Houdt, SIGMETRICS 2013", |number| {
-        number.is_none().then_some(Victim::Random)
-    }),
-    plain(
-        "fifo",
-        &["lru"],
-        "the block that was closed first",
-        "Menon, 1995; Desnoyers, SYSTOR 2012, who calls it LRU",
-        |number| number.is_none().then_some(Victim::Fifo),
-    ),
-    plain("d-choices", &[], "the best of d random blocks: d-choices:4", "Van Houdt, SIGMETRICS 2013", |number| {
-        number.map(Victim::DChoices)
-    }),
-    plain(
-        "windowed-greedy",
-        &[],
-        "the best of the w blocks that were closed first: windowed-greedy:64",
-        "Hu et al., SYSTOR 2009",
-        |number| number.map(Victim::WindowedGreedy),
-    ),
-    plain(
-        "cost-benefit",
-        &[],
-        "the highest (1 - u) / 2u times the age of the block, u being its share of valid pages",
-        "Kawaguchi, Nishioka and Motoda, USENIX 1995",
-        |number| number.is_none().then_some(Victim::CostBenefit),
-    ),
-    plain(
-        "cat",
-        &[],
-        "the lowest u / (1 - u) divided by the age, times the erases of the block",
-        "Chiang, Lee and Chang, Software: Practice and Experience 1999",
-        |number| number.is_none().then_some(Victim::Cat),
-    ),
-];
-
-/// No policy has this name.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("victim = \"{0}\": one of greedy, random, fifo, d-choices:D, windowed-greedy:W, cost-benefit, cat; D and W are 1 or more")]
-pub struct UnknownVictim(String);
 
 impl FromStr for Victim {
-    type Err = UnknownVictim;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Victim, UnknownVictim> {
-        let unknown = || UnknownVictim(text.to_string());
-        let (name, number) = match text.split_once(':') {
-            None => (text, None),
-            Some((name, number)) => (name, Some(number.parse().ok().filter(|&n| n > 0).ok_or_else(unknown)?)),
-        };
-        let described = POLICIES.iter().find(|known| known.name == name || known.other_names.contains(&name));
-        described.and_then(|known| (known.make)(number)).ok_or_else(unknown)
+    fn from_str(text: &str) -> Result<Victim, SpecError> {
+        let spec = VictimSpec::parse(text)?;
+        Ok(match spec.built_in() {
+            // The own rule of translation layers.
+            None if spec.is_own_rule() => Victim::Greedy,
+            Some(("greedy", _)) => Victim::Greedy,
+            Some(("random", _)) => Victim::Random,
+            // When a page became invalid is not recorded.
+            Some(("fifo" | "lru", _)) => Victim::Fifo,
+            Some(("d-choices", choices)) => Victim::DChoices(choices),
+            Some(("windowed-greedy", blocks)) => Victim::WindowedGreedy(blocks),
+            _ => Victim::Asked(spec),
+        })
     }
 }
 
@@ -113,10 +49,9 @@ impl fmt::Display for Victim {
             Victim::Greedy => f.write_str("greedy"),
             Victim::Random => f.write_str("random"),
             Victim::Fifo => f.write_str("fifo"),
-            Victim::DChoices(choices) => write!(f, "d-choices:{choices}"),
-            Victim::WindowedGreedy(blocks) => write!(f, "windowed-greedy:{blocks}"),
-            Victim::CostBenefit => f.write_str("cost-benefit"),
-            Victim::Cat => f.write_str("cat"),
+            Victim::DChoices(choices) => write!(f, "d-choices({choices})"),
+            Victim::WindowedGreedy(blocks) => write!(f, "windowed-greedy({blocks})"),
+            Victim::Asked(spec) => f.write_str(&spec.text()),
         }
     }
 }
@@ -182,6 +117,8 @@ impl Links {
 /// The closed blocks, kept as the policy needs them.
 pub(crate) struct Victims {
     policy: Victim,
+    /// Who is asked; `None`: the policy is kept up to date here.
+    asked: Option<ffslab_policy::Victims>,
     random: Pcg32,
     closed: Vec<u32>,
     place: Vec<u32>,
@@ -196,8 +133,16 @@ pub(crate) struct Victims {
 impl Victims {
     pub fn new(policy: Victim, blocks: u32, pages_per_block: u32, seed: u64) -> Victims {
         let buckets = if policy == Victim::Greedy { pages_per_block as usize + 1 } else { 0 };
+        let asked = match &policy {
+            Victim::Asked(spec) => {
+                let table = CandidateTable::new(pages_per_block, Room::Pages, AgeUnit::Writes).must_gain();
+                ffslab_policy::Victims::of(spec, seed, table)
+            }
+            _ => None,
+        };
         Victims {
             policy,
+            asked,
             random: Pcg32::seed_from_u64(seed),
             closed: Vec::with_capacity(blocks as usize),
             place: vec![NONE; blocks as usize],
@@ -251,9 +196,8 @@ impl Victims {
         if self.closed.is_empty() {
             return None;
         }
-        let age = |block: u32| (view.now - view.closed_at[block as usize] + 1) as f64;
-        let used = |block: u32| f64::from(view.valid[block as usize]) / f64::from(view.pages_per_block);
         Some(match self.policy {
+            Victim::Asked(_) => self.ask(view).unwrap_or(self.oldest.first),
             Victim::Greedy => {
                 while self.buckets[self.fewest as usize].first == NONE {
                     self.fewest += 1;
@@ -277,14 +221,6 @@ impl Victims {
                 let window = std::iter::successors(Some(self.oldest.first), next).take(blocks as usize);
                 window.min_by_key(|&block| view.valid[block as usize])?
             }
-            Victim::CostBenefit => self.lowest(|block| {
-                let used = used(block);
-                -(1.0 - used) / (2.0 * used) * age(block)
-            })?,
-            Victim::Cat => self.lowest(|block| {
-                let used = used(block);
-                used / (1.0 - used) / age(block) * f64::from(view.erases[block as usize] + 1)
-            })?,
         })
     }
 
@@ -294,9 +230,23 @@ impl Victims {
         self.closed[number as usize]
     }
 
-    fn lowest(&self, score: impl Fn(u32) -> f64) -> Option<u32> {
-        let scored = self.closed.iter().map(|&block| (score(block), block));
-        scored.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|(_, block)| block)
+    /// What the policy answers. `None`: it has no preference, or chose what it must not (`refusal`), and the oldest block is taken.
+    fn ask(&self, view: &View) -> Option<u32> {
+        let fill = |table: &mut CandidateTable| {
+            let next = |&block: &u32| Some(self.order.after[block as usize]).filter(|&after| after != NONE);
+            for block in std::iter::successors(Some(self.oldest.first), next) {
+                let index = block as usize;
+                let (valid, age) = (view.valid[index], view.now - view.closed_at[index]);
+                let invalid = view.pages_per_block - valid;
+                table.push(Entry { block, valid, invalid, erases: view.erases[index], age, idle: age, stream: 0 });
+            }
+        };
+        self.asked.as_ref()?.choose(fill).ok().flatten()
+    }
+
+    /// Why a choice was refused, if one was.
+    pub fn refusal(&self) -> Option<ffslab_policy::Refusal> {
+        self.asked.as_ref()?.refusal()
     }
 }
 
@@ -306,12 +256,15 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for name in ["greedy", "random", "fifo", "d-choices:4", "windowed-greedy:8", "cost-benefit", "cat"] {
+        let names =
+            ["greedy", "random", "fifo", "d-choices(4)", "windowed-greedy(8)", "cost-benefit", "cat", "invalid * age"];
+        for name in names {
             assert_eq!(name.parse::<Victim>().unwrap().to_string(), name);
         }
         assert_eq!("lru".parse(), Ok(Victim::Fifo));
-        for bad in ["", "greedy:2", "d-choices", "d-choices:0", "gredy"] {
-            assert_eq!(bad.parse::<Victim>(), Err(UnknownVictim(bad.to_string())));
+        assert_eq!("kernel".parse(), Ok(Victim::Greedy));
+        for bad in ["greedy(2)", "d-choices(0)", "gredy"] {
+            assert!(bad.parse::<Victim>().is_err(), "{bad}");
         }
     }
 }

@@ -166,6 +166,14 @@ impl VictimSpec {
         Ok(VictimSpec(Kind::Score(Expression::compile(text)?)))
     }
 
+    /// The name and the parameter of a built-in policy: for layers that keep such a rule up to date with each write.
+    pub fn built_in(&self) -> Option<(&'static str, u32)> {
+        match self.0 {
+            Kind::BuiltIn { at, parameter } => Some((TABLE[at].name, parameter)),
+            _ => None,
+        }
+    }
+
     /// Whether the layer keeps its own rule.
     pub fn is_own_rule(&self) -> bool {
         matches!(self.0, Kind::Own)

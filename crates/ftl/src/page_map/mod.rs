@@ -146,8 +146,13 @@ impl<F: Flash> PageMap<F> {
         }
         let shape = flash.shape();
         debug_assert!(shape.pages_per_block.is_power_of_two());
-        let blocks =
-            Blocks::new(shape.blocks, shape.pages_per_block, config.victim, config.dynamic_levelling, config.seed);
+        let blocks = Blocks::new(
+            shape.blocks,
+            shape.pages_per_block,
+            config.victim.clone(),
+            config.dynamic_levelling,
+            config.seed,
+        );
         let bits = shape.page_bytes * 8;
         let trim_pages = if F::KEEPS_BYTES { config.logical_pages.div_ceil(bits) } else { 0 };
         let translations = match config.map_cache_entries_count {
@@ -216,6 +221,11 @@ impl<F: Flash> PageMap<F> {
 
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
+    pub fn policy_refusal(&self) -> Option<ffslab_policy::Refusal> {
+        self.blocks.refusal()
     }
 
     pub fn statistics(&self) -> &Statistics {

@@ -9,7 +9,7 @@ use rand_pcg::Pcg32;
 /// The share of writes that goes to hot pages, and the share of pages that are hot.
 pub const HOT: (f64, f64) = (0.8, 0.2);
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Case {
     pub victim: Victim,
     pub pages_per_block: u32,
@@ -39,7 +39,13 @@ impl Case {
         for (victim, is_hot_cold, allowed_percent) in kinds {
             for pages_per_block in [32, 64, 128] {
                 for spare_share in [0.07, 0.10, 0.20, 0.30] {
-                    cases.push(Case { victim, pages_per_block, spare_share, is_hot_cold, allowed_percent });
+                    cases.push(Case {
+                        victim: victim.clone(),
+                        pages_per_block,
+                        spare_share,
+                        is_hot_cold,
+                        allowed_percent,
+                    });
                 }
             }
         }
@@ -51,11 +57,11 @@ impl Case {
     }
 
     fn formula(&self, alpha: f64) -> f64 {
-        match self.victim {
+        match &self.victim {
             Victim::Fifo if self.is_hot_cold => formulas::hot_cold_fifo(alpha, HOT.0, HOT.1),
             Victim::Fifo => formulas::fifo(alpha),
             Victim::Random => formulas::random(alpha),
-            Victim::DChoices(choices) => formulas::d_choices(alpha, self.pages_per_block, choices),
+            Victim::DChoices(choices) => formulas::d_choices(alpha, self.pages_per_block, *choices),
             _ => formulas::greedy(alpha, self.pages_per_block),
         }
     }
@@ -67,7 +73,7 @@ pub fn compare(case: &Case, blocks: u32) -> Row {
     let pages = blocks * case.pages_per_block;
     let logical_pages = (f64::from(pages) * (1.0 - case.spare_share)).round() as u32;
     let config = FtlConfig {
-        victim: case.victim,
+        victim: case.victim.clone(),
         gc_free_blocks,
         gc_apart: false,
         dynamic_levelling: false,

@@ -69,7 +69,7 @@ pub fn mapping(name: &str) -> &'static Mapping {
 
 /// The settings that the tests go through.
 pub fn setups() -> Vec<Setup> {
-    let victims = ["greedy", "random", "fifo", "d-choices:2", "windowed-greedy:6", "cost-benefit", "cat"]
+    let victims = ["greedy", "random", "fifo", "d-choices(2)", "windowed-greedy(6)", "cost-benefit", "cat"]
         .map(|name| name.parse());
     let plain = victims.into_iter().map(|victim| Setup::new(victim.unwrap()));
     let greedy = || Setup::new(Victim::Greedy);
