@@ -50,6 +50,7 @@ __all__ = [
     "stack_as_written",
     "systems",
     "toml_of",
+    "unregister_policy",
     "validate",
     "variant_keys",
 ]

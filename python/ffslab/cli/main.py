@@ -19,6 +19,7 @@ from ffslab.cli import (
     advise_verb,
     ageing_verb,
     ci_verb,
+    diff_verb,
     field_verbs,
     mount_verbs,
     sweep_verb,
@@ -365,6 +366,7 @@ ageing_verb.add_to(app)
 sweep_verb.add_to(app)
 advise_verb.add_to(app)
 ci_verb.add_to(app)
+diff_verb.add_to(app)
 
 
 @profiles_app.callback()

@@ -14,6 +14,11 @@ use crate::tag::{Found, FLAG_LOST};
 const BLOCKS_PER_LEVELLING: u32 = 16;
 
 impl<F: Flash> PageMap<F> {
+    /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
+    pub fn policy_refusal(&self) -> Option<ffslab_policy::Refusal> {
+        self.blocks.refusal()
+    }
+
     /// Sees to it that the stream can be written: collects until enough blocks are free.
     #[inline]
     pub(super) fn make_room(&mut self, stream: Stream) -> Result<(), FtlError> {

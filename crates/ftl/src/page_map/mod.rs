@@ -223,11 +223,6 @@ impl<F: Flash> PageMap<F> {
         self.shape
     }
 
-    /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
-    pub fn policy_refusal(&self) -> Option<ffslab_policy::Refusal> {
-        self.blocks.refusal()
-    }
-
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }

@@ -1,0 +1,37 @@
+"""`ffslab diff`: two results of `ffslab run`, what differs and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ffslab.cli.parts import argument, verb
+from ffslab.cli.result_options import Json
+from ffslab.cli.terminal import say
+
+
+def diff(
+    before: Annotated[
+        str, argument("A", "A results folder, or a variant of it by a part of its name: FOLDER@fs=jffs2.")
+    ],
+    after: Annotated[str, argument("B", "The one that is compared with it.")],
+    json: Json = False,
+) -> None:
+    """Compare two results: what changed, and which step, reason or file it comes from. See docs/experiments.md.
+
+    Variants of the same name stand beside each other, and of two results with one variant each these.
+
+    Example: ffslab diff results/before results/after
+    """
+    from ffslab.files import results
+    from ffslab.studies.differences.results import Side, compared
+    from ffslab.studies.differences.text import text_of
+
+    found = compared(Side.of(before), Side.of(after))
+    say(results.dump_json(found).rstrip() if json else text_of(found))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Makes it a verb of the command."""
+    verb(app, "diff")(diff)
