@@ -99,6 +99,7 @@ class OtherKeys(TypedDict, total=False):
     nand_wait: NandWaitName | None
     page_cache_KiB: int | None
     part: str | None
+    policy: Mapping[str, object] | None
     quirks: str | None
     read_ahead_KiB: int | None
     slc_mode: bool | None
@@ -122,7 +123,6 @@ class MachineKeys(OtherKeys, total=False):
     board: str | None
     fs: str | None
     partition_blocks: int | None
-    policy: Mapping[str, object] | None
 
 
 class StepCalls:
