@@ -27,6 +27,7 @@ pub mod model;
 pub mod mutate;
 pub mod nodes;
 pub mod on;
+pub mod policies;
 pub mod power_cuts;
 pub mod program;
 pub mod real_tools;

@@ -7,13 +7,12 @@ impl Sim {
     /// layer that says so continues as if nothing had happened; who drives the simulation asks [`Sim::given_up`]. The first
     /// reason stands.
     pub fn give_up(&self, why: impl std::fmt::Display) {
-        self.0.has_given_up.set(true);
         self.0.given_up.borrow_mut().get_or_insert_with(|| why.to_string());
     }
 
     /// Why the run has to end, if it has to.
     #[inline]
     pub fn given_up(&self) -> Option<String> {
-        self.0.has_given_up.get().then(|| self.0.given_up.borrow().clone()).flatten()
+        self.0.given_up.borrow().clone()
     }
 }

@@ -104,7 +104,6 @@ struct State {
     ticks_paid: Cell<u64>,
     /// See [`Sim::give_up`].
     given_up: RefCell<Option<String>>,
-    has_given_up: Cell<bool>,
 }
 
 /// Handle to the simulation state, in the hands of one mount. Clones share the state; it is not `Send`: one simulation lives
@@ -146,7 +145,6 @@ impl Sim {
             contended: Cell::default(),
             ticks_paid: Cell::new(config.uptime_ns * u64::from(config.tick_rate_hz) / 1_000_000_000),
             given_up: RefCell::new(None),
-            has_given_up: Cell::new(false),
         };
         Self(Rc::new(state), Mount::default())
     }

@@ -3,7 +3,9 @@
 mod subject;
 
 use ffslab_conformance::mutate::{self, Mutation};
-use ffslab_conformance::{check_asleep, counts, full, hostile, must, power_cuts, sequences, Machine, Subject};
+use ffslab_conformance::{
+    check_asleep, counts, full, hostile, must, policies, power_cuts, sequences, Machine, Subject,
+};
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
 use std::sync::Arc;
@@ -110,25 +112,12 @@ fn requests_cost_the_same_in_large_files_and_among_many() {
     must(counts::check(&plain(USUAL)));
 }
 
-/// Policies other than the own rule: the best, one that is wasteful, one that never looks at the gain, and a score.
-const POLICIES: [&str; 4] = ["greedy", "random", "fifo", "invalid / (2*valid) * age"];
-
 #[test]
 fn power_cuts_lose_nothing_under_other_policies() {
-    for policy in POLICIES {
-        let subject = UbifsSubject { policy, ..plain(SMALL) };
-        let report = must(power_cuts::check(&subject, &power_cuts::Options { points_max: 20, ..Default::default() }));
-        println!("{policy}: {report}");
-        assert!(report.cut_points() > 300, "{policy}: {report}");
-    }
+    policies::check_power_cuts(|policy| UbifsSubject { policy, ..plain(SMALL) });
 }
 
 #[test]
 fn random_sequences_under_other_policies_on_a_small_partition() {
-    for (seed, policy) in (20..).zip(POLICIES) {
-        let subject = UbifsSubject { policy, ..plain(TIGHT) };
-        let options = sequences::Options { seed, calls_max: 250, ..sequences::Options::default() };
-        let report = must(sequences::check(&subject, &options));
-        assert!(report.full > 0, "{policy}: no sequence filled the partition");
-    }
+    policies::check_sequences(|policy| UbifsSubject { policy, ..plain(TIGHT) });
 }

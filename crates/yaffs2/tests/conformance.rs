@@ -2,7 +2,7 @@
 
 mod subject;
 
-use ffslab_conformance::{check_asleep, counts, full, hostile, must, power_cuts, sequences, Machine};
+use ffslab_conformance::{check_asleep, counts, full, hostile, must, policies, power_cuts, sequences, Machine};
 use ffslab_flash::Geometry;
 use ffslab_yaffs2::{Generation, Options};
 use std::sync::Arc;
@@ -121,25 +121,12 @@ fn requests_cost_the_same_in_large_files_and_among_many() {
     must(counts::check(&today(USUAL)));
 }
 
-/// Policies other than the own rule: the best, one that is wasteful, one that never looks at the gain, and a score.
-const POLICIES: [&str; 4] = ["greedy", "random", "fifo", "invalid / (2*valid) * age"];
-
 #[test]
 fn power_cuts_lose_nothing_under_other_policies() {
-    for policy in POLICIES {
-        let subject = Yaffs2Subject { policy, ..today(SMALL) };
-        let report = must(power_cuts::check(&subject, &power_cuts::Options { points_max: 20, ..Default::default() }));
-        println!("{policy}: {report}");
-        assert!(report.cut_points() > 300, "{policy}: {report}");
-    }
+    policies::check_power_cuts(|policy| Yaffs2Subject { policy, ..today(SMALL) });
 }
 
 #[test]
 fn random_sequences_under_other_policies_on_a_small_partition() {
-    for (seed, policy) in (20..).zip(POLICIES) {
-        let subject = Yaffs2Subject { policy, ..today(TIGHT) };
-        let options = sequences::Options { seed, calls_max: 250, ..sequences::Options::default() };
-        let report = must(sequences::check(&subject, &options));
-        assert!(report.full > 0, "{policy}: no sequence filled the partition");
-    }
+    policies::check_sequences(|policy| Yaffs2Subject { policy, ..today(TIGHT) });
 }
