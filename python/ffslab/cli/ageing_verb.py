@@ -44,7 +44,7 @@ def ageing(
     """
     from ffslab.files import results
     from ffslab.studies import ageing as study
-    from ffslab.text.durations import days_of
+    from ffslab.text.durations import DAYS_PER_YEAR, days_of
 
     for flag, value, most in (("--years", years, 1e3), ("--risk", risk, 1.0)):
         if not 0 < value <= most:
@@ -62,7 +62,7 @@ def ageing(
         raise InputError(f"{experiment}: no such experiment")
     seen = None
     if corrected is not None:
-        age_years = days_of("--age", age) / 365.25 if age else 1.0
+        age_years = days_of("--age", age) / DAYS_PER_YEAR if age else 1.0
         seen = study.Seen(corrected, page_reads, age_years)
     facts = study.of_experiment(experiment, study.Given(years, risk, reads_per_day, temperature), seen)
     say(results.dump_json(facts).rstrip() if json else study.text(facts))

@@ -11,6 +11,7 @@ from ffslab import __version__
 from ffslab.report import bullets, figure, page, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands, value_axis
 from ffslab.studies.lifetime.whole_text import ALIGN, cells, failures, said
+from ffslab.text.durations import DAYS_PER_YEAR
 from ffslab.text.quoting import escape
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 # More lives than this are told in the table alone.
 DRAWN_MAX = 6
-DAYS_OF_YEAR = 365.25
 # The endurance is drawn when it is at most so many times the most worn block.
 NEAR = 3.0
 MIB = 1 << 20
@@ -81,7 +81,7 @@ def _each(drawn: list[tuple[str, VariantLife]], name: str, draw: Callable[[Axes,
 
 
 def _at(life: VariantLife) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([point["days"] for point in life["points"]]) / DAYS_OF_YEAR
+    return np.array([point["days"] for point in life["points"]]) / DAYS_PER_YEAR
 
 
 def _shade_leaps(axes: Axes, life: VariantLife) -> None:
@@ -115,7 +115,7 @@ def _wear(axes: Axes, life: VariantLife) -> bool:
 
 def _map(axes: Axes, life: VariantLife) -> bool:
     wear = np.array(life["wear"]["erases"], dtype=float).T
-    edges = np.array([0.0, *life["wear"]["days"]]) / DAYS_OF_YEAR
+    edges = np.array([0.0, *life["wear"]["days"]]) / DAYS_PER_YEAR
     if wear.size == 0 or edges[-1] <= 0:
         return False
     shown = axes.pcolormesh(edges, np.arange(wear.shape[0] + 1), wear, cmap="viridis_r", rasterized=True)

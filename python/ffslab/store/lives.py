@@ -12,22 +12,29 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ffslab.api.variants import MACHINE
-from ffslab.store.rows import bytes_of
+from ffslab.store.rows import DIGITS, bytes_of, name_of, table_of, touch
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from ffslab.answers.lives import VariantLife
 
 LIVES = "lives"
-# Digits of the key, and of the hash of the content, in the name of a file.
-DIGITS = 32
 TEXTS = ("key", "ffslab", "workload", "variant", "axes", *MACHINE, "ended_by")
 
 
 def life_key(variant_key: str, asked: Mapping[str, object]) -> str:
     """The key of the life of a variant: what determines its run, and what was asked of the life."""
     return hashlib.sha256(f"{variant_key} {json.dumps(asked, sort_keys=True)}".encode()).hexdigest()
+
+
+def schema() -> pa.Schema:
+    """Names and types of the columns."""
+    import pyarrow as pa
+
+    fields = [pa.field(name, pa.string()) for name in TEXTS]
+    return pa.schema([*fields, pa.field("years", pa.float64()), pa.field("life", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class KeptLives:
         for part in sorted(self.folder.glob(f"{key[:DIGITS]}-*.parquet")):
             for row in _rows_of(part, ["key", "life"]):
                 if row["key"] == key:
+                    touch(part)
                     return cast("VariantLife", msgspec.json.decode(row["life"]))
         return None
 
@@ -70,11 +78,9 @@ class KeptLives:
             "years": life["years"],
             "life": msgspec.json.encode(life).decode(),
         }
-        fields = [pa.field(name, pa.string()) for name in TEXTS]
-        schema = pa.schema([*fields, pa.field("years", pa.float64()), pa.field("life", pa.string())])
-        content = bytes_of(pa.Table.from_pylist([row], schema=schema))
+        content = bytes_of(pa.Table.from_pylist([row], schema=schema()))
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.put(self.folder / f"{key[:DIGITS]}-{_hash(content)}.parquet", content)
+        self.put(self.folder / f"{key[:DIGITS]}-{name_of(content)}.parquet", content)
 
     def table(self) -> pd.DataFrame:
         """A row for each life, without its course."""
@@ -108,21 +114,11 @@ class KeptLives:
         return [
             f"{part}: its content is not what was written"
             for part in self.parts()
-            if _hash(part.read_bytes()) != part.stem.rpartition("-")[2]
+            if name_of(part.read_bytes()) != part.stem.rpartition("-")[2]
         ]
 
 
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:DIGITS]
-
-
 def _rows_of(part: Path, names: list[str]) -> list[dict[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(part) as file:
-            rows: list[dict[str, Any]] = file.read(columns=names).to_pylist()
-    except (OSError, pa.ArrowException):
-        return []
+    table = table_of(part, names, schema())
+    rows: list[dict[str, Any]] = table.to_pylist() if table is not None else []
     return rows

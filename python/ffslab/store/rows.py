@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import msgspec
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
+# Digits of a hash in the name of a file.
+DIGITS = 32
 
 
 class Row(TypedDict):
@@ -82,6 +87,36 @@ def bytes_of(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     return bytes(sink.getvalue())
+
+
+def name_of(content: bytes) -> str:
+    """The hash that is in the name of a file with this content."""
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+def table_of(part: Path, names: list[str], columns: pa.Schema) -> pa.Table | None:
+    """Some columns of a file; `None`: it cannot be read, or has gone. `columns`: all that files of its kind have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(part) as file:
+            table = file.read(columns=names)
+    except (OSError, pa.ArrowException):
+        return None
+    # An earlier version of ffslab, whose runs are under keys of their own, did not have each figure.
+    for field in columns:
+        if field.name in names and field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(names)
+
+
+def touch(part: Path) -> None:
+    """What was used last goes last. Where nothing can be written, nothing is removed either."""
+    try:
+        os.utime(part)
+    except OSError:
+        return
 
 
 def _row(run: KeptRun) -> dict[str, object]:

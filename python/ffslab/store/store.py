@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +24,6 @@ from ffslab.store.tables import read_tables, tables_name, write_tables
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from ffslab.answers.lives import VariantLife
 
@@ -32,8 +31,6 @@ VARIABLE = "FFSLAB_STORE"
 MANIFEST, RUNS, TABLES = "manifest.json", "runs", "tables"
 # Of the store that every verb uses, as with initial states; one that a person named holds what he put there.
 USUAL_BYTES_MAX = 4 << 30
-# Digits of a hash in the name of a file.
-DIGITS = 32
 
 
 class _Place(NamedTuple):
@@ -109,7 +106,7 @@ class Store:
         for part, some in self._standing(keys, requests_kept, with_tables).items():
             for run in self._read(part, some - found.keys(), requests_kept, with_tables):
                 found.setdefault(run.key, run)
-            self._touch(part)
+            rows.touch(part)
         return found
 
     def figures(self, keys: Collection[str], requests_kept: int) -> pd.DataFrame:
@@ -117,7 +114,8 @@ class Store:
         import pyarrow as pa
 
         names = ["key", "error", "requests_kept", *rows.FIGURES]
-        tables = [table for part in self._standing(keys, requests_kept, False) if (table := _table_of(part, names))]
+        parts = self._standing(keys, requests_kept, False)
+        tables = [table for part in parts if (table := rows.table_of(part, names, rows.schema()))]
         frame = pa.concat_tables(tables or [rows.schema().empty_table().select(names)]).to_pandas()
         alike = frame["requests_kept"] == requests_kept
         all_kept = frame["requests_kept"].isna() & (frame["requests"].isna() | (frame["requests"] <= requests_kept))
@@ -166,14 +164,6 @@ class Store:
                 run = KeptRun(run.key, run.title, run.said, tables)
             yield run
 
-    @staticmethod
-    def _touch(part: Path) -> None:
-        """What was used last goes last. Where nothing can be written, nothing is removed either."""
-        try:
-            os.utime(part)
-        except OSError:
-            return
-
     # Adding
 
     def keep(self, runs: Sequence[KeptRun]) -> None:
@@ -183,15 +173,11 @@ class Store:
         """
         if not runs:
             return
-        try:
-            with caught_signals():
-                self._make()
-                for run in runs:
-                    if run.tables is not None and run.ended:
-                        write_tables(self.folder / TABLES / tables_name(run), run.tables)
-                self._add(rows.part_of(runs))
-        except OSError as error:
-            raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
+        with self._writing():
+            for run in runs:
+                if run.tables is not None and run.ended:
+                    write_tables(self.folder / TABLES / tables_name(run), run.tables)
+            self._add(rows.part_of(runs))
         self.make_room()
 
     def add(self, part: bytes) -> None:
@@ -199,22 +185,24 @@ class Store:
 
         Raises `ffslab.InputError` when it cannot be written.
         """
-        try:
-            with caught_signals():
-                self._make()
-                self._add(part)
-        except OSError as error:
-            raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
+        with self._writing():
+            self._add(part)
 
     def keep_life(self, key: str, workload: str, life: VariantLife) -> None:
         """Adds the life of a variant; `ffslab.store.lives.life_key` makes its key.
 
         Raises `ffslab.InputError` when it cannot be written.
         """
+        with self._writing():
+            self.lives.keep(key, workload, life)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The store is there, and what cannot be written is told."""
         try:
             with caught_signals():
                 self._make()
-                self.lives.keep(key, workload, life)
+                yield
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
 
@@ -232,7 +220,7 @@ class Store:
             _put(manifest, (json.dumps({**text, "columns": rows.ABOUT}, indent=2) + "\n").encode())
 
     def _add(self, content: bytes) -> Path:
-        part = self.folder / RUNS / f"{hashlib.sha256(content).hexdigest()[:DIGITS]}.parquet"
+        part = self.folder / RUNS / f"{rows.name_of(content)}.parquet"
         # One that was damaged takes the content that its name promises.
         if not part.exists() or part.read_bytes() != content:
             _put(part, content)
@@ -296,7 +284,7 @@ class Store:
         wrong = self.lives.verify()
         for part in self.parts():
             content = part.read_bytes()
-            if hashlib.sha256(content).hexdigest()[:DIGITS] != part.stem:
+            if rows.name_of(content) != part.stem:
                 wrong.append(f"{part}: its content is not what was written")
                 continue
             for row in _rows_of(part, ["key", "title", "has_tables", "summary"]):
@@ -342,25 +330,9 @@ def _places_of(part: Path) -> dict[str, list[_Place]]:
 
 def _rows_of(part: Path, names: list[str]) -> list[rows.Row]:
     """Rows of a file; none when it cannot be read, or has gone."""
-    table = _table_of(part, names)
+    table = rows.table_of(part, names, rows.schema())
     rows_read: list[rows.Row] = table.to_pylist() if table is not None else []
     return rows_read
-
-
-def _table_of(part: Path, names: list[str]) -> pa.Table | None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(part) as file:
-            table = file.read(columns=names)
-    except (OSError, pa.ArrowException):
-        return None
-    # An earlier version of ffslab, whose runs are under keys of their own, did not have each figure.
-    for field in rows.schema():
-        if field.name in names and field.name not in table.column_names:
-            table = table.append_column(field, pa.nulls(len(table), field.type))
-    return table.select(names)
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -29,10 +29,11 @@ def _long(seconds: int) -> str:
     return f"{hours} h {minutes} min {s} s" if hours else f"{minutes} min {s} s"
 
 
+DAYS_PER_YEAR = 365.25
 # Units of an age, in days.
 _DAYS = {
-    **dict.fromkeys(("y", "year", "years"), 365.25),
-    **dict.fromkeys(("month", "months"), 365.25 / 12),
+    **dict.fromkeys(("y", "year", "years"), DAYS_PER_YEAR),
+    **dict.fromkeys(("month", "months"), DAYS_PER_YEAR / 12),
     **dict.fromkeys(("w", "week", "weeks"), 7.0),
     **dict.fromkeys(("d", "day", "days"), 1.0),
     **dict.fromkeys(("h", "hour", "hours"), 1 / 24),

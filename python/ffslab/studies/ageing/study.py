@@ -13,9 +13,9 @@ from ffslab import _native
 from ffslab.answers.ageing import AgeingSummary
 from ffslab.answers.ageing_study import AgeingStudy, Corrected, Scrubbing, ScrubChoice, ShelfLoss
 from ffslab.studies.ageing.odds import count_interval, count_odds, lost_over
+from ffslab.text.durations import DAYS_PER_YEAR
 from ffslab.text.tables import number
 
-DAYS_PER_YEAR = 365.25
 INTERVALS_DAYS = (7.0, 30.0, 91.0, 182.0, 365.25, 730.5, 1826.25, 3652.5)
 SHELF_YEARS = (0.25, 1.0, 2.0, 5.0, 10.0, 20.0)
 # Two-sided: less likely counts are called abnormal.

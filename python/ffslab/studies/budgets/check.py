@@ -7,7 +7,7 @@ from ffslab.answers.budgets import BudgetRow, BudgetsAnswer
 from ffslab.studies.budgets.baseline import Baseline
 from ffslab.studies.budgets.file import Budget, Budgets, Change
 from ffslab.studies.budgets.measured import Measured
-from ffslab.studies.differences import Account, why
+from ffslab.studies.differences import Account, fraction, why
 from ffslab.studies.limits import Limit
 
 
@@ -59,7 +59,7 @@ def _row(budget: str, variant: str, rule: Limit | Change, account: Account, befo
         "rule": rule.text,
         "before": was,
         "found": found,
-        "change": (found - was) / abs(was) if was and found is not None else None,
+        "change": fraction(was, found),
         "holds": holds,
         "why": lines,
     }

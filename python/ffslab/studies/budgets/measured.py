@@ -9,13 +9,13 @@ from ffslab.api.experiment import part_of
 from ffslab.api.variants import runs_until_worn_out
 from ffslab.studies.budgets.file import YEARS, Budget, Budgets
 from ffslab.studies.differences.account import Account, account_of
+from ffslab.text.durations import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
     from ffslab.api.experiment import Progress
     from ffslab.store import Store
 
-DAYS_PER_YEAR = 365.25
 # Of each budget the accounts of its variants by their names; "" where there is only one.
 Measured: TypeAlias = dict[str, dict[str, Account]]
 

@@ -7,7 +7,7 @@ import re
 from xml.etree import ElementTree
 
 from ffslab.answers.budgets import BudgetRow, BudgetsAnswer
-from ffslab.studies.budgets.text import name_of, value
+from ffslab.studies.budgets.text import name_of, said_of
 
 # Ends of names of figures that are units; other figures are counts, or have none.
 _UNIT = re.compile(r"_(us|B|uJ)$")
@@ -24,9 +24,7 @@ def junit(answer: BudgetsAnswer) -> str:
     for row in answer["rows"]:
         case = ElementTree.SubElement(suite, "testcase", classname=name_of(row), name=row["rule"])
         if not row["holds"]:
-            before = "" if row["before"] is None else f", baseline {value(row['before'])}"
-            said = f"{row['rule']}: found {value(row['found'])}{before}"
-            ElementTree.SubElement(case, "failure", message=said).text = "\n".join(row["why"])
+            ElementTree.SubElement(case, "failure", message=said_of(row)).text = "\n".join(row["why"])
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 

@@ -13,7 +13,7 @@ def text_of(answer: BudgetsAnswer) -> str:
     lines = [text_table(HEAD, [_cells(row) for row in answer["rows"]], "llrrrl")]
     failed = [row for row in answer["rows"] if not row["holds"]]
     for row in failed:
-        lines += ["", f"{name_of(row)}: {row['rule']}: found {value(row['found'])}{_than(row)}"]
+        lines += ["", f"{name_of(row)}: {said_of(row)}"]
         lines += [f"  {line}" for line in row["why"]]
     held = len(answer["rows"]) - len(failed)
     lines += ["", f"{held} of {counted(len(answer['rows']), 'rule')} hold"]
@@ -37,8 +37,10 @@ def value(figure: float | None) -> str:
     return number(figure, 0 if figure == int(figure) or abs(figure) >= 1e4 else 3)
 
 
-def _than(row: BudgetRow) -> str:
-    return "" if row["before"] is None else f", baseline {value(row['before'])}"
+def said_of(row: BudgetRow) -> str:
+    """A rule, what was found, and what was before."""
+    before = "" if row["before"] is None else f", baseline {value(row['before'])}"
+    return f"{row['rule']}: found {value(row['found'])}{before}"
 
 
 def _cells(row: BudgetRow) -> tuple[str, ...]:

@@ -50,6 +50,11 @@ def amount_of(figure: str) -> Amount:
     return "time_us"
 
 
+def fraction(before: float | None, after: float | None) -> float | None:
+    """By which fraction a figure differs; `None`: it was 0, or one side has none."""
+    return (after - before) / abs(before) if before and after is not None else None
+
+
 def contributions(before: Sequence[Part], after: Sequence[Part], amount: Amount) -> list[Contribution]:
     """How parts of the same names differ, the largest difference first; those that do not differ are left out."""
     sums: tuple[dict[str, float], dict[str, float]] = ({}, {})

@@ -11,7 +11,7 @@ from ffslab.answers.run_diff import FigureChange, PairDiff, RunDiff
 from ffslab.api.variants import typical_of
 from ffslab.files.results import load
 from ffslab.studies.differences.account import Account, account_of
-from ffslab.studies.differences.explain import why
+from ffslab.studies.differences.explain import fraction, why
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Run
@@ -90,5 +90,4 @@ def _pair(a: str, before: Account, b: str, after: Account) -> PairDiff:
 
 
 def _change(figure: str, before: float | None, after: float | None) -> FigureChange:
-    change = (after - before) / abs(before) if before and after is not None else None
-    return {"figure": figure, "before": before, "after": after, "change": change}
+    return {"figure": figure, "before": before, "after": after, "change": fraction(before, after)}

@@ -7,13 +7,12 @@ from typing import TypeAlias
 import numpy as np
 
 from ffslab.answers.lifetime import ErasesPerBlockPerDay, Lifetime, Verdict, WorkloadLife, Years
-from ffslab.text.durations import duration
+from ffslab.text.durations import DAYS_PER_YEAR, duration
 from ffslab.text.tables import number
 
 # A number for each erase block.
 Blocks: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-DAYS_OF_YEAR = 365.25
 DAY_US = 86_400e6
 # Fewer erases than this say little of how many there will be.
 FEW_ERASES = 10
@@ -24,7 +23,7 @@ def years(budget: float, counts: tuple[float, float, float], often: float) -> Ye
 
     `counts`: the low end of their interval, the estimate, the high end.
     """
-    low, estimate, high = (budget / (count * often) / DAYS_OF_YEAR if count > 0 else None for count in counts)
+    low, estimate, high = (budget / (count * often) / DAYS_PER_YEAR if count > 0 else None for count in counts)
     return {"estimate": estimate, "low": high, "high": low}
 
 
@@ -80,7 +79,7 @@ def _reach(row: WorkloadLife) -> list[str]:
             f"In the {seen} that were seen nothing was erased, which says only that the erases of so short a time are "
             "still to come: let the workload go on until blocks are erased."
         ]
-    share = levelled * DAYS_OF_YEAR * row["times_per_day"]
+    share = levelled * DAYS_PER_YEAR * row["times_per_day"]
     said = [
         f"The {number(levelled, 1)} years are {number(share, 0)} times what was seen ({number(erases, 0)} erases in "
         f"{seen}): they hold as long as the workload and how full the partition is stay as they are."
