@@ -89,7 +89,7 @@ pub struct DeviceSpec {
     /// What commands cost.
     pub profile: DeviceProfile,
     /// `None`: the device has constant costs and bytes alone.
-    pub flash: Option<FlashDevice>,
+    pub flash: Option<Box<FlashDevice>>,
 }
 
 /// A block device to build, with its sizes.
@@ -235,7 +235,7 @@ impl FtlKeys {
             Some(name) => block_device(name, base_dir)?.interface_alone(),
             None => DeviceProfile { title: format!("{} on {}", mapping.name, self.part), ..DeviceProfile::default() },
         };
-        Ok(DeviceSpec { profile, flash: Some(FlashDevice { chip, settings, spare }) })
+        Ok(DeviceSpec { profile, flash: Some(Box::new(FlashDevice { chip, settings, spare })) })
     }
 
     /// The chip as its controller drives it.

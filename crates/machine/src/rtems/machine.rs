@@ -25,7 +25,6 @@ const DEVICE: &[u8] = b"/dev/rda";
 const DESCRIPTORS: usize = 320;
 
 /// The medium, and the file system that is mounted on it.
-#[expect(clippy::large_enum_variant, reason = "a machine has one")]
 enum Medium {
     Memory(Arc<dyn InMemory>),
     /// With the flash of the device, if a translation layer stands above it.

@@ -41,7 +41,7 @@ impl RtemsSpec {
 
     /// The flash of its block device, if a translation layer stands above it.
     pub fn flash_device(&self) -> Option<&FlashDevice> {
-        self.fs.disk().and_then(|disk| disk.device.flash.as_ref())
+        self.fs.disk().and_then(|disk| disk.device.flash.as_deref())
     }
 
     /// Size of the medium; memory files may take what IMFS has.

@@ -123,7 +123,7 @@ impl Spec for BlockSpec {
     }
 
     fn flash_summary(&self) -> Option<FlashSummary> {
-        self.disk.device.flash.as_ref().map(FlashDevice::flash_summary)
+        self.disk.device.flash.as_deref().map(FlashDevice::flash_summary)
     }
 
     fn no_energy(&self) -> Option<&'static str> {
@@ -131,7 +131,7 @@ impl Spec for BlockSpec {
     }
 
     fn chip_geometry(&self) -> Option<Geometry> {
-        self.disk.device.flash.as_ref().and_then(FlashDevice::chip_geometry)
+        self.disk.device.flash.as_deref().and_then(FlashDevice::chip_geometry)
     }
 
     fn images(&self) -> Vec<ImageOf<'_>> {
