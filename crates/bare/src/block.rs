@@ -329,6 +329,12 @@ impl System for BlockProgram {
         Unwritten::default()
     }
 
+    fn counters(&self) -> Vec<(&'static str, i64)> {
+        let health = self.flash.as_ref().and_then(Mtd::health).map_or_else(Vec::new, |health| health.counters());
+        let layer = self.device.layer_counts().into_iter().flatten();
+        health.into_iter().chain(layer.map(|(name, count)| (name, count as i64))).collect()
+    }
+
     fn file_bytes_max(&self) -> u64 {
         self.bytes()
     }

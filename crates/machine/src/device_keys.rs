@@ -336,7 +336,13 @@ impl FlashDevice {
     }
 
     pub fn flash_summary(&self) -> FlashSummary {
-        (&self.chip).into()
+        FlashSummary { map_bytes: self.map_bytes(), ..(&self.chip).into() }
+    }
+
+    /// RAM that the map needs; `None`: there can be no such device.
+    fn map_bytes(&self) -> Option<u64> {
+        let flash = self.make(&Sim::new(SimConfig::default())).ok()?;
+        Some(self.format(&flash).ok()?.disk().ftl().map_bytes())
     }
 
     fn said(&self, error: &DeviceError) -> MachineError {
@@ -409,7 +415,7 @@ impl DeviceSpec {
         };
         flash.cut_power_after(0, Torn::Nothing);
         flash.restart();
-        Ok(Device::translated(self.profile.clone(), layer.mount(flash)?))
+        Ok(Device::translated(self.profile.clone(), layer.mount(flash)?).after(before))
     }
 
     /// What a device holds, looked at without an operation.
