@@ -306,12 +306,20 @@ impl Calls for BlockProgram {
 }
 
 impl System for BlockProgram {
-    fn mount(&mut self, _options: &[String]) -> Result<(), SystemError> {
-        Err(self.lacks("file system to mount: the file \"disk\" is the device").into())
+    /// There is no file system: the device is there when it has power.
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
+        match options.is_empty() {
+            true => Ok(()),
+            false => Err(self.lacks("mount options: nothing is mounted on a block device").into()),
+        }
     }
 
+    /// What the device may have forgotten without power goes to its flash.
     fn umount(&mut self) -> Answer<()> {
-        Err(self.lacks("file system that could be unmounted"))
+        match self.handles.iter().any(Option::is_some) {
+            true => Err(Errno::Busy.into()),
+            false => self.flush(),
+        }
     }
 
     /// The device is always there.
