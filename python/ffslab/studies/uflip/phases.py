@@ -1,9 +1,10 @@
 """Start-up and running phase of a device under one pattern, from the response times of its calls alone.
 
-Follows the two-phase model of L. Bouganim, B. Jonsson, P. Bonnet, "uFLIP: Understanding Flash IO Patterns" (CIDR 2009): after a
-start-up phase of cheap calls, in which a device uses what it has in reserve, comes a running phase that oscillates between
-cheap and expensive calls. IOIgnore must cover the first, IOCount enough of the second for its mean to hold. The paper reads
-both from plots; the rules by which they are found here are this laboratory's own, and are said at each function.
+Follows the two-phase model of L. Bouganim, B. Jonsson, P. Bonnet, "uFLIP: Understanding Flash IO Patterns" (CIDR 2009):
+after a start-up phase of cheap calls, in which a device uses what it has in reserve, comes a running phase that
+oscillates between cheap and expensive calls. IOIgnore must cover the first, IOCount enough of the second for its mean
+to hold. The paper reads both from plots; the rules by which they are found here are this laboratory's own, and are said
+at each function.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ COUNT_LEAST = 16
 class Phases:
     """What a series of response times shows.
 
-    `startup_n`: calls of the start-up phase; 0: there is none. `startup_us`, `running_us`: mean response times in the two.
-    `cheap_us`, `expensive_us`: between which levels the running phase oscillates; equal when it does not. `expensive_share`:
-    of its calls. `period_n`: distance of the expensive calls, if it is regular; else `spacing_n`, their mean distance, tells.
-    `count_n`: calls of the running phase after which their mean is within 5 % of that of the whole; `converged`: whether the
-    series is long enough to know.
+    `startup_n`: calls of the start-up phase; 0: there is none. `startup_us`, `running_us`: mean response times in the
+    two. `cheap_us`, `expensive_us`: between which levels the running phase oscillates; equal when it does not.
+    `expensive_share`: of its calls. `period_n`: distance of the expensive calls, if it is regular; else `spacing_n`,
+    their mean distance, tells. `count_n`: calls of the running phase after which their mean is within 5 % of that of
+    the whole; `converged`: whether the series is long enough to know.
     """
 
     startup_n: int
@@ -77,9 +78,9 @@ def phases_of(times_us: ArrayLike) -> Phases:
 def startup_of(times: NDArray[np.float64]) -> int:
     """How many calls at the begin are the start-up phase.
 
-    The cumulated deviation from the mean falls as long as calls are cheap and rises afterwards: where it is lowest, the phase
-    ends. It counts only if it is deeper than chance would make it, if its calls cost at most 0.7 of those after it, and if it is
-    followed by at least as many calls as are needed to tell a phase.
+    The cumulated deviation from the mean falls as long as calls are cheap and rises afterwards: where it is lowest, the
+    phase ends. It counts only if it is deeper than chance would make it, if its calls cost at most 0.7 of those after
+    it, and if it is followed by at least as many calls as are needed to tell a phase.
     """
     n = len(times)
     deviation = float(times.std())
@@ -113,7 +114,8 @@ def expensive_of(times: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def period_of(times: NDArray[np.float64]) -> int | None:
-    """The distance at which a series is most like itself, if it is alike at all; the shortest of several as good ones."""
+    """The distance at which a series is most like itself, if it is alike at all; the shortest of several as good
+    ones."""
     n = len(times)
     around = times - times.mean()
     spectrum = np.fft.rfft(around, 2 * n)
@@ -134,7 +136,8 @@ def period_of(times: NDArray[np.float64]) -> int | None:
 
 
 def count_of(running: NDArray[np.float64]) -> tuple[int, bool]:
-    """How many calls, a power of two, have a mean within 5 % of that of the whole, wherever they begin; whether this is known.
+    """How many calls, a power of two, have a mean within 5 % of that of the whole, wherever they begin; whether this is
+    known.
 
     It is known when at least four such runs fit into the series.
     """
@@ -150,7 +153,8 @@ def count_of(running: NDArray[np.float64]) -> tuple[int, bool]:
 
 
 def lingering_of(before_us: Sequence[float], after_us: Sequence[float], window: int = COUNT_LEAST) -> tuple[int, float]:
-    """How many cheap calls after a batch of others are still slowed down by it, and how long that takes, in microseconds.
+    """How many cheap calls after a batch of others are still slowed down by it, and how long that takes, in
+    microseconds.
 
     The effect ends where `window` calls in a row have a mean within 5 % of that before the batch.
     """
@@ -161,7 +165,8 @@ def lingering_of(before_us: Sequence[float], after_us: Sequence[float], window: 
     means = (sums[window:] - sums[:-window]) / window
     calm = np.flatnonzero(means <= (1 + TOLERANCE) * before)
     affected = int(calm[0]) if len(calm) else len(after)
-    # A window that begins with fast calls may be calm though slow ones stood just before its end: count slow calls alone.
+    # A window that begins with fast calls may be calm though slow ones stood just before its end: count slow calls
+    # alone.
     slow = np.flatnonzero(after[:affected] > (1 + TOLERANCE) * before)
     affected = int(slow[-1]) + 1 if len(slow) else 0
     return affected, float(after[:affected].sum())

@@ -1,7 +1,8 @@
-"""A device in one row, as table 3 of the uFLIP paper has devices: base costs, and what pauses, locality, partitions, order change.
+"""A device in one row, as table 3 of the uFLIP paper has devices: base costs, and what pauses, locality, partitions,
+order change.
 
-Pure functions on mean response times. By which rule a "good" range ends is this laboratory's own: it ends where a call costs more
-than the geometric mean of a sequential and a random write, that is where it is nearer to a random write.
+Pure functions on mean response times. By which rule a "good" range ends is this laboratory's own: it ends where a call
+costs more than the geometric mean of a sequential and a random write, that is where it is nearer to a random write.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ SAME = 1.25
 
 
 class GoodRange(TypedDict):
-    """Up to which value of a parameter calls are nearer to a sequential write, and how many sequential writes one costs there.
+    """Up to which value of a parameter calls are nearer to a sequential write, and how many sequential writes one costs
+    there.
 
     `value`: null: not even the smallest one. `whole`: the largest value that was tried is still good.
     """
@@ -31,8 +33,8 @@ class DeviceRow(TypedDict):
     RR_ms: float
     SW_ms: float
     RW_ms: float
-    # The shortest pause between random writes after which one costs no more than a sequential one; null: none of those tried
-    # does, or there is nothing to gain.
+    # The shortest pause between random writes after which one costs no more than a sequential one; null: none of those
+    # tried does, or there is nothing to gain.
     pause_ms: float | None
     locality_B: GoodRange
     partitions: GoodRange
@@ -48,8 +50,8 @@ def device_row(
     partitions_us: Mapping[int, float],
     order_us: Mapping[int, float],
 ) -> DeviceRow:
-    """The row of a device from mean response times: of the base patterns; of random writes by pause (us) and by size of their
-    target (bytes); of sequential writes by number of partitions and by increment (-1, 0, and larger than 1)."""
+    """The row of a device from mean response times: of the base patterns; of random writes by pause (us) and by size of
+    their target (bytes); of sequential writes by number of partitions and by increment (-1, 0, and larger than 1)."""
     sequential, random = base_us["SW"], base_us["RW"]
     large = max(incr for incr in order_us if incr > 1)
     return {
@@ -67,7 +69,8 @@ def device_row(
 
 
 def good_range(sequential_us: float, random_us: float, costs_us: Mapping[int, float]) -> GoodRange:
-    """The values up to which calls are good, from the smallest one on without a gap. The factor is the worst of them."""
+    """The values up to which calls are good, from the smallest one on without a gap. The factor is the worst of
+    them."""
     limit_us = max((sequential_us * random_us) ** 0.5, SAME * sequential_us)
     good: list[int] = []
     for value in sorted(costs_us):
@@ -104,7 +107,8 @@ ALIGN = "lrrrrrrrrrr"
 
 
 def cells(name: str, row: DeviceRow) -> list[str]:
-    """The row as the paper prints it: "8 (x2)" is a range of 8 in which a call costs two sequential writes, "=" as much as one."""
+    """The row as the paper prints it: "8 (x2)" is a range of 8 in which a call costs two sequential writes, "=" as much
+    as one."""
     mib = 1 << 20
     locality, partitions = row["locality_B"], row["partitions"]
     return [
