@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, Command
 from ffslab.answers.summary import VariantSummary
 from ffslab.api.machine import Machine
-from ffslab.workloads.replay import replay_experiment
+from ffslab.workloads.replay import How, replay_experiment
 from ffslab.workloads.traces import ROW_GROUP, convert
 
 FIO = """\
@@ -45,7 +45,7 @@ STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 
 def replayed(trace: Path) -> VariantSummary:
     """The only variant of a replay."""
-    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), "keep").run()
+    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), How("keep")).run()
     return run.summary["variants"][0]
 
 

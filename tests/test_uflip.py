@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ffslab.studies.uflip.phases import lingering_of, phases_of
+from ffslab.studies.uflip.plan import BASE, BENCHMARKS, Counts, State, formatting, plan, sessions
 from ffslab.studies.uflip.table import cells, device_row, good_range, times
 
 CHEAP_US, EXPENSIVE_US = 400.0, 27_000.0
@@ -99,3 +100,50 @@ def test_a_device_is_a_row() -> None:
     assert [times(factor) for factor in (0.5, 0.9, 1.6, 39.6)] == ["x0.5", "=", "x1.6", "x40"]
     even = device_row({"SR": 1, "RR": 1, "SW": 2, "RW": 2}, {0: 2}, {mib: 2}, {1: 2}, {-1: 2, 0: 2, 2: 2})
     assert cells("e", even)[5:8] == ["-", "1+ (=)", "1+ (=)"]
+
+
+DEVICE_BYTES = 64 << 20
+COUNTS = {pattern: Counts(16 if pattern == "RW" else 0, 128) for pattern in BASE}
+
+
+def test_sequential_writes_have_areas_of_their_own_in_each_session() -> None:
+    """None begins where another has written since the device was formatted, and none leaves the device."""
+    planned = list(sessions(DEVICE_BYTES, COUNTS, 1_000_000))
+    assert len(planned) > 1
+    for points, made in planned:
+        free_from = 0
+        for point, keys in zip(points, made[1::2], strict=True):
+            assert {**point.keys, **keys} == {**keys} and keys["step"] == "uflip"
+            if point.area_bytes is None:
+                continue
+            offset, size, shift = (keys.get(key, 0) for key in ("target_offset_B", "target_size_B", "io_shift_B"))
+            assert isinstance(offset, int) and isinstance(size, int) and isinstance(shift, int)
+            assert free_from <= offset and offset + shift + size <= DEVICE_BYTES
+            free_from = offset + shift + size
+        assert [step["step"] for step in made[::2]] == ["sleep"] * len(points)
+
+
+def test_all_nine_micro_benchmarks_are_planned_in_the_order_of_flashio() -> None:
+    made = plan(DEVICE_BYTES, COUNTS)
+    assert {point.benchmark for point in made} == set(BENCHMARKS)
+    patterns = list(dict.fromkeys(point.pattern for point in made if point.benchmark == "granularity"))
+    assert patterns == ["SR", "RR", "RW", "SW"]
+    benchmarks = list(dict.fromkeys(point.benchmark for point in made))
+    assert benchmarks[-4:] == ["mix", "parallelism", "partitioning", "order"]
+    assert {point.value for point in made if point.benchmark == "order"} >= {-1, 0, 1, 2}
+    # An increment by which 128 calls come back to where they began is left out.
+    assert max(point.value for point in made if point.benchmark == "order") == 16
+    for point in made:
+        ignored, calls = point.keys["io_ignore"], point.keys["io_count"]
+        assert isinstance(ignored, int) and isinstance(calls, int) and 0 <= ignored < calls
+
+
+def test_formatting_writes_about_the_whole_device() -> None:
+    assert formatting(State.FRESH, DEVICE_BYTES) == []
+    written = 0
+    for step in formatting(State.RANDOM, DEVICE_BYTES):
+        size, count = step["io_size_B"], step["io_count"]
+        assert isinstance(size, int) and isinstance(count, int)
+        written += size * count
+    assert 0.99 * DEVICE_BYTES <= written <= DEVICE_BYTES
+    assert formatting(State.SEQUENTIAL, DEVICE_BYTES)[0]["total_B"] == DEVICE_BYTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ffslab.api.experiment import Experiment
@@ -9,13 +10,24 @@ from ffslab.api.machine import Machine
 from ffslab.files.inputs import check_is_input
 
 
-def replay_experiment(trace: Path, machine: Machine, think: str) -> Experiment:
+@dataclass(frozen=True)
+class How:
+    """How a recording is replayed: keys of the step `replay`; `None` leaves one to its default."""
+
+    think: str
+    speed: float | None = None
+    onto: str | None = None
+    only: str | None = None
+
+
+def replay_experiment(trace: Path, machine: Machine, how: How) -> Experiment:
     """The experiment that mounts an empty partition and replays `trace` on it."""
     check_is_input(trace, "trace", "trace (a recording, for example of strace -f -ttt -T)")
+    step = {"step": "replay", "file": str(trace.absolute()), **asdict(how)}
     data = {
         "title": f"Replay of {trace.name}",
         "stack": machine.keys(),
         "setup": [{"step": "mount"}],
-        "measure": [{"step": "replay", "file": str(trace.absolute()), "think": think}],
+        "measure": [step],
     }
     return Experiment.from_data(data, f"replay of {trace}")

@@ -8,39 +8,11 @@ costs more than the geometric mean of a sequential and a random write, that is w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
+
+from ffslab.answers.uflip_study import DeviceRow, GoodRange
 
 # Costs that differ by less are called the same, "=".
 SAME = 1.25
-
-
-class GoodRange(TypedDict):
-    """Up to which value of a parameter calls are nearer to a sequential write, and how many sequential writes one costs
-    there.
-
-    `value`: null: not even the smallest one. `whole`: the largest value that was tried is still good.
-    """
-
-    value: int | None
-    factor: float | None
-    whole: bool
-
-
-class DeviceRow(TypedDict):
-    """A device. Costs in milliseconds, factors in sequential writes of the same size."""
-
-    SR_ms: float
-    RR_ms: float
-    SW_ms: float
-    RW_ms: float
-    # The shortest pause between random writes after which one costs no more than a sequential one; null: none of those
-    # tried does, or there is nothing to gain.
-    pause_ms: float | None
-    locality_B: GoodRange
-    partitions: GoodRange
-    reverse: float
-    in_place: float
-    large_incr: float
 
 
 def device_row(
