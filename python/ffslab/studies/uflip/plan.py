@@ -33,7 +33,7 @@ BENCHMARKS = {
     "partitioning": "partitions",
     "order": "increment, calls",
     "parallelism": "processes",
-    "mix": "calls of the first pattern for one of the second",
+    "mix": "ratio of the first to the second",
     "pause": "pause after each call, us",
     "bursts": "calls between two pauses of 100 ms",
 }
