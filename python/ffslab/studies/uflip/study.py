@@ -98,7 +98,7 @@ class Uflip:
     def _experiment(self, size_bytes: int, measure: Sequence[Step], axes: Axes | None = None) -> Experiment:
         """An experiment on the opened device in its state. `axes`: values of the file's axes in their
         place."""
-        opened = [steps.mount(), steps.open(file=FILE, flags=["rdwr"])]
+        opened = [steps.open(file=FILE, flags=["rdwr"])]
         data = {
             **self.data,
             "title": self.title,
