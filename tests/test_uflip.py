@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
+from conftest import Command
+from ffslab.api import schemas
+from ffslab.studies.uflip.folder import FILES
 from ffslab.studies.uflip.phases import lingering_of, phases_of
 from ffslab.studies.uflip.plan import BASE, BENCHMARKS, Counts, State, formatting, plan, sessions
 from ffslab.studies.uflip.table import cells, device_row, good_range, times
+from test_schemas import disagreements
 
+SCHEMA = json.loads(schemas.text("uflip_study"))
 CHEAP_US, EXPENSIVE_US = 400.0, 27_000.0
 
 
@@ -18,7 +27,7 @@ def spiked(n: int, every: int) -> list[float]:
 
 
 def test_a_start_up_phase_before_an_oscillation_is_found() -> None:
-    """125 cheap calls, then one of four is expensive: what the paper shows of random writes on an SSD."""
+    """125 cheap calls, then one of four is expensive."""
     found = phases_of([CHEAP_US] * 125 + spiked(1_000, 4))
     # The first three calls of the running phase are as cheap as those before.
     assert 125 <= found.startup_n <= 128
@@ -147,3 +156,45 @@ def test_formatting_writes_about_the_whole_device() -> None:
         written += size * count
     assert 0.99 * DEVICE_BYTES <= written <= DEVICE_BYTES
     assert formatting(State.SEQUENTIAL, DEVICE_BYTES)[0]["total_B"] == DEVICE_BYTES
+
+
+SMALL = """
+title = "Small devices"
+
+[stack]
+system = "bare"
+fs = "block-device"
+device = { ftl = "page-map", part = "k9f1g08u0a", blocks = 40, spare = 0.2 }
+
+[axes]
+device.ftl = ["page-map", "fast"]
+"""
+
+
+def test_a_study_of_small_devices(tmp_path: Path, ffslab: Command) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL, encoding="utf-8")
+    done = ffslab("uflip", str(file), "--out", str(tmp_path / "out"), "--json")
+    assert done.returncode == 0, done.stderr
+    study = json.loads(done.stdout)
+    assert disagreements(study, SCHEMA, SCHEMA) == []
+    page_map, fast = study["devices"]
+    assert (page_map["name"], fast["name"]) == ("device.ftl=page-map", "device.ftl=fast")
+    assert all(4 << 20 <= device["device_B"] < 5 << 20 for device in study["devices"])
+    # A page map reads all places alike; with log blocks random writes are dear.
+    rows = page_map["row"], fast["row"]
+    assert rows[0]["SR_ms"] == pytest.approx(rows[0]["RR_ms"], rel=0.02)
+    assert rows[1]["RW_ms"] > 2 * rows[1]["SW_ms"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert all(f"<h2>{benchmark.capitalize()}</h2>" in report for benchmark in BENCHMARKS)
+    points = pd.read_parquet(tmp_path / "out" / "points.parquet")
+    assert len(points) == sum(len(device["points"]) for device in study["devices"])
+
+
+def test_a_file_with_steps_of_its_own_is_refused(tmp_path: Path, ffslab: Command) -> None:
+    file = tmp_path / "steps.toml"
+    file.write_text(SMALL + '\n[[measure]]\nstep = "sync"\n', encoding="utf-8")
+    done = ffslab("uflip", str(file))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "unknown key `measure`" in done.stderr and done.stderr.count("\n") == 1

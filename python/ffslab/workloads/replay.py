@@ -9,7 +9,6 @@ from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
 from ffslab.files.inputs import check_is_input
 
-
 # A program that drives a device mounts nothing.
 BLOCK_DEVICE = "block-device"
 
@@ -25,7 +24,7 @@ class How:
 
 
 def replay_experiment(trace: Path, machine: Machine, how: How) -> Experiment:
-    """The experiment that mounts an empty partition, or takes a device as it was delivered, and replays `trace` on it."""
+    """The experiment that mounts an empty partition, or takes a new device, and replays `trace` on it."""
     check_is_input(trace, "trace", "trace (a recording, for example of strace -f -ttt -T)")
     keys = machine.keys()
     step = {"step": "replay", "file": str(trace.absolute()), **asdict(how)}
