@@ -140,7 +140,7 @@ def test_the_values_of_an_axis_are_put_beside_its_first_one(study: Path) -> None
     gains = done.answer["gains"][0]
     assert (gains["axis"], gains["base"], gains["values"]) == ("fs", "jffs2", ["ubifs"])
     # The experiment has an axis of its own, too.
-    places = [(blocks, kib) for kib in (0, 64) for blocks in (64, 80)]
+    places = [(blocks, kib) for kib in (0, 128) for blocks in (64, 80)]
     assert sorted((row["axes"]["partition_blocks"], row["axes"]["read_ahead_KiB"]) for row in gains["rows"]) == sorted(
         places
     )
