@@ -79,7 +79,7 @@ impl PolicyKeys {
 
     fn victim(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Option<VictimSpec>, MachineError> {
         let Some(text) = &self.victim else { return Ok(None) };
-        let victim = VictimSpec::parse(text).map_err(wrong("victim"))?;
+        let victim = VictimSpec::parse(text).map_err(wrong_victim)?;
         if victim.is_own_rule() {
             return Ok(None);
         }
@@ -91,6 +91,11 @@ impl PolicyKeys {
         }
         Ok(Some(victim))
     }
+}
+
+/// What is wrong with a victim policy, with the nearest name that there is.
+pub(crate) fn wrong_victim(error: SpecError) -> MachineError {
+    wrong("victim")(error)
 }
 
 /// What is wrong with the value of a key, with the nearest name that there is.
