@@ -2,7 +2,8 @@
 
 use crate::error::MachineError;
 use crate::file_systems::{self, Mountable};
-use ffslab_policy::{CandidateTable, SpecError, VictimSpec, Victims};
+use ffslab_linux::PagePolicies;
+use ffslab_policy::{CandidateTable, ReadAheadPolicy, SpecError, VictimSpec, Victims, WriteBackOrder};
 use ffslab_workload::text::{join_names, nearest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,14 @@ pub struct PolicyKeys {
     /// (`"invalid / (2*valid) * age"`), or `"kernel"` for the file system's own rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victim: Option<String>,
+    /// What is read ahead when a page is missing in the page cache: `"none"`, `"adaptive(256)"` ..., or `"kernel"` for what the kernel
+    /// does within `read_ahead_KiB`, which the other rules do not look at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<String>,
+    /// Which of the dirty files the flusher writes next: `"largest-first"`, `"inode-order"` ..., or `"kernel"` for the one that has
+    /// been dirty longest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_back: Option<String>,
     /// Start value of what policies draw at random.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seed: u64,
@@ -30,6 +39,8 @@ fn is_zero(seed: &u64) -> bool {
 pub struct Policies {
     /// `None`: the file system's own rule.
     pub victim: Option<VictimSpec>,
+    /// What the page cache decides otherwise than the kernel.
+    pub pages: PagePolicies,
     pub seed: u64,
 }
 
@@ -43,12 +54,34 @@ impl Policies {
 impl PolicyKeys {
     /// The policies that the keys name, for a file system.
     ///
-    /// Errors: a name that is not known, a score with a mistake, a file system whose victims no policy chooses.
+    /// Errors: a name that is not known, a score with a mistake, a file system whose victims no policy chooses, no file system
+    /// where the page cache is to decide.
     pub fn policies(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Policies, MachineError> {
-        let Some(text) = &self.victim else { return Ok(Policies { victim: None, seed: self.seed }) };
+        Ok(Policies { victim: self.victim(fs, mountable)?, pages: self.pages(fs, mountable)?, seed: self.seed })
+    }
+
+    fn pages(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<PagePolicies, MachineError> {
+        let read_ahead =
+            self.read_ahead.as_deref().map(ReadAheadPolicy::parse).transpose().map_err(wrong("read_ahead"))?;
+        let write_back =
+            self.write_back.as_deref().map(WriteBackOrder::parse).transpose().map_err(wrong("write_back"))?;
+        let pages = PagePolicies { read_ahead: read_ahead.flatten(), write_back: write_back.flatten() };
+        let given = [("read_ahead", pages.read_ahead.is_some()), ("write_back", pages.write_back.is_some())];
+        match given.into_iter().find(|(_, is_given)| *is_given && mountable.is_none()) {
+            Some((key, _)) => {
+                let names = file_systems::all().into_iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name);
+                let owners = join_names(&names.collect::<Vec<_>>());
+                Err(MachineError::NoDecision { key, fs: fs.to_string(), owners })
+            }
+            None => Ok(pages),
+        }
+    }
+
+    fn victim(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Option<VictimSpec>, MachineError> {
+        let Some(text) = &self.victim else { return Ok(None) };
         let victim = VictimSpec::parse(text).map_err(wrong_victim)?;
         if victim.is_own_rule() {
-            return Ok(Policies { victim: None, seed: self.seed });
+            return Ok(None);
         }
         if !mountable.is_some_and(|mountable| mountable.takes_victim_policy()) {
             let takes =
@@ -56,7 +89,7 @@ impl PolicyKeys {
             let owners = join_names(&takes.map(|fs| fs.name).collect::<Vec<_>>());
             return Err(MachineError::NoDecision { key: "victim", fs: fs.to_string(), owners });
         }
-        Ok(Policies { victim: Some(victim), seed: self.seed })
+        Ok(Some(victim))
     }
 }
 
@@ -96,6 +129,19 @@ mod tests {
         assert!(score.starts_with("policy.victim: `invalid / vald`, character 11: unknown name `vald`"), "{score}");
         let none = victim("greedy").policies("none", None).unwrap_err().to_string();
         assert_eq!(none, "policy.victim: with fs = \"none\" no policy chooses; one does with jffs2, yaffs2 and ubifs");
+        let pages = PolicyKeys { read_ahead: Some("fixd(64)".into()), ..PolicyKeys::default() };
+        let unknown = error("jffs2", pages);
+        assert!(
+            unknown.starts_with("policy.read_ahead: unknown policy `fixd`; there are kernel, none, fixed,"),
+            "{unknown}"
+        );
+        assert!(unknown.ends_with("did you mean `fixed`?"), "{unknown}");
+        let order = PolicyKeys { write_back: Some("inode-order".into()), ..PolicyKeys::default() };
+        let none = order.policies("none", None).unwrap_err().to_string();
+        assert!(
+            none.starts_with("policy.write_back: with fs = \"none\" no policy chooses; one does with jffs2"),
+            "{none}"
+        );
         let policies = victim("kernel").policies("yaffs2", Some(mountable("yaffs2").unwrap())).unwrap();
         assert_eq!(policies, Policies::default());
     }
