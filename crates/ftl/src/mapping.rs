@@ -6,6 +6,7 @@ use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::hybrid::{Hybrid, Scheme};
 use crate::page_map::{PageMap, Statistics};
+use crate::slc_cache::SlcCache;
 
 /// A translation layer: logical pages that can be written again and again.
 pub trait Ftl {
@@ -32,6 +33,11 @@ pub trait Ftl {
     fn trim(&mut self, logical_page: u32) -> Result<(), FtlError>;
 
     fn flush(&mut self) -> Result<(), FtlError>;
+
+    /// Work that the device does while nobody wants anything of it; `false`: there is no more of it.
+    fn idle(&mut self) -> Result<bool, FtlError> {
+        Ok(false)
+    }
 
     fn statistics(&self) -> &Statistics;
 
@@ -105,7 +111,7 @@ fn cached_map(config: FtlConfig) -> FtlConfig {
 }
 
 /// All of them.
-pub static MAPPINGS: [Mapping; 5] = [
+pub static MAPPINGS: [Mapping; 7] = [
     Mapping {
         name: "page-map",
         sentence: "each page can stand anywhere; the whole map is in RAM",
@@ -140,5 +146,19 @@ pub static MAPPINGS: [Mapping; 5] = [
         paper: "Lee, Park, Chung, Lee, Park and Song, ACM TECS 2007",
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Fast)?)),
+    },
+    Mapping {
+        name: "open-segments",
+        sentence: "so many segments are open, each written in order or some in any order; opening another closes one",
+        paper: "Bergmann, \"Optimizing Linux with cheap flash drives\", LWN 2011",
+        format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::OpenSegments)?)),
+        mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::OpenSegments)?)),
+    },
+    Mapping {
+        name: "slc-cache",
+        sentence: "writes go to blocks with one bit a cell, which are folded into a page map over blocks with several",
+        paper: "Im and Shin, ACM SAC 2009; Lee, Ha, Zhang, Kim and Kim, USENIX ATC 2009",
+        format: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
+        mount: |flash, config| Ok(Box::new(SlcCache::mount(flash, config)?)),
     },
 ];

@@ -11,6 +11,7 @@ mod map_cache;
 mod recovery;
 
 use ffslab_mtd::MtdError;
+use ffslab_sim::Reason;
 
 use crate::blocks::{Blocks, State};
 use crate::causes;
@@ -53,6 +54,8 @@ pub struct Statistics {
     /// Entries of the map that were in RAM when they were wanted, and those that were not (DFTL).
     pub map_hits_count: u64,
     pub map_misses_count: u64,
+    /// Pages that went from the SLC cache to the rest of the device.
+    pub folded_pages: u64,
     pub checkpoint_pages: u64,
     pub checkpoints_count: u64,
     /// Blocks that collection emptied.
@@ -70,7 +73,7 @@ pub struct Statistics {
 impl Statistics {
     /// Programmed pages a page that the host wrote.
     pub fn write_amplification(&self) -> f64 {
-        let moved = self.gc_pages + self.other_moved_pages;
+        let moved = self.gc_pages + self.other_moved_pages + self.folded_pages;
         let all = self.host_pages + moved + self.trim_pages + self.map_written_pages + self.checkpoint_pages;
         all as f64 / self.host_pages as f64
     }
@@ -286,13 +289,29 @@ impl<F: Flash> PageMap<F> {
     /// # Errors
     /// Too many blocks are bad; the power was cut.
     pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
+        let stream = if hot && self.config.hot_apart { Stream::Hot } else { Stream::Host };
+        self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)
+    }
+
+    /// Writes what the SLC cache held, with the flags of its record.
+    pub(crate) fn fold(&mut self, logical_page: u32, data: &[u8], flags_bits: u8) -> Result<(), FtlError> {
+        self.write_because(logical_page, data, Stream::Host, flags_bits, &causes::FOLD)
+    }
+
+    fn write_because(
+        &mut self,
+        logical_page: u32,
+        data: &[u8],
+        stream: Stream,
+        flags_bits: u8,
+        reason: &'static Reason,
+    ) -> Result<(), FtlError> {
         self.check(logical_page)?;
         self.look_up(logical_page)?;
-        let stream = if hot && self.config.hot_apart { Stream::Hot } else { Stream::Host };
         self.make_room(stream)?;
         {
-            let _reason = self.flash.because(&causes::HOST_WRITE);
-            self.append(stream, logical_page, data, 0)?;
+            let _reason = self.flash.because(reason);
+            self.append(stream, logical_page, data, flags_bits)?;
         }
         self.has_changed(logical_page);
         self.statistics.host_pages += 1;
