@@ -3,6 +3,7 @@
 use ffslab_sim::{Reason, ReasonGuard};
 
 use crate::config::{FtlConfig, FtlError};
+use crate::counting::CountingFlash;
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::hybrid::{Hybrid, Scheme};
 use crate::page_map::{PageMap, Statistics};
@@ -83,7 +84,7 @@ impl<F: Flash> Ftl for PageMap<F> {
     }
 }
 
-type Make = fn(OnMedium, FtlConfig) -> Result<Box<dyn Ftl>, FtlError>;
+type Make<F> = fn(F, FtlConfig) -> Result<Box<dyn Ftl>, FtlError>;
 
 /// A translation layer with its name and paper.
 pub struct Mapping {
@@ -92,9 +93,11 @@ pub struct Mapping {
     pub sentence: &'static str,
     pub paper: &'static str,
     /// Makes an empty device.
-    pub format: Make,
+    pub format: Make<OnMedium>,
     /// Finds a device again.
-    pub mount: Make,
+    pub mount: Make<OnMedium>,
+    /// Makes an empty device of which only the operations are counted.
+    pub count: Make<CountingFlash>,
 }
 
 ffslab_sim::known_by_name!(Mapping);
@@ -118,6 +121,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         paper: "Ban, US patent 5,404,485",
         format: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, whole_map(config))?.0)),
+        count: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
     },
     Mapping {
         name: "dftl",
@@ -125,6 +129,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         paper: "Gupta, Kim and Urgaonkar, ASPLOS 2009",
         format: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, cached_map(config))?.0)),
+        count: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
     },
     Mapping {
         name: "block-map",
@@ -132,6 +137,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         paper: "Ban, US patent 5,937,425",
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::BlockMap)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
     },
     Mapping {
         name: "bast",
@@ -139,6 +145,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         paper: "Kim, Kim, Noh, Min and Cho, IEEE Transactions on Consumer Electronics 2002",
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Bast)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
     },
     Mapping {
         name: "fast",
@@ -146,6 +153,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         paper: "Lee, Park, Chung, Lee, Park and Song, ACM TECS 2007",
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Fast)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
     },
     Mapping {
         name: "open-segments",
@@ -153,6 +161,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         paper: "Bergmann, \"Optimizing Linux with cheap flash drives\", LWN 2011",
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::OpenSegments)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::OpenSegments)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::OpenSegments)?)),
     },
     Mapping {
         name: "slc-cache",
@@ -160,5 +169,6 @@ pub static MAPPINGS: [Mapping; 7] = [
         paper: "Im and Shin, ACM SAC 2009; Lee, Ha, Zhang, Kim and Kim, USENIX ATC 2009",
         format: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
         mount: |flash, config| Ok(Box::new(SlcCache::mount(flash, config)?)),
+        count: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
     },
 ];
