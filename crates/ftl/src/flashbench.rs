@@ -261,7 +261,8 @@ mod tests {
     #[test]
     fn a_read_across_pages_takes_two_and_across_segments_another_segment() {
         let align = |align_bytes, place| Line::Align { align_bytes, block_bytes: 1024, place };
-        let lines = [align(1 << 27, Place::On), align(1 << 20, Place::On), align(4096, Place::On), align(1 << 27, Place::Pre)];
+        let lines =
+            [align(1 << 27, Place::On), align(1 << 20, Place::On), align(4096, Place::On), align(1 << 27, Place::Pre)];
         let done = run(&card(3, 0), &lines).unwrap();
         assert_eq!(done.iter().map(|line| line.flash.reads).collect::<Vec<_>>(), [14, 14, 7, 7]);
         assert_eq!(done.iter().map(|line| line.segment_changes).collect::<Vec<_>>(), [14, 7, 7, 7]);
