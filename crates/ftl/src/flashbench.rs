@@ -234,12 +234,12 @@ impl Probe<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::MAPPINGS;
+    use crate::mapping;
 
     const MIB: u32 = 1 << 20;
 
     fn card(open_segments: u32, random_segments: u32) -> Card {
-        let mapping = MAPPINGS.iter().find(|mapping| mapping.name == "open-segments").unwrap();
+        let mapping = mapping::find("open-segments").unwrap();
         let config = FtlConfig { log_blocks: open_segments, random_segments, ..FtlConfig::new(1) };
         Card { mapping, config, page_bytes: 16384, segment_bytes: 4 * MIB, spare_share: 0.05, buffer_pages: 1 }
     }

@@ -2,7 +2,7 @@
 
 use ffslab_sim::{Reason, ReasonGuard};
 
-use crate::config::{FtlConfig, FtlError};
+use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::counting::CountingFlash;
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::hybrid::{Hybrid, Scheme};
@@ -92,6 +92,8 @@ pub struct Mapping {
     pub name: &'static str,
     pub sentence: &'static str,
     pub paper: &'static str,
+    /// Free blocks at which collection begins, if nobody says how many.
+    pub gc_free_blocks: u32,
     /// Makes an empty device.
     pub format: Make<OnMedium>,
     /// Finds a device again.
@@ -119,6 +121,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         name: "page-map",
         sentence: "each page can stand anywhere; the whole map is in RAM",
         paper: "Ban, US patent 5,404,485",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, whole_map(config))?.0)),
         count: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
@@ -127,6 +130,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         name: "dftl",
         sentence: "each page can stand anywhere; the map is on flash, and RAM holds the entries used last",
         paper: "Gupta, Kim and Urgaonkar, ASPLOS 2009",
+        gc_free_blocks: FREE_BLOCKS_MIN + TRANSLATION_BLOCKS,
         format: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, cached_map(config))?.0)),
         count: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
@@ -135,6 +139,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         name: "block-map",
         sentence: "pages keep their places in blocks; replacement blocks take what is written again",
         paper: "Ban, US patent 5,937,425",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::BlockMap)?)),
         count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
@@ -143,6 +148,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         name: "bast",
         sentence: "each log block takes what is written again of one block",
         paper: "Kim, Kim, Noh, Min and Cho, IEEE Transactions on Consumer Electronics 2002",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Bast)?)),
         count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
@@ -151,6 +157,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         name: "fast",
         sentence: "one log block takes a sequence, the others take what is written again of all blocks",
         paper: "Lee, Park, Chung, Lee, Park and Song, ACM TECS 2007",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Fast)?)),
         count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
@@ -159,6 +166,7 @@ pub static MAPPINGS: [Mapping; 7] = [
         name: "open-segments",
         sentence: "so many segments are open, each written in order or some in any order; opening another closes one",
         paper: "Bergmann, \"Optimizing Linux with cheap flash drives\", LWN 2011",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::OpenSegments)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::OpenSegments)?)),
         count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::OpenSegments)?)),
@@ -167,8 +175,14 @@ pub static MAPPINGS: [Mapping; 7] = [
         name: "slc-cache",
         sentence: "writes go to blocks with one bit a cell, which are folded into a page map over blocks with several",
         paper: "Im and Shin, ACM SAC 2009; Lee, Ha, Zhang, Kim and Kim, USENIX ATC 2009",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
         mount: |flash, config| Ok(Box::new(SlcCache::mount(flash, config)?)),
         count: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
     },
 ];
+
+/// The mapping of this name.
+pub fn find(name: &str) -> Option<&'static Mapping> {
+    MAPPINGS.iter().find(|mapping| mapping.name == name)
+}

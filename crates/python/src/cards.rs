@@ -1,7 +1,7 @@
 //! Cards under flashbench's patterns, for `ffslab calibrate --flashbench`.
 
 use ffslab_ftl::flashbench::{self, Card, Done, Line, Place, OPEN_AU_NR_MAX};
-use ffslab_ftl::{FtlConfig, SlcCacheConfig, MAPPINGS};
+use ffslab_ftl::{mapping, FtlConfig, SlcCacheConfig};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -58,8 +58,8 @@ impl From<Done> for Counted {
 }
 
 fn card_of(asked: AskedCard) -> Result<Card, String> {
-    let mapping = MAPPINGS.iter().find(|mapping| mapping.name == asked.ftl);
-    let mapping = mapping.ok_or_else(|| format!("ftl = \"{}\": there is no such mapping", asked.ftl))?;
+    let mapping =
+        mapping::find(&asked.ftl).ok_or_else(|| format!("ftl = \"{}\": there is no such mapping", asked.ftl))?;
     let sizes =
         [("page_bytes", asked.page_bytes, 512..=32768), ("segment_bytes", asked.segment_bytes, 65536..=1 << 27)];
     for (name, value, allowed) in sizes {
