@@ -15,6 +15,7 @@
 use crate::ftl::Translated;
 use crate::profile::DeviceProfile;
 use ffslab_ftl::BlockDevice;
+use std::cell::Cell;
 use thiserror::Error;
 
 /// One buffer of a request.
@@ -69,6 +70,8 @@ pub struct Device {
     /// How many buffers may still be written before the power cut.
     writes_until_cut: Option<u64>,
     fails: bool,
+    /// The allocation unit of the command before.
+    last_segment: Cell<Option<u64>>,
 }
 
 impl Device {
@@ -81,7 +84,14 @@ impl Device {
     /// A device that holds an image; a last block that is not whole is filled up with zeros.
     pub fn with_image(profile: DeviceProfile, media_block_bytes: u32, mut image: Vec<u8>) -> Device {
         image.resize(image.len().next_multiple_of(media_block_bytes as usize), 0);
-        Device { store: Store::Memory(image), media_block_bytes, profile, writes_until_cut: None, fails: false }
+        Device {
+            store: Store::Memory(image),
+            media_block_bytes,
+            profile,
+            writes_until_cut: None,
+            fails: false,
+            last_segment: Cell::new(None),
+        }
     }
 
     /// Flash behind a translation layer. Its sectors are the media blocks; of `profile` counts what the interface costs.
@@ -93,6 +103,7 @@ impl Device {
             profile,
             writes_until_cut: None,
             fails: false,
+            last_segment: Cell::new(None),
         }
     }
 
@@ -216,12 +227,28 @@ impl Device {
     pub fn service(&self, write: bool, segments: &[Segment]) -> Service {
         let profile = &self.profile;
         let commands = segments.iter().map(|segment| {
+            let change_ns = if write { profile.write_segment_ns } else { profile.read_segment_ns };
+            let changes_ns = change_ns * self.segment_changes(*segment);
             let bytes = u64::from(segment.bytes);
             let transfer_ps = bytes * if write { profile.write_ps_per_byte } else { profile.read_ps_per_byte };
             let busy_ns = if write { profile.write_busy_ns } else { profile.read_access_ns };
-            profile.command_ns + busy_ns + transfer_ps / 1000
+            profile.command_ns + busy_ns + changes_ns + transfer_ps / 1000
         });
         Service { duration_ns: profile.request_ns + commands.sum::<u64>(), occupies_cpu: profile.occupies_cpu }
+    }
+}
+
+impl Device {
+    /// How many allocation units of a card a command comes to, beside that of the command before.
+    fn segment_changes(&self, of: Segment) -> u64 {
+        let unit_bytes = u64::from(self.profile.segment_bytes);
+        if unit_bytes == 0 {
+            return 0;
+        }
+        let start = u64::from(of.block) * u64::from(self.media_block_bytes);
+        let (first, last) = (start / unit_bytes, (start + u64::from(of.bytes).max(1) - 1) / unit_bytes);
+        let before = self.last_segment.replace(Some(last));
+        last - first + u64::from(before != Some(first))
     }
 }
 
