@@ -22,6 +22,7 @@ MADE_HERE = {
     "trace_report": ("what logs of flash say", "ffslab.answers.trace_report", "TraceReport"),
     "trace_diff": ("two sessions of logs beside each other", "ffslab.answers.trace_diff", "TraceDiff"),
     "calibration": ("what a calibration found", "ffslab.answers.calibration", "CalibrationFacts"),
+    "card": ("what was fitted to the lines of a probe of a card", "ffslab.answers.card", "CardFacts"),
     "profile_difference": (
         "what differs between two profiles",
         "ffslab.answers.profile_difference",
