@@ -35,6 +35,9 @@ pub trait Ftl {
 
     fn statistics(&self) -> &Statistics;
 
+    /// Erases of each block, as far as the device knows them.
+    fn erase_counts(&self) -> &[u32];
+
     /// RAM that a controller needs for the map.
     fn map_bytes(&self) -> u64;
 }
@@ -70,6 +73,10 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn statistics(&self) -> &Statistics {
         PageMap::statistics(self)
+    }
+
+    fn erase_counts(&self) -> &[u32] {
+        PageMap::erase_counts(self)
     }
 
     fn map_bytes(&self) -> u64 {
