@@ -2,7 +2,7 @@
 
 use ffslab_sim::{Reason, ReasonGuard};
 
-use crate::config::{FtlConfig, FtlError};
+use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::hybrid::{Hybrid, Scheme};
 use crate::page_map::{PageMap, Statistics};
@@ -92,6 +92,8 @@ pub struct Mapping {
     pub name: &'static str,
     pub sentence: &'static str,
     pub paper: &'static str,
+    /// Free blocks at which collection begins, if nobody says how many.
+    pub gc_free_blocks: u32,
     /// Makes an empty device.
     pub format: Make,
     /// Finds a device again.
@@ -117,6 +119,7 @@ pub static MAPPINGS: [Mapping; 5] = [
         name: "page-map",
         sentence: "each page can stand anywhere; the whole map is in RAM",
         paper: "Ban, US patent 5,404,485",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, whole_map(config))?.0)),
     },
@@ -124,6 +127,7 @@ pub static MAPPINGS: [Mapping; 5] = [
         name: "dftl",
         sentence: "each page can stand anywhere; the map is on flash, and RAM holds the entries used last",
         paper: "Gupta, Kim and Urgaonkar, ASPLOS 2009",
+        gc_free_blocks: FREE_BLOCKS_MIN + TRANSLATION_BLOCKS,
         format: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, cached_map(config))?.0)),
     },
@@ -131,6 +135,7 @@ pub static MAPPINGS: [Mapping; 5] = [
         name: "block-map",
         sentence: "pages keep their places in blocks; replacement blocks take what is written again",
         paper: "Ban, US patent 5,937,425",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::BlockMap)?)),
     },
@@ -138,6 +143,7 @@ pub static MAPPINGS: [Mapping; 5] = [
         name: "bast",
         sentence: "each log block takes what is written again of one block",
         paper: "Kim, Kim, Noh, Min and Cho, IEEE Transactions on Consumer Electronics 2002",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Bast)?)),
     },
@@ -145,7 +151,13 @@ pub static MAPPINGS: [Mapping; 5] = [
         name: "fast",
         sentence: "one log block takes a sequence, the others take what is written again of all blocks",
         paper: "Lee, Park, Chung, Lee, Park and Song, ACM TECS 2007",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Fast)?)),
     },
 ];
+
+/// The mapping of this name.
+pub fn find(name: &str) -> Option<&'static Mapping> {
+    MAPPINGS.iter().find(|mapping| mapping.name == name)
+}

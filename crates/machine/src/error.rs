@@ -89,6 +89,9 @@ pub enum MachineError {
     Restore(#[from] RestoreError),
     #[error("the state is of another medium")]
     OtherMedium,
+    /// A block device that there is not, or that cannot be made or found again.
+    #[error("{0}")]
+    Device(String),
     // ---- RTEMS ---------------------------------------------------------------------------------------------------
     /// A configuration of the cache that RTEMS refuses.
     #[error(transparent)]

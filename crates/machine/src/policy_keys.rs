@@ -46,7 +46,7 @@ impl PolicyKeys {
     /// Errors: a name that is not known, a score with a mistake, a file system whose victims no policy chooses.
     pub fn policies(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Policies, MachineError> {
         let Some(text) = &self.victim else { return Ok(Policies { victim: None, seed: self.seed }) };
-        let victim = VictimSpec::parse(text).map_err(wrong("victim"))?;
+        let victim = VictimSpec::parse(text).map_err(wrong_victim)?;
         if victim.is_own_rule() {
             return Ok(Policies { victim: None, seed: self.seed });
         }
@@ -58,6 +58,11 @@ impl PolicyKeys {
         }
         Ok(Policies { victim: Some(victim), seed: self.seed })
     }
+}
+
+/// What is wrong with a victim policy, with the nearest name that there is.
+pub(crate) fn wrong_victim(error: SpecError) -> MachineError {
+    wrong("victim")(error)
 }
 
 /// What is wrong with the value of a key, with the nearest name that there is.

@@ -4,8 +4,8 @@
 use crate::built_in::{find, Kind, Text};
 use crate::layers::merged;
 use crate::{Amount, ProfileError, Sourced};
+use ffslab_block::DeviceProfile;
 use ffslab_rtems::cpu::CpuCosts;
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::Deserialize;

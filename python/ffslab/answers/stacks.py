@@ -58,6 +58,9 @@ BareName: TypeAlias = Literal["bare"]
 CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
 
 
+DeviceKeys: TypeAlias = "str | FtlKeys"
+
+
 EccName: TypeAlias = Literal["hw", "sw", "bch", "on-die"]
 
 
@@ -73,6 +76,24 @@ class FaultKeys(TypedDict):
     seed: NotRequired[int]
     weakblocks: NotRequired[list[str]]
     weakpages: NotRequired[list[str]]
+
+
+class FtlKeys(TypedDict):
+    """Flash behind a translation layer."""
+
+    blocks: NotRequired[int | None]
+    buffer_pages: NotRequired[int | None]
+    checkpoint_every_pages: NotRequired[int | None]
+    faults: NotRequired[FaultKeys | None]
+    ftl: str
+    gc_apart: NotRequired[bool | None]
+    gc_free_blocks: NotRequired[int | None]
+    interface: NotRequired[str | None]
+    log_blocks: NotRequired[int | None]
+    map_cache_entries: NotRequired[int | None]
+    part: str
+    slc_mode: NotRequired[bool]
+    spare: NotRequired[float | None]
 
 
 NandWaitName: TypeAlias = Literal["busy", "sleep"]
@@ -97,13 +118,14 @@ class RtemsKeys(TypedDict):
     board: str
     cluster_B: NotRequired[int | None]
     compression: NotRequired[CompressionName | None]
-    device: NotRequired[str | None]
+    device: NotRequired[DeviceKeys | None]
     device_KiB: NotRequired[int | None]
     erase_block_KiB: NotRequired[int | None]
     fs: str
     fs_block_B: NotRequired[int | None]
     image: NotRequired[str | None]
     media_block_B: NotRequired[int | None]
+    policy: NotRequired[PolicyKeys | None]
     quirks: NotRequired[str | None]
     swapout_hold_ms: NotRequired[int | None]
     swapout_period_ms: NotRequired[int | None]
@@ -212,7 +234,7 @@ class StackTable(TypedDict):
     bdbuf_read_ahead_blocks: NotRequired[int | None]
     bdbuf_write_blocks: NotRequired[int | None]
     cluster_B: NotRequired[int | None]
-    device: NotRequired[str | None]
+    device: NotRequired[DeviceKeys | None]
     device_KiB: NotRequired[int | None]
     fs_block_B: NotRequired[int | None]
     media_block_B: NotRequired[int | None]

@@ -6,7 +6,7 @@
 
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, Victim, MAPPINGS};
+use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, Victim};
 use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
 use ffslab_policy::{FreeSpec, LevellingSpec};
 use ffslab_sim::{Sim, SimConfig};
@@ -66,7 +66,7 @@ impl Setup {
 
 /// The mapping with this name.
 pub fn mapping(name: &str) -> &'static Mapping {
-    MAPPINGS.iter().find(|known| known.name == name).unwrap_or_else(|| panic!("no mapping {name}"))
+    ffslab_ftl::mapping::find(name).unwrap_or_else(|| panic!("no mapping {name}"))
 }
 
 /// The settings that the tests go through.

@@ -1,5 +1,6 @@
 //! What a machine with RTEMS is built of.
 
+use crate::device_keys::FlashDevice;
 use crate::error::MachineError;
 use crate::file_systems::on_rtems::{Given, OnRtems, RtemsFs};
 use crate::file_systems::{find_on_rtems, on_rtems, owners_on_rtems};
@@ -35,6 +36,11 @@ impl RtemsSpec {
         let bdbuf = keys.bdbuf();
         let fs = on.settings(&mut keys, &Given { base_dir, bdbuf: &bdbuf })?;
         Ok((RtemsSpec { cpu, bdbuf, fs }, keys))
+    }
+
+    /// The flash of its block device, if a translation layer stands above it.
+    pub fn flash_device(&self) -> Option<&FlashDevice> {
+        self.fs.disk().and_then(|disk| disk.device.flash.as_ref())
     }
 
     /// Size of the medium; memory files may take what IMFS has.
