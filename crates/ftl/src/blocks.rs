@@ -1,9 +1,8 @@
 //! The blocks of the device: what state each is in, how many of its pages are valid, which are free.
 
 use crate::config::FtlConfig;
-use crate::free_pool::FreePool;
-use crate::leveller::Wears;
 use crate::victim::{Victims, View};
+use ffslab_policy::{FreePool, Wears};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {

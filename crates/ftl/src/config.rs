@@ -1,7 +1,7 @@
 //! Settings of a flash translation layer, and why one cannot be made or cannot go on.
 
 use ffslab_mtd::MtdError;
-use ffslab_policy::{FreeSpec, LevellingSpec};
+use ffslab_policy::{FreeSpec, LevellingSpec, ENDURANCE_ERASES};
 use thiserror::Error;
 
 use crate::victim::Victim;
@@ -11,9 +11,6 @@ pub const FREE_BLOCKS_MIN: u32 = 3;
 
 /// Further ones with DFTL, because collection writes translation pages, too.
 pub const TRANSLATION_BLOCKS: u32 = 2;
-
-/// What data sheets of large-page SLC NAND promise.
-const ENDURANCE_ERASES: u32 = 100_000;
 
 /// Settings.
 #[derive(Clone, Debug, PartialEq)]

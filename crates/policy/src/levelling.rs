@@ -6,6 +6,9 @@ use crate::free::FreeSpec;
 use crate::named::{parse, text_of, Named, Parameter, SpecError};
 use crate::Pcg;
 
+/// Erases that data sheets of large-page SLC NAND promise, for a part that says nothing.
+pub const ENDURANCE_ERASES: u32 = 100_000;
+
 /// The wear of all good blocks. All columns have the same length, and the same block stands always at the same position.
 #[derive(Clone, Copy, Debug)]
 pub struct WearOfBlocks<'a> {

@@ -16,8 +16,8 @@ policy_app = group("List and explain the policies of [stack.policy]. See docs/po
 
 HEADS = {
     "victim": "victims of garbage collection, for [stack.policy]",
-    "free_block": "next free block, a library: no stack asks for it yet",
-    "levelling": "wear levelling, a library: no stack asks for it yet",
+    "free_block": "next free block, for [stack.policy]: UBIFS, flash translation layers",
+    "levelling": "wear levelling, for [stack.policy]: UBIFS, flash translation layers",
 }
 
 

@@ -6,8 +6,7 @@ use super::{Hybrid, Log, NONE};
 use crate::causes;
 use crate::config::FtlError;
 use crate::flash::Flash;
-use crate::free_pool::FreePool;
-use crate::leveller::Wears;
+use ffslab_policy::{FreePool, Wears};
 
 impl<F: Flash> Hybrid<F> {
     // ---- places in log blocks -------------------------------------------------------------------------------------

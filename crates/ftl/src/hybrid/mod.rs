@@ -25,11 +25,10 @@ use ffslab_sim::{Reason, ReasonGuard};
 use crate::causes;
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
-use crate::free_pool::FreePool;
-use crate::leveller::Leveller;
 use crate::mapping::Ftl;
 use crate::page_map::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
+use ffslab_policy::{FreePool, Leveller};
 
 const NONE: u32 = u32::MAX;
 
@@ -107,7 +106,7 @@ impl<F: Flash> Hybrid<F> {
             erases: vec![0; blocks],
             clean: vec![false; blocks],
             free: FreePool::new(config.free_rule(), config.seed),
-            leveller: Leveller::new(&config, shape.blocks),
+            leveller: Leveller::new(config.levelling, config.endurance_erases, shape.blocks, config.seed),
             is_bad: (0..shape.blocks).map(|block| flash.is_bad(block)).collect(),
             data: vec![NONE; config.logical_pages.div_ceil(shape.pages_per_block) as usize],
             logs: VecDeque::new(),

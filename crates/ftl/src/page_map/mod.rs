@@ -16,8 +16,8 @@ use crate::blocks::{Blocks, State};
 use crate::causes;
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
-use crate::leveller::Leveller;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_MAP, KIND_TRIM};
+use ffslab_policy::Leveller;
 use map_cache::MapCache;
 
 pub use recovery::Recovered;
@@ -168,7 +168,7 @@ impl<F: Flash> PageMap<F> {
             to_refresh: Vec::new(),
             checkpoint_blocks: Vec::new(),
             pages_since_checkpoint: 0,
-            leveller: Leveller::new(&config, shape.blocks),
+            leveller: Leveller::new(config.levelling, config.endurance_erases, shape.blocks, config.seed),
             buffer: vec![0xFF; shape.page_bytes as usize],
             cache: cache.map(|entries| MapCache::new(entries, config.logical_pages, translations)),
             first_trim: config.logical_pages,

@@ -1,17 +1,18 @@
-//! Static wear levelling: a rule of `ffslab-policy` is asked now and then which block's data move to a worn free one.
+//! A rule for static wear levelling at work in a layer: it is asked now and then which block's data move to a worn free one.
 //!
 //! What a rule remembers (the pools of dual-pool) is in RAM; after a mount it begins anew.
 
-use ffslab_policy::{Levelling, Pcg, WearOfBlocks};
+use crate::levelling::{Levelling, LevellingSpec, WearOfBlocks};
+use crate::Pcg;
 use rand_pcg::rand_core::SeedableRng;
-
-use crate::config::FtlConfig;
+use std::fmt;
 
 /// The rule is asked whenever one block of so many was erased, because it looks at all of them.
 const BLOCKS_PER_LOOK: u32 = 16;
 
+/// What levelling may do with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wears {
+pub enum Wears {
     /// Bad: its erases say nothing.
     NoLonger,
     /// Free or being written.
@@ -20,7 +21,8 @@ pub(crate) enum Wears {
     Closed,
 }
 
-pub(crate) struct Leveller {
+/// The rule, with what it is shown.
+pub struct Leveller {
     /// `None`: data never move for wear.
     policy: Option<Box<dyn Levelling>>,
     random: Pcg,
@@ -32,21 +34,28 @@ pub(crate) struct Leveller {
     erases_per_look: u32,
 }
 
+impl fmt::Debug for Leveller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Leveller").field(&self.policy.as_ref().map(|policy| policy.name())).finish()
+    }
+}
+
 impl Leveller {
-    pub fn new(config: &FtlConfig, blocks: u32) -> Leveller {
-        let levelling = config.levelling;
+    /// The rule for so many blocks that bear `endurance_erases`, with random numbers of this seed.
+    pub fn new(levelling: LevellingSpec, endurance_erases: u32, blocks: u32, seed: u64) -> Leveller {
         Leveller {
             policy: levelling.moves_data().then(|| levelling.make()),
-            random: Pcg::seed_from_u64(config.seed),
+            random: Pcg::seed_from_u64(seed),
             block: (0..blocks).collect(),
             erases: Vec::with_capacity(blocks as usize),
             is_closed: Vec::with_capacity(blocks as usize),
-            endurance_erases: config.endurance_erases,
+            endurance_erases,
             erases_since_look: 0,
             erases_per_look: (blocks / BLOCKS_PER_LOOK).max(1),
         }
     }
 
+    /// A block was erased.
     #[inline]
     pub fn counts_erase(&mut self) {
         self.erases_since_look += 1;
