@@ -23,11 +23,13 @@ pub mod formulas;
 mod hybrid;
 pub mod mapping;
 mod page_map;
+mod statistics;
 mod tag;
 pub mod victim;
 
 pub use block_device::{BlockDevice, DeviceError, Disk};
 pub use config::{FtlConfig, FtlError, FREE_BLOCKS_MIN};
 pub use mapping::{Ftl, Mapping, MAPPINGS};
-pub use page_map::{PageMap, Recovered, Statistics};
+pub use page_map::{PageMap, Recovered};
+pub use statistics::{Statistics, NAMED};
 pub use victim::Victim;

@@ -5,7 +5,8 @@ use ffslab_sim::{Reason, ReasonGuard};
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::hybrid::{Hybrid, Scheme};
-use crate::page_map::{PageMap, Statistics};
+use crate::page_map::PageMap;
+use crate::statistics::Statistics;
 
 /// A translation layer: logical pages that can be written again and again.
 pub trait Ftl {

@@ -26,7 +26,7 @@ use crate::causes;
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::mapping::Ftl;
-use crate::page_map::Statistics;
+use crate::statistics::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
 use ffslab_policy::{FreePool, Leveller};
 

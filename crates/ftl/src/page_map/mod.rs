@@ -16,6 +16,7 @@ use crate::blocks::{Blocks, State};
 use crate::causes;
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
+use crate::statistics::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_MAP, KIND_TRIM};
 use ffslab_policy::Leveller;
 use map_cache::MapCache;
@@ -36,46 +37,6 @@ enum Stream {
 }
 
 const STREAMS: usize = 5;
-
-/// What was done since the mount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Pages that the host wrote.
-    pub host_pages: u64,
-    /// Pages that collection moved.
-    pub gc_pages: u64,
-    /// Pages that wear levelling, refreshing and failing blocks moved.
-    pub other_moved_pages: u64,
-    /// Pages of trim bits.
-    pub trim_pages: u64,
-    /// Translation pages that were read and written (DFTL).
-    pub map_read_pages: u64,
-    pub map_written_pages: u64,
-    /// Entries of the map that were in RAM when they were wanted, and those that were not (DFTL).
-    pub map_hits_count: u64,
-    pub map_misses_count: u64,
-    pub checkpoint_pages: u64,
-    pub checkpoints_count: u64,
-    /// Blocks that collection emptied.
-    pub collected_blocks: u64,
-    /// Log blocks that became data blocks as they were, those to which a rest was copied, and logical blocks that were copied
-    /// whole (block maps).
-    pub switch_merges_count: u64,
-    pub partial_merges_count: u64,
-    pub full_merges_count: u64,
-    pub erases: u64,
-    /// Programs that failed.
-    pub failed_programs: u64,
-}
-
-impl Statistics {
-    /// Programmed pages a page that the host wrote.
-    pub fn write_amplification(&self) -> f64 {
-        let moved = self.gc_pages + self.other_moved_pages;
-        let all = self.host_pages + moved + self.trim_pages + self.map_written_pages + self.checkpoint_pages;
-        all as f64 / self.host_pages as f64
-    }
-}
 
 /// A device with a page map.
 pub struct PageMap<F: Flash> {

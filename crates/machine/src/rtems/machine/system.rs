@@ -306,7 +306,9 @@ impl System for Machine {
             ("dev_write_bytes_of_setup", self.of_setup_bytes()),
             ("imfs_memfile_blocks", self.libio.memory_blocks()),
         ];
-        cache.chain(flash).map(|(name, count)| (name, count as i64)).collect()
+        let layer = self.disk().and_then(|disk| self.libio.cache().device(disk).layer_counts());
+        let all = cache.chain(flash).chain(layer.into_iter().flatten());
+        all.map(|(name, count)| (name, count as i64)).collect()
     }
 
     /// The flash of a block device below a translation layer.
