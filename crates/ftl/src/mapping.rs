@@ -43,6 +43,9 @@ pub trait Ftl {
 
     fn statistics(&self) -> &Statistics;
 
+    /// Erases of each block, as far as the device knows them.
+    fn erase_counts(&self) -> Vec<u32>;
+
     /// RAM that a controller needs for the map.
     fn map_bytes(&self) -> u64;
 }
@@ -78,6 +81,10 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn statistics(&self) -> &Statistics {
         PageMap::statistics(self)
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        PageMap::erase_counts(self).to_vec()
     }
 
     fn map_bytes(&self) -> u64 {

@@ -229,12 +229,15 @@ impl DeviceKeys {
 
 /// Errors: a policy for a device that has no translation layer.
 pub(crate) fn no_policy(policy: Option<&PolicyKeys>, of: &str) -> Result<(), MachineError> {
-    match policy {
-        Some(policy) if policy.victim.is_some() => {
-            let owners = "jffs2, yaffs2 and ubifs, and device = { ftl = ... }".to_string();
-            Err(MachineError::NoDecision { key: "victim", fs: of.to_string(), owners })
+    let Some(policy) = policy else { return Ok(()) };
+    let given = [("victim", &policy.victim), ("free", &policy.free), ("levelling", &policy.levelling)];
+    match given.into_iter().find(|(_, given)| given.is_some()) {
+        Some((key, _)) => {
+            let fs = if key == "victim" { "jffs2, yaffs2 and ubifs" } else { "ubifs" };
+            let owners = format!("{fs}, and device = {{ ftl = ... }}");
+            Err(MachineError::NoDecision { key, fs: of.to_string(), owners })
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -295,6 +298,8 @@ impl FtlKeys {
         let victim = policy.victim.as_deref().map(str::parse::<Victim>).transpose().map_err(wrong_victim)?;
         Ok(FtlConfig {
             victim: victim.unwrap_or(by_default.victim),
+            free: policy.free()?,
+            levelling: policy.levelling()?.unwrap_or(by_default.levelling),
             seed: policy.seed,
             gc_free_blocks: self.gc_free_blocks.unwrap_or(mapping.gc_free_blocks),
             gc_apart: self.gc_apart.unwrap_or(by_default.gc_apart),

@@ -352,6 +352,10 @@ impl<F: Flash> Ftl for SlcCache<F> {
         &self.statistics
     }
 
+    fn erase_counts(&self) -> Vec<u32> {
+        [self.rest.erase_counts(), &self.erases].concat()
+    }
+
     fn map_bytes(&self) -> u64 {
         // The map of the rest, and an entry for each page of the cache.
         self.rest.map_bytes() + 4 * self.owner.len() as u64
