@@ -225,6 +225,14 @@ impl Device {
         Some(std::array::from_fn(|i| (now[i].0, self.counts_before[i] + now[i].1)))
     }
 
+    /// What the device does while nobody wants anything of it; `false`: there is no more of it.
+    pub fn idle(&mut self) -> Result<bool, DeviceError> {
+        match &mut self.store {
+            Store::Memory(_) => Ok(false),
+            Store::Flash(flash) => Ok(flash.disk_mut().idle()?),
+        }
+    }
+
     /// Whether [`Device::trim`] does anything.
     pub fn can_trim(&self) -> bool {
         self.flash().is_some_and(|flash| flash.disk().can_trim())
