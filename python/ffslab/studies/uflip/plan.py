@@ -82,18 +82,21 @@ Session = tuple[list[Point], list[Step]]
 
 
 def formatting(state: State, device_bytes: int) -> list[Step]:
-    """The steps that bring an open device into a state: written over as a whole once, in calls of mixed sizes at random
-    places, or once in order."""
+    """The steps that bring an open device into a state: each byte is written in order, and then as many bytes again by
+    calls of mixed sizes at random places. These alone would leave a third of the device unwritten, where reads cost
+    nothing."""
     if state is State.FRESH:
         return []
+    filled = steps.uflip(file=FILE, pattern="SW", total_B=device_bytes // IO_BYTES * IO_BYTES)
     if state is State.SEQUENTIAL:
-        return [steps.uflip(file=FILE, pattern="SW", total_B=device_bytes // IO_BYTES * IO_BYTES)]
+        return [filled]
     share = device_bytes // (FORMAT_ROUNDS * len(FORMAT_BYTES))
     turns = FORMAT_ROUNDS * FORMAT_BYTES
-    return [
+    at_random = [
         steps.uflip(file=FILE, pattern="RW", io_size_B=size, io_count=max(1, share // size), seed=i + 1)
         for i, size in enumerate(turns)
     ]
+    return [filled, *at_random]
 
 
 def sessions(device_bytes: int, counts: Mapping[str, Counts], pause_us: int) -> Iterator[Session]:

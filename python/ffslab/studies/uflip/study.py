@@ -96,13 +96,12 @@ class Uflip:
         return UflipResult(answer, series)
 
     def _experiment(self, size_bytes: int, measure: Sequence[Step], axes: Axes | None = None) -> Experiment:
-        """An experiment on the opened device in its state. `axes`: values of the file's axes in their
-        place."""
+        """An experiment on the opened device in its state. `axes`: in place of those of the file."""
         opened = [steps.open(file=FILE, flags=["rdwr"])]
         data = {
             **self.data,
             "title": self.title,
-            "axes": {**self.data.get("axes", {}), **(axes or {})} or None,
+            "axes": self.data.get("axes") if axes is None else dict(axes) or None,
             "setup": [*opened, *formatting(self.state, size_bytes)] if size_bytes else opened,
             "measure": list(measure),
         }
@@ -144,7 +143,14 @@ class Uflip:
         found = {}
         for name, device in sizes.items():
             batches: tuple[tuple[BasePattern, int], ...] = (("SR", READS_N), ("RW", WRITES_N), ("SR", READS_AFTER_N))
-            measure = [steps.uflip(file=FILE, pattern=pattern, io_count=count) for pattern, count in batches]
+            # Both batches of reads are of the same places; writes go everywhere.
+            place = min(READS_N * IO_BYTES, device.size_bytes // IO_BYTES * IO_BYTES)
+            measure = [
+                steps.uflip(
+                    file=FILE, pattern=pattern, io_count=count, target_size_B=place if pattern == "SR" else None
+                )
+                for pattern, count in batches
+            ]
             run = self._experiment(device.size_bytes, measure, device.fixed).run(jobs=jobs).whole()
             (latencies,) = _per_variant(run, "latency_us").values()
             before, after = latencies[:READS_N], latencies[READS_N + WRITES_N :]

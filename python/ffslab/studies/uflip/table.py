@@ -58,8 +58,13 @@ def good_range(sequential_us: float, random_us: float, costs_us: Mapping[int, fl
 def _pause_ms(sequential_us: float, random_us: float, pauses_us: Mapping[int, float]) -> float | None:
     if random_us <= SAME * sequential_us:
         return None
-    helping = [pause for pause, cost_us in pauses_us.items() if pause > 0 and cost_us <= SAME * sequential_us]
-    return min(helping) / 1_000 if helping else None
+    shortest = None
+    # Those that are longer must help, too: one alone may do so by chance.
+    for pause in sorted((pause for pause in pauses_us if pause > 0), reverse=True):
+        if pauses_us[pause] > SAME * sequential_us:
+            break
+        shortest = pause
+    return None if shortest is None else shortest / 1_000
 
 
 HEAD = [
