@@ -5,9 +5,11 @@ from __future__ import annotations
 from ffslab import _native
 from ffslab.api.machine import as_json
 from ffslab.studies.calibrate.cards.fit import CardFit
-from ffslab.studies.calibrate.cards.models import ERASE_US
+from ffslab.studies.calibrate.cards.models import ERASE_US, Structure
 
-ASSUMED_SEGMENTS = 64
+ASSUMED_SEGMENTS = 128
+# Blocks that layers keep back beside log blocks and the cache: reserves, streams, checkpoints.
+KEPT_BACK_BLOCKS = 12
 # What no line of these probes tells, and where it comes from.
 REQUEST_US = (50.0, "two context switches to the driver's task and back; not measured")
 READ_NS_PER_B = (46.5, "not measured on this card; of sd-card: reads of 4 MiB in TI's guide")
@@ -34,7 +36,7 @@ def toml(fitted: CardFit, title: str) -> str:
         "page_B": measured(structure.page_bytes),
         "segment_KiB": measured(structure.segment_bytes // 1024),
         "segments": assumed(ASSUMED_SEGMENTS, "as many as a simulation needs; the card has more"),
-        "spare": assumed(structure.spare_share, "not measured"),
+        "spare": assumed(_spare_share(structure), "what the layer needs, at least; not measured"),
         "buffer_pages": assumed(structure.buffer_pages, "a card puts writes of parts of a page together; not measured"),
         "page_read_us": measured(of["page_read_us"], "page_read_us"),
         "page_program_us": measured(of["page_program_us"], "page_program_us"),
@@ -66,3 +68,9 @@ def toml(fitted: CardFit, title: str) -> str:
         "ftl": layer,
     }
     return _native.profile_toml_of(as_json(file))
+
+
+def _spare_share(structure: Structure) -> float:
+    """A share of which the layer finds its own blocks."""
+    own_blocks = structure.log_blocks + (structure.slc_cache_blocks or 0) + KEPT_BACK_BLOCKS
+    return round(max(structure.spare_share, own_blocks / ASSUMED_SEGMENTS), 4)
