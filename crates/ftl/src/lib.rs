@@ -14,6 +14,7 @@
 //! mode. Commands over several planes and channels: one operation at a time. Background collection while the device is idle. LAST. Checkpoints
 //! and trims of the block maps. Sectors are not yet offered to the systems above ([`BlockDevice`] is the trait for that).
 
+pub mod amplification;
 pub mod block_device;
 mod blocks;
 pub mod causes;
