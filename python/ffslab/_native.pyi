@@ -14,6 +14,9 @@ __all__ = [
     "Session",
     "__version__",
     "ageing",
+    "amplification",
+    "amplification_cases",
+    "amplification_formula",
     "check_experiment",
     "chip_geometry",
     "content_source",
@@ -341,6 +344,18 @@ def schemas() -> list[tuple[str, str]]:
 
 def policies() -> str:
     """The built-in policies, as JSON: decision, name, about, paper, parameter."""
+
+def amplification_cases() -> str:
+    """The comparisons of write amplification, as JSON: name, pages_per_block, spare_share, allowed_percent."""
+
+def amplification(case: int, blocks: int) -> tuple[float, float]:
+    """One comparison: by the formula, simulated.
+
+    Raises InputError: too few blocks, or no such comparison.
+    """
+
+def amplification_formula(case: int, spare_share: float) -> float:
+    """The formula of a comparison at another spare share."""
 
 def register_policy(name: str, make: Callable[[], object]) -> None:
     """Makes a victim policy known; `make` returns the policy of a mount.

@@ -476,6 +476,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount_sleeps_library, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policies, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::amplification, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::amplification_cases, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::amplification_formula, module)?)?;
     module.add_function(wrap_pyfunction!(policy::register_policy, module)?)?;
     module.add_function(wrap_pyfunction!(policy::unregister_policy, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;

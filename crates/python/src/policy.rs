@@ -5,6 +5,7 @@
 //! was: an array, or any part of one, holds the memory, and the layer then fills other memory the next time
 //! ([`ffslab_policy::CandidateTable`]). The candidates themselves are closed at the end of the call.
 
+use ffslab_ftl::amplification::{compare, Case};
 use ffslab_policy::{
     free_policies, levelling_policies, read_ahead_policies, victim_policies, write_back_policies, AgeUnit, Candidates,
     Columns, Named, Pcg, Room, VictimPolicy,
@@ -232,4 +233,34 @@ pub fn policies() -> PyResult<String> {
     let all = all.chain(of("read_ahead", read_ahead_policies())).chain(of("write_back", write_back_policies()));
     let all = all.chain(of("free_block", free_policies())).chain(of("levelling", levelling_policies()));
     to_json(&all.collect::<Vec<_>>())
+}
+
+/// Write amplification of random writes to a page map by the formulas, and simulated without bytes. The comparisons, as JSON: name,
+/// pages_per_block, spare_share, allowed_percent.
+#[pyfunction]
+pub fn amplification_cases() -> PyResult<String> {
+    let rows = Case::all().into_iter().map(|case| {
+        serde_json::json!({
+            "name": case.name(),
+            "pages_per_block": case.pages_per_block,
+            "spare_share": case.spare_share,
+            "allowed_percent": case.allowed_percent,
+        })
+    });
+    to_json(&rows.collect::<Vec<_>>())
+}
+
+/// One comparison: by the formula, simulated. `blocks`: erase blocks beside the free ones.
+#[pyfunction]
+pub fn amplification(py: Python<'_>, case: usize, blocks: u32) -> PyResult<(f64, f64)> {
+    let case = Case::all().into_iter().nth(case).ok_or_else(|| InputError::new_err("there is no such comparison"))?;
+    let row = py.detach(|| compare(&case, blocks));
+    row.map(|row| (row.formula, row.simulated)).map_err(|error| InputError::new_err(format!("blocks: {error}")))
+}
+
+/// The formula of a comparison at another spare share.
+#[pyfunction]
+pub fn amplification_formula(case: usize, spare_share: f64) -> PyResult<f64> {
+    let case = Case::all().into_iter().nth(case).ok_or_else(|| InputError::new_err("there is no such comparison"))?;
+    Ok(Case { spare_share, ..case }.formula())
 }
