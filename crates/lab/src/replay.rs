@@ -41,19 +41,19 @@ pub struct Pace {
     pub think: Think,
     /// How many times faster than in the recording the program is: pauses, or the distances between arrivals, are divided by
     /// it.
-    pub speed: f64,
+    pub speed_ratio: f64,
 }
 
 impl Pace {
-    pub const KEPT: Pace = Pace { think: Think::Keep, speed: 1.0 };
-    pub const NONE: Pace = Pace { think: Think::None, speed: 1.0 };
+    pub const KEPT: Pace = Pace { think: Think::Keep, speed_ratio: 1.0 };
+    pub const NONE: Pace = Pace { think: Think::None, speed_ratio: 1.0 };
 
     fn shortened_ns(self, recorded_ns: u64) -> u64 {
         // Without a change of speed no time is rounded.
-        if self.speed == 1.0 {
+        if self.speed_ratio == 1.0 {
             recorded_ns
         } else {
-            (recorded_ns as f64 / self.speed) as u64
+            (recorded_ns as f64 / self.speed_ratio) as u64
         }
     }
 }
@@ -171,7 +171,7 @@ impl Player<'_> {
         if due_ns >= now_ns {
             pause(self.calls, due_ns - now_ns);
         } else if self.line != line {
-            self.summary.late += 1;
+            self.summary.late_n += 1;
             self.summary.latest_ns = self.summary.latest_ns.max(now_ns - due_ns);
         }
         self.line = line;
