@@ -41,19 +41,19 @@ pub struct Pace {
     pub think: Think,
     /// How many times faster than in the recording the program is: pauses, or the distances between arrivals, are divided by
     /// it.
-    pub speed: f64,
+    pub speed_ratio: f64,
 }
 
 impl Pace {
-    pub const KEPT: Pace = Pace { think: Think::Keep, speed: 1.0 };
-    pub const NONE: Pace = Pace { think: Think::None, speed: 1.0 };
+    pub const KEPT: Pace = Pace { think: Think::Keep, speed_ratio: 1.0 };
+    pub const NONE: Pace = Pace { think: Think::None, speed_ratio: 1.0 };
 
     fn shortened_ns(self, recorded_ns: u64) -> u64 {
         // Without a change of speed no time is rounded.
-        if self.speed == 1.0 {
+        if self.speed_ratio == 1.0 {
             recorded_ns
         } else {
-            (recorded_ns as f64 / self.speed) as u64
+            (recorded_ns as f64 / self.speed_ratio) as u64
         }
     }
 }
@@ -83,7 +83,8 @@ pub fn replay(
     content: &mut Content,
     each: &mut dyn FnMut(Replayed<'_>) -> bool,
 ) -> Answer<Option<Summary>> {
-    let mut player = Player { calls, content, files: Vec::new(), buffer: Vec::new(), summary: Summary::default() };
+    let mut player =
+        Player { calls, content, files: Vec::new(), buffer: Vec::new(), line: 0, summary: Summary::default() };
     player.files.resize_with(trace.handles as usize, || None);
     let (begin_ns, first_ns) = (player.calls.now_ns(), trace.records.first().map_or(0, |record| record.at_ns));
     for record in &trace.records {
@@ -92,7 +93,7 @@ pub fn replay(
             Think::None => {}
             Think::Arrivals => {
                 let due_ns = begin_ns + pace.shortened_ns(record.at_ns.saturating_sub(first_ns));
-                player.arrive(due_ns);
+                player.arrive(due_ns, record.line);
             }
         }
         let start_ns = player.calls.now_ns();
@@ -133,6 +134,8 @@ struct Player<'a> {
     content: &'a mut Content,
     files: Vec<Option<OpenFile>>,
     buffer: Vec<u8>,
+    /// Line of the call before.
+    line: u64,
     summary: Summary,
 }
 
@@ -161,15 +164,17 @@ pub fn pause(calls: &mut dyn Calls, think_ns: u64) {
 }
 
 impl Player<'_> {
-    /// Waits until a call is due. One that comes too late is counted.
-    fn arrive(&mut self, due_ns: u64) {
+    /// Waits until a call is due. One that comes too late is counted, but for the further calls of one line, such as the
+    /// flushes around a write, which came together.
+    fn arrive(&mut self, due_ns: u64, line: u64) {
         let now_ns = self.calls.now_ns();
         if due_ns >= now_ns {
             pause(self.calls, due_ns - now_ns);
-        } else {
-            self.summary.late += 1;
+        } else if self.line != line {
+            self.summary.late_n += 1;
             self.summary.latest_ns = self.summary.latest_ns.max(now_ns - due_ns);
         }
+        self.line = line;
     }
 
     fn compare(&mut self, record: &Record, done: &Done) {

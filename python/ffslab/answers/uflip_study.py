@@ -75,7 +75,7 @@ class UflipDevice(TypedDict):
     # How long reads are slowed down after a batch of random writes, and what is waited between experiments for it.
     lingering_us: float
     pause_us: int
-    # How often the device was brought into its state, because areas for sequential writes were used up.
+    # How often experiments begin with the state of the device, because sequential writes had changed a part of it.
     sessions: int
     row: DeviceRow
     points: list[UflipPoint]

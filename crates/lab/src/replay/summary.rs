@@ -13,7 +13,7 @@ pub struct Summary {
     pub read_bytes: u64,
     pub written_bytes: u64,
     /// Calls that began later than their arrival in the recording, because those before them took longer here.
-    pub late: u64,
+    pub late_n: u64,
     /// By how much the latest of them was late.
     pub latest_ns: u64,
 }
@@ -35,10 +35,10 @@ impl Summary {
                 self.examples.join("; ")
             ));
         }
-        if self.late > 0 {
+        if self.late_n > 0 {
             notes.push(format!(
                 "{} of {} calls of {name} began later than recorded, by up to {} ms, because those before them took longer here",
-                grouped(self.late),
+                grouped(self.late_n),
                 grouped(self.calls),
                 grouped(self.latest_ns.div_ceil(1_000_000))
             ));

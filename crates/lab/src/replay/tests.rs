@@ -116,7 +116,7 @@ fn think_time_is_kept_or_left_out() {
     // Twice the 0.9 s between the end of a call and the start of the next.
     assert!(kept - none >= 1_799_000_000 && kept - none < 1_810_000_000, "{kept} {none}");
     // Arrivals are 1 s apart, however long the calls took; at ten times the speed 0.1 s.
-    let at_speed = |speed| elapsed_ns(Pace { think: Think::Arrivals, speed });
+    let at_speed = |speed_ratio| elapsed_ns(Pace { think: Think::Arrivals, speed_ratio });
     let (arrivals, fast) = (at_speed(1.0), at_speed(10.0));
     assert!((1_999_000_000..2_020_000_000).contains(&arrivals), "{arrivals}");
     assert!((199_000_000..220_000_000).contains(&fast), "{fast}");
@@ -129,8 +129,8 @@ fn calls_that_come_too_late_are_told() {
         r#"write(3, ""..., 900000) = 900000"#,
         r#"close(3) = 0"#,
     ]);
-    let summary = play(&mut stack(), &trace, Pace { think: Think::Arrivals, speed: 1e6 });
-    assert!(summary.late > 0 && summary.latest_ns > 1_000_000, "{summary:?}");
+    let summary = play(&mut stack(), &trace, Pace { think: Think::Arrivals, speed_ratio: 1e6 });
+    assert!(summary.late_n > 0 && summary.latest_ns > 1_000_000, "{summary:?}");
     assert!(summary.notes(&trace)[0].contains("began later than recorded, by up to"), "{:?}", summary.notes(&trace));
 }
 

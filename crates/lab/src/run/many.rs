@@ -147,7 +147,7 @@ impl Runner<'_> {
             Think::None => replay::Think::None,
             Think::Arrivals => replay::Think::Arrivals,
         };
-        let pace = replay::Pace { think, speed: step.speed.unwrap_or(1.0) };
+        let pace = replay::Pace { think, speed_ratio: step.speed.unwrap_or(1.0) };
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
         let (measuring, step, start_ns) = (self.measuring, self.step, self.start.at_ns);
         let sim = self.system.sim().clone();

@@ -3,7 +3,7 @@
 Follows uFLIP (CIDR 2009) and its program FlashIO 2.3: calls of 32 KiB unless their size is what varies; a
 random-formatted device; a pause between experiments; first reads, then random writes, then sequential writes, each on
 an area that none of them has touched since the device was formatted, then mixes, parallel and ordered patterns. When
-the areas are used up, the device is formatted anew: a *session* ends.
+they have touched a quarter of the device, the next ones begin with its first state again: a *session* ends.
 
 Differs: values end where the target would leave the device, which is small here, and increments where they would come
 back to the same places. FlashIO gives sequential writes the counts of random reads by mistake (`genBench.cpp`); this
@@ -41,6 +41,8 @@ BURST_PAUSE_US = 100_000
 # Sizes of the calls that format: from a sector to a block of flash, as the paper has them, in turn.
 FORMAT_BYTES = tuple(SECTOR_BYTES << i for i in range(9))
 FORMAT_ROUNDS = 4
+# Sequential writes change the state of a device: once they have touched one part of so many, it is formatted anew.
+WRITTEN_PART = 4
 
 
 class State(StrEnum):
@@ -107,7 +109,7 @@ def sessions(device_bytes: int, counts: Mapping[str, Counts], pause_us: int) -> 
     for point in plan(device_bytes, counts):
         keys = dict(point.keys)
         if point.area_bytes is not None:
-            if free_from + point.area_bytes > device_bytes and points:
+            if free_from and free_from + point.area_bytes > device_bytes // WRITTEN_PART:
                 yield points, made
                 points, made, free_from = [], [], 0
             shift = keys.get("io_shift_B", 0)

@@ -98,11 +98,13 @@ class Uflip:
     def _experiment(self, size_bytes: int, measure: Sequence[Step], axes: Axes | None = None) -> Experiment:
         """An experiment on the opened device in its state. `axes`: in place of those of the file."""
         opened = [steps.open(file=FILE, flags=["rdwr"])]
+        formatted = formatting(self.state, size_bytes) if size_bytes else []
         data = {
             **self.data,
             "title": self.title,
             "axes": self.data.get("axes") if axes is None else dict(axes) or None,
-            "setup": [*opened, *formatting(self.state, size_bytes)] if size_bytes else opened,
+            "state": [*opened, *formatted, steps.close(file=FILE)] if formatted else None,
+            "setup": opened,
             "measure": list(measure),
         }
         return Experiment.from_data(data, self.file_name, self.base_dir)
@@ -118,7 +120,8 @@ class Uflip:
             size_bytes = int(max(sizes[variant["name"]])) + SECTOR_BYTES
             if size_bytes < 32 * IO_BYTES:
                 raise InputError(f"{self.file_name}: a device of {size_bytes} B is too small for calls of {IO_BYTES} B")
-            found[variant["name"] or self.title] = _Device(size_bytes, variant["axes"])
+            name = variant["name"] if len(run.summary["variants"]) > 1 else self.title
+            found[name] = _Device(size_bytes, variant["axes"])
         return found
 
     def _phases(

@@ -54,7 +54,7 @@ def said(study: UflipStudy) -> list[str]:
         )
         sentences.append(
             f"{device['name']}: {size(device['device_B'])}; {slowed}, so {device['pause_us'] / 1e6:g} s lie between "
-            f"two experiments; brought into its state for {number(device['sessions'])} sessions of experiments."
+            f"two experiments; {number(device['sessions'])} sessions begin with its state."
         )
         unsure = [one["pattern"] for one in device["phases"] if not one["converged"]]
         if unsure:
