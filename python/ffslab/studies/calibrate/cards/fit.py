@@ -121,6 +121,8 @@ def _sizes(lines: list[Line], remarks: list[str]) -> tuple[list[int], list[int]]
         return float(np.abs(design @ _robust(design, differences) - differences).sum())
 
     page = min(PAGES, key=lambda page: left(page, None))
+    if page == PAGES[0]:
+        remarks.append("reads show no boundary of pages: the smallest one is taken")
     pairs = [(page, segment) for page in PAGES for segment in SEGMENTS if segment > page]
     with_segment = min(pairs, key=lambda pair: left(*pair))
     if left(*with_segment) < (1 - SEEN_SHARE) * left(page, None):
@@ -161,9 +163,9 @@ def _searched(
 ) -> Fitted:
     """The best structure of a class with these sizes."""
 
-    def best(structures: Iterable[Structure]) -> Fitted:
+    def best(structures: Iterable[Structure], by: list[Line] = lines) -> Fitted:
         # The first of equals is the simplest.
-        return min(pool.map(lambda structure: constants(structure, lines), structures), key=lambda of: of.error)
+        return min(pool.map(lambda structure: constants(structure, by), structures), key=lambda of: of.error)
 
     most = max((write.erase_blocks for write in writes), default=1)
     if card_class == "page-map":
@@ -175,13 +177,12 @@ def _searched(
         )
     if card_class == "slc-cache":
         return best(_caches(page, segment, writes))
-    in_any_order = any(write.is_random for write in writes)
-    open_segments = [
-        Structure("open-segments", page, segment, log_blocks=count, random_segments=random)
-        for count in range(1, most + 1)
-        for random in (range(count + 1) if in_any_order else (0,))
-    ]
-    found = best(open_segments)
+    # How many are open shows when they are written in order, as long as no more of them take any order.
+    linear = [line for line in lines if not (isinstance(line.asked, OpenAu) and line.asked.is_random)]
+    counts = [Structure("open-segments", page, segment, log_blocks=count) for count in range(1, most + 1)]
+    found = best(counts, linear if any(not write.is_random for write in writes) else lines)
+    most_random = found.structure.log_blocks if any(write.is_random for write in writes) else 0
+    found = best(replace(found.structure, random_segments=random) for random in range(most_random + 1))
     if found.structure.random_segments > 0:
         full = segment // page
         shorter = [replace(found.structure, random_log_pages=full // share) for share in (2, 4, 8, 16) if full // share]
