@@ -14,7 +14,7 @@
 
 use crate::ftl::Translated;
 use crate::profile::DeviceProfile;
-use ffslab_ftl::BlockDevice;
+use ffslab_ftl::{BlockDevice, NAMED};
 use std::cell::Cell;
 use thiserror::Error;
 
@@ -70,6 +70,8 @@ pub struct Device {
     /// How many buffers may still be written before the power cut.
     writes_until_cut: Option<u64>,
     fails: bool,
+    /// What the layer had done before its power failed.
+    counts_before: [u64; NAMED],
     /// The allocation unit of the command before.
     last_segment: Cell<Option<u64>>,
 }
@@ -84,27 +86,34 @@ impl Device {
     /// A device that holds an image; a last block that is not whole is filled up with zeros.
     pub fn with_image(profile: DeviceProfile, media_block_bytes: u32, mut image: Vec<u8>) -> Device {
         image.resize(image.len().next_multiple_of(media_block_bytes as usize), 0);
-        Device {
-            store: Store::Memory(image),
-            media_block_bytes,
-            profile,
-            writes_until_cut: None,
-            fails: false,
-            last_segment: Cell::new(None),
-        }
+        Device::of(Store::Memory(image), media_block_bytes, profile)
     }
 
     /// Flash behind a translation layer. Its sectors are the media blocks; of `profile` counts what the interface costs.
     pub fn translated(profile: DeviceProfile, flash: Translated) -> Device {
         let media_block_bytes = flash.disk().sector_bytes();
+        Device::of(Store::Flash(Box::new(flash)), media_block_bytes, profile)
+    }
+
+    fn of(store: Store, media_block_bytes: u32, profile: DeviceProfile) -> Device {
+        let counts_before = [0; NAMED];
         Device {
-            store: Store::Flash(Box::new(flash)),
+            store,
             media_block_bytes,
             profile,
             writes_until_cut: None,
             fails: false,
+            counts_before,
             last_segment: Cell::new(None),
         }
+    }
+
+    /// The same device after a power cut: its layer counts on.
+    pub fn after(mut self, before: &Device) -> Device {
+        if let Some(counts) = before.layer_counts() {
+            self.counts_before = counts.map(|(_, count)| count);
+        }
+        self
     }
 
     /// The translation layer; `None`: there is none.
@@ -207,6 +216,20 @@ impl Device {
         match &mut self.store {
             Store::Memory(_) => Ok(()),
             Store::Flash(flash) => Ok(flash.disk_mut().flush()?),
+        }
+    }
+
+    /// What the translation layer has done, by names; `None`: there is none.
+    pub fn layer_counts(&self) -> Option<[(&'static str, u64); NAMED]> {
+        let now = self.flash()?.disk().ftl().statistics().named();
+        Some(std::array::from_fn(|i| (now[i].0, self.counts_before[i] + now[i].1)))
+    }
+
+    /// What the device does while nobody wants anything of it; `false`: there is no more of it.
+    pub fn idle(&mut self) -> Result<bool, DeviceError> {
+        match &mut self.store {
+            Store::Memory(_) => Ok(false),
+            Store::Flash(flash) => Ok(flash.disk_mut().idle()?),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Settings of a flash translation layer, and why one cannot be made or cannot go on.
 
 use ffslab_mtd::MtdError;
+use ffslab_policy::{FreeSpec, LevellingSpec, ENDURANCE_ERASES};
 use thiserror::Error;
 
 use crate::victim::Victim;
@@ -23,10 +24,12 @@ pub struct FtlConfig {
     pub gc_apart: bool,
     /// The host can say that a page will soon be written again; such pages go to blocks of their own.
     pub hot_apart: bool,
-    /// The free block with the fewest erases is written first (dynamic wear levelling). Otherwise the one that was freed first.
-    pub dynamic_levelling: bool,
-    /// A block whose data lie still is emptied when it has so many erases fewer than the most worn one (static wear levelling).
-    pub static_levelling_erases: Option<u32>,
+    /// Which free block is written next. `None`: as belongs to the rule for levelling ([`LevellingSpec::free_rule`]).
+    pub free: Option<FreeSpec>,
+    /// When data move only to level wear, and from which block.
+    pub levelling: LevellingSpec,
+    /// Erases that a block bears by its data sheet, for rules that ask how much of its life is left.
+    pub endurance_erases: u32,
     /// A checkpoint is written whenever this many pages were programmed since the last one. `None`: only when asked for.
     pub checkpoint_every_pages: Option<u32>,
     /// DFTL: entries of the map that RAM holds; the map stands on flash. `None`: RAM holds the whole map.
@@ -51,8 +54,9 @@ impl FtlConfig {
             victim: Victim::Greedy,
             gc_apart: true,
             hot_apart: false,
-            dynamic_levelling: true,
-            static_levelling_erases: None,
+            free: None,
+            levelling: LevellingSpec::DYNAMIC,
+            endurance_erases: ENDURANCE_ERASES,
             checkpoint_every_pages: None,
             map_cache_entries_count: None,
             log_blocks: 8,
@@ -61,6 +65,11 @@ impl FtlConfig {
             slc_cache: None,
             seed: 1,
         }
+    }
+
+    /// The rule by which a free block is chosen.
+    pub fn free_rule(&self) -> FreeSpec {
+        self.free.unwrap_or_else(|| self.levelling.free_rule())
     }
 }
 

@@ -26,11 +26,13 @@ mod hybrid;
 pub mod mapping;
 mod page_map;
 mod slc_cache;
+mod statistics;
 mod tag;
 pub mod victim;
 
 pub use block_device::{BlockDevice, DeviceError, Disk};
 pub use config::{FtlConfig, FtlError, SlcCacheConfig, FREE_BLOCKS_MIN};
 pub use mapping::{Ftl, Mapping, MAPPINGS};
-pub use page_map::{PageMap, Recovered, Statistics};
+pub use page_map::{PageMap, Recovered};
+pub use statistics::{Statistics, NAMED};
 pub use victim::Victim;

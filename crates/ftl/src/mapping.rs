@@ -6,8 +6,9 @@ use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::counting::CountingFlash;
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::hybrid::{Hybrid, Scheme};
-use crate::page_map::{PageMap, Statistics};
+use crate::page_map::PageMap;
 use crate::slc_cache::SlcCache;
+use crate::statistics::Statistics;
 
 /// A translation layer: logical pages that can be written again and again.
 pub trait Ftl {
@@ -41,6 +42,9 @@ pub trait Ftl {
     }
 
     fn statistics(&self) -> &Statistics;
+
+    /// Erases of each block, as far as the device knows them.
+    fn erase_counts(&self) -> Vec<u32>;
 
     /// RAM that a controller needs for the map.
     fn map_bytes(&self) -> u64;
@@ -77,6 +81,10 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn statistics(&self) -> &Statistics {
         PageMap::statistics(self)
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        PageMap::erase_counts(self).to_vec()
     }
 
     fn map_bytes(&self) -> u64 {

@@ -5,6 +5,7 @@ mod support;
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{causes, Ftl, FtlConfig, FtlError, PageMap, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_policy::LevellingSpec;
 use ffslab_sim::OTHER;
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg32;
@@ -81,28 +82,6 @@ fn a_device_that_cannot_be_written_any_more_can_be_read() {
 }
 
 #[test]
-fn static_levelling_wears_the_blocks_of_data_that_lie_still() {
-    let spread = |static_levelling_erases| {
-        let config = FtlConfig { static_levelling_erases, ..FtlConfig::new(LOGICAL_PAGES) };
-        let mut ftl = page_map(&Faults::default(), config);
-        let mut random = Pcg32::seed_from_u64(1);
-        for number in 0..LOGICAL_PAGES {
-            ftl.write(number, &page(1), false).unwrap();
-        }
-        for stamp in 0..8000 {
-            ftl.write(below(&mut random, 16) as u32, &page(stamp), false).unwrap();
-        }
-        let mut erases = ftl.erase_counts().to_vec();
-        erases.sort();
-        // The block of the checkpoint and those that are being written are left alone: two streams, one of them seldom written.
-        (erases[erases.len() - 1], erases[4])
-    };
-    let ((without_most, without_least), (most, least)) = (spread(None), spread(Some(8)));
-    assert!(without_most - without_least > 50, "{without_least} to {without_most}");
-    assert!(most - least <= 24, "{least} to {most}");
-}
-
-#[test]
 fn a_checkpoint_shortens_the_mount_and_changes_nothing() {
     let config = FtlConfig::new(LOGICAL_PAGES);
     let mut ftl = page_map(&Faults::default(), config.clone());
@@ -164,7 +143,7 @@ fn dftl_keeps_many_translation_pages_right() {
     let config = FtlConfig {
         map_cache_entries_count: Some(64),
         gc_free_blocks: 5,
-        static_levelling_erases: Some(4),
+        levelling: LevellingSpec::threshold(4),
         ..FtlConfig::new(logical_pages)
     };
     let mtd = support::medium_of(&Faults::default(), 256, 16);
@@ -218,6 +197,7 @@ fn every_operation_has_its_cause() {
             _ => of(&causes::MERGE_FULL),
         };
         assert!(moves > 0, "{}", setup.name());
+        assert_eq!(of(&causes::LEVELLING) > 0, setup.config.levelling.moves_data(), "{}", setup.name());
     }
 }
 

@@ -19,7 +19,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A board whose driver takes no time: the controller inside a card is not the board's processor.
 const CONTROLLER: &str = "zero-overhead";
@@ -107,7 +107,65 @@ pub struct DeviceSpec {
     /// What commands cost.
     pub profile: DeviceProfile,
     /// `None`: the device has constant costs and bytes alone.
-    pub flash: Option<FlashDevice>,
+    pub flash: Option<Box<FlashDevice>>,
+}
+
+/// A block device to build, with its sizes.
+#[derive(Clone, Debug)]
+pub struct DiskSpec {
+    pub device: DeviceSpec,
+    pub media_block_bytes: u32,
+    pub media_blocks: u32,
+    pub image: Option<PathBuf>,
+}
+
+/// The RAM disk of the study by Agarwal et al. (2018): 512 B x 262,144.
+pub(crate) const DISK_KIB: u32 = 128 << 10;
+/// A device is held in memory.
+const DEVICE_KIB_MAX: u32 = 2 << 20;
+
+/// A size in memory, filled in.
+///
+/// Errors: one that is too small or too large for memory.
+pub(crate) fn size_kib(device_kib: &mut Option<u32>, by_default_kib: u32) -> Result<u32, MachineError> {
+    let kib = *device_kib.get_or_insert(by_default_kib);
+    match (64..=DEVICE_KIB_MAX).contains(&kib) {
+        true => Ok(kib),
+        false => Err(MachineError::number("device_KiB", kib, format!("64 to {DEVICE_KIB_MAX} is needed"))),
+    }
+}
+
+impl DiskSpec {
+    /// The device that keys of `[stack]` describe, empty; absent sizes are filled in.
+    ///
+    /// Errors: as [`DeviceKeys::device`]; sizes that no device has.
+    pub(crate) fn of(
+        keys: &DeviceKeys,
+        policy: Option<&PolicyKeys>,
+        media_block_bytes: &mut Option<u32>,
+        device_kib: &mut Option<u32>,
+        base_dir: &Path,
+    ) -> Result<DiskSpec, MachineError> {
+        let media_block_bytes = *media_block_bytes.get_or_insert(512);
+        if !media_block_bytes.is_power_of_two() || !(512..=4096).contains(&media_block_bytes) {
+            let needed = "512, 1024, 2048 or 4096 is needed";
+            return Err(MachineError::number("media_block_B", media_block_bytes, needed));
+        }
+        let device = keys.device(media_block_bytes, policy, base_dir)?;
+        let media_blocks = match (&device.flash, *device_kib) {
+            (Some(_), Some(kib)) => {
+                let needed = "device.blocks and device.spare say it: leave it out";
+                return Err(MachineError::number("device_KiB", kib, needed));
+            }
+            (Some(flash), None) => flash.media_blocks(),
+            (None, _) => (u64::from(size_kib(device_kib, DISK_KIB)?) * 1024 / u64::from(media_block_bytes)) as u32,
+        };
+        Ok(DiskSpec { device, media_block_bytes, media_blocks, image: None })
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.media_blocks as usize * self.media_block_bytes as usize
+    }
 }
 
 impl<'de> Deserialize<'de> for DeviceKeys {
@@ -162,7 +220,7 @@ impl DeviceKeys {
                     return Ok(DeviceSpec { profile, flash: None });
                 };
                 let flash = FlashDevice::of_card(&card, sector_bytes, policy.unwrap_or(&PolicyKeys::default()))?;
-                Ok(DeviceSpec { profile, flash: Some(flash) })
+                Ok(DeviceSpec { profile, flash: Some(Box::new(flash)) })
             }
             DeviceKeys::Flash(keys) => keys.device(sector_bytes, policy.unwrap_or(&PolicyKeys::default()), base_dir),
         }
@@ -171,12 +229,15 @@ impl DeviceKeys {
 
 /// Errors: a policy for a device that has no translation layer.
 pub(crate) fn no_policy(policy: Option<&PolicyKeys>, of: &str) -> Result<(), MachineError> {
-    match policy {
-        Some(policy) if policy.victim.is_some() => {
-            let owners = "jffs2, yaffs2 and ubifs, and device = { ftl = ... }".to_string();
-            Err(MachineError::NoDecision { key: "victim", fs: of.to_string(), owners })
+    let Some(policy) = policy else { return Ok(()) };
+    let given = [("victim", &policy.victim), ("free", &policy.free), ("levelling", &policy.levelling)];
+    match given.into_iter().find(|(_, given)| given.is_some()) {
+        Some((key, _)) => {
+            let fs = if key == "victim" { "jffs2, yaffs2 and ubifs" } else { "ubifs" };
+            let owners = format!("{fs}, and device = {{ ftl = ... }}");
+            Err(MachineError::NoDecision { key, fs: of.to_string(), owners })
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -200,7 +261,7 @@ impl FtlKeys {
             Some(name) => block_device(name, base_dir)?.interface_alone(),
             None => DeviceProfile { title: format!("{} on {}", mapping.name, self.part), ..DeviceProfile::default() },
         };
-        Ok(DeviceSpec { profile, flash: Some(FlashDevice { chip, settings, spare }) })
+        Ok(DeviceSpec { profile, flash: Some(Box::new(FlashDevice { chip, settings, spare })) })
     }
 
     /// The chip as its controller drives it.
@@ -237,6 +298,8 @@ impl FtlKeys {
         let victim = policy.victim.as_deref().map(str::parse::<Victim>).transpose().map_err(wrong_victim)?;
         Ok(FtlConfig {
             victim: victim.unwrap_or(by_default.victim),
+            free: policy.free()?,
+            levelling: policy.levelling()?.unwrap_or(by_default.levelling),
             seed: policy.seed,
             gc_free_blocks: self.gc_free_blocks.unwrap_or(mapping.gc_free_blocks),
             gc_apart: self.gc_apart.unwrap_or(by_default.gc_apart),
@@ -324,7 +387,13 @@ impl FlashDevice {
     }
 
     pub fn flash_summary(&self) -> FlashSummary {
-        (&self.chip).into()
+        FlashSummary { map_bytes: self.map_bytes(), ..(&self.chip).into() }
+    }
+
+    /// RAM that the map needs; `None`: there can be no such device.
+    fn map_bytes(&self) -> Option<u64> {
+        let flash = self.make(&Sim::new(SimConfig::default())).ok()?;
+        Some(self.format(&flash).ok()?.disk().ftl().map_bytes())
     }
 
     fn said(&self, error: &DeviceError) -> MachineError {
@@ -355,7 +424,7 @@ impl DeviceSpec {
             return Ok((Device::with_image(self.profile.clone(), sector_bytes, image), None));
         };
         let flash = layer.make(sim)?;
-        let (made, _) = sim.beside_the_clock(sim.now_ns(), || -> Result<Translated, MachineError> {
+        let (made, _) = sim.beside_the_clock(sim.now_ns(), &mut Vec::new(), || -> Result<Translated, MachineError> {
             let mut made = layer.format(&flash)?;
             if image.iter().any(|&byte| byte != 0) {
                 let written = made.disk_mut().write(0, &image).and_then(|()| made.disk_mut().flush());
@@ -380,7 +449,7 @@ impl DeviceSpec {
             (Some(layer), held) => {
                 let flash = layer.make(sim)?;
                 flash.restore(held)?;
-                let (found, _) = sim.beside_the_clock(sim.now_ns(), || layer.mount(&flash));
+                let (found, _) = sim.beside_the_clock(sim.now_ns(), &mut Vec::new(), || layer.mount(&flash));
                 Ok((Device::translated(self.profile.clone(), found?), Some(flash)))
             }
             _ => Err(MachineError::OtherMedium),
@@ -390,16 +459,14 @@ impl DeviceSpec {
     /// The device after its power failed and came back. The host waits until it has found its map.
     ///
     /// Errors: as [`FlashDevice::mount`].
-    pub fn restarted(&self, before: &Device, flash: Option<&Mtd>, sim: &Sim) -> Result<Device, MachineError> {
+    pub fn restarted(&self, before: &Device, flash: Option<&Mtd>) -> Result<Device, MachineError> {
         let (Some(layer), Some(flash)) = (&self.flash, flash) else {
             let image = before.image().to_vec();
             return Ok(Device::with_image(self.profile.clone(), before.media_block_bytes(), image));
         };
         flash.cut_power_after(0, Torn::Nothing);
         flash.restart();
-        let (found, ready_ns) = sim.beside_the_clock(sim.now_ns(), || layer.mount(flash));
-        sim.drive(ready_ns - sim.now_ns());
-        Ok(Device::translated(self.profile.clone(), found?))
+        Ok(Device::translated(self.profile.clone(), layer.mount(flash)?).after(before))
     }
 
     /// What a device holds, looked at without an operation.

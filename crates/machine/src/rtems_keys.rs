@@ -1,6 +1,6 @@
 //! The `[stack]` table of an experiment with `system = "rtems"`.
 
-use crate::device_keys::{DeviceKeys, DeviceSpec};
+use crate::device_keys::{size_kib, DeviceKeys, DiskSpec};
 use crate::error::MachineError;
 use crate::policy_keys::PolicyKeys;
 use crate::stack_keys::CompressionName;
@@ -8,7 +8,7 @@ use ffslab_rtems::bdbuf::{BdbufConfig, Priority};
 use ffslab_rtems::{Quirks, UnknownQuirks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The system of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,20 +100,7 @@ fn default_board() -> String {
     "beaglebone-black".to_string()
 }
 
-/// The RAM disk of the study: 512 B x 262,144.
-pub(crate) const DISK_KIB: u32 = 128 << 10;
 pub(crate) const FLASH_KIB: u32 = 32 << 10;
-/// A device is held in memory.
-const DEVICE_KIB_MAX: u32 = 2 << 20;
-
-/// A block device to build.
-#[derive(Clone, Debug)]
-pub struct DiskSpec {
-    pub device: DeviceSpec,
-    pub media_block_bytes: u32,
-    pub media_blocks: u32,
-    pub image: Option<PathBuf>,
-}
 
 /// Tells whether a key is given.
 pub(crate) type IsGiven = fn(&RtemsKeys) -> bool;
@@ -150,34 +137,18 @@ impl RtemsKeys {
     ///
     /// Errors: one that is too small or too large for memory.
     pub fn size_kib(&mut self, by_default_kib: u32) -> Result<u32, MachineError> {
-        let kib = *self.device_kib.get_or_insert(by_default_kib);
-        match (64..=DEVICE_KIB_MAX).contains(&kib) {
-            true => Ok(kib),
-            false => Err(MachineError::number("device_KiB", kib, format!("64 to {DEVICE_KIB_MAX} is needed"))),
-        }
+        size_kib(&mut self.device_kib, by_default_kib)
     }
 
     /// The block device, its values filled in.
     ///
     /// Errors: an unknown profile, sizes that no device has.
     pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, MachineError> {
-        let media_block_bytes = *self.media_block_bytes.get_or_insert(512);
-        if !media_block_bytes.is_power_of_two() || !(512..=4096).contains(&media_block_bytes) {
-            let needed = "512, 1024, 2048 or 4096 is needed";
-            return Err(MachineError::number("media_block_B", media_block_bytes, needed));
-        }
-        let keys = self.device.get_or_insert_with(|| DeviceKeys::Profile("ram-disk-beaglebone".to_string()));
-        let device = keys.device(media_block_bytes, self.policy.as_ref(), base_dir)?;
-        let media_blocks = match &device.flash {
-            Some(_) if self.device_kib.is_some() => {
-                let needed = "device.blocks and device.spare say it: leave it out";
-                return Err(MachineError::number("device_KiB", self.device_kib.unwrap_or(0), needed));
-            }
-            Some(flash) => flash.media_blocks(),
-            None => (u64::from(self.size_kib(DISK_KIB)?) * 1024 / u64::from(media_block_bytes)) as u32,
-        };
-        let image = self.image.as_ref().map(|file| base_dir.join(file));
-        Ok(DiskSpec { device, media_block_bytes, media_blocks, image })
+        let device = self.device.get_or_insert_with(|| DeviceKeys::Profile("ram-disk-beaglebone".to_string()));
+        let policy = self.policy.as_ref();
+        let mut disk = DiskSpec::of(device, policy, &mut self.media_block_bytes, &mut self.device_kib, base_dir)?;
+        disk.image = self.image.as_ref().map(|file| base_dir.join(file));
+        Ok(disk)
     }
 
     /// The block cache, its values filled in.

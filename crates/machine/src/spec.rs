@@ -84,6 +84,9 @@ pub struct FlashSummary {
     pub t_erase_us: f64,
     #[serde(rename = "bus_ns_per_B")]
     pub bus_ns_per_byte: f64,
+    /// RAM that the map of a translation layer above it needs; absent: there is no such layer.
+    #[serde(rename = "map_B", skip_serializing_if = "Option::is_none")]
+    pub map_bytes: Option<u64>,
 }
 
 impl From<&PartitionSpec> for FlashSummary {
@@ -97,6 +100,7 @@ impl From<&PartitionSpec> for FlashSummary {
             t_program_us: ns_to_us(of.timing.program_ns),
             t_erase_us: ns_to_us(of.timing.erase_ns),
             bus_ns_per_byte: of.timing.bus_ps_per_byte as f64 / 1_000.0,
+            map_bytes: None,
         }
     }
 }

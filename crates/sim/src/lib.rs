@@ -26,6 +26,7 @@ pub mod units;
 pub mod work;
 
 pub use arena::Arena;
+pub use beside::Slice;
 pub use bill::Bill;
 pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
 pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER, OTHER_PROGRAM};
@@ -103,6 +104,7 @@ struct State {
     contended: Cell<contended::Contended>,
     /// See [`Sim::beside_the_clock`].
     works_beside: Cell<bool>,
+    slices: RefCell<Vec<beside::Slice>>,
     /// Up to which tick their cost was charged.
     ticks_paid: Cell<u64>,
     /// See [`Sim::give_up`].
@@ -147,6 +149,7 @@ impl Sim {
             mounts: RefCell::default(),
             contended: Cell::default(),
             works_beside: Cell::new(false),
+            slices: RefCell::default(),
             ticks_paid: Cell::new(config.uptime_ns * u64::from(config.tick_rate_hz) / 1_000_000_000),
             given_up: RefCell::new(None),
         };

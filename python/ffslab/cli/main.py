@@ -23,6 +23,7 @@ from ffslab.cli import (
     field_verbs,
     mount_verbs,
     sweep_verb,
+    uflip_verb,
     vocabulary_verbs,
     workload_verbs,
 )
@@ -383,6 +384,7 @@ def extract(
 mount_verbs.add_to(app)
 field_verbs.add_to(app)
 ageing_verb.add_to(app)
+uflip_verb.add_to(app)
 sweep_verb.add_to(app)
 advise_verb.add_to(app)
 ci_verb.add_to(app)

@@ -16,8 +16,10 @@ policy_app = group("List and explain the policies of [stack.policy]. See docs/po
 
 HEADS = {
     "victim": "victims of garbage collection, for [stack.policy]",
-    "free_block": "next free block, a library: no stack asks for it yet",
-    "levelling": "wear levelling, a library: no stack asks for it yet",
+    "read_ahead": "read-ahead of Linux's page cache, for [stack.policy]",
+    "write_back": "next file of Linux's write-back, for [stack.policy]",
+    "free_block": "next free block, for [stack.policy]: UBIFS, flash translation layers",
+    "levelling": "wear levelling, for [stack.policy]: UBIFS, flash translation layers",
 }
 
 

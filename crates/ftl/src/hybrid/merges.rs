@@ -6,6 +6,7 @@ use super::{Hybrid, Log, NONE};
 use crate::causes;
 use crate::config::FtlError;
 use crate::flash::Flash;
+use ffslab_policy::{FreePool, Wears};
 
 impl<F: Flash> Hybrid<F> {
     // ---- places in log blocks -------------------------------------------------------------------------------------
@@ -161,16 +162,44 @@ impl<F: Flash> Hybrid<F> {
     /// Copies the newest pages of a logical block to a free block, and frees what is empty then.
     pub(super) fn merge_fully(&mut self, logical_block: u32) -> Result<(), FtlError> {
         self.statistics.full_merges_count += 1;
+        self.gather(logical_block, FreePool::take, &causes::MERGE_FULL)
+    }
+
+    /// Static wear levelling: the data block that the rule names is gathered in the most worn free block, and what it was is worn
+    /// from now on.
+    pub(super) fn level_wear(&mut self) -> Result<(), FtlError> {
+        if !self.leveller.is_due() {
+            return Ok(());
+        }
+        let (data, is_bad) = (&self.data, &self.is_bad);
+        let mut wears: Vec<Wears> =
+            is_bad.iter().map(|&is_bad| if is_bad { Wears::NoLonger } else { Wears::Now }).collect();
+        for &block in data.iter().filter(|&&block| block != NONE) {
+            wears[block as usize] = Wears::Closed;
+        }
+        let Some(chosen) = self.leveller.choose(&self.erases, |block| wears[block as usize]) else { return Ok(()) };
+        match self.data.iter().position(|&block| block == chosen) {
+            Some(logical_block) => self.gather(logical_block as u32, FreePool::take_most_worn, &causes::LEVELLING),
+            None => Ok(()),
+        }
+    }
+
+    fn gather(
+        &mut self,
+        logical_block: u32,
+        choose: fn(&mut FreePool) -> Option<u32>,
+        reason: &'static Reason,
+    ) -> Result<(), FtlError> {
         let first = logical_block * self.shape.pages_per_block;
         let last = self.config.logical_pages.min(first + self.shape.pages_per_block);
         'anew: loop {
-            let block = self.take()?;
+            let block = self.take_by(choose)?;
             for page in first..last {
-                if !self.is_nowhere(page) && !self.copy(page, block, &causes::MERGE_FULL)? {
+                if !self.is_nowhere(page) && !self.copy(page, block, reason)? {
                     continue 'anew;
                 }
             }
-            self.becomes_data(block, logical_block, &causes::MERGE_FULL)?;
+            self.becomes_data(block, logical_block, reason)?;
             break;
         }
         let own: Vec<u32> = self.logs.iter().chain(&self.sequential).map(|log| log.block).collect();
@@ -183,7 +212,7 @@ impl<F: Flash> Hybrid<F> {
         let to_free: Vec<u32> = empty.filter(|&block| is_full(block) || owned_by(block)).collect();
         for block in to_free {
             self.forget_log(block);
-            let _reason = self.flash.because(&causes::MERGE_FULL);
+            let _reason = self.flash.because(reason);
             self.release(block)?;
         }
         Ok(())

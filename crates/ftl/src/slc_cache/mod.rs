@@ -26,7 +26,8 @@ use crate::causes;
 use crate::config::{FtlConfig, FtlError, SlcCacheConfig};
 use crate::flash::{CellMode, Flash, OnMedium, Shape};
 use crate::mapping::Ftl;
-use crate::page_map::{PageMap, Statistics};
+use crate::page_map::PageMap;
+use crate::statistics::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
 use region::Region;
 
@@ -349,6 +350,10 @@ impl<F: Flash> Ftl for SlcCache<F> {
 
     fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        [self.rest.erase_counts(), &self.erases].concat()
     }
 
     fn map_bytes(&self) -> u64 {

@@ -1,9 +1,9 @@
 //! A simulated machine with RTEMS: a root in memory, one file system on /mnt, its medium.
 
 use super::spec::RtemsSpec;
+use crate::device_keys::DiskSpec;
 use crate::error::MachineError;
 use crate::file_systems::on_rtems::{InMemory, OnDisk, OnFlash, RtemsFs};
-use crate::rtems_keys::DiskSpec;
 use ffslab_block::Device;
 use ffslab_fs::Errno;
 use ffslab_images::file::read_file;
@@ -25,7 +25,6 @@ const DEVICE: &[u8] = b"/dev/rda";
 const DESCRIPTORS: usize = 320;
 
 /// The medium, and the file system that is mounted on it.
-#[expect(clippy::large_enum_variant, reason = "a machine has one")]
 enum Medium {
     Memory(Arc<dyn InMemory>),
     /// With the flash of the device, if a translation layer stands above it.
@@ -173,11 +172,7 @@ impl Machine {
     /// What a device without power may have forgotten goes to its flash, as before it is taken out.
     fn flush_device(&mut self) -> Result<(), Errno> {
         let Some(disk) = self.disk() else { return Ok(()) };
-        let sim = self.sim.clone();
-        let device = self.libio.cache_mut().device_mut(disk);
-        let (flushed, end_ns) = sim.beside_the_clock(sim.now_ns(), || device.flush());
-        sim.drive(end_ns - sim.now_ns());
-        flushed.map_err(|_| Errno::Io)
+        self.libio.cache_mut().device_mut(disk).flush().map_err(|_| Errno::Io)
     }
 
     /// Power fails and comes back: memory is lost, the medium keeps what it holds.
@@ -187,7 +182,7 @@ impl Machine {
         let device = match (&self.medium, self.spec.fs.disk()) {
             (Medium::Disk(disk, _, flash), Some(of)) => {
                 let before = self.libio.cache().device(*disk);
-                Some(of.device.restarted(before, flash.as_ref(), &self.sim)?)
+                Some(of.device.restarted(before, flash.as_ref())?)
             }
             _ => None,
         };
@@ -236,7 +231,7 @@ fn below(name: &[u8]) -> Vec<u8> {
 }
 
 fn first_image(disk: &DiskSpec) -> Result<Vec<u8>, MachineError> {
-    let bytes = disk.media_blocks as usize * disk.media_block_bytes as usize;
+    let bytes = disk.bytes();
     let Some(path) = &disk.image else { return Ok(vec![0; bytes]) };
     let mut image = read_file(path)?;
     if image.len() > bytes {

@@ -6,6 +6,7 @@ use super::tasks::Waiting;
 use super::{Bdbuf, State};
 use crate::cpu::Address;
 use ffslab_block::{Device, Segment, Service};
+use ffslab_sim::Slice;
 
 /// Sizes of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(super) struct Disk {
     pub buffers_per_group: u32,
     pub read_ahead: ReadAhead,
     busy_until_ns: u64,
+    /// What the flash below a translation layer does until when, as far as nobody has waited for it.
+    pub slices: Vec<Slice>,
 }
 
 /// How many buffers of this block size a group is divided into. The block size is rounded up to the smallest buffer
@@ -62,6 +65,7 @@ impl Disk {
             buffers_per_group: 0,
             read_ahead: ReadAhead { queued: false, trigger: None, next: 0 },
             busy_until_ns: 0,
+            slices: Vec::new(),
             device,
         };
         let media = disk.device.media_block_bytes();
@@ -187,22 +191,29 @@ impl Bdbuf {
         let target = &mut disks[usize::from(disk.0)];
         let bytes = target.block_bytes;
         let start_ns = self.sim.now_ns().max(target.busy_until_ns);
+        segments.extend(request.iter().map(|&buffer| Segment { block: buffers.get(buffer).block, bytes }));
+        let mut service = target.device.service(write, segments);
+        let commands_end_ns = start_ns + service.duration_ns;
+        if target.device.flash().is_some() {
+            let now_ns = self.sim.now_ns();
+            target.slices.retain(|slice| slice.until_ns > now_ns);
+            let reason = self.sim.reason();
+            target.slices.push(Slice { until_ns: commands_end_ns, reason, is_medium: false });
+        }
+        let Disk { device, slices, .. } = target;
         // A memory or card of constant costs does nothing here by the clock; a translation layer works on its flash.
-        let (result, worked_until_ns) = self.sim.beside_the_clock(start_ns, || {
+        let (result, worked_until_ns) = self.sim.beside_the_clock(commands_end_ns, slices, || {
             let mut result = Ok(());
-            for &buffer in request {
-                let segment = Segment { block: buffers.get(buffer).block, bytes };
-                segments.push(segment);
+            for (&buffer, &segment) in request.iter().zip(&*segments) {
                 let done = match write {
-                    true => target.device.write(segment, buffers.data(buffer, bytes)),
-                    false => target.device.read(segment, buffers.data_mut(buffer, bytes)),
+                    true => device.write(segment, buffers.data(buffer, bytes)),
+                    false => device.read(segment, buffers.data_mut(buffer, bytes)),
                 };
                 result = result.and(done.map_err(BdbufError::from));
             }
             result
         });
-        let mut service = target.device.service(write, segments);
-        service.duration_ns += worked_until_ns - start_ns;
+        service.duration_ns += worked_until_ns - commands_end_ns;
         if service.occupies_cpu {
             for (&buffer, segment) in request.iter().zip(&*segments) {
                 let block_bytes = u64::from(target.device.media_block_bytes());

@@ -292,7 +292,6 @@ impl System for Machine {
     fn counters(&self) -> Vec<(&'static str, i64)> {
         let flash = match &self.medium {
             Medium::Flash(flash, _) => flash.traffic(),
-            Medium::Disk(_, _, Some(flash)) => flash.traffic(),
             Medium::Disk(..) | Medium::Memory(_) => Traffic::default(),
         };
         let now = self.libio.cache().counts().named();
@@ -306,7 +305,9 @@ impl System for Machine {
             ("dev_write_bytes_of_setup", self.of_setup_bytes()),
             ("imfs_memfile_blocks", self.libio.memory_blocks()),
         ];
-        cache.chain(flash).map(|(name, count)| (name, count as i64)).collect()
+        let layer = self.disk().and_then(|disk| self.libio.cache().device(disk).layer_counts());
+        let all = cache.chain(flash).chain(layer.into_iter().flatten());
+        all.map(|(name, count)| (name, count as i64)).collect()
     }
 
     /// The flash of a block device below a translation layer.
