@@ -67,7 +67,9 @@ class KnownCard:
                 if test != before:
                     order = " --random" if line.asked.is_random else ""
                     size = f"--erasesize=$[{self.erase_block_bytes // MIB}*1024*1024] --blocksize={self.smallest_bytes}"
-                    text.append(f"$ flashbench -O {size} \\\n    --open-au-nr={line.asked.erase_blocks}{order} /dev/mmcblk0")
+                    text.append(
+                        f"$ flashbench -O {size} \\\n    --open-au-nr={line.asked.erase_blocks}{order} /dev/mmcblk0"
+                    )
                 before = test
                 text.append(f"{_size(line.asked.block_bytes):<7} {_speed(line.asked.block_bytes, line.measured_us):<7}")
         return "\n".join(text) + "\n"
@@ -79,7 +81,9 @@ class KnownCard:
             of = line.asked
             if isinstance(of, Align):
                 name, options = f"align-{of.align_bytes}-{of.place}", {"bs": "1k"}
-                jobs.append({"jobname": name, "job options": options, "read": {"clat_ns": {"mean": line.measured_us * 1e3}}})
+                jobs.append(
+                    {"jobname": name, "job options": options, "read": {"clat_ns": {"mean": line.measured_us * 1e3}}}
+                )
             else:
                 name = f"open-au-{of.erase_blocks}-{'random' if of.is_random else 'linear'}-{of.block_bytes}"
                 speed = of.block_bytes / line.measured_us * 1e6
