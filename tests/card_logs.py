@@ -55,7 +55,8 @@ class KnownCard:
         """The log of `flashbench -a` and of each `flashbench -O`."""
         text = ["$ flashbench -a /dev/mmcblk0 --blocksize=1024"]
         lines = self.lines()
-        reads = {(line.asked.align_bytes, line.asked.place): line.measured_us for line in lines if _is_read(line)}
+        asked = [(line.asked, line.measured_us) for line in lines]
+        reads = {(of.align_bytes, of.place): time_us for of, time_us in asked if isinstance(of, Align)}
         for align in ALIGNMENTS:
             pre, on, post = (reads[align, place] for place in PLACES)
             shown = [_time(pre), _time(on), _time(post), _time(abs(on - (pre + post) / 2))]
@@ -90,10 +91,6 @@ class KnownCard:
                 jobs.append({"jobname": name, "job options": {"bs": str(of.block_bytes)}, "write": {"bw_bytes": speed}})
         options = {"size": f"{self.erase_block_bytes // MIB}m"}
         return json.dumps({"fio version": "fio-3.33", "global options": options, "jobs": jobs})
-
-
-def _is_read(line: Line) -> bool:
-    return isinstance(line.asked, Align)
 
 
 def _time(us: float) -> str:

@@ -1,4 +1,4 @@
-"""`ffslab calibrate --flashbench`: cards whose inside is known are recognised, measured ones as far as they are known."""
+"""`ffslab calibrate --flashbench`: cards whose inside is known are found again, measured ones as far as known."""
 
 from __future__ import annotations
 

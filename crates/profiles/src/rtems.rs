@@ -212,10 +212,14 @@ mod tests {
     fn a_card_has_what_stands_inside_it() {
         let (costs, inside) = card("sd-card-kingston-4g", here()).unwrap();
         let inside = inside.unwrap();
-        assert_eq!((inside.ftl.as_str(), inside.log_blocks, inside.random_segments), ("open-segments", Some(3), 3));
+        assert_eq!(
+            (inside.ftl.as_str(), inside.log_blocks, inside.random_segments_count),
+            ("open-segments", Some(3), 3)
+        );
         assert_eq!((inside.segment_bytes, inside.page_bytes, costs.segment_bytes), (4 << 20, 16384, 4 << 20));
         let (_, cached) = card("emmc-slc-cache", here()).unwrap();
-        assert_eq!(cached.unwrap().slc_cache, Some((8, 2)));
+        let cached = cached.unwrap();
+        assert_eq!((cached.slc_cache_blocks, cached.cell_bits), (Some(8), 2));
         assert!(card("usb-stick-log-blocks", here()).unwrap().1.is_some());
         assert_eq!(card("sd-card", here()).unwrap().1, None);
     }

@@ -145,13 +145,13 @@ def _differences(lines: list[Line]) -> list[tuple[int, float]]:
 
 def _robust(design: Numbers, measured: Numbers) -> Numbers:
     """Least squares in which what lies far off counts less."""
-    weights = np.ones(len(measured))
-    values = np.zeros(design.shape[1])
+    weights: Numbers = np.ones(len(measured))
+    values: Numbers = np.zeros(design.shape[1])
     for _ in range(ROUNDS):
         values = np.linalg.lstsq(design * weights[:, None], measured * weights, rcond=None)[0]
         off = np.abs(design @ values - measured)
         scale = max(float(np.median(off)), 1e-9)
-        weights = np.sqrt(np.minimum(1, scale / np.maximum(off, 1e-12)))
+        weights[:] = np.sqrt(np.minimum(1, scale / np.maximum(off, 1e-12)))
     return np.asarray(values)
 
 
@@ -171,9 +171,14 @@ def _searched(
     if card_class == "page-map":
         return best([Structure("page-map", page, segment, spare_share=share) for share in (0.07, 0.25)])
     if card_class == "log-blocks":
-        counts = sorted({2, 3, 4, 6, 8, most, most + 1})
+        logs_tried = sorted({2, 3, 4, 6, 8, most, most + 1})
         return best(
-            [Structure(ftl, page, segment, log_blocks=logs) for ftl in ("bast", "fast") for logs in counts if logs > 1]
+            [
+                Structure(ftl, page, segment, log_blocks=logs)
+                for ftl in ("bast", "fast")
+                for logs in logs_tried
+                if logs > 1
+            ]
         )
     if card_class == "slc-cache":
         return best(_caches(page, segment, writes))
