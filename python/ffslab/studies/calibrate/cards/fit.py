@@ -148,10 +148,10 @@ def _robust(design: Numbers, measured: Numbers) -> Numbers:
     weights: Numbers = np.ones(len(measured))
     values: Numbers = np.zeros(design.shape[1])
     for _ in range(ROUNDS):
-        values = np.linalg.lstsq(design * weights[:, None], measured * weights, rcond=None)[0]
+        values = np.asarray(np.linalg.lstsq(design * weights[:, None], measured * weights, rcond=None)[0])
         off = np.abs(design @ values - measured)
         scale = max(float(np.median(off)), 1e-9)
-        weights[:] = np.sqrt(np.minimum(1, scale / np.maximum(off, 1e-12)))
+        weights = np.asarray(np.sqrt(np.minimum(1, scale / np.maximum(off, 1e-12))))
     return np.asarray(values)
 
 
