@@ -72,7 +72,7 @@ class CardFit:
 def fit(lines: list[Line]) -> CardFit:
     """Fits all classes.
 
-    Errors: no lines.
+    Errors: no lines; lines that no card can have.
     """
     if not lines:
         raise InputError("calibrate: nothing was measured")
@@ -102,8 +102,14 @@ def fit(lines: list[Line]) -> CardFit:
 
 
 def _sizes(lines: list[Line], remarks: list[str]) -> tuple[list[int], list[int]]:
-    """(pages, segments) that are worth trying."""
+    """(pages, segments) that are worth trying.
+
+    Errors: erase blocks that no card has.
+    """
     tested = {line.asked.erase_block_bytes for line in lines if isinstance(line.asked, OpenAu)}
+    if unfit := sorted(tested.difference(SEGMENTS)):
+        known = f"{size_text(SEGMENTS[0])} to {size_text(SEGMENTS[-1])}"
+        raise InputError(f"--erasesize={unfit[0]}: erase blocks are powers of two from {known}")
     around = sorted({size for erase in tested for size in (erase // 2, erase, 2 * erase) if size in SEGMENTS})
     reads = _differences(lines)
     if len(reads) < 3:
