@@ -55,7 +55,8 @@ class KnownCard:
         """The log of `flashbench -a` and of each `flashbench -O`."""
         text = ["$ flashbench -a /dev/mmcblk0 --blocksize=1024"]
         lines = self.lines()
-        reads = {(line.asked.align_bytes, line.asked.place): line.measured_us for line in lines if _is_read(line)}
+        asked = [(line.asked, line.measured_us) for line in lines]
+        reads = {(of.align_bytes, of.place): time_us for of, time_us in asked if isinstance(of, Align)}
         for align in ALIGNMENTS:
             pre, on, post = (reads[align, place] for place in PLACES)
             shown = [_time(pre), _time(on), _time(post), _time(abs(on - (pre + post) / 2))]
@@ -67,7 +68,9 @@ class KnownCard:
                 if test != before:
                     order = " --random" if line.asked.is_random else ""
                     size = f"--erasesize=$[{self.erase_block_bytes // MIB}*1024*1024] --blocksize={self.smallest_bytes}"
-                    text.append(f"$ flashbench -O {size} \\\n    --open-au-nr={line.asked.erase_blocks}{order} /dev/mmcblk0")
+                    text.append(
+                        f"$ flashbench -O {size} \\\n    --open-au-nr={line.asked.erase_blocks}{order} /dev/mmcblk0"
+                    )
                 before = test
                 text.append(f"{_size(line.asked.block_bytes):<7} {_speed(line.asked.block_bytes, line.measured_us):<7}")
         return "\n".join(text) + "\n"
@@ -79,17 +82,15 @@ class KnownCard:
             of = line.asked
             if isinstance(of, Align):
                 name, options = f"align-{of.align_bytes}-{of.place}", {"bs": "1k"}
-                jobs.append({"jobname": name, "job options": options, "read": {"clat_ns": {"mean": line.measured_us * 1e3}}})
+                jobs.append(
+                    {"jobname": name, "job options": options, "read": {"clat_ns": {"mean": line.measured_us * 1e3}}}
+                )
             else:
                 name = f"open-au-{of.erase_blocks}-{'random' if of.is_random else 'linear'}-{of.block_bytes}"
                 speed = of.block_bytes / line.measured_us * 1e6
                 jobs.append({"jobname": name, "job options": {"bs": str(of.block_bytes)}, "write": {"bw_bytes": speed}})
         options = {"size": f"{self.erase_block_bytes // MIB}m"}
         return json.dumps({"fio version": "fio-3.33", "global options": options, "jobs": jobs})
-
-
-def _is_read(line: Line) -> bool:
-    return isinstance(line.asked, Align)
 
 
 def _time(us: float) -> str:

@@ -1,9 +1,10 @@
-"""`ffslab calibrate --flashbench`: cards whose inside is known are recognised, measured ones as far as they are known."""
+"""`ffslab calibrate --flashbench`: cards whose inside is known are found again, measured ones as far as known."""
 
 from __future__ import annotations
 
 import json
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,9 @@ KIB = 1 << 10
 
 LINEAR = KnownCard(Structure("open-segments", 16 * KIB, 4 * MIB, log_blocks=3))
 RANDOM = KnownCard(Structure("open-segments", 8 * KIB, 2 * MIB, log_blocks=3, random_segments=2))
-LARGE = KnownCard(Structure("open-segments", 32 * KIB, 8 * MIB, log_blocks=2, random_segments=2), erase_blocks=(1, 2, 3))
+LARGE = KnownCard(
+    Structure("open-segments", 32 * KIB, 8 * MIB, log_blocks=2, random_segments=2), erase_blocks=(1, 2, 3)
+)
 BAST = KnownCard(Structure("bast", 16 * KIB, 4 * MIB, log_blocks=3))
 FAST = KnownCard(Structure("fast", 16 * KIB, 4 * MIB, log_blocks=6))
 CACHE = KnownCard(Structure("slc-cache", 16 * KIB, 4 * MIB, slc_cache_blocks=8, cell_bits=2))
@@ -76,6 +79,7 @@ def test_the_same_log_gives_the_same_answer(tmp_path: Path) -> None:
 # ---- measured cards ---------------------------------------------------------------------------------------------
 
 
+@cache
 def measured(name: str) -> CardFacts:
     return verb.as_dict(fit(verb.read(MEASURED / f"{name}.log")), name)
 
@@ -99,6 +103,16 @@ def test_the_patriot_stick_has_segments_of_8_mib() -> None:
     found = measured("patriot-usb-16g")
     assert found["classes"][0]["structure"]["segment_bytes"] == 8 * MIB
     assert any("only reads" in remark for remark in found["remarks"])
+
+
+@pytest.mark.parametrize("name", ["readme-sd", "kingston-microsd-4g", "patriot-usb-16g"])
+def test_the_guides_table_says_how_well_they_fit(name: str) -> None:
+    guide = (Path(__file__).parent.parent / "docs" / "cards.md").read_text(encoding="utf-8")
+    row = next(line for line in guide.splitlines() if line.startswith(f"| `{name}`"))
+    found = measured(name)
+    median, worst = (f"{100 * found[key]:.0f} %" for key in ("median_error", "worst_error"))  # type: ignore[literal-required]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[1:2] + cells[3:] == [str(len(found["lines"])), median, worst]
 
 
 # ---- reading ----------------------------------------------------------------------------------------------------
@@ -145,20 +159,6 @@ def test_bad_logs_are_refused_in_one_line(ffslab: Command, tmp_path: Path) -> No
 
 
 # ---- the profile ------------------------------------------------------------------------------------------------
-
-CARD_RUN = """
-[stack]
-system = "rtems"
-board = "beaglebone-black"
-fs = "dosfs"
-device = "card.toml"
-
-[[run]]
-op = "write"
-file = "a"
-bytes = 262144
-request_bytes = 4096
-"""
 
 
 def test_the_profile_is_one_that_simulations_load(ffslab: Command, tmp_path: Path) -> None:

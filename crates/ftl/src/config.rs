@@ -37,7 +37,7 @@ pub struct FtlConfig {
     /// Log or replacement blocks of block maps, at least two; open segments, at least one.
     pub log_blocks: u32,
     /// How many of the open segments can take pages in any order. The others are written on from where they end.
-    pub random_segments: u32,
+    pub random_segments_count: u32,
     /// Pages after which a segment that took pages in any order is merged. `None`: when its block is full.
     pub random_log_pages: Option<u32>,
     /// SLC cache: its blocks, and how it differs from the rest.
@@ -60,7 +60,7 @@ impl FtlConfig {
             checkpoint_every_pages: None,
             map_cache_entries_count: None,
             log_blocks: 8,
-            random_segments: 0,
+            random_segments_count: 0,
             random_log_pages: None,
             slc_cache: None,
             seed: 1,

@@ -62,7 +62,7 @@ pub struct Done {
     pub calls: u64,
     pub bytes: u64,
     /// How often a call went to another segment than the one before.
-    pub segment_changes: u64,
+    pub segment_changes_count: u64,
     pub flash: Operations,
 }
 
@@ -225,7 +225,7 @@ impl Probe<'_> {
         self.done.bytes += u64::from(bytes);
         let segment_bytes = u64::from(self.card.segment_bytes);
         for segment in at / segment_bytes..=(at + u64::from(bytes) - 1) / segment_bytes {
-            self.done.segment_changes += u64::from(self.segment != segment);
+            self.done.segment_changes_count += u64::from(self.segment != segment);
             self.segment = segment;
         }
     }
@@ -240,7 +240,8 @@ mod tests {
 
     fn card(open_segments: u32, random_segments: u32) -> Card {
         let mapping = mapping::find("open-segments").unwrap();
-        let config = FtlConfig { log_blocks: open_segments, random_segments, ..FtlConfig::new(1) };
+        let config =
+            FtlConfig { log_blocks: open_segments, random_segments_count: random_segments, ..FtlConfig::new(1) };
         Card { mapping, config, page_bytes: 16384, segment_bytes: 4 * MIB, spare_share: 0.05, buffer_pages: 1 }
     }
 
@@ -265,7 +266,7 @@ mod tests {
             [align(1 << 27, Place::On), align(1 << 20, Place::On), align(4096, Place::On), align(1 << 27, Place::Pre)];
         let done = run(&card(3, 0), &lines).unwrap();
         assert_eq!(done.iter().map(|line| line.flash.reads).collect::<Vec<_>>(), [14, 14, 7, 7]);
-        assert_eq!(done.iter().map(|line| line.segment_changes).collect::<Vec<_>>(), [14, 7, 7, 7]);
+        assert_eq!(done.iter().map(|line| line.segment_changes_count).collect::<Vec<_>>(), [14, 7, 7, 7]);
     }
 
     #[test]

@@ -238,7 +238,11 @@ fn bad_settings_get_a_clear_message() {
 }
 
 fn segments(open_segments: u32, random_segments: u32) -> Box<dyn Ftl> {
-    let config = FtlConfig { log_blocks: open_segments, random_segments, ..FtlConfig::new(LOGICAL_PAGES) };
+    let config = FtlConfig {
+        log_blocks: open_segments,
+        random_segments_count: random_segments,
+        ..FtlConfig::new(LOGICAL_PAGES)
+    };
     let flash = OnMedium::new(medium(&Faults::default())).unwrap();
     let mut ftl = (support::mapping("open-segments").format)(flash, config).unwrap();
     for number in 0..LOGICAL_PAGES {

@@ -32,9 +32,9 @@ impl FlashDevice {
         let pages = f64::from(chip.geometry.pages_per_block * chip.partition_blocks);
         let by_default = FtlConfig::new((pages * (1.0 - card.spare_share)) as u32);
         let victim = policy.victim.as_deref().map(str::parse::<Victim>).transpose().map_err(wrong_victim)?;
-        let slc_cache = card.slc_cache.map(|(blocks, cell_bits)| SlcCacheConfig {
+        let slc_cache = card.slc_cache_blocks.map(|blocks| SlcCacheConfig {
             blocks,
-            cell_bits,
+            cell_bits: card.cell_bits,
             read_further_ns: card.several_bits_read_ns.saturating_sub(card.page_read_ns),
             program_further_ns: card.several_bits_program_ns.saturating_sub(card.page_program_ns),
         });
@@ -43,7 +43,7 @@ impl FlashDevice {
             seed: policy.seed,
             gc_free_blocks: mapping.gc_free_blocks,
             log_blocks: card.log_blocks.unwrap_or(by_default.log_blocks),
-            random_segments: card.random_segments,
+            random_segments_count: card.random_segments_count,
             random_log_pages: card.random_log_pages,
             slc_cache,
             ..by_default
@@ -59,7 +59,7 @@ fn chip(card: &CardProfile) -> PartitionSpec {
         page_bytes: card.page_bytes,
         oob_bytes: card.page_bytes / 32,
         pages_per_block: card.segment_bytes / card.page_bytes,
-        blocks: card.segments,
+        blocks: card.segments_count,
     };
     let timing = Timing {
         read_ns: card.page_read_ns,
@@ -78,6 +78,6 @@ fn chip(card: &CardProfile) -> PartitionSpec {
         faults: Faults::default(),
         ageing: None,
         first_block: 0,
-        partition_blocks: card.segments,
+        partition_blocks: card.segments_count,
     }
 }

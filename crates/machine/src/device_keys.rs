@@ -69,8 +69,8 @@ pub struct FtlKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_blocks: Option<u32>,
     /// open-segments: how many of them take pages in any order (none if absent).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub random_segments: Option<u32>,
+    #[serde(default, rename = "random_segments", skip_serializing_if = "Option::is_none")]
+    pub random_segments_count: Option<u32>,
     /// open-segments: pages after which such a segment is merged (a whole one if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random_log_pages: Option<u32>,
@@ -306,7 +306,7 @@ impl FtlKeys {
             checkpoint_every_pages: self.checkpoint_every_pages,
             map_cache_entries_count: self.map_cache_entries,
             log_blocks: self.log_blocks.unwrap_or(by_default.log_blocks),
-            random_segments: self.random_segments.unwrap_or(by_default.random_segments),
+            random_segments_count: self.random_segments_count.unwrap_or(by_default.random_segments_count),
             random_log_pages: self.random_log_pages,
             slc_cache: Some(self.slc_cache()?),
             ..by_default

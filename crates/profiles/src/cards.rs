@@ -14,15 +14,17 @@ pub struct CardProfile {
     pub page_bytes: u32,
     pub segment_bytes: u32,
     /// Erase blocks, each a segment; those that the layer keeps back are among them.
-    pub segments: u32,
+    pub segments_count: u32,
     /// Share of the flash that the host does not see.
     pub spare_share: f64,
     pub buffer_pages: u32,
     pub log_blocks: Option<u32>,
-    pub random_segments: u32,
+    pub random_segments_count: u32,
     pub random_log_pages: Option<u32>,
-    /// Blocks of an SLC cache, and the bits a cell of the others.
-    pub slc_cache: Option<(u32, u32)>,
+    /// Blocks of an SLC cache; `None`: there is none.
+    pub slc_cache_blocks: Option<u32>,
+    /// Bits a cell of the other blocks.
+    pub cell_bits: u32,
     pub page_read_ns: u64,
     pub page_program_ns: u64,
     pub erase_ns: u64,
@@ -123,16 +125,14 @@ impl CardTable {
             ftl: self.ftl.value,
             page_bytes: whole(&self.page_bytes),
             segment_bytes: whole(&self.segment_kib) * 1024,
-            segments: whole(&self.segments),
+            segments_count: whole(&self.segments),
             spare_share: self.spare.value.0,
             buffer_pages: count(&self.buffer_pages),
             log_blocks: self.log_blocks.as_ref().map(whole),
-            random_segments: count(&self.random_segments),
+            random_segments_count: count(&self.random_segments),
             random_log_pages: self.random_log_pages.as_ref().map(whole),
-            slc_cache: self
-                .slc_cache_blocks
-                .as_ref()
-                .map(|blocks| (whole(blocks), self.cell_bits.as_ref().map_or(2, whole))),
+            slc_cache_blocks: self.slc_cache_blocks.as_ref().map(whole),
+            cell_bits: self.cell_bits.as_ref().map_or(2, whole),
             page_read_ns,
             page_program_ns,
             erase_ns: ns(&self.erase_us),

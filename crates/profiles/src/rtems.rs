@@ -209,11 +209,28 @@ mod tests {
     }
 
     #[test]
+    fn a_card_has_what_stands_inside_it() {
+        let (costs, inside) = card("sd-card-kingston-4g", here()).unwrap();
+        let inside = inside.unwrap();
+        assert_eq!(
+            (inside.ftl.as_str(), inside.log_blocks, inside.random_segments_count),
+            ("open-segments", Some(3), 3)
+        );
+        assert_eq!((inside.segment_bytes, inside.page_bytes, costs.segment_bytes), (4 << 20, 16384, 4 << 20));
+        let (_, cached) = card("emmc-slc-cache", here()).unwrap();
+        let cached = cached.unwrap();
+        assert_eq!((cached.slc_cache_blocks, cached.cell_bits), (Some(8), 2));
+        assert!(card("usb-stick-log-blocks", here()).unwrap().1.is_some());
+        assert_eq!(card("sd-card", here()).unwrap().1, None);
+    }
+
+    #[test]
     fn an_unknown_device_is_told_the_known_ones() {
         let error = block_device("floppy", here()).unwrap_err();
         let ProfileError::Unknown { what, known, .. } = &error else { panic!("{error}") };
         assert_eq!(*what, "block device");
-        assert_eq!(*known, ["ram-disk-beaglebone", "sd-card", "usb-stick"]);
+        let cards = ["emmc-slc-cache", "ram-disk-beaglebone", "sd-card", "sd-card-kingston-4g", "usb-stick"];
+        assert_eq!(known[..5], cards);
         let text = error.to_string();
         assert!(text.ends_with("or the path of a file such as ./my-block-device.toml"), "{text}");
     }

@@ -47,7 +47,7 @@ impl From<Done> for Counted {
         Counted {
             calls: done.calls,
             bytes: done.bytes,
-            segment_changes: done.segment_changes,
+            segment_changes: done.segment_changes_count,
             reads: done.flash.reads,
             programs: done.flash.programs,
             several_bits_reads: done.flash.several_bits_reads,
@@ -74,7 +74,7 @@ fn card_of(asked: AskedCard) -> Result<Card, String> {
     });
     let config = FtlConfig {
         log_blocks: asked.log_blocks,
-        random_segments: asked.random_segments,
+        random_segments_count: asked.random_segments,
         random_log_pages: asked.random_log_pages,
         slc_cache: cache,
         ..FtlConfig::new(1)

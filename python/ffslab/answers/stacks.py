@@ -41,13 +41,17 @@ class BareKeys(TypedDict):
     board: str
     chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
+    device: NotRequired[DeviceKeys | None]
+    device_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
     erase_block_KiB: NotRequired[int | None]
     first_block: int
     fs: str
     inband_tags: bool
+    media_block_B: NotRequired[int | None]
     part: NotRequired[str | None]
     partition_blocks: int
+    policy: NotRequired[PolicyKeys | None]
     system: BareName
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
@@ -83,6 +87,7 @@ class FtlKeys(TypedDict):
 
     blocks: NotRequired[int | None]
     buffer_pages: NotRequired[int | None]
+    cell_bits: NotRequired[int | None]
     checkpoint_every_pages: NotRequired[int | None]
     faults: NotRequired[FaultKeys | None]
     ftl: str
@@ -92,6 +97,11 @@ class FtlKeys(TypedDict):
     log_blocks: NotRequired[int | None]
     map_cache_entries: NotRequired[int | None]
     part: str
+    random_log_pages: NotRequired[int | None]
+    random_segments: NotRequired[int | None]
+    several_bits_program_further_us: NotRequired[float | None]
+    several_bits_read_further_us: NotRequired[float | None]
+    slc_cache_blocks: NotRequired[int | None]
     slc_mode: NotRequired[bool]
     spare: NotRequired[float | None]
 
@@ -102,6 +112,8 @@ NandWaitName: TypeAlias = Literal["busy", "sleep"]
 class PolicyKeys(TypedDict):
     """Rules that stand in for the kernel's own; `ffslab policy ls` lists them."""
 
+    free: NotRequired[str | None]
+    levelling: NotRequired[str | None]
     read_ahead: NotRequired[str | None]
     seed: NotRequired[int]
     victim: NotRequired[str | None]

@@ -32,7 +32,7 @@ impl<F: Flash> Hybrid<F> {
     /// From now on the segment takes pages in any order; another one is closed if there are too many of these.
     fn becomes_random(&mut self, block: u32) -> Result<(), FtlError> {
         let random = |log: &&Log| log.is_random && log.block != block;
-        while self.logs.iter().filter(random).count() as u32 >= self.config.random_segments {
+        while self.logs.iter().filter(random).count() as u32 >= self.config.random_segments_count {
             let Some(least_lately) = self.logs.iter().find(random).copied() else { break };
             self.merge(least_lately)?;
         }
@@ -54,7 +54,7 @@ impl<F: Flash> Hybrid<F> {
     /// The place of a page in its segment.
     pub(super) fn place_in_segment(&mut self, logical_block: u32, offset: u32) -> Result<(u32, u32), FtlError> {
         let mut log = self.segment(logical_block)?;
-        if !log.is_random && offset != self.written[log.block as usize] && self.config.random_segments > 0 {
+        if !log.is_random && offset != self.written[log.block as usize] && self.config.random_segments_count > 0 {
             self.becomes_random(log.block)?;
             log.is_random = true;
         }

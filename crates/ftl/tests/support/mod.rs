@@ -112,7 +112,7 @@ pub fn setups() -> Vec<Setup> {
     let hybrids = ["block-map", "bast", "fast"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
     let segments = |open_segments: u32, random_segments: u32, random_log_pages: Option<u32>| {
         let mut setup = hybrid("open-segments", open_segments);
-        setup.config = FtlConfig { random_segments, random_log_pages, ..setup.config };
+        setup.config = FtlConfig { random_segments_count: random_segments, random_log_pages, ..setup.config };
         setup
     };
     let slc_cache = |blocks: u32, cell_bits: u32| {

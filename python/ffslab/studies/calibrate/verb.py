@@ -100,8 +100,8 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
         raise InputError("--power: a capture belongs to a log of loops: give --loops as well")
     if inputs.loops is None and not inputs.probe and not inputs.traces:
         raise InputError(
-            "calibrate: nothing was measured: give --loops, --traces, --flashbench, or --probe with logs of flashmon and "
-            "funcmon"
+            "calibrate: nothing was measured: give --loops, --traces, --flashbench, or --probe with logs "
+            "of flashmon and funcmon"
         )
     found: list[Observations] = []
     said: list[str] = []

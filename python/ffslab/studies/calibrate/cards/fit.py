@@ -72,7 +72,7 @@ class CardFit:
 def fit(lines: list[Line]) -> CardFit:
     """Fits all classes.
 
-    Errors: no lines.
+    Errors: no lines; lines that no card can have.
     """
     if not lines:
         raise InputError("calibrate: nothing was measured")
@@ -102,8 +102,14 @@ def fit(lines: list[Line]) -> CardFit:
 
 
 def _sizes(lines: list[Line], remarks: list[str]) -> tuple[list[int], list[int]]:
-    """(pages, segments) that are worth trying."""
+    """(pages, segments) that are worth trying.
+
+    Errors: erase blocks that no card has.
+    """
     tested = {line.asked.erase_block_bytes for line in lines if isinstance(line.asked, OpenAu)}
+    if unfit := sorted(tested.difference(SEGMENTS)):
+        known = f"{size_text(SEGMENTS[0])} to {size_text(SEGMENTS[-1])}"
+        raise InputError(f"--erasesize={unfit[0]}: erase blocks are powers of two from {known}")
     around = sorted({size for erase in tested for size in (erase // 2, erase, 2 * erase) if size in SEGMENTS})
     reads = _differences(lines)
     if len(reads) < 3:
@@ -121,6 +127,8 @@ def _sizes(lines: list[Line], remarks: list[str]) -> tuple[list[int], list[int]]
         return float(np.abs(design @ _robust(design, differences) - differences).sum())
 
     page = min(PAGES, key=lambda page: left(page, None))
+    if page == PAGES[0]:
+        remarks.append("reads show no boundary of pages: the smallest one is taken")
     pairs = [(page, segment) for page in PAGES for segment in SEGMENTS if segment > page]
     with_segment = min(pairs, key=lambda pair: left(*pair))
     if left(*with_segment) < (1 - SEEN_SHARE) * left(page, None):
@@ -143,13 +151,13 @@ def _differences(lines: list[Line]) -> list[tuple[int, float]]:
 
 def _robust(design: Numbers, measured: Numbers) -> Numbers:
     """Least squares in which what lies far off counts less."""
-    weights = np.ones(len(measured))
-    values = np.zeros(design.shape[1])
+    weights: Numbers = np.ones(len(measured))
+    values: Numbers = np.zeros(design.shape[1])
     for _ in range(ROUNDS):
-        values = np.linalg.lstsq(design * weights[:, None], measured * weights, rcond=None)[0]
+        values = np.asarray(np.linalg.lstsq(design * weights[:, None], measured * weights, rcond=None)[0])
         off = np.abs(design @ values - measured)
         scale = max(float(np.median(off)), 1e-9)
-        weights = np.sqrt(np.minimum(1, scale / np.maximum(off, 1e-12)))
+        weights = np.asarray(np.sqrt(np.minimum(1, scale / np.maximum(off, 1e-12))))
     return np.asarray(values)
 
 
@@ -161,27 +169,31 @@ def _searched(
 ) -> Fitted:
     """The best structure of a class with these sizes."""
 
-    def best(structures: Iterable[Structure]) -> Fitted:
+    def best(structures: Iterable[Structure], by: list[Line] = lines) -> Fitted:
         # The first of equals is the simplest.
-        return min(pool.map(lambda structure: constants(structure, lines), structures), key=lambda of: of.error)
+        return min(pool.map(lambda structure: constants(structure, by), structures), key=lambda of: of.error)
 
     most = max((write.erase_blocks for write in writes), default=1)
     if card_class == "page-map":
         return best([Structure("page-map", page, segment, spare_share=share) for share in (0.07, 0.25)])
     if card_class == "log-blocks":
-        counts = sorted({2, 3, 4, 6, 8, most, most + 1})
+        logs_tried = sorted({2, 3, 4, 6, 8, most, most + 1})
         return best(
-            [Structure(ftl, page, segment, log_blocks=logs) for ftl in ("bast", "fast") for logs in counts if logs > 1]
+            [
+                Structure(ftl, page, segment, log_blocks=logs)
+                for ftl in ("bast", "fast")
+                for logs in logs_tried
+                if logs > 1
+            ]
         )
     if card_class == "slc-cache":
         return best(_caches(page, segment, writes))
-    in_any_order = any(write.is_random for write in writes)
-    open_segments = [
-        Structure("open-segments", page, segment, log_blocks=count, random_segments=random)
-        for count in range(1, most + 1)
-        for random in (range(count + 1) if in_any_order else (0,))
-    ]
-    found = best(open_segments)
+    # How many are open shows when they are written in order, as long as no more of them take any order.
+    linear = [line for line in lines if not (isinstance(line.asked, OpenAu) and line.asked.is_random)]
+    counts = [Structure("open-segments", page, segment, log_blocks=count) for count in range(1, most + 1)]
+    found = best(counts, linear if any(not write.is_random for write in writes) else lines)
+    most_random = found.structure.log_blocks if any(write.is_random for write in writes) else 0
+    found = best(replace(found.structure, random_segments=random) for random in range(most_random + 1))
     if found.structure.random_segments > 0:
         full = segment // page
         shorter = [replace(found.structure, random_log_pages=full // share) for share in (2, 4, 8, 16) if full // share]

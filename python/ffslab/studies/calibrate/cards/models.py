@@ -7,6 +7,7 @@ operations times constants.
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -70,7 +71,7 @@ def operations(structure: Structure, lines: list[Line]) -> tuple[Numbers, Number
     Errors: lines that do not go with the structure.
     """
     asked = [line.asked.asked() for line in lines]
-    counted = json_of(_native.card_operations(as_json(asdict(structure)), as_json(asked)), "card_operations")
+    counted = json_of(_native.card_operations(as_json(asdict(structure)), json.dumps(asked)), "card_operations")
     rows, known = [], []
     for line, of in zip(lines, counted, strict=True):
         is_read, calls = isinstance(line.asked, Align), of["calls"]
