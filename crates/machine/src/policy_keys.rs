@@ -60,6 +60,15 @@ impl PolicyKeys {
         Ok(Policies { victim: self.victim(fs, mountable)?, pages: self.pages(fs, mountable)?, seed: self.seed })
     }
 
+    /// Errors: a page cache is to decide, and there is none.
+    pub(crate) fn without_page_cache(&self, system: &'static str) -> Result<(), MachineError> {
+        let given = [("read_ahead", self.read_ahead.is_some()), ("write_back", self.write_back.is_some())];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => Err(MachineError::NoPageCache { key, system }),
+            None => Ok(()),
+        }
+    }
+
     fn pages(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<PagePolicies, MachineError> {
         let read_ahead =
             self.read_ahead.as_deref().map(ReadAheadPolicy::parse).transpose().map_err(wrong("read_ahead"))?;
@@ -142,6 +151,8 @@ mod tests {
             none.starts_with("policy.write_back: with fs = \"none\" no policy chooses; one does with jffs2"),
             "{none}"
         );
+        let no_cache = order.without_page_cache("RTEMS").unwrap_err().to_string();
+        assert_eq!(no_cache, "policy.write_back: RTEMS has no page cache that could decide: leave it out");
         let policies = victim("kernel").policies("yaffs2", Some(mountable("yaffs2").unwrap())).unwrap();
         assert_eq!(policies, Policies::default());
     }
