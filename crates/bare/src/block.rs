@@ -1,7 +1,7 @@
 //! A program that drives a block device: no file system, no cache, no scheduler.
 //!
 //! The program knows one file, [`DISK`], which is the whole device, as the node of a block device is. Transfers are of whole sectors;
-//! each is one command. fsync flushes the device's write buffer.
+//! each is one command. fsync flushes the device's write buffer. A trim is one request, and what the translation layer does for it.
 
 use ffslab_block::{Device, DeviceError, Segment};
 use ffslab_fs::{causes, Errno, FileKind, Stat, StatFs, TimeSpec, Unwritten};
@@ -255,6 +255,28 @@ impl Calls for BlockProgram {
 
     fn fdatasync(&mut self, fd: Fd) -> Answer<()> {
         self.fsync(fd)
+    }
+
+    /// What lies behind the end of the device is no part of the range.
+    fn trim(&mut self, fd: Fd, at: u64, bytes: u64) -> Answer<()> {
+        if !self.handle(fd)?.flags.write {
+            return Err(Errno::BadF.into());
+        }
+        if !self.device.can_trim() {
+            return Err(self.lacks("trim, because its device knows none"));
+        }
+        let block_bytes = u64::from(self.device.media_block_bytes());
+        let bytes = bytes.min(self.bytes().saturating_sub(at));
+        if !at.is_multiple_of(block_bytes) || !bytes.is_multiple_of(block_bytes) {
+            return Err(Errno::Inval.into());
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        let _why = self.sim.because(&causes::METADATA);
+        self.sim.drive(self.device.service(false, &[]).duration_ns);
+        let done = self.device.trim((at / block_bytes) as u32, (bytes / block_bytes) as u32);
+        self.answer(done)
     }
 
     fn fstat(&mut self, fd: Fd) -> Answer<Stat> {

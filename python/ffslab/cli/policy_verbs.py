@@ -18,8 +18,8 @@ HEADS = {
     "victim": "victims of garbage collection, for [stack.policy]",
     "read_ahead": "read-ahead of Linux's page cache, for [stack.policy]",
     "write_back": "next file of Linux's write-back, for [stack.policy]",
-    "free_block": "next free block, a library: no stack asks for it yet",
-    "levelling": "wear levelling, a library: no stack asks for it yet",
+    "free_block": "next free block, for [stack.policy]: UBIFS, flash translation layers",
+    "levelling": "wear levelling, for [stack.policy]: UBIFS, flash translation layers",
 }
 
 

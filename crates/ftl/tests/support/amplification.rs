@@ -3,6 +3,7 @@
 
 use ffslab_ftl::flash::NoBytes;
 use ffslab_ftl::{formulas, FtlConfig, PageMap, Victim};
+use ffslab_policy::LevellingSpec;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -76,7 +77,7 @@ pub fn compare(case: &Case, blocks: u32) -> Row {
         victim: case.victim.clone(),
         gc_free_blocks,
         gc_apart: false,
-        dynamic_levelling: false,
+        levelling: LevellingSpec::NONE,
         ..FtlConfig::new(logical_pages)
     };
     let flash = NoBytes::new(blocks + gc_free_blocks, case.pages_per_block);
