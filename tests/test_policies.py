@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ffslab
 from ffslab.api.policies import forget, known
+from ffslab.store import Store
+from ffslab.studies.sweep.axes import Listed
+from ffslab.studies.sweep.workers import LocalWorkers
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = ("block", "valid", "invalid", "erases", "age", "idle", "stream")
@@ -30,6 +34,26 @@ def test_the_page_is_executed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert len(code) == 1
     exec(compile(code[0], "docs/policies.md", "exec"), {})
     assert capsys.readouterr().out.count("policy.victim=") >= 2
+
+
+def test_the_studies_of_the_page_say_who_gains_what(tmp_path: Path) -> None:
+    """Each as it is, but with two policies, the first of its other settings, and one run of each."""
+    named = re.findall(r"^    ffslab sweep (\S+)$", (ROOT / "docs/policies.md").read_text(), re.MULTILINE)
+    assert len(named) == 2
+    left = {"fs": 3, "policy.victim": 2}
+    for name in named:
+        study = ffslab.Study.from_file(ROOT / name)
+        lists = [axis for axis in study.axes if isinstance(axis, Listed)]
+        axes = tuple(Listed(axis.name, axis.listed[: left.get(axis.name, 1)]) for axis in lists)
+        done = replace(study, axes=axes, repeat=1).run(store=Store(tmp_path), workers=LocalWorkers(1))
+        assert not done.failures
+        gains = done.answer["gains"][0]
+        assert (gains["axis"], gains["base"], gains["values"]) == ("policy.victim", "kernel", ["greedy"])
+        assert [row["axes"]["fs"] for row in gains["rows"]] == ["jffs2", "yaffs2", "ubifs"]
+        for row in gains["rows"]:
+            median = row["changes"][0]["median"]
+            assert median is not None
+            assert -0.5 < median < 0.5
 
 
 def test_a_python_policy_that_is_greedy_does_what_greedy_does() -> None:

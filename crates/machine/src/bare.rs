@@ -105,6 +105,7 @@ impl BareKeys {
             let (owners, fs) = (BLOCK_DEVICE.to_string(), self.fs.clone());
             return Err(MachineError::Foreign { key, owners, fs });
         }
+        self.refuse_page_policies()?;
         let (spec, keys) = StackSpec::from_keys(&self.with_linux(), base_dir)?;
         if spec.fs.as_ref().is_some_and(|fs| fs.direct().is_none()) {
             let fs = &self.fs;
@@ -115,6 +116,10 @@ impl BareKeys {
         }
         let StackKeys { part, ecc, clock_read_ns, yaffs2_version, .. } = keys;
         Ok((spec, BareKeys { part, ecc, clock_read_ns, yaffs2_version, ..self.clone() }))
+    }
+
+    fn refuse_page_policies(&self) -> Result<(), MachineError> {
+        self.policy.as_ref().map_or(Ok(()), |policy| policy.without_page_cache("a bare program"))
     }
 
     /// The same board with Linux, whose drivers and prices are the program's, too. Nobody else could run while the chip
@@ -164,6 +169,7 @@ impl BareKeys {
         let Some(device) = &self.device else {
             return Err(MachineError::Without { key: "fs = \"block-device\"", other: "device", hint });
         };
+        self.refuse_page_policies()?;
         let policy = self.policy.as_ref();
         let disk = DiskSpec::of(device, policy, &mut self.media_block_bytes, &mut self.device_kib, base_dir)?;
         Ok(BlockSpec { disk, epoch_s: EPOCH_S })

@@ -70,6 +70,15 @@ impl PolicyKeys {
         Ok(Policies { victim: self.victim(fs, mountable)?, pages: self.pages(fs, mountable)?, seed: self.seed })
     }
 
+    /// Errors: a page cache is to decide, and there is none.
+    pub(crate) fn without_page_cache(&self, system: &'static str) -> Result<(), MachineError> {
+        let given = [("read_ahead", self.read_ahead.is_some()), ("write_back", self.write_back.is_some())];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => Err(MachineError::NoPageCache { key, system }),
+            None => Ok(()),
+        }
+    }
+
     /// Errors: a name that is not known, a file system that asks nobody which block is written next.
     fn check_wear(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<(), MachineError> {
         let given = [("free", self.free()?.is_some()), ("levelling", self.levelling()?.is_some())];
@@ -194,6 +203,8 @@ mod tests {
             none.starts_with("policy.write_back: with fs = \"none\" no policy chooses; one does with jffs2"),
             "{none}"
         );
+        let no_cache = order.without_page_cache("RTEMS").unwrap_err().to_string();
+        assert_eq!(no_cache, "policy.write_back: RTEMS has no page cache that could decide: leave it out");
         let free = |text: &str| PolicyKeys { free: Some(text.into()), ..PolicyKeys::default() };
         let unknown = error("ubifs", free("leastworn"));
         assert!(unknown.starts_with("policy.free: unknown policy `leastworn`; there are kernel, first,"), "{unknown}");

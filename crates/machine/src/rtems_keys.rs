@@ -146,6 +146,7 @@ impl RtemsKeys {
     pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, MachineError> {
         let device = self.device.get_or_insert_with(|| DeviceKeys::Profile("ram-disk-beaglebone".to_string()));
         let policy = self.policy.as_ref();
+        policy.map_or(Ok(()), |policy| policy.without_page_cache("RTEMS"))?;
         let mut disk = DiskSpec::of(device, policy, &mut self.media_block_bytes, &mut self.device_kib, base_dir)?;
         disk.image = self.image.as_ref().map(|file| base_dir.join(file));
         Ok(disk)
