@@ -36,6 +36,8 @@ pub struct FtlConfig {
     pub map_cache_entries_count: Option<u32>,
     /// Log or replacement blocks of block maps, at least two.
     pub log_blocks: u32,
+    /// LAST: requests of so many pages and more are sequences.
+    pub sequential_request_pages: u32,
     pub seed: u64,
 }
 
@@ -54,6 +56,7 @@ impl FtlConfig {
             checkpoint_every_pages: None,
             map_cache_entries_count: None,
             log_blocks: 8,
+            sequential_request_pages: 4,
             seed: 1,
         }
     }

@@ -221,6 +221,54 @@ fn sequences_make_switch_merges_and_random_writes_full_ones() {
     }
 }
 
+/// The same writes as requests of one page and as requests of a block: what is random for one is a sequence for the other.
+#[test]
+fn last_tells_long_requests_from_short_ones() {
+    let merges = |request_pages: u32| {
+        let config = FtlConfig { log_blocks: 4, ..FtlConfig::new(LOGICAL_PAGES) };
+        let flash = OnMedium::new(medium(&Faults::default())).unwrap();
+        let mut ftl = (support::mapping("last").format)(flash, config).unwrap();
+        ftl.hint_request_pages(request_pages);
+        for stamp in 0..4 {
+            for number in 0..LOGICAL_PAGES {
+                ftl.write(number, &page(stamp), false).unwrap();
+            }
+        }
+        let done = *ftl.statistics();
+        (done.switch_merges_count, done.partial_merges_count, done.full_merges_count)
+    };
+    let blocks = u64::from(LOGICAL_PAGES / 8);
+    assert_eq!(merges(8), (3 * blocks, 0, 0));
+    let (switch, partial, full) = merges(1);
+    assert!(switch == 0 && partial == 0 && full > 20, "{full}");
+}
+
+/// Pages that are written again soon are gathered in blocks that die as a whole, so that fewer pages are copied than with FAST.
+#[test]
+fn last_erases_dead_blocks_of_its_hot_partition() {
+    let run = |name: &str| {
+        let config = FtlConfig { log_blocks: 8, ..FtlConfig::new(LOGICAL_PAGES) };
+        let flash = OnMedium::new(medium(&Faults::default())).unwrap();
+        let mut ftl = (support::mapping(name).format)(flash, config).unwrap();
+        let mut random = Pcg32::seed_from_u64(8);
+        for number in 0..LOGICAL_PAGES {
+            ftl.write(number, &page(0), false).unwrap();
+        }
+        for stamp in 0..3000u64 {
+            // Nine of ten writes go to eight pages of different blocks.
+            let number = match below(&mut random, 10) {
+                0 => below(&mut random, u64::from(LOGICAL_PAGES)),
+                _ => below(&mut random, 8) * 8 + 3,
+            };
+            ftl.write(number as u32, &page(stamp), false).unwrap();
+        }
+        *ftl.statistics()
+    };
+    let (last, fast) = (run("last"), run("fast"));
+    assert!(last.collected_blocks > 50, "{last:?}");
+    assert!(last.gc_pages * 2 < fast.gc_pages, "{last:?}, fast: {fast:?}");
+}
+
 #[test]
 fn bad_settings_get_a_clear_message() {
     let flash = || OnMedium::new(medium(&Faults::default())).unwrap();

@@ -49,7 +49,8 @@ impl Setup {
     }
 
     pub fn new(victim: Victim) -> Setup {
-        let config = FtlConfig { victim, ..FtlConfig::new(LOGICAL_PAGES) };
+        // The host's requests have up to four pages.
+        let config = FtlConfig { victim, sequential_request_pages: 3, ..FtlConfig::new(LOGICAL_PAGES) };
         Setup { mapping: mapping("page-map"), config, buffer_pages: 3 }
     }
 
@@ -109,7 +110,8 @@ pub fn setups() -> Vec<Setup> {
         setup.config = FtlConfig { log_blocks, ..setup.config };
         setup
     };
-    let hybrids = ["block-map", "bast", "fast"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
+    let hybrids =
+        ["block-map", "bast", "fast", "last"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
     plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).chain(hybrids).chain(levelled()).collect()
 }
 
@@ -124,6 +126,7 @@ fn levelled() -> impl Iterator<Item = Setup> {
         ("bast", "random", "rejuvenator(2)"),
         ("fast", "least-worn", "dual-pool(2)"),
         ("fast", "most-worn", "threshold(2)"),
+        ("last", "fifo", "rejuvenator(2)"),
     ];
     rules.into_iter().map(|(name, free, levelling)| {
         let mut setup = Setup { mapping: mapping(name), ..Setup::new(Victim::Greedy) };
