@@ -12,6 +12,7 @@
 
 mod built_in;
 mod candidates;
+mod eviction;
 mod expression;
 mod free;
 mod free_pool;
@@ -19,9 +20,11 @@ mod leveller;
 mod levelling;
 mod named;
 mod spec;
+mod stream;
 mod victim;
 
 pub use candidates::{AgeUnit, CandidateTable, Candidates, Entry, Room};
+pub use eviction::{eviction_policies, EvictionSpec};
 pub use expression::{Expression, ExpressionError};
 pub use free::{free_policies, FreeBlocks, FreePolicy, FreeSpec};
 pub use free_pool::FreePool;
@@ -29,6 +32,7 @@ pub use leveller::{Leveller, Wears};
 pub use levelling::{levelling_policies, Levelling, LevellingSpec, WearOfBlocks, ENDURANCE_ERASES};
 pub use named::{Named, Parameter, SpecError};
 pub use spec::{register, unregister, victim_policies, VictimMaker, VictimSpec, OWN_RULE};
+pub use stream::{stream_policies, HotPages, StreamSpec};
 pub use victim::{checked, Refusal, VictimPolicy, Victims};
 
 /// The random numbers of all policies. A layer seeds them once for a mount, so a run can be repeated to the byte.

@@ -8,7 +8,7 @@ use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, Victim};
 use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
-use ffslab_policy::{FreeSpec, LevellingSpec};
+use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -44,8 +44,13 @@ pub struct Setup {
 impl Setup {
     /// For people.
     pub fn name(&self) -> String {
-        let FtlConfig { victim, levelling, .. } = &self.config;
-        format!("{}, {victim}, {}, levelling {}", self.mapping.name, self.config.free_rule().text(), levelling.text())
+        let FtlConfig { victim, levelling, map_eviction, stream, .. } = &self.config;
+        let cache = match self.mapping.name {
+            "dftl" => format!(", cache {}", map_eviction.text()),
+            _ => String::new(),
+        };
+        let rules = [self.config.free_rule().text(), levelling.text(), stream.text()].join(", ");
+        format!("{}, {victim}, {rules}{cache}", self.mapping.name)
     }
 
     pub fn new(victim: Victim) -> Setup {
@@ -69,6 +74,9 @@ impl Setup {
 pub fn mapping(name: &str) -> &'static Mapping {
     ffslab_ftl::mapping::find(name).unwrap_or_else(|| panic!("no mapping {name}"))
 }
+
+/// Rules of DFTL's cache beside plain LRU.
+const EVICTIONS: [&str; 4] = ["segmented-lru", "fifo", "random", "clock"];
 
 /// The settings that the tests go through.
 pub fn setups() -> Vec<Setup> {
@@ -112,7 +120,14 @@ pub fn setups() -> Vec<Setup> {
     };
     let hybrids =
         ["block-map", "bast", "fast", "last"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
-    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).chain(hybrids).chain(levelled()).collect()
+    let evicting = EVICTIONS.iter().zip(3..).map(|(rule, seed)| {
+        let mut setup = dftl(6, seed);
+        setup.config.map_eviction = EvictionSpec::parse(rule).unwrap();
+        setup
+    });
+    let streams = with(|setup| setup.config.stream = StreamSpec::HotCold);
+    let dftls = [dftl(4, 1), dftl(30, 2), streams].into_iter().chain(evicting);
+    plain.chain(special).chain(dftls).chain(hybrids).chain(levelled()).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.
