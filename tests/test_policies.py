@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import ffslab
 from ffslab.api.policies import forget, known
 
 ROOT = Path(__file__).resolve().parent.parent
+COLUMNS = ("block", "valid", "invalid", "erases", "age", "idle", "stream")
 SMALL = ROOT / "experiments/policies/small.toml"
 
 
@@ -56,6 +58,64 @@ def test_what_is_wrong_with_a_policy_ends_the_run() -> None:
         Exception, match=r"policy fails-\w+: line \d+: AttributeError: candidates have no column colour"
     ):
         run(fails)
+
+
+def test_arrays_are_no_copies_and_what_is_kept_stays_as_it_was() -> None:
+    kept = []
+
+    def keeps_parts(candidates):  # type: ignore[no-untyped-def]
+        columns = [getattr(candidates, name) for name in COLUMNS]
+        for column in columns:
+            assert not column.flags.writeable
+            assert not column.flags.owndata
+            assert len(column) == len(candidates)
+            with pytest.raises(ValueError, match="read-only"):
+                column[0] = 1
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                column.flags.writeable = True
+        # The same memory at each access, other memory at each decision, because it is kept.
+        again = candidates.valid
+        assert again.__array_interface__["data"] == columns[1].__array_interface__["data"]
+        if len(kept) < 50:
+            part = candidates.invalid[1:-1:2]
+            kept.append((part, part.copy(), memoryview(candidates.block), candidates.block.tolist()))
+        return int(candidates.invalid.argmax())
+
+    own = run(keeps_parts)
+    assert len(kept) > 20
+    gc.collect()
+    for part, copy, block, listed in kept:
+        assert (part == copy).all()
+        assert block.tolist() == listed
+        assert block.readonly
+    assert len({part.__array_interface__["data"][0] for part, *_ in kept}) == len(kept)
+    built_in = ffslab.Experiment.from_file(SMALL).with_axes({"policy.victim": ["greedy"]}).run()
+    assert list(own.blocks["erases_main"]) == list(built_in.blocks["erases_main"])
+
+
+def test_nothing_is_taken_anew_while_nothing_is_kept() -> None:
+    places = []
+
+    def looks(candidates):  # type: ignore[no-untyped-def]
+        places.append(candidates.invalid.__array_interface__["data"][0])
+        return int(candidates.invalid.argmax())
+
+    run(looks)
+    # Two pieces of memory at the most take turns, but for those of the first fillings, which grow.
+    assert len(places) > 20
+    assert len(set(places[len(places) // 2 :])) <= 2
+
+
+def test_a_policy_that_cannot_be_made_says_why() -> None:
+    class Fails:
+        def __init__(self) -> None:
+            raise ValueError("no weights")
+
+        def choose(self, candidates):  # type: ignore[no-untyped-def]
+            return 0
+
+    with pytest.raises(Exception, match=r"line \d+: ValueError: no weights"):
+        run(Fails)
 
 
 def test_candidates_of_an_earlier_decision_are_closed() -> None:

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, Command
 from ffslab.answers.summary import VariantSummary
 from ffslab.api.machine import Machine
-from ffslab.workloads.replay import replay_experiment
+from ffslab.workloads.replay import How, replay_experiment
 from ffslab.workloads.traces import ROW_GROUP, convert
 
 FIO = """\
@@ -39,13 +39,26 @@ BLKPARSE = """\
   8,0    3        3     0.002000000   697  Q   R 16 + 16 [cat]
 """
 TABLE = "start_ms;op;file;offset_KiB;size_B\n1.5;read;a;4;100\n2;write;a;0;512\n3;fsync;a;;\n"
-FORMATS = {"fio.log": FIO, "vfs.csv": OPENFLASH, "blk.txt": BLKPARSE, "table.csv": TABLE}
+# Small offsets: on a file system, what is read must be there, and is written before.
+MSR = """\
+128166372003061629,hm,1,Read,4096,8192,413
+128166372016382155,hm,1,Write,0,4096,2326
+"""
+SPC = "0,8,4096,W,0.551706\n0,16,512,w,0.554041\n0,24,2048,r,1.011732\n"
+FORMATS = {
+    "fio.log": FIO,
+    "vfs.csv": OPENFLASH,
+    "blk.txt": BLKPARSE,
+    "table.csv": TABLE,
+    "hm_1.csv": MSR,
+    "Financial1.spc": SPC,
+}
 STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 
 
 def replayed(trace: Path) -> VariantSummary:
     """The only variant of a replay."""
-    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), "keep").run()
+    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), How("keep")).run()
     return run.summary["variants"][0]
 
 

@@ -1,12 +1,12 @@
 //! A program that drives a block device: no file system, no cache, no scheduler.
 //!
 //! The program knows one file, [`DISK`], which is the whole device, as the node of a block device is. Transfers are of whole sectors;
-//! each is one command. fsync flushes the device's write buffer.
+//! each is one command. fsync flushes the device's write buffer. A trim is one request, and what the translation layer does for it.
 
 use ffslab_block::{Device, DeviceError, Segment};
 use ffslab_fs::{causes, Errno, FileKind, Stat, StatFs, TimeSpec, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_sim::{Reason, Sim};
+use ffslab_sim::{Reason, Sim, Slice};
 use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, System, SystemError, Whence};
 
 /// The name of the device.
@@ -31,6 +31,9 @@ pub struct BlockProgram {
     image: Image,
     epoch_s: u64,
     handles: Vec<Option<Handle>>,
+    /// Until when the device works by itself, and for what.
+    busy_until_ns: u64,
+    slices: Vec<Slice>,
     /// Why the device failed last.
     failure: Option<DeviceError>,
     buffer: Vec<u8>,
@@ -52,8 +55,19 @@ impl BlockProgram {
         epoch_s: u64,
     ) -> BlockProgram {
         causes::register(&sim);
-        let (handles, buffer) = (Vec::new(), Vec::new());
-        BlockProgram { sim, device, flash, restart, image, epoch_s, handles, failure: None, buffer }
+        BlockProgram {
+            sim,
+            device,
+            flash,
+            restart,
+            image,
+            epoch_s,
+            handles: Vec::new(),
+            busy_until_ns: 0,
+            slices: Vec::new(),
+            failure: None,
+            buffer: Vec::new(),
+        }
     }
 
     fn bytes(&self) -> u64 {
@@ -74,6 +88,31 @@ impl BlockProgram {
         Ok(Segment { block: (at / block_bytes) as u32, bytes: bytes as u32 })
     }
 
+    /// Lets the device work by itself until `until_ns`. What it has begun then it ends.
+    fn device_idles(&mut self, until_ns: u64) {
+        let mut start_ns = self.sim.now_ns().max(self.busy_until_ns);
+        while start_ns < until_ns {
+            let BlockProgram { sim, device, slices, .. } = self;
+            let (more, end_ns) = sim.beside_the_clock(start_ns, slices, || device.idle());
+            if end_ns > start_ns {
+                self.busy_until_ns = end_ns;
+            }
+            match more {
+                Ok(true) if end_ns > start_ns => start_ns = end_ns,
+                Ok(_) => break,
+                Err(error) => {
+                    self.failure = Some(error);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Waits until the device takes a command.
+    fn device_listens(&mut self) {
+        self.sim.pass_beside(self.busy_until_ns, &mut self.slices);
+    }
+
     /// One command to the device.
     fn command(
         &mut self,
@@ -82,6 +121,7 @@ impl BlockProgram {
         segment: Segment,
         transfer: impl FnOnce(&mut Device) -> Result<(), DeviceError>,
     ) -> Answer<usize> {
+        self.device_listens();
         let _why = self.sim.because(why);
         let costs = self.device.service(write, &[segment]);
         self.sim.drive(costs.duration_ns);
@@ -115,6 +155,7 @@ impl BlockProgram {
     }
 
     fn flush(&mut self) -> Answer<()> {
+        self.device_listens();
         let _why = self.sim.because(&causes::SYNC);
         let done = self.device.flush();
         self.answer(done)
@@ -167,7 +208,9 @@ impl Calls for BlockProgram {
     }
 
     fn sleep_ns(&mut self, duration_ns: u64) {
-        self.sim.foreground_sleeps_until(self.sim.now_ns().saturating_add(duration_ns));
+        let until_ns = self.sim.now_ns().saturating_add(duration_ns);
+        self.device_idles(until_ns);
+        self.sim.foreground_sleeps_until(until_ns);
         while self.sim.idle_next() != ffslab_sim::Idle::Over {}
     }
 
@@ -257,6 +300,29 @@ impl Calls for BlockProgram {
         self.fsync(fd)
     }
 
+    /// What lies behind the end of the device is no part of the range.
+    fn trim(&mut self, fd: Fd, at: u64, bytes: u64) -> Answer<()> {
+        if !self.handle(fd)?.flags.write {
+            return Err(Errno::BadF.into());
+        }
+        if !self.device.can_trim() {
+            return Err(self.lacks("trim, because its device knows none"));
+        }
+        let block_bytes = u64::from(self.device.media_block_bytes());
+        let bytes = bytes.min(self.bytes().saturating_sub(at));
+        if !at.is_multiple_of(block_bytes) || !bytes.is_multiple_of(block_bytes) {
+            return Err(Errno::Inval.into());
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.device_listens();
+        let _why = self.sim.because(&causes::METADATA);
+        self.sim.drive(self.device.service(false, &[]).duration_ns);
+        let done = self.device.trim((at / block_bytes) as u32, (bytes / block_bytes) as u32);
+        self.answer(done)
+    }
+
     fn fstat(&mut self, fd: Fd) -> Answer<Stat> {
         self.handle(fd)?;
         Ok(self.stat_of(FileKind::BlockDevice))
@@ -306,12 +372,20 @@ impl Calls for BlockProgram {
 }
 
 impl System for BlockProgram {
-    fn mount(&mut self, _options: &[String]) -> Result<(), SystemError> {
-        Err(self.lacks("file system to mount: the file \"disk\" is the device").into())
+    /// There is no file system: the device is there when it has power.
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
+        match options.is_empty() {
+            true => Ok(()),
+            false => Err(self.lacks("mount options: nothing is mounted on a block device").into()),
+        }
     }
 
+    /// What the device may have forgotten without power goes to its flash.
     fn umount(&mut self) -> Answer<()> {
-        Err(self.lacks("file system that could be unmounted"))
+        match self.handles.iter().any(Option::is_some) {
+            true => Err(Errno::Busy.into()),
+            false => self.flush(),
+        }
     }
 
     /// The device is always there.
@@ -321,6 +395,7 @@ impl System for BlockProgram {
 
     fn crash(&mut self) -> Result<(), SystemError> {
         self.handles.clear();
+        (self.busy_until_ns, self.slices) = (0, Vec::new());
         self.device = (self.restart)(&self.device, self.flash.as_ref())?;
         Ok(())
     }

@@ -15,6 +15,7 @@
 use crate::ftl::Translated;
 use crate::profile::DeviceProfile;
 use ffslab_ftl::{BlockDevice, NAMED};
+use std::cell::Cell;
 use thiserror::Error;
 
 /// One buffer of a request.
@@ -71,6 +72,8 @@ pub struct Device {
     fails: bool,
     /// What the layer had done before its power failed.
     counts_before: [u64; NAMED],
+    /// The allocation unit of the command before.
+    last_segment: Cell<Option<u64>>,
 }
 
 impl Device {
@@ -94,7 +97,15 @@ impl Device {
 
     fn of(store: Store, media_block_bytes: u32, profile: DeviceProfile) -> Device {
         let counts_before = [0; NAMED];
-        Device { store, media_block_bytes, profile, writes_until_cut: None, fails: false, counts_before }
+        Device {
+            store,
+            media_block_bytes,
+            profile,
+            writes_until_cut: None,
+            fails: false,
+            counts_before,
+            last_segment: Cell::new(None),
+        }
     }
 
     /// The same device after a power cut: its layer counts on.
@@ -214,6 +225,14 @@ impl Device {
         Some(std::array::from_fn(|i| (now[i].0, self.counts_before[i] + now[i].1)))
     }
 
+    /// What the device does while nobody wants anything of it; `false`: there is no more of it.
+    pub fn idle(&mut self) -> Result<bool, DeviceError> {
+        match &mut self.store {
+            Store::Memory(_) => Ok(false),
+            Store::Flash(flash) => Ok(flash.disk_mut().idle()?),
+        }
+    }
+
     /// Whether [`Device::trim`] does anything.
     pub fn can_trim(&self) -> bool {
         self.flash().is_some_and(|flash| flash.disk().can_trim())
@@ -231,12 +250,28 @@ impl Device {
     pub fn service(&self, write: bool, segments: &[Segment]) -> Service {
         let profile = &self.profile;
         let commands = segments.iter().map(|segment| {
+            let change_ns = if write { profile.write_segment_ns } else { profile.read_segment_ns };
+            let changes_ns = change_ns * self.segment_changes(*segment);
             let bytes = u64::from(segment.bytes);
             let transfer_ps = bytes * if write { profile.write_ps_per_byte } else { profile.read_ps_per_byte };
             let busy_ns = if write { profile.write_busy_ns } else { profile.read_access_ns };
-            profile.command_ns + busy_ns + transfer_ps / 1000
+            profile.command_ns + busy_ns + changes_ns + transfer_ps / 1000
         });
         Service { duration_ns: profile.request_ns + commands.sum::<u64>(), occupies_cpu: profile.occupies_cpu }
+    }
+}
+
+impl Device {
+    /// How many allocation units of a card a command comes to, beside that of the command before.
+    fn segment_changes(&self, of: Segment) -> u64 {
+        let unit_bytes = u64::from(self.profile.segment_bytes);
+        if unit_bytes == 0 {
+            return 0;
+        }
+        let start = u64::from(of.block) * u64::from(self.media_block_bytes);
+        let (first, last) = (start / unit_bytes, (start + u64::from(of.bytes).max(1) - 1) / unit_bytes);
+        let before = self.last_segment.replace(Some(last));
+        last - first + u64::from(before != Some(first))
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! **Follows.** RTEMS's `ramdisk-driver.c` and rtems-libbsd's `mmcsd.c` for what a request is to a driver; `ffslab-ftl` for the flash.
 //!
-//! **Leaves out.** Queues of several requests and background work of a card that nobody asks for anything.
+//! **Leaves out.** Queues of several requests. Below RTEMS a card does nothing while nobody asks it for anything.
 
 pub mod device;
 pub mod ftl;

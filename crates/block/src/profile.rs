@@ -21,6 +21,11 @@ pub struct DeviceProfile {
     pub occupies_cpu: bool,
     /// One request holds consecutive blocks only.
     pub consecutive_blocks: bool,
+    /// Allocation unit of a card; 0: it has none.
+    pub segment_bytes: u32,
+    /// What a command takes longer in another segment than that of the command before.
+    pub read_segment_ns: u64,
+    pub write_segment_ns: u64,
 }
 
 impl DeviceProfile {

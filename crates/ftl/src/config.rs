@@ -38,10 +38,16 @@ pub struct FtlConfig {
     pub map_cache_entries_count: Option<u32>,
     /// DFTL: which entry of the map a full cache gives up.
     pub map_eviction: EvictionSpec,
-    /// Log or replacement blocks of block maps, at least two.
+    /// Log or replacement blocks of block maps, at least two; open segments, at least one.
     pub log_blocks: u32,
     /// LAST: requests of so many pages and more are sequences.
     pub sequential_request_pages: u32,
+    /// How many of the open segments can take pages in any order. The others are written on from where they end.
+    pub random_segments: u32,
+    /// Pages after which a segment that took pages in any order is merged. `None`: when its block is full.
+    pub random_log_pages: Option<u32>,
+    /// SLC cache: its blocks, and how it differs from the rest.
+    pub slc_cache: Option<SlcCacheConfig>,
     pub seed: u64,
 }
 
@@ -63,6 +69,9 @@ impl FtlConfig {
             map_eviction: EvictionSpec::Lru,
             log_blocks: 8,
             sequential_request_pages: 4,
+            random_segments: 0,
+            random_log_pages: None,
+            slc_cache: None,
             seed: 1,
         }
     }
@@ -75,6 +84,24 @@ impl FtlConfig {
     /// The rule by which a free block is chosen.
     pub fn free_rule(&self) -> FreeSpec {
         self.free.unwrap_or_else(|| self.levelling.free_rule())
+    }
+}
+
+/// An SLC cache. The times of the medium are those of its blocks; the others, with several bits a cell, take longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcCacheConfig {
+    /// Blocks of the cache, at least two.
+    pub blocks: u32,
+    /// Bits a cell of the other blocks: a block holds so many times fewer pages in the cache.
+    pub cell_bits: u32,
+    /// How much longer a page of the other blocks is read and programmed.
+    pub read_further_ns: u64,
+    pub program_further_ns: u64,
+}
+
+impl Default for SlcCacheConfig {
+    fn default() -> SlcCacheConfig {
+        SlcCacheConfig { blocks: 4, cell_bits: 2, read_further_ns: 25_000, program_further_ns: 700_000 }
     }
 }
 
@@ -94,6 +121,8 @@ pub enum FtlError {
         "gc_free_blocks = {free_blocks}: at least {free_blocks_min}, so that collection and a failing block find room"
     )]
     FreeBlocks { free_blocks: u32, free_blocks_min: u32 },
+    #[error("slc_cache_blocks = {cache_blocks}: a cache has 2 blocks or more of the medium's {blocks}, with 1 to 4 bits a cell beside it")]
+    Cache { cache_blocks: u32, blocks: u32 },
     #[error("the medium holds no device of {logical_pages} logical pages: it was formatted for {found}")]
     OtherSize { logical_pages: u32, found: u32 },
     #[error("logical page {logical_page}: the device has {logical_pages}")]

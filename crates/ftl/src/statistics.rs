@@ -1,7 +1,7 @@
 //! What a translation layer has done.
 
 /// How many counters results have.
-pub const NAMED: usize = 14;
+pub const NAMED: usize = 15;
 
 /// What was done since the mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Statistics {
     /// Entries of the map that were in RAM when they were wanted, and those that were not (DFTL).
     pub map_hits_count: u64,
     pub map_misses_count: u64,
+    /// Pages that went from the SLC cache to the rest of the device.
+    pub folded_pages: u64,
     pub checkpoint_pages: u64,
     pub checkpoints_count: u64,
     /// Blocks that collection emptied; with LAST log blocks that were erased because nothing in them counted any more.
@@ -39,7 +41,7 @@ pub struct Statistics {
 impl Statistics {
     /// Programmed pages a page that the host wrote.
     pub fn write_amplification(&self) -> f64 {
-        let moved = self.gc_pages + self.other_moved_pages;
+        let moved = self.gc_pages + self.other_moved_pages + self.folded_pages;
         let all = self.host_pages + moved + self.trim_pages + self.map_written_pages + self.checkpoint_pages;
         all as f64 / self.host_pages as f64
     }
@@ -55,6 +57,7 @@ impl Statistics {
             ("ftl_map_written_pages", self.map_written_pages),
             ("ftl_map_hits", self.map_hits_count),
             ("ftl_map_misses", self.map_misses_count),
+            ("ftl_folded_pages", self.folded_pages),
             ("ftl_checkpoint_pages", self.checkpoint_pages),
             ("ftl_collected_blocks", self.collected_blocks),
             ("ftl_switch_merges", self.switch_merges_count),

@@ -8,9 +8,10 @@ use crate::spec::FlashSummary;
 use ffslab_block::ftl::Translated;
 use ffslab_block::{Device, DeviceProfile, FtlSettings};
 use ffslab_flash::{Geometry, Torn};
-use ffslab_ftl::{mapping, BlockDevice, DeviceError, FtlConfig, FtlError, Mapping, Victim, MAPPINGS};
+use ffslab_ftl::{mapping, BlockDevice, DeviceError, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim, MAPPINGS};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_profiles::{block_device, Profile};
+use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{Sim, SimConfig};
 use ffslab_workload::toml_text::unknown;
 use schemars::JsonSchema;
@@ -36,7 +37,7 @@ pub enum DeviceKeys {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FtlKeys {
-    /// The mapping: "page-map", "dftl", "block-map", "bast", "fast" (`docs/ftl.md`).
+    /// The mapping: "page-map", "dftl", "block-map", "bast", "fast", "open-segments", "slc-cache" (`docs/ftl.md`).
     pub ftl: String,
     /// Name or path of a NAND part.
     pub part: String,
@@ -64,9 +65,26 @@ pub struct FtlKeys {
     /// dftl: entries of the map that RAM holds (1024 if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_cache_entries: Option<u32>,
-    /// block-map, bast, fast: log or replacement blocks (8 if absent).
+    /// block-map, bast, fast: log or replacement blocks; open-segments: how many are open (8 if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_blocks: Option<u32>,
+    /// open-segments: how many of them take pages in any order (none if absent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random_segments: Option<u32>,
+    /// open-segments: pages after which such a segment is merged (a whole one if absent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random_log_pages: Option<u32>,
+    /// slc-cache: its blocks (4 if absent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc_cache_blocks: Option<u32>,
+    /// slc-cache: bits a cell of the other blocks (2 if absent); blocks of the cache hold so many times fewer pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_bits: Option<u32>,
+    /// slc-cache: how much longer a page of the other blocks is read and programmed (25 and 700 if absent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub several_bits_read_further_us: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub several_bits_program_further_us: Option<f64>,
     /// Of a part whose cells hold several bits, only the first of the pages that share cells is used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slc_mode: bool,
@@ -78,9 +96,9 @@ pub struct FtlKeys {
 /// Flash behind a translation layer, to be built.
 #[derive(Clone, Debug)]
 pub struct FlashDevice {
-    chip: PartitionSpec,
-    settings: FtlSettings,
-    spare: f64,
+    pub(crate) chip: PartitionSpec,
+    pub(crate) settings: FtlSettings,
+    pub(crate) spare: f64,
 }
 
 /// Either, to be built.
@@ -196,8 +214,13 @@ impl DeviceKeys {
     ) -> Result<DeviceSpec, MachineError> {
         match self {
             DeviceKeys::Profile(name) => {
-                no_policy(policy, name)?;
-                Ok(DeviceSpec { profile: block_device(name, base_dir)?, flash: None })
+                let (profile, card) = ffslab_profiles::card(name, base_dir)?;
+                let Some(card) = card else {
+                    no_policy(policy, name)?;
+                    return Ok(DeviceSpec { profile, flash: None });
+                };
+                let flash = FlashDevice::of_card(&card, sector_bytes, policy.unwrap_or(&PolicyKeys::default()))?;
+                Ok(DeviceSpec { profile, flash: Some(Box::new(flash)) })
             }
             DeviceKeys::Flash(keys) => keys.device(sector_bytes, policy.unwrap_or(&PolicyKeys::default()), base_dir),
         }
@@ -283,7 +306,30 @@ impl FtlKeys {
             checkpoint_every_pages: self.checkpoint_every_pages,
             map_cache_entries_count: self.map_cache_entries,
             log_blocks: self.log_blocks.unwrap_or(by_default.log_blocks),
+            random_segments: self.random_segments.unwrap_or(by_default.random_segments),
+            random_log_pages: self.random_log_pages,
+            slc_cache: Some(self.slc_cache()?),
             ..by_default
+        })
+    }
+
+    /// Of the cache, if there is one.
+    fn slc_cache(&self) -> Result<SlcCacheConfig, MachineError> {
+        let by_default = SlcCacheConfig::default();
+        let ns = |key, us: Option<f64>, default_ns| match us {
+            Some(us) if !(0.0..=1e6).contains(&us) => {
+                Err(MachineError::Value { key, value: us.to_string(), needed: "0 to 1e6 us".to_string() })
+            }
+            Some(us) => Ok(us_to_ns(us)),
+            None => Ok(default_ns),
+        };
+        let read_key = "device.several_bits_read_further_us";
+        let program_key = "device.several_bits_program_further_us";
+        Ok(SlcCacheConfig {
+            blocks: self.slc_cache_blocks.unwrap_or(by_default.blocks),
+            cell_bits: self.cell_bits.unwrap_or(by_default.cell_bits),
+            read_further_ns: ns(read_key, self.several_bits_read_further_us, by_default.read_further_ns)?,
+            program_further_ns: ns(program_key, self.several_bits_program_further_us, by_default.program_further_ns)?,
         })
     }
 }
@@ -294,7 +340,7 @@ fn pages_of(chip: &PartitionSpec) -> u32 {
 }
 
 /// Errors: there is none of this name.
-fn mapping_of(name: &str) -> Result<&'static Mapping, MachineError> {
+pub(crate) fn mapping_of(name: &str) -> Result<&'static Mapping, MachineError> {
     let known: Vec<&str> = MAPPINGS.iter().map(|mapping| mapping.name).collect();
     mapping::find(name).ok_or_else(|| MachineError::Device(unknown("device.ftl", name, &known)))
 }

@@ -14,6 +14,7 @@
 
 pub mod ageing_keys;
 mod bare;
+mod cards;
 pub mod device_keys;
 pub mod error;
 pub mod fault_keys;

@@ -2,7 +2,10 @@
 
 use crate::error::MachineError;
 use crate::file_systems::{self, Mountable};
-use ffslab_policy::{CandidateTable, FreeSpec, LevellingSpec, SpecError, VictimSpec, Victims, OWN_RULE};
+use ffslab_linux::PagePolicies;
+use ffslab_policy::{
+    CandidateTable, FreeSpec, LevellingSpec, ReadAheadPolicy, SpecError, VictimSpec, Victims, WriteBackOrder, OWN_RULE,
+};
 use ffslab_workload::text::{join_names, nearest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +19,14 @@ pub struct PolicyKeys {
     /// (`"invalid / (2*valid) * age"`), or `"kernel"` for the file system's own rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victim: Option<String>,
+    /// What is read ahead when a page is missing in the page cache: `"none"`, `"adaptive(256)"` ..., or `"kernel"` for what the kernel
+    /// does within `read_ahead_KiB`, which the other rules do not look at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<String>,
+    /// Which of the dirty files the flusher writes next: `"largest-first"`, `"inode-order"` ..., or `"kernel"` for the one that has
+    /// been dirty longest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_back: Option<String>,
     /// Which free block is written next (`"least-worn"`, `"fifo"`), or `"kernel"`: UBIFS (its UBI), flash translation layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<String>,
@@ -37,6 +48,8 @@ fn is_zero(seed: &u64) -> bool {
 pub struct Policies {
     /// `None`: the file system's own rule.
     pub victim: Option<VictimSpec>,
+    /// What the page cache decides otherwise than the kernel.
+    pub pages: PagePolicies,
     pub seed: u64,
 }
 
@@ -50,25 +63,53 @@ impl Policies {
 impl PolicyKeys {
     /// The policies that the keys name, for a file system.
     ///
-    /// Errors: a name that is not known, a score with a mistake, a file system whose victims no policy chooses.
+    /// Errors: a name that is not known, a score with a mistake, a file system whose victims no policy chooses, no file system
+    /// where the page cache is to decide.
     pub fn policies(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Policies, MachineError> {
-        if !mountable.is_some_and(|mountable| mountable.takes_wear_policies()) {
-            let given = [("free", self.free()?.is_some()), ("levelling", self.levelling()?.is_some())];
-            if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        self.check_wear(fs, mountable)?;
+        Ok(Policies { victim: self.victim(fs, mountable)?, pages: self.pages(fs, mountable)?, seed: self.seed })
+    }
+
+    /// Errors: a name that is not known, a file system that asks nobody which block is written next.
+    fn check_wear(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<(), MachineError> {
+        let given = [("free", self.free()?.is_some()), ("levelling", self.levelling()?.is_some())];
+        let takes = mountable.is_some_and(|mountable| mountable.takes_wear_policies());
+        match given.into_iter().find(|(_, is_given)| *is_given && !takes) {
+            Some((key, _)) => {
                 let owners = owners(|of| of.takes_wear_policies());
-                return Err(MachineError::NoDecision { key, fs: fs.to_string(), owners });
+                Err(MachineError::NoDecision { key, fs: fs.to_string(), owners })
             }
+            None => Ok(()),
         }
-        let Some(text) = &self.victim else { return Ok(Policies { victim: None, seed: self.seed }) };
+    }
+
+    fn pages(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<PagePolicies, MachineError> {
+        let read_ahead =
+            self.read_ahead.as_deref().map(ReadAheadPolicy::parse).transpose().map_err(wrong("read_ahead"))?;
+        let write_back =
+            self.write_back.as_deref().map(WriteBackOrder::parse).transpose().map_err(wrong("write_back"))?;
+        let pages = PagePolicies { read_ahead: read_ahead.flatten(), write_back: write_back.flatten() };
+        let given = [("read_ahead", pages.read_ahead.is_some()), ("write_back", pages.write_back.is_some())];
+        match given.into_iter().find(|(_, is_given)| *is_given && mountable.is_none()) {
+            Some((key, _)) => {
+                let owners = owners(|_| true);
+                Err(MachineError::NoDecision { key, fs: fs.to_string(), owners })
+            }
+            None => Ok(pages),
+        }
+    }
+
+    fn victim(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Option<VictimSpec>, MachineError> {
+        let Some(text) = &self.victim else { return Ok(None) };
         let victim = VictimSpec::parse(text).map_err(wrong_victim)?;
         if victim.is_own_rule() {
-            return Ok(Policies { victim: None, seed: self.seed });
+            return Ok(None);
         }
         if !mountable.is_some_and(|mountable| mountable.takes_victim_policy()) {
             let owners = owners(|of| of.takes_victim_policy());
             return Err(MachineError::NoDecision { key: "victim", fs: fs.to_string(), owners });
         }
-        Ok(Policies { victim: Some(victim), seed: self.seed })
+        Ok(Some(victim))
     }
 
     /// The rule for the next free block; `None`: the layer's own one.
@@ -140,6 +181,19 @@ mod tests {
         assert!(score.starts_with("policy.victim: `invalid / vald`, character 11: unknown name `vald`"), "{score}");
         let none = victim("greedy").policies("none", None).unwrap_err().to_string();
         assert_eq!(none, "policy.victim: with fs = \"none\" no policy chooses; one does with jffs2, yaffs2 and ubifs");
+        let pages = PolicyKeys { read_ahead: Some("fixd(64)".into()), ..PolicyKeys::default() };
+        let unknown = error("jffs2", pages);
+        assert!(
+            unknown.starts_with("policy.read_ahead: unknown policy `fixd`; there are kernel, none, fixed,"),
+            "{unknown}"
+        );
+        assert!(unknown.ends_with("did you mean `fixed`?"), "{unknown}");
+        let order = PolicyKeys { write_back: Some("inode-order".into()), ..PolicyKeys::default() };
+        let none = order.policies("none", None).unwrap_err().to_string();
+        assert!(
+            none.starts_with("policy.write_back: with fs = \"none\" no policy chooses; one does with jffs2"),
+            "{none}"
+        );
         let free = |text: &str| PolicyKeys { free: Some(text.into()), ..PolicyKeys::default() };
         let unknown = error("ubifs", free("leastworn"));
         assert!(unknown.starts_with("policy.free: unknown policy `leastworn`; there are kernel, first,"), "{unknown}");

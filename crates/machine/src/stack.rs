@@ -183,6 +183,7 @@ impl StackSpec {
                     limits: keys.dirty_limits(profile.write_back().limits)?,
                     ..profile.write_back()
                 },
+                policies: policies.pages,
                 costs,
                 epoch_s: EPOCH_S,
                 smp: false,

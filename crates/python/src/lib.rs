@@ -8,6 +8,7 @@
 //! **Leaves out.** Objects below the system calls (a chip, a file system): Python describes what to run and gets results,
 //! or makes system calls in a session.
 
+mod cards;
 mod columns;
 mod images;
 mod mount;
@@ -465,6 +466,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(cards::card_operations, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_lost, module)?)?;
     module.add_function(wrap_pyfunction!(images::memparse, module)?)?;

@@ -7,6 +7,8 @@ use crate::{Reason, Sim};
 pub struct Slice {
     pub until_ns: u64,
     pub reason: &'static Reason,
+    /// Its medium worked; otherwise commands and data went to the device or came from it.
+    pub is_medium: bool,
 }
 
 impl Sim {
@@ -43,21 +45,22 @@ impl Sim {
         // The clock of the device goes on only after the time was charged.
         let until_ns = self.now_ns() + duration_ns;
         match slices.last_mut() {
-            Some(last) if last.reason == reason => last.until_ns = until_ns,
-            _ => slices.push(Slice { until_ns, reason }),
+            Some(last) if last.is_medium && last.reason == reason => last.until_ns = until_ns,
+            _ => slices.push(Slice { until_ns, reason, is_medium: true }),
         }
     }
 
-    /// Waits for a device until `until_ns`: each part of the time is a driver's, for what the device does then. What lies behind the
-    /// last slice is the present cause's. Slices that are over are removed.
+    /// Waits for a device until `until_ns`: each part of the time is the medium's, or the driver's, for what the device does then. What
+    /// lies behind the last slice is the driver's for the present cause. Slices that are over are removed.
     pub fn pass_beside(&self, until_ns: u64, slices: &mut Vec<Slice>) {
         let over = slices.partition_point(|slice| slice.until_ns <= self.now_ns());
         let mut used = over;
         for slice in &slices[over..] {
             let end_ns = slice.until_ns.min(until_ns);
-            if end_ns > self.now_ns() {
-                let _why = self.because(slice.reason);
-                self.drive(end_ns - self.now_ns());
+            let _why = self.because(slice.reason);
+            match slice.is_medium {
+                true => self.wait_for_medium(end_ns),
+                false => self.drive(end_ns.saturating_sub(self.now_ns())),
             }
             used += usize::from(slice.until_ns <= until_ns);
         }

@@ -102,8 +102,10 @@ NandWaitName: TypeAlias = Literal["busy", "sleep"]
 class PolicyKeys(TypedDict):
     """Rules that stand in for the kernel's own; `ffslab policy ls` lists them."""
 
+    read_ahead: NotRequired[str | None]
     seed: NotRequired[int]
     victim: NotRequired[str | None]
+    write_back: NotRequired[str | None]
 
 
 class RtemsKeys(TypedDict):

@@ -16,6 +16,8 @@ policy_app = group("List and explain the policies of [stack.policy]. See docs/po
 
 HEADS = {
     "victim": "victims of garbage collection, for [stack.policy]",
+    "read_ahead": "read-ahead of Linux's page cache, for [stack.policy]",
+    "write_back": "next file of Linux's write-back, for [stack.policy]",
     "free_block": "next free block, for [stack.policy]: UBIFS, flash translation layers",
     "levelling": "wear levelling, for [stack.policy]: UBIFS, flash translation layers",
 }

@@ -82,6 +82,7 @@ COUNTERS = {
     "map pages written": "ftl_map_written_pages",
     "map entries in RAM": "ftl_map_hits",
     "map entries missed": "ftl_map_misses",
+    "pages folded from the SLC cache": "ftl_folded_pages",
     "checkpoint pages": "ftl_checkpoint_pages",
     "blocks collected": "ftl_collected_blocks",
     "switch merges": "ftl_switch_merges",

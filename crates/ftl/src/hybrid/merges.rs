@@ -11,13 +11,13 @@ use ffslab_policy::{FreePool, Wears};
 impl<F: Flash> Hybrid<F> {
     // ---- places in log blocks -------------------------------------------------------------------------------------
 
-    fn open_log(&mut self, logical_block: u32) -> Result<Log, FtlError> {
-        let log = Log { block: self.take()?, logical_block };
+    pub(super) fn open_log(&mut self, logical_block: u32) -> Result<Log, FtlError> {
+        let log = Log::new(self.take()?, logical_block);
         self.logs.push_back(log);
         Ok(log)
     }
 
-    fn log_of(&self, logical_block: u32) -> Option<Log> {
+    pub(super) fn log_of(&self, logical_block: u32) -> Option<Log> {
         self.logs.iter().copied().find(|log| log.logical_block == logical_block)
     }
 
@@ -45,13 +45,25 @@ impl<F: Flash> Hybrid<F> {
             self.merge(log)?;
         }
         let log = self.own_log(logical_block, limit)?;
+        self.fill_up_to(log.block, logical_block, offset, reason)?;
+        Ok((log.block, offset))
+    }
+
+    /// Copies to a log block what lies between its end and a page that is written next.
+    pub(super) fn fill_up_to(
+        &mut self,
+        block: u32,
+        logical_block: u32,
+        offset: u32,
+        reason: &'static Reason,
+    ) -> Result<(), FtlError> {
         let first = logical_block * self.shape.pages_per_block;
-        for between in self.written[log.block as usize]..offset {
-            if self.newest[(first + between) as usize] != NONE && !self.copy(first + between, log.block, reason)? {
+        for between in self.written[block as usize]..offset {
+            if !self.is_nowhere(first + between) && !self.copy(first + between, block, reason)? {
                 break;
             }
         }
-        Ok((log.block, offset))
+        Ok(())
     }
 
     /// BAST: the next page of the logical block's own log block.
@@ -66,7 +78,7 @@ impl<F: Flash> Hybrid<F> {
             if let Some(log) = self.sequential {
                 self.merge(log)?;
             }
-            let log = Log { block: self.take()?, logical_block };
+            let log = Log::new(self.take()?, logical_block);
             self.sequential = Some(log);
             return Ok((log.block, 0));
         }
@@ -90,7 +102,7 @@ impl<F: Flash> Hybrid<F> {
 
     /// A log block that is full in its order becomes the data block; another full one of BAST waits no longer either.
     pub(super) fn close_if_full(&mut self, block: u32) -> Result<(), FtlError> {
-        if self.written[block as usize] < self.shape.pages_per_block {
+        if self.written[block as usize] < self.full_at(block) {
             return Ok(());
         }
         let own = self.logs.iter().chain(&self.sequential).copied();
@@ -111,8 +123,8 @@ impl<F: Flash> Hybrid<F> {
     }
 
     /// Merges a log block of one logical block with its data block, in the cheapest way.
-    fn merge(&mut self, log: Log) -> Result<(), FtlError> {
-        let Log { block, logical_block } = log;
+    pub(super) fn merge(&mut self, log: Log) -> Result<(), FtlError> {
+        let Log { block, logical_block, .. } = log;
         let (first_page, first) = (block * self.shape.pages_per_block, logical_block * self.shape.pages_per_block);
         let written = self.written[block as usize];
         // Holes are pages that the data block does not have either.

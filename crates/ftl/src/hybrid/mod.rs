@@ -4,6 +4,7 @@
 //!   (Ban, US patent 5,937,425; the open segments of flash cards).
 //! * **BAST**: each log block takes pages of one logical block in any order. Kim, Kim, Noh, Min and Cho, "A Space-Efficient Flash Translation
 //!   Layer for CompactFlash Systems", IEEE Transactions on Consumer Electronics 48(2), 2002.
+//! * **Open segments** (`segments.rs`): what flash cards seem to have.
 //! * **FAST**: one log block takes a sequence, the others take pages of all blocks. Lee, Park, Chung, Lee, Park and Song, "A Log
 //!   Buffer-Based Flash Translation Layer Using Fully-Associative Sector Translation", ACM TECS 6(3), 2007.
 //!
@@ -19,6 +20,7 @@
 mod last;
 mod merges;
 mod recovery;
+mod segments;
 
 use std::collections::VecDeque;
 
@@ -47,6 +49,7 @@ pub(crate) enum Scheme {
     Bast,
     Fast,
     Last,
+    OpenSegments,
 }
 
 /// A log block, with its logical block if it belongs to one.
@@ -54,6 +57,14 @@ pub(crate) enum Scheme {
 struct Log {
     block: u32,
     logical_block: u32,
+    /// Open segments: pages stand in any order from now on.
+    is_random: bool,
+}
+
+impl Log {
+    fn new(block: u32, logical_block: u32) -> Log {
+        Log { block, logical_block, is_random: false }
+    }
 }
 
 pub(crate) struct Hybrid<F: Flash = OnMedium> {
@@ -146,7 +157,11 @@ impl<F: Flash> Hybrid<F> {
 
     /// FAST needs one for a sequence and one for the rest.
     fn log_blocks(&self) -> u32 {
-        let log_blocks_min = if self.scheme == Scheme::Last { last::LOG_BLOCKS_MIN } else { 2 };
+        let log_blocks_min = match self.scheme {
+            Scheme::Last => last::LOG_BLOCKS_MIN,
+            Scheme::OpenSegments => 1,
+            _ => 2,
+        };
         self.config.log_blocks.max(log_blocks_min)
     }
 
@@ -242,7 +257,7 @@ impl<F: Flash> Hybrid<F> {
             number: logical_page,
             sequence: self.sequence,
             erases: self.erases[block as usize],
-            data_crc: crc32fast::hash(data),
+            data_crc: if F::KEEPS_BYTES { crc32fast::hash(data) } else { 0 },
         };
         self.written[block as usize] = offset + 1;
         match self.flash.program(page, data, &tag) {
@@ -329,6 +344,7 @@ impl<F: Flash> Hybrid<F> {
             Scheme::Bast => self.place_in_own_log(logical_block),
             Scheme::Fast => self.place_in_shared_log(logical_block, offset),
             Scheme::Last => self.place_in_last(logical_block, offset),
+            Scheme::OpenSegments => self.place_in_segment(logical_block, offset),
         }
     }
 
@@ -411,8 +427,8 @@ impl<F: Flash> Ftl for Hybrid<F> {
         &self.statistics
     }
 
-    fn erase_counts(&self) -> &[u32] {
-        &self.erases
+    fn erase_counts(&self) -> Vec<u32> {
+        self.erases.clone()
     }
 
     fn map_bytes(&self) -> u64 {

@@ -94,6 +94,7 @@ impl<F: Flash> PageMap<F> {
     #[inline]
     fn move_page(&mut self, stream: Stream, number: u32, page: u32) -> Result<(), FtlError> {
         if !F::KEEPS_BYTES {
+            let _ = self.flash.read(page, &mut []);
             return self.append(stream, number, &[], 0);
         }
         if number >= self.first_translation {

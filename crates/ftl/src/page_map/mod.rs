@@ -12,6 +12,7 @@ mod map_cache;
 mod recovery;
 
 use ffslab_mtd::MtdError;
+use ffslab_sim::Reason;
 
 use crate::blocks::{Blocks, State};
 use crate::causes;
@@ -246,14 +247,30 @@ impl<F: Flash> PageMap<F> {
     /// # Errors
     /// Too many blocks are bad; the power was cut.
     pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
-        self.check(logical_page)?;
-        self.look_up(logical_page)?;
         let is_hot = self.hot_pages.as_mut().is_some_and(|pages| pages.writes(logical_page)) || hot;
         let stream = if is_hot && self.config.keeps_hot_apart() { Stream::Hot } else { Stream::Host };
+        self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)
+    }
+
+    /// Writes what the SLC cache held, with the flags of its record.
+    pub(crate) fn fold(&mut self, logical_page: u32, data: &[u8], flags_bits: u8) -> Result<(), FtlError> {
+        self.write_because(logical_page, data, Stream::Host, flags_bits, &causes::FOLD)
+    }
+
+    fn write_because(
+        &mut self,
+        logical_page: u32,
+        data: &[u8],
+        stream: Stream,
+        flags_bits: u8,
+        reason: &'static Reason,
+    ) -> Result<(), FtlError> {
+        self.check(logical_page)?;
+        self.look_up(logical_page)?;
         self.make_room(stream)?;
         {
-            let _reason = self.flash.because(&causes::HOST_WRITE);
-            self.append(stream, logical_page, data, 0)?;
+            let _reason = self.flash.because(reason);
+            self.append(stream, logical_page, data, flags_bits)?;
         }
         self.has_changed(logical_page);
         self.statistics.host_pages += 1;

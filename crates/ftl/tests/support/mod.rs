@@ -6,7 +6,7 @@
 
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, Victim};
+use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, SlcCacheConfig, Victim};
 use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
 use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::{Sim, SimConfig};
@@ -127,7 +127,27 @@ pub fn setups() -> Vec<Setup> {
     });
     let streams = with(|setup| setup.config.stream = StreamSpec::HotCold);
     let dftls = [dftl(4, 1), dftl(30, 2), streams].into_iter().chain(evicting);
-    plain.chain(special).chain(dftls).chain(hybrids).chain(levelled()).collect()
+    let segments = |open_segments: u32, random_segments: u32, random_log_pages: Option<u32>| {
+        let mut setup = hybrid("open-segments", open_segments);
+        setup.config = FtlConfig { random_segments, random_log_pages, ..setup.config };
+        setup
+    };
+    let slc_cache = |blocks: u32, cell_bits: u32| {
+        let mut setup = Setup { mapping: mapping("slc-cache"), ..greedy() };
+        let cache = SlcCacheConfig { blocks, cell_bits, ..SlcCacheConfig::default() };
+        setup.config = FtlConfig { slc_cache: Some(cache), ..setup.config };
+        setup
+    };
+    let cards = [
+        segments(1, 0, None),
+        segments(3, 0, None),
+        segments(4, 1, None),
+        segments(4, 2, Some(3)),
+        slc_cache(2, 1),
+        slc_cache(4, 2),
+        slc_cache(5, 3),
+    ];
+    plain.chain(special).chain(dftls).chain(hybrids).chain(cards).chain(levelled()).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.

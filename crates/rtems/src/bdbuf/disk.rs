@@ -197,7 +197,8 @@ impl Bdbuf {
         if target.device.flash().is_some() {
             let now_ns = self.sim.now_ns();
             target.slices.retain(|slice| slice.until_ns > now_ns);
-            target.slices.push(Slice { until_ns: commands_end_ns, reason: self.sim.reason() });
+            let reason = self.sim.reason();
+            target.slices.push(Slice { until_ns: commands_end_ns, reason, is_medium: false });
         }
         let Disk { device, slices, .. } = target;
         // A memory or card of constant costs does nothing here by the clock; a translation layer works on its flash.

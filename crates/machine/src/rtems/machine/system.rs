@@ -292,7 +292,6 @@ impl System for Machine {
     fn counters(&self) -> Vec<(&'static str, i64)> {
         let flash = match &self.medium {
             Medium::Flash(flash, _) => flash.traffic(),
-            Medium::Disk(_, _, Some(flash)) => flash.traffic(),
             Medium::Disk(..) | Medium::Memory(_) => Traffic::default(),
         };
         let now = self.libio.cache().counts().named();
