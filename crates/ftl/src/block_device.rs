@@ -54,6 +54,8 @@ pub trait BlockDevice {
 struct Buffered {
     data: Box<[u8]>,
     sectors_bits: u64,
+    /// Pages of the request that wrote it last.
+    request_pages: u32,
 }
 
 /// Sectors over a translation layer.
@@ -146,7 +148,9 @@ impl Disk {
             if missing_bits != 0 {
                 self.fill(page, missing_bits)?;
             }
-            self.ftl.write(page, &self.buffered[&page].data, false)?;
+            let buffered = &self.buffered[&page];
+            self.ftl.hint_request_pages(buffered.request_pages);
+            self.ftl.write(page, &buffered.data, false)?;
         }
         self.order.pop_front();
         self.buffered.remove(&page);
@@ -207,6 +211,7 @@ impl BlockDevice for Disk {
     fn write(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError> {
         self.check(sector, data.len())?;
         let bytes = self.sector_bytes as usize;
+        let request_pages = self.parts(sector, data.len()).count() as u32;
         for (page, first, part) in self.parts(sector, data.len()) {
             let written_bits = self.bits_of(first, (part.len() / bytes) as u32);
             if !self.buffered.contains_key(&page) {
@@ -215,11 +220,15 @@ impl BlockDevice for Disk {
                 }
                 self.order.push_back(page);
             }
-            let empty = || Buffered { data: vec![0; self.spare.len()].into_boxed_slice(), sectors_bits: 0 };
+            let empty = || {
+                let data = vec![0; self.spare.len()].into_boxed_slice();
+                Buffered { data, sectors_bits: 0, request_pages }
+            };
             let buffered = self.buffered.entry(page).or_insert_with(empty);
             let at = first as usize * bytes;
             buffered.data[at..at + part.len()].copy_from_slice(&data[part]);
             buffered.sectors_bits |= written_bits;
+            buffered.request_pages = request_pages;
             if self.buffer_pages == 0 {
                 self.write_back()?;
             }

@@ -1,7 +1,7 @@
 //! Settings of a flash translation layer, and why one cannot be made or cannot go on.
 
 use ffslab_mtd::MtdError;
-use ffslab_policy::{FreeSpec, LevellingSpec, ENDURANCE_ERASES};
+use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec, ENDURANCE_ERASES};
 use thiserror::Error;
 
 use crate::victim::Victim;
@@ -24,6 +24,8 @@ pub struct FtlConfig {
     pub gc_apart: bool,
     /// The host can say that a page will soon be written again; such pages go to blocks of their own.
     pub hot_apart: bool,
+    /// Who tells hot pages from others beside the host. A rule keeps them apart, whatever `hot_apart` says.
+    pub stream: StreamSpec,
     /// Which free block is written next. `None`: as belongs to the rule for levelling ([`LevellingSpec::free_rule`]).
     pub free: Option<FreeSpec>,
     /// When data move only to level wear, and from which block.
@@ -34,8 +36,12 @@ pub struct FtlConfig {
     pub checkpoint_every_pages: Option<u32>,
     /// DFTL: entries of the map that RAM holds; the map stands on flash. `None`: RAM holds the whole map.
     pub map_cache_entries_count: Option<u32>,
+    /// DFTL: which entry of the map a full cache gives up.
+    pub map_eviction: EvictionSpec,
     /// Log or replacement blocks of block maps, at least two; open segments, at least one.
     pub log_blocks: u32,
+    /// LAST: requests of so many pages and more are sequences.
+    pub sequential_request_pages: u32,
     /// How many of the open segments can take pages in any order. The others are written on from where they end.
     pub random_segments_count: u32,
     /// Pages after which a segment that took pages in any order is merged. `None`: when its block is full.
@@ -54,17 +60,25 @@ impl FtlConfig {
             victim: Victim::Greedy,
             gc_apart: true,
             hot_apart: false,
+            stream: StreamSpec::None,
             free: None,
             levelling: LevellingSpec::DYNAMIC,
             endurance_erases: ENDURANCE_ERASES,
             checkpoint_every_pages: None,
             map_cache_entries_count: None,
+            map_eviction: EvictionSpec::Lru,
             log_blocks: 8,
+            sequential_request_pages: 4,
             random_segments_count: 0,
             random_log_pages: None,
             slc_cache: None,
             seed: 1,
         }
+    }
+
+    /// Whether hot pages go to blocks of their own.
+    pub fn keeps_hot_apart(&self) -> bool {
+        self.hot_apart || self.stream != StreamSpec::None
     }
 
     /// The rule by which a free block is chosen.

@@ -5,13 +5,13 @@
 //! is byte-real: whatever is needed after a power cut is on the flash, and a mount reads it from there. The same code runs
 //! without bytes for analytic studies ([`flash::NoBytes`]), where contents are not kept.
 //!
-//! **Follows.** Each mapping its paper, which [`mapping::MAPPINGS`] names: page map, DFTL, block map, BAST, FAST; the victim policies of the
+//! **Follows.** Each mapping its paper, which [`mapping::MAPPINGS`] names: page map, DFTL, block map, BAST, FAST, LAST; the victim policies of the
 //! first two theirs (`ffslab-policy`). Write amplification of garbage collection: Desnoyers, SYSTOR 2012, and Van Houdt, SIGMETRICS 2013
 //! ([`formulas`]). Recovery by the out-of-band area and by checkpoints is as in Birrell et al., "A Design for High-Performance
 //! Flash Disks" (2007), in principle; the layout on flash is ours.
 //!
 //! **Leaves out.** Pages that share cells (a cut program destroys an earlier page): such a chip is refused unless it is in SLC
-//! mode. Commands over several planes and channels: one operation at a time. Background collection while the device is idle. LAST. Checkpoints
+//! mode. Commands over several planes and channels: one operation at a time. Background collection while the device is idle. Checkpoints
 //! and trims of the block maps. Sectors are not yet offered to the systems above ([`BlockDevice`] is the trait for that).
 
 pub mod amplification;

@@ -23,6 +23,10 @@ pub trait Ftl {
     /// Reads a logical page; zeros where nothing was written.
     fn read(&mut self, logical_page: u32, data: &mut [u8]) -> Result<(), FtlError>;
 
+    /// The pages that are written next belong to a request of so many pages of the host, until another hint comes. Mappings that do
+    /// not tell requests apart ignore it.
+    fn hint_request_pages(&mut self, _pages: u32) {}
+
     /// Writes a logical page, which is on flash when this returns. `hot`: it will soon be written again.
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError>;
 
@@ -124,7 +128,7 @@ fn cached_map(config: FtlConfig) -> FtlConfig {
 }
 
 /// All of them.
-pub static MAPPINGS: [Mapping; 7] = [
+pub static MAPPINGS: [Mapping; 8] = [
     Mapping {
         name: "page-map",
         sentence: "each page can stand anywhere; the whole map is in RAM",
@@ -187,6 +191,16 @@ pub static MAPPINGS: [Mapping; 7] = [
         format: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
         mount: |flash, config| Ok(Box::new(SlcCache::mount(flash, config)?)),
         count: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
+    },
+    Mapping {
+        name: "last",
+        sentence:
+            "log blocks for long requests belong to one block, those for short ones are shared, with hot pages apart",
+        paper: "Lee, Shin, Kim and Kim, SIGOPS Operating Systems Review 2008",
+        gc_free_blocks: FREE_BLOCKS_MIN,
+        format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Last)?)),
+        mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Last)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Last)?)),
     },
 ];
 

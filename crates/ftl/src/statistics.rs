@@ -24,7 +24,7 @@ pub struct Statistics {
     pub folded_pages: u64,
     pub checkpoint_pages: u64,
     pub checkpoints_count: u64,
-    /// Blocks that collection emptied.
+    /// Blocks that collection emptied; with LAST log blocks that were erased because nothing in them counted any more.
     pub collected_blocks: u64,
     /// Log blocks that became data blocks as they were, those to which a rest was copied, and logical blocks that were copied
     /// whole (block maps).
@@ -34,6 +34,8 @@ pub struct Statistics {
     pub erases: u64,
     /// Programs that failed.
     pub failed_programs: u64,
+    /// Virtual time that the mount took to find the map; 0 on a device that was formatted.
+    pub mount_ns: u64,
 }
 
 impl Statistics {

@@ -3,9 +3,9 @@
 mod support;
 
 use ffslab_flash::{Faults, Weak};
-use ffslab_ftl::flash::OnMedium;
+use ffslab_ftl::flash::{NoBytes, OnMedium};
 use ffslab_ftl::{causes, Ftl, FtlConfig, FtlError, PageMap, SlcCacheConfig, Victim, MAPPINGS};
-use ffslab_policy::LevellingSpec;
+use ffslab_policy::{EvictionSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::OTHER;
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg32;
@@ -103,6 +103,8 @@ fn a_checkpoint_shortens_the_mount_and_changes_nothing() {
     ftl.checkpoint().unwrap();
     let (mut loaded, short) = PageMap::mount(OnMedium::new(mtd).unwrap(), config).unwrap();
     assert!(read_all(&mut loaded) == wanted, "after a checkpoint");
+    let mount_ns = |ftl: &PageMap<OnMedium>| ftl.statistics().mount_ns;
+    assert!(mount_ns(&loaded) > 0 && mount_ns(&loaded) * 2 < mount_ns(&scanned), "{}", mount_ns(&scanned));
     assert!(short.used_checkpoint && short.records_read * 3 < long.records_read, "{short:?}, {long:?}");
 }
 
@@ -184,6 +186,9 @@ fn every_operation_has_its_cause() {
         }
         device.flush().unwrap();
         drop(device);
+        let ftl = (setup.mapping.mount)(OnMedium::new(mtd.clone()).unwrap(), setup.config.clone()).unwrap();
+        assert!(ftl.statistics().mount_ns > 0 && ftl.map_bytes() > 0, "{}", setup.name());
+        drop(ftl);
         model.verify_after_cut(&mut *setup.mount(&mtd).unwrap(), "no cut");
         let counted = mtd.sim().causes();
         assert_eq!(counted.of_reason(&OTHER).operations(), 0, "{}", setup.name());
@@ -221,6 +226,108 @@ fn sequences_make_switch_merges_and_random_writes_full_ones() {
         }
         assert!(ftl.statistics().full_merges_count > 50, "{name}: {:?}", ftl.statistics());
     }
+}
+
+/// The same writes as requests of one page and as requests of a block: what is random for one is a sequence for the other.
+#[test]
+fn last_tells_long_requests_from_short_ones() {
+    let merges = |request_pages: u32| {
+        let config = FtlConfig { log_blocks: 4, ..FtlConfig::new(LOGICAL_PAGES) };
+        let flash = OnMedium::new(medium(&Faults::default())).unwrap();
+        let mut ftl = (support::mapping("last").format)(flash, config).unwrap();
+        ftl.hint_request_pages(request_pages);
+        for stamp in 0..4 {
+            for number in 0..LOGICAL_PAGES {
+                ftl.write(number, &page(stamp), false).unwrap();
+            }
+        }
+        let done = *ftl.statistics();
+        (done.switch_merges_count, done.partial_merges_count, done.full_merges_count)
+    };
+    let blocks = u64::from(LOGICAL_PAGES / 8);
+    assert_eq!(merges(8), (3 * blocks, 0, 0));
+    let (switch, partial, full) = merges(1);
+    assert!(switch == 0 && partial == 0 && full > 20, "{full}");
+}
+
+/// Pages that are written again soon are gathered in blocks that die as a whole, so that fewer pages are copied than with FAST.
+#[test]
+fn last_erases_dead_blocks_of_its_hot_partition() {
+    let logical_pages = 3000;
+    let run = |name: &str| {
+        let config = FtlConfig { log_blocks: 32, ..FtlConfig::new(logical_pages) };
+        let flash = OnMedium::new(support::medium_of(&Faults::default(), 256, 16)).unwrap();
+        let mut ftl = (support::mapping(name).format)(flash, config).unwrap();
+        let mut random = Pcg32::seed_from_u64(8);
+        for number in 0..logical_pages {
+            ftl.write(number, &page(0), false).unwrap();
+        }
+        for stamp in 0..9000u64 {
+            // Nine of ten writes go to eight pages of different blocks.
+            let number = match below(&mut random, 10) {
+                0 => below(&mut random, u64::from(logical_pages)),
+                _ => below(&mut random, 8) * 16 + 3,
+            };
+            ftl.write(number as u32, &page(stamp), false).unwrap();
+        }
+        *ftl.statistics()
+    };
+    let (last, fast) = (run("last"), run("fast"));
+    assert!(last.collected_blocks > 50, "{last:?}");
+    assert!(last.gc_pages * 2 < fast.gc_pages, "{last:?}, fast: {fast:?}");
+}
+
+/// Hot pages among scans of the whole device, which flush a plain LRU.
+#[test]
+fn the_rule_of_the_cache_decides_how_often_dftl_finds_an_entry() {
+    let hit_share = |rule: &str| {
+        let config = FtlConfig {
+            map_cache_entries_count: Some(24),
+            map_eviction: EvictionSpec::parse(rule).unwrap(),
+            gc_free_blocks: 5,
+            ..FtlConfig::new(LOGICAL_PAGES - 20)
+        };
+        let mut ftl = page_map(&Faults::default(), config);
+        let mut random = Pcg32::seed_from_u64(6);
+        for stamp in 0..9000u64 {
+            let number = match stamp % 3 {
+                0 => stamp / 3 % u64::from(LOGICAL_PAGES - 20),
+                _ => below(&mut random, 12),
+            };
+            ftl.write(number as u32, &page(stamp), false).unwrap();
+        }
+        let done = *ftl.statistics();
+        done.map_hits_count as f64 / (done.map_hits_count + done.map_misses_count) as f64
+    };
+    let of = ["segmented-lru", "clock", "lru", "fifo", "random"].map(hit_share);
+    let [segmented, clock, lru, fifo, random] = of;
+    assert!(segmented > lru && clock > fifo && lru > fifo && lru > random, "{of:?}");
+}
+
+/// Four of five writes go to a fifth of the pages. What is told apart need not be moved with the rest.
+#[test]
+fn hot_pages_in_blocks_of_their_own_save_collection() {
+    let amplification = |stream: StreamSpec| {
+        let config = FtlConfig { stream, gc_apart: false, ..FtlConfig::new(12_000) };
+        let mut ftl = PageMap::format(NoBytes::new(240, 64), config).unwrap();
+        let mut random = Pcg32::seed_from_u64(3);
+        for number in 0..12_000 {
+            ftl.write(number, &[], false).unwrap();
+        }
+        for write in 0..200_000u32 {
+            if write == 100_000 {
+                ftl.reset_statistics();
+            }
+            let number = match below(&mut random, 5) {
+                0 => 300 + below(&mut random, 11_700),
+                _ => below(&mut random, 300),
+            };
+            ftl.write(number as u32, &[], false).unwrap();
+        }
+        ftl.statistics().write_amplification()
+    };
+    let (none, hot_cold) = (amplification(StreamSpec::None), amplification(StreamSpec::HotCold));
+    assert!(hot_cold < 0.9 * none, "{hot_cold}, without {none}");
 }
 
 #[test]

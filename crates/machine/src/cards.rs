@@ -1,6 +1,6 @@
 //! What stands inside a card, as its profile says it: flash of several dies behind a translation layer.
 
-use crate::device_keys::{mapping_of, FlashDevice};
+use crate::device_keys::{mapping_of, FlashDevice, OF_LAYERS};
 use crate::error::MachineError;
 use crate::media::{MlcSpec, PartitionSpec};
 use crate::policy_keys::{wrong_victim, PolicyKeys};
@@ -19,6 +19,7 @@ impl FlashDevice {
         sector_bytes: u32,
         policy: &PolicyKeys,
     ) -> Result<FlashDevice, MachineError> {
+        policy.only(&OF_LAYERS, "block-device")?;
         let mapping = mapping_of(&card.ftl)?;
         if !card.page_bytes.is_multiple_of(sector_bytes) {
             let needed = format!("a page of the card holds {} B", card.page_bytes);

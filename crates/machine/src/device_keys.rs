@@ -65,7 +65,10 @@ pub struct FtlKeys {
     /// dftl: entries of the map that RAM holds (1024 if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_cache_entries: Option<u32>,
-    /// block-map, bast, fast: log or replacement blocks; open-segments: how many are open (8 if absent).
+    /// last: requests of so many pages and more are sequences (4 if absent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential_request_pages: Option<u32>,
+    /// block-map, bast, fast, last: log or replacement blocks; open-segments: how many are open (8 if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_blocks: Option<u32>,
     /// open-segments: how many of them take pages in any order (none if absent).
@@ -229,20 +232,15 @@ impl DeviceKeys {
 
 /// Errors: a policy for a device that has no translation layer.
 pub(crate) fn no_policy(policy: Option<&PolicyKeys>, of: &str) -> Result<(), MachineError> {
-    let Some(policy) = policy else { return Ok(()) };
-    let given = [("victim", &policy.victim), ("free", &policy.free), ("levelling", &policy.levelling)];
-    match given.into_iter().find(|(_, given)| given.is_some()) {
-        Some((key, _)) => {
-            let fs = if key == "victim" { "jffs2, yaffs2 and ubifs" } else { "ubifs" };
-            let owners = format!("{fs}, and device = {{ ftl = ... }}");
-            Err(MachineError::NoDecision { key, fs: of.to_string(), owners })
-        }
-        None => Ok(()),
-    }
+    policy.map_or(Ok(()), |policy| policy.only(&[], of))
 }
+
+/// Decisions that a translation layer takes.
+pub(crate) const OF_LAYERS: [&str; 5] = ["victim", "free", "levelling", "stream", "map_eviction"];
 
 impl FtlKeys {
     fn device(&self, sector_bytes: u32, policy: &PolicyKeys, base_dir: &Path) -> Result<DeviceSpec, MachineError> {
+        policy.only(&OF_LAYERS, "block-device")?;
         let mapping = mapping_of(&self.ftl)?;
         let spare = self.spare.unwrap_or(SPARE_SHARE);
         if !(0.0..1.0).contains(&spare) {
@@ -300,12 +298,15 @@ impl FtlKeys {
             victim: victim.unwrap_or(by_default.victim),
             free: policy.free()?,
             levelling: policy.levelling()?.unwrap_or(by_default.levelling),
+            stream: policy.stream()?.unwrap_or(by_default.stream),
+            map_eviction: policy.map_eviction()?.unwrap_or(by_default.map_eviction),
             seed: policy.seed,
             gc_free_blocks: self.gc_free_blocks.unwrap_or(mapping.gc_free_blocks),
             gc_apart: self.gc_apart.unwrap_or(by_default.gc_apart),
             checkpoint_every_pages: self.checkpoint_every_pages,
             map_cache_entries_count: self.map_cache_entries,
             log_blocks: self.log_blocks.unwrap_or(by_default.log_blocks),
+            sequential_request_pages: self.sequential_request_pages.unwrap_or(by_default.sequential_request_pages),
             random_segments_count: self.random_segments_count.unwrap_or(by_default.random_segments_count),
             random_log_pages: self.random_log_pages,
             slc_cache: Some(self.slc_cache()?),

@@ -4,7 +4,8 @@ use crate::error::MachineError;
 use crate::file_systems::{self, Mountable};
 use ffslab_linux::PagePolicies;
 use ffslab_policy::{
-    CandidateTable, FreeSpec, LevellingSpec, ReadAheadPolicy, SpecError, VictimSpec, Victims, WriteBackOrder, OWN_RULE,
+    CandidateTable, EvictionSpec, FreeSpec, LevellingSpec, ReadAheadPolicy, SpecError, StreamSpec, VictimSpec, Victims,
+    WriteBackOrder, OWN_RULE,
 };
 use ffslab_workload::text::{join_names, nearest};
 use schemars::JsonSchema;
@@ -34,6 +35,12 @@ pub struct PolicyKeys {
     /// UBI), flash translation layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levelling: Option<String>,
+    /// Flash translation layers: which writes go to blocks of their own because they will soon be written again (`"hot-cold"`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Flash translation layer `dftl`: which cached entry of the map is given up (`"segmented-lru"`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_eviction: Option<String>,
     /// Start value of what policies draw at random.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seed: u64,
@@ -66,6 +73,7 @@ impl PolicyKeys {
     /// Errors: a name that is not known, a score with a mistake, a file system whose victims no policy chooses, no file system
     /// where the page cache is to decide.
     pub fn policies(&self, fs: &str, mountable: Option<&dyn Mountable>) -> Result<Policies, MachineError> {
+        self.only(&["victim", "free", "levelling", "read_ahead", "write_back"], fs)?;
         self.check_wear(fs, mountable)?;
         Ok(Policies { victim: self.victim(fs, mountable)?, pages: self.pages(fs, mountable)?, seed: self.seed })
     }
@@ -133,6 +141,40 @@ impl PolicyKeys {
     /// Errors: a name that is not known, a wrong parameter.
     pub fn levelling(&self) -> Result<Option<LevellingSpec>, MachineError> {
         unless_own(self.levelling.as_deref(), LevellingSpec::parse).map_err(wrong("levelling"))
+    }
+}
+
+impl PolicyKeys {
+    /// Errors: a rule is given for another decision than those that are taken.
+    pub(crate) fn only(&self, taken: &[&str], fs: &str) -> Result<(), MachineError> {
+        let of_layers = "device = { ftl = ... }";
+        let given = [
+            ("victim", &self.victim, owners(|of| of.takes_victim_policy()) + ", and " + of_layers),
+            ("free", &self.free, owners(|of| of.takes_wear_policies()) + ", and " + of_layers),
+            ("levelling", &self.levelling, owners(|of| of.takes_wear_policies()) + ", and " + of_layers),
+            ("read_ahead", &self.read_ahead, "the page cache of Linux".to_string()),
+            ("write_back", &self.write_back, "the page cache of Linux".to_string()),
+            ("stream", &self.stream, of_layers.to_string()),
+            ("map_eviction", &self.map_eviction, of_layers.to_string()),
+        ];
+        match given.into_iter().find(|(key, given, _)| given.is_some() && !taken.contains(key)) {
+            Some((key, _, owners)) => Err(MachineError::NoDecision { key, fs: fs.to_string(), owners }),
+            None => Ok(()),
+        }
+    }
+
+    /// The rule for the stream of a write; `None`: the layer's own one.
+    ///
+    /// Errors: a name that is not known.
+    pub fn stream(&self) -> Result<Option<StreamSpec>, MachineError> {
+        unless_own(self.stream.as_deref(), StreamSpec::parse).map_err(wrong("stream"))
+    }
+
+    /// The rule for entries of a cached map; `None`: the layer's own one.
+    ///
+    /// Errors: a name that is not known.
+    pub fn map_eviction(&self) -> Result<Option<EvictionSpec>, MachineError> {
+        unless_own(self.map_eviction.as_deref(), EvictionSpec::parse).map_err(wrong("map_eviction"))
     }
 }
 

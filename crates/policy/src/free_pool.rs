@@ -55,7 +55,7 @@ impl FreePool {
     }
 
     /// Which block [`FreePool::take`] would take.
-    pub fn next(&mut self) -> Option<u32> {
+    pub fn look_at_next(&mut self) -> Option<u32> {
         let free = FreeBlocks { block: &self.block, erases: &self.erases };
         let at = self.policy.choose(&free, &mut self.random)?;
         Some(self.block[at])

@@ -13,6 +13,7 @@
 
 mod built_in;
 mod candidates;
+mod eviction;
 mod expression;
 mod free;
 mod free_pool;
@@ -21,10 +22,12 @@ mod levelling;
 mod named;
 mod read_ahead;
 mod spec;
+mod stream;
 mod victim;
 mod write_back;
 
 pub use candidates::{AgeUnit, CandidateTable, Candidates, Columns, Entry, Room};
+pub use eviction::{eviction_policies, EvictionSpec};
 pub use expression::{Expression, ExpressionError};
 pub use free::{free_policies, FreeBlocks, FreePolicy, FreeSpec};
 pub use free_pool::FreePool;
@@ -33,6 +36,7 @@ pub use levelling::{levelling_policies, Levelling, LevellingSpec, WearOfBlocks, 
 pub use named::{Named, Parameter, SpecError, OWN_RULE};
 pub use read_ahead::{read_ahead_policies, ReadAheadPolicy, ReadAheadStream, ReadDemand, ReadWindow};
 pub use spec::{register, unregister, victim_policies, VictimMaker, VictimSpec};
+pub use stream::{stream_policies, HotPages, StreamSpec};
 pub use victim::{checked, Refusal, VictimPolicy, Victims};
 pub use write_back::{write_back_policies, DirtyFile, WriteBackOrder};
 

@@ -7,8 +7,8 @@
 
 use ffslab_ftl::amplification::{compare, Case};
 use ffslab_policy::{
-    free_policies, levelling_policies, read_ahead_policies, victim_policies, write_back_policies, AgeUnit, Candidates,
-    Columns, Named, Pcg, Room, VictimPolicy,
+    eviction_policies, free_policies, levelling_policies, read_ahead_policies, stream_policies, victim_policies,
+    write_back_policies, AgeUnit, Candidates, Columns, Named, Pcg, Room, VictimPolicy,
 };
 use numpy::ndarray::ArrayView1;
 use numpy::{Element, PyArray1, PyArrayMethods};
@@ -231,7 +231,8 @@ pub fn policies() -> PyResult<String> {
     };
     let all = of("victim", victim_policies());
     let all = all.chain(of("read_ahead", read_ahead_policies())).chain(of("write_back", write_back_policies()));
-    let all = all.chain(of("free_block", free_policies())).chain(of("levelling", levelling_policies()));
+    let all = all.chain(of("free", free_policies())).chain(of("levelling", levelling_policies()));
+    let all = all.chain(of("stream", stream_policies())).chain(of("map_eviction", eviction_policies()));
     to_json(&all.collect::<Vec<_>>())
 }
 

@@ -157,7 +157,7 @@ impl Wear {
     /// The free block for new data.
     fn next_free(&mut self) -> Option<u32> {
         match &mut self.free_rule {
-            Some(rule) => rule.next(),
+            Some(rule) => rule.look_at_next(),
             None => self.medium_free(),
         }
     }

@@ -19,7 +19,9 @@ HEADS = {
     "victim": "victims of garbage collection, for [stack.policy]",
     "read_ahead": "read-ahead of Linux's page cache, for [stack.policy]",
     "write_back": "next file of Linux's write-back, for [stack.policy]",
-    "free_block": "next free block, for [stack.policy]: UBIFS, flash translation layers",
+    "free": "next free block, for [stack.policy]: UBIFS, flash translation layers",
+    "stream": "stream of a write, for [stack.policy]: flash translation layers",
+    "map_eviction": "cached entries of a map, for [stack.policy]: flash translation layer dftl",
     "levelling": "wear levelling, for [stack.policy]: UBIFS, flash translation layers",
 }
 
@@ -46,7 +48,7 @@ def ls(json: Json = False) -> None:
         if each["decision"] != decision:
             decision = each["decision"]
             say(HEADS[decision])
-        say(f"  {_written(each):<22}{each['about']}")
+        say(f"  {_written(each):<24}{each['about']}")
 
 
 @verb(policy_app, "show")

@@ -21,25 +21,31 @@ impl<F: Flash> Hybrid<F> {
         self.logs.iter().copied().find(|log| log.logical_block == logical_block)
     }
 
-    /// The log block of a logical block; the oldest of others is merged if there are too many.
-    fn own_log(&mut self, logical_block: u32) -> Result<Log, FtlError> {
+    /// The log block of a logical block; the oldest of others is merged if there are `limit` of them.
+    fn own_log(&mut self, logical_block: u32, limit: u32) -> Result<Log, FtlError> {
         if let Some(log) = self.log_of(logical_block) {
             return Ok(log);
         }
-        while self.logs.len() as u32 >= self.log_blocks() {
+        while self.logs.len() as u32 >= limit {
             let oldest = self.logs[0];
             self.merge(oldest)?;
         }
         self.open_log(logical_block)
     }
 
-    /// A block map: the page keeps its place, and what lies between is copied.
-    pub(super) fn place_in_replacement(&mut self, logical_block: u32, offset: u32) -> Result<(u32, u32), FtlError> {
+    /// A block map: the page keeps its place, and what lies between is copied for this reason.
+    pub(super) fn place_in_order(
+        &mut self,
+        logical_block: u32,
+        offset: u32,
+        limit: u32,
+        reason: &'static Reason,
+    ) -> Result<(u32, u32), FtlError> {
         if let Some(log) = self.log_of(logical_block).filter(|log| offset < self.written[log.block as usize]) {
             self.merge(log)?;
         }
-        let log = self.own_log(logical_block)?;
-        self.fill_up_to(log.block, logical_block, offset, &causes::MERGE_FULL)?;
+        let log = self.own_log(logical_block, limit)?;
+        self.fill_up_to(log.block, logical_block, offset, reason)?;
         Ok((log.block, offset))
     }
 
@@ -62,7 +68,7 @@ impl<F: Flash> Hybrid<F> {
 
     /// BAST: the next page of the logical block's own log block.
     pub(super) fn place_in_own_log(&mut self, logical_block: u32) -> Result<(u32, u32), FtlError> {
-        let log = self.own_log(logical_block)?;
+        let log = self.own_log(logical_block, self.log_blocks())?;
         Ok((log.block, self.written[log.block as usize]))
     }
 
@@ -108,7 +114,8 @@ impl<F: Flash> Hybrid<F> {
 
     // ---- merges ---------------------------------------------------------------------------------------------------
 
-    fn forget_log(&mut self, block: u32) {
+    pub(super) fn forget_log(&mut self, block: u32) {
+        self.random.forget(block);
         self.logs.retain(|log| log.block != block);
         if self.sequential.is_some_and(|log| log.block == block) {
             self.sequential = None;
@@ -202,7 +209,8 @@ impl<F: Flash> Hybrid<F> {
             self.becomes_data(block, logical_block, reason)?;
             break;
         }
-        let own: Vec<u32> = self.logs.iter().chain(&self.sequential).map(|log| log.block).collect();
+        let own = self.logs.iter().chain(&self.sequential).map(|log| log.block);
+        let own: Vec<u32> = own.chain(self.random.logs().map(|log| log.block)).collect();
         let is_full = |block: u32| self.written[block as usize] == self.shape.pages_per_block;
         let owned_by = |block: u32| {
             let logs = self.logs.iter().chain(&self.sequential);
@@ -231,7 +239,7 @@ impl<F: Flash> Hybrid<F> {
         Ok(())
     }
 
-    fn merge_all_of(&mut self, block: u32) -> Result<(), FtlError> {
+    pub(super) fn merge_all_of(&mut self, block: u32) -> Result<(), FtlError> {
         let first = block * self.shape.pages_per_block;
         for page in first..first + self.shape.pages_per_block {
             let owner = self.owner[page as usize];

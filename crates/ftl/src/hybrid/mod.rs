@@ -8,6 +8,8 @@
 //! * **FAST**: one log block takes a sequence, the others take pages of all blocks. Lee, Park, Chung, Lee, Park and Song, "A Log
 //!   Buffer-Based Flash Translation Layer Using Fully-Associative Sector Translation", ACM TECS 6(3), 2007.
 //!
+//! * **LAST** (`last.rs`): log blocks for long requests belong to one logical block, those for short ones are shared, hot pages apart.
+//!
 //! Merges are those of the papers: switch (the log block becomes the data block), partial (after the rest was copied to it), full
 //! (everything is copied to a free block). A controller needs RAM for the block map and the map of the log blocks; the simulation
 //! keeps a map of all pages in the host's memory instead and uses only what such a controller would know.
@@ -15,6 +17,7 @@
 //! After a power cut the records of all pages are read. No block is written on that was found then, because an erased record does not
 //! prove an erased page; what is no data block is merged before the next write. Trims are not kept, as in the papers.
 
+mod last;
 mod merges;
 mod recovery;
 mod segments;
@@ -32,6 +35,8 @@ use crate::statistics::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
 use ffslab_policy::{FreePool, Leveller};
 
+use last::RandomBuffer;
+
 const NONE: u32 = u32::MAX;
 
 /// Free blocks kept back: for merges, for blocks that fail, and for merges that power cuts have interrupted.
@@ -43,6 +48,7 @@ pub(crate) enum Scheme {
     BlockMap,
     Bast,
     Fast,
+    Last,
     OpenSegments,
 }
 
@@ -83,6 +89,9 @@ pub(crate) struct Hybrid<F: Flash = OnMedium> {
     logs: VecDeque<Log>,
     /// FAST's log block for a sequence.
     sequential: Option<Log>,
+    /// LAST's log blocks for short requests, and the length of the request that is being written.
+    random: RandomBuffer,
+    request_pages: u32,
     /// Blocks whose pages must be merged: found at the mount, or because a program failed in them (`true`).
     leftovers: Vec<(u32, bool)>,
     sequence: u64,
@@ -122,6 +131,8 @@ impl<F: Flash> Hybrid<F> {
             data: vec![NONE; config.logical_pages.div_ceil(shape.pages_per_block) as usize],
             logs: VecDeque::new(),
             sequential: None,
+            random: RandomBuffer::default(),
+            request_pages: 1,
             leftovers: Vec::new(),
             sequence: 0,
             buffer: vec![0xFF; shape.page_bytes as usize],
@@ -146,7 +157,11 @@ impl<F: Flash> Hybrid<F> {
 
     /// FAST needs one for a sequence and one for the rest.
     fn log_blocks(&self) -> u32 {
-        let log_blocks_min = if self.scheme == Scheme::OpenSegments { 1 } else { 2 };
+        let log_blocks_min = match self.scheme {
+            Scheme::Last => last::LOG_BLOCKS_MIN,
+            Scheme::OpenSegments => 1,
+            _ => 2,
+        };
         self.config.log_blocks.max(log_blocks_min)
     }
 
@@ -273,10 +288,7 @@ impl<F: Flash> Hybrid<F> {
 
     /// Nothing more is written to the block; what it holds is merged before the next write.
     fn fails(&mut self, block: u32) {
-        self.logs.retain(|log| log.block != block);
-        if self.sequential.is_some_and(|log| log.block == block) {
-            self.sequential = None;
-        }
+        self.forget_log(block);
         if let Some(data) = self.data.iter_mut().find(|data| **data == block) {
             *data = NONE;
         }
@@ -328,9 +340,10 @@ impl<F: Flash> Hybrid<F> {
             return Ok((*data, offset));
         }
         match self.scheme {
-            Scheme::BlockMap => self.place_in_replacement(logical_block, offset),
+            Scheme::BlockMap => self.place_in_order(logical_block, offset, self.log_blocks(), &causes::MERGE_FULL),
             Scheme::Bast => self.place_in_own_log(logical_block),
             Scheme::Fast => self.place_in_shared_log(logical_block, offset),
+            Scheme::Last => self.place_in_last(logical_block, offset),
             Scheme::OpenSegments => self.place_in_segment(logical_block, offset),
         }
     }
@@ -387,6 +400,10 @@ impl<F: Flash> Ftl for Hybrid<F> {
             Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn hint_request_pages(&mut self, pages: u32) {
+        self.request_pages = pages;
     }
 
     fn write(&mut self, logical_page: u32, data: &[u8], _hot: bool) -> Result<(), FtlError> {

@@ -11,11 +11,13 @@ use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
 impl<F: Flash> Hybrid<F> {
     pub fn mount(flash: F, config: FtlConfig, scheme: Scheme) -> Result<Hybrid<F>, FtlError> {
         let mut made = Hybrid::blank(flash, config, scheme)?;
+        let begun_ns = made.flash.now_ns();
         {
             let _reason = made.flash.because(&causes::RECOVERY_SCAN);
             made.scan()?;
         }
         made.assign_blocks();
+        made.statistics.mount_ns = made.flash.now_ns() - begun_ns;
         Ok(made)
     }
 

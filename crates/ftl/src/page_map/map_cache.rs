@@ -5,17 +5,17 @@
 //! that says where these stand; entries of one translation page are written back together (batch update), and entries of moved
 //! pages that are cached are changed in the cache only (lazy copying).
 //!
-//! What differs: the cache is plain LRU, not segmented. The map is found after a power cut by the records of all pages as without
+//! What differs: which entry the cache gives up is a rule ([`crate::FtlConfig::map_eviction`]); the paper's is `segmented-lru`. The map is found after a power cut by the records of all pages as without
 //! a cache; translation pages that the mount finds out of date are written anew when one of their entries is wanted. The simulation keeps the whole map in
 //! the host's memory, so that what a translation page says can be checked against it.
 
 use ffslab_mtd::MtdError;
 
+use super::eviction::Eviction;
 use super::{PageMap, Stream, NONE};
 use crate::causes;
-use crate::config::FtlError;
+use crate::config::{FtlConfig, FtlError};
 use crate::flash::Flash;
-use crate::victim::{Ends, Links, EMPTY};
 
 const ENTRY_BYTES: u32 = 4;
 
@@ -31,9 +31,7 @@ pub(super) struct MapCache {
     entries_max: u32,
     entries: Vec<Entry>,
     count: u32,
-    links: Links,
-    /// The entry used longest ago is the first.
-    used: Ends,
+    order: Eviction,
     /// Translation pages on flash that say something else than the map.
     stale: Vec<bool>,
     /// Translation pages that must be written because collection has moved pages.
@@ -41,13 +39,13 @@ pub(super) struct MapCache {
 }
 
 impl MapCache {
-    pub fn new(entries_max: u32, logical_pages: u32, translation_pages: u32) -> MapCache {
+    pub fn new(entries_max: u32, config: &FtlConfig, translation_pages: u32) -> MapCache {
+        let logical_pages = config.logical_pages;
         MapCache {
             entries_max: entries_max.max(1),
             entries: vec![Entry::NotCached; logical_pages as usize],
             count: 0,
-            links: Links::of(logical_pages),
-            used: EMPTY,
+            order: Eviction::new(config.map_eviction, entries_max, logical_pages, config.seed),
             stale: vec![false; translation_pages as usize],
             moved: Vec::new(),
         }
@@ -79,7 +77,7 @@ impl<F: Flash> PageMap<F> {
         let entry = cache.entries[logical_page as usize];
         if entry != Entry::NotCached {
             self.statistics.map_hits_count += 1;
-            cache.links.remove(&mut cache.used, logical_page);
+            cache.order.is_used(logical_page);
         } else {
             self.statistics.map_misses_count += 1;
             if cache.count == cache.entries_max {
@@ -91,22 +89,22 @@ impl<F: Flash> PageMap<F> {
         if entry == Entry::NotCached {
             cache.count += 1;
             cache.entries[logical_page as usize] = Entry::Clean;
+            cache.order.enters(logical_page);
         }
-        cache.links.append(&mut cache.used, logical_page);
         Ok(())
     }
 
-    /// Gives up the entry used longest ago. If it was changed, its translation page is written with all changed entries.
+    /// Gives up the entry that the rule names. If it was changed, its translation page is written with all changed entries.
     fn evict(&mut self) -> Result<(), FtlError> {
         let Some(cache) = &mut self.cache else { return Ok(()) };
-        let oldest = cache.used.first;
-        if cache.entries[oldest as usize] == Entry::Dirty {
+        let given_up = cache.order.choose();
+        if cache.entries[given_up as usize] == Entry::Dirty {
             self.make_room(Stream::Translation)?;
-            self.update_translation(self.translation_of(oldest))?;
+            self.update_translation(self.translation_of(given_up))?;
         }
         let Some(cache) = &mut self.cache else { return Ok(()) };
-        cache.links.remove(&mut cache.used, oldest);
-        cache.entries[oldest as usize] = Entry::NotCached;
+        cache.order.leaves(given_up);
+        cache.entries[given_up as usize] = Entry::NotCached;
         cache.count -= 1;
         Ok(())
     }

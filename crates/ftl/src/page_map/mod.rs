@@ -7,6 +7,7 @@
 
 mod checkpoint;
 mod collection;
+mod eviction;
 mod map_cache;
 mod recovery;
 
@@ -19,7 +20,7 @@ use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
 use crate::statistics::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_MAP, KIND_TRIM};
-use ffslab_policy::Leveller;
+use ffslab_policy::{HotPages, Leveller};
 use map_cache::MapCache;
 
 pub use recovery::Recovered;
@@ -61,6 +62,8 @@ pub struct PageMap<F: Flash> {
     checkpoint_blocks: Vec<u32>,
     pages_since_checkpoint: u32,
     leveller: Leveller,
+    /// Tells hot pages from others, where the rule for streams does.
+    hot_pages: Option<HotPages>,
     buffer: Vec<u8>,
     /// DFTL.
     cache: Option<MapCache>,
@@ -130,9 +133,10 @@ impl<F: Flash> PageMap<F> {
             to_refresh: Vec::new(),
             checkpoint_blocks: Vec::new(),
             pages_since_checkpoint: 0,
+            hot_pages: config.stream.make(),
             leveller: Leveller::new(config.levelling, config.endurance_erases, shape.blocks, config.seed),
             buffer: vec![0xFF; shape.page_bytes as usize],
-            cache: cache.map(|entries| MapCache::new(entries, config.logical_pages, translations)),
+            cache: cache.map(|entries| MapCache::new(entries, &config, translations)),
             first_trim: config.logical_pages,
             first_translation,
             statistics: Statistics::default(),
@@ -145,7 +149,7 @@ impl<F: Flash> PageMap<F> {
 
     /// Most logical pages that a device on so many good blocks can have.
     fn logical_pages_max(&self, good_blocks: u32) -> u32 {
-        let streams = 1 + u32::from(self.config.gc_apart) + u32::from(self.config.hot_apart);
+        let streams = 1 + u32::from(self.config.gc_apart) + u32::from(self.config.keeps_hot_apart());
         let levelled = u32::from(self.config.levelling.moves_data());
         let translation = u32::from(self.cache.is_some());
         let kept_back = self.config.gc_free_blocks + streams + levelled + translation + 2 * self.blocks_of_checkpoint();
@@ -243,7 +247,8 @@ impl<F: Flash> PageMap<F> {
     /// # Errors
     /// Too many blocks are bad; the power was cut.
     pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
-        let stream = if hot && self.config.hot_apart { Stream::Hot } else { Stream::Host };
+        let is_hot = self.hot_pages.as_mut().is_some_and(|pages| pages.writes(logical_page)) || hot;
+        let stream = if is_hot && self.config.keeps_hot_apart() { Stream::Hot } else { Stream::Host };
         self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)
     }
 

@@ -47,10 +47,12 @@ impl<F: Flash> PageMap<F> {
     /// The medium holds a device of another size; errors of the medium.
     pub fn mount(flash: F, config: FtlConfig) -> Result<(PageMap<F>, Recovered), FtlError> {
         let mut ftl = PageMap::blank(flash, config)?;
+        let begun_ns = ftl.flash.now_ns();
         let found = {
             let _reason = ftl.flash.because(&causes::RECOVERY_SCAN);
             ftl.recover()?
         };
+        ftl.statistics.mount_ns = ftl.flash.now_ns() - begun_ns;
         Ok((ftl, found))
     }
 

@@ -276,6 +276,7 @@ impl<F: Flash> SlcCache<F> {
             folded_pages: rest.host_pages - self.past_cache_pages,
             erases: rest.erases + self.erases_count,
             failed_programs: rest.failed_programs + self.failed_programs,
+            mount_ns: self.statistics.mount_ns,
             ..*rest
         };
     }

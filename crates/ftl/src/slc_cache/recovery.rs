@@ -14,12 +14,14 @@ use crate::tag::{Found, Tag, KIND_DATA};
 
 impl<F: Flash> SlcCache<F> {
     pub fn mount(flash: F, config: FtlConfig) -> Result<SlcCache<F>, FtlError> {
+        let begun_ns = flash.now_ns();
         let (cache, rest, settings) = parts(flash, &config)?;
         let rest = PageMap::mount(rest, settings)?.0;
         let mut made = SlcCache::blank(cache, rest, &config);
         let reason = made.cache.because(&causes::RECOVERY_SCAN);
         made.scan()?;
         drop(reason);
+        made.statistics.mount_ns = made.cache.now_ns() - begun_ns;
         Ok(made)
     }
 

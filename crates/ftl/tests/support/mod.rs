@@ -8,7 +8,7 @@ use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, SlcCacheConfig, Victim};
 use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
-use ffslab_policy::{FreeSpec, LevellingSpec};
+use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -44,12 +44,18 @@ pub struct Setup {
 impl Setup {
     /// For people.
     pub fn name(&self) -> String {
-        let FtlConfig { victim, levelling, .. } = &self.config;
-        format!("{}, {victim}, {}, levelling {}", self.mapping.name, self.config.free_rule().text(), levelling.text())
+        let FtlConfig { victim, levelling, map_eviction, stream, .. } = &self.config;
+        let cache = match self.mapping.name {
+            "dftl" => format!(", cache {}", map_eviction.text()),
+            _ => String::new(),
+        };
+        let rules = [self.config.free_rule().text(), levelling.text(), stream.text()].join(", ");
+        format!("{}, {victim}, {rules}{cache}", self.mapping.name)
     }
 
     pub fn new(victim: Victim) -> Setup {
-        let config = FtlConfig { victim, ..FtlConfig::new(LOGICAL_PAGES) };
+        // The host's requests have up to four pages.
+        let config = FtlConfig { victim, sequential_request_pages: 3, ..FtlConfig::new(LOGICAL_PAGES) };
         Setup { mapping: mapping("page-map"), config, buffer_pages: 3 }
     }
 
@@ -68,6 +74,9 @@ impl Setup {
 pub fn mapping(name: &str) -> &'static Mapping {
     ffslab_ftl::mapping::find(name).unwrap_or_else(|| panic!("no mapping {name}"))
 }
+
+/// Rules of DFTL's cache beside plain LRU.
+const EVICTIONS: [&str; 4] = ["segmented-lru", "fifo", "random", "clock"];
 
 /// The settings that the tests go through.
 pub fn setups() -> Vec<Setup> {
@@ -109,7 +118,15 @@ pub fn setups() -> Vec<Setup> {
         setup.config = FtlConfig { log_blocks, ..setup.config };
         setup
     };
-    let hybrids = ["block-map", "bast", "fast"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
+    let hybrids =
+        ["block-map", "bast", "fast", "last"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
+    let evicting = EVICTIONS.iter().zip(3..).map(|(rule, seed)| {
+        let mut setup = dftl(6, seed);
+        setup.config.map_eviction = EvictionSpec::parse(rule).unwrap();
+        setup
+    });
+    let streams = with(|setup| setup.config.stream = StreamSpec::HotCold);
+    let dftls = [dftl(4, 1), dftl(30, 2), streams].into_iter().chain(evicting);
     let segments = |open_segments: u32, random_segments: u32, random_log_pages: Option<u32>| {
         let mut setup = hybrid("open-segments", open_segments);
         setup.config = FtlConfig { random_segments_count: random_segments, random_log_pages, ..setup.config };
@@ -130,7 +147,7 @@ pub fn setups() -> Vec<Setup> {
         slc_cache(4, 2),
         slc_cache(5, 3),
     ];
-    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).chain(hybrids).chain(cards).chain(levelled()).collect()
+    plain.chain(special).chain(dftls).chain(hybrids).chain(cards).chain(levelled()).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.
@@ -144,6 +161,7 @@ fn levelled() -> impl Iterator<Item = Setup> {
         ("bast", "random", "rejuvenator(2)"),
         ("fast", "least-worn", "dual-pool(2)"),
         ("fast", "most-worn", "threshold(2)"),
+        ("last", "fifo", "rejuvenator(2)"),
     ];
     rules.into_iter().map(|(name, free, levelling)| {
         let mut setup = Setup { mapping: mapping(name), ..Setup::new(Victim::Greedy) };

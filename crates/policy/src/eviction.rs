@@ -1,0 +1,64 @@
+//! Which entry a full cache of a map gives up, by name.
+
+use crate::named::{parse, text_of, Named, SpecError};
+
+const fn named(name: &'static str, about: &'static str, paper: &'static str) -> Named {
+    Named { name, about, paper, parameter: None }
+}
+
+static TABLE: [Named; 5] = [
+    named("lru", "The entry that was used longest ago.", "P. Denning, The Working Set Model for Program Behavior, CACM 1968"),
+    named(
+        "segmented-lru",
+        "Entries used more than once are kept in a protected half; the others go first.",
+        "R. Karedla, J. Love and B. Wherry, Caching Strategies to Improve Disk System Performance, IEEE Computer 1994; A. Gupta, Y. Kim and B. Urgaonkar, DFTL, ASPLOS 2009, section 3.2",
+    ),
+    named("fifo", "The entry that came first, however often it was used.", "L. Belady, R. Nelson and G. Shedler, An Anomaly in Space-Time Characteristics of Certain Programs, CACM 1969"),
+    named("random", "A random entry.", "L. Belady, A Study of Replacement Algorithms for a Virtual-Storage Computer, IBM Systems Journal 1966"),
+    named("clock", "As fifo, but an entry that was used since its last turn gets another one.", "F. Corbato, A Paging Experiment with the Multics System, 1968"),
+];
+
+/// A rule before it is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionSpec {
+    Lru,
+    SegmentedLru,
+    Fifo,
+    Random,
+    Clock,
+}
+
+use EvictionSpec::{Clock, Fifo, Lru, Random, SegmentedLru};
+
+/// In the order of the table.
+const SPECS: [EvictionSpec; 5] = [Lru, SegmentedLru, Fifo, Random, Clock];
+
+/// The rules for a cache of a map.
+pub fn eviction_policies() -> &'static [Named] {
+    &TABLE
+}
+
+impl EvictionSpec {
+    /// Errors: no such rule.
+    pub fn parse(text: &str) -> Result<EvictionSpec, SpecError> {
+        parse(text, &TABLE).map(|(at, _)| SPECS[at])
+    }
+
+    pub fn text(&self) -> String {
+        text_of(&TABLE[*self as usize], 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for (named, spec) in eviction_policies().iter().zip(SPECS) {
+            assert_eq!(EvictionSpec::parse(named.name), Ok(spec));
+            assert_eq!(spec.text(), named.name);
+        }
+        assert!(EvictionSpec::parse("lruu").is_err());
+    }
+}

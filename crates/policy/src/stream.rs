@@ -1,0 +1,129 @@
+//! Which written pages will soon be written again: the rule that tells a hot stream from the rest.
+
+use crate::named::{parse, text_of, Named, SpecError};
+
+static TABLE: [Named; 2] = [
+    Named { name: "none", about: "One stream.", paper: "the comparison of all papers", parameter: None },
+    Named {
+        name: "hot-cold",
+        about: "Pages that were written often and of late are hot; Bloom filters that take turns remember them.",
+        paper: "D. Park and D. Du, Hot Data Identification for Flash-based Storage Systems Using Multiple Bloom Filters, MSST 2011",
+        parameter: None,
+    },
+];
+
+/// The rules for the stream of a write.
+pub fn stream_policies() -> &'static [Named] {
+    &TABLE
+}
+
+/// A rule for the stream of a write before it is at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StreamSpec {
+    #[default]
+    None,
+    HotCold,
+}
+
+impl StreamSpec {
+    /// Errors: no such rule.
+    pub fn parse(text: &str) -> Result<StreamSpec, SpecError> {
+        parse(text, &TABLE).map(|(at, _)| [StreamSpec::None, StreamSpec::HotCold][at])
+    }
+
+    pub fn text(&self) -> String {
+        text_of(&TABLE[*self as usize], 0)
+    }
+
+    /// What tells hot pages; `None`: nothing does.
+    pub fn make(&self) -> Option<HotPages> {
+        (*self == StreamSpec::HotCold).then(HotPages::new)
+    }
+}
+
+/// Filters, bits of each and hashes of a page, and the writes after which the oldest filter is emptied: the paper's.
+const FILTERS: usize = 4;
+const FILTER_BITS: usize = 2048;
+const HASHES: u32 = 2;
+const DECAY_WRITES: u32 = 512;
+/// A page is hot from this weight on. The filter that was emptied last counts 2, the one before it 1.5, then 1 and 0.5.
+const HOT_HALVES: u32 = 8;
+
+/// Multiple Bloom filters. A write is recorded in the next filter that does not know the page yet, so that the number of filters that
+/// know it counts its writes; each filter is emptied in its turn, so that old writes are forgotten. With the paper's four
+/// filters a page is hot if at least three of them know it, the youngest ones among them.
+#[derive(Clone, Debug)]
+pub struct HotPages {
+    filters: [[u64; FILTER_BITS / 64]; FILTERS],
+    /// The filter in which the next write is recorded, and the one that was emptied last.
+    next: usize,
+    youngest: usize,
+    writes: u32,
+}
+
+impl HotPages {
+    fn new() -> HotPages {
+        HotPages { filters: [[0; FILTER_BITS / 64]; FILTERS], next: 0, youngest: 0, writes: 0 }
+    }
+
+    /// Records a write of a page. `true`: the page is hot.
+    pub fn writes(&mut self, page: u32) -> bool {
+        let bits = bits_of(page);
+        let knows = |filter: &[u64; FILTER_BITS / 64]| bits.iter().all(|&bit| filter[bit / 64] >> (bit % 64) & 1 == 1);
+        let free = (0..FILTERS).map(|turn| (self.next + turn) % FILTERS).find(|&at| !knows(&self.filters[at]));
+        if let Some(at) = free {
+            bits.iter().for_each(|&bit| self.filters[at][bit / 64] |= 1 << (bit % 64));
+            self.next = (at + 1) % FILTERS;
+        }
+        let weight_halves = (0..FILTERS as u32).filter_map(|age| {
+            let at = (self.youngest + FILTERS - age as usize) % FILTERS;
+            knows(&self.filters[at]).then_some(FILTERS as u32 - age)
+        });
+        let is_hot = weight_halves.sum::<u32>() >= HOT_HALVES;
+        self.writes += 1;
+        if self.writes == DECAY_WRITES {
+            self.writes = 0;
+            self.youngest = (self.youngest + 1) % FILTERS;
+            self.filters[self.youngest] = [0; FILTER_BITS / 64];
+        }
+        is_hot
+    }
+}
+
+/// Two independent multiplicative hashes of the number of a page (Knuth, The Art of Computer Programming 6.4).
+fn bits_of(page: u32) -> [usize; HASHES as usize] {
+    let hash = (u64::from(page) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let shift = u64::BITS - FILTER_BITS.trailing_zeros();
+    [(hash >> shift) as usize, (hash.rotate_left(29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> shift) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for (named, spec) in stream_policies().iter().zip([StreamSpec::None, StreamSpec::HotCold]) {
+            assert_eq!(StreamSpec::parse(named.name), Ok(spec));
+            assert_eq!(spec.text(), named.name);
+        }
+    }
+
+    /// Ten pages are written with every second write, ten thousand others in turn.
+    #[test]
+    fn pages_that_are_written_again_and_again_are_hot_and_others_are_not() {
+        let mut pages = HotPages::new();
+        let (mut hot, mut cold) = (0, 0);
+        for write in 0..20_000u32 {
+            hot += u32::from(pages.writes(write % 10));
+            cold += u32::from(pages.writes(100 + write % 10_000));
+        }
+        assert!(hot > 18_000, "{hot} of 20000 writes of hot pages");
+        assert!(cold < 2_000, "{cold} of 20000 writes of cold pages");
+        // What is written no longer is forgotten.
+        for write in 0..4 * DECAY_WRITES {
+            pages.writes(1_000_000 + write);
+        }
+        assert!((0..10).all(|page| !pages.writes(page)));
+    }
+}
