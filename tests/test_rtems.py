@@ -75,7 +75,14 @@ def test_what_cannot_be_run_is_one_line(ffslab: Command, tmp_path: Path, text: s
 def test_profiles_show_block_devices_and_the_board(ffslab: Command) -> None:
     listed = json.loads(ffslab("profiles", "list", "--json").stdout)
     devices = [entry["name"] for entry in listed if entry["kind"] == "block device"]
-    assert devices == ["ram-disk-beaglebone", "sd-card", "usb-stick"]
+    assert devices == [
+        "emmc-slc-cache",
+        "ram-disk-beaglebone",
+        "sd-card",
+        "sd-card-kingston-4g",
+        "usb-stick",
+        "usb-stick-log-blocks",
+    ]
     shown = json.loads(ffslab("profiles", "show", "beaglebone-black", "--json").stdout)
     values = {value["key"]: value for value in shown["values"]}
     assert values["memory_read_ns"]["unit"] == "ns"

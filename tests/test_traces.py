@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT, Command
+from ffslab import Experiment, InputError
 from ffslab.answers.summary import VariantSummary
 from ffslab.api.machine import Machine
-from ffslab.workloads.replay import replay_experiment
+from ffslab.workloads.replay import How, replay_experiment
 from ffslab.workloads.traces import ROW_GROUP, convert
 
 FIO = """\
@@ -39,13 +40,26 @@ BLKPARSE = """\
   8,0    3        3     0.002000000   697  Q   R 16 + 16 [cat]
 """
 TABLE = "start_ms;op;file;offset_KiB;size_B\n1.5;read;a;4;100\n2;write;a;0;512\n3;fsync;a;;\n"
-FORMATS = {"fio.log": FIO, "vfs.csv": OPENFLASH, "blk.txt": BLKPARSE, "table.csv": TABLE}
+# Small offsets: on a file system, what is read must be there, and is written before.
+MSR = """\
+128166372003061629,hm,1,Read,4096,8192,413
+128166372016382155,hm,1,Write,0,4096,2326
+"""
+SPC = "0,8,4096,W,0.551706\n0,16,512,w,0.554041\n0,24,2048,r,1.011732\n"
+FORMATS = {
+    "fio.log": FIO,
+    "vfs.csv": OPENFLASH,
+    "blk.txt": BLKPARSE,
+    "table.csv": TABLE,
+    "hm_1.csv": MSR,
+    "Financial1.spc": SPC,
+}
 STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 
 
 def replayed(trace: Path) -> VariantSummary:
     """The only variant of a replay."""
-    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), "keep").run()
+    run = replay_experiment(trace, Machine("zero-overhead", None, "jffs2", 400), How("keep")).run()
     return run.summary["variants"][0]
 
 
@@ -183,3 +197,58 @@ def test_a_recording_of_several_row_groups_is_the_same_table(tmp_path: Path) -> 
     convert(tmp_path / "t.parquet", tmp_path / "a.csv", None)
     convert(tmp_path / "t.csv", tmp_path / "b.csv", None)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+DEVICE = """\
+  8,16    0        1     0.000000000   697  Q   W 8 + 8 [a]
+  8,16    0        2     0.002000000   697  Q  FWFS 1024 + 64 [a]
+  8,0     0        3     0.003000000   697  Q   W 16 + 16 [b]
+  8,16    0        4     0.500000000   697  Q   R 1024 + 64 [a]
+  8,16    0        5     0.600000000   697  Q   DS 1024 + 64 [a]
+  8,16    0        6     0.700000000   697  Q   FN [a]
+"""
+
+
+def on_device(trace: Path, ftl: str, **keys: object) -> VariantSummary:
+    """A replay on a block device, and nothing before it."""
+    device = {"ftl": ftl, "part": "k9f1g08u0a", "blocks": 64, "spare": 0.25}
+    data = {
+        "title": "t",
+        "stack": {"system": "bare", "fs": "block-device", "device": device},
+        "measure": [{"step": "replay", "file": str(trace), **keys}],
+    }
+    return Experiment.from_data(data).run().whole().summary["variants"][0]
+
+
+def test_a_recording_of_a_device_is_replayed_on_a_device(tmp_path: Path) -> None:
+    trace = tmp_path / "t.blkparse"
+    trace.write_text(DEVICE, encoding="utf-8")
+    with pytest.raises(InputError, match="`only` must name one: 8,0 8,16"):
+        on_device(trace, "page-map", onto="disk")
+    done = on_device(trace, "page-map", onto="disk", only="8,16", think="arrivals")
+    # Open, two writes, a read, two flushes beside the second write, a trim, a flush.
+    assert (done["steps"][0]["requests_done"], done["user_written_B"], done["user_read_B"]) == (8, 36_864, 32_768)
+    (note,) = done["notes"]
+    assert note.endswith("not replayed: on others than 8,16 (2)")
+    assert 700_000 <= done["time_us"] < 720_000
+    fast = on_device(trace, "page-map", onto="disk", only="8,16", think="arrivals", speed=10.0)
+    assert 70_000 <= fast["time_us"] < 90_000
+    # Hybrid mappings have no trim, as in their papers.
+    hybrid = on_device(trace, "fast", onto="disk", only="8,16", think="none")
+    assert any("line 5: trim gave 0, here ENOSYS" in note for note in hybrid["notes"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ({"speed": 0.0}, "speed is 0: it must be more than 0"),
+        ({"speed": 2.0, "think": "none"}, "speed divides pauses or arrivals"),
+        ({"only": "8,0"}, "only goes with onto"),
+        ({"onto": "disk", "only": "8,1"}, "has no file or device `8,1`: it has 8,0 8,16"),
+    ],
+)
+def test_how_a_recording_cannot_be_replayed(tmp_path: Path, keys: dict[str, object], wanted: str) -> None:
+    trace = tmp_path / "t.blkparse"
+    trace.write_text(DEVICE, encoding="utf-8")
+    with pytest.raises(InputError, match=wanted):
+        on_device(trace, "page-map", **keys)

@@ -14,6 +14,9 @@ __all__ = [
     "Session",
     "__version__",
     "ageing",
+    "amplification",
+    "amplification_cases",
+    "amplification_formula",
     "check_experiment",
     "chip_geometry",
     "content_source",
@@ -74,6 +77,13 @@ class PowerCut(OSError):  # noqa: N818
 
 def ageing(text: str, file_name: str, base_dir: str | PathLike[str], asked: str) -> str:
     """What the model of ageing says of the chip of an experiment (JSON), under stresses (JSON list)."""
+
+def card_operations(card: str, lines: str) -> str:
+    """What a card (JSON) does for lines of flashbench (JSON list), one after the other: calls, bytes, and operations of its
+    flash (JSON list).
+
+    Errors: a card or a line that cannot be (`InputError`).
+    """
 
 def run_experiment(
     text: str,
@@ -334,6 +344,18 @@ def schemas() -> list[tuple[str, str]]:
 
 def policies() -> str:
     """The built-in policies, as JSON: decision, name, about, paper, parameter."""
+
+def amplification_cases() -> str:
+    """The comparisons of write amplification, as JSON: name, pages_per_block, spare_share, allowed_percent."""
+
+def amplification(case: int, blocks: int) -> tuple[float, float]:
+    """One comparison: by the formula, simulated.
+
+    Raises InputError: too few blocks, or no such comparison.
+    """
+
+def amplification_formula(case: int, spare_share: float) -> float:
+    """The formula of a comparison at another spare share."""
 
 def register_policy(name: str, make: Callable[[], object]) -> None:
     """Makes a victim policy known; `make` returns the policy of a mount.

@@ -503,9 +503,17 @@ def ftruncate(*, file: str, bytes: int | str, fails: Failure | None = None) -> S
     return said_step("ftruncate", file=file, bytes=bytes, fails=fails)
 
 
-def replay(*, file: str, root: str | None = None, think: Think | None = None) -> Step:
+def replay(
+    *,
+    file: str,
+    only: str | None = None,
+    onto: str | None = None,
+    root: str | None = None,
+    speed: float | None = None,
+    think: Think | None = None,
+) -> Step:
     """Replays the file system calls of a recorded program."""
-    return said_step("replay", file=file, root=root, think=think)
+    return said_step("replay", file=file, only=only, onto=onto, root=root, speed=speed, think=think)
 
 
 def fio(*, file: str, lenient: bool | None = None) -> Step:

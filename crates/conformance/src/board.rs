@@ -56,6 +56,7 @@ impl Board {
             read_ahead_bytes: machine.read_ahead_bytes,
             page_cache_bytes: machine.page_cache_bytes,
             write_back: WriteBackKnobs::default(),
+            policies: machine.policies,
             costs: VfsCosts::default(),
             epoch_s,
             smp: false,

@@ -1,6 +1,9 @@
-//! Other rules for the choice of the block to collect: a bad one may make a file system slow, and must lose nothing.
+//! Other rules than the kernel's, for the choice of the block to collect and for the page cache: a bad one may make a file system
+//! slow, and must lose nothing.
 
-use crate::{must, power_cuts, sequences, Subject};
+use crate::{must, power_cuts, sequences, Failure, Machine, Subject};
+use ffslab_linux::PagePolicies;
+use ffslab_policy::{read_ahead_policies, write_back_policies, ReadAheadPolicy, WriteBackOrder};
 
 /// Policies other than the own rule: the best, one that is wasteful, one that never looks at the gain, and a score.
 pub const POLICIES: [&str; 4] = ["greedy", "random", "fifo", "invalid / (2*valid) * age"];
@@ -23,5 +26,34 @@ pub fn check_sequences<S: Subject>(under: impl Fn(&'static str) -> S) {
         let options = sequences::Options { seed, calls_max: 250, ..sequences::Options::default() };
         let report = must(sequences::check(&under(policy), &options));
         assert!(report.full > 0, "{policy}: no sequence filled the partition");
+    }
+}
+
+/// The page cache under each order of write-back: the power is cut, and random sequences run with hardly any memory.
+#[track_caller]
+pub fn check_write_back_orders(subject: &impl Subject) {
+    for (seed, order) in (40..).zip(write_back_policies()) {
+        let write_back = must(WriteBackOrder::parse(order.name).map_err(Failure::of));
+        let policies = PagePolicies { write_back, ..PagePolicies::default() };
+        let options = power_cuts::Options {
+            points_max: 20,
+            machine: Machine { policies, ..Machine::USUAL },
+            ..Default::default()
+        };
+        let report = must(power_cuts::check(subject, &options));
+        println!("{}: {report}", order.name);
+        assert!(report.cut_points() > 300, "{}: {report}", order.name);
+        let machine = Machine { policies, ..Machine::TINY };
+        must(sequences::check(subject, &sequences::Options { seed, machine, ..sequences::Options::default() }));
+    }
+}
+
+/// Random sequences of calls under each rule of read-ahead.
+#[track_caller]
+pub fn check_read_ahead(subject: &impl Subject) {
+    for (seed, rule) in (60..).zip(read_ahead_policies()) {
+        let read_ahead = must(ReadAheadPolicy::parse(rule.name).map_err(Failure::of));
+        let machine = Machine { policies: PagePolicies { read_ahead, ..PagePolicies::default() }, ..Machine::TINY };
+        must(sequences::check(subject, &sequences::Options { seed, machine, ..sequences::Options::default() }));
     }
 }

@@ -7,7 +7,7 @@ use crate::program::Program;
 use crate::{Failure, Subject};
 use ffslab_flash::{Chip, Faults, Geometry, Torn};
 use ffslab_fs::Result;
-use ffslab_linux::{Fd, OpenFlags, Vfs};
+use ffslab_linux::{Fd, OpenFlags, PagePolicies, Vfs};
 use ffslab_mtd::{MediumImage, Mtd, NandPartition};
 use ffslab_sim::{EventSink, NandWait, OpEvent, Sim};
 use ffslab_system::{Calls, Refusal};
@@ -19,11 +19,17 @@ pub struct Machine {
     pub page_cache_bytes: u64,
     pub read_ahead_bytes: u32,
     pub nand_wait: NandWait,
+    /// Who decides in the page cache in place of the kernel.
+    pub policies: PagePolicies,
 }
 
 impl Machine {
-    pub const USUAL: Machine =
-        Machine { page_cache_bytes: 64 << 20, read_ahead_bytes: 128 << 10, nand_wait: NandWait::Busy };
+    pub const USUAL: Machine = Machine {
+        page_cache_bytes: 64 << 20,
+        read_ahead_bytes: 128 << 10,
+        nand_wait: NandWait::Busy,
+        policies: PagePolicies { read_ahead: None, write_back: None },
+    };
     pub const TINY: Machine = Machine { page_cache_bytes: 0, read_ahead_bytes: 0, ..Machine::USUAL };
     /// Tasks sleep while the chip works, so that other tasks run in between.
     pub const ASLEEP: Machine = Machine { nand_wait: NandWait::Sleep, ..Machine::USUAL };

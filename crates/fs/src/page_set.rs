@@ -77,6 +77,12 @@ impl PageSet {
         was_there
     }
 
+    /// How many pages are in the set.
+    pub fn count(&self) -> u64 {
+        let words = self.chunks.values().flat_map(|chunk| chunk.words.iter());
+        words.map(|word| u64::from(word.count_ones())).sum()
+    }
+
     /// The first page in the set from `first` on.
     #[inline]
     pub fn next(&self, first: u64) -> Option<u64> {

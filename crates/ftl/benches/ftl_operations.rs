@@ -10,6 +10,7 @@ use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_ftl::flash::{NoBytes, OnMedium};
 use ffslab_ftl::{FtlConfig, Mapping, PageMap, Victim, MAPPINGS};
 use ffslab_mtd::{Driver, Mtd};
+use ffslab_policy::LevellingSpec;
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -70,7 +71,7 @@ fn with_bytes(mapping: &Mapping, writes: u64) -> Rate {
 fn without_bytes(victim: Victim, spare_percent: u32, writes: u64) -> Rate {
     let blocks = 1024;
     let logical_pages = blocks * PAGES_PER_BLOCK / 100 * (100 - spare_percent);
-    let config = FtlConfig { victim, gc_apart: false, dynamic_levelling: false, ..FtlConfig::new(logical_pages) };
+    let config = FtlConfig { victim, gc_apart: false, levelling: LevellingSpec::NONE, ..FtlConfig::new(logical_pages) };
     let mut ftl = PageMap::format(NoBytes::new(blocks + 3, PAGES_PER_BLOCK), config).expect("room");
     for page in 0..logical_pages {
         ftl.write(page, &[], false).expect("room");

@@ -2,20 +2,16 @@
 //!
 //! `cargo run --release -p ffslab-ftl --example waf_formulas [BLOCKS]`
 //!
-//! One stream takes what the host writes and what collection moves, and the free blocks are kept out of T, as in the papers. The
-//! exit code is 1 if a row lies further off than it may.
+//! The exit code is 1 if a row lies further off than it may.
 
-#[path = "../tests/support/amplification.rs"]
-mod amplification;
-
-use amplification::{compare, Case, Row};
+use ffslab_ftl::amplification::{compare, Case, Row};
 
 fn main() {
     let blocks: u32 = std::env::args().nth(1).map_or(2048, |text| text.parse().expect("BLOCKS is a number"));
     println!("victim             pages/block  spare    formula  simulated      off  allowed");
     let (mut far_off, mut writes, start) = (0, 0, std::time::Instant::now());
     for case in Case::all() {
-        let Row { formula, simulated, flash_writes } = compare(&case, blocks);
+        let Row { formula, simulated, flash_writes } = compare(&case, blocks).expect("enough blocks");
         let off_percent = (simulated / formula - 1.0) * 100.0;
         let verdict = if off_percent.abs() <= case.allowed_percent { "" } else { "  <- too far off" };
         far_off += u32::from(!verdict.is_empty());

@@ -95,6 +95,13 @@ impl Disk {
         &*self.ftl
     }
 
+    /// What the layer does while nobody wants anything of it; `false`: there is no more of it.
+    ///
+    /// Errors: as of a write.
+    pub fn idle(&mut self) -> Result<bool, DeviceError> {
+        Ok(self.ftl.idle()?)
+    }
+
     fn check(&self, sector: u64, bytes: usize) -> Result<(), DeviceError> {
         let sector_bytes = self.sector_bytes;
         if !bytes.is_multiple_of(sector_bytes as usize) {

@@ -1,8 +1,8 @@
 //! The blocks of the device: what state each is in, how many of its pages are valid, which are free.
 
-use std::collections::BTreeSet;
-
-use crate::victim::{Victim, Victims, View};
+use crate::config::FtlConfig;
+use crate::victim::{Victims, View};
+use ffslab_policy::{FreePool, Wears};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -31,15 +31,13 @@ pub(crate) struct Blocks {
     closed_at: Vec<u64>,
     /// Free blocks that were erased since the mount; others are erased before they are written.
     pub clean: Vec<bool>,
-    free: BTreeSet<(u64, u32)>,
-    frees: u64,
-    levels: bool,
+    free: FreePool,
     pages_per_block: u32,
     victims: Victims,
 }
 
 impl Blocks {
-    pub fn new(blocks: u32, pages_per_block: u32, policy: Victim, levels: bool, seed: u64) -> Blocks {
+    pub fn new(blocks: u32, pages_per_block: u32, config: &FtlConfig) -> Blocks {
         let count = blocks as usize;
         Blocks {
             state: vec![State::Bad; count],
@@ -49,16 +47,14 @@ impl Blocks {
             first_sequence: vec![0; count],
             closed_at: vec![0; count],
             clean: vec![false; count],
-            free: BTreeSet::new(),
-            frees: 0,
-            levels,
+            free: FreePool::new(config.free_rule(), config.seed),
             pages_per_block,
-            victims: Victims::new(policy, blocks, pages_per_block, seed),
+            victims: Victims::new(config.victim.clone(), blocks, pages_per_block, config.seed),
         }
     }
 
     pub fn free_blocks(&self) -> u32 {
-        self.free.len() as u32
+        self.free.len()
     }
 
     pub fn bad_blocks(&self) -> u32 {
@@ -72,15 +68,15 @@ impl Blocks {
         self.state[index] = State::Free;
         self.written[index] = 0;
         self.clean[index] = clean;
-        self.frees += 1;
-        let key = if self.levels { u64::from(self.erases[index]) } else { self.frees };
-        self.free.insert((key, block));
+        self.free.insert(block, self.erases[index]);
     }
 
-    /// Takes a free block: the least worn one or that which was freed first; or the last in that order.
-    pub fn take(&mut self, last: bool) -> Option<u32> {
-        let (_, block) = if last { self.free.pop_last() } else { self.free.pop_first() }?;
-        Some(block)
+    /// Takes a free block: that which the rule chooses, or the most worn one.
+    pub fn take(&mut self, most_worn: bool) -> Option<u32> {
+        match most_worn {
+            true => self.free.take_most_worn(),
+            false => self.free.take(),
+        }
     }
 
     pub fn close(&mut self, block: u32, now: u64) {
@@ -124,11 +120,12 @@ impl Blocks {
         self.victims.refusal()
     }
 
-    /// The least worn closed block, and how many erases fewer than the most worn block it has.
-    pub fn least_worn(&self) -> Option<(u32, u32)> {
-        let closed = self.victims.closed().iter().copied();
-        let least = closed.min_by_key(|&block| (self.erases[block as usize], block))?;
-        let most = self.erases.iter().copied().max()?;
-        Some((least, most - self.erases[least as usize]))
+    /// What static wear levelling may do with a block.
+    pub fn wears(&self, block: u32) -> Wears {
+        match self.state[block as usize] {
+            State::Closed => Wears::Closed,
+            State::Bad => Wears::NoLonger,
+            _ => Wears::Now,
+        }
     }
 }

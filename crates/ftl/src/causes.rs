@@ -59,6 +59,10 @@ pub static MERGE_PARTIAL: Reason = cost(
 pub static MERGE_FULL: Reason =
     cost("FTL full merge", "the newest pages of a block are gathered in another block", Kind::Collecting);
 
+/// Blocks of the SLC cache are emptied.
+pub static FOLD: Reason =
+    cost("FTL fold", "pages of the SLC cache are moved to cells with several bits", Kind::Collecting);
+
 /// A part of the map is read.
 pub static MAP_READ: Reason = cost("FTL map read", "entries of the map that are not in RAM are read", Kind::Managing);
 
@@ -74,5 +78,5 @@ pub fn register(sim: &Sim) {
     ffslab_mtd::causes::register(sim);
     sim.register(&[&HOST_READ, &HOST_WRITE, &PAGE_FILL, &GC_COPY, &FTL_ERASE, &LEVELLING, &TRIM]);
     sim.register(&[&CHECKPOINT, &RECOVERY_SCAN, &BLOCK_FAILED, &REFRESH, &MAP_READ, &MAP_WRITE]);
-    sim.register(&[&MERGE_SWITCH, &MERGE_PARTIAL, &MERGE_FULL]);
+    sim.register(&[&MERGE_SWITCH, &MERGE_PARTIAL, &MERGE_FULL, &FOLD]);
 }

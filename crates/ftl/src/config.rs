@@ -1,6 +1,7 @@
 //! Settings of a flash translation layer, and why one cannot be made or cannot go on.
 
 use ffslab_mtd::MtdError;
+use ffslab_policy::{FreeSpec, LevellingSpec, ENDURANCE_ERASES};
 use thiserror::Error;
 
 use crate::victim::Victim;
@@ -23,16 +24,24 @@ pub struct FtlConfig {
     pub gc_apart: bool,
     /// The host can say that a page will soon be written again; such pages go to blocks of their own.
     pub hot_apart: bool,
-    /// The free block with the fewest erases is written first (dynamic wear levelling). Otherwise the one that was freed first.
-    pub dynamic_levelling: bool,
-    /// A block whose data lie still is emptied when it has so many erases fewer than the most worn one (static wear levelling).
-    pub static_levelling_erases: Option<u32>,
+    /// Which free block is written next. `None`: as belongs to the rule for levelling ([`LevellingSpec::free_rule`]).
+    pub free: Option<FreeSpec>,
+    /// When data move only to level wear, and from which block.
+    pub levelling: LevellingSpec,
+    /// Erases that a block bears by its data sheet, for rules that ask how much of its life is left.
+    pub endurance_erases: u32,
     /// A checkpoint is written whenever this many pages were programmed since the last one. `None`: only when asked for.
     pub checkpoint_every_pages: Option<u32>,
     /// DFTL: entries of the map that RAM holds; the map stands on flash. `None`: RAM holds the whole map.
     pub map_cache_entries_count: Option<u32>,
-    /// Log or replacement blocks of block maps, at least two.
+    /// Log or replacement blocks of block maps, at least two; open segments, at least one.
     pub log_blocks: u32,
+    /// How many of the open segments can take pages in any order. The others are written on from where they end.
+    pub random_segments_count: u32,
+    /// Pages after which a segment that took pages in any order is merged. `None`: when its block is full.
+    pub random_log_pages: Option<u32>,
+    /// SLC cache: its blocks, and how it differs from the rest.
+    pub slc_cache: Option<SlcCacheConfig>,
     pub seed: u64,
 }
 
@@ -45,13 +54,40 @@ impl FtlConfig {
             victim: Victim::Greedy,
             gc_apart: true,
             hot_apart: false,
-            dynamic_levelling: true,
-            static_levelling_erases: None,
+            free: None,
+            levelling: LevellingSpec::DYNAMIC,
+            endurance_erases: ENDURANCE_ERASES,
             checkpoint_every_pages: None,
             map_cache_entries_count: None,
             log_blocks: 8,
+            random_segments_count: 0,
+            random_log_pages: None,
+            slc_cache: None,
             seed: 1,
         }
+    }
+
+    /// The rule by which a free block is chosen.
+    pub fn free_rule(&self) -> FreeSpec {
+        self.free.unwrap_or_else(|| self.levelling.free_rule())
+    }
+}
+
+/// An SLC cache. The times of the medium are those of its blocks; the others, with several bits a cell, take longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcCacheConfig {
+    /// Blocks of the cache, at least two.
+    pub blocks: u32,
+    /// Bits a cell of the other blocks: a block holds so many times fewer pages in the cache.
+    pub cell_bits: u32,
+    /// How much longer a page of the other blocks is read and programmed.
+    pub read_further_ns: u64,
+    pub program_further_ns: u64,
+}
+
+impl Default for SlcCacheConfig {
+    fn default() -> SlcCacheConfig {
+        SlcCacheConfig { blocks: 4, cell_bits: 2, read_further_ns: 25_000, program_further_ns: 700_000 }
     }
 }
 
@@ -71,6 +107,8 @@ pub enum FtlError {
         "gc_free_blocks = {free_blocks}: at least {free_blocks_min}, so that collection and a failing block find room"
     )]
     FreeBlocks { free_blocks: u32, free_blocks_min: u32 },
+    #[error("slc_cache_blocks = {cache_blocks}: a cache has 2 blocks or more of the medium's {blocks}, with 1 to 4 bits a cell beside it")]
+    Cache { cache_blocks: u32, blocks: u32 },
     #[error("the medium holds no device of {logical_pages} logical pages: it was formatted for {found}")]
     OtherSize { logical_pages: u32, found: u32 },
     #[error("logical page {logical_page}: the device has {logical_pages}")]

@@ -16,6 +16,16 @@ pub struct Shape {
     pub page_bytes: u32,
 }
 
+/// How many bits a cell is programmed with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CellMode {
+    /// One bit, at the times of the medium.
+    #[default]
+    OneBit,
+    /// Several bits, which takes longer by what [`Flash::set_further_times`] was told.
+    SeveralBits,
+}
+
 /// Pages with records, blocks to erase. Pages are numbered over all blocks.
 pub trait Flash {
     /// Whether pages hold what was written. Otherwise reads leave the buffer alone, and there is nothing to mount.
@@ -25,6 +35,12 @@ pub trait Flash {
 
     /// Operations happen for this reason as long as what is returned lives.
     fn because(&self, reason: &'static Reason) -> Option<ReasonGuard>;
+
+    /// How the pages that are read and programmed next are used.
+    fn set_mode(&self, _mode: CellMode) {}
+
+    /// How much longer reads and programs of cells with several bits take.
+    fn set_further_times(&self, _read_further_ns: u64, _program_further_ns: u64) {}
 
     /// Programs a page with its record. The CRC in `tag` is that of `data`.
     fn program(&self, page: u32, data: &[u8], tag: &Tag) -> Result<(), MtdError>;
@@ -49,6 +65,9 @@ pub trait Flash {
 pub struct OnMedium {
     mtd: Mtd,
     shape: Shape,
+    mode: Cell<CellMode>,
+    read_further_ns: Cell<u64>,
+    program_further_ns: Cell<u64>,
 }
 
 impl OnMedium {
@@ -65,11 +84,26 @@ impl OnMedium {
         crate::causes::register(mtd.sim());
         let shape =
             Shape { blocks: mtd.blocks(), pages_per_block: mtd.pages_per_block(), page_bytes: mtd.page_bytes() };
-        Ok(OnMedium { mtd, shape })
+        Ok(OnMedium {
+            mtd,
+            shape,
+            mode: Cell::default(),
+            read_further_ns: Cell::default(),
+            program_further_ns: Cell::default(),
+        })
     }
 
     pub fn mtd(&self) -> &Mtd {
         &self.mtd
+    }
+
+    /// The rest of an operation on cells with several bits.
+    #[inline]
+    fn take_longer(&self, further_ns: &Cell<u64>) {
+        if self.mode.get() == CellMode::SeveralBits && further_ns.get() > 0 {
+            let sim = self.mtd.sim();
+            sim.wait_for_medium(sim.now_ns() + further_ns.get());
+        }
     }
 
     fn at(&self, page: u32) -> u64 {
@@ -92,13 +126,25 @@ impl Flash for OnMedium {
         Some(self.mtd.sim().because(reason))
     }
 
+    fn set_mode(&self, mode: CellMode) {
+        self.mode.set(mode);
+    }
+
+    fn set_further_times(&self, read_further_ns: u64, program_further_ns: u64) {
+        self.read_further_ns.set(read_further_ns);
+        self.program_further_ns.set(program_further_ns);
+    }
+
     fn program(&self, page: u32, data: &[u8], tag: &Tag) -> Result<(), MtdError> {
-        self.mtd.write_page_with_oob(self.at(page), data, &tag.encode())
+        let programmed = self.mtd.write_page_with_oob(self.at(page), data, &tag.encode());
+        self.take_longer(&self.program_further_ns);
+        programmed
     }
 
     fn read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
         let mut record = [0xFF; TAG_BYTES];
         let read = self.mtd.read_page_with_oob(self.at(page), data, &mut record);
+        self.take_longer(&self.read_further_ns);
         let found = Tag::decode(&record);
         (found, read.map(|corrected| corrected != ffslab_mtd::Corrected::Clean))
     }
@@ -106,6 +152,7 @@ impl Flash for OnMedium {
     fn read_tag(&self, page: u32) -> Result<Found, MtdError> {
         let mut record = [0xFF; TAG_BYTES];
         self.mtd.read_oob_free(self.at(page), &mut record)?;
+        self.take_longer(&self.read_further_ns);
         Ok(Tag::decode(&record))
     }
 

@@ -14,20 +14,26 @@
 //! mode. Commands over several planes and channels: one operation at a time. Background collection while the device is idle. LAST. Checkpoints
 //! and trims of the block maps. Sectors are not yet offered to the systems above ([`BlockDevice`] is the trait for that).
 
+pub mod amplification;
 pub mod block_device;
 mod blocks;
 pub mod causes;
 mod config;
+pub mod counting;
 pub mod flash;
+pub mod flashbench;
 pub mod formulas;
 mod hybrid;
 pub mod mapping;
 mod page_map;
+mod slc_cache;
+mod statistics;
 mod tag;
 pub mod victim;
 
 pub use block_device::{BlockDevice, DeviceError, Disk};
-pub use config::{FtlConfig, FtlError, FREE_BLOCKS_MIN};
+pub use config::{FtlConfig, FtlError, SlcCacheConfig, FREE_BLOCKS_MIN};
 pub use mapping::{Ftl, Mapping, MAPPINGS};
-pub use page_map::{PageMap, Recovered, Statistics};
+pub use page_map::{PageMap, Recovered};
+pub use statistics::{Statistics, NAMED};
 pub use victim::Victim;

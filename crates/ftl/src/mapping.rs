@@ -2,10 +2,13 @@
 
 use ffslab_sim::{Reason, ReasonGuard};
 
-use crate::config::{FtlConfig, FtlError};
+use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
+use crate::counting::CountingFlash;
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::hybrid::{Hybrid, Scheme};
-use crate::page_map::{PageMap, Statistics};
+use crate::page_map::PageMap;
+use crate::slc_cache::SlcCache;
+use crate::statistics::Statistics;
 
 /// A translation layer: logical pages that can be written again and again.
 pub trait Ftl {
@@ -33,7 +36,15 @@ pub trait Ftl {
 
     fn flush(&mut self) -> Result<(), FtlError>;
 
+    /// Work that the device does while nobody wants anything of it; `false`: there is no more of it.
+    fn idle(&mut self) -> Result<bool, FtlError> {
+        Ok(false)
+    }
+
     fn statistics(&self) -> &Statistics;
+
+    /// Erases of each block, as far as the device knows them.
+    fn erase_counts(&self) -> Vec<u32>;
 
     /// RAM that a controller needs for the map.
     fn map_bytes(&self) -> u64;
@@ -72,12 +83,16 @@ impl<F: Flash> Ftl for PageMap<F> {
         PageMap::statistics(self)
     }
 
+    fn erase_counts(&self) -> Vec<u32> {
+        PageMap::erase_counts(self).to_vec()
+    }
+
     fn map_bytes(&self) -> u64 {
         PageMap::map_bytes(self)
     }
 }
 
-type Make = fn(OnMedium, FtlConfig) -> Result<Box<dyn Ftl>, FtlError>;
+type Make<F> = fn(F, FtlConfig) -> Result<Box<dyn Ftl>, FtlError>;
 
 /// A translation layer with its name and paper.
 pub struct Mapping {
@@ -85,10 +100,14 @@ pub struct Mapping {
     pub name: &'static str,
     pub sentence: &'static str,
     pub paper: &'static str,
+    /// Free blocks at which collection begins, if nobody says how many.
+    pub gc_free_blocks: u32,
     /// Makes an empty device.
-    pub format: Make,
+    pub format: Make<OnMedium>,
     /// Finds a device again.
-    pub mount: Make,
+    pub mount: Make<OnMedium>,
+    /// Makes an empty device of which only the operations are counted.
+    pub count: Make<CountingFlash>,
 }
 
 ffslab_sim::known_by_name!(Mapping);
@@ -105,40 +124,73 @@ fn cached_map(config: FtlConfig) -> FtlConfig {
 }
 
 /// All of them.
-pub static MAPPINGS: [Mapping; 5] = [
+pub static MAPPINGS: [Mapping; 7] = [
     Mapping {
         name: "page-map",
         sentence: "each page can stand anywhere; the whole map is in RAM",
         paper: "Ban, US patent 5,404,485",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, whole_map(config))?.0)),
+        count: |flash, config| Ok(Box::new(PageMap::format(flash, whole_map(config))?)),
     },
     Mapping {
         name: "dftl",
         sentence: "each page can stand anywhere; the map is on flash, and RAM holds the entries used last",
         paper: "Gupta, Kim and Urgaonkar, ASPLOS 2009",
+        gc_free_blocks: FREE_BLOCKS_MIN + TRANSLATION_BLOCKS,
         format: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
         mount: |flash, config| Ok(Box::new(PageMap::mount(flash, cached_map(config))?.0)),
+        count: |flash, config| Ok(Box::new(PageMap::format(flash, cached_map(config))?)),
     },
     Mapping {
         name: "block-map",
         sentence: "pages keep their places in blocks; replacement blocks take what is written again",
         paper: "Ban, US patent 5,937,425",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::BlockMap)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::BlockMap)?)),
     },
     Mapping {
         name: "bast",
         sentence: "each log block takes what is written again of one block",
         paper: "Kim, Kim, Noh, Min and Cho, IEEE Transactions on Consumer Electronics 2002",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Bast)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Bast)?)),
     },
     Mapping {
         name: "fast",
         sentence: "one log block takes a sequence, the others take what is written again of all blocks",
         paper: "Lee, Park, Chung, Lee, Park and Song, ACM TECS 2007",
+        gc_free_blocks: FREE_BLOCKS_MIN,
         format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
         mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::Fast)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::Fast)?)),
+    },
+    Mapping {
+        name: "open-segments",
+        sentence: "so many segments are open, each written in order or some in any order; opening another closes one",
+        paper: "Bergmann, \"Optimizing Linux with cheap flash drives\", LWN 2011",
+        gc_free_blocks: FREE_BLOCKS_MIN,
+        format: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::OpenSegments)?)),
+        mount: |flash, config| Ok(Box::new(Hybrid::mount(flash, config, Scheme::OpenSegments)?)),
+        count: |flash, config| Ok(Box::new(Hybrid::format(flash, config, Scheme::OpenSegments)?)),
+    },
+    Mapping {
+        name: "slc-cache",
+        sentence: "writes go to blocks with one bit a cell, which are folded into a page map over blocks with several",
+        paper: "Im and Shin, ACM SAC 2009; Lee, Ha, Zhang, Kim and Kim, USENIX ATC 2009",
+        gc_free_blocks: FREE_BLOCKS_MIN,
+        format: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
+        mount: |flash, config| Ok(Box::new(SlcCache::mount(flash, config)?)),
+        count: |flash, config| Ok(Box::new(SlcCache::format(flash, config)?)),
     },
 ];
+
+/// The mapping of this name.
+pub fn find(name: &str) -> Option<&'static Mapping> {
+    MAPPINGS.iter().find(|mapping| mapping.name == name)
+}

@@ -154,10 +154,6 @@ impl Victims {
         }
     }
 
-    pub fn closed(&self) -> &[u32] {
-        &self.closed
-    }
-
     pub fn add(&mut self, block: u32, valid: u32) {
         debug_assert_eq!(self.place[block as usize], NONE, "block {block} is closed already");
         self.place[block as usize] = self.closed.len() as u32;

@@ -4,7 +4,8 @@ mod support;
 
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{causes, FtlConfig, FtlError, PageMap, Victim, MAPPINGS};
+use ffslab_ftl::{causes, Ftl, FtlConfig, FtlError, PageMap, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_policy::LevellingSpec;
 use ffslab_sim::OTHER;
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg32;
@@ -81,28 +82,6 @@ fn a_device_that_cannot_be_written_any_more_can_be_read() {
 }
 
 #[test]
-fn static_levelling_wears_the_blocks_of_data_that_lie_still() {
-    let spread = |static_levelling_erases| {
-        let config = FtlConfig { static_levelling_erases, ..FtlConfig::new(LOGICAL_PAGES) };
-        let mut ftl = page_map(&Faults::default(), config);
-        let mut random = Pcg32::seed_from_u64(1);
-        for number in 0..LOGICAL_PAGES {
-            ftl.write(number, &page(1), false).unwrap();
-        }
-        for stamp in 0..8000 {
-            ftl.write(below(&mut random, 16) as u32, &page(stamp), false).unwrap();
-        }
-        let mut erases = ftl.erase_counts().to_vec();
-        erases.sort();
-        // The block of the checkpoint and those that are being written are left alone: two streams, one of them seldom written.
-        (erases[erases.len() - 1], erases[4])
-    };
-    let ((without_most, without_least), (most, least)) = (spread(None), spread(Some(8)));
-    assert!(without_most - without_least > 50, "{without_least} to {without_most}");
-    assert!(most - least <= 24, "{least} to {most}");
-}
-
-#[test]
 fn a_checkpoint_shortens_the_mount_and_changes_nothing() {
     let config = FtlConfig::new(LOGICAL_PAGES);
     let mut ftl = page_map(&Faults::default(), config.clone());
@@ -164,7 +143,7 @@ fn dftl_keeps_many_translation_pages_right() {
     let config = FtlConfig {
         map_cache_entries_count: Some(64),
         gc_free_blocks: 5,
-        static_levelling_erases: Some(4),
+        levelling: LevellingSpec::threshold(4),
         ..FtlConfig::new(logical_pages)
     };
     let mtd = support::medium_of(&Faults::default(), 256, 16);
@@ -213,9 +192,12 @@ fn every_operation_has_its_cause() {
         let moves = match setup.mapping.name {
             "page-map" => of(&causes::GC_COPY),
             "dftl" => of(&causes::MAP_READ).min(of(&causes::MAP_WRITE)),
+            "slc-cache" => of(&causes::FOLD),
+            "open-segments" => of(&causes::MERGE_PARTIAL).max(of(&causes::MERGE_FULL)),
             _ => of(&causes::MERGE_FULL),
         };
         assert!(moves > 0, "{}", setup.name());
+        assert_eq!(of(&causes::LEVELLING) > 0, setup.config.levelling.moves_data(), "{}", setup.name());
     }
 }
 
@@ -253,4 +235,80 @@ fn bad_settings_get_a_clear_message() {
     let ftl = page_map(&Faults::default(), FtlConfig::new(50));
     let mounted = PageMap::mount(ftl.into_flash(), FtlConfig::new(51));
     assert_eq!(mounted.err(), Some(FtlError::OtherSize { logical_pages: 51, found: 50 }));
+}
+
+fn segments(open_segments: u32, random_segments: u32) -> Box<dyn Ftl> {
+    let config = FtlConfig {
+        log_blocks: open_segments,
+        random_segments_count: random_segments,
+        ..FtlConfig::new(LOGICAL_PAGES)
+    };
+    let flash = OnMedium::new(medium(&Faults::default())).unwrap();
+    let mut ftl = (support::mapping("open-segments").format)(flash, config).unwrap();
+    for number in 0..LOGICAL_PAGES {
+        ftl.write(number, &page(0), false).unwrap();
+    }
+    ftl
+}
+
+/// Writes so many segments in turns, page by page; pages that were copied meanwhile.
+fn copied_in_turns(ftl: &mut dyn Ftl, segments: u32, offsets: &[u32]) -> u64 {
+    let before = ftl.statistics().gc_pages;
+    for &offset in offsets {
+        for segment in 0..segments {
+            ftl.write(segment * 8 + offset, &page(1), false).unwrap();
+        }
+    }
+    ftl.statistics().gc_pages - before
+}
+
+#[test]
+fn one_segment_more_than_are_open_costs_a_copy_a_write() {
+    let in_order: Vec<u32> = (0..8).collect();
+    let mut ftl = segments(3, 0);
+    assert_eq!(copied_in_turns(&mut *ftl, 3, &in_order), 0);
+    // Each write opens its segment again, for which another one is closed: all but the written page is copied. In the last
+    // round the first two segments become full and are closed by that, so that the other two are still open.
+    assert_eq!(copied_in_turns(&mut *ftl, 4, &in_order), 4 * 8 * 7 - 2 * (7 + 1));
+}
+
+#[test]
+fn pages_in_any_order_are_cheap_in_segments_that_allow_it() {
+    let any_order = [3, 0, 7, 1, 6, 2, 5, 4];
+    // A page before the end of a segment closes it; random segments are merged once.
+    let linear = copied_in_turns(&mut *segments(3, 0), 3, &any_order);
+    let random = copied_in_turns(&mut *segments(3, 3), 3, &any_order);
+    assert_eq!(random, 3 * 8);
+    assert!(linear > 2 * random, "{linear} and {random} pages");
+    // One random segment fewer than are written: they close one another.
+    assert!(copied_in_turns(&mut *segments(3, 2), 3, &any_order) > 2 * random);
+}
+
+#[test]
+fn an_slc_cache_is_fast_until_it_is_full_and_while_it_is_folded_in_time() {
+    let cache = SlcCacheConfig { blocks: 4, cell_bits: 2, read_further_ns: 0, program_further_ns: 900_000 };
+    let config = FtlConfig { slc_cache: Some(cache), ..FtlConfig::new(LOGICAL_PAGES) };
+    let mtd = medium(&Faults::default());
+    let mut ftl = (support::mapping("slc-cache").format)(OnMedium::new(mtd.clone()).unwrap(), config).unwrap();
+    let slowest_ns = |ftl: &mut dyn Ftl, pages: std::ops::Range<u32>| {
+        let times = pages.map(|number| {
+            let before_ns = mtd.sim().now_ns();
+            ftl.write(number, &page(2), false).unwrap();
+            mtd.sim().now_ns() - before_ns
+        });
+        times.max().unwrap()
+    };
+    // 4 blocks of 4 pages.
+    let fast_ns = slowest_ns(&mut *ftl, 0..16);
+    assert!(fast_ns < 500_000, "{fast_ns} ns");
+    let full_ns = slowest_ns(&mut *ftl, 16..20);
+    assert!(full_ns > 4 * 900_000, "{full_ns} ns");
+    while ftl.idle().unwrap() {}
+    assert!(slowest_ns(&mut *ftl, 20..32) < 500_000);
+    assert_eq!(ftl.statistics().folded_pages, 4 + 12);
+    let mut data = vec![0; PAGE_BYTES as usize];
+    for number in 0..32 {
+        ftl.read(number, &mut data).unwrap();
+        assert!(data == page(2), "page {number}");
+    }
 }

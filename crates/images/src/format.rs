@@ -5,7 +5,7 @@ use crate::recognise::{Given, Layout};
 use crate::rtems_volumes::Mounted;
 use crate::scan::Scanned;
 use crate::tree::{as_it_is, Content, CutOff, OnChip, Tree, TreeError};
-use ffslab_rtems::profile::DeviceProfile;
+use ffslab_block::DeviceProfile;
 
 /// A file system whose images can be read: its names, and how its images are read. Who has the table of file systems makes these
 /// of it, and hands those that may be found in an image to whoever looks: no list of them stands here.

@@ -2,6 +2,7 @@
 //! caches.
 
 use crate::{is_readable, FileFacts, InspectOptions, MountFacts, ReadFacts};
+use ffslab_block::DeviceProfile;
 use ffslab_fs::causes;
 use ffslab_images::rtems_volumes::{path_in_system, Mounted};
 use ffslab_images::tree::{OnChip, TreeEntry, TreeError};
@@ -16,7 +17,6 @@ use ffslab_machine::stack_keys::{EndianName, StackKeys};
 use ffslab_machine::MachineError;
 use ffslab_profiles::block_device;
 use ffslab_rtems::libio;
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, EventSink, Op, OpEvent};
 use serde_json::json;

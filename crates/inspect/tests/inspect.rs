@@ -1,13 +1,13 @@
 //! RFS volumes, which no tool outside RTEMS makes: looked into, whole and damaged.
 
+use ffslab_block::Device;
+use ffslab_block::DeviceProfile;
 use ffslab_images::{read_trees, Wanted};
 use ffslab_inspect::{inspect, InspectOptions, Inspection};
 use ffslab_machine::file_systems::image_formats;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};
-use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::libio::{Libio, OpenFlags};
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::{rfs, Quirks};
 use ffslab_sim::{Sim, SimConfig};
 use ffslab_workload::SplitMix64;

@@ -78,7 +78,7 @@ pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Re
             name: variant.name,
             seed: variant.seed,
             flash: PlannedFlash {
-                chip: FlashSummary::from(&spec),
+                chip: FlashSummary::from(&spec.partition),
                 medium: (spec.medium.name == NOR.name).then(|| NOR.name.to_string()),
                 first_block: stack.first_block,
                 partition_blocks: stack.partition_blocks,

@@ -234,6 +234,11 @@ impl Calls for Recorder {
         self.keep(result, format_args!("fdatasync {}", fd.0))
     }
 
+    fn trim(&mut self, fd: Fd, at: u64, bytes: u64) -> Answer<()> {
+        let result = self.inner.trim(fd, at, bytes);
+        self.keep(result, format_args!("trim {} {at} {bytes}", fd.0))
+    }
+
     fn fstat(&mut self, fd: Fd) -> Answer<Stat> {
         let result = self.inner.fstat(fd);
         self.keep(result, format_args!("fstat {}", fd.0))

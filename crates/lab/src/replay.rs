@@ -30,6 +30,32 @@ pub enum Think {
     Keep,
     /// The pauses are left out: each call follows at once.
     None,
+    /// Each call comes when it came in the recording, counted from the first one, or at once if those before it took
+    /// longer here.
+    Arrivals,
+}
+
+/// What the replay does with time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    pub think: Think,
+    /// How many times faster than in the recording the program is: pauses, or the distances between arrivals, are divided by
+    /// it.
+    pub speed_ratio: f64,
+}
+
+impl Pace {
+    pub const KEPT: Pace = Pace { think: Think::Keep, speed_ratio: 1.0 };
+    pub const NONE: Pace = Pace { think: Think::None, speed_ratio: 1.0 };
+
+    fn shortened_ns(self, recorded_ns: u64) -> u64 {
+        // Without a change of speed no time is rounded.
+        if self.speed_ratio == 1.0 {
+            recorded_ns
+        } else {
+            (recorded_ns as f64 / self.speed_ratio) as u64
+        }
+    }
 }
 
 /// A call that was replayed, for a caller that keeps a log.
@@ -53,22 +79,29 @@ pub struct Replayed<'a> {
 pub fn replay(
     calls: &mut dyn Calls,
     trace: &Trace,
-    think: Think,
+    pace: Pace,
     content: &mut Content,
     each: &mut dyn FnMut(Replayed<'_>) -> bool,
 ) -> Answer<Option<Summary>> {
-    let mut player = Player { calls, content, files: Vec::new(), buffer: Vec::new(), summary: Summary::default() };
+    let mut player =
+        Player { calls, content, files: Vec::new(), buffer: Vec::new(), line: 0, summary: Summary::default() };
     player.files.resize_with(trace.handles as usize, || None);
+    let (begin_ns, first_ns) = (player.calls.now_ns(), trace.records.first().map_or(0, |record| record.at_ns));
     for record in &trace.records {
-        if think == Think::Keep {
-            pause(player.calls, record.think_ns);
+        match pace.think {
+            Think::Keep => pause(player.calls, pace.shortened_ns(record.think_ns)),
+            Think::None => {}
+            Think::Arrivals => {
+                let due_ns = begin_ns + pace.shortened_ns(record.at_ns.saturating_sub(first_ns));
+                player.arrive(due_ns, record.line);
+            }
         }
         let start_ns = player.calls.now_ns();
         player.calls.sim().call_begins();
         let (done, known) = player.call(record)?;
         let latency_ns = player.calls.now_ns() - start_ns;
         player.compare(record, &done);
-        let path = match path_of(&record.call) {
+        let path = match record.call.path_or_handle() {
             Ok(path) => path,
             Err(handle) => player.files[handle as usize].as_ref().map_or(&b""[..], |f| &f.path),
         };
@@ -101,6 +134,8 @@ struct Player<'a> {
     content: &'a mut Content,
     files: Vec<Option<OpenFile>>,
     buffer: Vec<u8>,
+    /// Line of the call before.
+    line: u64,
     summary: Summary,
 }
 
@@ -119,40 +154,6 @@ struct Data {
     bytes: u64,
 }
 
-/// The path that a call names. `Err`: it names an open file instead.
-fn path_of(call: &Call) -> Result<&[u8], Handle> {
-    match call {
-        Call::Open { path, .. }
-        | Call::Unlink { path }
-        | Call::MakeDirectory { path, .. }
-        | Call::RemoveDirectory { path }
-        | Call::Symlink { path, .. }
-        | Call::ReadLink { path }
-        | Call::Rename { from: path, .. }
-        | Call::Link { from: path, .. } => Ok(path),
-        Call::Close { handle }
-        | Call::Read { handle, .. }
-        | Call::Write { handle, .. }
-        | Call::ReadAt { handle, .. }
-        | Call::WriteAt { handle, .. }
-        | Call::Seek { handle, .. }
-        | Call::Fsync { handle, .. }
-        | Call::SyncFs { handle }
-        | Call::ListDirectory { handle }
-        | Call::Advise { handle, .. } => Err(*handle),
-        Call::Truncate { target, .. }
-        | Call::Stat { target }
-        | Call::ChangeMode { target, .. }
-        | Call::ChangeOwner { target, .. }
-        | Call::ChangeTimes { target }
-        | Call::StatFs { target } => match target {
-            Target::Path { path, .. } => Ok(path),
-            Target::Handle(handle) => Err(*handle),
-        },
-        Call::Sync => Ok(b""),
-    }
-}
-
 /// Lets the time between two calls of a program pass. Less than a timer tick is taken for computing, more for sleep.
 pub fn pause(calls: &mut dyn Calls, think_ns: u64) {
     if think_ns < calls.sim().tick_ns() {
@@ -163,6 +164,19 @@ pub fn pause(calls: &mut dyn Calls, think_ns: u64) {
 }
 
 impl Player<'_> {
+    /// Waits until a call is due. One that comes too late is counted, but for the further calls of one line, such as the
+    /// flushes around a write, which came together.
+    fn arrive(&mut self, due_ns: u64, line: u64) {
+        let now_ns = self.calls.now_ns();
+        if due_ns >= now_ns {
+            pause(self.calls, due_ns - now_ns);
+        } else if self.line != line {
+            self.summary.late_n += 1;
+            self.summary.latest_ns = self.summary.latest_ns.max(now_ns - due_ns);
+        }
+        self.line = line;
+    }
+
     fn compare(&mut self, record: &Record, done: &Done) {
         self.summary.calls += 1;
         let counted = matches!(
@@ -317,6 +331,10 @@ impl Player<'_> {
                 } else {
                     self.calls.fsync(fd)
                 }
+            }
+            Call::Trim { handle, offset, bytes } => {
+                let fd = fd!(*handle);
+                self.calls.trim(fd, *offset, *bytes)
             }
             Call::Sync => self.calls.sync(),
             Call::SyncFs { handle } => {

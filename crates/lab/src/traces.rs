@@ -23,8 +23,8 @@ use thiserror::Error;
 /// The files that steps name, by the keys of the steps.
 #[derive(Clone, Debug, Default)]
 pub struct Traces {
-    /// Recorded programs by file name and root.
-    traces: BTreeMap<(String, Option<String>), Arc<Trace>>,
+    /// Recorded programs by what their steps say of them.
+    traces: BTreeMap<TraceKey, Arc<Trace>>,
     trees: BTreeMap<String, Arc<HostTree>>,
     images: BTreeMap<String, Arc<Vec<u8>>>,
     /// Job files by name and whether they are read leniently.
@@ -37,6 +37,13 @@ pub struct Traces {
     contents: BTreeMap<String, Arc<Vec<u8>>>,
     /// Of a session: size and time of change of each file when it was read; `None`: it is no file.
     stamps: BTreeMap<String, Option<(u64, SystemTime)>>,
+}
+
+/// File name, root, the file on which it is replayed and which of its own that was.
+type TraceKey = (String, Option<String>, Option<String>, Option<String>);
+
+fn key_of(step: &Replay) -> TraceKey {
+    (step.file.clone(), step.root.clone(), step.onto.clone(), step.only.clone())
 }
 
 /// Reads a recording in Parquet, which only Python can, as CSV. Errors: one line.
@@ -112,7 +119,7 @@ impl Traces {
                 }
             }
             let Step::Replay(replay) = step else { continue };
-            let key = (replay.file.clone(), replay.root.clone());
+            let key = key_of(replay);
             if self.traces.contains_key(&key) {
                 continue;
             }
@@ -121,7 +128,11 @@ impl Traces {
                 Some(parquet) => trace::parse(&path, &parquet(&path)?, root),
                 None => trace::read(&path, root),
             };
-            self.traces.insert(key, Arc::new(trace?));
+            let trace = match &replay.onto {
+                Some(onto) => trace?.onto(onto, replay.only.as_deref())?,
+                None => trace?,
+            };
+            self.traces.insert(key, Arc::new(trace));
         }
         Ok(())
     }
@@ -137,7 +148,7 @@ impl Traces {
             return;
         }
         self.contents.remove(file);
-        self.traces.retain(|(name, _), _| name != file);
+        self.traces.retain(|(name, ..), _| name != file);
         self.jobs.retain(|(name, _), _| name != file);
         self.postmarks.retain(|(name, _), _| name != file);
         self.scripts.remove(file);
@@ -152,7 +163,7 @@ impl Traces {
 
     /// The trace of a step, if it has been read.
     pub fn of(&self, step: &Replay) -> Option<Arc<Trace>> {
-        self.traces.get(&(step.file.clone(), step.root.clone())).cloned()
+        self.traces.get(&key_of(step)).cloned()
     }
 
     /// The folder of a step, if it has been read.

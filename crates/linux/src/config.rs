@@ -1,6 +1,7 @@
 //! What the simulated kernel is and what its own work costs.
 
 use ffslab_fs::NameHash;
+use ffslab_policy::{ReadAheadPolicy, WriteBackOrder};
 use ffslab_sim::{ChipLock, PowerMilliwatt, Preemption, TimerWheel};
 
 /// Which kernel's read-ahead is simulated, the oldest first. The kernels differ in how much a window grows after cached
@@ -128,6 +129,16 @@ impl Default for WriteBackKnobs {
     }
 }
 
+/// Who decides in the page cache in place of the kernel; `None`: the kernel does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PagePolicies {
+    /// What is read when a page is missing in the cache, or one that carries the mark of read-ahead is touched, in reads and page
+    /// faults. It is asked whatever `read_ahead_bytes` says; files that are opened with POSIX_FADV_RANDOM are left to the kernel.
+    pub read_ahead: Option<ReadAheadPolicy>,
+    /// Which file the flusher takes next.
+    pub write_back: Option<WriteBackOrder>,
+}
+
 /// Everything [`crate::Vfs::new`] needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VfsConfig {
@@ -137,6 +148,7 @@ pub struct VfsConfig {
     /// Memory that the page cache may take; at least 16 pages are granted.
     pub page_cache_bytes: u64,
     pub write_back: WriteBackKnobs,
+    pub policies: PagePolicies,
     pub costs: VfsCosts,
     /// Time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,

@@ -8,7 +8,8 @@
 //! `fs/drop_caches.c`, `mm/filemap.c` (buffered read and write), `mm/readahead.c`, `mm/fadvise.c`, `mm/memory.c` and `mm/msync.c` (shared maps of files); for file systems that
 //! delay writes `fs/fs-writeback.c`, `fs/sync.c`, `mm/page-writeback.c`. For the board of the papers the read side of
 //! Linux 2.6.37: `do_generic_file_read` and the read-ahead of that time ([`ReadAheadRules`]); and its write-back
-//! ([`WriteBackRules`]).
+//! ([`WriteBackRules`]). What is read ahead and which file is written back first can be the
+//! decision of a policy ([`PagePolicies`]).
 //!
 //! **Leaves out.** More than one process and more than one mount (`machine::mounts` puts several of these on one machine), permissions (everything runs as root, with umask 0), access times
 //! (the flash file systems mount `noatime`), private maps and madvise(2), locks, the two-list replacement of `mm/vmscan.c` (the page
@@ -34,7 +35,9 @@ mod write;
 mod write_back;
 mod xattr;
 
-pub use config::{DirtyLimits, Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
+pub use config::{
+    DirtyLimits, Kernel, PagePolicies, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules,
+};
 pub use vfs::{DeviceTask, Vfs};
 
 pub use ffslab_fs::{NameHash, Result, Unwritten};

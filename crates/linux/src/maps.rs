@@ -194,6 +194,7 @@ impl Reader<'_> {
                 }
             }
         }
+        self.ra.last_page = Some(index);
         if rules == ReadAheadRules::V2_6 {
             self.ra.prev_pos = (index * PAGE) as i64;
         }
@@ -202,7 +203,8 @@ impl Reader<'_> {
 
     /// `do_async_mmap_readahead`: a mark on the page starts the next window.
     fn hit(&mut self, slot: Slot, index: u64) -> bool {
-        let pages = self.ra.ra_pages;
+        // A policy is told of the page that is needed, the kernel asks for a window around it.
+        let pages = if self.is_left_to_policy() { 1 } else { self.ra.ra_pages };
         if pages == 0 && self.config.kernel.read_ahead >= ReadAheadRules::V5_10 {
             return false;
         }
@@ -222,6 +224,9 @@ impl Reader<'_> {
     /// `do_sync_mmap_readahead`. 2.6.37 takes a fault behind the page of the last one for a sequential read.
     fn miss(&mut self, index: u64) {
         let (rules, pages) = (self.config.kernel.read_ahead, self.ra.ra_pages);
+        if self.is_left_to_policy() {
+            return self.read_on_demand(index, 1, false);
+        }
         if rules == ReadAheadRules::V2_6 {
             if index as i64 - 1 == self.ra.prev_pos >> 12 {
                 return match (pages, self.ra.random) {

@@ -21,8 +21,7 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn new(sim: Sim, config: &VfsConfig) -> Self {
         let pages = PageCache::new(config.page_cache_bytes);
-        let (kernel, smp, knobs) = (&config.kernel, config.smp, config.write_back);
-        let write_back = WriteBack::new(&sim, kernel, knobs, pages.capacity_pages(), smp);
+        let write_back = WriteBack::new(&sim, config, pages.capacity_pages());
         Self { pages, write_back, sim, epoch_s: config.epoch_s, locked_page: None }
     }
 

@@ -301,17 +301,21 @@ impl Reader<'_> {
     fn copy(&mut self, slot: Slot, position: u64, count: u64, to: usize, target: &mut Target) {
         let start = (position % PAGE) as usize;
         target.put(to, &self.memory.pages.data(slot)[start..start + count as usize]);
+        self.ra.last_page = Some(position / PAGE);
         spend(self.sim, self.config, self.config.costs.page_ns);
         self.sim.work(Work::PageRead, count as usize);
     }
 
     /// Reads ahead because the page at `index` is missing (`page_cache_sync_readahead`).
     fn sync_read_ahead(&mut self, index: u64) {
+        let count = self.demand_end - index;
+        if self.is_left_to_policy() {
+            return self.read_on_demand(index, count, false);
+        }
         if self.ra.ra_pages == 0 {
             // In both kernels the caller then reads the single page. 6.1 first forces a read-ahead of 0 pages.
             return;
         }
-        let count = self.demand_end - index;
         if self.ra.random {
             self.force(index, count);
         } else {
@@ -321,14 +325,23 @@ impl Reader<'_> {
 
     /// Reads ahead because the page at `index` carried the mark, which is cleared (`page_cache_async_readahead`).
     fn async_read_ahead(&mut self, index: u64) {
-        if self.ra.ra_pages > 0 {
+        if self.ra.ra_pages > 0 || self.is_left_to_policy() {
             self.read_on_demand(index, self.demand_end - index, true);
         }
+    }
+
+    /// Whether a policy says what is read ahead.
+    pub fn is_left_to_policy(&self) -> bool {
+        self.config.policies.read_ahead.is_some() && !self.ra.random
     }
 
     pub fn read_on_demand(&mut self, index: u64, count: u64, marked: bool) {
         self.sim.work(Work::ReadAhead, 0);
         let request = Request { index, count, marked, sane_pages: self.sane_pages() };
+        if let Some(policy) = self.config.policies.read_ahead.filter(|_| !self.ra.random) {
+            let window = self.ra.by_policy(policy, request);
+            return self.read_window(window);
+        }
         let (pages, ino) = (&self.memory.pages, self.ino);
         let window = self.ra.on_demand(&self.config.kernel, request, |index| pages.find(ino, index).is_some());
         if let Some(window) = window {

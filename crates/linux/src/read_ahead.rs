@@ -7,6 +7,7 @@
 
 use crate::config::{Kernel, ReadAheadRules};
 use ffslab_fs::PAGE_BYTES;
+use ffslab_policy::{ReadAheadPolicy, ReadAheadStream, ReadDemand};
 
 /// 2 MiB: forced read-ahead is done in pieces of this many pages.
 pub(crate) const FORCED_CHUNK_PAGES: u64 = (2 << 20) / PAGE_BYTES as u64;
@@ -25,6 +26,10 @@ pub(crate) struct ReadAhead {
     pub random: bool,
     /// Page faults that missed the cache, less those that hit it.
     pub mmap_miss: u32,
+    /// The page that the program read last, by a call or a page fault.
+    pub last_page: Option<u64>,
+    /// What a policy that decides in the kernel's place remembers.
+    stream: ReadAheadStream,
 }
 
 /// From so many misses on, page faults read no other pages than the one that they need (`mm/filemap.c`).
@@ -54,7 +59,26 @@ pub(crate) struct Request {
 
 impl ReadAhead {
     pub fn new(ra_pages: u64) -> Self {
-        Self { start: 0, size: 0, async_size: 0, ra_pages, prev_pos: -1, random: false, mmap_miss: 0 }
+        Self {
+            start: 0,
+            size: 0,
+            async_size: 0,
+            ra_pages,
+            prev_pos: -1,
+            random: false,
+            mmap_miss: 0,
+            last_page: None,
+            stream: ReadAheadStream::default(),
+        }
+    }
+
+    /// Lets a policy decide what to read. Its mark stands so many pages before the end of the window.
+    pub fn by_policy(&mut self, policy: ReadAheadPolicy, request: Request) -> Window {
+        let Request { index, count, marked, .. } = request;
+        let demand = ReadDemand { page: index, count, is_marked: marked, previous_page: self.last_page };
+        let window = policy.window(&mut self.stream, demand, PAGE_BYTES as u64);
+        let lookahead = window.mark.map_or(0, |mark| window.first + window.count - mark);
+        Window { start: window.first, count: window.count, lookahead }
     }
 
     /// Decides what to read and moves the state on. `cached` tells whether a page of the file is in the page cache. The

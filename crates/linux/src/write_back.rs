@@ -19,7 +19,7 @@ mod rounds;
 mod throttle;
 mod throttle_2_6;
 
-use crate::config::{Kernel, WriteBackKnobs, WriteBackRules};
+use crate::config::{VfsConfig, WriteBackKnobs, WriteBackRules};
 pub(crate) use flusher::flusher_turn;
 pub(crate) use pages::{start_writing_range, write_range};
 pub(crate) use throttle::balance_dirty_pages;
@@ -27,6 +27,7 @@ pub(crate) use throttle::balance_dirty_pages;
 use bandwidth::Bandwidth;
 use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileSystem, Host, Ino, InodeDirt, Result};
+use ffslab_policy::WriteBackOrder;
 use ffslab_sim::{Idle, Sim};
 use flusher::{Flusher, Request, WaitFor};
 use limits::{tick, Counter, Share, Thresholds, DEVICE_BATCH};
@@ -41,6 +42,10 @@ pub(crate) struct WriteBack {
     knobs: WriteBackKnobs,
     /// How many pages of the memory could hold dirty data.
     memory_pages: u64,
+    /// Which inode is written next, if not the kernel decides.
+    order: Option<WriteBackOrder>,
+    /// The inode that the order has chosen last.
+    chosen: Ino,
     inodes: Inodes,
     flusher: Flusher,
     bandwidth: Bandwidth,
@@ -59,13 +64,16 @@ pub(crate) struct WriteBack {
 }
 
 impl WriteBack {
-    pub fn new(sim: &Sim, kernel: &Kernel, knobs: WriteBackKnobs, memory_pages: u64, smp: bool) -> WriteBack {
+    pub fn new(sim: &Sim, config: &VfsConfig, memory_pages: u64) -> WriteBack {
+        let &VfsConfig { ref kernel, write_back: knobs, smp, .. } = config;
         let rules = kernel.write_back;
         WriteBack {
             sim: sim.clone(),
             rules,
             knobs,
             memory_pages,
+            order: config.policies.write_back,
+            chosen: 0,
             inodes: Inodes::default(),
             flusher: Flusher::default(),
             bandwidth: Bandwidth::new(sim),
@@ -84,6 +92,7 @@ impl WriteBack {
     pub fn start(&mut self) {
         self.has_some_of_setup = false;
         self.inodes = Inodes::default();
+        self.chosen = 0;
         self.flusher = Flusher::new(tick(&self.sim));
         self.bandwidth = Bandwidth::new(&self.sim);
         self.share.new_device();
@@ -178,6 +187,11 @@ impl WriteBack {
     /// Notes that a page was changed, which may have been dirty before. From now on it belongs to the measurement,
     /// unless the file system puts a page back that it could not write for the setup.
     pub fn page_changed(&mut self, ino: Ino, index: u64) {
+        if self.order.is_some() {
+            if let Some(inode) = self.inodes.get_mut(ino) {
+                inode.written_ns = self.sim.now_ns();
+            }
+        }
         if self.has_some_of_setup {
             if let Some(inode) = self.inodes.get_mut(ino) {
                 match self.sim.is_for_setup() {

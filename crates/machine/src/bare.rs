@@ -1,18 +1,26 @@
 //! The `[stack]` table of an experiment with `system = "bare"`: a program that calls a file system directly.
 
+use crate::device_keys::{DeviceKeys, DiskSpec};
 use crate::error::MachineError;
 use crate::file_systems::{self, Ground};
 use crate::mount_options::MountOptions;
-use crate::stack::StackSpec;
+use crate::policy_keys::PolicyKeys;
+use crate::spec::State;
+use crate::stack::{StackSpec, EPOCH_S};
 use crate::stack_keys::StackKeys;
+use ffslab_bare::block::BlockProgram;
 use ffslab_bare::{Bare, Costs};
+use ffslab_block::Device;
 use ffslab_mtd::Mtd;
 use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
-use ffslab_sim::Sim;
+use ffslab_sim::{Sim, SimConfig};
 use ffslab_system::{OptionError, SystemError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// Value of `fs` for a program that drives a block device.
+pub const BLOCK_DEVICE: &str = "block-device";
 
 /// The system of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,8 +46,23 @@ pub struct BareKeys {
     /// NOR: size of its erase blocks, where the part can erase 4 KiB, too.
     #[serde(rename = "erase_block_KiB", default, skip_serializing_if = "Option::is_none")]
     pub erase_block_kib: Option<u32>,
-    /// File system with an interface for such programs: "yaffs2"; "none" for a program that only drives the flash (`mtd_loop`).
+    /// File system with an interface for such programs: "yaffs2"; "none" for a program that only drives the flash (`mtd_loop`),
+    /// "block-device" for one that drives `device`: the file `disk` is all of it.
     pub fs: String,
+    /// Block device: a profile or its path, or flash behind a translation layer, as in `{ ftl = "page-map", part = "k9f1g08u0a" }`
+    /// (`docs/ftl.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceKeys>,
+    /// What the block device addresses (512 if absent).
+    #[serde(rename = "media_block_B", default, skip_serializing_if = "Option::is_none")]
+    pub media_block_bytes: Option<u32>,
+    /// Size of a block device of a profile.
+    #[serde(rename = "device_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub device_kib: Option<u32>,
+    /// Who decides in place of the file system or the translation layer, as in `[stack.policy]`: `victim`, `seed`
+    /// (`docs/policies.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyKeys>,
     /// First erase block of the partition.
     #[serde(default)]
     pub first_block: u32,
@@ -73,6 +96,16 @@ impl BareKeys {
     ///
     /// Errors: unknown profiles, a file system that programs cannot call directly, sizes that do not fit.
     pub fn resolve(&self, base_dir: &Path) -> Result<(StackSpec, BareKeys), MachineError> {
+        let of_devices = [
+            ("device", self.device.is_some()),
+            ("media_block_B", self.media_block_bytes.is_some()),
+            ("device_KiB", self.device_kib.is_some()),
+        ];
+        if let Some((key, _)) = of_devices.iter().find(|(_, given)| *given) {
+            let (owners, fs) = (BLOCK_DEVICE.to_string(), self.fs.clone());
+            return Err(MachineError::Foreign { key, owners, fs });
+        }
+        self.refuse_page_policies()?;
         let (spec, keys) = StackSpec::from_keys(&self.with_linux(), base_dir)?;
         if spec.fs.as_ref().is_some_and(|fs| fs.direct().is_none()) {
             let fs = &self.fs;
@@ -83,6 +116,10 @@ impl BareKeys {
         }
         let StackKeys { part, ecc, clock_read_ns, yaffs2_version, .. } = keys;
         Ok((spec, BareKeys { part, ecc, clock_read_ns, yaffs2_version, ..self.clone() }))
+    }
+
+    fn refuse_page_policies(&self) -> Result<(), MachineError> {
+        self.policy.as_ref().map_or(Ok(()), |policy| policy.without_page_cache("a bare program"))
     }
 
     /// The same board with Linux, whose drivers and prices are the program's, too. Nobody else could run while the chip
@@ -97,9 +134,67 @@ impl BareKeys {
             inband_tags: self.inband_tags,
             ecc: self.ecc,
             clock_read_ns: self.clock_read_ns,
+            policy: self.policy.clone(),
             nand_wait: Some(NandWaitName::Busy),
             ..StackKeys::of(&self.board, &self.fs, self.partition_blocks)
         }
+    }
+}
+
+/// A program that drives a block device, to be built.
+#[derive(Clone, Debug)]
+pub struct BlockSpec {
+    pub disk: DiskSpec,
+    epoch_s: u64,
+}
+
+impl BareKeys {
+    /// The device of a program that drives one, absent values filled in.
+    ///
+    /// Errors: keys of a board's own flash, sizes that no device has, what is wrong with the device.
+    pub fn block_device(&mut self, base_dir: &Path) -> Result<BlockSpec, MachineError> {
+        let of_flash = [
+            ("part", self.part.is_some()),
+            ("chip_blocks", self.chip_blocks.is_some()),
+            ("erase_block_KiB", self.erase_block_kib.is_some()),
+            ("yaffs2_version", self.yaffs2_version.is_some()),
+            ("ecc", self.ecc.is_some()),
+            ("inband_tags", self.inband_tags),
+        ];
+        if let Some((key, _)) = of_flash.iter().find(|(_, given)| *given) {
+            let owners = "file systems on the board's own flash".to_string();
+            return Err(MachineError::Foreign { key, owners, fs: BLOCK_DEVICE.to_string() });
+        }
+        let hint = "name a block device, or describe one as in device = { ftl = \"page-map\", part = \"k9f1g08u0a\" }";
+        let Some(device) = &self.device else {
+            return Err(MachineError::Without { key: "fs = \"block-device\"", other: "device", hint });
+        };
+        self.refuse_page_policies()?;
+        let policy = self.policy.as_ref();
+        let disk = DiskSpec::of(device, policy, &mut self.media_block_bytes, &mut self.device_kib, base_dir)?;
+        Ok(BlockSpec { disk, epoch_s: EPOCH_S })
+    }
+}
+
+impl BlockSpec {
+    pub fn set_epoch_s(&mut self, epoch_s: u64) {
+        self.epoch_s = epoch_s;
+    }
+
+    /// The machine; with a state, its device holds what the state's did.
+    ///
+    /// Errors: a device that cannot be, a state of another one.
+    pub fn build(&self, state: Option<&State>) -> Result<BlockProgram, MachineError> {
+        let sim = Sim::new(SimConfig { uptime_ns: state.map_or(0, |state| state.at_ns), ..SimConfig::default() });
+        let (of, sector_bytes) = (&self.disk.device, self.disk.media_block_bytes);
+        let device = match state {
+            Some(state) => of.restored(&state.medium, sector_bytes, &sim)?,
+            None => of.holding(vec![0; self.disk.bytes()], sector_bytes, &sim)?,
+        };
+        let (restarts, looks) = (of.clone(), of.clone());
+        let restart = Box::new(move |before: &Device, flash: Option<&Mtd>| Ok(restarts.restarted(before, flash)?));
+        let image = Box::new(move |device: &Device, flash: Option<&Mtd>| Ok(looks.image(device, flash)?));
+        Ok(BlockProgram::new(sim, device, restart, image, self.epoch_s))
     }
 }
 

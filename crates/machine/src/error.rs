@@ -47,6 +47,9 @@ pub enum MachineError {
     /// A policy for a decision that nobody takes.
     #[error("policy.{key}: with fs = \"{fs}\" no policy chooses; one does with {owners}")]
     NoDecision { key: &'static str, fs: String, owners: String },
+    /// A policy for the page cache of a system that has none.
+    #[error("policy.{key}: {system} has no page cache that could decide: leave it out")]
+    NoPageCache { key: &'static str, system: &'static str },
     /// A policy that there is not.
     #[error("policy.{key}: {says}")]
     Policy { key: &'static str, says: String },
@@ -89,6 +92,9 @@ pub enum MachineError {
     Restore(#[from] RestoreError),
     #[error("the state is of another medium")]
     OtherMedium,
+    /// A block device that there is not, or that cannot be made or found again.
+    #[error("{0}")]
+    Device(String),
     // ---- RTEMS ---------------------------------------------------------------------------------------------------
     /// A configuration of the cache that RTEMS refuses.
     #[error(transparent)]

@@ -8,12 +8,14 @@
 //!
 //! **Leaves out.** Steps, states, sessions and results (`lab`); measured cases (`validate`).
 //!
-//! Its files are layers: keys ([`stack_keys`], [`rtems_keys`]) and media; file systems, which read keys and stand on media;
+//! Its files are layers: keys ([`stack_keys`], [`rtems_keys`], [`device_keys`]) and media; file systems, which read keys and stand on media;
 //! machines ([`stack`], [`rtems`], `bare`), which mount file systems, and [`mounts`], which puts several stacks on one machine;
 //! [`systems`], which knows all machines.
 
 pub mod ageing_keys;
 mod bare;
+mod cards;
+pub mod device_keys;
 pub mod error;
 pub mod fault_keys;
 pub mod file_systems;

@@ -1,14 +1,14 @@
 //! The `[stack]` table of an experiment with `system = "rtems"`.
 
+use crate::device_keys::{size_kib, DeviceKeys, DiskSpec};
 use crate::error::MachineError;
+use crate::policy_keys::PolicyKeys;
 use crate::stack_keys::CompressionName;
-use ffslab_profiles::block_device;
 use ffslab_rtems::bdbuf::{BdbufConfig, Priority};
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::{Quirks, UnknownQuirks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The system of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,10 +29,15 @@ pub struct RtemsKeys {
     /// File system, which is mounted on /mnt.
     #[schemars(extend("x-names" = "file systems of rtems"))]
     pub fs: String,
-    /// Block device, for file systems that stand on one: a profile or its path.
+    /// Block device, for file systems that stand on one: a profile or its path, or flash behind a translation layer, as in
+    /// `{ ftl = "page-map", part = "k9f1g08u0a" }` (`docs/ftl.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
-    /// Size of the block device, or of the flash of jffs2 and yaffs2, which lies in memory.
+    pub device: Option<DeviceKeys>,
+    /// Who decides in place of the translation layer, as in `[stack.policy]`: `victim`, `seed` (`docs/policies.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyKeys>,
+    /// Size of the block device, or of the flash of jffs2 and yaffs2, which lies in memory. Flash behind a translation layer has
+    /// `blocks` and `spare`.
     #[serde(rename = "device_KiB", default, skip_serializing_if = "Option::is_none")]
     pub device_kib: Option<u32>,
     /// What the block device addresses.
@@ -95,28 +100,16 @@ fn default_board() -> String {
     "beaglebone-black".to_string()
 }
 
-/// The RAM disk of the study: 512 B x 262,144.
-pub(crate) const DISK_KIB: u32 = 128 << 10;
 pub(crate) const FLASH_KIB: u32 = 32 << 10;
-/// A device is held in memory.
-const DEVICE_KIB_MAX: u32 = 2 << 20;
-
-/// A block device to build.
-#[derive(Clone, Debug)]
-pub struct DiskSpec {
-    pub profile: DeviceProfile,
-    pub media_block_bytes: u32,
-    pub media_blocks: u32,
-    pub image: Option<PathBuf>,
-}
 
 /// Tells whether a key is given.
 pub(crate) type IsGiven = fn(&RtemsKeys) -> bool;
 
 /// Keys that only some file systems have. Which ones says each file system's descriptor
 /// ([`crate::file_systems::OnRtems::own_keys`]).
-pub(crate) const OWNED_KEYS: [(&str, IsGiven); 9] = [
+pub(crate) const OWNED_KEYS: [(&str, IsGiven); 10] = [
     ("device", |keys| keys.device.is_some()),
+    ("policy", |keys| keys.policy.is_some()),
     ("device_KiB", |keys| keys.device_kib.is_some()),
     ("media_block_B", |keys| keys.media_block_bytes.is_some()),
     ("image", |keys| keys.image.is_some()),
@@ -144,27 +137,19 @@ impl RtemsKeys {
     ///
     /// Errors: one that is too small or too large for memory.
     pub fn size_kib(&mut self, by_default_kib: u32) -> Result<u32, MachineError> {
-        let kib = *self.device_kib.get_or_insert(by_default_kib);
-        match (64..=DEVICE_KIB_MAX).contains(&kib) {
-            true => Ok(kib),
-            false => Err(MachineError::number("device_KiB", kib, format!("64 to {DEVICE_KIB_MAX} is needed"))),
-        }
+        size_kib(&mut self.device_kib, by_default_kib)
     }
 
     /// The block device, its values filled in.
     ///
     /// Errors: an unknown profile, sizes that no device has.
     pub fn disk(&mut self, base_dir: &Path) -> Result<DiskSpec, MachineError> {
-        let name = self.device.get_or_insert_with(|| "ram-disk-beaglebone".to_string());
-        let profile = block_device(name, base_dir)?;
-        let media_block_bytes = *self.media_block_bytes.get_or_insert(512);
-        if !media_block_bytes.is_power_of_two() || !(512..=4096).contains(&media_block_bytes) {
-            let needed = "512, 1024, 2048 or 4096 is needed";
-            return Err(MachineError::number("media_block_B", media_block_bytes, needed));
-        }
-        let media_blocks = (u64::from(self.size_kib(DISK_KIB)?) * 1024 / u64::from(media_block_bytes)) as u32;
-        let image = self.image.as_ref().map(|file| base_dir.join(file));
-        Ok(DiskSpec { profile, media_block_bytes, media_blocks, image })
+        let device = self.device.get_or_insert_with(|| DeviceKeys::Profile("ram-disk-beaglebone".to_string()));
+        let policy = self.policy.as_ref();
+        policy.map_or(Ok(()), |policy| policy.without_page_cache("RTEMS"))?;
+        let mut disk = DiskSpec::of(device, policy, &mut self.media_block_bytes, &mut self.device_kib, base_dir)?;
+        disk.image = self.image.as_ref().map(|file| base_dir.join(file));
+        Ok(disk)
     }
 
     /// The block cache, its values filled in.

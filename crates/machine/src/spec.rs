@@ -1,8 +1,10 @@
 //! A machine that can be built again and again, whichever system runs on it.
 
 use crate::error::MachineError;
+use crate::media::PartitionSpec;
 use ffslab_flash::Geometry;
 use ffslab_mtd::MediumImage;
+use ffslab_sim::units::ns_to_us;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
 use schemars::JsonSchema;
@@ -82,6 +84,25 @@ pub struct FlashSummary {
     pub t_erase_us: f64,
     #[serde(rename = "bus_ns_per_B")]
     pub bus_ns_per_byte: f64,
+    /// RAM that the map of a translation layer above it needs; absent: there is no such layer.
+    #[serde(rename = "map_B", skip_serializing_if = "Option::is_none")]
+    pub map_bytes: Option<u64>,
+}
+
+impl From<&PartitionSpec> for FlashSummary {
+    fn from(of: &PartitionSpec) -> FlashSummary {
+        FlashSummary {
+            page_bytes: of.geometry.page_bytes,
+            oob_bytes: of.geometry.oob_bytes,
+            pages_per_block: of.geometry.pages_per_block,
+            chip_blocks: of.geometry.blocks,
+            t_read_us: ns_to_us(of.timing.read_ns),
+            t_program_us: ns_to_us(of.timing.program_ns),
+            t_erase_us: ns_to_us(of.timing.erase_ns),
+            bus_ns_per_byte: of.timing.bus_ps_per_byte as f64 / 1_000.0,
+            map_bytes: None,
+        }
+    }
 }
 
 /// A [`Spec`] of any system.

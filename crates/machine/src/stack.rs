@@ -4,7 +4,6 @@ use crate::error::MachineError;
 use crate::file_systems::{self, Settings};
 use crate::media::{self, MlcSpec, PartitionSpec};
 use crate::policy_keys::Policies;
-use crate::spec::FlashSummary;
 use crate::stack_keys::{StackKeys, NO_FS};
 use ambassador::Delegate;
 use ffslab_flash::{Geometry, Torn};
@@ -16,7 +15,6 @@ use ffslab_linux::{Kernel, Vfs, VfsConfig, WriteBackKnobs};
 use ffslab_mtd::spi_nand::Wiring;
 use ffslab_mtd::{Ecc, MediumError, MediumImage, Mtd};
 use ffslab_profiles::{EccName, Profile};
-use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{CpuCosts, Mount, NandWait, PowerMilliwatt, Sim, SimConfig};
 use ffslab_system::{
     ambassador_impl_Calls, Advice, Answer, Calls, Entry, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence,
@@ -185,6 +183,7 @@ impl StackSpec {
                     limits: keys.dirty_limits(profile.write_back().limits)?,
                     ..profile.write_back()
                 },
+                policies: policies.pages,
                 costs,
                 epoch_s: EPOCH_S,
                 smp: false,
@@ -282,21 +281,6 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
     let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;
     keys.take(&path, &arranged)?;
     Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))
-}
-
-impl From<&StackSpec> for FlashSummary {
-    fn from(spec: &StackSpec) -> FlashSummary {
-        FlashSummary {
-            page_bytes: spec.partition.geometry.page_bytes,
-            oob_bytes: spec.partition.geometry.oob_bytes,
-            pages_per_block: spec.partition.geometry.pages_per_block,
-            chip_blocks: spec.partition.geometry.blocks,
-            t_read_us: ns_to_us(spec.partition.timing.read_ns),
-            t_program_us: ns_to_us(spec.partition.timing.program_ns),
-            t_erase_us: ns_to_us(spec.partition.timing.erase_ns),
-            bus_ns_per_byte: spec.partition.timing.bus_ps_per_byte as f64 / 1_000.0,
-        }
-    }
 }
 
 /// A simulated machine with one partition. The chip starts erased, or with an image, and outlives mounts and crashes.

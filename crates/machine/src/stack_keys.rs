@@ -54,7 +54,7 @@ pub struct StackKeys {
     /// How the chip ages, as in `[stack.ageing]`: `pe_cycles`, `temperature_C` and what `docs/ageing.md` lists; not at all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ageing: Option<AgeingKeys>,
-    /// Who decides in place of the kernel, as in `[stack.policy]`: `victim`, `seed` (`docs/policies.md`);
+    /// Who decides in place of the kernel, as in `[stack.policy]`: `victim`, `read_ahead`, `write_back`, `seed` (`docs/policies.md`);
     /// the kernel's own rules if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyKeys>,

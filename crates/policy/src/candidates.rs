@@ -1,4 +1,9 @@
 //! What a victim policy sees: columns with one entry a block that may be collected.
+//!
+//! The columns' memory can be kept by a policy beyond its decision, as one in Python may: [`CandidateTable`] then takes other
+//! memory for the next decision, and what was kept stays as it was.
+
+use std::sync::Arc;
 
 /// In what `valid`, `invalid` and `capacity` are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,9 +48,27 @@ pub struct Candidates<'a> {
     pub age_unit: AgeUnit,
     /// The layer is short of space: a block in which nothing is obsolete gives none and is refused.
     pub must_gain: bool,
+    /// The memory of the columns, if it can be kept.
+    shared: Option<&'a Arc<Columns>>,
 }
 
 impl Candidates<'_> {
+    /// The columns, to be kept as long as wanted; nobody changes them any more. They are copied only where the candidates are
+    /// no [`CandidateTable`]'s that is shown.
+    pub fn columns(&self) -> Arc<Columns> {
+        self.shared.cloned().unwrap_or_else(|| {
+            Arc::new(Columns {
+                block: self.block.to_vec(),
+                valid: self.valid.to_vec(),
+                invalid: self.invalid.to_vec(),
+                erases: self.erases.to_vec(),
+                age: self.age.to_vec(),
+                idle: self.idle.to_vec(),
+                stream: self.stream.to_vec(),
+            })
+        })
+    }
+
     pub fn len(&self) -> usize {
         self.block.len()
     }
@@ -72,17 +95,49 @@ pub struct Entry {
     pub stream: u8,
 }
 
-/// The columns, owned by the layer: filled at a decision point, or kept up to date from one to the next. After the first
-/// filling nothing is allocated.
+/// The memory of the columns; what they are is told at [`Candidates`].
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    pub block: Vec<u32>,
+    pub valid: Vec<u32>,
+    pub invalid: Vec<u32>,
+    pub erases: Vec<u32>,
+    pub age: Vec<u64>,
+    pub idle: Vec<u64>,
+    pub stream: Vec<u8>,
+}
+
+impl Columns {
+    fn with_capacity(entries: usize) -> Columns {
+        Columns {
+            block: Vec::with_capacity(entries),
+            valid: Vec::with_capacity(entries),
+            invalid: Vec::with_capacity(entries),
+            erases: Vec::with_capacity(entries),
+            age: Vec::with_capacity(entries),
+            idle: Vec::with_capacity(entries),
+            stream: Vec::with_capacity(entries),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.block.clear();
+        self.valid.clear();
+        self.invalid.clear();
+        self.erases.clear();
+        self.age.clear();
+        self.idle.clear();
+        self.stream.clear();
+    }
+}
+
+/// The columns, owned by the layer: filled at a decision point. After the first filling nothing is allocated, unless a policy
+/// keeps what it was shown.
 #[derive(Clone, Debug, Default)]
 pub struct CandidateTable {
-    block: Vec<u32>,
-    valid: Vec<u32>,
-    invalid: Vec<u32>,
-    erases: Vec<u32>,
-    age: Vec<u64>,
-    idle: Vec<u64>,
-    stream: Vec<u8>,
+    columns: Columns,
+    /// What was shown last, if it was not taken back yet; else empty.
+    shown: Arc<Columns>,
     pub capacity: u32,
     pub room: Room,
     pub age_unit: AgeUnit,
@@ -99,45 +154,65 @@ impl CandidateTable {
         CandidateTable { must_gain: true, ..self }
     }
 
+    /// Empties the table. What was shown and is kept by somebody stays his, and the table goes on in other memory.
     pub fn clear(&mut self) {
-        self.block.clear();
-        self.valid.clear();
-        self.invalid.clear();
-        self.erases.clear();
-        self.age.clear();
-        self.idle.clear();
-        self.stream.clear();
+        match Arc::get_mut(&mut self.shown) {
+            Some(shown) if !shown.block.is_empty() => std::mem::swap(shown, &mut self.columns),
+            Some(_) => {}
+            None => {
+                let kept = std::mem::take(&mut self.shown);
+                self.columns = Columns::with_capacity(kept.block.len());
+            }
+        }
+        self.columns.clear();
     }
 
     pub fn push(&mut self, entry: Entry) {
         debug_assert!(entry.idle <= entry.age, "block {} has changed before it was written", entry.block);
-        self.block.push(entry.block);
-        self.valid.push(entry.valid);
-        self.invalid.push(entry.invalid);
-        self.erases.push(entry.erases);
-        self.age.push(entry.age);
-        self.idle.push(entry.idle);
-        self.stream.push(entry.stream);
+        let columns = &mut self.columns;
+        columns.block.push(entry.block);
+        columns.valid.push(entry.valid);
+        columns.invalid.push(entry.invalid);
+        columns.erases.push(entry.erases);
+        columns.age.push(entry.age);
+        columns.idle.push(entry.idle);
+        columns.stream.push(entry.stream);
     }
 
     /// The layer's number of the block at this position.
     pub fn block(&self, at: usize) -> u32 {
-        self.block[at]
+        self.columns.block[at]
     }
 
     pub fn view(&self) -> Candidates<'_> {
+        self.candidates(&self.columns, None)
+    }
+
+    /// The candidates in memory that a policy may keep. The table must be cleared before it is filled again.
+    pub(crate) fn show(&mut self) -> Candidates<'_> {
+        let columns = std::mem::take(&mut self.columns);
+        match Arc::get_mut(&mut self.shown) {
+            // The empty columns in it have had memory before: it serves the next filling, should this one be kept.
+            Some(shown) => self.columns = std::mem::replace(shown, columns),
+            None => self.shown = Arc::new(columns),
+        }
+        self.candidates(&self.shown, Some(&self.shown))
+    }
+
+    fn candidates<'a>(&self, columns: &'a Columns, shared: Option<&'a Arc<Columns>>) -> Candidates<'a> {
         Candidates {
-            block: &self.block,
-            valid: &self.valid,
-            invalid: &self.invalid,
-            erases: &self.erases,
-            age: &self.age,
-            idle: &self.idle,
-            stream: &self.stream,
+            block: &columns.block,
+            valid: &columns.valid,
+            invalid: &columns.invalid,
+            erases: &columns.erases,
+            age: &columns.age,
+            idle: &columns.idle,
+            stream: &columns.stream,
             capacity: self.capacity,
             room: self.room,
             age_unit: self.age_unit,
             must_gain: self.must_gain,
+            shared,
         }
     }
 }

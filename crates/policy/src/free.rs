@@ -74,6 +74,11 @@ pub fn free_policies() -> &'static [Named] {
 pub struct FreeSpec(usize);
 
 impl FreeSpec {
+    /// `least-worn`.
+    pub const LEAST_WORN: FreeSpec = FreeSpec(1);
+    /// `fifo`.
+    pub const FIFO: FreeSpec = FreeSpec(3);
+
     /// Errors: no such rule.
     pub fn parse(text: &str) -> Result<FreeSpec, SpecError> {
         parse(text, &TABLE).map(|(at, _)| FreeSpec(at))
@@ -85,5 +90,16 @@ impl FreeSpec {
 
     pub fn make(&self) -> Box<dyn FreePolicy> {
         Box::new(ByRule { name: TABLE[self.0].name, rule: RULES[self.0] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_that_have_a_constant_are_those_of_the_table() {
+        assert_eq!(FreeSpec::LEAST_WORN.text(), "least-worn");
+        assert_eq!(FreeSpec::FIFO.text(), "fifo");
     }
 }

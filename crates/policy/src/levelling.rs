@@ -2,8 +2,12 @@
 //!
 //! A layer asks after erases, at its own pace: a look goes through all blocks, so it does not ask after every one.
 
+use crate::free::FreeSpec;
 use crate::named::{parse, text_of, Named, Parameter, SpecError};
 use crate::Pcg;
+
+/// Erases that data sheets of large-page SLC NAND promise, for a part that says nothing.
+pub const ENDURANCE_ERASES: u32 = 100_000;
 
 /// The wear of all good blocks. All columns have the same length, and the same block stands always at the same position.
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +206,30 @@ pub struct LevellingSpec {
 }
 
 impl LevellingSpec {
+    /// `none`.
+    pub const NONE: LevellingSpec = LevellingSpec { at: 0, parameter: 0 };
+    /// `dynamic`.
+    pub const DYNAMIC: LevellingSpec = LevellingSpec { at: 1, parameter: 0 };
+
+    /// `threshold(erases)`, at least 1.
+    pub fn threshold(erases: u32) -> LevellingSpec {
+        LevellingSpec { at: 2, parameter: erases.max(1) }
+    }
+
+    /// Whether the rule ever moves data.
+    pub fn moves_data(&self) -> bool {
+        self.at > LevellingSpec::DYNAMIC.at
+    }
+
+    /// The rule for the next free block that belongs to it unless somebody asks for another one: without wear levelling the block
+    /// that became free longest ago, otherwise the least worn one.
+    pub fn free_rule(&self) -> FreeSpec {
+        match *self == LevellingSpec::NONE {
+            true => FreeSpec::FIFO,
+            false => FreeSpec::LEAST_WORN,
+        }
+    }
+
     /// Errors: no such rule, a parameter that it does not have.
     pub fn parse(text: &str) -> Result<LevellingSpec, SpecError> {
         parse(text, &TABLE).map(|(at, parameter)| LevellingSpec { at, parameter })
@@ -233,6 +261,23 @@ impl LevellingSpec {
                 erases_at_joining: Vec::new(),
             }),
             moves_nothing => Box::new(MovesNothing(moves_nothing)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_that_have_a_constant_are_those_of_the_table() {
+        assert_eq!(LevellingSpec::NONE.text(), "none");
+        assert_eq!(LevellingSpec::DYNAMIC.text(), "dynamic");
+        assert_eq!(LevellingSpec::threshold(7).text(), "threshold(7)");
+        assert_eq!(LevellingSpec::threshold(7), LevellingSpec::parse("threshold(7)").unwrap());
+        for named in levelling_policies() {
+            let spec = LevellingSpec::parse(named.name).unwrap();
+            assert_eq!(spec.moves_data(), !["none", "dynamic"].contains(&named.name), "{}", named.name);
         }
     }
 }

@@ -1,11 +1,12 @@
-//! # policy: who chooses which block, at every layer that has to choose
+//! # policy: who chooses, at every layer that has to choose
 //!
 //! **Role.** Rules by which a layer with garbage collection chooses its victim, its next free block and the moment to level
-//! wear: as named rules of the literature, as a score expression that is compiled once, or as an object of somebody else.
-//! A layer fills a [`CandidateTable`] at a decision point (never per flash operation) and asks through the one checked
+//! wear, and by which a page cache chooses how far to read ahead and which file to write back: as named rules of the
+//! literature; victims also by a score expression that is compiled once, or by an object of somebody else. A layer fills a [`CandidateTable`] at a decision point (never per flash operation) and asks through the one checked
 //! wrapper [`Victims`]. This crate knows no layer.
 //!
-//! **Follows.** The papers that each rule names in [`victim_policies`], [`free_policies`] and [`levelling_policies`].
+//! **Follows.** The papers that each rule names in [`victim_policies`], [`free_policies`], [`levelling_policies`],
+//! [`read_ahead_policies`] and [`write_back_policies`].
 //!
 //! **Leaves out.** What happens to the chosen block. A policy may be slow, it cannot lose data: an illegal choice is
 //! refused with its reason, and the layer continues by its own rule until the run stops.
@@ -14,18 +15,26 @@ mod built_in;
 mod candidates;
 mod expression;
 mod free;
+mod free_pool;
+mod leveller;
 mod levelling;
 mod named;
+mod read_ahead;
 mod spec;
 mod victim;
+mod write_back;
 
-pub use candidates::{AgeUnit, CandidateTable, Candidates, Entry, Room};
+pub use candidates::{AgeUnit, CandidateTable, Candidates, Columns, Entry, Room};
 pub use expression::{Expression, ExpressionError};
 pub use free::{free_policies, FreeBlocks, FreePolicy, FreeSpec};
-pub use levelling::{levelling_policies, Levelling, LevellingSpec, WearOfBlocks};
-pub use named::{Named, Parameter, SpecError};
-pub use spec::{register, unregister, victim_policies, VictimMaker, VictimSpec, OWN_RULE};
+pub use free_pool::FreePool;
+pub use leveller::{Leveller, Wears};
+pub use levelling::{levelling_policies, Levelling, LevellingSpec, WearOfBlocks, ENDURANCE_ERASES};
+pub use named::{Named, Parameter, SpecError, OWN_RULE};
+pub use read_ahead::{read_ahead_policies, ReadAheadPolicy, ReadAheadStream, ReadDemand, ReadWindow};
+pub use spec::{register, unregister, victim_policies, VictimMaker, VictimSpec};
 pub use victim::{checked, Refusal, VictimPolicy, Victims};
+pub use write_back::{write_back_policies, DirtyFile, WriteBackOrder};
 
 /// The random numbers of all policies. A layer seeds them once for a mount, so a run can be repeated to the byte.
 pub type Pcg = rand_pcg::Pcg32;

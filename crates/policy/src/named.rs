@@ -3,6 +3,9 @@
 use crate::expression::ExpressionError;
 use thiserror::Error;
 
+/// The word for the layer's own rule.
+pub const OWN_RULE: &str = "kernel";
+
 /// What is known of a policy by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
@@ -73,6 +76,22 @@ pub(crate) fn parse(text: &str, table: &[Named]) -> Result<(usize, u32), SpecErr
             let wrong = || SpecError::Parameter { name, parameter, given: given.to_string(), least, most };
             number.map(|number| (at, number)).ok_or_else(wrong)
         }
+    }
+}
+
+/// The same for a decision that has the layer's own rule beside those of the table: `None`.
+///
+/// Errors: as [`parse`].
+pub(crate) fn own_rule_or(text: &str, table: &[Named]) -> Result<Option<(usize, u32)>, SpecError> {
+    if text.trim() == OWN_RULE {
+        return Ok(None);
+    }
+    match parse(text, table) {
+        Err(SpecError::Unknown { name, mut known }) => {
+            known.insert(0, OWN_RULE.to_string());
+            Err(SpecError::Unknown { name, known })
+        }
+        found => found.map(Some),
     }
 }
 

@@ -3,13 +3,10 @@
 use crate::built_in::{self, ByKey, ByScore, DChoices, Random, WindowedGreedy};
 use crate::candidates::Candidates;
 use crate::expression::{is_column, Expression};
-use crate::named::{parse, split, text_of, Named, Parameter, SpecError};
+use crate::named::{parse, split, text_of, Named, Parameter, SpecError, OWN_RULE};
 use crate::victim::VictimPolicy;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-
-/// The word for the layer's own rule.
-pub const OWN_RULE: &str = "kernel";
 
 /// Makes a policy of somebody else for a mount.
 pub type VictimMaker = Arc<dyn Fn() -> Box<dyn VictimPolicy> + Send + Sync>;

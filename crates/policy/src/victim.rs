@@ -76,7 +76,7 @@ impl Victims {
         }
         table.clear();
         fill(table);
-        let candidates = table.view();
+        let candidates = table.show();
         if !(0..candidates.len()).any(|at| candidates.is_legal(at)) {
             return Ok(None);
         }

@@ -14,6 +14,7 @@
 
 mod board;
 mod built_in;
+mod cards;
 mod cpu;
 mod driver;
 mod ecc_name;
@@ -30,13 +31,14 @@ pub use board::{
     kernel_of_version, Board, KernelProfile, MlcRules, NandWaitName, Profile, SpiNandRules, Yaffs2Version,
 };
 pub use built_in::is_path;
+pub use cards::CardProfile;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
 pub use part::{
     Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NorArray, OnDieEcc, OobLayout,
     PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead, WriteBuffer,
 };
-pub use rtems::{block_device, rtems_board};
+pub use rtems::{block_device, card, rtems_board};
 pub use show::{
     list, show, ConstantValue, DerivedCost, PartSummary, ProfileName, ShownConstant, ShownProfile, StatusCounts,
 };

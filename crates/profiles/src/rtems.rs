@@ -2,10 +2,11 @@
 //! (`profiles/block-devices`).
 
 use crate::built_in::{find, Kind, Text};
+use crate::cards::{CardProfile, CardTable};
 use crate::layers::merged;
 use crate::{Amount, ProfileError, Sourced};
+use ffslab_block::DeviceProfile;
 use ffslab_rtems::cpu::CpuCosts;
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,13 +23,20 @@ pub fn rtems_board(name: &str, base_dir: &Path) -> Result<CpuCosts, ProfileError
 ///
 /// Errors: there is no such profile, or it is none.
 pub fn block_device(name: &str, base_dir: &Path) -> Result<DeviceProfile, ProfileError> {
+    Ok(card(name, base_dir)?.0)
+}
+
+/// The same, with what stands inside it if its file says so.
+///
+/// Errors: there is no such profile, or it is none.
+pub fn card(name: &str, base_dir: &Path) -> Result<(DeviceProfile, Option<CardProfile>), ProfileError> {
     read_device(&find(Kind::BlockDevice, name, base_dir)?)
 }
 
 /// A size or a number of things.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "f64")]
-struct Whole(u64);
+pub(crate) struct Whole(pub u64);
 
 impl TryFrom<f64> for Whole {
     type Error = String;
@@ -43,7 +51,7 @@ impl TryFrom<f64> for Whole {
 /// Nanoseconds in the file, picoseconds here, so that cycles of any clock add up exactly.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "f64")]
-struct Picoseconds(u64);
+pub(crate) struct Picoseconds(pub u64);
 
 impl TryFrom<f64> for Picoseconds {
     type Error = String;
@@ -157,14 +165,18 @@ pub(crate) struct DeviceFile {
     occupies_cpu: Sourced<bool>,
     /// Whether requests of several blocks must name consecutive ones.
     consecutive_blocks: Sourced<bool>,
+    /// What stands inside it: flash behind a translation layer. Without it the costs above are all.
+    ftl: Option<CardTable>,
 }
 
-pub(crate) fn read_device(source: &Text) -> Result<DeviceProfile, ProfileError> {
+pub(crate) fn read_device(source: &Text) -> Result<(DeviceProfile, Option<CardProfile>), ProfileError> {
     let file: DeviceFile = merged(Kind::BlockDevice, source)?.read()?;
     let ns = |us: &Sourced<Amount>| us_to_ns(us.value.0);
     // The factor from ns to ps is the same as that from us to ns.
     let ps = ns;
-    Ok(DeviceProfile {
+    let card = file.ftl.map(CardTable::card);
+    let segments = card.as_ref();
+    let profile = DeviceProfile {
         title: file.title,
         request_ns: ns(&file.request_us),
         command_ns: ns(&file.command_us),
@@ -174,7 +186,11 @@ pub(crate) fn read_device(source: &Text) -> Result<DeviceProfile, ProfileError> 
         write_ps_per_byte: ps(&file.write_ns_per_byte),
         occupies_cpu: file.occupies_cpu.value,
         consecutive_blocks: file.consecutive_blocks.value,
-    })
+        segment_bytes: segments.map_or(0, |card| card.segment_bytes),
+        read_segment_ns: segments.map_or(0, |card| card.read_segment_ns),
+        write_segment_ns: segments.map_or(0, |card| card.write_segment_ns),
+    };
+    Ok((profile, card))
 }
 
 #[cfg(test)]
@@ -193,11 +209,28 @@ mod tests {
     }
 
     #[test]
+    fn a_card_has_what_stands_inside_it() {
+        let (costs, inside) = card("sd-card-kingston-4g", here()).unwrap();
+        let inside = inside.unwrap();
+        assert_eq!(
+            (inside.ftl.as_str(), inside.log_blocks, inside.random_segments_count),
+            ("open-segments", Some(3), 3)
+        );
+        assert_eq!((inside.segment_bytes, inside.page_bytes, costs.segment_bytes), (4 << 20, 16384, 4 << 20));
+        let (_, cached) = card("emmc-slc-cache", here()).unwrap();
+        let cached = cached.unwrap();
+        assert_eq!((cached.slc_cache_blocks, cached.cell_bits), (Some(8), 2));
+        assert!(card("usb-stick-log-blocks", here()).unwrap().1.is_some());
+        assert_eq!(card("sd-card", here()).unwrap().1, None);
+    }
+
+    #[test]
     fn an_unknown_device_is_told_the_known_ones() {
         let error = block_device("floppy", here()).unwrap_err();
         let ProfileError::Unknown { what, known, .. } = &error else { panic!("{error}") };
         assert_eq!(*what, "block device");
-        assert_eq!(*known, ["ram-disk-beaglebone", "sd-card", "usb-stick"]);
+        let cards = ["emmc-slc-cache", "ram-disk-beaglebone", "sd-card", "sd-card-kingston-4g", "usb-stick"];
+        assert_eq!(known[..5], cards);
         let text = error.to_string();
         assert!(text.ends_with("or the path of a file such as ./my-block-device.toml"), "{text}");
     }

@@ -8,6 +8,7 @@
 //! **Leaves out.** Objects below the system calls (a chip, a file system): Python describes what to run and gets results,
 //! or makes system calls in a session.
 
+mod cards;
 mod columns;
 mod images;
 mod mount;
@@ -465,6 +466,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(cards::card_operations, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_lost, module)?)?;
     module.add_function(wrap_pyfunction!(images::memparse, module)?)?;
@@ -474,6 +476,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mount::mount, module)?)?;
     module.add_function(wrap_pyfunction!(mount::mount_sleeps_library, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policies, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::amplification, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::amplification_cases, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::amplification_formula, module)?)?;
     module.add_function(wrap_pyfunction!(policy::register_policy, module)?)?;
     module.add_function(wrap_pyfunction!(policy::unregister_policy, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;

@@ -1,26 +1,63 @@
 //! Victim policies that are written in Python.
 //!
-//! At a decision point the columns of the candidates are handed over as numpy arrays that cannot be written. They are the
-//! call's own: each is one copy of a column, because a view into memory of the simulation could be kept and read when that memory
-//! is gone. The object that holds them is closed at the end of the call.
+//! At a decision point the columns of the candidates are handed over as numpy arrays over the memory that the layer has filled,
+//! without copies, each when it is first asked for. They cannot be written. What is kept beyond the call stays valid and as it
+//! was: an array, or any part of one, holds the memory, and the layer then fills other memory the next time
+//! ([`ffslab_policy::CandidateTable`]). The candidates themselves are closed at the end of the call.
 
+use ffslab_ftl::amplification::{compare, Case};
 use ffslab_policy::{
-    free_policies, levelling_policies, victim_policies, AgeUnit, Candidates, Named, Pcg, Room, VictimPolicy,
+    free_policies, levelling_policies, read_ahead_policies, victim_policies, write_back_policies, AgeUnit, Candidates,
+    Columns, Named, Pcg, Room, VictimPolicy,
 };
-use numpy::PyArray1;
-use pyo3::exceptions::PyRuntimeError;
+use numpy::ndarray::ArrayView1;
+use numpy::{Element, PyArray1, PyArrayMethods};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::sync::Arc;
 
 use crate::{to_json, InputError};
+
+/// What arrays hold on to: the memory of the columns of one decision, which nobody changes while this is there.
+#[pyclass(frozen, module = "ffslab._native")]
+struct CandidateMemory(Arc<Columns>);
 
 /// What a policy in Python gets: the candidates of one decision.
 #[pyclass(name = "Candidates", module = "ffslab._native")]
 struct PyCandidates {
     /// `None`: the decision is over.
-    columns: Option<Py<PyDict>>,
+    memory: Option<Py<CandidateMemory>>,
     count: usize,
+    #[pyo3(get)]
+    capacity: u32,
+    #[pyo3(get)]
+    room: &'static str,
+    #[pyo3(get)]
+    age_unit: &'static str,
+    #[pyo3(get)]
+    must_gain: bool,
+}
+
+/// An array over one of the columns, which holds the memory of all of them.
+#[allow(unsafe_code)]
+fn array<'py, T: Element>(
+    memory: &Bound<'py, CandidateMemory>,
+    column: impl Fn(&Columns) -> &Vec<T>,
+) -> Bound<'py, PyArray1<T>> {
+    let view = ArrayView1::from(column(&memory.get().0).as_slice());
+    // SAFETY: the array holds a reference to `memory`, which is frozen and holds the columns as long as it lives; nobody can
+    // change them behind an `Arc`. The array is made unwritable at once, and since it owns no data and its base offers no
+    // writable buffer, numpy refuses to make it writable again.
+    let array = unsafe { PyArray1::borrow_from_array(&view, memory.clone().into_any()) };
+    array.readwrite().make_nonwriteable();
+    array
+}
+
+impl PyCandidates {
+    fn memory<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, CandidateMemory>> {
+        let over = "these candidates belong to a decision that is over: keep the arrays that are needed later";
+        Ok(self.memory.as_ref().ok_or_else(|| PyRuntimeError::new_err(over))?.bind(py))
+    }
 }
 
 #[pymethods]
@@ -29,65 +66,74 @@ impl PyCandidates {
         self.count
     }
 
-    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let columns = self.columns.as_ref().ok_or_else(|| {
-            PyRuntimeError::new_err("these candidates belong to a decision that is over: copy what is needed later")
-        })?;
-        let found = columns.bind(py).get_item(name)?;
-        found.ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err(format!("candidates have no column {name}")))
+    fn __getattr__(&self, name: &str) -> PyResult<()> {
+        Err(PyAttributeError::new_err(format!("candidates have no column {name}")))
     }
-}
 
-/// An array of its own with this content, which nobody writes to.
-fn column<T: numpy::Element>(py: Python<'_>, values: &[T]) -> PyResult<Py<PyAny>> {
-    let array = PyArray1::from_slice(py, values);
-    let flags = PyDict::new(py);
-    flags.set_item("write", false)?;
-    array.call_method("setflags", (), Some(&flags))?;
-    Ok(array.into_any().unbind())
+    #[getter]
+    fn block<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        Ok(array(self.memory(py)?, |columns| &columns.block))
+    }
+
+    #[getter]
+    fn valid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        Ok(array(self.memory(py)?, |columns| &columns.valid))
+    }
+
+    #[getter]
+    fn invalid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        Ok(array(self.memory(py)?, |columns| &columns.invalid))
+    }
+
+    #[getter]
+    fn erases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        Ok(array(self.memory(py)?, |columns| &columns.erases))
+    }
+
+    #[getter]
+    fn age<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        Ok(array(self.memory(py)?, |columns| &columns.age))
+    }
+
+    #[getter]
+    fn idle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        Ok(array(self.memory(py)?, |columns| &columns.idle))
+    }
+
+    #[getter]
+    fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        Ok(array(self.memory(py)?, |columns| &columns.stream))
+    }
 }
 
 /// A Python object as a policy.
 struct InPython {
     name: String,
-    object: Py<PyAny>,
+    /// What is called with the candidates.
+    choose: Py<PyAny>,
     failure: Option<String>,
 }
 
 impl InPython {
     fn ask(&self, py: Python<'_>, of: &Candidates<'_>) -> PyResult<Option<isize>> {
-        let columns = PyDict::new(py);
-        columns.set_item("block", column(py, of.block)?)?;
-        columns.set_item("valid", column(py, of.valid)?)?;
-        columns.set_item("invalid", column(py, of.invalid)?)?;
-        columns.set_item("erases", column(py, of.erases)?)?;
-        columns.set_item("age", column(py, of.age)?)?;
-        columns.set_item("idle", column(py, of.idle)?)?;
-        columns.set_item("stream", column(py, of.stream)?)?;
-        columns.set_item("capacity", of.capacity)?;
-        columns.set_item("must_gain", of.must_gain)?;
-        columns.set_item(
-            "room",
-            match of.room {
+        let given = PyCandidates {
+            memory: Some(Py::new(py, CandidateMemory(of.columns()))?),
+            count: of.len(),
+            capacity: of.capacity,
+            room: match of.room {
                 Room::Bytes => "bytes",
                 Room::Pages => "pages",
             },
-        )?;
-        columns.set_item(
-            "age_unit",
-            match of.age_unit {
+            age_unit: match of.age_unit {
                 AgeUnit::Nanoseconds => "ns",
                 AgeUnit::Writes => "writes",
                 AgeUnit::BlocksOpened => "blocks",
             },
-        )?;
-        let given = Bound::new(py, PyCandidates { columns: Some(columns.unbind()), count: of.len() })?;
-        let object = self.object.bind(py);
-        let answer = match object.hasattr("choose")? {
-            true => object.call_method1("choose", (&given,)),
-            false => object.call1((&given,)),
+            must_gain: of.must_gain,
         };
-        given.borrow_mut().columns = None;
+        let given = Bound::new(py, given)?;
+        let answer = self.choose.bind(py).call1((&given,));
+        given.borrow_mut().memory = None;
         answer?.extract()
     }
 }
@@ -98,6 +144,10 @@ impl VictimPolicy for InPython {
     }
 
     fn choose(&mut self, candidates: &Candidates<'_>, _rng: &mut Pcg) -> Option<usize> {
+        if self.failure.is_some() {
+            // There is no object to ask: it could not be made.
+            return None;
+        }
         match Python::attach(|py| self.ask(py, candidates).map_err(|error| told(py, &error))) {
             Ok(None) => None,
             Ok(Some(at)) if at < 0 => {
@@ -131,6 +181,15 @@ fn told(py: Python<'_>, error: &PyErr) -> String {
     }
 }
 
+/// What an object of a policy is called by.
+fn made_chooser(py: Python<'_>, make: &Py<PyAny>) -> PyResult<Py<PyAny>> {
+    let object = make.bind(py).call0()?;
+    match object.hasattr("choose")? {
+        true => Ok(object.getattr("choose")?.unbind()),
+        false => Ok(object.unbind()),
+    }
+}
+
 /// Makes a victim policy known under a name. `make` is called without arguments for each mount and returns an object with
 /// `choose(candidates)`, or a callable.
 ///
@@ -139,12 +198,11 @@ fn told(py: Python<'_>, error: &PyErr) -> String {
 pub fn register_policy(name: String, make: Py<PyAny>) -> PyResult<()> {
     let of = name.clone();
     let maker = move || -> Box<dyn VictimPolicy> {
-        let made = Python::attach(|py| make.call0(py).map_err(|error| told(py, &error)));
-        let (object, failure) = match made {
-            Ok(object) => (object, None),
-            Err(why) => (Python::attach(|py| py.None()), Some(why)),
-        };
-        Box::new(InPython { name: of.clone(), object, failure })
+        let (choose, failure) = Python::attach(|py| match made_chooser(py, &make) {
+            Ok(choose) => (choose, None),
+            Err(error) => (py.None(), Some(told(py, &error))),
+        });
+        Box::new(InPython { name: of.clone(), choose, failure })
     };
     ffslab_policy::register(&name, Arc::new(maker)).map_err(|error| InputError::new_err(error.to_string()))
 }
@@ -172,6 +230,37 @@ pub fn policies() -> PyResult<String> {
         })
     };
     let all = of("victim", victim_policies());
+    let all = all.chain(of("read_ahead", read_ahead_policies())).chain(of("write_back", write_back_policies()));
     let all = all.chain(of("free_block", free_policies())).chain(of("levelling", levelling_policies()));
     to_json(&all.collect::<Vec<_>>())
+}
+
+/// Write amplification of random writes to a page map by the formulas, and simulated without bytes. The comparisons, as JSON: name,
+/// pages_per_block, spare_share, allowed_percent.
+#[pyfunction]
+pub fn amplification_cases() -> PyResult<String> {
+    let rows = Case::all().into_iter().map(|case| {
+        serde_json::json!({
+            "name": case.name(),
+            "pages_per_block": case.pages_per_block,
+            "spare_share": case.spare_share,
+            "allowed_percent": case.allowed_percent,
+        })
+    });
+    to_json(&rows.collect::<Vec<_>>())
+}
+
+/// One comparison: by the formula, simulated. `blocks`: erase blocks beside the free ones.
+#[pyfunction]
+pub fn amplification(py: Python<'_>, case: usize, blocks: u32) -> PyResult<(f64, f64)> {
+    let case = Case::all().into_iter().nth(case).ok_or_else(|| InputError::new_err("there is no such comparison"))?;
+    let row = py.detach(|| compare(&case, blocks));
+    row.map(|row| (row.formula, row.simulated)).map_err(|error| InputError::new_err(format!("blocks: {error}")))
+}
+
+/// The formula of a comparison at another spare share.
+#[pyfunction]
+pub fn amplification_formula(case: usize, spare_share: f64) -> PyResult<f64> {
+    let case = Case::all().into_iter().nth(case).ok_or_else(|| InputError::new_err("there is no such comparison"))?;
+    Ok(Case { spare_share, ..case }.formula())
 }

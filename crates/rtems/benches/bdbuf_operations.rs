@@ -5,11 +5,11 @@
 #[path = "../tests/support/system.rs"]
 mod system;
 
+use ffslab_block::Device;
+use ffslab_block::DeviceProfile;
 use ffslab_conformance::cpu_time::Stopwatch;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts, DiskId};
-use ffslab_rtems::device::Device;
 use ffslab_rtems::libio::{OpenFlags, Whence};
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::Quirks;
 use ffslab_sim::{Sim, SimConfig};
 use system::{Fs, System};

@@ -1,7 +1,7 @@
 //! # rtems: the storage stack of RTEMS
 //!
 //! **Role.** System calls with descriptors and paths ([`libio`]), the block device buffer cache ([`bdbuf`]), block devices
-//! ([`device`]), and the file systems IMFS and mini-IMFS ([`imfs`]), DOSFS ([`dosfs`]) and RFS ([`rfs`]);
+//! (`ffslab-block`), and the file systems IMFS and mini-IMFS ([`imfs`]), DOSFS ([`dosfs`]) and RFS ([`rfs`]);
 //! JFFS2 on NOR flash ([`jffs2`]); what all of it costs the CPU ([`cpu`]). Devices hold
 //! real bytes, file systems write their true on-disk formats, and every call into the cache and every request to a driver
 //! is the one that the real code makes.
@@ -14,13 +14,11 @@
 pub mod bdbuf;
 pub mod causes;
 pub mod cpu;
-pub mod device;
 pub mod dosfs;
 pub mod imfs;
 pub mod jffs2;
 pub mod libio;
 pub mod port;
-pub mod profile;
 pub mod raw;
 pub mod rfs;
 pub mod yaffs2;

@@ -1,9 +1,9 @@
 //! The cache by itself: priorities, waiting, workers, several devices, failures, devices that take time.
 
+use ffslab_block::Device;
+use ffslab_block::DeviceProfile;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, BdbufError, DiskId, Priority};
 use ffslab_rtems::causes;
-use ffslab_rtems::device::Device;
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_sim::{Sim, SimConfig};
 
 const PERIOD_NS: u64 = 250_000_000;

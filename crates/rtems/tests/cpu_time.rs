@@ -1,9 +1,9 @@
 //! CPU time: it changes no count, adds up to the clock, and makes the differences that it should, from its causes.
 
+use ffslab_block::Device;
 use ffslab_profiles::{block_device, rtems_board};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, BdbufCounts};
 use ffslab_rtems::cpu::Cpu;
-use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::jffs2::{Compression, Jffs2, NorFlash};
 use ffslab_rtems::libio::{Libio, OpenFlags, Whence};

@@ -1,8 +1,8 @@
 //! What the formatters of the real RTEMS chose. Skipped when the measured cases are not there.
 
+use ffslab_block::Device;
+use ffslab_block::DeviceProfile;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};
-use ffslab_rtems::device::Device;
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::{dosfs, rfs};
 use ffslab_sim::{Sim, SimConfig};
 use flate2::read::GzDecoder;

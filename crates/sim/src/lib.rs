@@ -10,6 +10,7 @@
 //! **Leaves out.** More than one CPU, real-time classes, cgroups, CPU frequency, interrupts other than the tick.
 
 pub mod arena;
+mod beside;
 mod bill;
 pub mod cause;
 mod clock;
@@ -25,6 +26,7 @@ pub mod units;
 pub mod work;
 
 pub use arena::Arena;
+pub use beside::Slice;
 pub use bill::Bill;
 pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
 pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER, OTHER_PROGRAM};
@@ -100,6 +102,9 @@ struct State {
     /// Who runs the background tasks of each mount, where there are several.
     mounts: RefCell<Vec<GivesTurn>>,
     contended: Cell<contended::Contended>,
+    /// See [`Sim::beside_the_clock`].
+    works_beside: Cell<bool>,
+    slices: RefCell<Vec<beside::Slice>>,
     /// Up to which tick their cost was charged.
     ticks_paid: Cell<u64>,
     /// See [`Sim::give_up`].
@@ -143,6 +148,8 @@ impl Sim {
             operations_of_uses: Cell::new(0),
             mounts: RefCell::default(),
             contended: Cell::default(),
+            works_beside: Cell::new(false),
+            slices: RefCell::default(),
             ticks_paid: Cell::new(config.uptime_ns * u64::from(config.tick_rate_hz) / 1_000_000_000),
             given_up: RefCell::new(None),
         };
@@ -190,7 +197,8 @@ impl Sim {
     #[inline]
     pub fn count(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, busy_ns: u64) {
         self.0.operations.set(self.0.operations.get() + 1);
-        self.with_counts(|counts| counts.add(op, bus_out_bytes, bus_in_bytes, busy_ns));
+        let charged_ns = self.charged(busy_ns);
+        self.with_counts(|counts| counts.add(op, bus_out_bytes, bus_in_bytes, charged_ns));
         if self.0.has_sink.get() {
             let (task, reason) = (self.running(), self.reason());
             let event = OpEvent { at_ns: self.now_ns(), busy_ns, op, address, task, reason };
@@ -220,7 +228,7 @@ impl Sim {
     pub fn wait_for_medium(&self, until_ns: u64) {
         let waited_ns = until_ns.saturating_sub(self.now_ns());
         if waited_ns > 0 {
-            self.with_counts(|counts| counts.busy_ns += waited_ns);
+            self.with_counts(|counts| counts.busy_ns += self.charged(waited_ns));
             self.advance(waited_ns);
         }
     }
@@ -242,21 +250,21 @@ impl Sim {
     /// Advances the clock by the time that the NAND driver takes, and counts it for the current cause.
     #[inline]
     pub fn drive(&self, duration_ns: u64) {
-        self.with_counts(|counts| counts.driver_ns += duration_ns);
+        self.with_counts(|counts| counts.driver_ns += self.charged(duration_ns));
         self.advance(duration_ns);
     }
 
     /// The same while the driver waits by the clock ([`Sim::advance_by_clock`]).
     #[inline]
     pub fn drive_by_clock(&self, duration_ns: u64) {
-        self.with_counts(|counts| counts.driver_ns += duration_ns);
+        self.with_counts(|counts| counts.driver_ns += self.charged(duration_ns));
         self.advance_by_clock(duration_ns);
     }
 
     /// Advances the clock by computing time of system calls or of the file system, and counts it for the current cause.
     #[inline]
     pub fn compute(&self, duration_ns: u64) {
-        self.with_counts(|counts| counts.cpu_ns += duration_ns);
+        self.with_counts(|counts| counts.cpu_ns += self.charged(duration_ns));
         self.advance(duration_ns);
     }
 

@@ -91,6 +91,12 @@ pub trait Calls {
 
     fn fdatasync(&mut self, fd: Fd) -> Answer<()>;
 
+    /// `BLKDISCARD` of ioctl(2): nobody needs the bytes of a device any more, which it may use. What a later read of them
+    /// gives is up to the device.
+    fn trim(&mut self, _fd: Fd, _at: u64, _bytes: u64) -> Answer<()> {
+        Err(self.lacks("trim of files (only a block device takes one)"))
+    }
+
     fn fstat(&mut self, fd: Fd) -> Answer<Stat>;
 
     /// What an open directory holds, in the file system's order, but for "." and "..".

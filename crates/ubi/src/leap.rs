@@ -14,14 +14,7 @@ impl Device {
                 continue;
             }
             let erases = self.wear.erases[peb as usize] + more;
-            if matches!(place, Place::Free | Place::Used | Place::Scrub) {
-                // The trees stand in the order of the counters.
-                self.wear.take(peb);
-                self.wear.erases[peb as usize] = erases;
-                self.wear.put(peb, place);
-            }
-            self.wear.erases[peb as usize] = erases;
-            self.wear.erases_max = self.wear.erases_max.max(erases);
+            self.wear.set_erases(peb, erases);
             self.amend_header(peb, erases)?;
         }
         Ok(())

@@ -15,13 +15,12 @@ impl Device {
     pub fn move_worker(&mut self) -> Result<(), UbiError> {
         self.wear.move_scheduled = false;
         let scrubbing = !self.wear.scrub.is_empty();
-        let source = if scrubbing { self.wear.scrub.first() } else { self.wear.used.first() };
-        let (Some(from), Some(to)) = (source, self.wear.worn_free()) else { return Ok(()) };
+        let between = match scrubbing {
+            true => self.wear.scrub.first().zip(self.wear.worn_free()),
+            false => self.wear.levelling_move(),
+        };
+        let Some((from, to)) = between else { return Ok(()) };
         self.wear.take(to);
-        if !scrubbing && !self.wear.should_move(from, to) {
-            self.wear.put(to, Place::Free);
-            return Ok(());
-        }
         self.wear.take(from);
         match self.move_between(from, to, scrubbing) {
             Ok(()) => Ok(()),

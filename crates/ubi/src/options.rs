@@ -6,6 +6,7 @@
 //! `misc.c` (`ubi_calculate_reserved`).
 
 use ffslab_mtd::Mtd;
+use ffslab_policy::{FreeSpec, LevellingSpec};
 
 use crate::error::AttachError;
 use crate::media::{Offsets, HEADER_BYTES};
@@ -42,6 +43,21 @@ impl BadReserve {
     }
 }
 
+/// Rules that decide in place of the kernel's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WearRules {
+    /// Which free block is handed out next. `None`: what belongs to the rule for levelling ([`LevellingSpec::free_rule`]), and without
+    /// one the kernel's rule (`find_mean_wl_entry`), which leans on its threshold.
+    pub free: Option<FreeSpec>,
+    /// When data move only to level wear, and from which block; they move to the most worn free block. `None`: the kernel's rule
+    /// ([`UbiOptions::wl_threshold_erases`]).
+    pub levelling: Option<LevellingSpec>,
+    /// Erases that a block bears by its data sheet, for rules that ask how much of its life is left.
+    pub endurance_erases: u32,
+    /// Start value of what rules draw at random.
+    pub seed: u64,
+}
+
 /// Options of [`crate::Ubi::attach`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UbiOptions {
@@ -57,6 +73,7 @@ pub struct UbiOptions {
     /// If the erase counters of two blocks differ by this much, data move from the less worn block to the more worn
     /// one.
     pub wl_threshold_erases: u32,
+    pub wear_rules: WearRules,
     /// What could not be written is read back and printed, as kernels do since 3.5; earlier ones did it only if they were
     /// built for debugging.
     pub reads_failed_writes: bool,
@@ -72,6 +89,7 @@ impl Default for UbiOptions {
             bad_reserve: BadReserve::Per1024OfChip(MAX_BEB_PER1024_DEFAULT),
             chip_blocks: None,
             wl_threshold_erases: WL_THRESHOLD_DEFAULT,
+            wear_rules: WearRules::default(),
             reads_failed_writes: true,
             image_number: 0x5542_4931,
         }

@@ -4,11 +4,13 @@
 //! wait as works for the background thread; a caller that finds no free block does works itself.
 
 use crate::causes;
+use ffslab_policy::{FreePool, Leveller, LevellingSpec, Wears};
 use ffslab_sim::{Reason, Switch};
 
 use crate::device::{Device, EraseWork, Work, Works};
 use crate::error::UbiError;
 use crate::media::{LebAddress, ERASE_COUNTER_MAX};
+use crate::options::WearRules;
 use crate::protection::ProtectionQueue;
 use crate::wear_tree::WearTree;
 
@@ -46,6 +48,12 @@ pub struct Wear {
     /// A [`Work::Move`] is among the waiting works.
     pub move_scheduled: bool,
     pub threshold_erases: u32,
+    /// The free blocks once more, for a rule other than the kernel's.
+    free_rule: Option<FreePool>,
+    /// A rule for levelling other than the kernel's, and the block whose data a waiting [`Work::Move`] moves by it.
+    levelling: Option<LevellingSpec>,
+    leveller: Option<Leveller>,
+    chosen_by_rule: Option<u32>,
     pub erases_max: u32,
     pub erroneous_pebs: u32,
     pub erroneous_pebs_max: u32,
@@ -55,7 +63,7 @@ pub struct Wear {
 }
 
 impl Wear {
-    pub fn new(pebs: u32, threshold_erases: u32) -> Wear {
+    pub fn new(pebs: u32, threshold_erases: u32, rules: &WearRules) -> Wear {
         Wear {
             erases: vec![0; pebs as usize].into_boxed_slice(),
             places: vec![Place::Nowhere; pebs as usize].into_boxed_slice(),
@@ -67,6 +75,13 @@ impl Wear {
             erasing: None,
             move_scheduled: false,
             threshold_erases,
+            free_rule: rules
+                .free
+                .or(rules.levelling.map(|rule| rule.free_rule()))
+                .map(|rule| FreePool::new(rule, rules.seed)),
+            levelling: rules.levelling,
+            leveller: rules.levelling.map(|rule| Leveller::new(rule, rules.endurance_erases, pebs, rules.seed)),
+            chosen_by_rule: None,
             erases_max: 0,
             erroneous_pebs: 0,
             erroneous_pebs_max: (pebs / 10).max(16),
@@ -80,7 +95,12 @@ impl Wear {
         let erases = self.erases[peb as usize];
         self.places[peb as usize] = place;
         match place {
-            Place::Free => self.free.insert(peb, erases),
+            Place::Free => {
+                self.free.insert(peb, erases);
+                if let Some(rule) = &mut self.free_rule {
+                    rule.insert(peb, erases);
+                }
+            }
             Place::Used => self.used.insert(peb, erases),
             Place::Scrub => self.scrub.insert(peb, erases),
             Place::Protected => self.protection.add(peb),
@@ -93,7 +113,12 @@ impl Wear {
     pub fn take(&mut self, peb: u32) -> Place {
         let place = std::mem::replace(&mut self.places[peb as usize], Place::Pending);
         match place {
-            Place::Free => self.free.remove(peb),
+            Place::Free => {
+                self.free.remove(peb);
+                if let Some(rule) = &mut self.free_rule {
+                    rule.take_this(peb);
+                }
+            }
             Place::Used => self.used.remove(peb),
             Place::Scrub => self.scrub.remove(peb),
             Place::Protected => self.protection.remove(peb),
@@ -101,6 +126,73 @@ impl Wear {
             Place::Pending | Place::Nowhere => {}
         }
         place
+    }
+
+    /// See [`crate::Ubi::levels_from_erases`].
+    pub fn levels_from_erases(&self) -> Option<u32> {
+        match self.levelling {
+            None => Some(self.threshold_erases),
+            Some(rule) => rule.moves_data().then(|| rule.parameter()),
+        }
+    }
+
+    /// Another erase counter of a block, which stays where it is.
+    pub fn set_erases(&mut self, peb: u32, erases: u32) {
+        self.erases[peb as usize] = erases;
+        self.erases_max = self.erases_max.max(erases);
+        let tree = match self.places[peb as usize] {
+            Place::Free => &mut self.free,
+            Place::Used => &mut self.used,
+            Place::Scrub => &mut self.scrub,
+            _ => return,
+        };
+        // The trees stand in the order of the counters.
+        tree.remove(peb);
+        tree.insert(peb, erases);
+        if let Some(rule) = self.free_rule.as_mut() {
+            rule.set_erases(peb, erases);
+        }
+    }
+
+    /// The free block for new data.
+    fn next_free(&mut self) -> Option<u32> {
+        match &mut self.free_rule {
+            Some(rule) => rule.next(),
+            None => self.medium_free(),
+        }
+    }
+
+    /// Whether data should move for wear.
+    fn wants_a_move(&mut self) -> bool {
+        let Some(leveller) = &mut self.leveller else {
+            let (Some(from), Some(to)) = (self.used.first(), self.worn_free()) else { return false };
+            return self.should_move(from, to);
+        };
+        let places = &self.places;
+        if leveller.is_due() {
+            self.chosen_by_rule = leveller.choose(&self.erases, |peb| match places[peb as usize] {
+                Place::Used => Wears::Closed,
+                Place::Nowhere => Wears::NoLonger,
+                _ => Wears::Now,
+            });
+        }
+        self.chosen_by_rule.is_some()
+    }
+
+    /// From where to where data move for wear; `None`: nowhere, as things are now.
+    pub fn levelling_move(&mut self) -> Option<(u32, u32)> {
+        if self.leveller.is_some() {
+            let from = self.chosen_by_rule.take().filter(|&peb| self.places[peb as usize] == Place::Used)?;
+            return Some((from, self.free.last()?));
+        }
+        let (from, to) = (self.used.first()?, self.worn_free()?);
+        if !self.should_move(from, to) {
+            // The kernel takes the block out of its tree before it looks, and the tree's shape decides what is handed out next.
+            self.take(to);
+            self.put(to, Place::Free);
+            return None;
+        }
+        Some((from, to))
     }
 
     /// Chooses the free block for new data (`find_mean_wl_entry`): the root of the tree, which has medium wear, unless
@@ -120,7 +212,7 @@ impl Wear {
     }
 
     /// Whether the erase counter of `to` exceeds that of `from` by so much that data should move.
-    pub fn should_move(&self, from: u32, to: u32) -> bool {
+    fn should_move(&self, from: u32, to: u32) -> bool {
         let (from, to) = (self.erases[from as usize], self.erases[to as usize]);
         to >= from.saturating_add(self.threshold_erases)
     }
@@ -285,7 +377,7 @@ impl Device {
                 false => self.do_work()?,
             }
         }
-        let peb = self.wear.medium_free().ok_or(UbiError::NoSpace)?;
+        let peb = self.wear.next_free().ok_or(UbiError::NoSpace)?;
         self.wear.take(peb);
         self.wear.put(peb, Place::Protected);
         Ok(peb)
@@ -317,11 +409,8 @@ impl Device {
         if self.wear.move_scheduled {
             return;
         }
-        if self.wear.scrub.is_empty() {
-            let (Some(from), Some(to)) = (self.wear.used.first(), self.wear.worn_free()) else { return };
-            if !self.wear.should_move(from, to) {
-                return;
-            }
+        if self.wear.scrub.is_empty() && !self.wear.wants_a_move() {
+            return;
         }
         self.wear.move_scheduled = true;
         self.schedule(Work::Move);
@@ -366,6 +455,9 @@ impl Device {
         match counted {
             Ok(()) => {
                 self.wear.put(peb, Place::Free);
+                if let Some(leveller) = &mut self.wear.leveller {
+                    leveller.counts_erase();
+                }
                 while let Some(peb) = self.wear.protection.serve() {
                     self.wear.put(peb, Place::Used);
                 }

@@ -4,7 +4,8 @@ mod support;
 
 use ffslab_flash::{Geometry, Torn};
 use ffslab_mtd::Ecc;
-use ffslab_ubi::{AttachError, Ubi, UbiError, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_policy::{FreeSpec, LevellingSpec};
+use ffslab_ubi::{AttachError, Ubi, UbiError, VolumeKind, VolumeRequest, VolumeSize, WearRules};
 use ffslab_workload::SplitMix64;
 use support::world::{Act, World};
 use support::{content, Rig};
@@ -24,6 +25,15 @@ fn with_sub_pages() -> Rig {
 fn without_sub_pages() -> Rig {
     let mut rig = restless(Rig::small(BLOCKS));
     rig.options.subpage_writes = false;
+    rig
+}
+
+/// Rules in the place of the kernel's.
+fn with_rules() -> Rig {
+    let mut rig = Rig::small(BLOCKS);
+    let (free, levelling) = (FreeSpec::parse("random"), LevellingSpec::parse("dual-pool(1)"));
+    rig.options.wear_rules =
+        WearRules { free: free.ok(), levelling: levelling.ok(), endurance_erases: 100_000, seed: 3 };
     rig
 }
 
@@ -84,7 +94,7 @@ fn recover(world: &mut World, in_flight: Option<Act>, seed: u64) {
 
 #[test]
 fn after_a_power_cut_every_leb_holds_what_was_written_or_what_was_being_written() {
-    let rigs: [fn() -> Rig; 3] = [with_sub_pages, without_sub_pages, with_software_ecc];
+    let rigs: [fn() -> Rig; 4] = [with_sub_pages, without_sub_pages, with_software_ecc, with_rules];
     for (seed, rig) in (1..).zip(rigs) {
         let mut uncut = World::new(rig());
         let acts = random_acts(seed, 60, &uncut);

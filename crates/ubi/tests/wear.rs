@@ -3,8 +3,9 @@
 mod support;
 
 use ffslab_flash::ImageLayout;
+use ffslab_policy::{FreeSpec, LevellingSpec};
 use ffslab_sim::Switch;
-use ffslab_ubi::causes;
+use ffslab_ubi::{causes, UbiOptions, WearRules};
 use support::{content, Rig};
 
 const BLOCKS: u32 = 40;
@@ -15,9 +16,9 @@ fn spread(counters: &[Option<u32>]) -> (u32, u32) {
 }
 
 /// Writes all LEBs once, then changes a few of them again and again; returns the lowest and the highest erase counter.
-fn wear_out(threshold: u32) -> (u32, u32) {
+fn wear_out(change: impl FnOnce(&mut UbiOptions), moves_data: bool) -> (u32, u32) {
     let mut rig = Rig::small(BLOCKS);
-    rig.options.wl_threshold_erases = threshold;
+    change(&mut rig.options);
     let (ubi, volume) = rig.formatted();
     for leb in 0..volume.lebs() {
         volume.write(leb, 0, &content(leb, 0, 7 * 512)).unwrap();
@@ -33,7 +34,7 @@ fn wear_out(threshold: u32) -> (u32, u32) {
         assert_eq!(data, content(leb, 0, 7 * 512));
     }
     let moves = rig.sim.counts(&causes::UBI_THREAD, &causes::WEAR_LEVELLING).erases;
-    assert_eq!(moves > 0, threshold < 100, "{moves} moves");
+    assert_eq!(moves > 0, moves_data, "{moves} moves");
     let (ubi, _) = rig.reattach(&ubi);
     assert_eq!(ubi.max_erase_counter(), spread(&ubi.erase_counters()).1);
     spread(&ubi.erase_counters())
@@ -41,15 +42,67 @@ fn wear_out(threshold: u32) -> (u32, u32) {
 
 #[test]
 fn data_that_do_not_change_move_to_worn_blocks() {
-    let (lowest, highest) = wear_out(16);
+    let (lowest, highest) = wear_out(|options| options.wl_threshold_erases = 16, true);
     // All blocks take part: 4000 erases and those of the moves on 40 blocks.
     assert!(lowest >= 80 && highest <= lowest + 3 * 16, "{lowest} to {highest}");
 }
 
 #[test]
 fn below_the_threshold_nothing_moves() {
-    let (lowest, highest) = wear_out(4096);
+    let (lowest, highest) = wear_out(|_| {}, false);
     assert!(lowest <= 3 && highest > 500, "{lowest} to {highest}");
+}
+
+#[test]
+fn rules_for_levelling_take_the_place_of_the_kernels() {
+    for (rule, moves_data) in [
+        ("none", false),
+        ("dynamic", false),
+        ("threshold(16)", true),
+        ("rejuvenator(16)", true),
+        ("dual-pool(16)", true),
+    ] {
+        let levelling = Some(LevellingSpec::parse(rule).unwrap());
+        let rules = WearRules { levelling, endurance_erases: 100_000, ..WearRules::default() };
+        let (lowest, highest) = wear_out(|options| options.wear_rules = rules, moves_data);
+        match moves_data {
+            true => assert!(lowest >= 60 && highest <= lowest + 4 * 16, "{rule}: {lowest} to {highest}"),
+            false => assert!(lowest <= 3 && highest > 500, "{rule}: {lowest} to {highest}"),
+        }
+    }
+}
+
+/// Spread of the erases of the blocks that are worn at all, by the rule for the next free block.
+#[test]
+fn rules_for_the_next_free_block_take_the_place_of_the_kernels() {
+    let spread = |rule: Option<&str>| {
+        let free = rule.map(|rule| FreeSpec::parse(rule).unwrap());
+        let mut rig = Rig::small(BLOCKS);
+        rig.options.wear_rules = WearRules { free, ..WearRules::default() };
+        let (ubi, volume) = rig.formatted();
+        for round in 0..2_000 {
+            volume.change(round % 3, &content(round % 3, round, 512)).unwrap();
+            rig.sleep(&ubi, 1);
+        }
+        let (ubi, volume) = rig.reattach(&ubi);
+        let mut data = vec![0; 512];
+        for leb in 0..3 {
+            volume.read(leb, 0, &mut data).unwrap();
+            assert_eq!(data, content(leb, [1_998, 1_999, 1_997][leb as usize], 512));
+        }
+        let used: Vec<u32> = ubi.erase_counters().into_iter().flatten().filter(|&erases| erases > 2).collect();
+        (used.len(), used.iter().max().unwrap() - used.iter().min().unwrap())
+    };
+    let (blocks_least, spread_least) = spread(Some("least-worn"));
+    assert!(blocks_least > 30 && spread_least <= 1, "{spread_least} over {blocks_least} blocks");
+    // A rule that goes by numbers or by wear uses a few blocks again and again.
+    for rule in ["first", "most-worn"] {
+        assert!(spread(Some(rule)).0 < 8, "{rule}");
+    }
+    for rule in ["fifo", "random"] {
+        assert!(spread(Some(rule)).0 > 30, "{rule}");
+    }
+    assert_ne!(spread(None), spread(Some("least-worn")));
 }
 
 /// Erase counters of 50 everywhere, and of 1 in the block that is handed out next: without the protection it would be

@@ -121,3 +121,13 @@ fn power_cuts_lose_nothing_under_other_policies() {
 fn random_sequences_under_other_policies_on_a_small_partition() {
     policies::check_sequences(|policy| UbifsSubject { policy, ..plain(TIGHT) });
 }
+
+#[test]
+fn power_cuts_and_sequences_under_other_orders_of_write_back() {
+    policies::check_write_back_orders(&plain(SMALL));
+}
+
+#[test]
+fn random_sequences_under_other_read_ahead() {
+    policies::check_read_ahead(&compressed(SMALL));
+}

@@ -348,15 +348,25 @@ step_keys! {
     }
     /// Replays the file system calls of a recorded program.
     Replay {
-        /// The recording, relative to the experiment file: of `strace -f -ttt -T`, fio, blkparse, OpenFlash, or a
-        /// table. docs/traces.md describes them.
+        /// The recording, relative to the experiment file: of `strace -f -ttt -T`, fio, blkparse, OpenFlash, MSR Cambridge,
+        /// SPC, or a table. docs/traces.md describes them.
         file: String,
-        /// Whether the program's think time between calls is kept.
+        /// Whether the program's think time between calls is kept, or the time at which each of them came.
         #[serde(default)]
         think: Think,
+        /// How many times faster than in the recording the program is: its pauses are divided by it; absent: 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        speed: Option<f64>,
         /// Only calls below this directory of the traced machine are replayed; absent: their common directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root: Option<String>,
+        /// The one file on which the recording of a device or file is replayed, such as "disk", which is a block device as a
+        /// whole; absent: files named as in the recording.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        onto: Option<String>,
+        /// With `onto`: which device or file of a recording that has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<String>,
     }
     /// Runs the jobs of a fio job file. Their files are laid out first; if the step is measured, at the end of the
     /// setup.

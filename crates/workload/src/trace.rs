@@ -1,17 +1,21 @@
 //! Recorded programs, whatever recorded them: the calls of a [`Trace`], ready for replay.
 //!
 //! Role: the one form of a recording ([`Trace`]) and the choice of its reader ([`read`]). Readers: [`crate::strace`], and
-//! here fio's logs, the text of blkparse, the CSV of OpenFlash's tracers, and tables with units in their column names
-//! ([`table`]), which every trace can be written as.
+//! here fio's logs, the text of blkparse, the CSV of OpenFlash's tracers, block traces of Microsoft Research Cambridge and
+//! in the format of the Storage Performance Council, and tables with units in their column names ([`table`]), which every
+//! trace can be written as.
 //! Leaves out what a recording does not hold: contents, and for all but strace the errors of calls.
 
 mod blkparse;
 mod error;
 mod fio_log;
+mod msr;
 mod names;
+mod onto;
 mod openflash;
 mod rows;
 pub(crate) mod source;
+mod spc;
 pub mod stream;
 pub mod table;
 
@@ -121,6 +125,12 @@ pub enum Call {
         handle: Handle,
         data_only: bool,
     },
+    /// Tells a device that nobody needs the bytes any more.
+    Trim {
+        handle: Handle,
+        offset: u64,
+        bytes: u64,
+    },
     Sync,
     SyncFs {
         handle: Handle,
@@ -187,6 +197,43 @@ pub enum Call {
     },
 }
 
+impl Call {
+    /// The path that a call names; empty for one that concerns everything. `Err`: it names an open file instead.
+    pub fn path_or_handle(&self) -> Result<&[u8], Handle> {
+        match self {
+            Call::Open { path, .. }
+            | Call::Unlink { path }
+            | Call::MakeDirectory { path, .. }
+            | Call::RemoveDirectory { path }
+            | Call::Symlink { path, .. }
+            | Call::ReadLink { path }
+            | Call::Rename { from: path, .. }
+            | Call::Link { from: path, .. } => Ok(path),
+            Call::Close { handle }
+            | Call::Read { handle, .. }
+            | Call::Write { handle, .. }
+            | Call::ReadAt { handle, .. }
+            | Call::WriteAt { handle, .. }
+            | Call::Seek { handle, .. }
+            | Call::Fsync { handle, .. }
+            | Call::Trim { handle, .. }
+            | Call::SyncFs { handle }
+            | Call::ListDirectory { handle }
+            | Call::Advise { handle, .. } => Err(*handle),
+            Call::Truncate { target, .. }
+            | Call::Stat { target }
+            | Call::ChangeMode { target, .. }
+            | Call::ChangeOwner { target, .. }
+            | Call::ChangeTimes { target }
+            | Call::StatFs { target } => match target {
+                Target::Path { path, .. } => Ok(path),
+                Target::Handle(handle) => Err(*handle),
+            },
+            Call::Sync => Ok(b""),
+        }
+    }
+}
+
 /// Something that was there before the trace began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Existing {
@@ -215,6 +262,8 @@ enum Format {
     FioLog,
     Blkparse,
     OpenFlash,
+    MsrCambridge,
+    Spc,
     Table,
 }
 
@@ -275,6 +324,8 @@ fn each_row(
             taken.and_then(|taken| blkparse::rows(Lines::of(&mut text), taken, each))
         }
         Format::OpenFlash => openflash::rows(Lines::of(&mut text), each),
+        Format::MsrCambridge => msr::rows(Lines::of(&mut text), each),
+        Format::Spc => spc::rows(Lines::of(&mut text), each),
         Format::Table | Format::Strace => table::rows(&mut text, each),
     };
     done.map_err(|refused| placed(path, refused))
@@ -298,13 +349,13 @@ fn format_of(text: &str) -> Format {
         return Format::Table;
     }
     let first_data = std::iter::once(first).chain(lines).find(|line| !line.starts_with('#')).unwrap_or("");
-    if openflash::is_line(first_data) {
-        return Format::OpenFlash;
-    }
-    match blkparse::is_line(first_data) {
-        true => Format::Blkparse,
-        false => Format::Strace,
-    }
+    let known: [(fn(&str) -> bool, Format); 4] = [
+        (openflash::is_line, Format::OpenFlash),
+        (msr::is_line, Format::MsrCambridge),
+        (spc::is_line, Format::Spc),
+        (blkparse::is_line, Format::Blkparse),
+    ];
+    known.iter().find(|(is_line, _)| is_line(first_data)).map_or(Format::Strace, |(_, format)| *format)
 }
 
 #[cfg(test)]

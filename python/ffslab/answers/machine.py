@@ -47,6 +47,7 @@ class PlannedFlash(TypedDict):
     chip_blocks: int
     faults: NotRequired[FaultKeys | None]
     first_block: int
+    map_B: NotRequired[int | None]
     medium: NotRequired[str | None]
     oob_B: int
     page_B: int

@@ -41,13 +41,17 @@ class BareKeys(TypedDict):
     board: str
     chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
+    device: NotRequired[DeviceKeys | None]
+    device_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
     erase_block_KiB: NotRequired[int | None]
     first_block: int
     fs: str
     inband_tags: bool
+    media_block_B: NotRequired[int | None]
     part: NotRequired[str | None]
     partition_blocks: int
+    policy: NotRequired[PolicyKeys | None]
     system: BareName
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
@@ -56,6 +60,9 @@ BareName: TypeAlias = Literal["bare"]
 
 
 CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
+
+
+DeviceKeys: TypeAlias = "str | FtlKeys"
 
 
 EccName: TypeAlias = Literal["hw", "sw", "bch", "on-die"]
@@ -75,14 +82,42 @@ class FaultKeys(TypedDict):
     weakpages: NotRequired[list[str]]
 
 
+class FtlKeys(TypedDict):
+    """Flash behind a translation layer."""
+
+    blocks: NotRequired[int | None]
+    buffer_pages: NotRequired[int | None]
+    cell_bits: NotRequired[int | None]
+    checkpoint_every_pages: NotRequired[int | None]
+    faults: NotRequired[FaultKeys | None]
+    ftl: str
+    gc_apart: NotRequired[bool | None]
+    gc_free_blocks: NotRequired[int | None]
+    interface: NotRequired[str | None]
+    log_blocks: NotRequired[int | None]
+    map_cache_entries: NotRequired[int | None]
+    part: str
+    random_log_pages: NotRequired[int | None]
+    random_segments: NotRequired[int | None]
+    several_bits_program_further_us: NotRequired[float | None]
+    several_bits_read_further_us: NotRequired[float | None]
+    slc_cache_blocks: NotRequired[int | None]
+    slc_mode: NotRequired[bool]
+    spare: NotRequired[float | None]
+
+
 NandWaitName: TypeAlias = Literal["busy", "sleep"]
 
 
 class PolicyKeys(TypedDict):
     """Rules that stand in for the kernel's own; `ffslab policy ls` lists them."""
 
+    free: NotRequired[str | None]
+    levelling: NotRequired[str | None]
+    read_ahead: NotRequired[str | None]
     seed: NotRequired[int]
     victim: NotRequired[str | None]
+    write_back: NotRequired[str | None]
 
 
 class RtemsKeys(TypedDict):
@@ -97,13 +132,14 @@ class RtemsKeys(TypedDict):
     board: str
     cluster_B: NotRequired[int | None]
     compression: NotRequired[CompressionName | None]
-    device: NotRequired[str | None]
+    device: NotRequired[DeviceKeys | None]
     device_KiB: NotRequired[int | None]
     erase_block_KiB: NotRequired[int | None]
     fs: str
     fs_block_B: NotRequired[int | None]
     image: NotRequired[str | None]
     media_block_B: NotRequired[int | None]
+    policy: NotRequired[PolicyKeys | None]
     quirks: NotRequired[str | None]
     swapout_hold_ms: NotRequired[int | None]
     swapout_period_ms: NotRequired[int | None]
@@ -212,7 +248,7 @@ class StackTable(TypedDict):
     bdbuf_read_ahead_blocks: NotRequired[int | None]
     bdbuf_write_blocks: NotRequired[int | None]
     cluster_B: NotRequired[int | None]
-    device: NotRequired[str | None]
+    device: NotRequired[DeviceKeys | None]
     device_KiB: NotRequired[int | None]
     fs_block_B: NotRequired[int | None]
     media_block_B: NotRequired[int | None]

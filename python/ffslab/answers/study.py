@@ -59,6 +59,35 @@ class Sensitivity(TypedDict):
     nothing: str | None
 
 
+class Change(TypedDict):
+    """By how much a figure is more than that of the base, as a share of it: -0.1 is a tenth less.
+
+    The median over pairs of runs and its interval, 95 %: null of fewer than six pairs. All null: no pair of runs, or a
+    base of 0.
+    """
+
+    median: float | None
+    low: float | None
+    high: float | None
+
+
+class GainsRow(TypedDict):
+    """A place of the other axes, and what each value of the compared axis changes there, in the order of `values`."""
+
+    axes: dict[str, Json]
+    changes: list[Change]
+
+
+class Gains(TypedDict):
+    """What the values of an axis change in a figure, beside its first value."""
+
+    figure: str
+    axis: str
+    base: Json
+    values: list[Json]
+    rows: list[GainsRow]
+
+
 class FailedPoint(TypedDict):
     """A point of which a run did not come to its end."""
 
@@ -89,3 +118,5 @@ class StudyAnswer(TypedDict):
     # No other point is better in one objective and not worse in all others.
     trade_offs: list[StudyPoint]
     sensitivity: list[Sensitivity]
+    # Of each objective, if the study compares the values of an axis.
+    gains: list[Gains]

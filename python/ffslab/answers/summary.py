@@ -89,6 +89,7 @@ class FlashSummary(TypedDict):
 
     bus_ns_per_B: float
     chip_blocks: int
+    map_B: NotRequired[int | None]
     oob_B: int
     page_B: int
     pages_per_block: int

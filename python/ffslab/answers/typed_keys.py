@@ -43,7 +43,7 @@ RenameFlag: TypeAlias = Literal["noreplace", "exchange", "whiteout"]
 RequestCalls: TypeAlias = Literal["pread", "read"]
 RequestOp: TypeAlias = Literal["read", "write", "alternate"]
 ShareOf: TypeAlias = Literal["erase_blocks", "df"]
-Think: TypeAlias = Literal["keep", "none"]
+Think: TypeAlias = Literal["keep", "none", "arrivals"]
 Until: TypeAlias = Literal["ENOSPC"]
 XattrFlag: TypeAlias = Literal["create", "replace"]
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]
@@ -471,7 +471,16 @@ class StepCalls:
 
     @overload
     def step(
-        self, step: Literal["replay"], /, *, file: str, root: str | None = None, think: Think | None = None
+        self,
+        step: Literal["replay"],
+        /,
+        *,
+        file: str,
+        only: str | None = None,
+        onto: str | None = None,
+        root: str | None = None,
+        speed: float | None = None,
+        think: Think | None = None,
     ) -> None: ...
 
     @overload

@@ -22,6 +22,7 @@ MADE_HERE = {
     "trace_report": ("what logs of flash say", "ffslab.answers.trace_report", "TraceReport"),
     "trace_diff": ("two sessions of logs beside each other", "ffslab.answers.trace_diff", "TraceDiff"),
     "calibration": ("what a calibration found", "ffslab.answers.calibration", "CalibrationFacts"),
+    "card": ("what was fitted to the lines of a probe of a card", "ffslab.answers.card", "CardFacts"),
     "profile_difference": (
         "what differs between two profiles",
         "ffslab.answers.profile_difference",
@@ -30,6 +31,7 @@ MADE_HERE = {
     "reproduction": ("a published study beside ours", "ffslab.answers.reproduction", "JudgedPaper"),
     "study": ("what a study of many runs found", "ffslab.answers.study", "StudyAnswer"),
     "advice": ("which settings to take", "ffslab.answers.advice", "Advice"),
+    "uflip_study": ("devices under the uFLIP benchmark", "ffslab.answers.uflip_study", "UflipStudy"),
     "run_diff": ("two results beside each other", "ffslab.answers.run_diff", "RunDiff"),
     "budgets": ("what keeps its budget, and what does not", "ffslab.answers.budgets", "BudgetsAnswer"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),

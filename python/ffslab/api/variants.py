@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ffslab.answers import Columns
 from ffslab.answers.summary import FailedVariant, MeanSd, Summary, VariantSummary
@@ -104,10 +104,19 @@ def _failed(variant: FailedVariant) -> dict[str, object]:
 def _which(variant: VariantSummary | FailedVariant) -> dict[str, object]:
     """The variant's name, its axes, its machine."""
     row: dict[str, object] = {"variant": variant["name"], **variant["axes"]}
-    stack: dict[str, object] = {**variant["stack"]}
-    for key in MACHINE:
-        row.setdefault(key, stack.get(key))
+    for key, said in machine_of(variant["stack"]).items():
+        row.setdefault(key, said)
     return row
+
+
+def machine_of(stack: Mapping[str, Any]) -> dict[str, str | None]:
+    """Which machine a stack is, as texts; `None`: the stack does not have the key."""
+    return {key: _in_words(stack.get(key)) for key in MACHINE}
+
+
+def _in_words(value: Any) -> str | None:
+    """A profile by its name; flash behind a translation layer by what makes it."""
+    return f"{value['ftl']} on {value['part']}" if isinstance(value, dict) else value
 
 
 def _operations(variant: VariantSummary, about: str) -> dict[str, object]:

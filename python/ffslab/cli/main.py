@@ -23,6 +23,7 @@ from ffslab.cli import (
     field_verbs,
     mount_verbs,
     sweep_verb,
+    uflip_verb,
     vocabulary_verbs,
     workload_verbs,
 )
@@ -249,6 +250,14 @@ def calibrate(
             "Folder of SQLite traces of the board, as docs/compare.md describes; may be given several times.",
         ),
     ] = None,
+    flashbench: Annotated[
+        list[Path] | None,
+        _option(
+            "--flashbench LOG",
+            "Output of flashbench -a and -O, or of the fio jobs in probe/fio/cards: the profile of a card instead of a "
+            "board's (docs/cards.md). May be given several times.",
+        ),
+    ] = None,
     record_bytes: RecordBytes = None,
     base: Annotated[
         str,
@@ -265,7 +274,13 @@ def calibrate(
         Regression, _option("--method", "linear; robust (outliers count less); non-negative (no constant below 0).")
     ] = Regression.LINEAR,
     yes: LargeLogs = False,
-    out: Annotated[Path | None, _option("--out DIR", "Results folder [default: results/calibrate-NAME].")] = None,
+    out: Annotated[
+        Path | None,
+        _option(
+            "--out DIR",
+            "Results folder [default: results/calibrate-NAME]; with --flashbench the profile's file [default: none].",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a board profile from measurements. See docs/calibrating-your-board.md.
@@ -274,6 +289,12 @@ def calibrate(
     """
     from ffslab.studies.calibrate import Method, verb
 
+    if flashbench:
+        from ffslab.studies.calibrate.cards import verb as card_verb
+
+        verb.refuse_beside_flashbench(loops, power, probe, traces, record_bytes)
+        _say(card_verb.run(flashbench, title, out, json=json))
+        return
     given = verb.Inputs(
         loops, power, probe or [], traces or [], record_bytes or [], base, part, title, Method(method.value), yes
     )
@@ -363,6 +384,7 @@ def extract(
 mount_verbs.add_to(app)
 field_verbs.add_to(app)
 ageing_verb.add_to(app)
+uflip_verb.add_to(app)
 sweep_verb.add_to(app)
 advise_verb.add_to(app)
 ci_verb.add_to(app)

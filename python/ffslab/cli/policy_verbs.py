@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli.parts import argument, group, help_without_verb, verb
+from ffslab.cli.parts import argument, group, help_without_verb, option, verb
 from ffslab.cli.result_options import Json
 from ffslab.cli.terminal import say
 
@@ -16,8 +17,10 @@ policy_app = group("List and explain the policies of [stack.policy]. See docs/po
 
 HEADS = {
     "victim": "victims of garbage collection, for [stack.policy]",
-    "free_block": "next free block, a library: no stack asks for it yet",
-    "levelling": "wear levelling, a library: no stack asks for it yet",
+    "read_ahead": "read-ahead of Linux's page cache, for [stack.policy]",
+    "write_back": "next file of Linux's write-back, for [stack.policy]",
+    "free_block": "next free block, for [stack.policy]: UBIFS, flash translation layers",
+    "levelling": "wear levelling, for [stack.policy]: UBIFS, flash translation layers",
 }
 
 
@@ -69,6 +72,34 @@ def show(name: Annotated[str, argument("NAME", "A policy of `ffslab policy ls`."
             bounds = f"{parameter['least']} to {parameter['most']}, {parameter['default']} if it is left out"
             say(f"  {parameter['name']}: {parameter['about']}, {bounds}")
         say(f"  {each['paper']}")
+
+
+@verb(policy_app, "amplification")
+def amplification(
+    blocks: Annotated[int, option("--blocks N", "Erase blocks of the simulated device.", least=64)] = 2048,
+    picture: Annotated[Path | None, option("--picture FILE", "A PNG or SVG with the curves and the points.")] = None,
+    json: Json = False,
+) -> None:
+    """Compare write amplification of random writes with its formulas: greedy, FIFO, random and d-choices.
+
+    The page map is simulated without bytes: contents are not kept. Exit code 1: a row lies further off than it may.
+
+    Example: ffslab policy amplification --picture amplification.png
+    """
+    from ffslab.cli.progress import progress_bar
+    from ffslab.files.results import dump_json
+    from ffslab.studies.amplification import compared, drawn, text_of
+
+    if picture is not None and picture.suffix not in (".png", ".svg"):
+        message = f"--picture {picture}: the name of a .png or .svg is needed"
+        raise InputError(message)
+    with progress_bar("write amplification") as show:
+        rows = compared(blocks, show)
+    if picture is not None:
+        drawn(rows, picture)
+    say(dump_json({"blocks": blocks, "rows": rows}).rstrip() if json else text_of(rows, blocks))
+    if any(not row["is_within"] for row in rows):
+        raise typer.Exit(1)
 
 
 def _written(each: dict[str, object]) -> str:

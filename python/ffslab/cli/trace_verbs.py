@@ -34,7 +34,11 @@ def _trace(context: typer.Context) -> None:
 def trace_convert(
     source: Annotated[
         Path,
-        argument("IN", "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is."),
+        argument(
+            "IN",
+            "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, MSR Cambridge, SPC, a table; "
+            ".gz is read as it is.",
+        ),
     ],
     target: Annotated[Path, argument("OUT", "File to write, whose ending says what it becomes: .parquet or .csv.")],
     root: Annotated[

@@ -22,6 +22,7 @@ class Think(StrEnum):
 
     KEEP = "keep"
     NONE = "none"
+    ARRIVALS = "arrivals"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,12 +42,31 @@ def end_with_failures(failures: list[str]) -> None:
 def replay(
     trace: Annotated[
         Path,
-        argument("TRACE", "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, a table; .gz is read as it is."),
+        argument(
+            "TRACE",
+            "Recording: strace, fio's iolog, blkparse, OpenFlash's CSV, MSR Cambridge, SPC, a table; "
+            ".gz is read as it is.",
+        ),
     ],
     machine: MachineOptions,
     think: Annotated[
-        Think, option("--think", "keep: the application's pauses between calls are slept; none: they are left out.")
+        Think,
+        option(
+            "--think",
+            "keep: the application's pauses between calls are slept; none: they are left out; arrivals: each call "
+            "comes when it came in the recording, or at once if it is late.",
+        ),
     ] = Think.KEEP,
+    speed: Annotated[
+        float | None, option("--speed TIMES", "How many times faster than in the recording pauses and arrivals are.")
+    ] = None,
+    onto: Annotated[
+        str | None,
+        option("--onto FILE", "Replay a recording of a device or file on this one: disk is a block device as a whole."),
+    ] = None,
+    only: Annotated[
+        str | None, option("--only NAME", "With --onto: which device or file of a recording that has several.")
+    ] = None,
     *,
     how: RunOptions,
     out: Out = None,
@@ -56,9 +76,10 @@ def replay(
 
     Example: ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0
     """
-    from ffslab.workloads.replay import replay_experiment
+    from ffslab.workloads.replay import How, replay_experiment
 
-    experiment = replay_experiment(trace, machine.machine(), think.value).changed(axes=machine.axes())
+    experiment = replay_experiment(trace, machine.machine(), How(think.value, speed, onto, only))
+    experiment = experiment.changed(axes=machine.axes())
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
     end_with_failures(run_and_print(how.over(experiment), name, out, json, how))
 

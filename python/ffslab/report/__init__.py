@@ -6,11 +6,11 @@ Deterministic: the same results give the same bytes with the same versions of ff
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ffslab import __version__
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.api.variants import typical_of
+from ffslab.api.variants import machine_of, typical_of
 from ffslab.report import plots, sweeps
 from ffslab.report.style import STYLE
 from ffslab.text.energy import have_energy
@@ -32,14 +32,8 @@ if TYPE_CHECKING:
     from ffslab.api.experiment import Run
 
 
-# Keys of the stack that name profiles.
-NAMES: tuple[Literal["system", "board", "kernel", "part", "device"], ...] = (
-    "system",
-    "board",
-    "kernel",
-    "part",
-    "device",
-)
+# Keys of the stack that name profiles, in the order of the sentence.
+NAMES = ("system", "board", "kernel", "part", "device")
 
 
 # Of each variant, when there are several.
@@ -118,11 +112,11 @@ def _repeats(summary: Summary) -> str:
 
 def _setting(variants: list[VariantSummary]) -> str:
     """Who computed this for which machine: what the variants' stacks have in common."""
-    stacks = [variant["stack"] for variant in variants]
+    machines = [machine_of(variant["stack"]) for variant in variants]
     common = [
-        f"{key} {str(stacks[0][key]).rpartition('/')[2]}"
+        f"{key} {said.rpartition('/')[2]}"
         for key in NAMES
-        if stacks[0].get(key) and all(stack.get(key) == stacks[0][key] for stack in stacks)
+        if (said := machines[0][key]) and all(machine[key] == said for machine in machines)
     ]
     above = " Energy is energy above idle." if have_energy(variants) else ""
     return f"Simulated by ffslab {__version__} in virtual time: {', '.join(common)}.{above}"

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ffslab import __version__
-from ffslab.answers.study import StudyAnswer
+from ffslab.answers.study import Gains, StudyAnswer
 from ffslab.report import bullets, figure, page, section, study_plots, table
 from ffslab.studies.sweep.text import (
     cells,
     failures,
+    gains_cells,
+    gains_said,
     label,
     sensitivity_said,
     setting,
@@ -40,6 +42,7 @@ def html(result: StudyResult) -> str:
             "intervals of the medians.",
             study_plots.trade_offs(result),
         ),
+        *(section(f"Who gains what: {label(one['figure'])}", _gains(one)) for one in answer["gains"]),
         section("What matters", _sensitivity(answer)),
         figure(
             "Along each axis",
@@ -76,6 +79,10 @@ def _trade_offs(answer: StudyAnswer) -> str:
     more = len(answer["trade_offs"]) - len(shown)
     rest = f"<p>{more:,} more are in study.json.</p>" if more else ""
     return f"<p>{escape(trade_offs_said(answer))}</p>" + table(*cells(shown, answer)) + rest
+
+
+def _gains(gains: Gains) -> str:
+    return f"<p>{escape(gains_said(gains))}</p>" + table(*gains_cells(gains))
 
 
 def _sensitivity(answer: StudyAnswer) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ffslab.api.variants import MACHINE
+from ffslab.api.variants import MACHINE, machine_of
 from ffslab.store.rows import DIGITS, bytes_of, name_of, table_of, touch
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class KeptLives:
             "workload": workload,
             "variant": life["name"],
             "axes": msgspec.json.encode(life["axes"]).decode(),
-            **{name: stack.get(name) for name in MACHINE},
+            **machine_of(stack),
             "ended_by": life["ended"]["by"],
             "years": life["years"],
             "life": msgspec.json.encode(life).decode(),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import msgspec
 
 from ffslab.answers.summary import Counts, EnergySummary, LatencyUs, MeanSd
-from ffslab.api.variants import MACHINE, figures_of
+from ffslab.api.variants import MACHINE, figures_of, machine_of
 from ffslab.store.kept import KeptRun
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _row(run: KeptRun) -> dict[str, object]:
         "title": run.title,
         "variant": said["name"],
         "axes": msgspec.json.encode(said["axes"]).decode(),
-        **{key: stack.get(key) for key in MACHINE},
+        **machine_of(stack),
         "error": said.get("error"),
         "requests_kept": run.requests_kept,
         "has_tables": run.tables is not None,

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
 from ffslab.files.inputs import check_is_input
 
+# A program that drives a device mounts nothing.
+BLOCK_DEVICE = "block-device"
 
-def replay_experiment(trace: Path, machine: Machine, think: str) -> Experiment:
-    """The experiment that mounts an empty partition and replays `trace` on it."""
+
+@dataclass(frozen=True)
+class How:
+    """How a recording is replayed: keys of the step `replay`; `None` leaves one to its default."""
+
+    think: str
+    speed: float | None = None
+    onto: str | None = None
+    only: str | None = None
+
+
+def replay_experiment(trace: Path, machine: Machine, how: How) -> Experiment:
+    """The experiment that mounts an empty partition, or takes a new device, and replays `trace` on it."""
     check_is_input(trace, "trace", "trace (a recording, for example of strace -f -ttt -T)")
+    keys = machine.keys()
+    step = {"step": "replay", "file": str(trace.absolute()), **asdict(how)}
     data = {
         "title": f"Replay of {trace.name}",
-        "stack": machine.keys(),
-        "setup": [{"step": "mount"}],
-        "measure": [{"step": "replay", "file": str(trace.absolute()), "think": think}],
+        "stack": keys,
+        "setup": None if keys.get("fs") == BLOCK_DEVICE else [{"step": "mount"}],
+        "measure": [step],
     }
     return Experiment.from_data(data, f"replay of {trace}")

@@ -6,17 +6,18 @@ use super::{Hybrid, Log, NONE};
 use crate::causes;
 use crate::config::FtlError;
 use crate::flash::Flash;
+use ffslab_policy::{FreePool, Wears};
 
 impl<F: Flash> Hybrid<F> {
     // ---- places in log blocks -------------------------------------------------------------------------------------
 
-    fn open_log(&mut self, logical_block: u32) -> Result<Log, FtlError> {
-        let log = Log { block: self.take()?, logical_block };
+    pub(super) fn open_log(&mut self, logical_block: u32) -> Result<Log, FtlError> {
+        let log = Log::new(self.take()?, logical_block);
         self.logs.push_back(log);
         Ok(log)
     }
 
-    fn log_of(&self, logical_block: u32) -> Option<Log> {
+    pub(super) fn log_of(&self, logical_block: u32) -> Option<Log> {
         self.logs.iter().copied().find(|log| log.logical_block == logical_block)
     }
 
@@ -38,15 +39,25 @@ impl<F: Flash> Hybrid<F> {
             self.merge(log)?;
         }
         let log = self.own_log(logical_block)?;
+        self.fill_up_to(log.block, logical_block, offset, &causes::MERGE_FULL)?;
+        Ok((log.block, offset))
+    }
+
+    /// Copies to a log block what lies between its end and a page that is written next.
+    pub(super) fn fill_up_to(
+        &mut self,
+        block: u32,
+        logical_block: u32,
+        offset: u32,
+        reason: &'static Reason,
+    ) -> Result<(), FtlError> {
         let first = logical_block * self.shape.pages_per_block;
-        for between in self.written[log.block as usize]..offset {
-            if self.newest[(first + between) as usize] != NONE
-                && !self.copy(first + between, log.block, &causes::MERGE_FULL)?
-            {
+        for between in self.written[block as usize]..offset {
+            if !self.is_nowhere(first + between) && !self.copy(first + between, block, reason)? {
                 break;
             }
         }
-        Ok((log.block, offset))
+        Ok(())
     }
 
     /// BAST: the next page of the logical block's own log block.
@@ -61,7 +72,7 @@ impl<F: Flash> Hybrid<F> {
             if let Some(log) = self.sequential {
                 self.merge(log)?;
             }
-            let log = Log { block: self.take()?, logical_block };
+            let log = Log::new(self.take()?, logical_block);
             self.sequential = Some(log);
             return Ok((log.block, 0));
         }
@@ -85,7 +96,7 @@ impl<F: Flash> Hybrid<F> {
 
     /// A log block that is full in its order becomes the data block; another full one of BAST waits no longer either.
     pub(super) fn close_if_full(&mut self, block: u32) -> Result<(), FtlError> {
-        if self.written[block as usize] < self.shape.pages_per_block {
+        if self.written[block as usize] < self.full_at(block) {
             return Ok(());
         }
         let own = self.logs.iter().chain(&self.sequential).copied();
@@ -105,8 +116,8 @@ impl<F: Flash> Hybrid<F> {
     }
 
     /// Merges a log block of one logical block with its data block, in the cheapest way.
-    fn merge(&mut self, log: Log) -> Result<(), FtlError> {
-        let Log { block, logical_block } = log;
+    pub(super) fn merge(&mut self, log: Log) -> Result<(), FtlError> {
+        let Log { block, logical_block, .. } = log;
         let (first_page, first) = (block * self.shape.pages_per_block, logical_block * self.shape.pages_per_block);
         let written = self.written[block as usize];
         // Holes are pages that the data block does not have either.
@@ -151,16 +162,44 @@ impl<F: Flash> Hybrid<F> {
     /// Copies the newest pages of a logical block to a free block, and frees what is empty then.
     pub(super) fn merge_fully(&mut self, logical_block: u32) -> Result<(), FtlError> {
         self.statistics.full_merges_count += 1;
+        self.gather(logical_block, FreePool::take, &causes::MERGE_FULL)
+    }
+
+    /// Static wear levelling: the data block that the rule names is gathered in the most worn free block, and what it was is worn
+    /// from now on.
+    pub(super) fn level_wear(&mut self) -> Result<(), FtlError> {
+        if !self.leveller.is_due() {
+            return Ok(());
+        }
+        let (data, is_bad) = (&self.data, &self.is_bad);
+        let mut wears: Vec<Wears> =
+            is_bad.iter().map(|&is_bad| if is_bad { Wears::NoLonger } else { Wears::Now }).collect();
+        for &block in data.iter().filter(|&&block| block != NONE) {
+            wears[block as usize] = Wears::Closed;
+        }
+        let Some(chosen) = self.leveller.choose(&self.erases, |block| wears[block as usize]) else { return Ok(()) };
+        match self.data.iter().position(|&block| block == chosen) {
+            Some(logical_block) => self.gather(logical_block as u32, FreePool::take_most_worn, &causes::LEVELLING),
+            None => Ok(()),
+        }
+    }
+
+    fn gather(
+        &mut self,
+        logical_block: u32,
+        choose: fn(&mut FreePool) -> Option<u32>,
+        reason: &'static Reason,
+    ) -> Result<(), FtlError> {
         let first = logical_block * self.shape.pages_per_block;
         let last = self.config.logical_pages.min(first + self.shape.pages_per_block);
         'anew: loop {
-            let block = self.take()?;
+            let block = self.take_by(choose)?;
             for page in first..last {
-                if !self.is_nowhere(page) && !self.copy(page, block, &causes::MERGE_FULL)? {
+                if !self.is_nowhere(page) && !self.copy(page, block, reason)? {
                     continue 'anew;
                 }
             }
-            self.becomes_data(block, logical_block, &causes::MERGE_FULL)?;
+            self.becomes_data(block, logical_block, reason)?;
             break;
         }
         let own: Vec<u32> = self.logs.iter().chain(&self.sequential).map(|log| log.block).collect();
@@ -173,7 +212,7 @@ impl<F: Flash> Hybrid<F> {
         let to_free: Vec<u32> = empty.filter(|&block| is_full(block) || owned_by(block)).collect();
         for block in to_free {
             self.forget_log(block);
-            let _reason = self.flash.because(&causes::MERGE_FULL);
+            let _reason = self.flash.because(reason);
             self.release(block)?;
         }
         Ok(())

@@ -4,6 +4,7 @@
 //!   (Ban, US patent 5,937,425; the open segments of flash cards).
 //! * **BAST**: each log block takes pages of one logical block in any order. Kim, Kim, Noh, Min and Cho, "A Space-Efficient Flash Translation
 //!   Layer for CompactFlash Systems", IEEE Transactions on Consumer Electronics 48(2), 2002.
+//! * **Open segments** (`segments.rs`): what flash cards seem to have.
 //! * **FAST**: one log block takes a sequence, the others take pages of all blocks. Lee, Park, Chung, Lee, Park and Song, "A Log
 //!   Buffer-Based Flash Translation Layer Using Fully-Associative Sector Translation", ACM TECS 6(3), 2007.
 //!
@@ -16,8 +17,9 @@
 
 mod merges;
 mod recovery;
+mod segments;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use ffslab_mtd::MtdError;
 use ffslab_sim::{Reason, ReasonGuard};
@@ -26,8 +28,9 @@ use crate::causes;
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::mapping::Ftl;
-use crate::page_map::Statistics;
+use crate::statistics::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
+use ffslab_policy::{FreePool, Leveller};
 
 const NONE: u32 = u32::MAX;
 
@@ -40,6 +43,7 @@ pub(crate) enum Scheme {
     BlockMap,
     Bast,
     Fast,
+    OpenSegments,
 }
 
 /// A log block, with its logical block if it belongs to one.
@@ -47,6 +51,14 @@ pub(crate) enum Scheme {
 struct Log {
     block: u32,
     logical_block: u32,
+    /// Open segments: pages stand in any order from now on.
+    is_random: bool,
+}
+
+impl Log {
+    fn new(block: u32, logical_block: u32) -> Log {
+        Log { block, logical_block, is_random: false }
+    }
 }
 
 pub(crate) struct Hybrid<F: Flash = OnMedium> {
@@ -62,9 +74,9 @@ pub(crate) struct Hybrid<F: Flash = OnMedium> {
     written: Vec<u32>,
     erases: Vec<u32>,
     clean: Vec<bool>,
-    /// By erases: the least worn block is written first.
-    free: BTreeSet<(u32, u32)>,
-    bad_blocks: u32,
+    free: FreePool,
+    leveller: Leveller,
+    is_bad: Vec<bool>,
     /// The data block of each logical block.
     data: Vec<u32>,
     /// Log blocks, the oldest first. With FAST those for random writes.
@@ -85,7 +97,7 @@ impl<F: Flash> Hybrid<F> {
             let _reason = made.flash.because(&causes::FORMATTING);
             for block in (0..made.shape.blocks).filter(|&block| !made.flash.is_bad(block)).collect::<Vec<_>>() {
                 if made.erase(block)? {
-                    made.free.insert((made.erases[block as usize], block));
+                    made.free.insert(block, made.erases[block as usize]);
                 }
             }
         }
@@ -104,8 +116,9 @@ impl<F: Flash> Hybrid<F> {
             written: vec![0; blocks],
             erases: vec![0; blocks],
             clean: vec![false; blocks],
-            free: BTreeSet::new(),
-            bad_blocks: (0..shape.blocks).filter(|&block| flash.is_bad(block)).count() as u32,
+            free: FreePool::new(config.free_rule(), config.seed),
+            leveller: Leveller::new(config.levelling, config.endurance_erases, shape.blocks, config.seed),
+            is_bad: (0..shape.blocks).map(|block| flash.is_bad(block)).collect(),
             data: vec![NONE; config.logical_pages.div_ceil(shape.pages_per_block) as usize],
             logs: VecDeque::new(),
             sequential: None,
@@ -122,7 +135,7 @@ impl<F: Flash> Hybrid<F> {
 
     fn check_size(&self) -> Result<(), FtlError> {
         let logical_pages = self.config.logical_pages;
-        let good_blocks = self.shape.blocks - self.bad_blocks;
+        let good_blocks = self.shape.blocks - self.bad_blocks();
         let room = good_blocks.saturating_sub(self.log_blocks() + RESERVE_BLOCKS);
         let logical_pages_max = room * self.shape.pages_per_block;
         if logical_pages == 0 || logical_pages > logical_pages_max {
@@ -131,13 +144,18 @@ impl<F: Flash> Hybrid<F> {
         Ok(())
     }
 
-    /// At least two: FAST needs one for a sequence and one for the rest.
+    /// FAST needs one for a sequence and one for the rest.
     fn log_blocks(&self) -> u32 {
-        self.config.log_blocks.max(2)
+        let log_blocks_min = if self.scheme == Scheme::OpenSegments { 1 } else { 2 };
+        self.config.log_blocks.max(log_blocks_min)
+    }
+
+    fn bad_blocks(&self) -> u32 {
+        self.is_bad.iter().filter(|&&is_bad| is_bad).count() as u32
     }
 
     fn worn_out(&self) -> FtlError {
-        FtlError::WornOut { bad_blocks: self.bad_blocks, blocks: self.shape.blocks }
+        FtlError::WornOut { bad_blocks: self.bad_blocks(), blocks: self.shape.blocks }
     }
 
     fn logical_block_of(&self, logical_page: u32) -> u32 {
@@ -157,6 +175,7 @@ impl<F: Flash> Hybrid<F> {
         self.erases[block as usize] += 1;
         self.written[block as usize] = 0;
         self.statistics.erases += 1;
+        self.leveller.counts_erase();
         match erased {
             Ok(()) => {
                 self.clean[block as usize] = true;
@@ -169,7 +188,7 @@ impl<F: Flash> Hybrid<F> {
 
     fn mark_bad(&mut self, block: u32) -> Result<(), FtlError> {
         let _reason = self.flash.because(&causes::BLOCK_FAILED);
-        self.bad_blocks += 1;
+        self.is_bad[block as usize] = true;
         match self.flash.mark_bad(block) {
             Err(MtdError::PowerCut) => Err(MtdError::PowerCut.into()),
             _ => Ok(()),
@@ -179,13 +198,18 @@ impl<F: Flash> Hybrid<F> {
     /// A block without valid pages is free again.
     fn release(&mut self, block: u32) -> Result<(), FtlError> {
         if self.erase(block)? {
-            self.free.insert((self.erases[block as usize], block));
+            self.free.insert(block, self.erases[block as usize]);
         }
         Ok(())
     }
 
+    /// The free block that the rule chooses, erased.
     fn take(&mut self) -> Result<u32, FtlError> {
-        while let Some((_, block)) = self.free.pop_first() {
+        self.take_by(FreePool::take)
+    }
+
+    fn take_by(&mut self, choose: fn(&mut FreePool) -> Option<u32>) -> Result<u32, FtlError> {
+        while let Some(block) = choose(&mut self.free) {
             let is_clean = self.clean[block as usize] || {
                 let _reason = self.flash.because(&causes::FTL_ERASE);
                 self.erase(block)?
@@ -218,7 +242,7 @@ impl<F: Flash> Hybrid<F> {
             number: logical_page,
             sequence: self.sequence,
             erases: self.erases[block as usize],
-            data_crc: crc32fast::hash(data),
+            data_crc: if F::KEEPS_BYTES { crc32fast::hash(data) } else { 0 },
         };
         self.written[block as usize] = offset + 1;
         match self.flash.program(page, data, &tag) {
@@ -270,7 +294,10 @@ impl<F: Flash> Hybrid<F> {
             Err(error) if error != MtdError::Uncorrectable => Err(error.into()),
             read => {
                 let flags_bits = if was_lost || read.is_err() { FLAG_LOST } else { 0 };
-                self.statistics.gc_pages += 1;
+                match std::ptr::eq(reason, &causes::LEVELLING) {
+                    true => self.statistics.other_moved_pages += 1,
+                    false => self.statistics.gc_pages += 1,
+                }
                 self.program(block, logical_page % self.shape.pages_per_block, logical_page, &buffer, flags_bits)
             }
         };
@@ -304,11 +331,13 @@ impl<F: Flash> Hybrid<F> {
             Scheme::BlockMap => self.place_in_replacement(logical_block, offset),
             Scheme::Bast => self.place_in_own_log(logical_block),
             Scheme::Fast => self.place_in_shared_log(logical_block, offset),
+            Scheme::OpenSegments => self.place_in_segment(logical_block, offset),
         }
     }
 
     fn write_page(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
         self.settle()?;
+        self.level_wear()?;
         loop {
             let (block, offset) = self.place_for(logical_page)?;
             // Making a place can have found a block that fails.
@@ -379,6 +408,10 @@ impl<F: Flash> Ftl for Hybrid<F> {
 
     fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        self.erases.clone()
     }
 
     fn map_bytes(&self) -> u64 {

@@ -68,7 +68,7 @@ impl<F: Flash> Hybrid<F> {
         let full = self.shape.pages_per_block;
         for block in (0..self.shape.blocks).filter(|&block| !self.flash.is_bad(block)) {
             if self.valid[block as usize] == 0 {
-                self.free.insert((self.erases[block as usize], block));
+                self.free.insert(block, self.erases[block as usize]);
                 continue;
             }
             self.written[block as usize] = full;

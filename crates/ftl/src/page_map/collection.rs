@@ -10,9 +10,6 @@ use crate::config::FtlError;
 use crate::flash::Flash;
 use crate::tag::{Found, FLAG_LOST};
 
-/// Wear is looked at whenever one block of so many was erased.
-const BLOCKS_PER_LEVELLING: u32 = 16;
-
 impl<F: Flash> PageMap<F> {
     /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
     pub fn policy_refusal(&self) -> Option<ffslab_policy::Refusal> {
@@ -97,6 +94,7 @@ impl<F: Flash> PageMap<F> {
     #[inline]
     fn move_page(&mut self, stream: Stream, number: u32, page: u32) -> Result<(), FtlError> {
         if !F::KEEPS_BYTES {
+            let _ = self.flash.read(page, &mut []);
             return self.append(stream, number, &[], 0);
         }
         if number >= self.first_translation {
@@ -159,17 +157,16 @@ impl<F: Flash> PageMap<F> {
         self.erase_emptied(block)
     }
 
-    /// Static wear levelling: if a block lies so far behind the most worn one, its data lie still. They move to the most worn
-    /// free block, and theirs is worn from now on.
+    /// Static wear levelling: the data of the block that the rule names move to the most worn free block, and theirs is worn from
+    /// now on.
     fn level_wear(&mut self) -> Result<(), FtlError> {
-        let Some(threshold) = self.config.static_levelling_erases else { return Ok(()) };
-        if self.erases_since_levelling < (self.shape.blocks / BLOCKS_PER_LEVELLING).max(1) {
+        if !self.leveller.is_due() {
             return Ok(());
         }
-        self.erases_since_levelling = 0;
-        match self.blocks.least_worn() {
-            Some((block, behind)) if behind > threshold => self.move_block(block, Stream::Levelled, &causes::LEVELLING),
-            _ => Ok(()),
+        let blocks = &self.blocks;
+        match self.leveller.choose(&blocks.erases, |block| blocks.wears(block)) {
+            Some(block) => self.move_block(block, Stream::Levelled, &causes::LEVELLING),
+            None => Ok(()),
         }
     }
 }

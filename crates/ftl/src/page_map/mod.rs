@@ -11,12 +11,15 @@ mod map_cache;
 mod recovery;
 
 use ffslab_mtd::MtdError;
+use ffslab_sim::Reason;
 
 use crate::blocks::{Blocks, State};
 use crate::causes;
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
+use crate::statistics::Statistics;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_MAP, KIND_TRIM};
+use ffslab_policy::Leveller;
 use map_cache::MapCache;
 
 pub use recovery::Recovered;
@@ -35,46 +38,6 @@ enum Stream {
 }
 
 const STREAMS: usize = 5;
-
-/// What was done since the mount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Pages that the host wrote.
-    pub host_pages: u64,
-    /// Pages that collection moved.
-    pub gc_pages: u64,
-    /// Pages that wear levelling, refreshing and failing blocks moved.
-    pub other_moved_pages: u64,
-    /// Pages of trim bits.
-    pub trim_pages: u64,
-    /// Translation pages that were read and written (DFTL).
-    pub map_read_pages: u64,
-    pub map_written_pages: u64,
-    /// Entries of the map that were in RAM when they were wanted, and those that were not (DFTL).
-    pub map_hits_count: u64,
-    pub map_misses_count: u64,
-    pub checkpoint_pages: u64,
-    pub checkpoints_count: u64,
-    /// Blocks that collection emptied.
-    pub collected_blocks: u64,
-    /// Log blocks that became data blocks as they were, those to which a rest was copied, and logical blocks that were copied
-    /// whole (block maps).
-    pub switch_merges_count: u64,
-    pub partial_merges_count: u64,
-    pub full_merges_count: u64,
-    pub erases: u64,
-    /// Programs that failed.
-    pub failed_programs: u64,
-}
-
-impl Statistics {
-    /// Programmed pages a page that the host wrote.
-    pub fn write_amplification(&self) -> f64 {
-        let moved = self.gc_pages + self.other_moved_pages;
-        let all = self.host_pages + moved + self.trim_pages + self.map_written_pages + self.checkpoint_pages;
-        all as f64 / self.host_pages as f64
-    }
-}
 
 /// A device with a page map.
 pub struct PageMap<F: Flash> {
@@ -97,7 +60,7 @@ pub struct PageMap<F: Flash> {
     to_refresh: Vec<u32>,
     checkpoint_blocks: Vec<u32>,
     pages_since_checkpoint: u32,
-    erases_since_levelling: u32,
+    leveller: Leveller,
     buffer: Vec<u8>,
     /// DFTL.
     cache: Option<MapCache>,
@@ -146,13 +109,7 @@ impl<F: Flash> PageMap<F> {
         }
         let shape = flash.shape();
         debug_assert!(shape.pages_per_block.is_power_of_two());
-        let blocks = Blocks::new(
-            shape.blocks,
-            shape.pages_per_block,
-            config.victim.clone(),
-            config.dynamic_levelling,
-            config.seed,
-        );
+        let blocks = Blocks::new(shape.blocks, shape.pages_per_block, &config);
         let bits = shape.page_bytes * 8;
         let trim_pages = if F::KEEPS_BYTES { config.logical_pages.div_ceil(bits) } else { 0 };
         let translations = match config.map_cache_entries_count {
@@ -173,7 +130,7 @@ impl<F: Flash> PageMap<F> {
             to_refresh: Vec::new(),
             checkpoint_blocks: Vec::new(),
             pages_since_checkpoint: 0,
-            erases_since_levelling: 0,
+            leveller: Leveller::new(config.levelling, config.endurance_erases, shape.blocks, config.seed),
             buffer: vec![0xFF; shape.page_bytes as usize],
             cache: cache.map(|entries| MapCache::new(entries, config.logical_pages, translations)),
             first_trim: config.logical_pages,
@@ -189,7 +146,7 @@ impl<F: Flash> PageMap<F> {
     /// Most logical pages that a device on so many good blocks can have.
     fn logical_pages_max(&self, good_blocks: u32) -> u32 {
         let streams = 1 + u32::from(self.config.gc_apart) + u32::from(self.config.hot_apart);
-        let levelled = u32::from(self.config.static_levelling_erases.is_some());
+        let levelled = u32::from(self.config.levelling.moves_data());
         let translation = u32::from(self.cache.is_some());
         let kept_back = self.config.gc_free_blocks + streams + levelled + translation + 2 * self.blocks_of_checkpoint();
         let pages = good_blocks.saturating_sub(kept_back) * self.shape.pages_per_block;
@@ -286,13 +243,29 @@ impl<F: Flash> PageMap<F> {
     /// # Errors
     /// Too many blocks are bad; the power was cut.
     pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
+        let stream = if hot && self.config.hot_apart { Stream::Hot } else { Stream::Host };
+        self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)
+    }
+
+    /// Writes what the SLC cache held, with the flags of its record.
+    pub(crate) fn fold(&mut self, logical_page: u32, data: &[u8], flags_bits: u8) -> Result<(), FtlError> {
+        self.write_because(logical_page, data, Stream::Host, flags_bits, &causes::FOLD)
+    }
+
+    fn write_because(
+        &mut self,
+        logical_page: u32,
+        data: &[u8],
+        stream: Stream,
+        flags_bits: u8,
+        reason: &'static Reason,
+    ) -> Result<(), FtlError> {
         self.check(logical_page)?;
         self.look_up(logical_page)?;
-        let stream = if hot && self.config.hot_apart { Stream::Hot } else { Stream::Host };
         self.make_room(stream)?;
         {
-            let _reason = self.flash.because(&causes::HOST_WRITE);
-            self.append(stream, logical_page, data, 0)?;
+            let _reason = self.flash.because(reason);
+            self.append(stream, logical_page, data, flags_bits)?;
         }
         self.has_changed(logical_page);
         self.statistics.host_pages += 1;
@@ -471,7 +444,7 @@ impl<F: Flash> PageMap<F> {
         self.blocks.erases[index] += 1;
         self.blocks.written[index] = 0;
         self.statistics.erases += 1;
-        self.erases_since_levelling += 1;
+        self.leveller.counts_erase();
         match erased {
             Ok(()) => Ok(true),
             Err(MtdError::EraseFailed | MtdError::BadBlock) => self.mark_bad(block).map(|()| false),

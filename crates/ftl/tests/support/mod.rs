@@ -6,8 +6,9 @@
 
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, Victim, MAPPINGS};
+use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, SlcCacheConfig, Victim};
 use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
+use ffslab_policy::{FreeSpec, LevellingSpec};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -43,7 +44,8 @@ pub struct Setup {
 impl Setup {
     /// For people.
     pub fn name(&self) -> String {
-        format!("{}, {}", self.mapping.name, self.config.victim)
+        let FtlConfig { victim, levelling, .. } = &self.config;
+        format!("{}, {victim}, {}, levelling {}", self.mapping.name, self.config.free_rule().text(), levelling.text())
     }
 
     pub fn new(victim: Victim) -> Setup {
@@ -64,7 +66,7 @@ impl Setup {
 
 /// The mapping with this name.
 pub fn mapping(name: &str) -> &'static Mapping {
-    MAPPINGS.iter().find(|known| known.name == name).unwrap_or_else(|| panic!("no mapping {name}"))
+    ffslab_ftl::mapping::find(name).unwrap_or_else(|| panic!("no mapping {name}"))
 }
 
 /// The settings that the tests go through.
@@ -82,13 +84,13 @@ pub fn setups() -> Vec<Setup> {
         with(|setup| setup.config.gc_apart = false),
         with(|setup| setup.config.checkpoint_every_pages = Some(40)),
         with(|setup| {
-            setup.config.static_levelling_erases = Some(2);
+            setup.config.levelling = LevellingSpec::threshold(2);
             setup.buffer_pages = 0;
         }),
         with(|setup| {
-            setup.config.dynamic_levelling = false;
+            setup.config.free = Some(FreeSpec::FIFO);
             setup.config.checkpoint_every_pages = Some(97);
-            setup.config.static_levelling_erases = Some(4);
+            setup.config.levelling = LevellingSpec::threshold(4);
         }),
     ];
     let dftl = |entries: u32, seed: u64| {
@@ -108,7 +110,54 @@ pub fn setups() -> Vec<Setup> {
         setup
     };
     let hybrids = ["block-map", "bast", "fast"].into_iter().flat_map(|name| [2, 4].map(|logs| hybrid(name, logs)));
-    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).chain(hybrids).collect()
+    let segments = |open_segments: u32, random_segments: u32, random_log_pages: Option<u32>| {
+        let mut setup = hybrid("open-segments", open_segments);
+        setup.config = FtlConfig { random_segments_count: random_segments, random_log_pages, ..setup.config };
+        setup
+    };
+    let slc_cache = |blocks: u32, cell_bits: u32| {
+        let mut setup = Setup { mapping: mapping("slc-cache"), ..greedy() };
+        let cache = SlcCacheConfig { blocks, cell_bits, ..SlcCacheConfig::default() };
+        setup.config = FtlConfig { slc_cache: Some(cache), ..setup.config };
+        setup
+    };
+    let cards = [
+        segments(1, 0, None),
+        segments(3, 0, None),
+        segments(4, 1, None),
+        segments(4, 2, Some(3)),
+        slc_cache(2, 1),
+        slc_cache(4, 2),
+        slc_cache(5, 3),
+    ];
+    plain.chain(special).chain([dftl(4, 1), dftl(30, 2)]).chain(hybrids).chain(cards).chain(levelled()).collect()
+}
+
+/// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.
+fn levelled() -> impl Iterator<Item = Setup> {
+    let rules = [
+        ("page-map", "most-worn", "rejuvenator(2)"),
+        ("page-map", "first", "dual-pool(2)"),
+        ("page-map", "random", "none"),
+        ("dftl", "least-worn", "dual-pool(2)"),
+        ("block-map", "first", "threshold(2)"),
+        ("bast", "random", "rejuvenator(2)"),
+        ("fast", "least-worn", "dual-pool(2)"),
+        ("fast", "most-worn", "threshold(2)"),
+    ];
+    rules.into_iter().map(|(name, free, levelling)| {
+        let mut setup = Setup { mapping: mapping(name), ..Setup::new(Victim::Greedy) };
+        setup.config = FtlConfig {
+            free: Some(FreeSpec::parse(free).unwrap()),
+            levelling: LevellingSpec::parse(levelling).unwrap(),
+            log_blocks: 3,
+            gc_free_blocks: 5,
+            map_cache_entries_count: Some(16),
+            logical_pages: LOGICAL_PAGES - 20,
+            ..setup.config
+        };
+        setup
+    })
 }
 
 /// The bytes of a sector with this stamp. Stamp 0: zeros.

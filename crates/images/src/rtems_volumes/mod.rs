@@ -9,7 +9,7 @@ use crate::format::{Evidence, ImageFormat, ImageFs};
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, Tree, TreeError};
-use ffslab_rtems::profile::DeviceProfile;
+use ffslab_block::DeviceProfile;
 use tree::Volume;
 
 /// Areas for the picture of the space: at most this many.

@@ -3,13 +3,13 @@
 use crate::recognise::Layout;
 use crate::tree::room::{Names, Room};
 use crate::tree::{Content, FileError, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
+use ffslab_block::Device;
+use ffslab_block::DeviceProfile;
 use ffslab_fs::{Errno, FileKind};
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, DiskId};
-use ffslab_rtems::device::Device;
 use ffslab_rtems::dosfs::{BootSector, Dosfs};
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::libio::{Libio, OpenFlags};
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::rfs::{self, Rfs};
 use ffslab_rtems::Quirks;
 use ffslab_sim::{Sim, SimConfig};

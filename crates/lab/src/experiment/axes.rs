@@ -132,23 +132,16 @@ pub(super) fn put<'i>(
             set(mount_table(root, at).map_err(wrong)?, key, axis.offset, value);
             return Ok(());
         }
-        ["policy", key] => {
-            if let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) {
-                if !stack.contains_key("policy") {
-                    let none = Spanned::new(axis.offset..axis.offset, DeValue::Table(DeTable::new()));
-                    set(stack, "policy", axis.offset, &none);
-                }
-                if let Some(DeValue::Table(policy)) = stack.get_mut("policy").map(Spanned::get_mut) {
-                    set(policy, key, axis.offset, value);
-                }
-            }
+        [table, key] if TABLES_OF_STACK.contains(&table) => {
+            let wrong = |text: String| source.error(axis.offset, format!("axis `{}`: {text}", axis.name()));
+            set(stack_table(root, table, axis.offset).map_err(wrong)?, key, axis.offset, value);
             return Ok(());
         }
         [step, key] => (None, "measure", step, key),
         [list @ ("setup" | "state"), step, key] => (None, list, step, key),
         [program, step, key] => (Some(program), "steps", step, key),
         _ => {
-            let forms = "a stack key, `initial`, `/MOUNT.key`, `policy.key`, `step.key`, `setup.step.key`, `state.step.key` or \
+            let forms = "a stack key, `initial`, `/MOUNT.key`, `policy.key` (or another table of the stack), `step.key`, `setup.step.key`, `state.step.key` or \
                          `PROGRAM.step.key`";
             return Err(source.error(axis.offset, format!("axis `{}` is none of {forms}", axis.name())));
         }
@@ -190,6 +183,26 @@ fn text_of<'t>(table: &'t DeTable, key: &str) -> &'t str {
 /// Errors: there is none.
 fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mut DeTable<'i>, String> {
     table_of(root, "program", "name", name)
+}
+
+/// Tables in `[stack]` whose keys can be axes: `policy.victim`, `device.ftl`.
+const TABLES_OF_STACK: [&str; 4] = ["policy", "device", "faults", "ageing"];
+
+/// Such a table, which is empty if the experiment has none.
+///
+/// Errors: something else stands there.
+fn stack_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str, offset: usize) -> Result<&'t mut DeTable<'i>, String> {
+    let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) else {
+        return Err("the experiment has no [stack]".to_string());
+    };
+    if !stack.contains_key(name) {
+        let none = Spanned::new(offset..offset, DeValue::Table(DeTable::new()));
+        set(stack, name, offset, &none);
+    }
+    match stack.get_mut(name).map(Spanned::get_mut) {
+        Some(DeValue::Table(table)) => Ok(table),
+        _ => Err(format!("{name} in [stack] is no table")),
+    }
 }
 
 /// The `[[stack.mount]]` table with this directory.

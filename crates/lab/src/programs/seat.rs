@@ -234,6 +234,7 @@ impl Calls for Seat<'_> {
         fn ftruncate(fd: Fd, bytes: u64) -> ();
         fn fsync(fd: Fd) -> ();
         fn fdatasync(fd: Fd) -> ();
+        fn trim(fd: Fd, at: u64, bytes: u64) -> ();
         fn fstat(fd: Fd) -> Stat;
         fn readdir(fd: Fd) -> Vec<Entry>;
         fn advise(fd: Fd, offset: u64, bytes: u64, advice: Advice) -> ();

@@ -12,6 +12,10 @@ pub struct Summary {
     pub examples: Vec<String>,
     pub read_bytes: u64,
     pub written_bytes: u64,
+    /// Calls that began later than their arrival in the recording, because those before them took longer here.
+    pub late_n: u64,
+    /// By how much the latest of them was late.
+    pub latest_ns: u64,
 }
 
 /// Number of [`Summary::examples`].
@@ -29,6 +33,14 @@ impl Summary {
                 grouped(self.different),
                 grouped(self.calls),
                 self.examples.join("; ")
+            ));
+        }
+        if self.late_n > 0 {
+            notes.push(format!(
+                "{} of {} calls of {name} began later than recorded, by up to {} ms, because those before them took longer here",
+                grouped(self.late_n),
+                grouped(self.calls),
+                grouped(self.latest_ns.div_ceil(1_000_000))
             ));
         }
         if !trace.ignored.is_empty() {
@@ -64,6 +76,7 @@ pub fn call_name(call: &Call) -> &'static str {
         Call::Seek { .. } => "lseek",
         Call::Fsync { data_only: false, .. } => "fsync",
         Call::Fsync { data_only: true, .. } => "fdatasync",
+        Call::Trim { .. } => "trim",
         Call::Sync => "sync",
         Call::SyncFs { .. } => "syncfs",
         Call::Truncate { .. } => "truncate",

@@ -23,10 +23,10 @@ fn trace(calls: &[&str]) -> Trace {
     strace::parse(Path::new("t.strace"), text.as_bytes(), Some("/w")).unwrap()
 }
 
-fn play(stack: &mut Stack, trace: &Trace, think: Think) -> Summary {
+fn play(stack: &mut Stack, trace: &Trace, pace: Pace) -> Summary {
     let mut content = Content::new(1);
     prepare(stack, &[trace], &mut content).unwrap();
-    replay(stack, trace, think, &mut content, &mut |_| true).unwrap().unwrap()
+    replay(stack, trace, pace, &mut content, &mut |_| true).unwrap().unwrap()
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn calls_have_their_effect_and_results_agree() {
         r#"rmdir("/w/d") = 0"#,
         r#"unlink("/w/none") = -1 ENOENT (No such file or directory)"#,
     ]);
-    let summary = play(&mut stack, &trace, Think::None);
+    let summary = play(&mut stack, &trace, Pace::NONE);
     assert_eq!((summary.calls, summary.different, summary.read_bytes, summary.written_bytes), (14, 0, 1000, 5100));
     let stat = stack.vfs.stat(b"link").unwrap();
     assert_eq!((stat.size_bytes, stat.permissions), (7000, 0o640));
@@ -63,7 +63,7 @@ fn files_that_the_program_found_are_made_first() {
         r#"pread64(3, ""..., 4096, 200000) = 4096"#,
         r#"readlink("/w/l", "target", 100) = 6"#,
     ]);
-    assert_eq!(play(&mut stack, &trace, Think::None).different, 0);
+    assert_eq!(play(&mut stack, &trace, Pace::NONE).different, 0);
     assert_eq!(stack.vfs.stat(b"deep/in/f").unwrap().size_bytes, 204_096);
     assert_eq!(stack.vfs.readlink(b"l").unwrap(), b"target");
 }
@@ -76,7 +76,7 @@ fn what_an_earlier_trace_makes_is_left_to_it() {
     let mut content = Content::new(1);
     prepare(&mut stack, &[&first, &second], &mut content).unwrap();
     for trace in [&first, &second] {
-        let summary = replay(&mut stack, trace, Think::None, &mut content, &mut |_| true).unwrap().unwrap();
+        let summary = replay(&mut stack, trace, Pace::NONE, &mut content, &mut |_| true).unwrap().unwrap();
         assert_eq!(summary.different, 0, "{:?}", summary.examples);
     }
 }
@@ -91,7 +91,7 @@ fn other_results_are_counted_and_the_first_are_named() {
         r#"mkdir("/w/g", 0755) = -1 ENOSPC (No space left on device)"#,
         r#"mmap(NULL, 8192, PROT_READ, MAP_SHARED, 3, 0) = 0x7f0000000000"#,
     ]);
-    let summary = play(&mut stack, &trace, Think::None);
+    let summary = play(&mut stack, &trace, Pace::NONE);
     assert_eq!((summary.calls, summary.different), (3, 3), "what is not replayed is no call");
     let notes = summary.notes(&trace);
     assert!(notes[0].starts_with("3 of 3 calls of "), "{notes:?}");
@@ -106,15 +106,41 @@ fn other_results_are_counted_and_the_first_are_named() {
 fn think_time_is_kept_or_left_out() {
     let lines = [r#"open("/w/f", O_WRONLY|O_CREAT, 0644) = 3"#, r#"fsync(3) = 0"#, r#"close(3) = 0"#];
     let trace = trace(&lines);
-    let elapsed_ns = |think| {
+    let elapsed_ns = |pace| {
         let mut stack = stack();
         let start_ns = stack.sim.now_ns();
-        play(&mut stack, &trace, think);
+        play(&mut stack, &trace, pace);
         stack.sim.now_ns() - start_ns
     };
-    let (kept, none) = (elapsed_ns(Think::Keep), elapsed_ns(Think::None));
+    let (kept, none) = (elapsed_ns(Pace::KEPT), elapsed_ns(Pace::NONE));
     // Twice the 0.9 s between the end of a call and the start of the next.
     assert!(kept - none >= 1_799_000_000 && kept - none < 1_810_000_000, "{kept} {none}");
+    // Arrivals are 1 s apart, however long the calls took; at ten times the speed 0.1 s.
+    let at_speed = |speed_ratio| elapsed_ns(Pace { think: Think::Arrivals, speed_ratio });
+    let (arrivals, fast) = (at_speed(1.0), at_speed(10.0));
+    assert!((1_999_000_000..2_020_000_000).contains(&arrivals), "{arrivals}");
+    assert!((199_000_000..220_000_000).contains(&fast), "{fast}");
+}
+
+#[test]
+fn calls_that_come_too_late_are_told() {
+    let trace = trace(&[
+        r#"open("/w/f", O_WRONLY|O_CREAT, 0644) = 3"#,
+        r#"write(3, ""..., 900000) = 900000"#,
+        r#"close(3) = 0"#,
+    ]);
+    let summary = play(&mut stack(), &trace, Pace { think: Think::Arrivals, speed_ratio: 1e6 });
+    assert!(summary.late_n > 0 && summary.latest_ns > 1_000_000, "{summary:?}");
+    assert!(summary.notes(&trace)[0].contains("began later than recorded, by up to"), "{:?}", summary.notes(&trace));
+}
+
+#[test]
+fn a_file_system_has_no_trim_of_a_file_and_the_replay_says_so() {
+    let text = "op,path,offset_B,size_B\nwrite,a,0,4096\ntrim,a,0,4096\n";
+    let trace = ffslab_workload::trace::parse(Path::new("t"), text, None).unwrap();
+    let summary = play(&mut stack(), &trace, Pace::NONE);
+    assert_eq!(summary.different, 1);
+    assert!(summary.examples[0].starts_with("line 3: trim gave 0, here "), "{:?}", summary.examples);
 }
 
 #[test]
@@ -123,7 +149,7 @@ fn the_recorded_session_runs_on_jffs2() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/sqlite");
     for name in ["insert", "select-sequential-200", "select-random-1000"] {
         let trace = ffslab_workload::trace::read(&examples.join(format!("{name}.strace.gz")), None).unwrap();
-        let summary = play(&mut stack, &trace, Think::None);
+        let summary = play(&mut stack, &trace, Pace::NONE);
         assert_eq!(summary.different, 0, "{name}: {:?}", summary.examples);
     }
     assert_eq!(stack.vfs.stat(b"contacts.db").unwrap().size_bytes, 518_144);

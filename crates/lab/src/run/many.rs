@@ -145,7 +145,9 @@ impl Runner<'_> {
         let think = match step.think {
             Think::Keep => replay::Think::Keep,
             Think::None => replay::Think::None,
+            Think::Arrivals => replay::Think::Arrivals,
         };
+        let pace = replay::Pace { think, speed_ratio: step.speed.unwrap_or(1.0) };
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
         let (measuring, step, start_ns) = (self.measuring, self.step, self.start.at_ns);
         let sim = self.system.sim().clone();
@@ -166,7 +168,7 @@ impl Runner<'_> {
             *calls += 1;
             !calls.is_multiple_of(WATCH_EVERY) || watch(*calls)
         };
-        let summary = replay::replay(&mut *self.system, &trace, think, &mut self.content, &mut each);
+        let summary = replay::replay(&mut *self.system, &trace, pace, &mut self.content, &mut each);
         let summary = summary?.ok_or(Stop::Interrupted)?;
         Ok(Facts {
             requests_done: Some(summary.calls),

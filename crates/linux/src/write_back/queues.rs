@@ -5,6 +5,7 @@
 //! were written waits on the third one for the next round.
 
 use ffslab_fs::{Errno, Ino, InodeDirt, PageSet};
+use ffslab_policy::{DirtyFile, WriteBackOrder};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -33,6 +34,8 @@ pub(super) struct Inode {
     pub to_write: PageSet,
     /// Tick at which it became dirty (`dirtied_when`).
     pub dirtied_tick: u64,
+    /// When a program wrote to it last; kept only for an order that a policy makes.
+    pub written_ns: u64,
     /// The page at which cyclic write-back continues (`writeback_index`).
     pub next_index: u64,
     /// Number of write-back errors so far, the last error, and whether any open file was told of it (`errseq_t`).
@@ -78,6 +81,16 @@ impl Inodes {
 
     pub fn first(&self, queue: Queue) -> Option<Ino> {
         self.queues[queue as usize].first_key_value().map(|(_, &ino)| ino)
+    }
+
+    /// The inode that the policy takes from a queue, of those that became dirty no later than `until_tick`.
+    pub fn first_by(&self, order: WriteBackOrder, after: Ino, queue: Queue, until_tick: i64) -> Option<Ino> {
+        let waiting = self.queues[queue as usize].values().filter_map(|&ino| {
+            let inode = self.all.get(&ino).filter(|inode| inode.dirtied_tick as i64 <= until_tick)?;
+            let (dirty_pages, written_ns) = (inode.pages.count(), inode.written_ns);
+            Some(DirtyFile { ino, dirty_pages, written_ns })
+        });
+        order.choose(waiting, after)
     }
 
     /// Whether any inode waits to be written (`WB_has_dirty_io`).

@@ -150,11 +150,11 @@ impl WriteBack {
 
     /// Takes the next inode of the round, if there is one.
     fn begin_portion(&mut self, work: &Work, round: &Round) -> Option<Portion> {
-        let mut ino = self.inodes.first(Queue::Io)?;
+        let mut ino = self.next_of_round(work)?;
         while self.flusher.inode() == Some(ino) || self.writer.inode == Some(ino) {
             // Flusher or writer had to give way in the middle of this inode, to the other who now writes, too.
             self.inodes.put(ino, Queue::MoreIo);
-            ino = self.inodes.first(Queue::Io)?;
+            ino = self.next_of_round(work)?;
         }
         let is_later = |ino| self.inodes.get(ino).is_some_and(|inode| inode.dirtied_tick as i64 > work.began_tick);
         if self.rules == WriteBackRules::V2_6 && is_later(ino) {
@@ -167,6 +167,16 @@ impl WriteBack {
         };
         let walk = Walk::of_file(work.certainty, work.start, work.cause != Cause::Writer, pages);
         Some(Portion { ino, pages, walk, is_written: false, is_requeued: false })
+    }
+
+    /// The inode that is written next: the one that waits longest, or the one that a policy prefers. A round of 2.6.37 ends at the
+    /// first one that became dirty after the work began, so a policy does not see those.
+    fn next_of_round(&mut self, work: &Work) -> Option<Ino> {
+        let Some(order) = self.order else { return self.inodes.first(Queue::Io) };
+        let until_tick = if self.rules == WriteBackRules::V2_6 { work.began_tick } else { i64::MAX };
+        let chosen = self.inodes.first_by(order, self.chosen, Queue::Io, until_tick)?;
+        self.chosen = chosen;
+        Some(chosen)
     }
 
     /// How many pages of one inode are written before the next inode gets its turn (`writeback_chunk_size`).

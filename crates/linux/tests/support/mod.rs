@@ -452,6 +452,7 @@ pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
         read_ahead_bytes,
         page_cache_bytes: 64 << 20,
         write_back: WriteBackKnobs::default(),
+        policies: Default::default(),
         costs: VfsCosts { clock_read_ns: 256, ..VfsCosts::default() },
         epoch_s: 1_000_000_000,
         smp: false,

@@ -54,6 +54,11 @@ pub trait Mountable: Sync {
         &[]
     }
 
+    /// Whether policies choose its next free block, and when and from where data move to level wear.
+    fn takes_wear_policies(&self) -> bool {
+        false
+    }
+
     /// Whether its garbage collection takes the victims that a policy chooses ([`Ground::policies`]).
     fn takes_victim_policy(&self) -> bool {
         false

@@ -1,8 +1,9 @@
 //! What a stack with RTEMS asks about a file system.
 
+use crate::device_keys::DiskSpec;
 use crate::error::MachineError;
 use crate::media::FlashSpec;
-use crate::rtems_keys::{DiskSpec, RtemsKeys};
+use crate::rtems_keys::RtemsKeys;
 use ffslab_fs::Errno;
 use ffslab_mtd::Mtd;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, DiskId};

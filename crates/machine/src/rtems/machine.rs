@@ -1,15 +1,15 @@
 //! A simulated machine with RTEMS: a root in memory, one file system on /mnt, its medium.
 
 use super::spec::RtemsSpec;
+use crate::device_keys::DiskSpec;
 use crate::error::MachineError;
 use crate::file_systems::on_rtems::{InMemory, OnDisk, OnFlash, RtemsFs};
-use crate::rtems_keys::DiskSpec;
+use ffslab_block::Device;
 use ffslab_fs::Errno;
 use ffslab_images::file::read_file;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_rtems::bdbuf::{Bdbuf, DiskId};
 use ffslab_rtems::cpu::Cpu;
-use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::libio::{FileSystem, Libio};
 use ffslab_sim::{Sim, SimConfig};
@@ -25,10 +25,10 @@ const DEVICE: &[u8] = b"/dev/rda";
 const DESCRIPTORS: usize = 320;
 
 /// The medium, and the file system that is mounted on it.
-#[expect(clippy::large_enum_variant, reason = "a machine has one")]
 enum Medium {
     Memory(Arc<dyn InMemory>),
-    Disk(DiskId, Arc<dyn OnDisk>),
+    /// With the flash of the device, if a translation layer stands above it.
+    Disk(DiskId, Arc<dyn OnDisk>, Option<Mtd>),
     /// Of file systems with their own flash driver.
     Flash(Mtd, Arc<dyn OnFlash>),
 }
@@ -52,11 +52,11 @@ impl Machine {
     ///
     /// Errors: a configuration of the cache that RTEMS refuses, a medium that cannot be, an image that cannot be read.
     pub fn new(spec: &RtemsSpec) -> Result<Machine, MachineError> {
-        let image = match spec.fs.disk() {
-            Some(disk) => Some(first_image(disk)?),
-            None => None,
+        let content = match spec.fs.disk() {
+            Some(disk) => Content::New(first_image(disk)?),
+            None => Content::Nothing,
         };
-        Machine::with_image(spec, image, SimConfig::default())
+        Machine::holding(spec, content, SimConfig::default())
     }
 
     /// A machine whose medium holds what another one's did, nothing mounted, at the time of day that it was then.
@@ -64,25 +64,31 @@ impl Machine {
     /// Errors: as [`Machine::new`]; a snapshot of another medium.
     pub fn restored(spec: &RtemsSpec, held: &MediumImage, at_ns: u64) -> Result<Machine, MachineError> {
         let sim = SimConfig { uptime_ns: at_ns, ..SimConfig::default() };
-        let disk = match held {
-            MediumImage::Bytes(bytes) if spec.fs.disk().is_some() => Some(bytes.clone()),
-            _ => None,
+        let content = match spec.fs.disk() {
+            Some(_) => Content::Held(held),
+            None => Content::Nothing,
         };
-        let mut machine = Machine::with_image(spec, disk, sim)?;
+        let mut machine = Machine::holding(spec, content, sim)?;
         match (&machine.medium, held) {
-            (Medium::Disk(..), MediumImage::Bytes(_)) => machine.formatted = true,
+            (Medium::Disk(..), _) => machine.formatted = true,
             (Medium::Flash(flash, _), held) => flash.restore(held).map_err(|_| MachineError::OtherMedium)?,
             _ => return Err(MachineError::OtherMedium),
         }
         Ok(machine)
     }
 
-    fn with_image(spec: &RtemsSpec, image: Option<Vec<u8>>, sim: SimConfig) -> Result<Machine, MachineError> {
+    fn holding(spec: &RtemsSpec, content: Content, sim: SimConfig) -> Result<Machine, MachineError> {
         let sim = Sim::new(sim);
-        let (libio, disk) = boot(&sim, spec, image)?;
+        let some = |(device, flash)| (Some(device), flash);
+        let (device, flash) = match (spec.fs.disk(), content) {
+            (Some(disk), Content::New(image)) => some(disk.device.holding(image, disk.media_block_bytes, &sim)?),
+            (Some(disk), Content::Held(held)) => some(disk.device.restored(held, disk.media_block_bytes, &sim)?),
+            _ => (None, None),
+        };
+        let (libio, disk) = boot(&sim, spec, device)?;
         let medium = match (&spec.fs, disk) {
             (RtemsFs::Flash(flash, fs), _) => Medium::Flash(flash.make(&sim)?, fs.clone()),
-            (RtemsFs::Disk(_, fs), Some(disk)) => Medium::Disk(disk, fs.clone()),
+            (RtemsFs::Disk(_, fs), Some(disk)) => Medium::Disk(disk, fs.clone(), flash),
             (RtemsFs::Memory(fs), _) => Medium::Memory(fs.clone()),
             (RtemsFs::Disk(..), None) => unreachable!("a system that starts with the image of a disk has the disk"),
         };
@@ -108,7 +114,7 @@ impl Machine {
     /// The block device; `None`: there is none.
     pub fn disk(&self) -> Option<DiskId> {
         match self.medium {
-            Medium::Disk(disk, _) => Some(disk),
+            Medium::Disk(disk, ..) => Some(disk),
             _ => None,
         }
     }
@@ -135,7 +141,7 @@ impl Machine {
         let cache = self.libio.cache_mut();
         match &self.medium {
             Medium::Memory(fs) => fs.mount(options),
-            Medium::Disk(disk, fs) => fs.mount(cache, *disk, options),
+            Medium::Disk(disk, fs, _) => fs.mount(cache, *disk, options),
             Medium::Flash(flash, fs) => fs.mount(cache, flash, options),
         }
     }
@@ -144,7 +150,7 @@ impl Machine {
     ///
     /// Errors: there is none, something is mounted, the device is too small.
     fn format(&mut self) -> Result<(), SystemError> {
-        let Medium::Disk(disk, fs) = &self.medium else {
+        let Medium::Disk(disk, fs, _) = &self.medium else {
             return Err(SystemError::NoDevice { hint: " that could be formatted: leave it out" });
         };
         if self.mounted {
@@ -160,17 +166,29 @@ impl Machine {
     fn umount(&mut self) -> Result<(), Errno> {
         self.libio.unmount(MOUNT_POINT)?;
         self.mounted = false;
-        Ok(())
+        self.flush_device()
+    }
+
+    /// What a device without power may have forgotten goes to its flash, as before it is taken out.
+    fn flush_device(&mut self) -> Result<(), Errno> {
+        let Some(disk) = self.disk() else { return Ok(()) };
+        self.libio.cache_mut().device_mut(disk).flush().map_err(|_| Errno::Io)
     }
 
     /// Power fails and comes back: memory is lost, the medium keeps what it holds.
     ///
     /// Errors: as [`Machine::new`].
     fn crash(&mut self) -> Result<(), MachineError> {
-        let image = self.disk_image();
+        let device = match (&self.medium, self.spec.fs.disk()) {
+            (Medium::Disk(disk, _, flash), Some(of)) => {
+                let before = self.libio.cache().device(*disk);
+                Some(of.device.restarted(before, flash.as_ref())?)
+            }
+            _ => None,
+        };
         self.counts_before = self.cache_counts();
         self.of_setup_bytes_before = self.of_setup_bytes();
-        (self.libio, _) = boot(&self.sim, &self.spec, image)?;
+        (self.libio, _) = boot(&self.sim, &self.spec, device)?;
         self.mounted = false;
         Ok(())
     }
@@ -185,9 +203,26 @@ impl Machine {
     }
 
     /// What the block device holds; `None`: there is none.
-    fn disk_image(&self) -> Option<Vec<u8>> {
-        self.disk().map(|disk| self.libio.cache().device(disk).image().to_vec())
+    ///
+    /// Errors: what cannot be read any more.
+    fn disk_image(&self) -> Result<Option<Vec<u8>>, MachineError> {
+        match (&self.medium, self.spec.fs.disk()) {
+            (Medium::Disk(disk, _, flash), Some(of)) => {
+                of.device.image(self.libio.cache().device(*disk), flash.as_ref()).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
+}
+
+/// What the medium of a new machine holds.
+enum Content<'a> {
+    /// No block device holds anything.
+    Nothing,
+    /// These bytes on a new block device.
+    New(Vec<u8>),
+    /// What another block device held.
+    Held(&'a MediumImage),
 }
 
 /// A name of an experiment as a path: "" is the mount point.
@@ -196,7 +231,7 @@ fn below(name: &[u8]) -> Vec<u8> {
 }
 
 fn first_image(disk: &DiskSpec) -> Result<Vec<u8>, MachineError> {
-    let bytes = disk.media_blocks as usize * disk.media_block_bytes as usize;
+    let bytes = disk.bytes();
     let Some(path) = &disk.image else { return Ok(vec![0; bytes]) };
     let mut image = read_file(path)?;
     if image.len() > bytes {
@@ -208,15 +243,14 @@ fn first_image(disk: &DiskSpec) -> Result<Vec<u8>, MachineError> {
 }
 
 /// A started system with its block device, if it has one.
-fn boot(sim: &Sim, spec: &RtemsSpec, image: Option<Vec<u8>>) -> Result<(Libio, Option<DiskId>), MachineError> {
+fn boot(sim: &Sim, spec: &RtemsSpec, device: Option<Device>) -> Result<(Libio, Option<DiskId>), MachineError> {
     let mut cache = Bdbuf::new(sim.clone(), spec.bdbuf.clone())?;
     if let Some(costs) = &spec.cpu {
         cache.set_cpu(Cpu::priced(sim.clone(), costs.clone()));
     }
     let mut root = Imfs::new(ImfsOptions::default());
     let mut disk = None;
-    if let (Some(image), Some(of)) = (image, spec.fs.disk()) {
-        let device = Device::with_image(of.profile.clone(), of.media_block_bytes, image);
+    if let Some(device) = device {
         let added = cache.add_disk(device);
         root.add_device(&cache, b"dev", b"rda", added).map_err(MachineError::Start)?;
         disk = Some(added);

@@ -1,9 +1,11 @@
 //! What a machine with RTEMS is built of.
 
+use crate::device_keys::FlashDevice;
+use crate::device_keys::DISK_KIB;
 use crate::error::MachineError;
 use crate::file_systems::on_rtems::{Given, OnRtems, RtemsFs};
 use crate::file_systems::{find_on_rtems, on_rtems, owners_on_rtems};
-use crate::rtems_keys::{RtemsKeys, DISK_KIB, OWNED_KEYS};
+use crate::rtems_keys::{RtemsKeys, OWNED_KEYS};
 use ffslab_profiles::rtems_board;
 use ffslab_rtems::bdbuf::BdbufConfig;
 use ffslab_rtems::cpu::CpuCosts;
@@ -35,6 +37,11 @@ impl RtemsSpec {
         let bdbuf = keys.bdbuf();
         let fs = on.settings(&mut keys, &Given { base_dir, bdbuf: &bdbuf })?;
         Ok((RtemsSpec { cpu, bdbuf, fs }, keys))
+    }
+
+    /// The flash of its block device, if a translation layer stands above it.
+    pub fn flash_device(&self) -> Option<&FlashDevice> {
+        self.fs.disk().and_then(|disk| disk.device.flash.as_deref())
     }
 
     /// Size of the medium; memory files may take what IMFS has.

@@ -74,7 +74,7 @@ impl System for Stack {
     fn levelling(&self) -> Option<Levelling> {
         let ubi = self.ubi()?;
         let counted_erases = ubi.erase_counters().into_iter().map(Option::unwrap_or_default).collect();
-        Some(Levelling { from_erases: ubi.threshold_erases(), counted_erases })
+        Some(Levelling { from_erases: ubi.levels_from_erases()?, counted_erases })
     }
 
     fn wear_on(&mut self, more_erases: &[u32]) -> Answer<()> {

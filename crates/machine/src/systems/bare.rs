@@ -1,7 +1,8 @@
 //! A program without an operating system, as a system of the table.
 
 use super::descriptor::{Descriptor, SystemKeys};
-use crate::bare::{self, BareKeys};
+use crate::bare::{self, BareKeys, BlockSpec};
+use crate::device_keys::{DeviceKeys, FlashDevice};
 use crate::error::MachineError;
 use crate::file_systems;
 use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
@@ -15,8 +16,15 @@ pub static BARE: Descriptor = Descriptor {
     name: "bare",
     title: "a bare program",
     about: "a program with the file system linked into it",
-    file_systems: file_systems::called_directly,
+    file_systems: known,
 };
+
+/// File systems that such a program calls, and what it drives without one.
+fn known() -> Vec<&'static str> {
+    let mut known = file_systems::called_directly();
+    known.push(bare::BLOCK_DEVICE);
+    known
+}
 
 /// What Linux would run on, for a program without it.
 #[derive(Clone, Debug)]
@@ -36,7 +44,8 @@ impl SystemKeys for BareKeys {
     }
 
     fn profiles_mut(&mut self) -> Vec<&mut String> {
-        [Some(&mut self.board), self.part.as_mut()].into_iter().flatten().collect()
+        let device = self.device.as_mut().map(DeviceKeys::profiles_mut);
+        [Some(&mut self.board), self.part.as_mut()].into_iter().flatten().chain(device.into_iter().flatten()).collect()
     }
 
     fn images_mut(&mut self) -> Vec<&mut String> {
@@ -44,6 +53,9 @@ impl SystemKeys for BareKeys {
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
+        if self.fs == bare::BLOCK_DEVICE {
+            return Ok(MachineSpec::new(self.block_device(base_dir)?));
+        }
         let (spec, keys) = self.resolve(base_dir)?;
         *self = keys;
         Ok(MachineSpec::new(BareSpec(spec)))
@@ -91,4 +103,40 @@ impl Spec for BareSpec {
     fn remove_image(&mut self) {
         self.0.remove_image();
     }
+}
+
+impl Spec for BlockSpec {
+    fn boxed(&self) -> Box<dyn Spec> {
+        Box::new(self.clone())
+    }
+
+    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError> {
+        Ok(Box::new(BlockSpec::build(self, state)?))
+    }
+
+    fn set_epoch_s(&mut self, epoch_s: u64) {
+        BlockSpec::set_epoch_s(self, epoch_s);
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        self.disk.bytes() as u64
+    }
+
+    fn flash_summary(&self) -> Option<FlashSummary> {
+        self.disk.device.flash.as_deref().map(FlashDevice::flash_summary)
+    }
+
+    fn no_energy(&self) -> Option<&'static str> {
+        Some("no source gives the power of a block device, so there is no energy")
+    }
+
+    fn chip_geometry(&self) -> Option<Geometry> {
+        self.disk.device.flash.as_deref().and_then(FlashDevice::chip_geometry)
+    }
+
+    fn images(&self) -> Vec<ImageOf<'_>> {
+        Vec::new()
+    }
+
+    fn remove_image(&mut self) {}
 }

@@ -81,7 +81,7 @@ impl Spec for StackSpec {
     }
 
     fn flash_summary(&self) -> Option<FlashSummary> {
-        Some(FlashSummary::from(self))
+        Some((&self.partition).into())
     }
 
     fn idle_power(&self) -> Option<PowerMilliwatt> {

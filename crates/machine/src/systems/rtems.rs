@@ -1,12 +1,13 @@
 //! RTEMS as a system of the table.
 
 use super::descriptor::{Descriptor, SystemKeys};
+use crate::device_keys::{DeviceKeys, FlashDevice};
 use crate::error::MachineError;
 use crate::file_systems;
 use crate::media::FlashSpec;
 use crate::rtems::{Machine, RtemsSpec};
 use crate::rtems_keys::RtemsKeys;
-use crate::spec::{ImageOf, MachineSpec, Spec, State};
+use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
 use ffslab_flash::Geometry;
 use ffslab_system::System;
 use std::path::Path;
@@ -32,7 +33,8 @@ impl SystemKeys for RtemsKeys {
     }
 
     fn profiles_mut(&mut self) -> Vec<&mut String> {
-        [Some(&mut self.board), self.device.as_mut()].into_iter().flatten().collect()
+        let device = self.device.as_mut().map(DeviceKeys::profiles_mut);
+        std::iter::once(&mut self.board).chain(device.into_iter().flatten()).collect()
     }
 
     fn images_mut(&mut self) -> Vec<&mut String> {
@@ -62,12 +64,17 @@ impl Spec for RtemsSpec {
         RtemsSpec::medium_bytes(self)
     }
 
+    fn flash_summary(&self) -> Option<FlashSummary> {
+        self.flash_device().map(FlashDevice::flash_summary)
+    }
+
     fn no_energy(&self) -> Option<&'static str> {
         Some("no source gives the power of a board with RTEMS or of its block devices, so there is no energy")
     }
 
     fn chip_geometry(&self) -> Option<Geometry> {
-        self.fs.flash().and_then(FlashSpec::chip_geometry)
+        self.flash_device()
+            .map_or_else(|| self.fs.flash().and_then(FlashSpec::chip_geometry), FlashDevice::chip_geometry)
     }
 
     fn images(&self) -> Vec<ImageOf<'_>> {

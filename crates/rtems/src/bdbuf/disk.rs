@@ -5,7 +5,8 @@ use super::config::{BdbufConfig, BdbufError};
 use super::tasks::Waiting;
 use super::{Bdbuf, State};
 use crate::cpu::Address;
-use crate::device::{Device, Segment, Service};
+use ffslab_block::{Device, Segment, Service};
+use ffslab_sim::Slice;
 
 /// Sizes of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(super) struct Disk {
     pub buffers_per_group: u32,
     pub read_ahead: ReadAhead,
     busy_until_ns: u64,
+    /// What the flash below a translation layer does until when, as far as nobody has waited for it.
+    pub slices: Vec<Slice>,
 }
 
 /// How many buffers of this block size a group is divided into. The block size is rounded up to the smallest buffer
@@ -62,6 +65,7 @@ impl Disk {
             buffers_per_group: 0,
             read_ahead: ReadAhead { queued: false, trigger: None, next: 0 },
             busy_until_ns: 0,
+            slices: Vec::new(),
             device,
         };
         let media = disk.device.media_block_bytes();
@@ -186,17 +190,30 @@ impl Bdbuf {
         cpu.spend(1, |costs| costs.lock_ps);
         let target = &mut disks[usize::from(disk.0)];
         let bytes = target.block_bytes;
-        let mut result = Ok(());
-        for &buffer in request {
-            let segment = Segment { block: buffers.get(buffer).block, bytes };
-            segments.push(segment);
-            let done = match write {
-                true => target.device.write(segment, buffers.data(buffer, bytes)),
-                false => target.device.read(segment, buffers.data_mut(buffer, bytes)),
-            };
-            result = result.and(done.map_err(BdbufError::from));
-        }
+        let start_ns = self.sim.now_ns().max(target.busy_until_ns);
+        segments.extend(request.iter().map(|&buffer| Segment { block: buffers.get(buffer).block, bytes }));
         let mut service = target.device.service(write, segments);
+        let commands_end_ns = start_ns + service.duration_ns;
+        if target.device.flash().is_some() {
+            let now_ns = self.sim.now_ns();
+            target.slices.retain(|slice| slice.until_ns > now_ns);
+            let reason = self.sim.reason();
+            target.slices.push(Slice { until_ns: commands_end_ns, reason, is_medium: false });
+        }
+        let Disk { device, slices, .. } = target;
+        // A memory or card of constant costs does nothing here by the clock; a translation layer works on its flash.
+        let (result, worked_until_ns) = self.sim.beside_the_clock(commands_end_ns, slices, || {
+            let mut result = Ok(());
+            for (&buffer, &segment) in request.iter().zip(&*segments) {
+                let done = match write {
+                    true => device.write(segment, buffers.data(buffer, bytes)),
+                    false => device.read(segment, buffers.data_mut(buffer, bytes)),
+                };
+                result = result.and(done.map_err(BdbufError::from));
+            }
+            result
+        });
+        service.duration_ns += worked_until_ns - commands_end_ns;
         if service.occupies_cpu {
             for (&buffer, segment) in request.iter().zip(&*segments) {
                 let block_bytes = u64::from(target.device.media_block_bytes());
@@ -206,7 +223,6 @@ impl Bdbuf {
                 service.duration_ns += cpu.driver_copy_ns(from, to, u64::from(segment.bytes));
             }
         }
-        let start_ns = self.sim.now_ns().max(target.busy_until_ns);
         let end_ns = start_ns + service.duration_ns;
         target.busy_until_ns = end_ns;
 

@@ -21,9 +21,9 @@ pub use disk::Geometry;
 
 use crate::causes;
 use crate::cpu::{Address, Cpu};
-use crate::device::{Device, DeviceError, Segment};
 use buffers::{Buffers, List, State};
 use disk::Disk;
+use ffslab_block::{Device, DeviceError, Segment};
 use ffslab_sim::Sim;
 use tasks::{Tasks, Waiting};
 
@@ -230,7 +230,7 @@ impl From<DeviceError> for BdbufError {
     fn from(error: DeviceError) -> Self {
         match error {
             DeviceError::PowerCut => BdbufError::PowerCut,
-            DeviceError::OutOfRange | DeviceError::Failed => BdbufError::Io,
+            DeviceError::OutOfRange | DeviceError::Failed | DeviceError::Layer(_) => BdbufError::Io,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::buffers::DiskId;
 use super::config::{BdbufConfig, BdbufError, Priority};
+use super::disk::Disk;
 use super::swapout::Transfer;
 use super::Bdbuf;
 use crate::causes;
@@ -279,17 +280,21 @@ impl Bdbuf {
     /// for the task and reason of its request.
     fn pass_time(&mut self, what: Waiting) {
         let at_ns = self.tasks.next_timer_ns;
-        let duration_ns = at_ns - self.sim.now_ns();
+        // Only devices with a translation layer have slices; one of them works at a time.
+        let now_ns = self.sim.now_ns();
+        let working = |disk: &&mut Disk| disk.slices.last().is_some_and(|last| last.until_ns > now_ns);
+        let mut none = Vec::new();
+        let slices = self.disks.iter_mut().find(working).map_or(&mut none, |disk| &mut disk.slices);
         let busy = self.tasks.all.iter().find(|task| task.stage == Stage::InFlight);
         match (what, busy) {
-            (Waiting::Device(_), _) => self.sim.drive(duration_ns),
+            (Waiting::Device(_), _) => self.sim.pass_beside(at_ns, slices),
             (_, Some(task)) => {
                 let is_of_setup = task.transfer.is_of_setup;
                 let (task, reason) = task.role.cause();
                 let _turn = self.sim.run_as(task);
                 let _of_setup = self.sim.because_of_setup_if(is_of_setup);
                 let _why = self.sim.because(reason);
-                self.sim.drive(duration_ns);
+                self.sim.pass_beside(at_ns, slices);
             }
             (_, None) => {
                 self.sim.foreground_sleeps_until(at_ns);

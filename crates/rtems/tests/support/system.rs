@@ -1,12 +1,12 @@
 //! A system with one device and one mounted file system.
 #![allow(dead_code)]
 
+use ffslab_block::Device;
+use ffslab_block::DeviceProfile;
 use ffslab_fs::Errno;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig, DiskId};
-use ffslab_rtems::device::Device;
 use ffslab_rtems::imfs::{Imfs, ImfsOptions};
 use ffslab_rtems::libio::{FileSystem, Libio, OpenFlags};
-use ffslab_rtems::profile::DeviceProfile;
 use ffslab_rtems::{dosfs, rfs, Quirks};
 use ffslab_sim::{Sim, SimConfig};
 

@@ -1,11 +1,11 @@
 //! How a measured run was set up, and the machine that this describes.
 
 use crate::error::CaseError;
+use ffslab_block::DeviceProfile;
 use ffslab_machine::file_systems::{find_on_rtems, on_rtems};
 use ffslab_machine::rtems::RtemsSpec;
 use ffslab_machine::rtems_keys::RtemsKeys;
 use ffslab_rtems::bdbuf::Priority;
-use ffslab_rtems::profile::DeviceProfile;
 use serde::{Deserialize, Deserializer};
 use serde_json::{json, Map, Value};
 use std::path::Path;
@@ -141,7 +141,7 @@ impl Settings {
         let (mut spec, _) = RtemsSpec::from_keys(&self.keys()?, Path::new(""))?;
         if let (Settings::Block(settings), Some(disk)) = (self, spec.fs.disk_mut()) {
             let consecutive_blocks = settings.consecutive_blocks != 0;
-            disk.profile = DeviceProfile { consecutive_blocks, ..DeviceProfile::instant() };
+            disk.device.profile = DeviceProfile { consecutive_blocks, ..DeviceProfile::instant() };
         }
         Ok(spec)
     }

@@ -97,7 +97,7 @@ fn check_trace(name: &str, device: &Path) {
     let totals: Map<String, Value> = serde_json::from_str(&read(&totals)).unwrap();
     let settings = Settings::read(&totals).unwrap();
     let mut keys = settings.keys().unwrap();
-    keys.device = Some(device.display().to_string());
+    keys.device = Some(ffslab_machine::device_keys::DeviceKeys::Profile(device.display().to_string()));
     let media_block_bytes = keys.media_block_bytes.unwrap();
     let mut session = Session::new(&toml::to_string(&keys).unwrap(), 1, Path::new("")).unwrap();
     let machine = machine(&mut session);

@@ -135,6 +135,7 @@ pub(super) fn linux_stack(
             read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
             page_cache_bytes: system.ram_mib.map_or(u64::MAX, |mib| mib.saturating_mul(1 << 20)),
             write_back: system.vm.as_ref().map_or_else(WriteBackKnobs::default, WriteBack::knobs),
+            policies: Default::default(),
             costs: VfsCosts { clock_read_ns, ..VfsCosts::default() },
             epoch_s: EPOCH_S,
             smp: system.smp,

@@ -153,6 +153,7 @@ fn harness(case: &Case) -> StackSpec {
             read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
             page_cache_bytes: u64::MAX,
             write_back: WriteBackKnobs::default(),
+            policies: Default::default(),
             costs,
             epoch_s: EPOCH_S,
             smp: false,

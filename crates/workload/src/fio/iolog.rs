@@ -32,6 +32,10 @@ pub enum Event {
         offset: u64,
         bytes: u64,
     },
+    Trim {
+        offset: u64,
+        bytes: u64,
+    },
     Sync,
     DataSync,
     /// Waits until so many milliseconds after the start.
@@ -57,7 +61,7 @@ pub enum LogError {
     Action { action: String, wanted: &'static str },
     #[error("version 3 has no \"wait\": the times of its lines say it")]
     WaitInVersion3,
-    #[error("\"trim\": these file systems have no trim of a file")]
+    #[error("\"trim\": a job makes none; `replay` of the log does, on a block device")]
     Trim,
     /// It is opened, closed or used when it cannot be.
     #[error("{file} is {state}")]
@@ -116,14 +120,18 @@ impl Reader {
     }
 }
 
-/// Reads a log.
+/// Reads the log of a job, which makes reads, writes and syncs.
 ///
 /// Errors: line, and what is wrong there.
 pub fn parse(text: &str) -> Result<Vec<Entry>, (u64, LogError)> {
     let mut reader = Reader::default();
     let mut entries = Vec::new();
     for (i, line) in text.lines().enumerate() {
-        entries.extend(reader.line(i as u64 + 1, line.trim())?);
+        let entry = reader.line(i as u64 + 1, line.trim())?;
+        if let Some(Entry { line, event: Event::Trim { .. }, .. }) = entry {
+            return Err((line, LogError::Trim));
+        }
+        entries.extend(entry);
     }
     match reader.version {
         0 => reader.line(1, "").map(|_| entries),
@@ -150,7 +158,7 @@ fn parse_line(line: u64, text: &str, version: u32) -> Result<Entry, LogError> {
         "datasync" => Event::DataSync,
         "wait" if version == 2 => Event::Wait { ms: number(words.next())? },
         "wait" => return Err(LogError::WaitInVersion3),
-        "trim" => return Err(LogError::Trim),
+        "trim" => Event::Trim { offset: number(words.next())?, bytes: number(words.next())? },
         other => return Err(LogError::Action { action: other.to_string(), wanted }),
     };
     Ok(Entry { line, at_us, file: file.to_string(), event })
@@ -268,7 +276,8 @@ impl Replayer {
             }
             let index = self.file_of_entry[self.next];
             let action = match entry.event {
-                Event::Add | Event::Wait { .. } => None,
+                // Reading the log of a job refuses trims.
+                Event::Add | Event::Wait { .. } | Event::Trim { .. } => None,
                 Event::Open => Some(Action::Open { file: index }),
                 Event::Close => Some(Action::Close { file: index }),
                 Event::Read { offset, bytes } => Some(Action::Transfer { file: index, write: false, offset, bytes }),
@@ -326,7 +335,7 @@ mod tests {
         let error = |text: &str| parse(&format!("fio version 3 iolog\n{text}\n")).unwrap_err();
         assert_eq!(error("1 a add\n2 a read 0").0, 3);
         assert_eq!(error("1 a read 0 1"), (2, LogError::State { file: "a".to_string(), state: "not open" }));
-        assert_eq!(error("1 a trim 0 1").1, LogError::Trim);
+        assert_eq!(error("1 a open\n2 a trim 0 1"), (3, LogError::Trim));
         assert!(parse("a read 0 1\n").unwrap_err().1.to_string().starts_with("expected \"fio version 2"));
     }
 

@@ -58,6 +58,17 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["detach"], "`ubi_detach`"),
 ];
 
+impl Replay {
+    fn check(&self) -> Result<(), StepError> {
+        match self.speed {
+            Some(speed) if !(speed > 0.0 && speed.is_finite()) => Err(StepError::Speed { speed }),
+            Some(_) if self.think == Think::None => Err(StepError::SpeedUnused),
+            _ if self.only.is_some() && self.onto.is_none() => Err(StepError::OnlyWithoutOnto),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Step {
     /// What is said of a step that there is not: what was probably meant, or where all are.
     pub fn unknown(name: &str) -> String {
@@ -235,6 +246,7 @@ impl Step {
             Step::Age(age) => age.check()?,
             Step::Mmap(mmap) => mmap.check()?,
             Step::Uflip(uflip) => uflip.check()?,
+            Step::Replay(replay) => replay.check()?,
             Step::MtdLoop(raw) => raw.check()?,
             Step::Open(Open { flags, .. }) => {
                 let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];

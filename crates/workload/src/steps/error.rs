@@ -38,6 +38,12 @@ pub enum StepError {
     Access,
     #[error("the flag tmpfile makes a file to write: neither create nor rdonly goes with it")]
     Tmpfile,
+    #[error("speed is {speed}: it must be more than 0")]
+    Speed { speed: f64 },
+    #[error("speed divides pauses or arrivals: think = \"none\" has neither, leave one out")]
+    SpeedUnused,
+    #[error("only goes with onto: leave it out, or say on which file the recording is replayed")]
+    OnlyWithoutOnto,
     #[error("give the attribute either a value, a text, or bytes, the size of any value")]
     AttributeValue,
     #[error("give either sql, the statements, or script, a file of them")]

@@ -130,6 +130,8 @@ words! {
     Think {
         Keep = "keep",
         None = "none",
+        /// Each call comes when it came in the recording, or at once if those before it took longer here.
+        Arrivals = "arrivals",
     }
 }
 

@@ -245,7 +245,7 @@ impl Watcher {
             | Call::ChangeOwner { target, .. }
             | Call::ChangeTimes { target }
             | Call::StatFs { target } => drop(self.target(target, Kind::Unknown)),
-            Call::Fsync { .. } | Call::Sync | Call::SyncFs { .. } | Call::Advise { .. } => {}
+            Call::Fsync { .. } | Call::Trim { .. } | Call::Sync | Call::SyncFs { .. } | Call::Advise { .. } => {}
         }
     }
 

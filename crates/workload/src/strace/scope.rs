@@ -161,6 +161,7 @@ impl Scope {
             Call::WriteAt { handle, offset, bytes } => Call::WriteAt { handle: h(handle), offset, bytes },
             Call::Seek { handle, offset, whence } => Call::Seek { handle: h(handle), offset, whence },
             Call::Fsync { handle, data_only } => Call::Fsync { handle: h(handle), data_only },
+            Call::Trim { handle, offset, bytes } => Call::Trim { handle: h(handle), offset, bytes },
             Call::Sync => Call::Sync,
             Call::SyncFs { handle } => Call::SyncFs { handle: h(handle) },
             Call::Truncate { target, bytes } => Call::Truncate { target: self.target(target), bytes },

@@ -2,7 +2,9 @@
 //!
 //! Format: blkparse(1), "DEFAULT OUTPUT". Of an event's life the queueing (Q) is taken, or the issue to the device (D)
 //! when there is no Q. Each device becomes a file that is read and written where the device was; a flush becomes an
-//! fsync. Meant for stacks with a block device; on a file system it stands for one large file.
+//! fsync, a discard a trim. A write whose kind begins with F, or has an F after the W, is preceded or followed by an fsync
+//! (`blk_fill_rwbs` of `kernel/trace/blktrace.c`: flush before it, forced unit access): calls know no unit access of one write.
+//! Meant for stacks with a block device; on a file system it stands for one large file.
 
 use super::error::RowError;
 use super::rows::{Refused, Row};
@@ -37,6 +39,29 @@ fn event(line: &str) -> Option<Event<'_>> {
     };
     let plain = action.len() <= 2 && action.chars().all(|c| c.is_ascii_uppercase());
     plain.then_some(Event { device, start_ns, process, action, kind, range })
+}
+
+/// What a request does, by the letters of its kind: "FWFS" is a flush, then a write that lasts when it ends (S: the program
+/// waits for it).
+struct Kind {
+    flushes_before: bool,
+    op: Option<&'static str>,
+    flushes_after: bool,
+}
+
+impl Kind {
+    fn of(letters: &str) -> Option<Kind> {
+        let rest = letters.strip_prefix('F');
+        let (flushes_before, rest) = (rest.is_some(), rest.unwrap_or(letters));
+        let op = match rest.chars().next() {
+            Some('W') => Some("write"),
+            Some('R') => Some("read"),
+            Some('D') => Some("trim"),
+            _ if flushes_before => None,
+            _ => return None,
+        };
+        Some(Kind { flushes_before, op, flushes_after: op == Some("write") && rest.contains('F') })
+    }
 }
 
 pub fn is_line(line: &str) -> bool {
@@ -78,30 +103,36 @@ pub fn rows(
         if event.action != taken {
             continue;
         }
-        let op = match event.kind {
-            kind if kind.contains('D') => {
-                *ignored.entry("discard".to_string()).or_default() += 1;
-                continue;
-            }
-            kind if kind.starts_with('F') && event.range.is_none_or(|(_, count)| count == 0) => "fsync",
-            kind if kind.contains('W') => "write",
-            kind if kind.contains('R') => "read",
-            _ => {
-                *ignored.entry(format!("event {}", event.kind)).or_default() += 1;
-                continue;
-            }
+        let Some(kind) = Kind::of(event.kind) else {
+            *ignored.entry(format!("event {}", event.kind)).or_default() += 1;
+            continue;
         };
-        let range = if op == "fsync" { None } else { Some(event.range.ok_or_else(wanted)?) };
-        each(Row {
-            line,
-            start_ns: Some(event.start_ns),
-            process: event.process,
-            op: op.to_string(),
-            path: Some(event.device.to_string()),
-            offset: range.and_then(|(sector, _)| i64::try_from(sector.saturating_mul(SECTOR_BYTES)).ok()),
-            bytes: range.map(|(_, count)| count.saturating_mul(SECTOR_BYTES)),
-            ..Row::default()
-        })?;
+        let mut call = |op: &str, range: Option<(u64, u64)>| {
+            each(Row {
+                line,
+                start_ns: Some(event.start_ns),
+                process: event.process,
+                op: op.to_string(),
+                path: Some(event.device.to_string()),
+                offset: range.and_then(|(sector, _)| i64::try_from(sector.saturating_mul(SECTOR_BYTES)).ok()),
+                bytes: range.map(|(_, count)| count.saturating_mul(SECTOR_BYTES)),
+                ..Row::default()
+            })
+        };
+        let range = event.range.filter(|(_, count)| *count > 0);
+        if kind.flushes_before {
+            call("fsync", None)?;
+        }
+        match (kind.op, range) {
+            (Some(op), Some(_)) => call(op, range)?,
+            // A flush is told as a write of nothing.
+            (_, None) if kind.flushes_before => {}
+            (None, _) => {}
+            (Some(_), None) => return Err(wanted()),
+        }
+        if kind.flushes_after {
+            call("fsync", None)?;
+        }
     }
     Ok(ignored)
 }

@@ -33,7 +33,9 @@ pub enum RowError {
     // ---- the text ------------------------------------------------------------------------------------------------
     #[error("cannot be read: {why}")]
     Unreadable { why: String },
-    #[error("is no text: known are strace, fio's logs, blkparse, OpenFlash and tables (docs/traces.md)")]
+    #[error(
+        "is no text: known are strace, fio's logs, blkparse, OpenFlash, MSR Cambridge, SPC and tables (docs/traces.md)"
+    )]
     NoText,
     #[error("the line is longer than {LINE_BYTES_MAX} bytes")]
     LongLine,
@@ -43,6 +45,11 @@ pub enum RowError {
     Empty,
     #[error("holds no call on a file below {root}")]
     NothingBelow { root: String },
+    /// `names`: those that it has.
+    #[error("has no file or device `{name}`: it has {names}")]
+    NoSuchFile { name: String, names: String },
+    #[error("has not one file or device but these, of which `only` must name one: {names}")]
+    SeveralFiles { names: String },
     // ---- lines of a format ---------------------------------------------------------------------------------------
     #[error("expected {line}")]
     Format { line: &'static str },

@@ -20,6 +20,7 @@ pub fn rows(
             Event::Close => ("close", None, None),
             Event::Read { offset, bytes } => ("read", i64::try_from(offset).ok(), Some(bytes)),
             Event::Write { offset, bytes } => ("write", i64::try_from(offset).ok(), Some(bytes)),
+            Event::Trim { offset, bytes } => ("trim", i64::try_from(offset).ok(), Some(bytes)),
             Event::Sync => ("fsync", None, None),
             Event::DataSync => ("fdatasync", None, None),
             Event::Wait { .. } => {

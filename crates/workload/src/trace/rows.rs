@@ -101,7 +101,7 @@ impl Survey {
         }
         let Some(used) = self.uses.get_mut(path) else { return };
         used.reads |= matches!(row.op.as_str(), "read" | "pread");
-        used.writes |= matches!(row.op.as_str(), "write" | "pwrite" | "ftruncate");
+        used.writes |= matches!(row.op.as_str(), "write" | "pwrite" | "ftruncate" | "trim");
         used.opened |= row.op == "open";
         used.directory |= row.op == "getdents";
     }
@@ -329,7 +329,8 @@ impl<'a> Maker<'a> {
             ("write" | "pwrite", Some(offset)) => Call::WriteAt { handle, offset, bytes },
             ("read", None) => Call::Read { handle, bytes },
             ("write", None) => Call::Write { handle, bytes },
-            ("pread" | "pwrite", None) => return Err(row.needs("an offset")),
+            ("trim", Some(offset)) => Call::Trim { handle, offset, bytes },
+            ("pread" | "pwrite" | "trim", None) => return Err(row.needs("an offset")),
             ("fsync", _) => Call::Fsync { handle, data_only: false },
             ("fdatasync", _) => Call::Fsync { handle, data_only: true },
             ("syncfs", _) => Call::SyncFs { handle },

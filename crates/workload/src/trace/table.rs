@@ -24,6 +24,7 @@ pub const OPS: &[&str] = &[
     "lseek",
     "fsync",
     "fdatasync",
+    "trim",
     "sync",
     "syncfs",
     "truncate",
@@ -174,6 +175,9 @@ fn row_of(call: &Call) -> (&'static str, Row) {
         }
         Call::Fsync { handle: number, data_only: false } => ("fsync", handle(*number)),
         Call::Fsync { handle: number, data_only: true } => ("fdatasync", handle(*number)),
+        Call::Trim { handle: number, offset, bytes } => {
+            ("trim", Row { offset: signed(*offset), bytes: Some(*bytes), ..handle(*number) })
+        }
         Call::Sync => ("sync", Row::default()),
         Call::SyncFs { handle: number } => ("syncfs", handle(*number)),
         Call::Truncate { target, bytes } => ("truncate", Row { bytes: Some(*bytes), ..on(target) }),

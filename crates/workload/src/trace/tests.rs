@@ -102,14 +102,101 @@ const BLKPARSE: &str = "  8,0    3        1     0.000000000   697  Q   W 8 + 8 [
 #[test]
 fn block_events_are_taken_once_and_count_in_bytes() {
     let trace = parsed(BLKPARSE);
-    assert_eq!(calls(&trace), ["Open", "WriteAt", "ReadAt", "Fsync"]);
+    assert_eq!(calls(&trace), ["Open", "WriteAt", "ReadAt", "Fsync", "Trim"]);
     assert!(matches!(trace.records[2].call, Call::ReadAt { offset: 8192, bytes: 8192, .. }));
-    assert_eq!(trace.ignored, [("discard".to_string(), 1)]);
+    assert!(matches!(trace.records[4].call, Call::Trim { offset: 0, bytes: 4096, .. }));
+    assert!(trace.ignored.is_empty());
     assert_eq!(size_of(&trace, "8,0"), Some(16384));
     // Without queueing events the issues count.
     let issues: String =
         BLKPARSE.lines().filter(|line| !line.contains(" Q ")).map(|line| format!("{line}\n")).collect();
     assert_eq!(calls(&parsed(&issues)), ["Open", "WriteAt"]);
+}
+
+/// A flush before a write, a write that lasts when it ends, both, a flush alone in its three spellings, and a message.
+#[test]
+fn flushes_around_a_write_become_calls() {
+    let of = |kind: &str| {
+        let text = format!("8,0 0 1 0.0 7 Q R 0 + 8 [a]\n8,0 0 2 0.1 7 Q {kind} [a]\n");
+        let trace = parsed(&text);
+        (calls(&trace).split_off(2), trace.ignored)
+    };
+    assert_eq!(of("FWS 8 + 8").0, ["Fsync", "WriteAt"]);
+    assert_eq!(of("WFS 8 + 8").0, ["WriteAt", "Fsync"]);
+    assert_eq!(of("FWFS 8 + 8").0, ["Fsync", "WriteAt", "Fsync"]);
+    for flush in ["FWS", "FN", "FF", "FWS 0 + 0"] {
+        assert_eq!(of(flush).0, ["Fsync"], "{flush}");
+    }
+    assert_eq!(of("DS 8 + 8").0, ["Trim"]);
+    assert_eq!(of("RAM 8 + 8").0, ["ReadAt"]);
+    assert_eq!(of("N"), (vec![], vec![("event N".to_string(), 1)]));
+    assert!(error("8,0 0 1 0.0 7 Q R 0 + 8 [a]\n8,0 0 2 0.1 7 Q WS [a]\n").starts_with("t:2: expected"));
+}
+
+/// Lines as the collections have them.
+const MSR: &str = "128166372003061629,hm,1,Read,383496192,32768,413\n\
+    128166372016382155,hm,1,Write,310983680,4096,2326\n\
+    128166372026382245,hm,0,Write,3221266432,4096,1388\n";
+
+#[test]
+fn a_trace_of_msr_cambridge_counts_from_its_first_request() {
+    let trace = parsed(MSR);
+    assert_eq!(calls(&trace), ["Open", "ReadAt", "WriteAt", "Open", "WriteAt"]);
+    assert!(matches!(trace.records[1].call, Call::ReadAt { offset: 383_496_192, bytes: 32_768, .. }));
+    assert_eq!((trace.records[1].at_ns, trace.records[1].duration_ns), (0, 41_300));
+    assert_eq!((trace.records[2].at_ns, trace.records[2].think_ns), (1_332_052_600, 1_332_052_600 - 41_300));
+    assert_eq!(size_of(&trace, "hm_1"), Some(383_496_192 + 32_768));
+    let headed = format!("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n{MSR}");
+    assert_eq!(parsed(&headed).records.len(), trace.records.len());
+    for broken in ["Read,383496192", "Raed,1,2,3", "Read,-1,2,3", "Read,1,2,3,4", "Read,99999999999999999999,2,3"] {
+        assert!(error(&format!("{MSR}1,hm,1,{broken}\n")).starts_with("t:4: expected \"TIME,HOST"), "{broken}");
+    }
+    // A line that is earlier than the first one, and times at the end of what numbers hold.
+    let odd = format!("{MSR}1,hm,1,Read,0,512,18446744073709551615\n18446744073709551615,hm,1,Read,0,512,1\n");
+    assert_eq!(parsed(&odd).records[5].at_ns, 0);
+}
+
+const SPC: &str = "0,20941264,8192,W,0.551706\n0,20939840,8192,w,0.554041\n1,3436288,15872,r,1.011732,further\n";
+
+#[test]
+fn a_trace_of_the_storage_performance_council_counts_blocks_of_512_bytes() {
+    let trace = parsed(SPC);
+    assert_eq!(calls(&trace), ["Open", "WriteAt", "WriteAt", "Open", "ReadAt"]);
+    assert!(matches!(trace.records[1].call, Call::WriteAt { offset: 10_721_927_168, bytes: 8192, .. }));
+    assert_eq!((trace.records[2].think_ns, trace.records[4].at_ns), (2_335_000, 1_011_732_000));
+    assert_eq!(size_of(&trace, "asu1"), Some(3_436_288 * 512 + 15_872));
+    for broken in ["0,1,512,X,1.0", "0,1,512,R", "0,-1,512,R,1", "0,99999999999999999,512,R,1", "0,1,512,R,1e3"] {
+        assert!(error(&format!("{SPC}{broken}\n")).starts_with("t:4: expected \"ASU,BLOCK"), "{broken}");
+    }
+}
+
+#[test]
+fn one_device_of_a_recording_becomes_another_file() {
+    let several = parsed(MSR).onto("disk", None).unwrap_err().to_string();
+    assert_eq!(several, "t: has not one file or device but these, of which `only` must name one: hm_0 hm_1");
+    let none = parsed(MSR).onto("disk", Some("hm_2")).unwrap_err().to_string();
+    assert_eq!(none, "t: has no file or device `hm_2`: it has hm_0 hm_1");
+    let trace = parsed(MSR).onto("/disk", Some("hm_1")).unwrap();
+    assert_eq!(calls(&trace), ["Open", "ReadAt", "WriteAt"]);
+    assert!(matches!(&trace.records[0].call, Call::Open { path, .. } if path == b"disk"));
+    assert_eq!(size_of(&trace, "disk"), Some(383_496_192 + 32_768));
+    assert_eq!(trace.ignored, [("on others than hm_1".to_string(), 2)]);
+    // What is left out leaves its time to the pause.
+    let other = parsed(MSR).onto("disk", Some("hm_0")).unwrap();
+    assert_eq!((other.records[1].at_ns, other.records[1].think_ns), (2_332_061_600, 0));
+    let single = parsed(BLKPARSE).onto("disk", None).unwrap();
+    assert_eq!(calls(&single), calls(&parsed(BLKPARSE)));
+    assert_eq!(single.records[2].think_ns, parsed(BLKPARSE).records[2].think_ns);
+}
+
+#[test]
+fn a_fio_log_of_a_device_keeps_its_trims() {
+    let log = "fio version 2 iolog\n/dev/sdb add\n/dev/sdb open\n/dev/sdb write 4096 512\n/dev/sdb trim 0 8192\n\
+        /dev/sdb datasync 0 0\n/dev/sdb close\n";
+    let trace = parsed(log).onto("disk", None).unwrap();
+    assert_eq!(calls(&trace), ["Open", "WriteAt", "Trim", "Fsync", "Close"]);
+    assert!(matches!(trace.records[2].call, Call::Trim { offset: 0, bytes: 8192, .. }));
+    assert!(matches!(&trace.records[0].call, Call::Open { flags, .. } if flags.write));
 }
 
 #[test]
@@ -135,7 +222,7 @@ fn a_broken_table_is_one_line() {
 
 #[test]
 fn every_trace_survives_its_table() {
-    for text in [FIO, OPENFLASH, BLKPARSE] {
+    for text in [FIO, OPENFLASH, BLKPARSE, MSR, SPC] {
         let trace = parsed(text);
         same(&trace, &parsed(&as_csv(&trace)));
     }
@@ -169,7 +256,7 @@ fn batches_are_the_table_of_the_whole_recording() {
     let blk = "8,0 3 1 0.0 697 Q W 8 + 8 [a]\n8,0 3 2 0.1 697 D W 8 + 8 [a]\n8,0 3 3 0.2 697 Q R 16 + 16 [b]\nCPU0 (8,0):\nx\n";
     let flash = "#c\n14.95;open;3;0;0;0;/mnt/a;0.1\n15.26;read;3;0;100;/mnt/a;0.4\n15.9;write;4;0;9;/mnt/b\n";
     let table = "op,path,to,offset_B,size_B\nexists-file,a,,,9\nread,a,,0,9\nrename,a,b,,\nwrite,d/c,,4,4\n";
-    for (number, text) in [FIO, strace, blk, flash, table].into_iter().enumerate() {
+    for (number, text) in [FIO, strace, blk, flash, table, MSR, SPC].into_iter().enumerate() {
         for packed in [false, true] {
             let file = folder.join(format!("{number}-{packed}"));
             std::fs::write(&file, if packed { gzip(text) } else { text.as_bytes().to_vec() }).unwrap();

@@ -73,6 +73,14 @@ class Calibration:
         }
 
 
+def refuse_beside_flashbench(*others: object) -> None:
+    """Errors: measurements of a board beside those of a card."""
+    if any(others):
+        raise InputError(
+            "--flashbench: makes the profile of a card, the other measurements that of a board: give them apart"
+        )
+
+
 def run(inputs: Inputs, out: Path | None, *, json: bool) -> str:
     """Does all of it; what is to be printed."""
     measured = inputs.loops or next(iter([*inputs.probe, *inputs.traces]), Path("nothing"))
@@ -92,7 +100,8 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
         raise InputError("--power: a capture belongs to a log of loops: give --loops as well")
     if inputs.loops is None and not inputs.probe and not inputs.traces:
         raise InputError(
-            "calibrate: nothing was measured: give --loops, --traces, or --probe with logs of flashmon and funcmon"
+            "calibrate: nothing was measured: give --loops, --traces, --flashbench, or --probe with logs "
+            "of flashmon and funcmon"
         )
     found: list[Observations] = []
     said: list[str] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ffslab import __version__
 from ffslab.answers.study import FailedPoint, FigureSpread, Objective, StudyAnswer, StudyPoint
 from ffslab.studies.sweep.axes import Axis, Listed, Range
+from ffslab.studies.sweep.gains import gains_of
 from ffslab.studies.sweep.results import StudyResult, ended
 from ffslab.studies.sweep.sensitivity import sensitivity_of
 
@@ -43,6 +44,7 @@ def answer_of(result: StudyResult) -> StudyAnswer:
         "objectives": [_objective(result, whole, name, maximise, names) for name, maximise in objectives],
         "trade_offs": _entries(result, trade_offs(whole, objectives), names),
         "sensitivity": [sensitivity_of(result, name) for name in names],
+        "gains": [gains for name in names if (gains := gains_of(result, name)) is not None],
     }
 
 

@@ -32,7 +32,7 @@ METHODS = {
 # What is minimised unless the study says something else, if anybody has it: time, wear, energy.
 USUAL = ("time_us", "erases", "energy_total_uJ")
 POINTS_MAX = 1_000_000
-_KEYS = ("title", "experiment", "axes", "sample", "conditions", "repeat", "seed", "minimise", "maximise")
+_KEYS = ("title", "experiment", "axes", "sample", "conditions", "repeat", "seed", "minimise", "maximise", "compare")
 _SAMPLE_KEYS = ("method", "points", "seed")
 
 
@@ -52,7 +52,8 @@ class Study:
 
     `conditions`: expressions of axes of which each must hold, as pandas evaluates them ("partition_blocks >= 160").
     `repeat`: runs of each point, from the second on with another seed and uptime. `minimise` and `maximise`: figures,
-    as the columns of variants.parquet are called; none: `USUAL`.
+    as the columns of variants.parquet are called; none: `USUAL`. `compare`: the axis whose values are put beside its
+    first one.
     """
 
     experiment: Experiment
@@ -63,6 +64,7 @@ class Study:
     repeat: int | None = None
     minimise: tuple[str, ...] = ()
     maximise: tuple[str, ...] = ()
+    compare: str | None = None
     file_name: str = "<study>"
 
     @classmethod
@@ -92,6 +94,7 @@ class Study:
         repeat: int | None = None,
         minimise: Sequence[str] = (),
         maximise: Sequence[str] = (),
+        compare: str | None = None,
         title: str = "",
     ) -> Study:
         """A study of an experiment, or of its file. `axes`: lists of values, or ranges such as
@@ -105,6 +108,7 @@ class Study:
             "sample": {"method": method, "points": points, "seed": seed},
             "axes": dict(axes),
             "repeat": repeat,
+            "compare": compare,
         }
         data |= {"conditions": list(conditions), "minimise": list(minimise), "maximise": list(maximise)}
         named = {"title": title} if title else {}
@@ -181,6 +185,7 @@ def _of_experiment(data: dict[str, Any], experiment: Experiment, file_name: str)
         None if repeat is None else whole("repeat", repeat, 1),
         _figures(data, "minimise"),
         _figures(data, "maximise"),
+        _compared(data, all_axes),
         file_name,
     )
 
@@ -214,6 +219,17 @@ def _sample(table: dict[str, Any], axes: Sequence[Axis]) -> Sample:
         # A Sobol sequence loses its balance at other lengths (scipy.stats.qmc.Sobol).
         raise InputError(f'[sample]: points = {points}: of method "sobol" it must be a power of 2, such as 64 or 128')
     return Sample(method, points, whole("sample.seed", table.get("seed", Sample.seed), 0))
+
+
+def _compared(data: Mapping[str, Any], axes: Sequence[Axis]) -> str | None:
+    name = data.get("compare")
+    if name is None:
+        return None
+    names = [axis.name for axis in axes if isinstance(axis, Listed)]
+    if name not in names:
+        there = ", ".join(names) or "none"
+        raise InputError(f"`compare`: must be an axis with a list of values, such as {there}, not {name!r}")
+    return str(name)
 
 
 def _figures(data: Mapping[str, Any], key: str) -> tuple[str, ...]:

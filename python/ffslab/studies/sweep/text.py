@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ffslab.answers.study import FigureSpread, Influence, Sensitivity, StudyAnswer, StudyPoint
+from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Sensitivity, StudyAnswer, StudyPoint
 from ffslab.studies.sweep.study import METHODS
 from ffslab.text.repeats import SHOWN
 from ffslab.text.tables import counted, number, text_table
@@ -32,6 +32,7 @@ def text_of(result: StudyResult) -> str:
         parts.append(f"{wanted(objective['figure'], objective['maximise'])}:\n\n{_table(best, answer)}")
     if answer["trade_offs"]:
         parts.append(trade_offs_said(answer) + "\n\n" + _table(_spread_out(answer["trade_offs"]), answer))
+    parts += [f"{gains_said(one)}\n\n{_gains_table(one)}" for one in answer["gains"]]
     parts += [text for one in answer["sensitivity"] if (text := sensitivity_said(one))]
     return "\n\n".join(parts)
 
@@ -111,6 +112,39 @@ def figure_cell(figure: str, spread: FigureSpread) -> str:
     if spread["low"] is None or spread["high"] is None or spread["low"] == spread["high"]:
         return told(spread["median"])
     return f"{told(spread['median'])} ({told(spread['low'])} to {told(spread['high'])})"
+
+
+def gains_said(gains: Gains) -> str:
+    """What a table of gains shows."""
+    return f"Change of {label(gains['figure'])} beside {gains['axis']}={gains['base']}:"
+
+
+def gains_cells(gains: Gains) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table of gains. Axes with one value are left out."""
+    rows = gains["rows"]
+    names = [name for name in rows[0]["axes"] if len({repr(row["axes"][name]) for row in rows}) > 1] if rows else []
+    head = [*names, *(str(value) for value in gains["values"])]
+    told = [
+        [*(str(row["axes"][name]) for name in names), *(change_said(change) for change in row["changes"])]
+        for row in rows
+    ]
+    return head, told
+
+
+def _gains_table(gains: Gains) -> str:
+    head, rows = gains_cells(gains)
+    values = len(gains["values"])
+    return text_table(head, rows, "l" * (len(head) - values) + "r" * values)
+
+
+def change_said(change: Change) -> str:
+    """A change as people read it: "-12.0 % (-15.1 to -9.3)"."""
+    if change["median"] is None:
+        return "-"
+    told = f"{change['median'] * 100:+.1f} %"
+    if change["low"] is None or change["high"] is None or change["low"] == change["high"]:
+        return told
+    return f"{told} ({change['low'] * 100:+.1f} to {change['high'] * 100:+.1f})"
 
 
 def sensitivity_said(sensitivity: Sensitivity) -> str:

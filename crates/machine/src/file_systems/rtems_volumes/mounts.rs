@@ -19,7 +19,7 @@ impl OnRtems for DosfsDriver {
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
-        &["device", "device_KiB", "media_block_B", "image", "quirks", "cluster_B"]
+        &["device", "policy", "device_KiB", "media_block_B", "image", "quirks", "cluster_B"]
     }
 
     fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, MachineError> {
@@ -66,7 +66,7 @@ impl OnRtems for RfsDriver {
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
-        &["device", "device_KiB", "media_block_B", "image", "quirks", "fs_block_B"]
+        &["device", "policy", "device_KiB", "media_block_B", "image", "quirks", "fs_block_B"]
     }
 
     fn settings(&self, keys: &mut RtemsKeys, given: &Given<'_>) -> Result<RtemsFs, MachineError> {

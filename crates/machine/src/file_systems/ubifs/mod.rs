@@ -10,7 +10,7 @@ use ffslab_images::Layout;
 use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::{MlcRules, Profile};
 use ffslab_system::{OptionError, SystemError, UbiState};
-use ffslab_ubi::{BadReserve, UbiOptions};
+use ffslab_ubi::{BadReserve, UbiOptions, WearRules};
 use ffslab_ubifs::{victim_table, Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
 
@@ -34,6 +34,10 @@ impl Mountable for OnLinux {
     }
 
     fn takes_victim_policy(&self) -> bool {
+        true
+    }
+
+    fn takes_wear_policies(&self) -> bool {
         true
     }
 
@@ -64,6 +68,7 @@ impl Mountable for OnLinux {
         let ubi = UbiOptions {
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
             wl_threshold_erases: keys.wl_threshold_erases.unwrap_or(by_default.wl_threshold_erases),
+            wear_rules: wear_rules(keys, board)?,
             ..by_default
         };
         Ok(Arc::new(UbifsSettings { options, ubi }))
@@ -121,6 +126,17 @@ impl Settings for UbifsSettings {
         let ubi = ffslab_images::ubifs::ubi_options(layout.page_bytes, offset);
         Some(Arc::new(UbifsSettings { options: self.options, ubi }))
     }
+}
+
+/// What `[stack.policy]` says about UBI.
+fn wear_rules(keys: &StackKeys, board: &Profile) -> Result<WearRules, MachineError> {
+    let Some(policy) = &keys.policy else { return Ok(WearRules::default()) };
+    Ok(WearRules {
+        free: policy.free()?,
+        levelling: policy.levelling()?,
+        endurance_erases: board.part.endurance_erases().unwrap_or(ffslab_policy::ENDURANCE_ERASES),
+        seed: policy.seed,
+    })
 }
 
 /// The use of space of a kernel's UBIFS.

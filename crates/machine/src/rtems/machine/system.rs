@@ -3,7 +3,7 @@
 use super::{below, Machine, Medium, DEVICE};
 use ffslab_flash::Traffic;
 use ffslab_fs::{Errno, FileKind, Stat, StatFs, TimeSpec, Unwritten};
-use ffslab_mtd::MediumImage;
+use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_rtems::bdbuf::EPOCH_S;
 use ffslab_rtems::libio;
 use ffslab_sim::Sim;
@@ -305,7 +305,17 @@ impl System for Machine {
             ("dev_write_bytes_of_setup", self.of_setup_bytes()),
             ("imfs_memfile_blocks", self.libio.memory_blocks()),
         ];
-        cache.chain(flash).map(|(name, count)| (name, count as i64)).collect()
+        let layer = self.disk().and_then(|disk| self.libio.cache().device(disk).layer_counts());
+        let all = cache.chain(flash).chain(layer.into_iter().flatten());
+        all.map(|(name, count)| (name, count as i64)).collect()
+    }
+
+    /// The flash of a block device below a translation layer.
+    fn mtd(&self) -> Option<&Mtd> {
+        match &self.medium {
+            Medium::Disk(_, _, flash) => flash.as_ref(),
+            _ => None,
+        }
     }
 
     fn file_bytes_max(&self) -> u64 {
@@ -325,13 +335,14 @@ impl System for Machine {
         if oob {
             return Err(SystemError::NoOob);
         }
-        self.disk_image().ok_or(SystemError::NoDevice { hint: ": images are those of file systems on one" })
+        self.disk_image()?.ok_or(SystemError::NoDevice { hint: ": images are those of file systems on one" })
     }
 
     fn snapshot(&self) -> Result<MediumImage, SystemError> {
         match &self.medium {
             Medium::Memory(_) => Err(SystemError::InMemory),
-            Medium::Disk(disk, _) => Ok(MediumImage::Bytes(self.libio.cache().device(*disk).image().to_vec())),
+            Medium::Disk(_, _, Some(flash)) => Ok(flash.snapshot()),
+            Medium::Disk(disk, ..) => Ok(MediumImage::Bytes(self.libio.cache().device(*disk).image().to_vec())),
             Medium::Flash(flash, _) => Ok(flash.snapshot()),
         }
     }

@@ -21,11 +21,21 @@ pub struct DeviceProfile {
     pub occupies_cpu: bool,
     /// One request holds consecutive blocks only.
     pub consecutive_blocks: bool,
+    /// Allocation unit of a card; 0: it has none.
+    pub segment_bytes: u32,
+    /// What a command takes longer in another segment than that of the command before.
+    pub read_segment_ns: u64,
+    pub write_segment_ns: u64,
 }
 
 impl DeviceProfile {
     /// A RAM disk that takes no time: counts only.
     pub fn instant() -> DeviceProfile {
         DeviceProfile { title: "RAM disk without delays".into(), occupies_cpu: true, ..DeviceProfile::default() }
+    }
+
+    /// The same interface above a medium that takes its own time.
+    pub fn interface_alone(self) -> DeviceProfile {
+        DeviceProfile { read_access_ns: 0, write_busy_ns: 0, ..self }
     }
 }

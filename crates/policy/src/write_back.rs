@@ -1,0 +1,87 @@
+//! Which of the dirty files is written back next.
+//!
+//! A page cache asks when the flusher takes the next file of a round. Which pages of a file are written, in which order, and
+//! for how long, stays its own: ascending, from where the last walk stopped.
+//!
+//! **Follows.** The papers that each order names in [`write_back_policies`]. They order blocks or groups of blocks of a device;
+//! where a file lies is the file system's affair here, so a file takes the place of a group.
+//!
+//! **Leaves out.** When something is written, and who among the dirty is old enough for that.
+
+use crate::named::{own_rule_or, text_of, Named, SpecError};
+
+/// A file that may be written now.
+#[derive(Clone, Copy, Debug)]
+pub struct DirtyFile {
+    /// Its number in the file system.
+    pub ino: u32,
+    pub dirty_pages: u64,
+    /// When a program wrote to it last.
+    pub written_ns: u64,
+}
+
+/// What is lowest is written first; of equals the one that became dirty first. `after`: the file that was taken last.
+type Key = fn(file: &DirtyFile, after: u32) -> (bool, u64);
+
+const fn named(name: &'static str, about: &'static str, paper: &'static str) -> Named {
+    Named { name, about, paper, parameter: None }
+}
+
+static TABLE: [Named; 4] = [
+    named(
+        "largest-first",
+        "The file with the most dirty pages.",
+        "H. Jo, J.-U. Kang, S.-Y. Park, J.-S. Kim and J. Lee, FAB: Flash-Aware Buffer Management Policy for Portable Media Players, IEEE TCE 2006",
+    ),
+    named(
+        "smallest-first",
+        "The file with the fewest dirty pages, so that most files are soon safe.",
+        "shortest job first, as schedulers do: E. G. Coffman and P. J. Denning, Operating Systems Theory, 1973",
+    ),
+    named(
+        "least-recently-written",
+        "The file that no program has written to for the longest time: what is still being changed is written once.",
+        "B. Gill and D. Modha, WOW: Wise Ordering for Writes, FAST 2005: there LRW",
+    ),
+    named(
+        "inode-order",
+        "Ascending numbers of files, and around: one sweep over the device of a file system that places files by number.",
+        "B. Gill and D. Modha, FAST 2005: there CSCAN",
+    ),
+];
+
+/// Their keys, in the order of the table.
+static KEYS: [Key; 4] = [
+    |file, _| (false, u64::MAX - file.dirty_pages),
+    |file, _| (false, file.dirty_pages),
+    |file, _| (false, file.written_ns),
+    |file, after| (file.ino <= after, file.ino.into()),
+];
+
+/// The orders of write-back.
+pub fn write_back_policies() -> &'static [Named] {
+    &TABLE
+}
+
+/// An order of write-back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBackOrder(usize);
+
+impl WriteBackOrder {
+    /// What a user writes. `None`: the kernel's own order.
+    ///
+    /// Errors: no such order.
+    pub fn parse(text: &str) -> Result<Option<WriteBackOrder>, SpecError> {
+        Ok(own_rule_or(text, &TABLE)?.map(|(at, _)| WriteBackOrder(at)))
+    }
+
+    pub fn text(&self) -> String {
+        text_of(&TABLE[self.0], 0)
+    }
+
+    /// The number of the file to write next; `None` only if there is none. `files`: in the order in which they became dirty;
+    /// `after`: the one that was taken last.
+    pub fn choose(&self, files: impl Iterator<Item = DirtyFile>, after: u32) -> Option<u32> {
+        files.min_by_key(|file| KEYS[self.0](file, after)).map(|file| file.ino)
+    }
+}
