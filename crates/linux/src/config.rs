@@ -81,6 +81,8 @@ pub struct VfsCosts {
     pub clock_read_ns: u64,
     /// Entry and exit of a system call.
     pub call_ns: u64,
+    /// What write(2) does beside that before its first page and after its last one: checks, the inode's lock, its time stamps.
+    pub write_ns: u64,
     /// Copying a page, or a part of one, between the page cache and the program. Measured cases whose clock ticks by
     /// pieces use this price; boards price copies by page and by byte, as [`ffslab_sim::Work`].
     pub page_ns: u64,

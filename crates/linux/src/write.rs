@@ -79,6 +79,7 @@ impl Vfs {
         if self.config.kernel.write_looks_up_capability {
             fs.look_up_capability(ino)?;
         }
+        spend(&self.sim, &self.config, self.config.costs.write_ns);
         fs.write_starts(&mut self.memory, ino)?;
         let mut written = 0;
         let mut failure = None;

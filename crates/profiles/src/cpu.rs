@@ -28,6 +28,7 @@ impl VfsTable {
         VfsCosts {
             clock_read_ns: self.clock_read_ns.value.0.round() as u64,
             call_ns: self.call_ns.value.0.round() as u64,
+            write_ns: 0,
             // The costs of copies are in the table `[cpu]` of the board.
             page_ns: 0,
             page_drop_ns: 0,
