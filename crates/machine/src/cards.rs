@@ -1,12 +1,12 @@
 //! What stands inside a card, as its profile says it: flash of several dies behind a translation layer.
 
-use crate::device_keys::{mapping_of, FlashDevice, OF_LAYERS};
+use crate::device_keys::{decided_by, mapping_of, FlashDevice};
 use crate::error::MachineError;
 use crate::media::{MlcSpec, PartitionSpec};
-use crate::policy_keys::{wrong_victim, PolicyKeys};
+use crate::policy_keys::PolicyKeys;
 use ffslab_block::FtlSettings;
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
-use ffslab_ftl::{FtlConfig, SlcCacheConfig, Victim};
+use ffslab_ftl::{FtlConfig, SlcCacheConfig};
 use ffslab_mtd::Driver;
 use ffslab_profiles::CardProfile;
 
@@ -19,7 +19,6 @@ impl FlashDevice {
         sector_bytes: u32,
         policy: &PolicyKeys,
     ) -> Result<FlashDevice, MachineError> {
-        policy.only(&OF_LAYERS, "block-device")?;
         let mapping = mapping_of(&card.ftl)?;
         if !card.page_bytes.is_multiple_of(sector_bytes) {
             let needed = format!("a page of the card holds {} B", card.page_bytes);
@@ -31,8 +30,7 @@ impl FlashDevice {
         }
         let chip = chip(card);
         let pages = f64::from(chip.geometry.pages_per_block * chip.partition_blocks);
-        let by_default = FtlConfig::new((pages * (1.0 - card.spare_share)) as u32);
-        let victim = policy.victim.as_deref().map(str::parse::<Victim>).transpose().map_err(wrong_victim)?;
+        let by_default = decided_by(policy, FtlConfig::new((pages * (1.0 - card.spare_share)) as u32))?;
         let slc_cache = card.slc_cache_blocks.map(|blocks| SlcCacheConfig {
             blocks,
             cell_bits: card.cell_bits,
@@ -40,8 +38,6 @@ impl FlashDevice {
             program_further_ns: card.several_bits_program_ns.saturating_sub(card.page_program_ns),
         });
         let config = FtlConfig {
-            victim: victim.unwrap_or(by_default.victim),
-            seed: policy.seed,
             gc_free_blocks: mapping.gc_free_blocks,
             log_blocks: card.log_blocks.unwrap_or(by_default.log_blocks),
             random_segments_count: card.random_segments_count,

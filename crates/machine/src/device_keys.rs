@@ -235,12 +235,28 @@ pub(crate) fn no_policy(policy: Option<&PolicyKeys>, of: &str) -> Result<(), Mac
     policy.map_or(Ok(()), |policy| policy.only(&[], of))
 }
 
+/// The settings of a translation layer that asks these policies.
+///
+/// Errors: names that are not known, a rule for what no layer decides.
+pub(crate) fn decided_by(policy: &PolicyKeys, by_default: FtlConfig) -> Result<FtlConfig, MachineError> {
+    policy.only(&OF_LAYERS, "block-device")?;
+    let victim = policy.victim.as_deref().map(str::parse::<Victim>).transpose().map_err(wrong_victim)?;
+    Ok(FtlConfig {
+        victim: victim.unwrap_or(by_default.victim),
+        free: policy.free()?,
+        levelling: policy.levelling()?.unwrap_or(by_default.levelling),
+        stream: policy.stream()?.unwrap_or(by_default.stream),
+        map_eviction: policy.map_eviction()?.unwrap_or(by_default.map_eviction),
+        seed: policy.seed,
+        ..by_default
+    })
+}
+
 /// Decisions that a translation layer takes.
-pub(crate) const OF_LAYERS: [&str; 5] = ["victim", "free", "levelling", "stream", "map_eviction"];
+const OF_LAYERS: [&str; 5] = ["victim", "free", "levelling", "stream", "map_eviction"];
 
 impl FtlKeys {
     fn device(&self, sector_bytes: u32, policy: &PolicyKeys, base_dir: &Path) -> Result<DeviceSpec, MachineError> {
-        policy.only(&OF_LAYERS, "block-device")?;
         let mapping = mapping_of(&self.ftl)?;
         let spare = self.spare.unwrap_or(SPARE_SHARE);
         if !(0.0..1.0).contains(&spare) {
@@ -292,15 +308,8 @@ impl FtlKeys {
     }
 
     fn config(&self, mapping: &Mapping, logical_pages: u32, policy: &PolicyKeys) -> Result<FtlConfig, MachineError> {
-        let by_default = FtlConfig::new(logical_pages);
-        let victim = policy.victim.as_deref().map(str::parse::<Victim>).transpose().map_err(wrong_victim)?;
+        let by_default = decided_by(policy, FtlConfig::new(logical_pages))?;
         Ok(FtlConfig {
-            victim: victim.unwrap_or(by_default.victim),
-            free: policy.free()?,
-            levelling: policy.levelling()?.unwrap_or(by_default.levelling),
-            stream: policy.stream()?.unwrap_or(by_default.stream),
-            map_eviction: policy.map_eviction()?.unwrap_or(by_default.map_eviction),
-            seed: policy.seed,
             gc_free_blocks: self.gc_free_blocks.unwrap_or(mapping.gc_free_blocks),
             gc_apart: self.gc_apart.unwrap_or(by_default.gc_apart),
             checkpoint_every_pages: self.checkpoint_every_pages,
