@@ -53,7 +53,7 @@ class Keeps:
 
 def seconds_of(experiment: ffslab.Experiment, fs: str, victim: str, blocks: int, mib: int) -> float:
     """How long one run takes."""
-    axes = {
+    axes: dict[str, list[object]] = {
         "fs": [fs],
         "policy.victim": [victim],
         "partition_blocks": [blocks],

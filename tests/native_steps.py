@@ -86,6 +86,8 @@ def typed(value: object, known: dict[str, Node]) -> str:
     """The type of a key. Words are named as in Rust; lists are any sequences, tables any dictionaries."""
     text = type_of(value).replace(", null]", "] | None")
     for name, node in known.items():
+        if "anyOf" in node and name in text.split(" | "):
+            text = text.replace(name, typed(node, known))
         if "properties" in node:
             text = " | ".join("Mapping[str, object]" if part == name else part for part in text.split(" | "))
     return text.replace("list[", "Sequence[").replace("Json", "object")

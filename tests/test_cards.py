@@ -110,7 +110,7 @@ def test_the_guides_table_says_how_well_they_fit(name: str) -> None:
     guide = (Path(__file__).parent.parent / "docs" / "cards.md").read_text(encoding="utf-8")
     row = next(line for line in guide.splitlines() if line.startswith(f"| `{name}`"))
     found = measured(name)
-    median, worst = (f"{100 * found[key]:.0f} %" for key in ("median_error", "worst_error"))  # type: ignore[literal-required]
+    median, worst = (f"{100 * found[key]:.0f} %" for key in ("median_error", "worst_error"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[1:2] + cells[3:] == [str(len(found["lines"])), median, worst]
 

@@ -85,7 +85,7 @@ def test_what_is_wrong_with_a_policy_ends_the_run() -> None:
 
 
 def test_arrays_are_no_copies_and_what_is_kept_stays_as_it_was() -> None:
-    kept = []
+    kept: list[Any] = []
 
     def keeps_parts(candidates):  # type: ignore[no-untyped-def]
         columns = [getattr(candidates, name) for name in COLUMNS]

@@ -132,29 +132,6 @@ def test_conditions_leave_points_out() -> None:
         design_of(Study.of(experiment, axes, conditions=["partition_blocks > 128"]))
 
 
-def test_the_values_of_an_axis_are_put_beside_its_first_one(study: Path) -> None:
-    text = study.read_text(encoding="utf-8").replace("repeat = 2", 'repeat = 6\ncompare = "fs"')
-    study.write_text(text.replace('"yaffs2", ', ""), encoding="utf-8")
-    done = Study.from_file(study).run(workers=LocalWorkers(1))
-    assert [gains["figure"] for gains in done.answer["gains"]] == ["time_us", "page_programs"]
-    gains = done.answer["gains"][0]
-    assert (gains["axis"], gains["base"], gains["values"]) == ("fs", "jffs2", ["ubifs"])
-    # The experiment has an axis of its own, too.
-    places = [(blocks, kib) for kib in (0, 128) for blocks in (64, 80)]
-    assert sorted((row["axes"]["partition_blocks"], row["axes"]["read_ahead_KiB"]) for row in gains["rows"]) == sorted(
-        places
-    )
-    runs = done.runs.set_index(["fs", "partition_blocks", "read_ahead_KiB", "run"])["time_us"]
-    for row in gains["rows"]:
-        place = (row["axes"]["partition_blocks"], row["axes"]["read_ahead_KiB"])
-        shares = sorted(float(runs["ubifs", *place, at] / runs["jffs2", *place, at] - 1.0) for at in range(1, 7))
-        (change,) = row["changes"]
-        assert change["median"] == pytest.approx((shares[2] + shares[3]) / 2)
-        assert (change["low"], change["high"]) == pytest.approx((shares[0], shares[-1]))
-    assert "beside fs=jffs2:" in done.text
-    assert "Who gains what" in done.report()
-
-
 @pytest.mark.parametrize(
     ("changed", "says"),
     [

@@ -79,8 +79,8 @@ def ageing(text: str, file_name: str, base_dir: str | PathLike[str], asked: str)
     """What the model of ageing says of the chip of an experiment (JSON), under stresses (JSON list)."""
 
 def card_operations(card: str, lines: str) -> str:
-    """What a card (JSON) does for lines of flashbench (JSON list), one after the other: calls, bytes, and operations of its
-    flash (JSON list).
+    """What a card (JSON) does for lines of flashbench (JSON list), one after the other: calls, bytes, and operations
+    of its flash (JSON list).
 
     Errors: a card or a line that cannot be (`InputError`).
     """

@@ -11,11 +11,12 @@ fn main() {
     println!("victim             pages/block  spare    formula  simulated      off  allowed");
     let (mut far_off, mut writes, start) = (0, 0, std::time::Instant::now());
     for case in Case::all() {
-        let Row { formula, simulated, flash_writes } = compare(&case, blocks).expect("enough blocks");
+        let Row { formula_amplification: formula, simulated_amplification: simulated, flash_writes_count } =
+            compare(&case, blocks).expect("enough blocks");
         let off_percent = (simulated / formula - 1.0) * 100.0;
         let verdict = if off_percent.abs() <= case.allowed_percent { "" } else { "  <- too far off" };
         far_off += u32::from(!verdict.is_empty());
-        writes += flash_writes;
+        writes += flash_writes_count;
         println!(
             "{:<18} {:>11}  {:>5.2}  {formula:>9.4}  {simulated:>9.4}  {off_percent:>6.2} %  {:>5.1} %{verdict}",
             case.name(),

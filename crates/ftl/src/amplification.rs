@@ -27,9 +27,9 @@ pub struct Case {
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    pub formula: f64,
-    pub simulated: f64,
-    pub flash_writes: u64,
+    pub formula_amplification: f64,
+    pub simulated_amplification: f64,
+    pub flash_writes_count: u64,
 }
 
 impl Case {
@@ -118,8 +118,8 @@ pub fn compare(case: &Case, blocks: u32) -> Result<Row, FtlError> {
     ftl.reset_statistics();
     write(&mut ftl, 6 * logical_pages)?;
     Ok(Row {
-        formula: case.formula_at(f64::from(pages) / f64::from(logical_pages)),
-        simulated: ftl.statistics().write_amplification(),
-        flash_writes: ftl.flash().operations().0,
+        formula_amplification: case.formula_at(f64::from(pages) / f64::from(logical_pages)),
+        simulated_amplification: ftl.statistics().write_amplification(),
+        flash_writes_count: ftl.flash().operations().0,
     })
 }

@@ -77,8 +77,8 @@ impl ReadAhead {
         let Request { index, count, marked, .. } = request;
         let demand = ReadDemand { page: index, count, is_marked: marked, previous_page: self.last_page };
         let window = policy.window(&mut self.stream, demand, PAGE_BYTES as u64);
-        let lookahead = window.mark.map_or(0, |mark| window.first + window.count - mark);
-        Window { start: window.first, count: window.count, lookahead }
+        let lookahead = window.mark_page.map_or(0, |mark| window.first_page + window.count - mark);
+        Window { start: window.first_page, count: window.count, lookahead }
     }
 
     /// Decides what to read and moves the state on. `cached` tells whether a page of the file is in the page cache. The

@@ -45,8 +45,8 @@ pub struct FtlKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u32>,
     /// Share of the flash that the host does not see (0.1 if absent).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spare: Option<f64>,
+    #[serde(rename = "spare", default, skip_serializing_if = "Option::is_none")]
+    pub spare_share: Option<f64>,
     /// What the host's commands cost: a profile of a block device, of which what its medium takes is left out. Absent: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
@@ -258,7 +258,7 @@ const OF_LAYERS: [&str; 5] = ["victim", "free", "levelling", "stream", "map_evic
 impl FtlKeys {
     fn device(&self, sector_bytes: u32, policy: &PolicyKeys, base_dir: &Path) -> Result<DeviceSpec, MachineError> {
         let mapping = mapping_of(&self.ftl)?;
-        let spare = self.spare.unwrap_or(SPARE_SHARE);
+        let spare = self.spare_share.unwrap_or(SPARE_SHARE);
         if !(0.0..1.0).contains(&spare) {
             let needed = "a share is needed, such as 0.07".to_string();
             return Err(MachineError::Value { key: "device.spare", value: spare.to_string(), needed });

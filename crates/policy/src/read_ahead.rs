@@ -34,10 +34,10 @@ impl ReadDemand {
 /// The pages to read; those that are cached are left out by the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadWindow {
-    pub first: u64,
+    pub first_page: u64,
     pub count: u64,
     /// The page that gets the mark.
-    pub mark: Option<u64>,
+    pub mark_page: Option<u64>,
 }
 
 /// What a rule remembers of an open file: the pages that it read ahead last, and how far it reads ahead.
@@ -103,7 +103,7 @@ static RULES: [Rule; 5] = [
 ];
 
 fn on_demand(demand: ReadDemand, ahead: u64) -> ReadWindow {
-    ReadWindow { first: demand.page, count: demand.count + ahead, mark: None }
+    ReadWindow { first_page: demand.page, count: demand.count + ahead, mark_page: None }
 }
 
 /// The mark stands on the first page that was read ahead.
@@ -116,7 +116,7 @@ fn tagged(stream: &mut ReadAheadStream, demand: ReadDemand, most: u64) -> ReadWi
         false => (demand.page, demand.page + demand.count),
     };
     (stream.ahead_first, stream.ahead_end) = (ahead_first, ahead_first + most);
-    ReadWindow { first, count: stream.ahead_end - first, mark: Some(ahead_first) }
+    ReadWindow { first_page: first, count: stream.ahead_end - first, mark_page: Some(ahead_first) }
 }
 
 /// The paper counts prefetched blocks that are used; here it is how far the program has come in what was read ahead last.

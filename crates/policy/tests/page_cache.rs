@@ -40,8 +40,12 @@ fn what_is_asked_for_is_always_read() {
         for page in [0, 8, 16, 100, 108, 3, 11, 500_000] {
             let demand = ReadDemand { page, count: 8, is_marked: false, previous_page };
             let window = rule.window(&mut stream, demand, PAGE_BYTES);
-            assert!(window.first == page && window.count >= 8, "{}: {window:?}", named.name);
-            assert!(window.mark.is_none_or(|mark| (page + 8..page + window.count).contains(&mark)), "{}", named.name);
+            assert!(window.first_page == page && window.count >= 8, "{}: {window:?}", named.name);
+            assert!(
+                window.mark_page.is_none_or(|mark| (page + 8..page + window.count).contains(&mark)),
+                "{}",
+                named.name
+            );
             previous_page = Some(page + 7);
         }
     }
@@ -51,11 +55,11 @@ fn what_is_asked_for_is_always_read() {
 fn a_mark_of_somebody_else_is_behind_what_he_reads_ahead() {
     let (rule, mut stream) = (rule("tagged(16)"), ReadAheadStream::default());
     let at = |page, is_marked| ReadDemand { page, count: 1, is_marked, previous_page: None };
-    let first = ReadWindow { first: 100, count: 5, mark: Some(101) };
+    let first = ReadWindow { first_page: 100, count: 5, mark_page: Some(101) };
     assert_eq!(rule.window(&mut stream, at(100, false), PAGE_BYTES), first);
-    let next = ReadWindow { first: 105, count: 4, mark: Some(105) };
+    let next = ReadWindow { first_page: 105, count: 4, mark_page: Some(105) };
     assert_eq!(rule.window(&mut stream, at(101, true), PAGE_BYTES), next);
-    let other = ReadWindow { first: 304, count: 4, mark: Some(304) };
+    let other = ReadWindow { first_page: 304, count: 4, mark_page: Some(304) };
     assert_eq!(rule.window(&mut stream, at(300, true), PAGE_BYTES), other);
 }
 

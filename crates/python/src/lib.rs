@@ -11,6 +11,7 @@
 mod cards;
 mod columns;
 mod images;
+mod lent_columns;
 mod mount;
 mod policy;
 mod session;

@@ -8,19 +8,15 @@
 use ffslab_ftl::amplification::{compare, Case};
 use ffslab_policy::{
     eviction_policies, free_policies, levelling_policies, read_ahead_policies, stream_policies, victim_policies,
-    write_back_policies, AgeUnit, Candidates, Columns, Named, Pcg, Room, VictimPolicy,
+    write_back_policies, AgeUnit, Candidates, Named, Pcg, Room, VictimPolicy,
 };
-use numpy::ndarray::ArrayView1;
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
+use crate::lent_columns::{array, CandidateMemory};
 use crate::{to_json, InputError};
-
-/// What arrays hold on to: the memory of the columns of one decision, which nobody changes while this is there.
-#[pyclass(frozen, module = "ffslab._native")]
-struct CandidateMemory(Arc<Columns>);
 
 /// What a policy in Python gets: the candidates of one decision.
 #[pyclass(name = "Candidates", module = "ffslab._native")]
@@ -36,21 +32,6 @@ struct PyCandidates {
     age_unit: &'static str,
     #[pyo3(get)]
     must_gain: bool,
-}
-
-/// An array over one of the columns, which holds the memory of all of them.
-#[allow(unsafe_code)]
-fn array<'py, T: Element>(
-    memory: &Bound<'py, CandidateMemory>,
-    column: impl Fn(&Columns) -> &Vec<T>,
-) -> Bound<'py, PyArray1<T>> {
-    let view = ArrayView1::from(column(&memory.get().0).as_slice());
-    // SAFETY: the array holds a reference to `memory`, which is frozen and holds the columns as long as it lives; nobody can
-    // change them behind an `Arc`. The array is made unwritable at once, and since it owns no data and its base offers no
-    // writable buffer, numpy refuses to make it writable again.
-    let array = unsafe { PyArray1::borrow_from_array(&view, memory.clone().into_any()) };
-    array.readwrite().make_nonwriteable();
-    array
 }
 
 impl PyCandidates {
@@ -256,7 +237,8 @@ pub fn amplification_cases() -> PyResult<String> {
 pub fn amplification(py: Python<'_>, case: usize, blocks: u32) -> PyResult<(f64, f64)> {
     let case = Case::all().into_iter().nth(case).ok_or_else(|| InputError::new_err("there is no such comparison"))?;
     let row = py.detach(|| compare(&case, blocks));
-    row.map(|row| (row.formula, row.simulated)).map_err(|error| InputError::new_err(format!("blocks: {error}")))
+    row.map(|row| (row.formula_amplification, row.simulated_amplification))
+        .map_err(|error| InputError::new_err(format!("blocks: {error}")))
 }
 
 /// The formula of a comparison at another spare share.

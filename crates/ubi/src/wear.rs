@@ -3,8 +3,10 @@
 //! Follows Linux 6.1 `drivers/mtd/ubi/wl.c`. A block is in one place at a time ([`Place`]). Blocks that are put back
 //! wait as works for the background thread; a caller that finds no free block does works itself.
 
+mod choice;
+
 use crate::causes;
-use ffslab_policy::{FreePool, Leveller, LevellingSpec, Wears};
+use ffslab_policy::{FreePool, Leveller, LevellingSpec};
 use ffslab_sim::{Reason, Switch};
 
 use crate::device::{Device, EraseWork, Work, Works};
@@ -152,69 +154,6 @@ impl Wear {
         if let Some(rule) = self.free_rule.as_mut() {
             rule.set_erases(peb, erases);
         }
-    }
-
-    /// The free block for new data.
-    fn next_free(&mut self) -> Option<u32> {
-        match &mut self.free_rule {
-            Some(rule) => rule.look_at_next(),
-            None => self.medium_free(),
-        }
-    }
-
-    /// Whether data should move for wear.
-    fn wants_a_move(&mut self) -> bool {
-        let Some(leveller) = &mut self.leveller else {
-            let (Some(from), Some(to)) = (self.used.first(), self.worn_free()) else { return false };
-            return self.should_move(from, to);
-        };
-        let places = &self.places;
-        if leveller.is_due() {
-            self.chosen_by_rule = leveller.choose(&self.erases, |peb| match places[peb as usize] {
-                Place::Used => Wears::Closed,
-                Place::Nowhere => Wears::NoLonger,
-                _ => Wears::Now,
-            });
-        }
-        self.chosen_by_rule.is_some()
-    }
-
-    /// From where to where data move for wear; `None`: nowhere, as things are now.
-    pub fn levelling_move(&mut self) -> Option<(u32, u32)> {
-        if self.leveller.is_some() {
-            let from = self.chosen_by_rule.take().filter(|&peb| self.places[peb as usize] == Place::Used)?;
-            return Some((from, self.free.last()?));
-        }
-        let (from, to) = (self.used.first()?, self.worn_free()?);
-        if !self.should_move(from, to) {
-            // The kernel takes the block out of its tree before it looks, and the tree's shape decides what is handed out next.
-            self.take(to);
-            self.put(to, Place::Free);
-            return None;
-        }
-        Some((from, to))
-    }
-
-    /// Chooses the free block for new data (`find_mean_wl_entry`): the root of the tree, which has medium wear, unless
-    /// the erase counters differ too much.
-    fn medium_free(&self) -> Option<u32> {
-        let (first, last) = (self.free.first()?, self.free.last()?);
-        if self.free.erases(last) - self.free.erases(first) < 2 * self.threshold_erases {
-            self.free.root()
-        } else {
-            self.free.below(self.threshold_erases)
-        }
-    }
-
-    /// A free block with many erases, as a target for data from a block with few erases.
-    pub fn worn_free(&self) -> Option<u32> {
-        self.free.below(2 * self.threshold_erases)
-    }
-
-    /// Whether the erase counter of `to` exceeds that of `from` by so much that data should move.
-    fn should_move(&self, from: u32, to: u32) -> bool {
-        let (from, to) = (self.erases[from as usize], self.erases[to as usize]);
-        to >= from.saturating_add(self.threshold_erases)
     }
 }
 

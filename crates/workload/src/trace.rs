@@ -349,7 +349,8 @@ fn format_of(text: &str) -> Format {
         return Format::Table;
     }
     let first_data = std::iter::once(first).chain(lines).find(|line| !line.starts_with('#')).unwrap_or("");
-    let known: [(fn(&str) -> bool, Format); 4] = [
+    type IsLine = fn(&str) -> bool;
+    let known: [(IsLine, Format); 4] = [
         (openflash::is_line, Format::OpenFlash),
         (msr::is_line, Format::MsrCambridge),
         (spc::is_line, Format::Spc),

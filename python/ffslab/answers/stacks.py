@@ -99,6 +99,7 @@ class FtlKeys(TypedDict):
     part: str
     random_log_pages: NotRequired[int | None]
     random_segments: NotRequired[int | None]
+    sequential_request_pages: NotRequired[int | None]
     several_bits_program_further_us: NotRequired[float | None]
     several_bits_read_further_us: NotRequired[float | None]
     slc_cache_blocks: NotRequired[int | None]
@@ -114,8 +115,10 @@ class PolicyKeys(TypedDict):
 
     free: NotRequired[str | None]
     levelling: NotRequired[str | None]
+    map_eviction: NotRequired[str | None]
     read_ahead: NotRequired[str | None]
     seed: NotRequired[int]
+    stream: NotRequired[str | None]
     victim: NotRequired[str | None]
     write_back: NotRequired[str | None]
 

@@ -71,7 +71,7 @@ class OtherKeys(TypedDict, total=False):
     clock_read_ns: int | None
     cluster_B: int | None
     compression: CompressionName | None
-    device: str | None
+    device: str | Mapping[str, object] | None
     device_KiB: int | None
     dirty_KiB: int | None
     dirty_background_KiB: int | None

@@ -35,6 +35,7 @@ from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
 from ffslab.cli.policy_verbs import policy_app
+from ffslab.cli.profiles_verbs import profiles_app
 from ffslab.cli.reference_verbs import reference_app
 from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
@@ -52,10 +53,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     # Typer's own options guess the shell from the process above, which need not be one.
     add_completion=False,
-)
-profiles_app = group(
-    "List chips, boards, kernels; show where numbers are from; begin your own.",
-    "ffslab profiles show omap3evm",
 )
 app.add_typer(profiles_app, name="profiles")
 app.add_typer(trace_app, name="trace")
@@ -389,98 +386,6 @@ sweep_verb.add_to(app)
 advise_verb.add_to(app)
 ci_verb.add_to(app)
 diff_verb.add_to(app)
-
-
-@profiles_app.callback()
-def _profiles(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        profiles_list(json=False)
-
-
-@_verb(profiles_app, "list")
-def profiles_list(
-    kind: Annotated[
-        str | None,
-        _option("--kind NAME", "Only the parts of this kind: nand, spi-nand, spi-nor or parallel-nor."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """List the built-in parts, boards and kernels.
-
-    Example: ffslab profiles list --json
-    """
-    from ffslab.api import profiles
-
-    _say(profiles.list_json(kind) if json else profiles.list_text(kind))
-
-
-@_verb(profiles_app, "show")
-def profiles_show(
-    name: Annotated[str, _argument("NAME", "Name of a built-in profile, or the path of a profile file.")],
-    json: Json = False,
-) -> None:
-    """Show a profile: every value with its unit, source and status.
-
-    Example: ffslab profiles show omap3evm
-    """
-    from ffslab.api import profiles
-
-    _say(profiles.show_json(name) if json else profiles.show_text(name))
-
-
-@_verb(profiles_app, "new")
-def profiles_new(
-    file: Annotated[Path, _argument("FILE", "The file to write; one that is there stays as it is.")],
-    base: Annotated[
-        str | None,
-        _option("--base NAME", "Profile on which it builds, by name or path; it decides the kind. [default: omap3evm]"),
-    ] = None,
-    part: Annotated[bool, _option("--part", "A part, raw NAND unless --kind or --base says otherwise.")] = False,
-    kind: Annotated[
-        str | None,
-        _option(
-            "--kind NAME", "Kind of a part: nand, spi-nand, spi-nor or parallel-nor; says what a data sheet has of it."
-        ),
-    ] = None,
-    device: Annotated[bool, _option("--device", "A block device, on sd-card unless --base says otherwise.")] = False,
-) -> None:
-    """Write a profile to begin with: every key with its unit, its meaning and the value of its base.
-
-    Example: ffslab profiles new --base omap3evm my-board.toml
-    """
-    from ffslab.api import profiles
-
-    asked = "part" if part or kind else "block device" if device else None
-    if asked == "part" and device:
-        raise InputError(f"{'--part' if part else '--kind'} and --device: a file is the one or the other")
-    example = profiles.example_of(kind or "nand")
-    base = base or {"part": example, "block device": "sd-card", None: "omap3evm"}[asked]
-    found = profiles.shown(base)
-    if asked is not None and found["kind"] != asked:
-        raise InputError(f"--base {base}: is a {found['kind']}, and a {asked} was asked for")
-    if kind is not None and (of_base := found.get("part_kind")) != kind:
-        raise InputError(f"--base {base}: is of kind {of_base}, and --kind {kind} was asked for")
-    profiles.write_new(file, base)
-    _say(f"{file}: builds on {base}; `ffslab profiles diff {base} {file}` shows what you change")
-
-
-@_verb(profiles_app, "diff")
-def profiles_diff(
-    before: Annotated[str, _argument("BEFORE", "Name of a built-in profile, or the path of a profile file.")],
-    after: Annotated[str, _argument("AFTER", "Another of the same kind.")],
-    json: Json = False,
-) -> None:
-    """Show what differs between two profiles, with the source of each value.
-
-    Example: ffslab profiles diff 2.6.37 6.1
-    """
-    from ffslab.api import profiles
-    from ffslab.files import results
-
-    if json:
-        _say(results.dump_json(profiles.difference(before, after)).rstrip())
-    else:
-        _say(profiles.difference_text(before, after))
 
 
 @_verb(app, "schema")

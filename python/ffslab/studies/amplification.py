@@ -1,7 +1,7 @@
 """Write amplification of garbage collection beside its formulas: rows, a table, a picture.
 
-The formulas are those of Desnoyers (SYSTOR 2012) and Van Houdt (SIGMETRICS 2013); `crates/ftl/src/formulas.rs` has them.
-Contents are not kept in these simulations.
+The formulas are those of Desnoyers (SYSTOR 2012) and Van Houdt (SIGMETRICS 2013); `crates/ftl/src/formulas.rs` has
+them. Contents are not kept in these simulations.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ COUNTERS = {
     "switch merges": "ftl_switch_merges",
     "partial merges": "ftl_partial_merges",
     "full merges": "ftl_full_merges",
-    "failed programs": "ftl_failed_programs",
+    "failed programs of the layer": "ftl_failed_programs",
     # Of a chip that ages.
     "corrected bits": "corrected_bits",
     "frames at the ECC threshold": "threshold_frames",

@@ -27,7 +27,7 @@ def gains_of(result: StudyResult, figure: str) -> Gains | None:
     values: list[Json] = []
     places: dict[str, tuple[dict[str, Json], dict[str, Runs]]] = {}
     for point in result.own:
-        told = dict(zip((one.name for one in design.axes), design.points[point], strict=True))
+        told: dict[str, Json] = dict(zip((one.name for one in design.axes), design.points[point], strict=True))
         value = told.pop(axis)
         if value not in values:
             values.append(value)
