@@ -6,6 +6,7 @@ import gc
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 

@@ -17,6 +17,7 @@ __all__ = [
     "amplification",
     "amplification_cases",
     "amplification_formula",
+    "card_operations",
     "check_experiment",
     "chip_geometry",
     "content_source",

@@ -30,7 +30,7 @@ from ffslab.cli import (
 from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
 from ffslab.cli.endings import end_with
 from ffslab.cli.image_options import IMAGES, Looks, Place
-from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE, group
+from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
