@@ -115,6 +115,11 @@ impl Blocks {
         self.victims.choose(&view)
     }
 
+    /// The closed block with the fewest valid pages, whatever the policy.
+    pub fn emptiest(&self) -> Option<u32> {
+        self.victims.closed().iter().copied().min_by_key(|&block| (self.valid[block as usize], block))
+    }
+
     /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
     pub fn refusal(&self) -> Option<ffslab_policy::Refusal> {
         self.victims.refusal()

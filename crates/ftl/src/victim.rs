@@ -220,6 +220,11 @@ impl Victims {
         })
     }
 
+    /// The blocks among which is chosen.
+    pub fn closed(&self) -> &[u32] {
+        &self.closed
+    }
+
     #[inline]
     fn any(&mut self) -> u32 {
         let number = (u64::from(self.random.next_u32()) * self.closed.len() as u64) >> 32;

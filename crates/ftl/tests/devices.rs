@@ -419,3 +419,28 @@ fn an_slc_cache_is_fast_until_it_is_full_and_while_it_is_folded_in_time() {
         assert!(data == page(2), "page {number}");
     }
 }
+
+/// Collection of a full block can cost more pages of the map than it gives pages. Whatever a policy chooses, there stays room.
+#[test]
+fn victims_that_give_little_leave_room_for_the_map() {
+    for victim in ["random", "fifo", "d-choices(2)", "cost-benefit"] {
+        let mtd = support::medium_of(&Faults::default(), 96, 32);
+        let logical_pages = 2450;
+        let config = FtlConfig {
+            victim: victim.parse().unwrap(),
+            gc_free_blocks: 5,
+            map_cache_entries_count: Some(64),
+            ..FtlConfig::new(logical_pages)
+        };
+        let mut ftl = PageMap::format(OnMedium::new(mtd).unwrap(), config).unwrap();
+        let (page, mut random) = ([7; PAGE_BYTES as usize], Pcg32::seed_from_u64(5));
+        for number in 0..logical_pages {
+            ftl.write(number, &page, false).unwrap();
+        }
+        for write in 0..3 * logical_pages {
+            let number = support::below(&mut random, u64::from(logical_pages)) as u32;
+            ftl.write(number, &page, false).unwrap_or_else(|error| panic!("{victim}, write {write}: {error}"));
+        }
+        ftl.flush().unwrap();
+    }
+}

@@ -58,7 +58,11 @@ impl<F: Flash> PageMap<F> {
     /// Empties the block that the policy chooses. `false`: there is none.
     fn collect(&mut self) -> Result<bool, FtlError> {
         self.write_trims()?;
-        let Some(victim) = self.blocks.choose(self.sequence) else { return Ok(false) };
+        // Where the map stands on flash, moved pages change parts of it that are written, too: a block full of valid pages can cost
+        // more pages than it gives. So where collection has not gained for some time, no policy is asked.
+        let is_in_need = self.cache.is_some() && self.blocks.free_blocks() + 1 < self.config.gc_free_blocks;
+        let chosen = if is_in_need { self.blocks.emptiest() } else { self.blocks.choose(self.sequence) };
+        let Some(victim) = chosen else { return Ok(false) };
         self.blocks.take_out(victim, State::Emptied);
         self.statistics.gc_pages += u64::from(self.empty(victim, Stream::Collected, &causes::GC_COPY)?);
         self.statistics.collected_blocks += 1;
