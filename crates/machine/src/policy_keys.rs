@@ -4,8 +4,8 @@ use crate::error::MachineError;
 use crate::file_systems::{self, Mountable};
 use ffslab_linux::PagePolicies;
 use ffslab_policy::{
-    CandidateTable, EvictionSpec, FreeSpec, LevellingSpec, ReadAheadPolicy, SpecError, StreamSpec, VictimSpec, Victims,
-    WriteBackOrder, OWN_RULE,
+    own_rule_or, CandidateTable, EvictionSpec, FreeSpec, LevellingSpec, ReadAheadPolicy, SpecError, StreamSpec,
+    VictimSpec, Victims, WriteBackOrder,
 };
 use ffslab_workload::text::{join_names, nearest};
 use schemars::JsonSchema;
@@ -142,9 +142,7 @@ impl PolicyKeys {
     pub fn levelling(&self) -> Result<Option<LevellingSpec>, MachineError> {
         unless_own(self.levelling.as_deref(), LevellingSpec::parse).map_err(wrong("levelling"))
     }
-}
 
-impl PolicyKeys {
     /// Errors: a rule is given for another decision than those that are taken.
     pub(crate) fn only(&self, taken: &[&str], fs: &str) -> Result<(), MachineError> {
         let of_layers = "device = { ftl = ... }";
@@ -180,14 +178,7 @@ impl PolicyKeys {
 
 /// A rule by name; `None`: the layer's own one.
 fn unless_own<T>(text: Option<&str>, parse: fn(&str) -> Result<T, SpecError>) -> Result<Option<T>, SpecError> {
-    let Some(text) = text.filter(|text| text.trim() != OWN_RULE) else { return Ok(None) };
-    parse(text).map(Some).map_err(|error| match error {
-        SpecError::Unknown { name, mut known } => {
-            known.insert(0, OWN_RULE.to_string());
-            SpecError::Unknown { name, known }
-        }
-        error => error,
-    })
+    text.map_or(Ok(None), |text| own_rule_or(text, parse))
 }
 
 /// Names of the file systems that ask for a policy.

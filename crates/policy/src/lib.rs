@@ -33,7 +33,7 @@ pub use free::{free_policies, FreeBlocks, FreePolicy, FreeSpec};
 pub use free_pool::FreePool;
 pub use leveller::{Leveller, Wears};
 pub use levelling::{levelling_policies, Levelling, LevellingSpec, WearOfBlocks, ENDURANCE_ERASES};
-pub use named::{Named, Parameter, SpecError, OWN_RULE};
+pub use named::{own_rule_or, Named, Parameter, SpecError};
 pub use read_ahead::{read_ahead_policies, ReadAheadPolicy, ReadAheadStream, ReadDemand, ReadWindow};
 pub use spec::{register, unregister, victim_policies, VictimMaker, VictimSpec};
 pub use stream::{stream_policies, HotPages, StreamSpec};

@@ -79,20 +79,20 @@ pub(crate) fn parse(text: &str, table: &[Named]) -> Result<(usize, u32), SpecErr
     }
 }
 
-/// The same for a decision that has the layer's own rule beside those of the table: `None`.
+/// Reads a rule for a decision that has the layer's own one beside those of `parse`: `None`.
 ///
-/// Errors: as [`parse`].
-pub(crate) fn own_rule_or(text: &str, table: &[Named]) -> Result<Option<(usize, u32)>, SpecError> {
+/// Errors: as those of `parse`; what is known has the own rule, too.
+pub fn own_rule_or<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, SpecError>) -> Result<Option<T>, SpecError> {
     if text.trim() == OWN_RULE {
         return Ok(None);
     }
-    match parse(text, table) {
-        Err(SpecError::Unknown { name, mut known }) => {
+    parse(text).map(Some).map_err(|error| match error {
+        SpecError::Unknown { name, mut known } => {
             known.insert(0, OWN_RULE.to_string());
-            Err(SpecError::Unknown { name, known })
+            SpecError::Unknown { name, known }
         }
-        found => found.map(Some),
-    }
+        error => error,
+    })
 }
 
 /// The name with its parameter.

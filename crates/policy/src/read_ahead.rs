@@ -9,7 +9,7 @@
 //! **Leaves out.** Reading while the program works: flash drivers read inside the call, so a mark starts a read for which the
 //! program waits, too.
 
-use crate::named::{own_rule_or, text_of, Named, Parameter, SpecError};
+use crate::named::{own_rule_or, parse, text_of, Named, Parameter, SpecError};
 
 /// What has to be read.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +158,7 @@ impl ReadAheadPolicy {
     ///
     /// Errors: no such rule, no such window.
     pub fn parse(text: &str) -> Result<Option<ReadAheadPolicy>, SpecError> {
-        Ok(own_rule_or(text, &TABLE)?.map(|(at, window_kib)| ReadAheadPolicy { at, window_kib }))
+        Ok(own_rule_or(text, |text| parse(text, &TABLE))?.map(|(at, window_kib)| ReadAheadPolicy { at, window_kib }))
     }
 
     pub fn text(&self) -> String {

@@ -8,7 +8,7 @@
 //!
 //! **Leaves out.** When something is written, and who among the dirty is old enough for that.
 
-use crate::named::{own_rule_or, text_of, Named, SpecError};
+use crate::named::{own_rule_or, parse, text_of, Named, SpecError};
 
 /// A file that may be written now.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl WriteBackOrder {
     ///
     /// Errors: no such order.
     pub fn parse(text: &str) -> Result<Option<WriteBackOrder>, SpecError> {
-        Ok(own_rule_or(text, &TABLE)?.map(|(at, _)| WriteBackOrder(at)))
+        Ok(own_rule_or(text, |text| parse(text, &TABLE))?.map(|(at, _)| WriteBackOrder(at)))
     }
 
     pub fn text(&self) -> String {
