@@ -1,7 +1,7 @@
 //! Flash behind a translation layer, as a block device.
 
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping};
+use ffslab_ftl::{BlockDevice, DeviceError, Disk, Ftl, FtlConfig, Mapping};
 use ffslab_mtd::Mtd;
 
 /// Which translation layer, and how large its pieces are.
@@ -19,27 +19,24 @@ impl FtlSettings {
     ///
     /// Errors: flash that it does not work on, a size for which there is no room, the power was cut.
     pub fn format(&self, flash: &Mtd) -> Result<Translated, DeviceError> {
-        let layer = (self.mapping.format)(OnMedium::new(flash.clone())?, self.config.clone())?;
-        self.over(Disk::new(layer, self.sector_bytes, self.buffer_pages)?, flash)
+        self.over((self.mapping.format)(OnMedium::new(flash.clone())?, self.config.clone())?)
     }
 
     /// Finds the device again that the flash holds.
     ///
     /// Errors: there is none of this size, the power was cut.
     pub fn mount(&self, flash: &Mtd) -> Result<Translated, DeviceError> {
-        let layer = (self.mapping.mount)(OnMedium::new(flash.clone())?, self.config.clone())?;
-        self.over(Disk::new(layer, self.sector_bytes, self.buffer_pages)?, flash)
+        self.over((self.mapping.mount)(OnMedium::new(flash.clone())?, self.config.clone())?)
     }
 
-    fn over(&self, disk: Disk, flash: &Mtd) -> Result<Translated, DeviceError> {
-        Ok(Translated { disk, flash: flash.clone() })
+    fn over(&self, layer: Box<dyn Ftl>) -> Result<Translated, DeviceError> {
+        Ok(Translated { disk: Disk::new(layer, self.sector_bytes, self.buffer_pages)? })
     }
 }
 
-/// A translation layer with the flash below it.
+/// Sectors over a translation layer. Who made it keeps the flash below.
 pub struct Translated {
     disk: Disk,
-    flash: Mtd,
 }
 
 impl Translated {
@@ -49,10 +46,6 @@ impl Translated {
 
     pub fn disk_mut(&mut self) -> &mut Disk {
         &mut self.disk
-    }
-
-    pub fn flash(&self) -> &Mtd {
-        &self.flash
     }
 
     /// All sectors, one after the other.
