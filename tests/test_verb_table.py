@@ -166,6 +166,11 @@ def test_bad_input_is_one_line_and_exit_code_2(name: str, capsys: pytest.Capture
         assert said.err.startswith("ffslab: ") and f"(see ffslab {name} --help)" in said.err
 
 
+def test_every_schema_can_be_printed() -> None:
+    for name in schemas.names():
+        assert schemas.text(name).startswith("{"), name
+
+
 # What shows a bar: the bar itself, or what verbs share that does.
 SHOWS = re.compile(r"\b(?:progress_bar|progress_of_parts|_run|run_and_print|verb\.run|sql\.run)\(")
 
