@@ -12,6 +12,7 @@ pub static FAT: Descriptor = Descriptor {
     about: "FAT12, FAT16 or FAT32 on a block device, as RTEMS's DOSFS mounts it",
     mountable: None,
     on_rtems: Some(&mounts::DosfsDriver),
+    on_bare: None,
     image: Some(&FatImages),
 };
 
@@ -21,6 +22,7 @@ pub static RFS: Descriptor = Descriptor {
     about: "RTEMS's own file system on a block device",
     mountable: None,
     on_rtems: Some(&mounts::RfsDriver),
+    on_bare: None,
     image: Some(&RfsImages),
 };
 
@@ -30,6 +32,7 @@ pub static IMFS: Descriptor = Descriptor {
     about: "files in the memory of RTEMS, without a medium",
     mountable: None,
     on_rtems: Some(&memory::ImfsDriver { mini: false }),
+    on_bare: None,
     image: None,
 };
 
@@ -39,5 +42,6 @@ pub static MINI_IMFS: Descriptor = Descriptor {
     about: "IMFS as a small RTEMS is configured, with fewer calls",
     mountable: None,
     on_rtems: Some(&memory::ImfsDriver { mini: true }),
+    on_bare: None,
     image: None,
 };
