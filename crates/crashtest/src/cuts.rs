@@ -31,12 +31,6 @@ pub struct Asked {
     pub depth: u32,
     /// Unmount and mount again after each recovery: the same files must be there.
     pub second_mount: bool,
-    /// Whether the file system promises anything at all.
-    pub keeps_promises: bool,
-    /// Whether zeros, and data that were cut off, may be replaced by older data.
-    pub older_data: bool,
-    /// Whether a mount may be refused as long as nothing was ever safe.
-    pub may_refuse: bool,
     /// Threads; the result does not depend on it.
     pub jobs: usize,
 }
@@ -223,7 +217,7 @@ impl<'a> Worker<'a> {
             files,
             state: State { medium: recording.base.medium.clone(), at_ns, content_position_bytes },
             operations: 0,
-            ledger: recording.ledger(asked.older_data),
+            ledger: recording.ledger(),
             entries: 0,
             recoveries: 0,
             cuts_of_recoveries: 0,
@@ -330,8 +324,10 @@ impl<'a> Worker<'a> {
             Ok(tree) => tree,
             Err(says) => {
                 for instant in instants {
-                    let refused = !recovered.is_mounted && self.asked.may_refuse && instant.ledger.nothing_is_safe();
-                    let found = match (refused, self.asked.keeps_promises) {
+                    let refused = !recovered.is_mounted
+                        && self.recording.promises.may_refuse_unfinished
+                        && instant.ledger.nothing_is_safe();
+                    let found = match (refused, self.recording.promises.keeps_synced) {
                         (true, _) => Found::Refused,
                         (false, true) => Found::FileSystem,
                         (false, false) => Found::NotPromised,
@@ -353,7 +349,7 @@ impl<'a> Worker<'a> {
                     verdict
                 }
             };
-            match (explained, verdict, self.asked.keeps_promises) {
+            match (explained, verdict, self.recording.promises.keeps_synced) {
                 (Ok(()), None, _) => {}
                 (Err(broken), None, true) => self.add(instant.point, Found::FileSystem, broken, trail),
                 (Err(broken), None, false) => self.add(instant.point, Found::NotPromised, broken, trail),

@@ -307,7 +307,8 @@ mod tests {
 
     #[test]
     fn what_was_synced_must_be_there() {
-        let effects = [made(1, "a").as_slice(), &[data(1, "abc"), Effect::Safe { node: 1 }, Effect::Safe { node: ROOT }]];
+        let effects =
+            [made(1, "a").as_slice(), &[data(1, "abc"), Effect::Safe { node: 1 }, Effect::Safe { node: ROOT }]];
         let ledger = after(&effects.concat());
         ledger.explains(&tree(&[("/a", "abc")])).unwrap();
         assert!(ledger.explains(&tree(&[])).unwrap_err().contains("missing"));

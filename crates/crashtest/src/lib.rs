@@ -15,6 +15,7 @@
 //! **Leaves out.** Permissions, owners, times, extended attributes and numbers of links: contents and names are judged. Devices
 //! without flash below. Chips that age.
 
+mod book;
 mod cuts;
 mod ledger;
 mod log;

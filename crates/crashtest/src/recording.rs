@@ -1,16 +1,22 @@
 //! A workload that runs on a machine that keeps what power cuts need.
 
+use crate::book::Book;
+use crate::cuts::Point;
 use crate::ledger::Ledger;
-use crate::log::{Effect, Log};
+use crate::log::{Effect, Log, Node, NodeKind, ROOT};
 use crate::namespace::Namespace;
 use crate::recover::recover;
 use crate::tree::{FileOrSo, Tree};
-use crate::witness::{Book, Witness};
+use crate::witness::Witness;
+use ffslab_flash::Torn;
 use ffslab_lab::{LabError, Session};
+use ffslab_machine::file_systems::{promises, Promises};
 use ffslab_machine::spec::{MachineSpec, State};
+use ffslab_machine::MachineError;
 use ffslab_mtd::{MediumImage, Modifications};
 use ffslab_system::SystemError;
 use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,6 +60,8 @@ pub struct Recording {
     pub modifications: Modifications,
     pub log: Log,
     pub options: Vec<String>,
+    /// Of its file system.
+    pub promises: Promises,
 }
 
 impl Watched {
@@ -62,9 +70,8 @@ impl Watched {
     /// Errors: as there.
     pub fn new(stack_toml: &str, seed: u64, base_dir: &Path) -> Result<Watched, LabError> {
         let book = Rc::new(RefCell::new(Book::default()));
-        let session = Session::wrapped(stack_toml, seed, base_dir, |system| {
-            Box::new(Witness::new(system, book.clone()))
-        })?;
+        let session =
+            Session::wrapped(stack_toml, seed, base_dir, |system| Box::new(Witness::new(system, book.clone())))?;
         Ok(Watched { session, book, begun: None })
     }
 
@@ -112,7 +119,8 @@ impl Watched {
         book.is_on = false;
         let log = std::mem::take(&mut book.log);
         let spec = self.session.machine_spec().clone();
-        Ok(Recording { spec, base, before, modifications, log, options })
+        let promises = promises(self.session.keys().fs());
+        Ok(Recording { spec, base, before, modifications, log, options, promises })
     }
 }
 
@@ -122,9 +130,61 @@ impl Recording {
         self.modifications.operations.len() as u64
     }
 
+    /// What the application told, each after how many operations.
+    pub fn told_all(&self) -> Vec<(String, u64)> {
+        let told = self.log.entries.iter().filter_map(|entry| match &entry.effect {
+            Effect::Told(what) => Some((what.to_string(), entry.after_operations)),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    /// Calls `each` once before anything was told, and then whenever something was: how many things were told, and the content of
+    /// those of the files that were there, as programs saw them. `each` says whether to go on.
+    pub fn each_told(&self, paths: &[String], each: &mut dyn FnMut(usize, &BTreeMap<&str, &[u8]>) -> bool) {
+        let mut contents = Contents::default();
+        self.effects_before().iter().for_each(|effect| contents.apply(effect));
+        let mut told = 0;
+        if !each(told, &contents.of(paths)) {
+            return;
+        }
+        for entry in &self.log.entries {
+            contents.apply(&entry.effect);
+            if matches!(entry.effect, Effect::Told(_)) {
+                told += 1;
+                if !each(told, &contents.of(paths)) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The partition's bytes after a cut, if they can be taken, and what a mount then shows.
+    ///
+    /// Errors: the machine cannot be made.
+    pub fn after(&self, point: Point, oob: bool) -> Result<(Option<Vec<u8>>, Result<Tree, String>), MachineError> {
+        let mut medium = self.base.medium.clone();
+        for (number, change) in (1..).zip(&self.modifications.operations) {
+            if number > point.operation {
+                break;
+            }
+            let torn = if number == point.operation { point.torn } else { Torn::Complete };
+            self.modifications.apply(change, torn, &mut medium);
+        }
+        let state = State { medium, at_ns: self.base.at_ns, content_position_bytes: 0 };
+        let image = self.spec.build(Some(&state))?.image(oob).ok();
+        Ok((image, recover(&self.spec, &state, &self.options, false).tree))
+    }
+
     /// The promises before the workload.
-    pub fn ledger(&self, older_data: bool) -> Ledger {
-        let mut ledger = Ledger::new(older_data);
+    pub fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::new(self.promises.older_data_may_return);
+        self.effects_before().iter().for_each(|effect| ledger.apply(effect));
+        ledger
+    }
+
+    /// What made the files that were there before.
+    fn effects_before(&self) -> Vec<Effect> {
         let mut effects = Vec::new();
         Namespace::of(&self.before, &mut |place, kind, seen| {
             let Some(node) = place.node else { return };
@@ -135,7 +195,46 @@ impl Recording {
             }
         });
         effects.push(Effect::AllSafe);
-        effects.iter().for_each(|effect| ledger.apply(effect));
-        ledger
+        effects
+    }
+}
+
+/// Files as programs see them.
+#[derive(Default)]
+struct Contents {
+    names: HashMap<(Node, Arc<[u8]>), Node>,
+    files: HashMap<Node, Vec<u8>>,
+}
+
+impl Contents {
+    fn apply(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Made { node, kind: NodeKind::File } => drop(self.files.insert(*node, Vec::new())),
+            Effect::Named { directory, name, to: Some(node) } => {
+                self.names.insert((*directory, name.clone()), *node);
+            }
+            Effect::Named { directory, name, to: None } => drop(self.names.remove(&(*directory, name.clone()))),
+            Effect::Data { node, at, data } => {
+                let content = self.files.entry(*node).or_default();
+                let end = *at as usize + data.len();
+                if content.len() < end {
+                    content.resize(end, 0);
+                }
+                content[*at as usize..end].copy_from_slice(data);
+            }
+            Effect::Size { node, bytes } => self.files.entry(*node).or_default().resize(*bytes as usize, 0),
+            Effect::Made { .. } | Effect::Safe { .. } | Effect::AllSafe | Effect::Told(_) => {}
+        }
+    }
+
+    fn of<'p>(&self, paths: &'p [String]) -> BTreeMap<&'p str, &[u8]> {
+        let content = |path: &'p String| {
+            let mut node = ROOT;
+            for part in path.split('/').filter(|part| !part.is_empty()) {
+                node = *self.names.get(&(node, Arc::from(part.as_bytes())))?;
+            }
+            Some((path.as_str(), self.files.get(&node)?.as_slice()))
+        };
+        paths.iter().filter_map(content).collect()
     }
 }

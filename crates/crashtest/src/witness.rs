@@ -1,7 +1,8 @@
 //! A system that answers as the one in it does, and writes down what its calls do to files and what they promise.
 
-use crate::log::{Effect, Entry, Log, Node, NodeKind, NoteOfCall, ROOT};
-use crate::namespace::{Namespace, OpenNode, Place};
+use crate::book::{Book, When};
+use crate::log::{Effect, NodeKind, NoteOfCall, ROOT};
+use crate::namespace::OpenNode;
 use crate::tree::shown;
 use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, FileKind, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
@@ -16,70 +17,6 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// What was written down, and where the names stand.
-#[derive(Default)]
-pub struct Book {
-    pub is_on: bool,
-    /// Operations of the flash before it was opened.
-    pub start_operations: u64,
-    pub start_ns: u64,
-    pub log: Log,
-    pub namespace: Namespace,
-}
-
-impl Book {
-    fn add(&mut self, after_operations: u64, effect: Effect) {
-        self.log.entries.push(Entry { after_operations, effect });
-    }
-
-    /// A name stands for something else, or for nothing.
-    fn named(&mut self, at: u64, place: &Place, to: Option<Node>) {
-        self.namespace.name(place, to);
-        self.add(at, Effect::Named { directory: place.directory, name: place.name.clone(), to });
-    }
-
-    fn made(&mut self, at: u64, place: &Place, kind: NodeKind) -> Node {
-        let node = self.namespace.make(kind.clone());
-        self.add(at, Effect::Made { node, kind });
-        self.named(at, place, Some(node));
-        node
-    }
-
-    fn size(&mut self, at: u64, node: Node, bytes: u64) {
-        self.namespace.set_size(node, bytes);
-        self.add(at, Effect::Size { node, bytes });
-    }
-
-    /// The program writes at `place_bytes`, or where the descriptor says.
-    fn written(&mut self, when: When, fd: Fd, place_bytes: Option<u64>, data: &[u8]) {
-        let Some(open) = self.namespace.open.get(&fd).copied() else { return };
-        let end_bytes = self.namespace.size_bytes(open.node);
-        let at = place_bytes.unwrap_or(if open.appends { end_bytes } else { open.position });
-        let after = at + data.len() as u64;
-        self.namespace.set_size(open.node, end_bytes.max(after));
-        self.add(when.from, Effect::Data { node: open.node, at, data: Arc::from(data) });
-        if open.syncs {
-            self.add(when.to, Effect::Safe { node: open.node });
-        }
-        if let (None, Some(open)) = (place_bytes, self.namespace.open.get_mut(&fd)) {
-            open.position = after;
-        }
-    }
-
-    fn read(&mut self, fd: Fd, bytes: usize) {
-        if let Some(open) = self.namespace.open.get_mut(&fd) {
-            open.position += bytes as u64;
-        }
-    }
-}
-
-/// Operations of the flash before a call and after it.
-#[derive(Clone, Copy)]
-struct When {
-    from: u64,
-    to: u64,
-}
 
 /// The system. What it writes down is shared.
 pub struct Witness {
@@ -284,7 +221,9 @@ impl Calls for Witness {
         self.seen(
             || format!("close descriptor {}", fd.0),
             |system| system.close(fd),
-            |book, _, ()| drop(book.namespace.open.remove(&fd)),
+            |book, _, ()| {
+                book.namespace.open.remove(&fd);
+            },
         )
     }
 
@@ -451,7 +390,9 @@ impl Calls for Witness {
 /// Notes that a name is gone.
 fn gone(path: &[u8]) -> impl FnOnce(&mut Book, When, &()) + '_ {
     move |book, when, ()| {
-        if let Some(place) = book.namespace.place(path, false).filter(|place| place.directory != ROOT || !place.name.is_empty()) {
+        if let Some(place) =
+            book.namespace.place(path, false).filter(|place| place.directory != ROOT || !place.name.is_empty())
+        {
             book.named(when.from, &place, None);
         }
     }
@@ -484,9 +425,13 @@ impl System for Witness {
     }
 
     fn told(&mut self, what: &str) {
-        let _ = self.seen(|| format!("told: {what}"), |_| Ok(()), |book, when, ()| {
-            book.add(when.to, Effect::Told(Arc::from(what)));
-        });
+        let _ = self.seen(
+            || format!("told: {what}"),
+            |_| Ok(()),
+            |book, when, ()| {
+                book.add(when.to, Effect::Told(Arc::from(what)));
+            },
+        );
         self.inner.told(what);
     }
 

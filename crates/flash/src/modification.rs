@@ -15,12 +15,24 @@ use crate::snapshot::ChipImage;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Modification {
     /// Of a page of NAND; without `oob` that area is left alone.
-    Page { page: u32, data: Box<[u8]>, oob: Option<Box<[u8]>> },
+    Page {
+        page: u32,
+        data: Box<[u8]>,
+        oob: Option<Box<[u8]>>,
+    },
     /// Of a page's OOB area alone.
-    Oob { page: u32, oob: Box<[u8]> },
+    Oob {
+        page: u32,
+        oob: Box<[u8]>,
+    },
     /// Of bytes of NOR.
-    Bytes { at: u64, data: Box<[u8]> },
-    Erase { block: u32 },
+    Bytes {
+        at: u64,
+        data: Box<[u8]>,
+    },
+    Erase {
+        block: u32,
+    },
 }
 
 impl Modification {
@@ -101,7 +113,9 @@ pub fn apply_to_nor(bytes: &mut [u8], block_bytes: usize, modification: &Modific
             let cells = &mut bytes[*at as usize..*at as usize + data.len()];
             match torn {
                 Torn::Nothing => {}
-                Torn::Partial { seed } => drop(nor::torn::program(seed, cells, data)),
+                Torn::Partial { seed } => {
+                    nor::torn::program(seed, cells, data);
+                }
                 Torn::Complete => cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte),
             }
         }

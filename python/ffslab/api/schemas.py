@@ -34,6 +34,7 @@ MADE_HERE = {
     "uflip_study": ("devices under the uFLIP benchmark", "ffslab.answers.uflip_study", "UflipStudy"),
     "run_diff": ("two results beside each other", "ffslab.answers.run_diff", "RunDiff"),
     "budgets": ("what keeps its budget, and what does not", "ffslab.answers.budgets", "BudgetsAnswer"),
+    "crashtest": ("what power cuts of a workload leave", "ffslab.answers.crashtest", "CrashAnswer"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}

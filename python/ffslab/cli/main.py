@@ -19,6 +19,7 @@ from ffslab.cli import (
     advise_verb,
     ageing_verb,
     ci_verb,
+    crashtest_verb,
     diff_verb,
     field_verbs,
     mount_verbs,
@@ -385,6 +386,7 @@ uflip_verb.add_to(app)
 sweep_verb.add_to(app)
 advise_verb.add_to(app)
 ci_verb.add_to(app)
+crashtest_verb.add_to(app)
 diff_verb.add_to(app)
 
 
