@@ -102,6 +102,14 @@ impl Mtd {
         &self.sim
     }
 
+    /// `None`: it is none, or one of another crate.
+    pub(crate) fn nor(&self) -> Option<&NorPartition> {
+        match &self.device {
+            Device::Nor(nor) => Some(nor),
+            Device::Nand(_) | Device::Other(_) => None,
+        }
+    }
+
     /// The NAND chip with its driver, for what only NAND has: faults, marks, out-of-band areas of images. `None`: it is
     /// none.
     pub fn nand(&self) -> Option<&NandPartition> {

@@ -39,6 +39,7 @@ pub struct Capabilities {
 }
 
 /// A copy of what a medium holds, switched off.
+#[derive(Clone)]
 pub enum MediumImage {
     /// Of a NAND chip, wear included.
     Chip(Box<ChipImage>),

@@ -132,6 +132,11 @@ pub trait System: Calls {
         mtd.read_all_pages().map_err(SystemError::unusable)
     }
 
+    // ---- the program's own words ----------------------------------------------------------------------------------------
+
+    /// The program tells somebody that something is done and will stay: whoever judges power cuts holds it to that. Takes no time.
+    fn told(&mut self, _what: &str) {}
+
     // ---- caches -------------------------------------------------------------------------------------------------------
 
     /// The largest window of read-ahead of files that are opened from now on.
