@@ -64,6 +64,7 @@ impl Ready<'_> {
             content_position_bytes: state.map_or(0, |state| state.content_position_bytes),
             probe_logs: variant.probe_logs,
             observed: None,
+            film: variant.film,
             pace: None,
             rows_max,
         };
@@ -211,8 +212,14 @@ pub(crate) fn check<'a>(
                 "probe_logs: the logs tell the calls of one program, leave out them or the others".to_string(),
             ));
         }
-        if variant.probe_logs {
-            has_nand(&*system).map_err(place)?;
+        if variant.film && (variant.probe_logs || !variant.programs.is_empty()) {
+            let other = if variant.probe_logs { "probe_logs: both tell each operation" } else { "further programs" };
+            return Err(place(format!("film: not together with {other}, leave out one of the two")));
+        }
+        for (key, is_wanted) in [("probe_logs", variant.probe_logs), ("film", variant.film)] {
+            if is_wanted {
+                has_nand(key, &*system).map_err(place)?;
+            }
         }
         check_saves(steps, system.medium_bytes(), experiment.variants.len() as u64).map_err(place)?;
         let state = recipes.add(variant, &spec, build).map_err(place)?;

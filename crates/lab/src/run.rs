@@ -32,6 +32,7 @@ pub(crate) use runner::{Begun, Runner, Start, StepBegun, WATCH_EVERY};
 pub use runner::{RunError, Watch};
 
 use crate::experiment::Program;
+use crate::film::Film;
 use crate::observed::{Observed, Observing};
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
@@ -57,6 +58,8 @@ pub struct Plan<'a> {
     pub content_position_bytes: usize,
     /// Whether the logs of the probe kit are kept.
     pub probe_logs: bool,
+    /// Whether what happens to each erase block is kept.
+    pub film: bool,
     /// Rows of requests that are kept, see [`RequestLog::keeping`].
     pub rows_max: usize,
     /// What is written down of the measured steps.
@@ -81,6 +84,9 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
         true => Some(ProbeLog::start(&*runner.system).map_err(RunError::Step)?),
         false => None,
     };
+    if plan.film {
+        runner.film = Some(Film::start(&*runner.system).map_err(RunError::Step)?);
+    }
     let mut boundary = Boundary::of(&*runner.system, None);
     let mut measure = Vec::with_capacity(plan.measure.len());
     let mut main = None;
@@ -102,6 +108,9 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
         .ok_or_else(|| RunError::Step(format!("the main phase ends with step {}, which is none", plan.main_steps.1)))?;
     if let Some(probe) = probe {
         runner.logs.extend(probe.end(runner.system.sim(), &runner.log));
+    }
+    if let Some(film) = runner.film.take() {
+        runner.logs.push(film.end(&*runner.system));
     }
     let Runner { system, log: requests, images, logs, .. } = runner;
     let stacks = observing.map(Observing::finish).transpose().map_err(RunError::Step)?;

@@ -20,7 +20,7 @@ from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
 from ffslab.api.machine import FILE_SYSTEM, LINUX, LINUX_BOARD, Machine, Value, as_json, settings_of
 from ffslab.api.observe import Observe
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.terminal import remark, say, tell
 from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
@@ -218,8 +218,8 @@ class Mount:
 
         socket = socket_path(self.mountpoint, make=True)
         with _signals() as wishes, sleeps_library(socket if self.think == "fast" else None) as preloaded:
-            for remark in remarks(command) if preloaded else ():
-                tell(remark)
+            for text in remarks(command) if preloaded else ():
+                remark(text)
             asked = 0
             ended = False
 

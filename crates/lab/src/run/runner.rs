@@ -3,6 +3,7 @@
 use super::facts::{Facts, StepOutcome};
 use super::outcome::{Instants, SavedImage};
 use super::pace::Pace;
+use crate::film::Film;
 use crate::fio;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
@@ -57,6 +58,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) pace: Option<&'a dyn Pace>,
     /// See [`Pace::after_call_ns`], of the step that runs.
     pub(super) after_call_ns: u64,
+    pub(super) film: Option<Film>,
 }
 
 /// What a runner holds between steps, but for the system: what is open, and what is kept of what it did.
@@ -104,6 +106,7 @@ impl<'a> Runner<'a> {
             step: 0,
             pace: None,
             after_call_ns: 0,
+            film: None,
         }
     }
 
@@ -133,6 +136,7 @@ impl<'a> Runner<'a> {
             step: 0,
             pace: None,
             after_call_ns: 0,
+            film: None,
         }
     }
 
@@ -253,6 +257,9 @@ impl<'a> Runner<'a> {
     pub(super) fn tick(&mut self) -> Result<(), Stop> {
         self.calls += 1;
         self.show_free_blocks();
+        if let Some(film) = &mut self.film {
+            film.call_done(&*self.system);
+        }
         if self.calls.is_multiple_of(WATCH_EVERY) && !(self.watch)(self.calls) {
             return Err(Stop::Interrupted);
         }

@@ -60,6 +60,7 @@ impl Ready {
             content_position_bytes: 0,
             probe_logs: false,
             observed: None,
+            film: false,
             pace: None,
             rows_max: 0,
         };
