@@ -9,6 +9,7 @@ from ffslab.answers import Columns
 
 __all__ = [
     "EPOCH_S",
+    "CrashRecording",
     "InputError",
     "PowerCut",
     "Session",
@@ -310,6 +311,34 @@ class Session:
     def rename(self, path: str, to: str) -> None: ...
     def mkdir(self, path: str, permissions: int) -> None: ...
     def readdir(self, path: str) -> list[str]: ...
+    @staticmethod
+    def watched(keys_json: str, seed: int, base_dir: str | PathLike[str]) -> Session:
+        """One whose workload can be recorded, for power cuts."""
+    def begin_recording(self, options: list[str]) -> None: ...
+    def end_recording(self) -> CrashRecording: ...
+    def told(self, what: str) -> None: ...
+
+_FoundFiles = list[tuple[bytes, str, bytes]]
+
+@final
+class CrashRecording:
+    """A workload with all that it did to the flash, of which power cuts are made: `ffslab.studies.crashtest`."""
+
+    def operations(self) -> int: ...
+    def told(self) -> list[tuple[str, int]]: ...
+    def calls(self) -> list[tuple[str, int, int, int]]:
+        """Text, operations before and after, virtual time in ns."""
+    def promises(self) -> str: ...
+    def each_told(self, paths: list[str], each: Callable[[int, dict[str, bytes]], object]) -> None: ...
+    def judge(
+        self,
+        points: list[tuple[int, str, int]],
+        wanted: str,
+        judge: Callable[[_FoundFiles, int, int], str | None] | None,
+        progress: Callable[[float], object] | None,
+    ) -> str: ...
+    def after(self, point: tuple[int, str, int], oob: bool) -> tuple[bytes | None, _FoundFiles | None, str | None]:
+        """The partition's bytes after a cut, and the files that a mount shows, or what went wrong."""
 
 def mount_sleeps_library() -> bytes:
     """The library to preload into programs whose sleeps shall pass on the board alone."""

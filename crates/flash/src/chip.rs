@@ -12,6 +12,7 @@ use crate::cells::Cells;
 use crate::error::FlashError;
 use crate::faults::{FaultState, Faults};
 use crate::geometry::{Geometry, GeometryError, Rules, Timing};
+use crate::modification::Modification;
 use crate::pairing::Pairing;
 use crate::power::{Power, Torn};
 use crate::reading::{Moved, Reading};
@@ -39,6 +40,8 @@ pub struct Chip {
     laws: Option<Box<laws::Drawing>>,
     contents_version: u64,
     formatting_erases: Vec<u32>,
+    /// `None`: nobody wants to know what changes the cells.
+    pub(crate) kept: Option<Vec<Modification>>,
 }
 
 impl Chip {
@@ -61,6 +64,7 @@ impl Chip {
             laws: None,
             contents_version: 0,
             formatting_erases: vec![0; geometry.blocks as usize],
+            kept: None,
         };
         chip.set_timing(timing);
         Ok(chip)
@@ -211,6 +215,9 @@ impl Chip {
             }
         }
         let op = if programs == 0 { Op::PageProgram } else { Op::Reprogram };
+        if let Some(kept) = &mut self.kept {
+            kept.push(Modification::of_page(page, data, oob));
+        }
         let cut = self.power.begin();
         match cut {
             None | Some(Torn::Complete) => {
@@ -238,6 +245,9 @@ impl Chip {
         let oob_bytes = self.cells.geometry.oob_bytes;
         self.check_page(page)?;
         check_buffer(oob.len(), oob_bytes)?;
+        if let Some(kept) = &mut self.kept {
+            kept.push(Modification::Oob { page, oob: oob.into() });
+        }
         let cut = self.power.begin();
         match cut {
             None | Some(Torn::Complete) => self.cells.program_oob(page, oob),
@@ -254,6 +264,9 @@ impl Chip {
     pub fn erase(&mut self, block: u32) -> Result<()> {
         self.check_power()?;
         self.check_block(block)?;
+        if let Some(kept) = &mut self.kept {
+            kept.push(Modification::Erase { block });
+        }
         let cut = self.power.begin();
         match cut {
             None | Some(Torn::Complete) => self.cells.wipe(block),

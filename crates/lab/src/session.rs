@@ -112,10 +112,32 @@ impl Session {
 
     /// The same with a time of day at virtual time 0, in seconds since 1970. It only enters time stamps.
     pub fn at(stack_toml: &str, seed: u64, base_dir: &Path, epoch_s: u64) -> Result<Session, LabError> {
+        Session::made(stack_toml, seed, base_dir, epoch_s, |system| system)
+    }
+
+    /// [`Session::new`], whose calls go to what `wrap` makes of the machine.
+    ///
+    /// Errors: as there.
+    pub fn wrapped(
+        stack_toml: &str,
+        seed: u64,
+        base_dir: &Path,
+        wrap: impl FnOnce(Box<dyn System>) -> Box<dyn System>,
+    ) -> Result<Session, LabError> {
+        Session::made(stack_toml, seed, base_dir, EPOCH_S, wrap)
+    }
+
+    fn made(
+        stack_toml: &str,
+        seed: u64,
+        base_dir: &Path,
+        epoch_s: u64,
+        wrap: impl FnOnce(Box<dyn System>) -> Box<dyn System>,
+    ) -> Result<Session, LabError> {
         let table = StackTable::parse(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
         let (mut spec, keys) = table.machine(base_dir)?;
         spec.set_epoch_s(epoch_s);
-        let system = spec.build(None)?;
+        let system = wrap(spec.build(None)?);
         let mut runner = Runner::new(system, seed, Cow::Owned(Traces::default()), Box::new(|_| true));
         runner.begin_setup();
         Ok(Session {
@@ -133,6 +155,11 @@ impl Session {
     /// The stack's keys with the board's values filled in.
     pub fn keys(&self) -> &StackTable {
         &self.keys
+    }
+
+    /// What its machine is made of, to make another one.
+    pub fn machine_spec(&self) -> &MachineSpec {
+        &self.spec
     }
 
     /// The machine, whichever system runs on it.

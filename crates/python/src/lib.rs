@@ -10,6 +10,7 @@
 
 mod cards;
 mod columns;
+mod crash;
 mod images;
 mod lent_columns;
 mod mount;
@@ -445,12 +446,12 @@ fn printable(text: &[u8], one_line: bool) -> Cow<'_, str> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     let input_error = module.py().get_type::<InputError>();
-    // Of the errors that are not about the size of a partition.
     input_error.setattr("missing_blocks", module.py().None())?;
     module.add("InputError", input_error)?;
     module.add("EPOCH_S", ffslab_machine::stack::EPOCH_S)?;
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
+    module.add_class::<crash::CrashRecording>()?;
     module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(live_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(check_experiment, module)?)?;

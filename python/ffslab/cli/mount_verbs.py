@@ -104,7 +104,8 @@ def mount(
         MountThink,
         option(
             "--think",
-            "real: time also passes while the program computes or sleeps; none: only in its calls; "
+            "What becomes of the time between calls; real: it also passes while the program computes or sleeps; "
+            "none: only in its calls; "
             "fast: in its calls and sleeps, and the sleeps take the host no time.",
         ),
     ] = MountThink.REAL,
@@ -122,7 +123,7 @@ def mount(
     torn: Annotated[
         Torn, option("--torn", "What becomes of that operation: nothing, partial (left in its middle) or complete.")
     ] = Torn.PARTIAL,
-    seed: Annotated[int, option("--seed N", "What chance decides, as where a torn operation stops.", least=0)] = 1,
+    seed: Annotated[int, option("--seed N", "Seed of what chance decides: where a torn operation stops.", least=0)] = 1,
     save: Annotated[
         Path | None,
         option("--save FILE", "Write what the chip holds at the end to this file, with OOB areas; of RTEMS its disk."),
@@ -131,7 +132,7 @@ def mount(
     out: Annotated[
         Path | None,
         option(
-            "--out DIR", "Results folder [default: results/mount]. Replaced when ffslab wrote it, refused otherwise."
+            "--out DIR", "Folder to write; one that ffslab wrote is replaced, another refused. [default: results/mount]"
         ),
     ] = None,
     json: SummaryJson = False,

@@ -10,10 +10,12 @@ import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
 from ffslab.cli.result_options import LargeLogs
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.terminal import remark, say, tell
 
 # The chip of logs that do not say it.
-PartOfChip = Annotated[str | None, option("--part NAME", "Part or board profile of the chip: geometry and endurance.")]
+PartOfChip = Annotated[
+    str | None, option("--part NAME", "Flash part, by name or path; or a board for its part: geometry and endurance.")
+]
 GeometryOfChip = Annotated[
     str | None,
     option("--chip GEOMETRY", "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'."),
@@ -54,7 +56,7 @@ def trace_convert(
 
     rows, notes = traces.convert(source, target, root)
     for note in notes:
-        tell(note)
+        remark(note)
     say(f"{target}: {rows} rows")
 
 
@@ -70,7 +72,7 @@ def trace_report(
         int | None,
         option(
             "--endurance ERASES",
-            "Erases that a block bears, for the estimated lifetime. [default: the part's]",
+            "Erases that a block bears. [default: the part's]",
             least=1,
         ),
     ] = None,
@@ -82,8 +84,8 @@ def trace_report(
         ),
     ] = None,
     yes: LargeLogs = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/trace-LOG].")] = None,
-    json: Annotated[bool, option("--json", "Print the summary as JSON instead of tables.")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Folder to write. [default: results/trace-LOG]")] = None,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: the summary.")] = False,
 ) -> None:
     """Analyse logs of the probe kit or of Flashmon. See docs/trace-report.md.
 
@@ -105,8 +107,8 @@ def trace_diff(
     part: PartOfChip = None,
     chip: GeometryOfChip = None,
     yes: LargeLogs = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/diff-A-B].")] = None,
-    json: Annotated[bool, option("--json", "Print the differences as JSON instead of tables.")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Folder to write. [default: results/diff-A-B]")] = None,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: the differences.")] = False,
 ) -> None:
     """Compare the logs of two sessions: counts, rates, times, maps.
 

@@ -11,7 +11,7 @@ import typer
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Out, SummaryJson
 from ffslab.cli.stack_options import MachineOptions, RunOptions, Seed
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.terminal import detail, remark, say, tell
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment, Run
@@ -53,7 +53,8 @@ def replay(
         Think,
         option(
             "--think",
-            "keep: the application's pauses between calls are slept; none: they are left out; arrivals: each call "
+            "What becomes of the time between calls; keep: the application's pauses are slept; "
+            "none: they are left out; arrivals: each call "
             "comes when it came in the recording, or at once if it is late.",
         ),
     ] = Think.KEEP,
@@ -98,7 +99,7 @@ def fio(
         bool,
         option(
             "--json",
-            "Print JSON as fio's --output-format=json does, with an object `ffslab`; a list `variants` of several.",
+            "Print JSON in place of text: as fio's --output-format=json, and `ffslab`; several are `variants`.",
         ),
     ] = False,
 ) -> None:
@@ -112,7 +113,7 @@ def fio(
     experiment = jobs.fio_experiment(jobfile, machine.machine(), lenient).changed(axes=machine.axes())
     done, folder = _run(how.over(experiment), jobfile.name.removesuffix(".fio"), out, how)
     for warning in jobs.warnings(done.summary):
-        tell(f"warning: {warning}")
+        remark(f"warning: {warning}")
     if json:
         say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
     else:
@@ -125,7 +126,7 @@ def postmark(
     machine: MachineOptions,
     how: RunOptions,
     out: Out = None,
-    json: Annotated[bool, option("--json", "Print the summary as JSON instead of the report.")] = False,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: the summary.")] = False,
 ) -> None:
     """Run a command file of the program postmark. See docs/postmark.md.
 
@@ -170,8 +171,9 @@ def _run(experiment: Experiment, name: str, out: Path | None, how: RunOptions) -
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)
     with progress_bar(name) as progress:
-        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=tell, again=how.again)
+        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=remark, again=how.again)
     done.save(folder)
+    detail(f"results: {folder.resolve()}")
     return done, folder
 
 
@@ -194,7 +196,7 @@ def sqlite(
     rows: Annotated[bool, option("--rows", "Print the rows that the statements return before the tables.")] = False,
     out: Out = None,
     json: Annotated[
-        bool, option("--json", "Print the summary as JSON instead of tables; its steps are the statements.")
+        bool, option("--json", "Print JSON in place of text: the summary, whose steps are the statements.")
     ] = False,
 ) -> None:
     """Run SQL with the real SQLite on a simulated file system. See docs/sqlite.md.

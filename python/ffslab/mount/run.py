@@ -19,7 +19,7 @@ from ffslab.answers.image import Place
 from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
 from ffslab.api.machine import FILE_SYSTEM, LINUX, LINUX_BOARD, Machine, Value, as_json, settings_of
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.terminal import remark, say, tell
 from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
@@ -216,8 +216,8 @@ class Mount:
 
         socket = socket_path(self.mountpoint, make=True)
         with _signals() as wishes, sleeps_library(socket if self.think == "fast" else None) as preloaded:
-            for remark in remarks(command) if preloaded else ():
-                tell(remark)
+            for text in remarks(command) if preloaded else ():
+                remark(text)
             asked = 0
             ended = False
 

@@ -1,6 +1,6 @@
 //! littlefs.
 
-use super::descriptor::Descriptor;
+use super::descriptor::{Descriptor, Promises};
 use super::on_bare::{OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
@@ -22,6 +22,10 @@ pub static LITTLEFS: Descriptor = Descriptor {
     on_rtems: None,
     on_bare: Some(&Linked),
     image: None,
+    promises: Promises {
+        about: "what was synced or closed is there as it was then; a file that is open otherwise holds what it held before",
+        ..Promises::SYNCED
+    },
 };
 
 /// The configuration of littlefs (`struct lfs_config`), as in `[stack.littlefs]`. Without the table it has that of a usual port for

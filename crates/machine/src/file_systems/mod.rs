@@ -17,14 +17,14 @@ mod table;
 pub mod ubifs;
 pub mod yaffs2;
 
-pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Settings};
+pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Promises, Settings};
 pub use on_bare::{OnBare, PathSettings};
 pub use on_rtems::OnRtems;
 pub(crate) use own_keys::refuse_what_does_not_apply;
 pub use own_keys::{keys_of_others, owned_keys, steps_of_others};
 pub use table::{
-    all, called_directly, find, find_on_rtems, image_formats, image_fs, mountable, on_rtems, owners_on_rtems, register,
-    unknown,
+    all, called_directly, find, find_on_rtems, image_formats, image_fs, mountable, on_rtems, owners_on_rtems, promises,
+    register, unknown,
 };
 
 /// Those of this crate, in the order in which people read them.

@@ -1,6 +1,6 @@
 //! The table of the file systems.
 
-use super::descriptor::{Descriptor, Mountable};
+use super::descriptor::{Descriptor, Mountable, Promises};
 use super::on_rtems::OnRtems;
 use super::BUILT_IN;
 use crate::error::{MachineError, RegisterError};
@@ -22,6 +22,13 @@ pub fn all() -> Vec<&'static Descriptor> {
 /// The file system of this name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     all().into_iter().find(|fs| fs.name == name)
+}
+
+/// What the file system of this name, or the one that RTEMS calls so, promises after a power cut. What a device promises where there is
+/// none is fsync(2), too.
+pub fn promises(name: &str) -> Promises {
+    let is_it = |fs: &&Descriptor| fs.name == name || fs.on_rtems.is_some_and(|on| on.name() == name);
+    all().into_iter().find(is_it).map_or(Promises::SYNCED, |fs| fs.promises)
 }
 
 /// Those whose images are read, in the order of the table.

@@ -2,9 +2,10 @@
 
 use super::descriptor::{Descriptor, SystemKeys};
 use crate::bare::{self, BareKeys, BareSpec, BlockSpec};
-use crate::device_keys::{DeviceKeys, FlashDevice};
+use crate::device_keys::DeviceKeys;
 use crate::error::MachineError;
 use crate::file_systems;
+use crate::flash_device::FlashDevice;
 use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
 use ffslab_flash::Geometry;
 use ffslab_mtd::Mtd;

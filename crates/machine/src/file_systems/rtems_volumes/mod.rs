@@ -3,8 +3,19 @@
 mod memory;
 mod mounts;
 
-use crate::file_systems::descriptor::Descriptor;
+use crate::file_systems::descriptor::{Descriptor, Promises};
 use ffslab_images::rtems_volumes::{FatImages, RfsImages};
+
+/// Tables and directories are changed where they stand, and nothing puts right what a cut leaves half done.
+const IN_PLACE: Promises = Promises {
+    keeps_synced: false,
+    may_refuse_unfinished: true,
+    about:
+        "nothing: its structures are changed in place, without a journal, so a cut may take what was synced long ago",
+    ..Promises::SYNCED
+};
+
+const IN_MEMORY: Promises = Promises { keeps_synced: false, about: "nothing: files are in memory", ..Promises::SYNCED };
 
 pub static FAT: Descriptor = Descriptor {
     name: "fat",
@@ -14,6 +25,7 @@ pub static FAT: Descriptor = Descriptor {
     on_rtems: Some(&mounts::DosfsDriver),
     on_bare: None,
     image: Some(&FatImages),
+    promises: IN_PLACE,
 };
 
 pub static RFS: Descriptor = Descriptor {
@@ -24,6 +36,7 @@ pub static RFS: Descriptor = Descriptor {
     on_rtems: Some(&mounts::RfsDriver),
     on_bare: None,
     image: Some(&RfsImages),
+    promises: IN_PLACE,
 };
 
 pub static IMFS: Descriptor = Descriptor {
@@ -34,6 +47,7 @@ pub static IMFS: Descriptor = Descriptor {
     on_rtems: Some(&memory::ImfsDriver { mini: false }),
     on_bare: None,
     image: None,
+    promises: IN_MEMORY,
 };
 
 pub static MINI_IMFS: Descriptor = Descriptor {
@@ -44,4 +58,5 @@ pub static MINI_IMFS: Descriptor = Descriptor {
     on_rtems: Some(&memory::ImfsDriver { mini: true }),
     on_bare: None,
     image: None,
+    promises: IN_MEMORY,
 };
