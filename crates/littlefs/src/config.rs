@@ -35,7 +35,7 @@ pub struct Config {
 #[error("{key} = {value}: {needed}")]
 pub struct ConfigError {
     pub key: &'static str,
-    pub value: i64,
+    pub value: String,
     pub needed: String,
 }
 
@@ -156,6 +156,6 @@ fn demand(
 ) -> Result<(), ConfigError> {
     match holds {
         true => Ok(()),
-        false => Err(ConfigError { key, value: value.into(), needed: needed() }),
+        false => Err(ConfigError { key, value: value.into().to_string(), needed: needed() }),
     }
 }

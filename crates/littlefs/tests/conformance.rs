@@ -37,16 +37,16 @@ fn behaves_like_the_model(kind: Kind, blocks: u32, seeds: u64) {
 
 #[test]
 fn random_sequences_behave_like_the_model_on_spi_nor() {
-    behaves_like_the_model(SPI_NOR, 64, 24);
+    behaves_like_the_model(SPI_NOR, 400, 24);
 }
 
 #[test]
 fn random_sequences_behave_like_the_model_on_spi_nand() {
-    behaves_like_the_model(SPI_NAND, 64, 24);
+    behaves_like_the_model(SPI_NAND, 400, 24);
 }
 
 #[test]
 fn random_sequences_behave_like_the_model_on_other_media() {
-    behaves_like_the_model(SMALL_PAGES, 64, 8);
-    behaves_like_the_model(PARALLEL_NOR, 64, 8);
+    behaves_like_the_model(SMALL_PAGES, 600, 8);
+    behaves_like_the_model(PARALLEL_NOR, 400, 8);
 }

@@ -48,6 +48,7 @@ class BareKeys(TypedDict):
     first_block: int
     fs: str
     inband_tags: bool
+    littlefs: NotRequired[LittlefsKeys | None]
     media_block_B: NotRequired[int | None]
     part: NotRequired[str | None]
     partition_blocks: int
@@ -109,6 +110,22 @@ class FtlKeys(TypedDict):
     slc_cache_blocks: NotRequired[int | None]
     slc_mode: NotRequired[bool]
     spare: NotRequired[float | None]
+
+
+class LittlefsKeys(TypedDict):
+    """The configuration of littlefs (`struct lfs_config`), as in `[stack.littlefs]`."""
+
+    block_cycles: NotRequired[int | None]
+    block_size_B: NotRequired[int | None]
+    cache_size_B: NotRequired[int | None]
+    compact_thresh_B: NotRequired[int | None]
+    disk_version: NotRequired[str | None]
+    inline_max_B: NotRequired[int | None]
+    lookahead_size_B: NotRequired[int | None]
+    metadata_max_B: NotRequired[int | None]
+    name_max_B: NotRequired[int | None]
+    prog_size_B: NotRequired[int | None]
+    read_size_B: NotRequired[int | None]
 
 
 NandWaitName: TypeAlias = Literal["busy", "sleep"]
@@ -266,6 +283,7 @@ class StackTable(TypedDict):
     swapout_workers: NotRequired[int | None]
     system: NotRequired[SystemName | BareName]
     tick_us: NotRequired[int | None]
+    littlefs: NotRequired[LittlefsKeys | None]
 
 
 SystemName: TypeAlias = Literal["rtems"]

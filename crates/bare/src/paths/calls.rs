@@ -77,7 +77,7 @@ impl PathProgram {
 
 impl Calls for PathProgram {
     fn system_name(&self) -> &'static str {
-        "a bare program with such a file system"
+        super::SYSTEM_NAME
     }
 
     fn sim(&self) -> &Sim {

@@ -11,7 +11,8 @@ use crate::Costs;
 use ffslab_fs::{causes, Errno, FileHandle, FileKind, Ino, PathFileSystem, Result, Stat, TimeSpec, STAT_BLOCK_BYTES};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Reason, Sim};
-use ffslab_system::{Answer, OpenFlags, SystemError};
+use ffslab_system::{Answer, OpenFlags, Refusal, SystemError};
+use ffslab_workload::steps;
 
 /// Makes and mounts the file system of a medium.
 pub trait Make {
@@ -22,7 +23,18 @@ pub trait Make {
     ///
     /// Errors: the medium does not suit it.
     fn format(&self, medium: &Mtd) -> std::result::Result<(), SystemError>;
+
+    /// Puts an image on the medium, as a programmer does with a chip. Nothing is mounted.
+    ///
+    /// Errors: an image that does not fit; nobody can do so, which is the default.
+    fn load(&self, _medium: &Mtd, _step: &steps::Load, _image: &[u8]) -> std::result::Result<(), SystemError> {
+        let what = "chip that could be programmed outside of it";
+        Err(Refusal::Lacks { system: SYSTEM_NAME, what }.into())
+    }
 }
+
+/// In messages.
+const SYSTEM_NAME: &str = "a bare program with files by path";
 
 /// A program with a file system of paths and handles linked into it.
 pub struct PathProgram {

@@ -4,6 +4,7 @@ use super::PathProgram;
 use ffslab_fs::{causes, Errno, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_system::{Answer, System, SystemError};
+use ffslab_workload::steps;
 
 impl PathProgram {
     /// Whether nothing has been written to the medium yet.
@@ -85,6 +86,13 @@ impl System for PathProgram {
 
     fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {
         Ok(self.medium.image(oob)?)
+    }
+
+    fn load(&mut self, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
+        match self.fs {
+            Some(_) => Err(SystemError::Mounted { what: "the partition" }),
+            None => self.make.load(&self.medium, step, image),
+        }
     }
 
     fn snapshot(&self) -> Result<MediumImage, SystemError> {

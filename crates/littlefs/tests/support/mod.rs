@@ -35,6 +35,7 @@ pub fn medium(kind: Kind, blocks: u32) -> Mtd {
     (kind.medium)(&sim, kind.with_blocks(blocks)).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
+#[allow(dead_code)] // Of some of the tests.
 pub fn program(kind: Kind, blocks: u32) -> PathProgram {
     program_on(medium(kind, blocks), None)
 }

@@ -97,7 +97,7 @@ impl LittlefsKeys {
         };
         config.check(medium).map_err(|ConfigError { key, value, needed }| {
             let key = KEYS.iter().find(|known| known.ends_with(key)).copied().unwrap_or("partition_blocks");
-            MachineError::Value { key, value: value.to_string(), needed }
+            MachineError::Value { key, value, needed }
         })?;
         Ok(config)
     }

@@ -4,8 +4,11 @@ use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
 use ffslab_fs::PathFileSystem;
+use ffslab_images::file::load_bytes;
+use ffslab_images::ImageSpec;
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_system::SystemError;
+use ffslab_workload::steps;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -35,5 +38,20 @@ impl Make for Shared {
 
     fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
         self.0.format(medium)
+    }
+
+    /// The image is all of the partition, or its beginning: nothing in it is looked for.
+    fn load(&self, medium: &Mtd, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
+        let start = step.offset_bytes.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).min(image.len());
+        let wanted = step.size_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let place_bytes = start..image.len().min(start.saturating_add(wanted));
+        let spec = ImageSpec {
+            path: step.image.clone().into(),
+            oob: step.oob.unwrap_or(false),
+            autoplace: step.autoplace.unwrap_or(false),
+            place_bytes: place_bytes.clone(),
+        };
+        let loaded = load_bytes(medium, &spec, &image[place_bytes]);
+        loaded.map_err(|error| SystemError::Image { says: error.to_string() })
     }
 }
