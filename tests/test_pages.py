@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from conftest import SMALL
-from ffslab import Experiment
+from conftest import ROOT, SMALL
+from ffslab import Experiment, Run
 from left_out import leave_out
 
 AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
@@ -40,6 +45,8 @@ def opened(browser: Browser) -> Iterator[Opened]:
     def go(path: Path, wide: int = WIDE, scheme: Any = "light") -> Page:
         contexts.append(browser.new_context(viewport={"width": wide, "height": 900}, color_scheme=scheme))
         page = contexts[-1].new_page()
+        # A machine that has much to do is no failure.
+        page.set_default_timeout(120_000)
         page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith("file:") else None)
@@ -182,3 +189,81 @@ def test_a_page_is_read_without_scripts(many: Path, browser: Browser) -> None:
     assert "fs=yaffs2, read_ahead_KiB=0" in text and "What this means" in text
     assert page.locator(".bars-strip").count() > 12
     context.close()
+
+
+# ---- the film of erase blocks ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def filmed() -> Run:
+    text = SMALL.split("[axes]")[0].replace("[stack]", "film = true\n\n[stack]", 1)
+    return Experiment(text, "small.toml", Path()).run()
+
+
+def erases(page: Page) -> list[int]:
+    """Of each block, where the film stands."""
+    found: list[int] = page.evaluate("[...document.querySelector('figure.film').film.state().erases]")
+    return found
+
+
+def test_the_film_is_played_scrubbed_and_stepped(filmed: Run, tmp_path: Path, opened: Opened) -> None:
+    filmed.report(tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    page.locator("#film-of-the-erase-blocks").scroll_into_view_if_needed()
+    film = page.locator("figure.film[data-ready]")
+    film.wait_for()
+    blocks = filmed.blocks
+    before = [int(one) for one in blocks["erases_total"] - blocks["erases_main"]]
+    assert erases(page) == before
+    # At its end the film agrees with what the run counted, and at its beginning again.
+    slider = film.get_by_role("slider")
+    slider.press("End")
+    assert erases(page) == [int(one) for one in blocks["erases_total"]] != before
+    valid = page.evaluate("[...document.querySelector('figure.film').film.state().valid]")
+    flash = filmed.summary["variants"][0]["flash"]
+    assert flash
+    block_bytes = flash["page_B"] * flash["pages_per_block"]
+    assert valid == [round(255 * one / block_bytes) for one in blocks["valid_after_B"]]
+    slider.press("Home")
+    assert erases(page) == before
+    film.get_by_role("button", name="Next erase").click()
+    assert sum(erases(page)) == sum(before) + 1 and "Erase of block" in film.locator(":scope > .said").inner_text()
+    film.get_by_role("button", name="Step").click()
+    at = page.evaluate("document.querySelector('figure.film').film.at")
+    film.get_by_role("button", name="Back", exact=True).click()
+    assert page.evaluate("document.querySelector('figure.film').film.at") == at - 1
+    film.get_by_role("button", name="Next background operation").click()
+    assert "GC thread" in film.locator(":scope > .said").inner_text()
+    slider.press("Home")
+    free = page.evaluate("document.querySelector('figure.film').film.free")
+    film.get_by_label("Free blocks", exact=True).fill(str(free - 2))
+    film.get_by_role("button", name="Go there").click()
+    assert page.evaluate("document.querySelector('figure.film').film.free") == free - 3
+    film.get_by_label("Colour").select_option("last written because")
+    assert "GC thread" in film.locator(":scope > .keys").inner_text()
+    film.get_by_label("Speed").select_option("whole in 5 s")
+    film.locator("canvas").last.press(" ")
+    page.wait_for_function(f"document.querySelector('figure.film').film.at > {at}")
+    film.get_by_role("button", name="Pause").click()
+    found = Axe().run(page).response["violations"]
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_the_film_is_kept_as_a_table_beside_the_page(filmed: Run, tmp_path: Path) -> None:
+    filmed.save(tmp_path / "out")
+    table = pd.read_parquet(tmp_path / "out/logs/film.parquet")
+    totals = filmed.summary["variants"][0]["totals"]
+    assert (table["what"] == "erase").sum() == totals["erases"]
+    assert (table["what"] == "program").sum() == totals["page_programs"] + totals["oob_programs"]
+    assert set(table.loc[table["what"] == "holds", "block"]) == set(range(32))
+    again = Run.load(tmp_path / "out")
+    assert again.logs == filmed.logs
+
+
+def test_the_documented_lines_draw_a_picture(filmed: Run, tmp_path: Path) -> None:
+    filmed.save(tmp_path / "out")
+    text = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    env = os.environ | {"MPLBACKEND": "agg"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "out", env=env, check=True)
+    assert (tmp_path / "out/erases.png").stat().st_size > 1_000

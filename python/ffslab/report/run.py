@@ -9,7 +9,7 @@ import numpy as np
 from ffslab import __version__
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.api.variants import machine_of, typical_of
-from ffslab.report import blocks, causes, charts, sweeps, variants
+from ffslab.report import blocks, causes, charts, film, sweeps, variants
 from ffslab.report.charts import Axis, Line, chart, multiples
 from ffslab.report.page import Drawn, Opening, Part, Section, bullets, folded, page, paragraph, section, table
 from ffslab.text.energy import have_energy
@@ -78,6 +78,7 @@ def html(run: Run) -> str:
         _over_time(run, drawn, which),
         _distribution(run, drawn, which),
         section("Flash operations by cause", _operations(barred, colours, barred_said)),
+        _film(run, drawn),
         _blocks(run, drawn, which),
         section("Energy", _energy(barred, barred_said)),
         section("The data", _data(run)),
@@ -242,6 +243,18 @@ def _blocks(run: Run, drawn: list[VariantSummary], which: str) -> Section | None
         f"as the file system accounts for it: valid (still needed), invalid (superseded or deleted), free.{which}"
     )
     return section("Erase blocks", [paragraph(said), made]) if made else None
+
+
+def _film(run: Run, drawn: list[VariantSummary]) -> Section | None:
+    made = film.drawn(run, drawn)
+    said = (
+        "What happened to each erase block, event by event, below the latency of the calls at that time. "
+        "A click in the chart brings the film there."
+    )
+    parts: list[str | Drawn] = [paragraph(said)]
+    for about, one in made:
+        parts += [paragraph(about), one]
+    return section("Film of the erase blocks", parts) if made else None
 
 
 def _over_time(run: Run, drawn: list[VariantSummary], which: str) -> Section | None:
