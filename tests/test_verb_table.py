@@ -114,6 +114,8 @@ TABLE = {
     "trace convert": Promise(None),
     "trace report": Promise("trace_report", True),
     "trace diff": Promise("trace_diff"),
+    "trace timeline": Promise(None),
+    "trace flame": Promise(None, True),
     "compare": Promise("comparison", True),
     "reference run": Promise(NO_SCHEMA, True),
     "reference fetch": Promise(None),
