@@ -107,7 +107,14 @@ unsafe extern "C" fn read(context: *mut c_void, cause: u32, block: u32, off: u32
     device.read(cause, (block, off), into)
 }
 
-unsafe extern "C" fn prog(context: *mut c_void, cause: u32, block: u32, off: u32, buffer: *const u8, bytes: u32) -> i32 {
+unsafe extern "C" fn prog(
+    context: *mut c_void,
+    cause: u32,
+    block: u32,
+    off: u32,
+    buffer: *const u8,
+    bytes: u32,
+) -> i32 {
     let (device, data) = (&*context.cast::<Device>(), std::slice::from_raw_parts(buffer, bytes as usize));
     device.program(cause, (block, off), data)
 }

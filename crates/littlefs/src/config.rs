@@ -109,7 +109,9 @@ impl Config {
             let least = can.erase_block_bytes;
             format!("a multiple of the {least} bytes that the medium erases is needed, and {BLOCK_BYTES_MIN} bytes at least")
         })?;
-        demand(block.is_multiple_of(cache), "cache_size_B", cache, || format!("it must divide block_size_B = {block}"))?;
+        demand(block.is_multiple_of(cache), "cache_size_B", cache, || {
+            format!("it must divide block_size_B = {block}")
+        })?;
         demand(self.lookahead_size_bytes > 0, "lookahead_size_B", self.lookahead_size_bytes, || {
             "at least 1 is needed: each byte tells of 8 blocks".to_string()
         })

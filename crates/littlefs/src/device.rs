@@ -89,7 +89,8 @@ impl Device {
         let _why = self.mtd.sim().because(reason(cause));
         let erase_block_bytes = self.mtd.erase_block_bytes();
         let start = self.at(block, 0);
-        let starts = (0..self.block_bytes / erase_block_bytes).map(|number| start + u64::from(number * erase_block_bytes));
+        let starts =
+            (0..self.block_bytes / erase_block_bytes).map(|number| start + u64::from(number * erase_block_bytes));
         // One bad erase block spoils the block, and the others need no erase then.
         let is_bad = starts.clone().any(|at| self.mtd.is_bad(at));
         let done = match is_bad {

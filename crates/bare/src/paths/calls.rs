@@ -248,8 +248,13 @@ impl Calls for PathProgram {
 
     /// Each open file that can be written is synced; nothing else waits in memory.
     fn sync(&mut self) -> Answer<()> {
-        let files: Vec<FileHandle> =
-            self.handles.iter().flatten().filter(|handle| handle.flags.write).filter_map(|handle| handle.file).collect();
+        let files: Vec<FileHandle> = self
+            .handles
+            .iter()
+            .flatten()
+            .filter(|handle| handle.flags.write)
+            .filter_map(|handle| handle.file)
+            .collect();
         files.into_iter().try_for_each(|file| self.call(&causes::SYNC, |fs| fs.sync(file)))
     }
 

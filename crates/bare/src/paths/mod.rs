@@ -17,11 +17,7 @@ use ffslab_workload::steps;
 /// Makes and mounts the file system of a medium.
 pub trait Make {
     /// Errors: options that it does not have, a medium that it cannot mount.
-    fn mount(
-        &self,
-        medium: &Mtd,
-        options: &[String],
-    ) -> std::result::Result<Box<dyn PathFileSystem>, SystemError>;
+    fn mount(&self, medium: &Mtd, options: &[String]) -> std::result::Result<Box<dyn PathFileSystem>, SystemError>;
 
     /// Makes a new, empty one.
     ///

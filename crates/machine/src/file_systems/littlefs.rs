@@ -23,7 +23,9 @@ pub static LITTLEFS: Descriptor = Descriptor {
     on_bare: Some(&Linked),
     image: None,
     promises: Promises {
-        about: "what was synced or closed is there as it was then; a file that is open otherwise holds what it held before",
+        about:
+            "what was synced or closed is there as it was then; a file that is open otherwise holds what it held before",
+        may_refuse_unfinished: true,
         ..Promises::SYNCED
     },
 };
