@@ -34,7 +34,7 @@ test: setup packages ## run all tests: the Rust crates, then the Python package 
 	cargo test $(RUST_TESTED)
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 25
 
-check: setup ## run the checks that need no run: formatting, lints, types, documentation
+check: setup ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -42,6 +42,8 @@ check: setup ## run the checks that need no run: formatting, lints, types, docum
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest ffslab._native
+	$(BIN)/codespell *.md docs experiments examples probe profiles python benches .ci crates/*/README.md
+	$(BIN)/python .ci/dependencies.py
 
 # The benchmarks of file systems and UBI print tables of their own; the others leave estimates, of which benches/table.py makes one.
 bench: setup ## run the benchmarks and print their figures as tables

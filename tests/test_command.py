@@ -256,7 +256,7 @@ def test_an_interrupt_while_modules_load_is_one_line() -> None:
         "import sys\n"
         "class Slow:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'ffslab.cli.main': raise KeyboardInterrupt\n"
+        "        if name == 'ffslab.cli.program': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Slow())\n"
         "from ffslab.__main__ import main\n"
         "main()\n"

@@ -64,7 +64,8 @@ pub fn variant_keys(
 }
 
 fn key_of(variant: &Variant, files: &mut Files, build: &str) -> Option<String> {
-    let Variant { seed, probe_logs, film, stack, state, setup, measure, programs, name: _, axes: _, initial: _ } = variant;
+    let Variant { seed, probe_logs, film, stack, state, setup, measure, programs, name: _, axes: _, initial: _ } =
+        variant;
     let (spec, keys) = stack.machine(files.base_dir).ok()?;
     let mut hash = Fingerprint::of_build(build);
     hash.machine(&spec).ok()?;

@@ -33,6 +33,7 @@ pub use runner::{RunError, Watch};
 
 use crate::experiment::Program;
 use crate::film::Film;
+use crate::observed::{Observed, Observing};
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
@@ -61,6 +62,8 @@ pub struct Plan<'a> {
     pub film: bool,
     /// Rows of requests that are kept, see [`RequestLog::keeping`].
     pub rows_max: usize,
+    /// What is written down of the measured steps.
+    pub observed: Option<&'a Observed>,
     /// What the program that does the steps computes itself. `None`: it takes no time.
     pub pace: Option<&'a dyn Pace>,
 }
@@ -75,6 +78,8 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
     let setup = plan.set_up(&mut runner)?;
     runner.prepare(plan.measure)?;
     let start = runner.begin_measurement();
+    let observing = plan.observed.map(|observed| observed.start(runner.system.sim(), &[]));
+    let observing = observing.transpose().map_err(RunError::Step)?;
     let mut probe = match plan.probe_logs {
         true => Some(ProbeLog::start(&*runner.system).map_err(RunError::Step)?),
         false => None,
@@ -108,7 +113,8 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
         runner.logs.push(film.end(&*runner.system));
     }
     let Runner { system, log: requests, images, logs, .. } = runner;
-    let kept = Kept { setup, measure, requests, images, logs, programs: Vec::new(), end: None };
+    let stacks = observing.map(Observing::finish).transpose().map_err(RunError::Step)?;
+    let kept = Kept { setup, measure, requests, images, logs, programs: Vec::new(), end: None, stacks };
     Ok(Outcome::of(&*system, &start, main, kept))
 }
 

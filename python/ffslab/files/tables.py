@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ffslab.api.variants import VariantColumns
 
 REQUESTS, BLOCKS = "requests.parquet", "blocks.parquet"
+# There when the run was observed (`--timeline`).
+STACKS = "stacks.parquet"
 # Folders, there when a step saved an image or wrote a log.
 IMAGES, LOGS = "images", "logs"
 # Rows that are written at once: those of a row group of Parquet, as pyarrow makes them.
