@@ -1,8 +1,11 @@
 //! The medium: what the cells hold, and what has happened to each page and block. Time, faults and power are not part
 //! of it.
 
+pub mod block;
 mod stored;
 mod torn;
+
+pub use block::BlockContent;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

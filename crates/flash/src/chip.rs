@@ -6,12 +6,13 @@ mod laws;
 mod lives;
 mod serial;
 
-use ffslab_sim::{Op, Sim, FORMATTING};
+use ffslab_sim::{MediumUnits, Op, Sim, FORMATTING};
 
 use crate::cells::Cells;
 use crate::error::FlashError;
 use crate::faults::{FaultState, Faults};
 use crate::geometry::{Geometry, GeometryError, Rules, Timing};
+use crate::modification::Modification;
 use crate::pairing::Pairing;
 use crate::power::{Power, Torn};
 use crate::reading::{Moved, Reading};
@@ -39,6 +40,8 @@ pub struct Chip {
     laws: Option<Box<laws::Drawing>>,
     contents_version: u64,
     formatting_erases: Vec<u32>,
+    /// `None`: nobody wants to know what changes the cells.
+    pub(crate) kept: Option<Vec<Modification>>,
 }
 
 impl Chip {
@@ -61,9 +64,17 @@ impl Chip {
             laws: None,
             contents_version: 0,
             formatting_erases: vec![0; geometry.blocks as usize],
+            kept: None,
         };
         chip.set_timing(timing);
+        chip.has_dies(1);
         Ok(chip)
+    }
+
+    /// Tells who watches of how many dies the chip consists.
+    pub fn has_dies(&self, dies: u32) {
+        let Geometry { blocks, pages_per_block, page_bytes, .. } = self.cells.geometry;
+        self.sim.medium_has(MediumUnits { dies, planes_per_die: 1, blocks, pages_per_block, page_bytes });
     }
 
     /// Takes other times, and computes what the operations on a whole page then take.
@@ -211,6 +222,9 @@ impl Chip {
             }
         }
         let op = if programs == 0 { Op::PageProgram } else { Op::Reprogram };
+        if let Some(kept) = &mut self.kept {
+            kept.push(Modification::of_page(page, data, oob));
+        }
         let cut = self.power.begin();
         match cut {
             None | Some(Torn::Complete) => {
@@ -238,6 +252,9 @@ impl Chip {
         let oob_bytes = self.cells.geometry.oob_bytes;
         self.check_page(page)?;
         check_buffer(oob.len(), oob_bytes)?;
+        if let Some(kept) = &mut self.kept {
+            kept.push(Modification::Oob { page, oob: oob.into() });
+        }
         let cut = self.power.begin();
         match cut {
             None | Some(Torn::Complete) => self.cells.program_oob(page, oob),
@@ -254,6 +271,9 @@ impl Chip {
     pub fn erase(&mut self, block: u32) -> Result<()> {
         self.check_power()?;
         self.check_block(block)?;
+        if let Some(kept) = &mut self.kept {
+            kept.push(Modification::Erase { block });
+        }
         let cut = self.power.begin();
         match cut {
             None | Some(Torn::Complete) => self.cells.wipe(block),

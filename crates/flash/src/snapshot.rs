@@ -32,6 +32,19 @@ impl ChipImage {
         bytes
     }
 
+    pub(crate) fn cells(&self) -> &Cells {
+        &self.0
+    }
+
+    pub(crate) fn cells_mut(&mut self) -> &mut Cells {
+        &mut self.0
+    }
+
+    /// Whether it tells when its pages were programmed.
+    pub fn has_ages(&self) -> bool {
+        self.1.is_some()
+    }
+
     pub(crate) fn of(cells: &Cells) -> ChipImage {
         ChipImage(cells.clone(), None)
     }

@@ -3,7 +3,7 @@
 use ffslab_fs::Errno;
 use ffslab_lab::{run_experiment, RunResult, SystemError};
 use ffslab_machine::file_systems::on_rtems::{Given, OnDisk, OnRtems, RtemsFs};
-use ffslab_machine::file_systems::Descriptor;
+use ffslab_machine::file_systems::{Descriptor, Promises};
 use ffslab_machine::register;
 use ffslab_machine::rtems_keys::RtemsKeys;
 use ffslab_machine::MachineError;
@@ -20,7 +20,9 @@ static TIGHT_FAT: Descriptor = Descriptor {
     about: "a FAT with the smallest clusters",
     mountable: None,
     on_rtems: Some(&TightFat { keys: &["device", "device_KiB", "media_block_B"] }),
+    on_bare: None,
     image: None,
+    promises: Promises::SYNCED,
 };
 
 static OWNS_TOO_MUCH: Descriptor =

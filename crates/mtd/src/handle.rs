@@ -102,6 +102,14 @@ impl Mtd {
         &self.sim
     }
 
+    /// `None`: it is none, or one of another crate.
+    pub(crate) fn nor(&self) -> Option<&NorPartition> {
+        match &self.device {
+            Device::Nor(nor) => Some(nor),
+            Device::Nand(_) | Device::Other(_) => None,
+        }
+    }
+
     /// The NAND chip with its driver, for what only NAND has: faults, marks, out-of-band areas of images. `None`: it is
     /// none.
     pub fn nand(&self) -> Option<&NandPartition> {
@@ -186,6 +194,22 @@ impl Mtd {
 
     pub fn erase_goes_on(&self, at: u64) -> Option<u64> {
         on!(self, medium => Medium::erase_goes_on(medium, at))
+    }
+
+    pub fn overlap_programs(&self) -> u32 {
+        on!(self, medium => Medium::overlap_programs(medium))
+    }
+
+    pub fn settle(&self) {
+        on!(self, medium => Medium::settle(medium));
+    }
+
+    pub fn begin_read(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
+        on!(self, medium => Medium::begin_read(medium, at, data, free))
+    }
+
+    pub fn settle_reads(&self) {
+        on!(self, medium => Medium::settle_reads(medium));
     }
 
     #[inline]

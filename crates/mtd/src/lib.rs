@@ -14,6 +14,7 @@
 //! MTD device, the bad block table on flash (the table is in RAM and is made from the marks).
 
 pub mod causes;
+mod correction;
 mod driver;
 pub mod ecc;
 mod error;
@@ -21,6 +22,7 @@ mod handle;
 mod health;
 mod layout;
 mod medium;
+mod modifications;
 mod nand;
 pub mod nor;
 mod page_memory;
@@ -30,6 +32,7 @@ pub mod ram;
 mod retry;
 mod slc_mode;
 pub mod spi_nand;
+pub mod striped;
 
 pub use driver::{Driver, DriverError, OpCost, PageMemory};
 pub use ecc::{Code, Ecc, Engine};
@@ -38,6 +41,7 @@ pub use handle::Mtd;
 pub use health::{Health, Upkeep};
 pub use layout::OobLayout;
 pub use medium::{Capabilities, Medium, MediumImage};
+pub use modifications::{Modifications, PartOfMedium};
 pub use nand::{is_erased, Nand};
 pub use partition::{NandPartition, PartitionError};
 pub use slc_mode::SlcModeError;

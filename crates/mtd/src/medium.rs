@@ -39,6 +39,7 @@ pub struct Capabilities {
 }
 
 /// A copy of what a medium holds, switched off.
+#[derive(Clone)]
 pub enum MediumImage {
     /// Of a NAND chip, wear included.
     Chip(Box<ChipImage>),
@@ -109,6 +110,24 @@ pub trait Medium {
     fn erase_goes_on(&self, _at: u64) -> Option<u64> {
         None
     }
+
+    /// From now on a program may return before it is on flash, if its medium can do something else meanwhile. Returns of how many
+    /// programs that is true at a time at most: a power cut can tear as many. 1: only the last one, as without asking.
+    fn overlap_programs(&self) -> u32 {
+        1
+    }
+
+    /// Waits until everything is on flash.
+    fn settle(&self) {}
+
+    /// Reads a page as [`Medium::read_page_with_oob`] does, and does not wait for it if its medium can do something else meanwhile. Nobody
+    /// may use the bytes before [`Medium::settle_reads`].
+    fn begin_read(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
+        self.read_page_with_oob(at, data, free)
+    }
+
+    /// Waits for all reads that were begun.
+    fn settle_reads(&self) {}
 
     // ---- out-of-band bytes ----------------------------------------------------------------------------------------
 

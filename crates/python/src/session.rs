@@ -1,12 +1,16 @@
 //! A session on the simulated stack: its system calls one by one.
 
+use crate::crash::CrashRecording;
+use crate::experiments::{self, AskedToObserve};
 use crate::{columns, refused_machine, to_json, to_python, InputError};
+use ffslab_crashtest::Watched;
 use ffslab_lab::session::Torn;
-use ffslab_lab::{Errno, Fd, OpenFlags, Refusal};
+use ffslab_lab::{Errno, Fd, Observed, OpenFlags, Refusal};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 create_exception!(
@@ -61,16 +65,76 @@ pub fn torn_of(word: &str, seed: u64) -> PyResult<Torn> {
     })
 }
 
+/// What a session has measured: summary of a variant (JSON), columns of calls, blocks, and stacks if it was observed.
+type Measured<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, Option<Bound<'py, PyDict>>);
+
 /// Lives in the thread that made it: the simulation behind it is one thread.
 #[pyclass(unsendable, module = "ffslab._native")]
-pub struct Session(ffslab_lab::Session);
+pub struct Session(Holder);
+
+/// A session that keeps what power cuts need, or one that does not.
+enum Holder {
+    Plain(ffslab_lab::Session),
+    Watched(Watched),
+}
+
+impl Deref for Holder {
+    type Target = ffslab_lab::Session;
+
+    fn deref(&self) -> &ffslab_lab::Session {
+        match self {
+            Holder::Plain(session) => session,
+            Holder::Watched(watched) => &watched.session,
+        }
+    }
+}
+
+impl DerefMut for Holder {
+    fn deref_mut(&mut self) -> &mut ffslab_lab::Session {
+        match self {
+            Holder::Plain(session) => session,
+            Holder::Watched(watched) => &mut watched.session,
+        }
+    }
+}
+
+impl Session {
+    fn watched_mut(&mut self) -> PyResult<&mut Watched> {
+        match &mut self.0 {
+            Holder::Watched(watched) => Ok(watched),
+            Holder::Plain(_) => Err(PyRuntimeError::new_err("a session that was not made to be watched")),
+        }
+    }
+}
 
 #[pymethods]
 impl Session {
     #[new]
     fn new(keys_json: &str, seed: u64, base_dir: PathBuf) -> PyResult<Session> {
         let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
-        ffslab_lab::Session::new(&stack_toml, seed, &base_dir).map(Session).map_err(to_python)
+        let session = ffslab_lab::Session::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+        Ok(Session(Holder::Plain(session)))
+    }
+
+    /// One whose workload can be recorded, for power cuts.
+    #[staticmethod]
+    fn watched(keys_json: &str, seed: u64, base_dir: PathBuf) -> PyResult<Session> {
+        let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
+        let watched = Watched::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+        Ok(Session(Holder::Watched(watched)))
+    }
+
+    fn begin_recording(&mut self, options: Vec<String>) -> PyResult<()> {
+        self.watched_mut()?.begin(options).map_err(|error| InputError::new_err(error.to_string()))
+    }
+
+    fn end_recording(&mut self) -> PyResult<CrashRecording> {
+        self.watched_mut()?.end().map(CrashRecording).map_err(|error| InputError::new_err(error.to_string()))
+    }
+
+    /// The program tells that something is done.
+    fn told(&mut self, what: &str) {
+        self.0.system_mut().told(what);
     }
 
     fn keys(&self) -> PyResult<String> {
@@ -167,6 +231,11 @@ impl Session {
         self.0.begin_step(title);
     }
 
+    /// Writes down what happens until `result`.
+    fn observe(&mut self, asked: AskedToObserve, title: &str, sequence: u32) -> PyResult<()> {
+        self.0.observe(&Observed::alone(&experiments::observe(asked), title, sequence)).map_err(to_python)
+    }
+
     fn note(&mut self, text: &str) {
         self.0.note(text);
     }
@@ -175,14 +244,14 @@ impl Session {
         self.0.end_step();
     }
 
-    fn result<'py>(
-        &mut self,
-        py: Python<'py>,
-        name: &str,
-        axes_json: &str,
-    ) -> PyResult<(String, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    fn result<'py>(&mut self, py: Python<'py>, name: &str, axes_json: &str) -> PyResult<Measured<'py>> {
         let result = self.0.result(name, axes_json).map_err(to_python)?;
-        Ok((to_json(&result.summary)?, columns::requests(py, result.requests)?, columns::blocks(py, &result.blocks)?))
+        Ok((
+            to_json(&result.summary)?,
+            columns::requests(py, result.requests)?,
+            columns::blocks(py, &result.blocks)?,
+            result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
+        ))
     }
 
     // ---- system calls ---------------------------------------------------------------------------------------

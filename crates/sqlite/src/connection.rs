@@ -130,14 +130,32 @@ impl<'a> Connection<'a> {
     /// Executes a statement; the number of rows that it returns.
     fn step_through(&mut self, statement: &Statement, at: At, sql: &str) -> Result<u64, SqlError> {
         let mut rows = 0;
+        let was_within = self.is_within_transaction();
         loop {
             // SAFETY: the statement is prepared and not finalized.
             match unsafe { ffi::sqlite3_step(statement.0) } {
                 ffi::SQLITE_ROW => rows += 1,
-                ffi::SQLITE_DONE => return Ok(rows),
+                ffi::SQLITE_DONE => {
+                    self.tells_commit(statement, was_within);
+                    return Ok(rows);
+                }
                 code => self.check(code, at, sql)?,
             }
             self.check(ffi::SQLITE_OK, at, sql)?;
+        }
+    }
+
+    fn is_within_transaction(&self) -> bool {
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_get_autocommit(self.db) == 0 }
+    }
+
+    /// A statement that ends a transaction has told its program that the data are safe.
+    fn tells_commit(&mut self, statement: &Statement, was_within: bool) {
+        // SAFETY: the statement is not finalized.
+        let writes = unsafe { ffi::sqlite3_stmt_readonly(statement.0) == 0 };
+        if (writes || was_within) && !self.is_within_transaction() {
+            self.state().tells_commit();
         }
     }
 

@@ -12,6 +12,9 @@ use std::ffi::c_int;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// What a program tells when SQLite has told it that a transaction is done.
+const COMMIT: &str = "commit";
+
 /// SQLite computes in one thread at a time.
 static COMPUTES: Mutex<()> = Mutex::new(());
 
@@ -117,6 +120,11 @@ impl<'a> State<'a> {
             state.interrupted |= !(state.each)(&made, &sim);
             result
         })
+    }
+
+    /// A transaction has ended well.
+    pub fn tells_commit(&mut self) {
+        self.system.told(COMMIT);
     }
 
     pub fn sleep_ns(&mut self, duration_ns: u64) -> Result<(), NoCall> {

@@ -132,6 +132,11 @@ pub trait System: Calls {
         mtd.read_all_pages().map_err(SystemError::unusable)
     }
 
+    // ---- the program's own words ----------------------------------------------------------------------------------------
+
+    /// The program tells somebody that something is done and will stay: whoever judges power cuts holds it to that. Takes no time.
+    fn told(&mut self, _what: &str) {}
+
     // ---- caches -------------------------------------------------------------------------------------------------------
 
     /// The largest window of read-ahead of files that are opened from now on.
@@ -188,6 +193,11 @@ pub trait System: Calls {
         let bytes = size_text(self.medium_bytes());
         let blocks = self.mtd().map_or_else(String::new, |mtd| format!(" ({} blocks)", mtd.blocks()));
         format!("the partition holds {bytes}{blocks} with the file system's own needs; enlarge it or write less")
+    }
+
+    /// Why a device below the system failed last, if one did: errors of calls do not tell it.
+    fn failure(&self) -> Option<String> {
+        None
     }
 
     /// The flash below its file systems, for who works or looks there; `None`: there is none. What it can do says

@@ -36,6 +36,7 @@ MADE_HERE = {
     "run_diff": ("two results beside each other", "ffslab.answers.run_diff", "RunDiff"),
     "budgets": ("what keeps its budget, and what does not", "ffslab.answers.budgets", "BudgetsAnswer"),
     "doctor": ("what is installed, and what is missing for what", "ffslab.answers.doctor", "DoctorAnswer"),
+    "crashtest": ("what power cuts of a workload leave", "ffslab.answers.crashtest", "CrashAnswer"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}

@@ -62,6 +62,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
             "ffslab.cli.ci_verb:add_to",
             "Check budgets of flash operations, wear and time, and tell what a change comes from.",
         ),
+        "crashtest": (
+            "ffslab.cli.crashtest_verb:add_to",
+            "Cut the power of a workload at every flash operation and judge what a mount then shows.",
+        ),
         "policy": ("ffslab.cli.policy_verbs:policy_app", "List and explain the policies of [stack.policy]."),
     },
     "Images": {

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ffslab import __version__
 from ffslab.answers.study import Gains, StudyAnswer
-from ffslab.report import bullets, figure, page, section, study_plots, table
+from ffslab.report import Opening, bullets, figure, page, section, study_plots, table
+from ffslab.report.page import Part
 from ffslab.studies.sweep.text import (
     cells,
     failures,
@@ -31,9 +32,7 @@ def html(result: StudyResult) -> str:
     """The whole report of a study."""
     answer = result.answer
     several = len(answer["objectives"]) > 1
-    parts = [
-        f"<h1>{escape(answer['title'])}</h1>",
-        f"<p>{escape(setting(answer))} Simulated by ffslab {__version__} in virtual time.</p>",
+    parts: list[Part] = [
         *(f"<p>{escape(line)}</p>" for line in failures(answer)),
         section("Trade-offs" if several else "Best", _trade_offs(answer)),
         figure(
@@ -63,7 +62,8 @@ def html(result: StudyResult) -> str:
         *(section(wanted(one["figure"], one["maximise"]), table(*cells(one["best"], answer)))
           for one in (answer["objectives"] if several else [])),
     ]  # fmt: skip
-    return page(answer["title"], parts)
+    opening = Opening(answer["title"], f"{setting(answer)} Simulated by ffslab {__version__} in virtual time.")
+    return page(answer["title"], parts, opening)
 
 
 def in_notebook(result: StudyResult) -> str:

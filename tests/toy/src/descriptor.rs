@@ -8,7 +8,7 @@ use ffslab_images::recognise::{strides, Given, Layout, BLOCK_BYTES_USUAL};
 use ffslab_images::scan::Scanned;
 use ffslab_images::tree::{as_it_is, chip_with, tree_in, Content, OnChip, Tree, TreeError};
 use ffslab_lab::SystemError;
-use ffslab_machine::file_systems::{Descriptor, Ground, Mountable, Settings};
+use ffslab_machine::file_systems::{Descriptor, Ground, Mountable, Promises, Settings};
 use ffslab_machine::mount_options::{no_options, MountOptions};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_machine::MachineError;
@@ -21,7 +21,9 @@ pub static TOY: Descriptor = Descriptor {
     about: "a log of records on one half of the partition at a time; it is there for tests",
     mountable: Some(&OnLinux),
     on_rtems: None,
+    on_bare: None,
     image: Some(&InImages),
+    promises: Promises::SYNCED,
 };
 
 struct OnLinux;

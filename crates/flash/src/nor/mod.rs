@@ -6,7 +6,7 @@
 //! were only half programmed or erased read always alike.
 
 mod timing;
-mod torn;
+pub(crate) mod torn;
 
 pub use timing::{NorProgram, NorRead, NorReadPage, NorTiming};
 
@@ -14,9 +14,10 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ffslab_sim::{Op, Sim, FORMATTING};
+use ffslab_sim::{MediumUnits, Op, Sim, FORMATTING};
 
 use crate::error::FlashError;
+use crate::modification::Modification;
 use crate::power::{Power, Torn};
 use crate::traffic::Traffic;
 
@@ -37,6 +38,8 @@ struct Cells {
     erasing: Option<Erasing>,
     /// Time that the suspended erase still needs.
     suspended_ns: Option<u64>,
+    /// `None`: nobody wants to know what changes the cells.
+    kept: Option<Vec<Modification>>,
 }
 
 impl Cells {
@@ -81,6 +84,7 @@ impl NorFlash {
             power: Power::new(),
             erasing: None,
             suspended_ns: None,
+            kept: None,
         };
         NorFlash { sim, block_bytes, blocks, timing: None, cells: Rc::new(RefCell::new(cells)) }
     }
@@ -89,6 +93,14 @@ impl NorFlash {
     /// however many bytes, as a page read, each program as one of a page; as a further one of a page only if bits that should
     /// be 1 were 0 before, because else nothing is lost.
     pub fn with_timing(self, timing: NorTiming) -> NorFlash {
+        let page_bytes = timing.program.unit_bytes;
+        self.sim.medium_has(MediumUnits {
+            dies: 1,
+            planes_per_die: 1,
+            blocks: self.blocks,
+            pages_per_block: self.block_bytes / page_bytes.max(1),
+            page_bytes,
+        });
         NorFlash { timing: Some(timing), ..self }
     }
 
@@ -143,6 +155,9 @@ impl NorFlash {
         self.check_unit(offset, data.len())?;
         let cells = &mut *self.cells.borrow_mut();
         let range = cells.check(offset, data.len())?;
+        if let Some(kept) = &mut cells.kept {
+            kept.push(Modification::Bytes { at: offset, data: data.into() });
+        }
         let done_bytes = match cells.power.begin() {
             Some(Torn::Nothing) => 0,
             Some(Torn::Partial { seed }) => torn::program(seed, &mut cells.bytes[range.clone()], data),
@@ -207,6 +222,9 @@ impl NorFlash {
         let cells = &mut *self.cells.borrow_mut();
         let range = cells.check(offset, self.block_bytes as usize)?;
         let block = self.block_of(offset) as usize;
+        if let Some(kept) = &mut cells.kept {
+            kept.push(Modification::Erase { block: block as u32 });
+        }
         match cells.power.begin() {
             Some(Torn::Nothing) => {}
             Some(Torn::Partial { seed }) => torn::erase(seed, &mut cells.bytes[range]),
@@ -296,6 +314,16 @@ impl NorFlash {
     /// Programs and erases since the chip was made.
     pub fn modifying_operations(&self) -> u64 {
         self.cells.borrow().power.modifying_operations
+    }
+
+    /// From now on, keeps each program and erase that begins, for [`NorFlash::take_modifications`].
+    pub fn keep_modifications(&self) {
+        self.cells.borrow_mut().kept.get_or_insert_default();
+    }
+
+    /// What was kept since the last time.
+    pub fn take_modifications(&self) -> Vec<Modification> {
+        self.cells.borrow_mut().kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What the chip holds.

@@ -302,6 +302,7 @@ impl System for Seat<'_> {
         fn ubi_make_volume() -> Result<(), SystemError>;
         fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;
         fn scrub() -> Result<(), SystemError>;
+        fn told(what: &str) -> ();
         fn measurement_begins() -> Unwritten;
         fn free_bytes() -> Option<u64>;
         fn wear_on(more_erases: &[u32]) -> Answer<()>;

@@ -1,5 +1,6 @@
 //! What is known of a file system before there is one: its descriptor, and the questions that systems ask it.
 
+use super::on_bare::OnBare;
 use super::on_rtems::OnRtems;
 use crate::error::{MachineError, OtherKey};
 use crate::mount_options::MountOptions;
@@ -27,8 +28,36 @@ pub struct Descriptor {
     pub mountable: Option<&'static dyn Mountable>,
     /// How RTEMS mounts it; `None`: RTEMS does not have it.
     pub on_rtems: Option<&'static dyn OnRtems>,
+    /// How a bare program calls it by paths and handles; `None`: it does not. One with inodes is called as its [`Mountable`] says.
+    pub on_bare: Option<&'static dyn OnBare>,
     /// How its images are read; `None`: they are not.
     pub image: Option<&'static dyn ImageFormat>,
+    /// What is there after a power cut.
+    pub promises: Promises,
+}
+
+/// What a file system promises of files after a power cut, compared with fsync(2): what was synced is there; a name that was replaced
+/// stands for the old or the new file; of the rest each byte and each name may be there or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promises {
+    /// It keeps that promise. Otherwise a cut may take anything, as where structures are changed in place without a journal.
+    pub keeps_synced: bool,
+    /// Zeros, and data that were cut off, may be replaced by older data.
+    pub older_data_may_return: bool,
+    /// A mount may be refused as long as nothing was ever synced: the file system was being made.
+    pub may_refuse_unfinished: bool,
+    /// A sentence for people: what to rely on, and what not.
+    pub about: &'static str,
+}
+
+impl Promises {
+    /// What fsync(2) says.
+    pub const SYNCED: Promises = Promises {
+        keeps_synced: true,
+        older_data_may_return: false,
+        may_refuse_unfinished: false,
+        about: "what was synced is there; nothing else is promised",
+    };
 }
 
 impl Descriptor {

@@ -1,6 +1,6 @@
 //! The table of the file systems.
 
-use super::descriptor::{Descriptor, Mountable};
+use super::descriptor::{Descriptor, Mountable, Promises};
 use super::on_rtems::OnRtems;
 use super::BUILT_IN;
 use crate::error::{MachineError, RegisterError};
@@ -22,6 +22,13 @@ pub fn all() -> Vec<&'static Descriptor> {
 /// The file system of this name.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
     all().into_iter().find(|fs| fs.name == name)
+}
+
+/// What the file system of this name, or the one that RTEMS calls so, promises after a power cut. What a device promises where there is
+/// none is fsync(2), too.
+pub fn promises(name: &str) -> Promises {
+    let is_it = |fs: &&Descriptor| fs.name == name || fs.on_rtems.is_some_and(|on| on.name() == name);
+    all().into_iter().find(is_it).map_or(Promises::SYNCED, |fs| fs.promises)
 }
 
 /// Those whose images are read, in the order of the table.
@@ -71,12 +78,16 @@ pub fn mountable(name: &str) -> Result<&'static dyn Mountable, MachineError> {
 /// A file system that cannot be mounted.
 pub fn unknown(name: &str) -> MachineError {
     let known = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
-    MachineError::UnknownFileSystem { name: name.to_string(), known, is_on_rtems: find_on_rtems(name).is_some() }
+    let elsewhere = match find(name) {
+        Some(fs) if fs.on_bare.is_some() => Some(("a bare program", "bare")),
+        _ => find_on_rtems(name).map(|_| ("RTEMS", "rtems")),
+    };
+    MachineError::UnknownFileSystem { name: name.to_string(), known, elsewhere }
 }
 
 /// Names of those that programs call without an operating system between.
 pub fn called_directly() -> Vec<&'static str> {
-    let is_direct = |fs: &&Descriptor| fs.mountable.is_some_and(Mountable::is_called_directly);
+    let is_direct = |fs: &&Descriptor| fs.on_bare.is_some() || fs.mountable.is_some_and(Mountable::is_called_directly);
     all().into_iter().filter(is_direct).map(|fs| fs.name).collect()
 }
 

@@ -132,7 +132,7 @@ pub struct NorDriver {
 /// A range of erase blocks of a NOR chip; addresses are bytes from its start. Clones are cheap and share the chip.
 #[derive(Clone)]
 pub struct NorPartition {
-    chip: NorFlash,
+    pub(crate) chip: NorFlash,
     driver: Option<Rc<NorDriver>>,
     sim: Sim,
     blocks: Range<u32>,

@@ -3,7 +3,7 @@
 mod on_rtems;
 
 use crate::error::{MachineError, OtherKey};
-use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, Settings};
+use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, Promises, Settings};
 use crate::mount_options::{no_options, MountOptions};
 use crate::stack_keys::{CompressionName, EndianName, StackKeys};
 use ffslab_fs::FileSystem;
@@ -20,7 +20,13 @@ pub static JFFS2: Descriptor = Descriptor {
     about: "a log of compressed nodes on the partition itself; a mount reads all of it",
     mountable: Some(&OnLinux),
     on_rtems: Some(&on_rtems::RtemsPort),
+    on_bare: None,
     image: Some(&ffslab_images::jffs2::InImages),
+    promises: Promises {
+        may_refuse_unfinished: true,
+        about: "what was synced is there; a new name without a sync may be gone, and a cut in a rename may leave both names",
+        ..Promises::SYNCED
+    },
 };
 
 struct OnLinux;

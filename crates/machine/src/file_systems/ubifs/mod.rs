@@ -1,7 +1,7 @@
 //! UBIFS, on UBI.
 
 use crate::error::MachineError;
-use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Settings};
+use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Promises, Settings};
 use crate::mount_options::{MountOptions, GENERIC};
 use crate::stack_keys::{CompressionName, StackKeys};
 use crate::ubi_volume::open_volume;
@@ -20,7 +20,13 @@ pub static UBIFS: Descriptor = Descriptor {
     about: "a tree on the flash with a journal, on UBI, which levels wear and replaces bad blocks",
     mountable: Some(&OnLinux),
     on_rtems: None,
+    on_bare: None,
     image: Some(&ffslab_images::ubifs::InImages),
+    promises: Promises {
+        may_refuse_unfinished: true,
+        about: "what was synced is there; a file that was written and renamed without fsync may be empty",
+        ..Promises::SYNCED
+    },
 };
 
 /// The reserve for bad blocks of kernels before 3.7 (`CONFIG_MTD_UBI_BEB_RESERVE`).

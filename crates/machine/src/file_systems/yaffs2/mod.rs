@@ -3,7 +3,7 @@
 mod on_rtems;
 
 use crate::error::{MachineError, OtherKey};
-use crate::file_systems::descriptor::{Descriptor, Direct, Ground, Mountable, Settings};
+use crate::file_systems::descriptor::{Descriptor, Direct, Ground, Mountable, Promises, Settings};
 use crate::mount_options::{MountOptions, GENERIC};
 use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
@@ -21,7 +21,14 @@ pub static YAFFS2: Descriptor = Descriptor {
     about: "a log of pages with tags in their out-of-band areas; a checkpoint makes mounts fast",
     mountable: Some(&OnLinux),
     on_rtems: Some(&on_rtems::RtemsPort),
+    on_bare: None,
     image: Some(&ffslab_images::yaffs2::InImages),
+    promises: Promises {
+        older_data_may_return: true,
+        about:
+            "what was synced is there; where a file was cut off and grew again, older data may stand instead of zeros",
+        ..Promises::SYNCED
+    },
 };
 
 struct OnLinux;

@@ -1,0 +1,84 @@
+//! Power comes back: a new machine with what the medium holds, mounted and looked at.
+
+use crate::tree::{self, Tree};
+use ffslab_machine::spec::{MachineSpec, State};
+use ffslab_mtd::Modifications;
+use ffslab_system::System;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// How long background work of the mount gets before anybody looks.
+const SETTLES_NS: u64 = 100_000_000;
+
+/// What a mount after a power cut shows.
+pub struct Recovered {
+    /// Errors: it cannot be mounted, or a directory cannot be read, in a line.
+    pub tree: Result<Tree, String>,
+    /// Whether that mount succeeded.
+    pub is_mounted: bool,
+    /// What the mount and looking did to the medium, where that was asked for.
+    pub modifications: Modifications,
+    pub now_ns: u64,
+    system: Option<Box<dyn System>>,
+}
+
+/// Mounts what is on the medium, and reads all files. `keeps`: what happens to the medium meanwhile is kept.
+///
+/// A panic of the simulation is an error of the mount: nothing that a medium holds may cause one.
+pub fn recover(spec: &MachineSpec, state: &State, options: &[String], keeps: bool) -> Recovered {
+    let work = || {
+        let mut system = match spec.build(Some(state)) {
+            Ok(system) => system,
+            Err(error) => return Recovered::failed(format!("the machine does not start: {error}"), state.at_ns),
+        };
+        if keeps {
+            if let Some(mtd) = system.mtd() {
+                mtd.keep_modifications();
+            }
+        }
+        let mounted = system.mount(options).map_err(|error| format!("cannot be mounted: {error}"));
+        let is_mounted = mounted.is_ok();
+        let tree = mounted.and_then(|()| {
+            system.sleep_ns(SETTLES_NS);
+            tree::read(&mut *system)
+        });
+        let modifications = match keeps {
+            true => system.mtd().map(ffslab_mtd::Mtd::take_modifications).unwrap_or_default(),
+            false => Modifications::default(),
+        };
+        Recovered { tree, is_mounted, modifications, now_ns: system.now_ns(), system: Some(system) }
+    };
+    guarded(work).unwrap_or_else(|text| Recovered::failed(text, state.at_ns))
+}
+
+impl Recovered {
+    fn failed(text: String, now_ns: u64) -> Recovered {
+        let modifications = Modifications::default();
+        Recovered { tree: Err(text), is_mounted: false, modifications, now_ns, system: None }
+    }
+
+    /// Unmounts and mounts once more: the same files must be there.
+    ///
+    /// Errors: what differs, or why that cannot be done, in a line.
+    pub fn second_mount(&mut self, options: &[String]) -> Result<(), String> {
+        let (Ok(before), Some(mut system)) = (&self.tree, self.system.take()) else { return Ok(()) };
+        let work = move || {
+            system.umount().map_err(|error| format!("cannot be unmounted after the cut: {error}"))?;
+            system.crash().map_err(|error| format!("does not start again after the cut: {error}"))?;
+            system.mount(options).map_err(|error| format!("cannot be mounted a second time: {error}"))?;
+            tree::read(&mut *system).map_err(|error| format!("second mount: {error}"))
+        };
+        let after = guarded(work).and_then(|done| done)?;
+        match tree::difference(before, &after) {
+            Some(difference) => Err(format!("second mount: {difference}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        format!("the simulation contradicts itself: {text}")
+    })
+}

@@ -1,0 +1,47 @@
+"""What `ffslab crashtest --json` prints; `ffslab schema crashtest` is made from these types."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class CrashFailure(TypedDict):
+    """Cuts after which the same is wrong; the first of them is told.
+
+    `found`: "application": the file system kept its promises, and the judge does not agree with what is there;
+    "file-system": it broke them; "not-promised": it lost what was synced, and promises nothing. `cuts`: how many.
+    `operation`: at which program or erase, from 1; `torn`: what is left of that; `recoveries_cut`: operations of the
+    mounts that were cut, too. `file`: where it is kept; null: nowhere.
+    """
+
+    found: str
+    says: str
+    cuts: int
+    operation: int
+    torn: str
+    seed: int
+    recoveries_cut: list[str]
+    file: str | None
+
+
+class CrashAnswer(TypedDict):
+    """What a workload leaves when its power is cut.
+
+    `operations`: programs and erases of the workload; `points`: cuts that were made, of `possible` ones; `states`:
+    media among them that differ; `recoveries`: mounts; `told`: things that the application said were done; `refused`: cuts
+    after which there was nothing to mount yet, as is allowed. `promises`: what the file system promises.
+    """
+
+    ffslab: str
+    title: str
+    holds: bool
+    promises: str
+    operations: int
+    points: int
+    possible: int
+    states: int
+    recoveries: int
+    cuts_of_recoveries: int
+    told: int
+    refused: int
+    failures: list[CrashFailure]

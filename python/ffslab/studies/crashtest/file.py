@@ -1,0 +1,145 @@
+"""What a test of power cuts says: the machine, the workload, the judge, which cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ffslab._native import InputError
+from ffslab.files.inputs import read_text
+from ffslab.files.toml_tables import check_keys, read_toml, table_at, texts_at, whole
+
+_KEYS = ("title", "seed", "folder", "stack", "setup", "steps", "program", "mount", "judge", "cuts", "cut", "timeline")
+_CUT_KEYS = ("operation", "torn", "seed", "says")
+_CUTS_KEYS = ("points", "tears", "recovery", "depth", "second_mount")
+TORN = ("nothing", "partial", "complete")
+ALL = "all"
+
+Step = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """At which program or erase of the flash, from 1, and what is left of that (of `partial`, `seed` says how)."""
+
+    operation: int
+    torn: str = "nothing"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Which cuts are made.
+
+    `points`: how many at most, `None`: all. `tears`: in how many ways each operation is torn. `recovery`: how many
+    further cuts of each recovery, `depth`: how often a recovery is cut again and again. `second_mount`: what a first
+    mount shows, a second one must show, too.
+    """
+
+    points: int | None = None
+    tears: int = 1
+    recovery: int = 0
+    depth: int = 1
+    second_mount: bool = True
+
+
+@dataclass(frozen=True)
+class CrashTest:
+    """A test of power cuts.
+
+    `steps`: the workload, or `program`: a Python function, "FILE.py:NAME" or "MODULE:NAME". `cut`: the only one to be
+    made.
+    """
+
+    stack: Mapping[str, Any]
+    judge: Mapping[str, Any]
+    title: str = ""
+    steps: tuple[Step, ...] = ()
+    program: str | None = None
+    setup: tuple[Step, ...] = ()
+    mount: tuple[str, ...] = ()
+    cuts: Cuts = field(default_factory=Cuts)
+    cut: Cut | None = None
+    seed: int = 1
+    folder: Path = Path()
+    file_name: str = "<crashtest>"
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> CrashTest:
+        """A test from a TOML file; relative paths in it start at its folder.
+
+        Raises `ffslab.InputError` with one line when it is none.
+        """
+        path = Path(path)
+        return read_toml(read_text(path, "experiment"), str(path), lambda data: _test(data, str(path), path.parent))
+
+
+def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
+    check_keys(data, _KEYS)
+    if "stack" not in data:
+        raise InputError("no [stack]: it says which board and file system, as in an experiment")
+    program = data.get("program")
+    steps = _steps(data, "steps")
+    if program is not None and not (isinstance(program, str) and ":" in program):
+        raise InputError('`program` must name a Python function, as "settings.py:run"')
+    if (program is None) == (not steps):
+        raise InputError("the workload is either steps, [[steps]], or `program`, a Python function: give one of them")
+    cut = _cut(table_at(data, "cut")) if "cut" in data else None
+    seed = whole("seed", data.get("seed", 1), 0)
+    title = data.get("title", Path(file_name).name.removesuffix(".toml"))
+    if not isinstance(title, str):
+        raise InputError("`title` must be a text")
+    return CrashTest(
+        stack=table_at(data, "stack"),
+        judge=table_at(data, "judge") or {"kind": "synced"},
+        title=title,
+        steps=steps,
+        program=program,
+        setup=_steps(data, "setup"),
+        mount=texts_at(data, "mount"),
+        cuts=_cuts(table_at(data, "cuts")),
+        cut=cut,
+        seed=seed,
+        folder=folder / str(data.get("folder", "")),
+        file_name=file_name,
+    )
+
+
+def _steps(data: dict[str, Any], key: str) -> tuple[Step, ...]:
+    steps = data.get(key, [])
+    if not isinstance(steps, list) or not all(isinstance(step, dict) and "step" in step for step in steps):
+        raise InputError(f"`{key}` must be tables [[{key}]], each with `step`")
+    return tuple(steps)
+
+
+def _cut(table: dict[str, Any]) -> Cut:
+    check_keys(table, _CUT_KEYS, "[cut]: ")
+    torn = table.get("torn", "nothing")
+    if torn not in TORN:
+        raise InputError(f'[cut]: `torn` must be {", ".join(TORN[:-1])} or {TORN[-1]}, not "{torn}"')
+    seed = table.get("seed", 0)
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError("[cut]: `seed` must be a whole number")
+    return Cut(whole("operation", table.get("operation"), 1), torn, seed)
+
+
+def _cuts(table: dict[str, Any]) -> Cuts:
+    check_keys(table, _CUTS_KEYS, "[cuts]: ")
+    usual = Cuts()
+    second_mount = table.get("second_mount", usual.second_mount)
+    if not isinstance(second_mount, bool):
+        raise InputError("[cuts]: `second_mount` must be true or false")
+    return Cuts(
+        points=points_of(table.get("points", ALL)),
+        tears=whole("tears", table.get("tears", usual.tears), 0),
+        recovery=whole("recovery", table.get("recovery", usual.recovery), 0),
+        depth=whole("depth", table.get("depth", usual.depth), 1),
+        second_mount=second_mount,
+    )
+
+
+def points_of(said: object) -> int | None:
+    """How many points: a number, or "all"."""
+    return None if said == ALL else whole("points", int(said) if isinstance(said, str) and said.isdigit() else said, 1)

@@ -1,0 +1,158 @@
+"""Runs the workload of a test once, and judges every cut of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypedDict
+
+from ffslab._native import InputError, __version__
+from ffslab.studies.crashtest.file import CrashTest, Cut
+from ffslab.studies.crashtest.functions import function_at
+from ffslab.studies.crashtest.judges import judge_of
+from ffslab.studies.crashtest.machine import WatchedStack
+from ffslab.studies.crashtest.points import Points, points_of
+
+if TYPE_CHECKING:
+    from ffslab._native import CrashRecording
+    from ffslab.answers.crashtest import CrashAnswer, CrashFailure
+
+Progress = Callable[[float], object]
+
+# An empty partition gets its file system before the workload.
+_MADE = ({"step": "mount"}, {"step": "umount"})
+
+
+class _Finding(TypedDict):
+    point: int
+    found: str
+    says: str
+    recoveries_cut: list[str]
+
+
+class _Judged(TypedDict):
+    points: int
+    states: int
+    recoveries: int
+    cuts_of_recoveries: int
+    findings: list[_Finding]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found, and what it was found with."""
+
+    test: CrashTest
+    recording: CrashRecording
+    points: Points
+    judged: _Judged
+
+    @property
+    def failures(self) -> list[CrashFailure]:
+        """What is wrong, the same at several cuts once, in the order of the first cuts."""
+        found: dict[tuple[str, str], CrashFailure] = {}
+        for finding in self.judged["findings"]:
+            if finding["found"] == "refused":
+                continue
+            key = (finding["found"], _without_numbers(finding["says"]))
+            if key in found:
+                found[key]["cuts"] += 1
+            else:
+                found[key] = self._failure(finding)
+        return list(found.values())
+
+    def _failure(self, finding: _Finding) -> CrashFailure:
+        cut = self.points.cuts[finding["point"]]
+        return {
+            "found": finding["found"],
+            "says": finding["says"],
+            "cuts": 1,
+            "operation": cut.operation,
+            "torn": cut.torn,
+            "seed": cut.seed,
+            "recoveries_cut": finding["recoveries_cut"],
+            "file": None,
+        }
+
+
+def crashtest(
+    test: CrashTest, *, points: int | None = None, jobs: int | None = None, progress: Progress | None = None
+) -> Outcome:
+    """Runs a test: its workload, and every cut that it asks for, `points` of them at most.
+
+    The result does not depend on `jobs`, the number of threads.
+
+    Raises `ffslab.InputError` when the workload cannot be run, or the judge is none.
+    """
+    recording = recorded(test)
+    judge = judge_of(test, recording)
+    chosen = points_of(test, recording.operations(), points)
+    if test.cut is not None and test.cut.operation > chosen.operations + 1:
+        last = f"the workload has {chosen.operations} programs and erases"
+        raise InputError(f"{test.file_name}: [cut]: operation {test.cut.operation}: {last}")
+    wanted = {
+        "recovery_cuts": test.cuts.recovery,
+        "depth": test.cuts.depth,
+        "second_mount": test.cuts.second_mount,
+        "jobs": jobs or os.cpu_count() or 1,
+    }
+    rows = [(cut.operation, cut.torn, cut.seed) for cut in chosen.cuts]
+    judged: _Judged = json.loads(recording.judge(rows, json.dumps(wanted), judge, progress))
+    return Outcome(test, recording, chosen, judged)
+
+
+def recorded(test: CrashTest) -> CrashRecording:
+    """The workload with all that it did to the flash.
+
+    Raises `ffslab.InputError` when it does not come to its end.
+    """
+    stack = WatchedStack.watched(test.stack, test.seed, test.folder)
+    at = "setup"
+    try:
+        for number, step in enumerate(test.setup or _MADE, 1):
+            at = f"setup step {number} ({step['step']})"
+            stack.run_step(step)
+        at = "before the workload"
+        stack.begin_recording(test.mount)
+        if not (test.steps and test.steps[0]["step"] == "mount") and not stack.is_mounted:
+            stack.mount(*test.mount)
+        if test.program is not None:
+            at = f"program {test.program}"
+            function_at(test.program, test.folder)(stack)
+        for number, step in enumerate(test.steps, 1):
+            at = f"step {number} ({step['step']})"
+            stack.run_step(step)
+    except (InputError, OSError) as error:
+        raise InputError(f"{test.file_name}: {at}: {error}") from None
+    return stack.end_recording()
+
+
+def answer_of(outcome: Outcome) -> CrashAnswer:
+    """What is told of a test."""
+    judged, failures = outcome.judged, outcome.failures
+    return {
+        "ffslab": __version__,
+        "title": outcome.test.title,
+        "holds": not any(failure["found"] != "not-promised" for failure in failures),
+        "promises": outcome.recording.promises(),
+        "operations": outcome.points.operations,
+        "points": judged["points"],
+        "possible": outcome.points.possible,
+        "states": judged["states"],
+        "recoveries": judged["recoveries"],
+        "cuts_of_recoveries": judged["cuts_of_recoveries"],
+        "told": len(outcome.recording.told()),
+        "refused": sum(finding["found"] == "refused" for finding in judged["findings"]),
+        "failures": failures,
+    }
+
+
+def only(test: CrashTest, failure: CrashFailure) -> CrashTest:
+    """The test with this cut alone."""
+    return replace(test, cut=Cut(failure["operation"], failure["torn"], failure["seed"]))
+
+
+def _without_numbers(text: str) -> str:
+    return "".join("0" if letter.isdigit() else letter for letter in text)
