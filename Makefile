@@ -14,7 +14,7 @@ RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup assets packages demo test check bench soak clean
+.PHONY: help setup assets packages demo test check docs man sbom bench soak clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -64,6 +64,17 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@echo
 	@cargo bench --quiet -p ffslab-mount --bench '*'
 
+docs: setup ## build the documentation as a site into site/, without network; broken links and anchors are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "site/index.html"
+
+man: setup ## write the manual pages of all verbs into dist/man/man1
+	$(FFSLAB) man --out dist/man/man1
+
+sbom: setup ## write the list of everything that ffslab is built from and needs (CycloneDX) into dist/
+	@mkdir -p dist
+	$(BIN)/python .ci/dependencies.py dist/ffslab.cdx.json
+
 soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
 	cargo run --profile soak --quiet -p ffslab-jffs2 --example jffs2_soak
 	cargo run --profile soak --quiet -p ffslab-yaffs2 --example yaffs2_soak
@@ -71,7 +82,7 @@ soak: setup ## cut the power at every flash operation of every workload, mount d
 	$(BIN)/python -m pytest --quiet -m soak
 
 clean: ## remove everything that was built, .venv and results included
-	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f python/ffslab/_native*.so python/ffslab/report/assets/uPlot*
 	cargo clean
 
