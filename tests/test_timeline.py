@@ -45,7 +45,7 @@ file = "target"
 op = "write"
 pattern = "random"
 request_B = "4 KiB"
-region_B = "256 KiB"
+range_B = "256 KiB"
 count = 120
 seed = 3
 [[measure]]
@@ -73,13 +73,10 @@ def busy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def test_slices_add_up_to_the_clock(busy: tuple[Any, sqlite3.Connection]) -> None:
     run, tables = busy
-    variant = run.summary["variants"][0]
-    time_ns = round(sum(step["elapsed_us"] for step in variant["steps"]) * 1000)
-    last_us = max(step["time_us"] for step in variant["steps"])
+    time_ns = round(run.summary["variants"][0]["time_us"] * 1000)
     of_cpu = one(tables, "select sum(dur) from slice join track on track.id = track where track.name = 'CPU'")
     of_leaves = one(tables, f"select sum(dur) from slice where category in {LEAVES} and track in {LANES}")
-    assert of_cpu == of_leaves == round(last_us * 1000)
-    assert time_ns <= of_cpu
+    assert of_cpu == of_leaves == time_ns
     # End to end, so nothing is counted twice and nothing is left out.
     gaps = """select count(*) from (select ts + dur - lead(ts) over (order by ts) as gap from slice
               join track on track.id = track where track.name = 'CPU') where gap != 0"""
@@ -125,9 +122,10 @@ def test_calls_are_slices_as_long_as_their_latencies(busy: tuple[Any, sqlite3.Co
                  where c.ts < p.ts or c.ts + c.dur > p.ts + p.dur"""
     assert one(tables, outside) == 0
     # Calls nest down to operations.
+    # Those of UBIFS write to the page cache alone: there it is the step of the fsync.
     deep = """select count(*) from slice op join slice reason on reason.id = op.parent
               join slice call on call.id = reason.parent
-              where (op.category, reason.category, call.category) = ('flash', 'reason', 'call')"""
+              where (op.category, reason.category) = ('flash', 'reason') and call.category in ('call', 'step')"""
     assert one(tables, deep) > 0
 
 
@@ -180,7 +178,7 @@ def test_sampling_says_so_and_keeps_the_clock(tmp_path: Path) -> None:
         file = tmp_path / f"{every}.pftrace"
         experiment.run(observe=Observe(file, every))
         sizes[every] = file.stat().st_size
-    assert sizes[10] * 2 < sizes[1]
+    assert sizes[10] * 3 < sizes[1] * 2
     tables = pftrace.read(tmp_path / "10.pftrace")
     assert "sampled: what happens in a call is drawn of one in 10" in one(
         tables, "select name from track where parent = 0"
@@ -193,8 +191,8 @@ def test_sampling_says_so_and_keeps_the_clock(tmp_path: Path) -> None:
 
 
 def test_programs_have_tracks_of_their_own(tmp_path: Path) -> None:
-    beside = '[[program]]\nname = "logger"\nbackground = true\n[[program.step]]\nstep = "sleep"\nus = 5000\n'
-    beside += '[[program.step]]\nstep = "append"\nfile = "log"\nrecord_B = 512\ncount = 3\nsync = "fsync"\n'
+    beside = '[[program]]\nname = "logger"\nbackground = true\n[[program.steps]]\nstep = "sleep"\nus = 5000\n'
+    beside += '[[program.steps]]\nstep = "append"\nfile = "log"\nrequest_B = 512\ncount = 3\nsync = "fsync"\n'
     file = tmp_path / "p.pftrace"
     run = Experiment.from_toml(BUSY.format(fs="ubifs") + beside).run(observe=Observe(file))
     tables = pftrace.read(file)
