@@ -191,7 +191,8 @@ def test_sampling_says_so_and_keeps_the_clock(tmp_path: Path) -> None:
 
 
 def test_programs_have_tracks_of_their_own(tmp_path: Path) -> None:
-    beside = '[[program]]\nname = "logger"\nbackground = true\n[[program.steps]]\nstep = "sleep"\nus = 5000\n'
+    beside = '[[program]]\nname = "logger"\nbackground = true\n[[program.steps]]\nstep = "sleep"\nus = 5000000\n'
+    beside += '[[program.steps]]\nstep = "open"\nfile = "log"\nflags = ["wronly", "create", "append"]\n'
     beside += '[[program.steps]]\nstep = "append"\nfile = "log"\nrequest_B = 512\ncount = 3\nsync = "fsync"\n'
     file = tmp_path / "p.pftrace"
     run = Experiment.from_toml(BUSY.format(fs="ubifs") + beside).run(observe=Observe(file))
