@@ -1,4 +1,4 @@
-"""`ffslab crashtest`: deliberate defects of applications are found and blamed, right applications are not; failures fail again."""
+"""`ffslab crashtest`: deliberate defects of applications are found, right ones are not blamed; failures fail again."""
 
 from __future__ import annotations
 
@@ -69,3 +69,183 @@ def test_a_deliberate_defect_is_found_and_the_application_is_blamed(judge: str, 
     said = found(crashtest(application(judge, name), points=200))
     assert said
     assert all(text.startswith("application: ") for text in said)
+
+
+WRITES = (
+    {"step": "create", "file": "a", "bytes": 6000, "request_B": 2000},
+    {"step": "open", "file": "b", "flags": ["rdwr", "create"]},
+    {"step": "append", "file": "b", "request_B": 3000, "count": 2, "sync": "fsync"},
+    {"step": "sync"},
+    {"step": "rename", "file": "a", "to": "c"},
+    {"step": "append", "file": "b", "request_B": 3000, "count": 2, "sync": "fsync"},
+    {"step": "unlink", "file": "c"},
+    {"step": "close", "file": "b"},
+)
+# What drives a device alone knows one file.
+DISK_WRITES = (
+    {"step": "open", "file": "disk", "flags": ["rdwr"]},
+    {
+        "step": "requests",
+        "file": "disk",
+        "op": "write",
+        "pattern": "random",
+        "request_B": 2048,
+        "slots": 16,
+        "count": 12,
+    },
+    {"step": "fsync", "file": "disk"},
+    {
+        "step": "requests",
+        "file": "disk",
+        "op": "write",
+        "pattern": "random",
+        "request_B": 2048,
+        "slots": 16,
+        "count": 12,
+    },
+    {"step": "close", "file": "disk"},
+)
+FLASH_DISK = {"part": "k9f1g08u0a", "blocks": 24, "spare": 0.3}
+STACKS = {
+    "jffs2": ({**UBIFS, "fs": "jffs2"}, WRITES),
+    "yaffs2": ({**UBIFS, "fs": "yaffs2"}, WRITES),
+    "ubifs": (UBIFS, WRITES),
+    "bare yaffs2": ({"system": "bare", "fs": "yaffs2", "partition_blocks": 40}, [WRITES[i] for i in (0, 1, 2, 5, 7)]),
+    "page-map": ({"system": "bare", "fs": "block-device", "device": {"ftl": "page-map", **FLASH_DISK}}, DISK_WRITES),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_what_was_synced_is_there_after_each_cut_and_each_cut_of_a_recovery(name: str) -> None:
+    stack, steps = STACKS[name]
+    test = CrashTest(stack=stack, judge={"kind": "synced"}, steps=tuple(steps), cuts=Cuts(recovery=1, depth=2))
+    outcome = crashtest(test, points=60)
+    answer = answer_of(outcome)
+    assert found(outcome) == []
+    assert answer["holds"]
+    assert answer["operations"] > 5
+    assert answer["states"] <= answer["points"]
+    assert answer["recoveries"] >= answer["states"]
+
+
+def test_the_answer_does_not_depend_on_the_number_of_threads() -> None:
+    test = replace(application("whole_settings", "settings_no_fsync"), cuts=Cuts(tears=2, recovery=1))
+    one, three = (crashtest(test, points=90, jobs=jobs) for jobs in (1, 3))
+    assert one.judged == three.judged
+    assert one.judged["findings"]
+
+
+def test_sqlite_keeps_what_it_said_was_done_and_loses_it_without_its_syncs() -> None:
+    sql = "CREATE TABLE IF NOT EXISTS t (i, v); INSERT INTO t VALUES (:i, hex(randomblob(300)));"
+    step = {"step": "sqlite", "file": "d.db", "sql": sql, "count": 4}
+    judge = {"kind": "sqlite", "file": "d.db"}
+    for synchronous, right in (("full", True), ("off", False)):
+        test = of_steps({**step, "pragmas": [f"synchronous = {synchronous}"]}, judge=judge)
+        outcome = crashtest(test, points=120)
+        assert answer_of(outcome)["holds"] is right, found(outcome)
+        assert len(outcome.recording.told()) >= 5
+
+
+def test_a_failure_is_shrunk_kept_and_fails_again(tmp_path: Path) -> None:
+    (tmp_path / "judge.py").write_text(
+        "def check(files, told):\n    return None if len(files.get('a', b'')) in (0, 4000) else 'half of a'\n",
+        encoding="utf-8",
+    )
+    steps = (
+        {"step": "create", "file": "other", "bytes": 3000},
+        {"step": "mkdir", "dir": "d"},
+        {"step": "create", "file": "a", "bytes": 4000, "request_B": 500},
+        {"step": "create", "file": "d/b", "bytes": 3000},
+        {"step": "sync"},
+    )
+    judge = {"kind": "python", "function": "judge.py:check"}
+    test = CrashTest(stack={**UBIFS, "fs": "jffs2"}, judge=judge, steps=steps, folder=tmp_path, title="half")
+    outcome = crashtest(test)
+    (failure,) = outcome.failures
+    assert (failure["found"], failure["says"]) == ("application", "half of a")
+    smaller = shrunk(outcome, failure, jobs=1, progress=None)
+    assert smaller is not None
+    assert 1 <= len(smaller.test.steps) < len(steps)
+    first = same_kind(smaller, failure)
+    assert first is not None
+    path = keep(smaller, first, tmp_path / "kept", 1)
+    again = crashtest(CrashTest.from_file(path))
+    assert found(again) == ["application: half of a"]
+    assert path.with_suffix(".img").stat().st_size == 40 * 128 * 1024
+    assert "power cut at operation" in path.read_text(encoding="utf-8")
+    assert "the application relies on more" in text_of(answer_of(again))
+
+
+def test_a_command_and_check_sums_judge_the_files(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 3000)
+    (tmp_path / "a.sha256").write_text(
+        "0000000000000000000000000000000000000000000000000000000000000000  a\n", encoding="utf-8"
+    )
+    steps = (
+        *(
+            {"step": "create", "file": n, "bytes": (tmp_path / n).stat().st_size, "content_file": n}
+            for n in ("a", "a.sha256")
+        ),
+        {"step": "sync"},
+    )
+    for judge, says in (
+        ({"kind": "checksums"}, "a.sha256: a has another check sum"),
+        (
+            {"kind": "command", "command": "test ! -e a.sha256 || { echo no >&2; exit 3; }"},
+            "the command ended with 3: no",
+        ),
+    ):
+        test = CrashTest(stack=UBIFS, judge=judge, steps=steps, folder=tmp_path, cut=Cut(10**6))
+        with pytest.raises(InputError, match="the workload has"):
+            crashtest(test)
+        assert f"application: {says}" in found(crashtest(replace(test, cut=None), points=20))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[judge]\nkind = 'synced'\n", "no [stack]"),
+        ("[stack]\nfs = 'ubifs'\n", "the workload is either steps"),
+        ("points = 3\n[stack]\n", "unknown key `points`"),
+        ("program = 'x'\n[stack]\n", '"settings.py:run"'),
+        ("program = 'x.py:f'\n[stack]\n[cuts]\ntears = -1\n", "`tears` must be a whole number"),
+    ],
+)
+def test_bad_input_gets_a_line(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(says)):
+        CrashTest.from_file(path)
+
+
+def test_a_judge_that_is_none_and_a_machine_without_flash_are_refused() -> None:
+    with pytest.raises(InputError, match="did you mean synced"):
+        crashtest(of_steps({"step": "sync"}, judge={"kind": "sinced"}))
+    memory = CrashTest(
+        stack={"system": "rtems", "fs": "rfs", "quirks": "fixed"}, judge={"kind": "synced"}, steps=WRITES
+    )
+    with pytest.raises(InputError, match="no flash"):
+        crashtest(memory)
+
+
+def test_the_commands_and_the_python_of_the_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/power-cuts.md: each command ends as the page says, and the TOML is that of the example."""
+    from typer.testing import CliRunner
+
+    from ffslab.cli.main import app
+
+    page = (ROOT / "docs/power-cuts.md").read_text(encoding="utf-8")
+    shutil.copytree(EXAMPLES, tmp_path / "examples/crashtest")
+    monkeypatch.chdir(tmp_path)
+    commands = [line.strip().split()[1:] for line in page.splitlines() if line.startswith("    ffslab crashtest ")]
+    assert [CliRunner().invoke(app, [*words, "--points", "150"]).exit_code for words in commands] == [0, 1, 1]
+    words = [*commands[0], "--points", "20", "--json"]
+    assert json.loads(CliRunner().invoke(app, words).stdout)["holds"] is True
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    Path("examples/crashtest/shown.toml").write_text(shown, encoding="utf-8")
+    held = CrashTest.from_file("examples/crashtest/settings.toml")
+    said = replace(CrashTest.from_file("examples/crashtest/shown.toml"), file_name=held.file_name)
+    assert said == held
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path / "examples/crashtest")
+    exec(compile(code, "docs/power-cuts.md", "exec"), {})

@@ -32,6 +32,10 @@ def declared_options() -> Iterator[tuple[str, str, Any]]:
                 yield from ((name, flag, parameter) for flag in parameter.opts)
 
 
+# Where something is written is a folder in most verbs, and in some a file: one meaning.
+SAME_PLACE = {("FILE", "File to write"): ("DIR", "Folder to write")}
+
+
 def clause(text: str) -> str:
     return CLAUSE_END.split(text)[0].strip()
 
@@ -40,7 +44,8 @@ def unlike(options: Iterator[tuple[str, str, Any]]) -> list[str]:
     """Options that stand in several verbs and are not the same in each."""
     ways: dict[str, dict[tuple[object, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
     for verb, flag, parameter in options:
-        way = (parameter.metavar, clause(parameter.help), bool(getattr(parameter, "is_flag", False)))
+        said = (parameter.metavar, clause(parameter.help))
+        way = (*SAME_PLACE.get(said, said), bool(getattr(parameter, "is_flag", False)))
         ways[flag][way].append(verb)
     return [f"{flag}: {dict(found)}" for flag, found in ways.items() if len(found) > 1]
 
@@ -96,6 +101,7 @@ TABLE = {
     "lifetime": Promise("lifetime", True),
     "ageing": Promise("ageing_study"),
     "sweep": Promise("study", True),
+    "crashtest": Promise("crashtest", True),
     "diff": Promise("run_diff"),
     "ci": Promise("budgets", True),
     "policy ls": Promise(NO_SCHEMA),
@@ -114,6 +120,8 @@ TABLE = {
     "trace convert": Promise(None),
     "trace report": Promise("trace_report", True),
     "trace diff": Promise("trace_diff"),
+    "trace timeline": Promise(None),
+    "trace flame": Promise(None, True),
     "compare": Promise("comparison", True),
     "reference run": Promise(NO_SCHEMA, True),
     "reference fetch": Promise(None),

@@ -176,7 +176,7 @@ store_no_barrier = _store("header data", between=False)
 
 
 def valid_store(files: dict[str, bytes], told: list[str]) -> str | None:
-    """Every record that the header counts is whole; a header that is torn counts nothing, as before the first record."""
+    """Every record that the header counts is whole; a header that is torn counts nothing."""
     content = files.get("store", b"")
     if len(content) < HEADER_BYTES:
         return "the store is gone" if told else None

@@ -27,7 +27,7 @@ mod power;
 mod programs;
 mod reads;
 
-use ffslab_sim::Sim;
+use ffslab_sim::{MediumUnits, Sim};
 use std::collections::VecDeque;
 
 pub use address::{Address, Hierarchy, HierarchyError};
@@ -160,6 +160,9 @@ impl Array {
             busy_ns: 0,
         };
         let planes = (hierarchy.dies() * hierarchy.planes_per_die) as usize;
+        let Geometry { blocks, pages_per_block, page_bytes, .. } = hierarchy.geometry();
+        let (dies, planes_per_die) = (hierarchy.dies(), hierarchy.planes_per_die);
+        sim.medium_has(MediumUnits { dies, planes_per_die, blocks, pages_per_block, page_bytes });
         Ok(Array {
             made_at_ns: sim.now_ns(),
             sim,

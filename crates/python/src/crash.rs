@@ -2,7 +2,7 @@
 
 use crate::session::torn_of;
 use crate::{to_json, watched, InputError};
-use ffslab_crashtest::{Asked, FileOrSo, Moment, Point, Recording, Stopped, Tree};
+use ffslab_crashtest::{Asked, FileOrSo, JudgeFiles, Moment, Point, Recording, Stopped, Tree};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -119,9 +119,8 @@ impl CrashRecording {
                 Stopped
             })
         };
-        let judged = watched::run(py, progress.as_ref(), |report| {
-            self.0.judge(&asked, judge.as_ref().map(|_| &files as _), report)
-        })?;
+        let files: Option<&JudgeFiles> = if judge.is_some() { Some(&files) } else { None };
+        let judged = watched::run(py, progress.as_ref(), |report| self.0.judge(&asked, files, report))?;
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }

@@ -85,7 +85,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "calibrate": (_MAIN, "Make a board profile from measurements."),
         "trace": (
             "ffslab.cli.trace_verbs:trace_app",
-            "Recordings and logs of flash: convert, report, compare.",
+            "Recordings and logs of flash: convert, report, compare, draw.",
         ),
         "compare": (_MAIN, "Replay SQLite traces of a board and compare with them."),
         "reference": (

@@ -19,7 +19,7 @@ from ffslab.cli.parts import EXIT_NEGATIVE
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
-from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
+from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
@@ -52,6 +52,7 @@ def run(
     ],
     machine: MachineOptions,
     how: RunOptions,
+    written: TimelineOptions,
     out: Out = None,
     json: SummaryJson = False,
 ) -> None:
@@ -66,6 +67,9 @@ def run(
 
     if out is not None and len(experiments) > 1:
         raise InputError("--out: names one folder, but several experiments are given: run them one by one")
+    if written.timeline is not None and len(experiments) > 1:
+        raise InputError("--timeline: names one file, but several experiments are given: run them one by one")
+    observe = written.observe()
     # What is wrong in one of several is told before the first has run for an hour.
     ready = [
         (path, path.name.removesuffix(".toml"), how.over(machine.over(Experiment.from_file(path))))
@@ -82,7 +86,7 @@ def run(
             experiment.check(any_size=how.yes)
     failures = []
     for _, name, experiment in ready:
-        failures += [f"{name}: {text}" for text in run_and_print(experiment, name, out, json, how)]
+        failures += [f"{name}: {text}" for text in run_and_print(experiment, name, out, json, how, observe)]
     end_with_failures(failures)
 
 

@@ -12,7 +12,7 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli.image_options import Place
 from ffslab.cli.parts import argument, option, verb
-from ffslab.cli.result_options import Json, SummaryJson
+from ffslab.cli.result_options import Json, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, OwnBoard, Part, Settings, System
 from ffslab.cli.terminal import say
 from ffslab.file_systems import listed
@@ -136,6 +136,7 @@ def mount(
         ),
     ] = None,
     json: SummaryJson = False,
+    written: TimelineOptions,
 ) -> None:
     """Mount a simulated file system for real programs. See docs/mount.md.
 
@@ -151,6 +152,7 @@ def mount(
     from ffslab.mount.run import Mount, Wanted
     from ffslab.text.summary import summary_text
 
+    observe = written.observe()
     where = {key: value for key, value in place.chosen().items() if value is not None}
     wanted = Wanted(
         system or DEFAULT.name,
@@ -166,7 +168,7 @@ def mount(
         options or [],
         where,
     )
-    mounted = Mount(wanted, mountpoint, think.value, realtime, power_cut_after, torn.value, seed, save, owner)
+    mounted = Mount(wanted, mountpoint, think.value, realtime, power_cut_after, torn.value, seed, save, owner, observe)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:
         results.check_free(folder)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ffslab.cli.parts import option
+
+if TYPE_CHECKING:
+    from ffslab.api.observe import Observe
 
 Json = Annotated[bool, option("--json", "Print JSON in place of text.")]
 SummaryJson = Annotated[bool, option("--json", "Print JSON in place of text: the summary.")]
@@ -24,3 +28,39 @@ RecordBytes = Annotated[
     list[int] | None,
     option("--record-B B", "Take only the traces with records of this size; may be given several times.", least=1),
 ]
+TimelineFile = Annotated[
+    Path | None,
+    option(
+        "--timeline FILE.pftrace",
+        "Write a timeline of the measured steps, which ui.perfetto.dev opens, and stacks.parquet for flame graphs "
+        "(docs/timelines.md).",
+    ),
+]
+TimelineEvery = Annotated[
+    int,
+    option("--timeline-every N", "Draw what happens in a call of one call in N; the timeline says so.", least=1),
+]
+
+
+@dataclass(frozen=True)
+class TimelineOptions:
+    """What is written down of a run while it goes on."""
+
+    timeline: TimelineFile = None
+    timeline_every: TimelineEvery = 1
+
+    def observe(self) -> Observe | None:
+        """`None`: nothing is.
+
+        Raises `ffslab.InputError` for a file that cannot be written, and options that mean nothing.
+        """
+        from ffslab._native import InputError
+        from ffslab.api.observe import Observe
+
+        if self.timeline is None:
+            if self.timeline_every != 1:
+                raise InputError("--timeline-every: is of a timeline: name its file with --timeline")
+            return None
+        observe = Observe(self.timeline, self.timeline_every)
+        observe.check()
+        return observe

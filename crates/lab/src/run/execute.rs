@@ -22,6 +22,7 @@ impl Runner<'_> {
     pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
         self.after_call_ns = self.pace.map_or(0, |pace| pace.after_call_ns(step));
         let begun = self.step_begins(index);
+        self.system.sim().step_begins(|| step.title(), step.name());
         let facts = self.execute(step).map_err(|error| match error {
             Stop::Failed(text) => {
                 let why = self.system.failure().map_or_else(String::new, |why| format!(": {why}"));

@@ -22,7 +22,7 @@ Step = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cut:
-    """One cut: at which program or erase of the flash, from 1, and what is left of that (`partial`: `seed` says how)."""
+    """At which program or erase of the flash, from 1, and what is left of that (of `partial`, `seed` says how)."""
 
     operation: int
     torn: str = "nothing"

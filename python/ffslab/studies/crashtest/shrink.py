@@ -1,7 +1,7 @@
 """The smallest workload that still fails, and its earliest cut.
 
-Steps are left out as long as the same kind of failure is found (delta debugging: Zeller and Hildebrandt, "Simplifying and
-Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002).
+Steps are left out as long as the same kind of failure is found (delta debugging: Zeller and Hildebrandt, "Simplifying
+and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002).
 """
 
 from __future__ import annotations
