@@ -227,7 +227,9 @@ def test_where_littlefs_is_and_where_not(ffslab: Command, tmp_path: Path) -> Non
     path.write_text('[stack]\nboard = "omap3evm"\nfs = "littlefs"\npartition_blocks = 9\n[[measure]]\nstep = "mount"\n')
     done = ffslab("run", str(path))
     assert done.returncode == 2 and 'a bare program has: system = "bare"' in done.stderr, done.stderr
-    path.write_text('[stack]\nsystem = "bare"\nfs = "yaffs2"\n[stack.littlefs]\nblock_cycles = 9\n[[measure]]\nstep = "mount"\n')
+    path.write_text(
+        '[stack]\nsystem = "bare"\nfs = "yaffs2"\n[stack.littlefs]\nblock_cycles = 9\n[[measure]]\nstep = "mount"\n'
+    )
     done = ffslab("run", str(path))
     assert done.returncode == 2 and "littlefs belongs to littlefs, not to yaffs2" in done.stderr, done.stderr
 

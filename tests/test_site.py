@@ -95,8 +95,8 @@ def test_every_guide_is_found_from_the_start(site: Path) -> None:
         assert str(page.relative_to(ROOT / "docs").with_suffix(".html")) in reached
 
 
-def test_a_search_finds_a_verb_without_a_server(site: Path) -> None:
-    assert "ffslab lifetime" in (site / "search" / "search_index.js").read_text(encoding="utf-8")
+def test_a_search_finds_a_verb(site: Path) -> None:
+    assert "ffslab lifetime" in (site / "search" / "search_index.json").read_text(encoding="utf-8")
 
 
 def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
