@@ -1,11 +1,11 @@
-"""littlefs on a bare program: its images are those of the real tools, its costs have causes, its settings are checked."""
+"""littlefs on a bare program: its images are those of others, its costs have causes, its settings are checked."""
 
 from __future__ import annotations
 
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from littlefs import LittleFS, UserContext
@@ -15,26 +15,26 @@ from conftest import Command
 
 ROOT = Path(__file__).resolve().parent.parent
 # Kinds of media, with what the settings of the other side are then.
-MEDIA = {
+MEDIA: dict[str, dict[str, str | int]] = {
     "nor": {"board": "licheepi-nano", "part": "w25q128jv", "erase_block_KiB": 4, "partition_blocks": 64},
     "large blocks": {"board": "licheepi-nano", "part": "w25q128jv", "erase_block_KiB": 4, "partition_blocks": 128},
     "nand": {"board": "omap3evm", "partition_blocks": 24},
 }
-SETTINGS = {
+SETTINGS: dict[str, dict[str, str | int]] = {
     "nor": {"disk_version": "2.0"},
     "large blocks": {"block_size_B": 8192, "cache_size_B": 1024, "inline_max_B": -1, "metadata_max_B": 2048},
     "nand": {"block_cycles": 20},
 }
 
 
-def stack_on(medium: str) -> ffslab.Stack:
-    return ffslab.Stack("littlefs", system="bare", littlefs=dict(SETTINGS[medium]), **MEDIA[medium])  # type: ignore[arg-type]
+def stack_with(medium: str, settings: dict[str, Any]) -> ffslab.Stack:
+    keys: dict[str, Any] = {"system": "bare", "fs": "littlefs", "littlefs": settings}
+    return ffslab.Stack.of(keys | MEDIA[medium])
 
 
 def real(stack: ffslab.Stack, image: bytes | None) -> LittleFS:
     """littlefs of PyPI with the same configuration: a newer version of the C code, in another process's hands."""
-    sizes = stack.keys["littlefs"]
-    assert sizes is not None
+    sizes = cast("dict[str, Any]", stack.keys)["littlefs"]
     block_bytes = sizes["block_size_B"]
     count = len(image or stack.image()) // block_bytes
     limits = {name: sizes[f"{name}_B"] % 2**32 for name in ("metadata_max", "inline_max")}
@@ -171,7 +171,7 @@ def exchange(medium: str, seeds: range, tmp_path: Path) -> int:
     """Random workloads on either side, each read by the other and changed further there; how many files were read."""
     files = 0
     for seed in seeds:
-        stack = stack_on(medium)
+        stack = stack_with(medium, dict(SETTINGS[medium]))
         ours, theirs = Random(seed), Random(-seed)
         stack.mount()
         ours.run(Calls(stack), 25)
@@ -183,7 +183,7 @@ def exchange(medium: str, seeds: range, tmp_path: Path) -> int:
         writer.unmount()
         image = tmp_path / "image.bin"
         image.write_bytes(bytes(writer.context.buffer))
-        stack.load(str(image))
+        stack.step("load", image=str(image))
         stack.mount()
         assert Calls(stack).tree() == theirs.files, f"{medium}, seed {seed}: of littlefs-python, read by ours"
         theirs.directories = [""]
@@ -218,7 +218,7 @@ def test_a_thousand_images_are_those_of_littlefs_python_both_ways(medium: str, t
 )
 def test_settings_that_cannot_be_are_refused(key: str, value: object, told: str) -> None:
     with pytest.raises(ValueError, match=r".") as refusal:
-        ffslab.Stack("littlefs", system="bare", littlefs={key: value}, **MEDIA["nor"])  # type: ignore[arg-type]
+        stack_with("nor", {key: value})
     assert told in str(refusal.value)
 
 
@@ -242,10 +242,15 @@ def scan_rows(summary: dict[str, Any]) -> list[str]:
         caused = {cause["reason"]: cause for cause in variant["by_cause"]}
         scan = caused.get("allocation scan", {"page_reads": 0, "busy_us": 0.0})
         axes = variant["axes"]
-        rows.append(
-            f"| {axes['setup.create.bytes']} | {axes['littlefs.lookahead_size_B']} | {step['latency_us']['mean'] / 1000:,.1f} "
-            f"| {step['latency_us']['max'] / 1000:,.1f} | {scan['page_reads']:,} |"
+        mean_ms, max_ms = (f"{step['latency_us'][name] / 1000:,.1f}" for name in ("mean", "max"))
+        cells = (
+            axes["setup.create.bytes"],
+            axes["littlefs.lookahead_size_B"],
+            mean_ms,
+            max_ms,
+            f"{scan['page_reads']:,}",
         )
+        rows.append("| " + " | ".join(map(str, cells)) + " |")
     return rows
 
 

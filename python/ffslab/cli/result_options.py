@@ -32,7 +32,7 @@ TimelineFile = Annotated[
     Path | None,
     option(
         "--timeline FILE.pftrace",
-        "Write a timeline of the measured steps for ui.perfetto.dev, and stacks.parquet for flame graphs "
+        "Write a timeline of the measured steps, which ui.perfetto.dev opens, and stacks.parquet for flame graphs "
         "(docs/timelines.md).",
     ),
 ]

@@ -138,16 +138,15 @@ def trace_timeline(
         list[Path],
         argument("LOG", "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is."),
     ],
+    out: Annotated[Path, argument("OUT", "File to write, such as board.pftrace; ui.perfetto.dev opens it.")],
     part: PartOfChip = None,
     chip: GeometryOfChip = None,
     shift: Shift = None,
     yes: LargeLogs = False,
-    *,
-    out: Annotated[Path, option("--out FILE", "File to write; ui.perfetto.dev opens it.")] = Path("log.pftrace"),
 ) -> None:
     """Draw logs of the probe kit as a timeline. See docs/timelines.md.
 
-    Example: ffslab trace timeline flashmon.log vfsmon.log funcmon.log --out board.pftrace
+    Example: ffslab trace timeline flashmon.log vfsmon.log funcmon.log board.pftrace
     """
     from ffslab.boards.tracereport import verb
 
@@ -159,6 +158,10 @@ def trace_timeline(
 @verb(trace_app, "flame")
 def trace_flame(
     result: Annotated[Path, argument("RESULT", "Results folder of a run.")],
+    out: Annotated[
+        Path,
+        argument("OUT", "File to write: .json for speedscope, anything else collapsed stacks for flamegraph.pl."),
+    ],
     weight: Annotated[
         Weight, option("--weight", "What the widths are: time, energy, operations (of the flash), wear (erases).")
     ] = Weight.TIME,
@@ -170,21 +173,16 @@ def trace_flame(
         str | None,
         option("--variant NAME", "Only this variant. [default: all, each a frame of its own]"),
     ] = None,
-    *,
-    out: Annotated[
-        Path,
-        option("--out FILE", "File to write: .json for speedscope, anything else collapsed stacks for flamegraph.pl."),
-    ] = Path("stacks.folded"),
 ) -> None:
     """Write the flame graph of a run: task, call, reason, operation. See docs/timelines.md.
 
-    Example: ffslab trace flame results/sqlite --weight wear --out wear.folded
+    Example: ffslab trace flame results/sqlite wear.folded --weight wear
     """
     from ffslab.cli.progress import progress_bar
     from ffslab.studies import flame
 
     with progress_bar(result.name) as progress:
-        said = flame.flame(result, weight.value, out, against=against, variant=variant, progress=progress, tell=tell)
+        said = flame.flame(result, weight.value, out, against=against, variant=variant, progress=progress, tell=remark)
     say(said)
 
 

@@ -1,8 +1,8 @@
 """The log of what happens to each erase block, `film.csv` of a run with `film = true`: a table, kept as Parquet.
 
-Columns: `at_us` since the measured steps began; `what` happened: read, program, erase, or holds (what the block
-holds from then on); `block` in the partition; of an operation its `page` in the block, `task` and `reason`; of what a block holds
-`valid_B`, `invalid_B` and `free_B`. Others are null.
+Columns: `at_us` since the measured steps began; `what` happened: read, program, erase, or holds (what the block holds
+from then on); `block` in the partition; of an operation its `page` in the block, `task` and `reason`; of what a block
+holds `valid_B`, `invalid_B` and `free_B`. Others are null.
 """
 
 from __future__ import annotations

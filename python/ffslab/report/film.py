@@ -80,13 +80,12 @@ def _film(run: Run, variant: VariantSummary, log: str, name: str) -> tuple[str, 
 
 def _packed(table: Any, block_bytes: int) -> tuple[str, dict[str, Any]]:
     """All events in base64, and what is needed to read them."""
-    kinds = _codes(table["what"], list(KINDS))
+    words, kinds = _codes(table["what"])
+    kinds = np.array([KINDS.index(word) for word in words])[kinds]
     at_us = table["at_us"].to_numpy()
-    task, reason = (table[name].fill_null("").to_pylist() for name in ("task", "reason"))
-    causes = list(dict.fromkeys(zip(task, reason, strict=True)))
-    known = [cause for cause in causes if cause != ("", "")][:PARTS]
-    place = {cause: at for at, cause in enumerate(known)}
-    cause = np.array([place.get(one, 0) for one in zip(task, reason, strict=True)], dtype=np.int64)
+    (tasks, task), (reasons, reason) = (_codes(table[name].fill_null("")) for name in ("task", "reason"))
+    pairs, cause = np.unique(task * len(reasons) + reason, return_inverse=True)
+    known = [(tasks[pair // len(reasons)], reasons[pair % len(reasons)]) for pair in pairs]
     valid, free, page = (table[name].fill_null(0).to_numpy() for name in ("valid_B", "free_B", "page"))
     holds = kinds == KINDS.index("holds")
     # Of an operation cause and page, of what a block holds the parts of it that are valid and free.
@@ -104,7 +103,7 @@ def _packed(table: Any, block_bytes: int) -> tuple[str, dict[str, Any]]:
         first.tobytes(),
         _planes(second, "<u2"),
     ]
-    packed = base64.b64encode(zlib.compress(b"".join(planes), 9)).decode("ascii")
+    packed = base64.b64encode(zlib.compress(b"".join(planes), 6)).decode("ascii")
     return packed, {"events": len(at), "unit_us": unit_us, "causes": known}
 
 
@@ -114,9 +113,10 @@ def _planes(values: Any, kind: str) -> bytes:
     return raw.reshape(-1, np.dtype(kind).itemsize).T.tobytes()
 
 
-def _codes(column: Any, words: list[str]) -> Any:
-    place = {word: at for at, word in enumerate(words)}
-    return np.array([place[word] for word in column.to_pylist()], dtype=np.int64)
+def _codes(column: Any) -> tuple[list[str], Any]:
+    """The words of a column of texts, and of each row the place of its word."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
 
 
 def _latency(run: Run, variant: VariantSummary, name: str) -> tuple[dict[str, object], str]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 HERE = Path(__file__).parent
+# Longer tables are laid out when they come near the screen; their place is kept.
+LONG_ROWS = 150
 # Of a page with charts: before the scripts that use it.
 UPLOT, UPLOT_STYLE = "uPlot.iife.min.js", "uPlot.min.css"
 
@@ -151,7 +153,8 @@ def table(
     named = f' data-variants="{variants}"' if variants else ""
     body = "\n".join(lines[1:])
     shown = f"<table>\n<thead>\n{lines[0]}\n</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    return f'<div class="table" tabindex="0" role="group" aria-label="Table"{named}>\n{shown}\n</div>'
+    kind = "table long" if len(rows) > LONG_ROWS else "table"
+    return f'<div class="{kind}" tabindex="0" role="group" aria-label="Table"{named}>\n{shown}\n</div>'
 
 
 # Of cells in a column of texts, of long texts, of numbers.

@@ -38,6 +38,8 @@ NAMES = ("system", "board", "kernel", "part", "device")
 SLOWEST_OF_SEVERAL = 3
 # Bars of more variants than this would be a wall: those of the chosen ones are drawn.
 BARS_MAX = 48
+# More pairs than this are unfolded by who wants them.
+PAIRS_MAX = 40
 # Of all charts of single calls together, and of each at least.
 POINTS_MAX, POINTS_MIN = 24_000, 1_500
 STEPS_OF_DISTRIBUTION = 300
@@ -110,7 +112,10 @@ def _listed(every: list[VariantSummary]) -> Section | None:
 
 def _pairs(every: list[VariantSummary]) -> Section | None:
     cells = pairs_cells(every)
-    return section("Pairs", table(*cells)) if cells else None
+    if not cells:
+        return None
+    made = table(*cells)
+    return section("Pairs", made if len(cells[1]) <= PAIRS_MAX else folded(f"{len(cells[1]):,} pairs", made))
 
 
 def _repeats(summary: Summary) -> str:

@@ -50,7 +50,7 @@ def flame(
     """Writes the file that `out` names, and says so: JSON for speedscope if it ends in .json, else collapsed stacks."""
     as_json = out.suffix == ".json"
     if against is not None and as_json:
-        raise InputError(f"--out {out}: speedscope has no differences: name a file that does not end in .json")
+        raise InputError(f"{out}: speedscope has no differences: name a file that does not end in .json")
     run, stacks = stacks_of(folder, progress, tell)
     weights = text.collapsed(stacks, weight, variant)
     if against is not None:

@@ -25,6 +25,7 @@ pub static LITTLEFS: Descriptor = Descriptor {
     promises: Promises {
         about:
             "what was synced or closed is there as it was then; a file that is open otherwise holds what it held before",
+        may_refuse_unfinished: true,
         ..Promises::SYNCED
     },
 };

@@ -41,11 +41,13 @@
       return { ...common, splits: () => axis.ticks.map((_, i) => i), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
     }
     if (axis.nines) return { ...common, splits: (u) => NINES.map(([at]) => at).filter((at) => at <= u.scales.y.max), values: (u, at) => at.map((one) => NINES.find((nine) => nine[0] === one)?.[1] ?? "") };
-    // On a logarithmic axis of several decades only these have a line and a number.
+    // On a logarithmic axis only 1, 2, 5 and their like have a line and a number; of several decades 1 alone.
     const filter = (u, at) => {
       const scale = u.scales[isX ? "x" : "y"];
-      if (scale.distr !== 3 || scale.max / scale.min < 40) return at;
-      return at.map((value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9 ? value : null);
+      if (scale.distr !== 3) return at;
+      const wanted = scale.max / scale.min < 300 ? [1, 2, 5] : [1];
+      const kept = at.map((value) => value > 0 && wanted.includes(Number((value / 10 ** Math.floor(Math.log10(value) + 1e-9)).toFixed(6))) ? value : null);
+      return kept.some((value) => value !== null) ? kept : at;
     };
     common.grid.filter = common.ticks.filter = filter;
     return { ...common, filter, values: (u, at) => at.map((value) => value === null ? "" : number(value)) };
@@ -205,7 +207,7 @@
       figure.querySelector(".plot").replaceWith(fresh);
       const said = (s, i) => { const at = groups[s].at[i]; return `${of.names[at]}: ${y.value} ${number(spec.series[s].y[i])}, ${x.value} ${spec.x.ticks ? spec.x.ticks[spec.series[s].x[i]] : number(spec.series[s].x[i])}`; };
       made?.stop();
-      made = chart(figure, spec, { said, idle: "Each dot is a variant; a click pins it in the table.", clicked: (s, i) => ffslab.pin?.(of.names[groups[s].at[i]]) });
+      made = chart(figure, spec, { said, idle: "Each dot is a row of the table below; a click pins it there.", clicked: (s, i) => ffslab.pin?.(of.names[groups[s].at[i]]) });
     };
     for (const select of [x, y, by]) select.addEventListener("change", build);
     build();
