@@ -76,7 +76,7 @@ impl CrashRecording {
     fn each_told(&self, py: Python<'_>, paths: Vec<String>, each: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut failed = Ok(());
         self.0.each_told(&paths, &mut |number, contents| {
-            let mut call = || -> PyResult<()> {
+            let call = || -> PyResult<()> {
                 let files = PyDict::new(py);
                 for (path, content) in contents {
                     files.set_item(path, PyBytes::new(py, content))?;

@@ -17,8 +17,8 @@ def text_of(answer: CrashAnswer) -> str:
     """A line of what was done, and a paragraph for each failure."""
     share = answer["points"] / answer["possible"]
     lines = [
-        f"{answer['title']}: {counted(answer['operations'], 'program')} and erases, {counted(answer['points'], 'cut')}"
-        f" ({_percent(share)} of {answer['possible']}), {counted(answer['states'], 'different medium')}",
+        f"{answer['title']}: {counted(answer['operations'], 'operation')} of the flash, {counted(answer['points'], 'cut')}"
+        f" ({_percent(share)} of {answer['possible']}), {answer['states']} different media",
     ]
     more = [f"{counted(answer['recoveries'], 'mount')} after cuts"]
     if answer["cuts_of_recoveries"]:
