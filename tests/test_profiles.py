@@ -112,12 +112,11 @@ def test_parts_are_listed_by_kind(ffslab: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--part", "--device", "x.toml"), "--part and --device: a file is the one or the other"),
-        (("--part", "--base", "omap3evm", "x.toml"), "--base omap3evm: is a board, and a part was asked for"),
+        (("--kind", "nand", "--base", "omap3evm", "x.toml"), "--base omap3evm: is a board, and a part was asked for"),
         (("--base", "omap3ev", "x.toml"), "unknown profile `omap3ev`: did you mean `omap3evm`?"),
         (("absent/x.toml",), "absent/x.toml"),
         (("--kind", "spi-nadn", "x.toml"), "--kind spi-nadn: there is no such kind of part: did you mean spi-nand?"),
-        (("--kind", "spi-nor", "--device", "x.toml"), "--kind and --device: a file is the one or the other"),
+        (("--kind", "device", "--base", "omap3evm", "x.toml"), "is a board, and a block device was asked for"),
         (
             ("--kind", "spi-nor", "--base", "w25n01gv", "x.toml"),
             "--base w25n01gv: is of kind spi-nand, and --kind spi-nor was asked for",

@@ -370,8 +370,8 @@ def test_the_command_refuses_bad_input_in_one_line(ffslab: Command, small: Path,
         ([small], "small.toml is there 2 times"),
         (["--jobs", "0"], "--jobs"),
         (["--out", other], "is no folder of `ffslab reference run`"),
-        (["--kernel", small], "--kernel and --modules belong together"),
-        (["--kernel", small, "--modules", other], "modules.dep: no such file"),
+        (["--kernel-image", small], "--kernel-image and --modules belong together"),
+        (["--kernel-image", small, "--modules", other], "modules.dep: no such file"),
     ):
         ran = ffslab("reference", "run", small, *arguments)
         assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr

@@ -1,18 +1,21 @@
-"""The report of a run: what its pictures and tables show of few and of many variants, and that they hide nothing."""
+"""The page of a run: what its pictures and tables show of few and of many variants, and that they hide nothing."""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from conftest import SMALL
 from ffslab import Experiment
 from ffslab.api.experiment import Run
-from ffslab.report import html, plots, sweeps
+from ffslab.report import causes, charts, html, page, section, sweeps, variants
 from ffslab.report.drawing import COLOURS, value_axis
 from ffslab.studies.reproduce.figures import Figure as FigureOfPaper
 from ffslab.studies.reproduce.figures import Line
@@ -39,21 +42,77 @@ def texts(svg: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
+def data(text: str, name: str) -> Any:
+    """What scripts of a page find under this name."""
+    found = re.search(rf'<script type="application/json" id="data-{name}">(.*?)</script>', text)
+    assert found, name
+    return json.loads(found[1])
+
+
+def floats(packed: str) -> list[float]:
+    return [float(value) for value in np.frombuffer(base64.b64decode(packed), dtype="<f4")]
+
+
 def test_all_of_many_variants_are_drawn_along_their_longest_axis(many: Run) -> None:
-    variants = many.summary["variants"]
-    sweep = sweeps.sweep_of(variants)
+    every = many.summary["variants"]
+    sweep = sweeps.sweep_of(every)
     assert sweep == sweeps.Sweep("requests.count", "fs", ("read_ahead_KiB",), sweep.values if sweep else {})
-    drawn = texts(sweeps.svg(variants, sweep))
-    assert {"fs=jffs2", "fs=yaffs2", "8", "16", "32"} <= set(drawn)
-    # One legend for all panels.
-    assert [drawn.count(f"read_ahead_KiB={value}") for value in (128, 0)] == [1, 1]
+    made = sweeps.drawn(every, sweep)
+    first: Any = made.data["sweep-0-0"]
+    assert first["x"]["ticks"] == ["8", "16", "32"]
+    assert [one["name"] for one in first["series"]] == ["read_ahead_KiB=128", "read_ahead_KiB=0"]
+    means = {one["name"]: one["latency_us"]["mean"] for one in every}
+    drawn = floats(first["series"][1]["y"])
+    assert drawn == pytest.approx([means[f"fs=jffs2, read_ahead_KiB=0, requests.count={n}"] for n in (8, 16, 32)])
     assert "<h2>Along requests.count</h2>" in html(many)
 
 
-def test_a_report_says_that_it_draws_the_first_of_many_variants_only(many: Run, one: Run) -> None:
-    page = html(many)
-    assert page.count("The first 8 of 12 variants.") >= 6
-    assert "The first" not in html(one)
+def test_all_of_many_variants_are_in_the_table_and_in_the_chart_of_any_two_figures(many: Run) -> None:
+    text = html(many)
+    table = text.split("<h2>Variants</h2>")[1].split("</table>")[0]
+    assert table.count("<tr>") == 1 + 12
+    of = data(text, "variants")
+    assert of["names"] == [one["name"] for one in many.summary["variants"]]
+    assert [axis["label"] for axis in of["axes"]] == ["fs", "read_ahead_KiB", "requests.count"]
+    mean = next(one for one in of["figures"] if one["label"] == "latency mean, us")
+    assert mean["less"] and mean["values"] == [one["latency_us"]["mean"] for one in many.summary["variants"]]
+    least, most = of["extremes"]
+    assert mean["values"][of["names"].index(least)] == min(mean["values"])
+    assert mean["values"][of["names"].index(most)] == max(mean["values"])
+
+
+def test_what_is_drawn_of_many_variants_holds_the_extremes_and_says_so(many: Run, one: Run) -> None:
+    every = many.summary["variants"]
+    drawn = variants.chosen(every)
+    assert len(drawn) < len(every)
+    for costs in (lambda of: [v["latency_us"]["mean"] for v in of], lambda of: [v["time_us"] for v in of]):
+        assert (min(costs(drawn)), max(costs(drawn))) == (min(costs(every)), max(costs(every)))
+    said = f"Of 12 variants these {len(drawn)}: the first, and those with least and most latency"
+    assert html(many).count(said) >= 4
+    assert "variants these" not in html(one)
+
+
+def test_the_first_screen_has_the_answer_and_three_numbers_that_are_compared(many: Run, one: Run) -> None:
+    for run, beside in ((many, "least with"), (one, "one in a hundred takes")):
+        opening = html(run).split('<div class="opening"')[1].split("<section")[0]
+        assert opening.count('class="key"') == 3 and beside in opening
+        assert '<p class="answer">' in opening and ("bars-strip" in opening or "data-explorer" in opening)
+
+
+def test_distributions_keep_the_slowest_call_and_thinned_points_the_highest() -> None:
+    values = np.r_[np.full(9_999, 1.0), 500.0]
+    x, nines = charts.distribution(values, 100)
+    assert (x[-1], nines[-2]) == (500.0, 4.0)
+    at, height = charts.thinned(np.arange(10_000), values, 100)
+    assert len(at) <= 100 and height[-1] == 500.0 and (np.diff(at) > 0).all()
+    same = charts.thinned([3, 1, 2], [30, 10, 20], 10)
+    assert [list(one) for one in same] == [[1, 2, 3], [10, 20, 30]]
+
+
+def test_sections_have_links_of_their_own_and_what_is_empty_is_left_out() -> None:
+    text = page("T", [section("Same", "<p>a</p>"), section("Same", "<p>b</p>"), section("Nothing", ""), None, ""])
+    assert re.findall(r'<section id="([^"]*)"', text) == ["same", "same-2"]
+    assert re.findall(r'<li><a href="#([^"]*)"', text) == ["same", "same-2"]
 
 
 def test_few_variants_and_short_axes_are_no_sweep(many: Run, one: Run) -> None:
@@ -82,19 +141,18 @@ def test_the_only_variant_and_columns_of_nothing_are_not_shown(one: Run) -> None
 
 
 def test_a_reason_has_one_colour_in_all_pictures(one: Run) -> None:
-    variants = one.summary["variants"]
-    colours = plots.reason_colours(variants)
+    every = one.summary["variants"]
+    colours = causes.reason_colours(every)
     assert len(set(colours.values())) == len(colours) > 2
-    time, operations = plots.time_by_cause(variants, colours), plots.operations_by_cause(variants, colours)
-    assert time and operations
-    for reason in set(texts(time)) & set(texts(operations)) & set(colours):
-        assert all(colours[reason] in svg for svg in (time, operations)), reason
+    bars = causes.time_bars(every, colours) + causes.operation_bars(every, colours)
+    shown = re.findall(r'--c:var\(--(\w+)\)[^>]*title="([^",:]*)', bars)
+    assert {colour for colour, reason in shown if reason in colours} >= {"s0", "s1"}
+    assert all(colours.get(reason, colour) == colour for colour, reason in shown)
     # Tasks are called as in the tables.
-    assert "by GC thread" in texts(operations)
-    assert not any("caller" in text or "jffs2_gc_thread" in text for text in texts(operations))
+    assert "by GC thread" in bars and "caller" not in bars and "jffs2_gc_thread" not in bars
 
 
-def test_pictures_in_one_page_share_no_ids(many: Run) -> None:
+def test_parts_of_a_page_share_no_ids(many: Run) -> None:
     ids = re.findall(r'\bid="([^"]*)"', html(many))
     assert len(ids) == len(set(ids)) > 20
 
@@ -109,15 +167,14 @@ def test_what_fio_and_postmark_report_is_in_the_report(tmp_path: Path) -> None:
     assert "Creation alone: 50 files" in page
 
 
-def test_space_that_stays_as_it_is_is_drawn_once(one: Run) -> None:
-    changed = plots.space_map(one)
-    assert changed
-    assert [text.split(":")[0] for text in texts(changed) if "valid " in text] == ["before", "after"]
-    for kind in ("valid", "invalid", "free"):
-        one.block_columns[f"{kind}_after_B"] = one.block_columns[f"{kind}_before_B"]
-    alike = plots.space_map(one)
-    assert alike
-    assert [text.split(":")[0] for text in texts(alike) if "valid " in text] == ["before and after"]
+def test_the_map_of_blocks_has_what_each_holds_before_and_after(one: Run) -> None:
+    (shown,) = data(html(one), "blocks")
+    metrics = {metric["label"]: metric["values"] for metric in shown["metrics"]}
+    assert len(metrics["erases in the measured steps"]) == 32
+    assert sum(metrics["erases in the measured steps"]) == one.summary["variants"][0]["totals"]["erases"]
+    for when in ("before", "after"):
+        sums = [sum(metrics[f"{kind} {when}, %"][at] for kind in ("valid", "invalid", "free")) for at in range(32)]
+        assert all(99 <= total <= 101 for total in sums)
 
 
 @pytest.mark.parametrize(

@@ -457,8 +457,9 @@ def test_the_study_that_ships_runs_and_its_report_holds_every_picture(ffslab: Co
     assert (ran.returncode, ran.stderr) == (0, "")
     assert len(ran.stdout.splitlines()) < 60
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for picture in ("trade offs", "responses", "heat maps", "parallel coordinates"):
-        assert f'aria-label="{picture}"' in report
+    for title in ("Trade-offs", "Along each axis", "Two axes at once: ", "All points"):
+        assert f"<h2>{title}" in report
+    assert 'data-explorer="points"' in report and report.count("data-chart=") > 3 and 'class="heat"' in report
     assert len(pq.read_table(tmp_path / "out" / "points.parquet")) == 51
 
 

@@ -116,7 +116,7 @@ def test_only_chooses_cases_by_pattern(ffslab: Command, tmp_path: Path) -> None:
     path = case_file(tmp_path, {"id": "a/1"}, {"id": "a/2"}, {"id": "b/1"})
 
     def chosen(pattern: str) -> list[str]:
-        report = json.loads(ffslab("validate", path, "--only", pattern, "--json").stdout)
+        report = json.loads(ffslab("validate", path, "--id", pattern, "--json").stdout)
         return [case["id"] for case in report["cases"]]
 
     assert chosen("a/*") == ["a/1", "a/2"]
@@ -175,7 +175,7 @@ def report_of(case: CaseReport) -> ValidationReport:
 
 def test_the_measured_cases_of_the_repository_run(ffslab: Command) -> None:
     """How well they agree is judged by the crate `lab` (tests/measured.rs)."""
-    ran = ffslab("validate", ROOT / "tests" / "measured" / "linux-6.1.jsonl.gz", "--only", "*/jffs2/*", "--json")
+    ran = ffslab("validate", ROOT / "tests" / "measured" / "linux-6.1.jsonl.gz", "--id", "*/jffs2/*", "--json")
     report = json.loads(ran.stdout)
     assert len(report["cases"]) >= 10
     assert [case["id"] for case in report["cases"] if case["error"] is not None] == []

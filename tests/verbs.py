@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ffslab.cli.main import app
+from ffslab.cli.program import root
 
 
 def _declared(command: object, name: str) -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
@@ -19,7 +18,7 @@ def _declared(command: object, name: str) -> Iterator[tuple[str, TyperCommand | 
             yield from _declared(below, f"{name} {word}".strip())
 
 
-VERBS = dict(_declared(typer.main.get_command(app), ""))
+VERBS = dict(_declared(root(), ""))
 
 
 def help_of(name: str, flag: str) -> str:

@@ -1,6 +1,7 @@
-"""The worked examples of docs/worked: their commands are executed in order, and what they print stands there.
+"""The worked examples of docs/worked, the guides of docs/how-to and the tutorial: their commands are executed in order,
+and what they print stands there.
 
-    python tests/worked_examples.py
+    python tests/worked_examples.py [PAGE ...]
 
 writes the outputs again. In a block ```` ```console ```` a line that begins with `$ ` is a command; what follows is its
 whole output, or, where a line `...` stands, parts of it in this order. Commands run in a copy of the example's folder,
@@ -19,7 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs" / "worked").glob("*.md"))
+PAGES = sorted(
+    page
+    for page in [
+        ROOT / "docs" / "tutorial.md",
+        *(ROOT / "docs").glob("worked/*.md"),
+        *(ROOT / "docs").glob("how-to/*.md"),
+    ]
+    if page.name != "index.md"
+)
 BLOCK = re.compile(r"^```console\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 FOLDER = re.compile(r"^<!-- in (examples/[\w-]+) -->$", re.MULTILINE)
 WORDS = re.compile(r"\s*\S+(?: \S+)?")
@@ -107,7 +116,7 @@ def renewed_page(page: Path, place: Path) -> str:
 
 def main() -> None:
     """Writes what the commands print into the pages."""
-    for page in PAGES:
+    for page in [page for page in PAGES if page.stem in sys.argv[1:]] or PAGES:
         with tempfile.TemporaryDirectory() as made:
             place = Path(made) / "example"
             shutil.copytree(folder_of(page.read_text(encoding="utf-8")), place)

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffslab._native import InputError, PowerCut, __version__
-
 if TYPE_CHECKING:
     from ffslab import sqlite, steps
+    from ffslab._native import InputError, PowerCut, __version__
     from ffslab.api.experiment import Experiment, Run
     from ffslab.api.policies import policy
     from ffslab.api.stack import Stack
@@ -45,6 +44,7 @@ __all__ = [
 
 # pandas takes longer to import than the command line may take to start: modules are loaded when first used.
 _HOMES = {
+    **dict.fromkeys(("InputError", "PowerCut", "__version__"), "ffslab._native"),
     "Experiment": "ffslab.api.experiment",
     "Run": "ffslab.api.experiment",
     "Question": "ffslab.studies.advise",

@@ -15,7 +15,7 @@ def main() -> NoReturn:
     try:
         # Within the guard: imports are most of what a short command does.
         catch_signals()
-        from ffslab.cli.main import main as command
+        from ffslab.cli.program import main as command
 
         code = command()
     except KeyboardInterrupt:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, final
 
 from ffslab.answers import Columns
+from ffslab.boards.tracereport.columns import Ints
 
 __all__ = [
     "EPOCH_S",
@@ -58,6 +59,7 @@ __all__ = [
     "unregister_policy",
     "validate",
     "variant_keys",
+    "write_timeline",
 ]
 
 __version__: str
@@ -100,15 +102,17 @@ def run_experiment(
     known: Sequence[int] | None = None,
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
-) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str]]:
-    """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs.
+    observe: tuple[str | PathLike[str] | None, int] | None = None,
+) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str], Columns | None]:
+    """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs,
+    columns of stacks if it was observed.
 
     `parquet` reads a recording in Parquet as CSV. `change`: what holds in place of what the text says (JSON); a key of
     the stack that is null is taken away. `jobs`: how many variants run at once; 0: one on each core. `states`: the
     folder where initial states are kept, and what tells this build from others. `known`: the result is one part of a
     larger one, without the variants at these positions, whose results are known, and without what is said of
     repetitions; it may hold failures alone. `any_size`: however many calls it makes, they are meant. `tell` gets what a
-    large experiment takes, before it runs.
+    large experiment takes, before it runs. `observe`: the file of a timeline, and of how many calls one is drawn.
     """
 
 def live_experiment(
@@ -296,8 +300,12 @@ class Session:
     def begin_step(self, title: str) -> None: ...
     def note(self, text: str) -> None: ...
     def end_step(self) -> None: ...
-    def result(self, name: str, axes_json: str) -> tuple[str, Columns, Columns]:
-        """A variant of the summary (JSON), columns of the requests and of the erase blocks."""
+    def observe(self, asked: tuple[str | PathLike[str] | None, int], title: str, sequence: int) -> None:
+        """Writes down what happens until `result`: the file of a timeline, and of how many calls one is drawn; what it
+        is called there, and its number among timelines that become one."""
+    def result(self, name: str, axes_json: str) -> tuple[str, Columns, Columns, Columns | None]:
+        """A variant of the summary (JSON), columns of the requests and of the erase blocks, and of stacks if it was
+        observed."""
     def open(self, path: str, words: str, permissions: int) -> int: ...
     def close(self, fd: int) -> None: ...
     def pread(self, fd: int, bytes: int, at: int) -> bytes: ...
@@ -357,11 +365,26 @@ def mount(
     torn: str,
     epoch_s: int,
     save: str | PathLike[str] | None,
+    observe: tuple[str | PathLike[str] | None, int] | None,
     ready: Callable[[], object],
     say: Callable[[str], object],
     shall_end: Callable[[], bool],
-) -> tuple[str, Columns, Columns, str]:
-    """Mounts, serves until unmounted: a variant of the summary (JSON), calls, blocks, the keys of the stack (JSON)."""
+) -> tuple[str, Columns, Columns, str, Columns | None]:
+    """Mounts, serves until unmounted: a variant of the summary (JSON), calls, blocks, the keys of the stack (JSON), and
+    stacks if it was observed."""
+
+def write_timeline(
+    path: str | PathLike[str],
+    title: str,
+    tracks: Sequence[tuple[str, str, Ints, Ints, Ints, list[str], list[tuple[str, Ints]]]],
+) -> int:
+    """Writes a timeline of a log; how many events it has. A track: its name, the category of its slices, their starts
+    and ends since the beginning in ns (of an instant the same), the numbers of their names, the names, and by key the
+    columns of their arguments, of which a negative one says nothing. The slices come in the order of their starts, the
+    longest first.
+
+    Errors: the file cannot be written (`InputError`).
+    """
 
 def chip_geometry(board: str, part: str | None, base_dir: str | PathLike[str]) -> tuple[int, int, int, int]:
     """The chip of a board: bytes of a page and of its OOB area, pages of a block, blocks."""

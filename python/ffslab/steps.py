@@ -234,6 +234,11 @@ def fadvise(*, file: str, advice: Advice) -> Step:
     return said_step("fadvise", file=file, advice=advice)
 
 
+def trim(*, file: str, bytes: int | str, offset: int | str | None = None) -> Step:
+    """BLKDISCARD of an open device: nobody needs so many bytes from an offset on any more, which it may use."""
+    return said_step("trim", file=file, bytes=bytes, offset=offset)
+
+
 def read_ahead(*, KiB: int) -> Step:
     """Sets the read-ahead of the mounted file system's backing device."""
     return said_step("read_ahead", KiB=KiB)

@@ -10,9 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from ffslab.cli.main import app
+from ffslab.cli.program import root
 
 # Texts for names, patterns and numbers. A file cannot be called like some of them, an argument can.
 TEXTS = (
@@ -68,7 +66,7 @@ class Verb:
 
 def verbs() -> list[Verb]:
     """All verbs of the command."""
-    return list(_verbs(typer.main.get_command(app), ()))
+    return list(_verbs(root(), ()))
 
 
 def _verbs(command: Any, words: tuple[str, ...]) -> Iterator[Verb]:
@@ -113,7 +111,7 @@ BESIDE: dict[tuple[str, str], list[str]] = {
     ("lifetime", "endurance"): ["--workload", "good.toml"],
     ("lifetime", "per_day"): ["--workload", "good.toml"],
     ("reference run", "kernel"): ["--modules", "folder"],
-    ("reference run", "modules"): ["--kernel", "good.csv"],
+    ("reference run", "modules"): ["--kernel-image", "good.csv"],
 }
 # Every call of these verbs.
 ALWAYS = {"mount": ["--no-results", "--think", "none"], "sqlite": [], "reference fetch": ["--arch", "armhf"]}

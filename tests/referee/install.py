@@ -18,6 +18,8 @@ from referee.parts import INSTALL, PACKAGES, find_kit
 
 # Programs for tests outside this folder, and their packages.
 OTHERS = {name: name for name in ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git", "shellcheck")}
+# Shells that complete what is typed.
+OTHERS |= {name: name for name in ("zsh", "fish")}
 OTHERS |= {"mkfs.fat": "dosfstools", "mcopy": "mtools", "fusermount3": "fuse3"}
 
 

@@ -34,8 +34,6 @@ pub struct BlockProgram {
     /// Until when the device works by itself, and for what.
     busy_until_ns: u64,
     slices: Vec<Slice>,
-    /// Why the device failed last.
-    failure: Option<DeviceError>,
     buffer: Vec<u8>,
 }
 
@@ -65,7 +63,6 @@ impl BlockProgram {
             handles: Vec::new(),
             busy_until_ns: 0,
             slices: Vec::new(),
-            failure: None,
             buffer: Vec::new(),
         }
     }
@@ -90,22 +87,11 @@ impl BlockProgram {
 
     /// Lets the device work by itself until `until_ns`. What it has begun then it ends.
     fn device_idles(&mut self, until_ns: u64) {
-        let mut start_ns = self.sim.now_ns().max(self.busy_until_ns);
-        while start_ns < until_ns {
-            let BlockProgram { sim, device, slices, .. } = self;
-            let (more, end_ns) = sim.beside_the_clock(start_ns, slices, || device.idle());
-            if end_ns > start_ns {
-                self.busy_until_ns = end_ns;
-            }
-            match more {
-                Ok(true) if end_ns > start_ns => start_ns = end_ns,
-                Ok(_) => break,
-                Err(error) => {
-                    self.failure = Some(error);
-                    break;
-                }
-            }
-        }
+        let BlockProgram { sim, device, slices, .. } = self;
+        let mut busy_until_ns = sim.now_ns().max(self.busy_until_ns);
+        // What fails then fails again when somebody wants something, and the device knows why.
+        let _ = device.idles(sim, slices, &mut busy_until_ns, until_ns);
+        self.busy_until_ns = busy_until_ns;
     }
 
     /// Waits until the device takes a command.
@@ -130,11 +116,8 @@ impl BlockProgram {
         Ok(segment.bytes as usize)
     }
 
-    fn answer(&mut self, done: Result<(), DeviceError>) -> Answer<()> {
-        done.map_err(|error| {
-            self.failure = Some(error);
-            Errno::Io.into()
-        })
+    fn answer(&self, done: Result<(), DeviceError>) -> Answer<()> {
+        done.map_err(|_| Errno::Io.into())
     }
 
     fn read_at(&mut self, into: &mut [u8], at: u64) -> Answer<usize> {
@@ -423,10 +406,11 @@ impl System for BlockProgram {
     }
 
     fn too_small(&self) -> String {
-        match &self.failure {
-            Some(failure) => format!("the device failed: {failure}"),
-            None => "the device ends there: write less, or give it more blocks".to_string(),
-        }
+        "the device ends there: write less, or give it more blocks".to_string()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.device.failure()
     }
 
     fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {

@@ -7,13 +7,15 @@
 //! **Follows.** YAFFS Direct (`direct/yaffsfs.c`): handles, paths that are looked up name by name, reads and writes of any
 //! length that go straight to the short-op cache and flash, times in whole seconds.
 //!
-//! [`block`] is such a program without a file system, on a block device.
+//! [`block`] is such a program without a file system, on a block device; [`paths`] one with a file system that knows paths and
+//! handles instead of inodes.
 //!
 //! **Leaves out.** Several mounts and devices, permissions, symbolic links in the middle of a path that leave the mount.
 
 pub mod block;
 mod calls;
 mod path;
+pub mod paths;
 mod system;
 
 use ffslab_fs::{causes, DirectFileSystem, Errno, FileKind, Ino, NoPageCache, Result, TimeSpec};

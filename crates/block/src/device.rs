@@ -15,6 +15,7 @@
 use crate::ftl::Translated;
 use crate::profile::DeviceProfile;
 use ffslab_ftl::{BlockDevice, NAMED};
+use ffslab_sim::{Sim, Slice};
 use std::cell::Cell;
 use thiserror::Error;
 
@@ -70,6 +71,8 @@ pub struct Device {
     /// How many buffers may still be written before the power cut.
     writes_until_cut: Option<u64>,
     fails: bool,
+    /// Why it failed last.
+    failure: Option<DeviceError>,
     /// What the layer had done before its power failed.
     counts_before: [u64; NAMED],
     /// The allocation unit of the command before.
@@ -103,6 +106,7 @@ impl Device {
             profile,
             writes_until_cut: None,
             fails: false,
+            failure: None,
             counts_before,
             last_segment: Cell::new(None),
         }
@@ -170,8 +174,26 @@ impl Device {
         self.writes_until_cut == Some(0)
     }
 
+    /// Why the device failed last, for people.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.as_ref().map(|failure| format!("the device failed: {failure}"))
+    }
+
+    /// Remembers why something failed.
+    fn told<T>(&mut self, done: Result<T, DeviceError>) -> Result<T, DeviceError> {
+        if let Err(error) = &done {
+            self.failure = Some(error.clone());
+        }
+        done
+    }
+
     /// Reads a segment into the first bytes of `buffer`.
     pub fn read(&mut self, segment: Segment, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        let done = self.try_read(segment, buffer);
+        self.told(done)
+    }
+
+    fn try_read(&mut self, segment: Segment, buffer: &mut [u8]) -> Result<(), DeviceError> {
         if self.power_is_cut() {
             return Err(DeviceError::PowerCut);
         }
@@ -191,6 +213,11 @@ impl Device {
 
     /// Writes the first bytes of `buffer` to a segment.
     pub fn write(&mut self, segment: Segment, buffer: &[u8]) -> Result<(), DeviceError> {
+        let done = self.try_write(segment, buffer);
+        self.told(done)
+    }
+
+    fn try_write(&mut self, segment: Segment, buffer: &[u8]) -> Result<(), DeviceError> {
         if let Some(left) = &mut self.writes_until_cut {
             if *left == 0 {
                 return Err(DeviceError::PowerCut);
@@ -213,10 +240,11 @@ impl Device {
 
     /// Everything that was written or trimmed lasts when this returns.
     pub fn flush(&mut self) -> Result<(), DeviceError> {
-        match &mut self.store {
+        let done = match &mut self.store {
             Store::Memory(_) => Ok(()),
-            Store::Flash(flash) => Ok(flash.disk_mut().flush()?),
-        }
+            Store::Flash(flash) => flash.disk_mut().flush().map_err(DeviceError::from),
+        };
+        self.told(done)
     }
 
     /// What the translation layer has done, by names; `None`: there is none.
@@ -226,11 +254,35 @@ impl Device {
     }
 
     /// What the device does while nobody wants anything of it; `false`: there is no more of it.
-    pub fn idle(&mut self) -> Result<bool, DeviceError> {
-        match &mut self.store {
+    fn idle(&mut self) -> Result<bool, DeviceError> {
+        let done = match &mut self.store {
             Store::Memory(_) => Ok(false),
-            Store::Flash(flash) => Ok(flash.disk_mut().idle()?),
+            Store::Flash(flash) => flash.disk_mut().idle().map_err(DeviceError::from),
+        };
+        self.told(done)
+    }
+
+    /// Lets the device work by itself from `busy_until_ns` on, when it was done with what it had, to `until_ns`. What it has begun then
+    /// it ends, and is busy until that time.
+    ///
+    /// # Errors
+    /// As of a write.
+    pub fn idles(
+        &mut self,
+        sim: &Sim,
+        slices: &mut Vec<Slice>,
+        busy_until_ns: &mut u64,
+        until_ns: u64,
+    ) -> Result<(), DeviceError> {
+        while *busy_until_ns < until_ns {
+            let start_ns = *busy_until_ns;
+            let (more, end_ns) = sim.beside_the_clock(start_ns, slices, || self.idle());
+            *busy_until_ns = end_ns;
+            if !more? || end_ns == start_ns {
+                break;
+            }
         }
+        Ok(())
     }
 
     /// Whether [`Device::trim`] does anything.
@@ -240,10 +292,13 @@ impl Device {
 
     /// Nobody needs these media blocks any more.
     pub fn trim(&mut self, block: u32, blocks: u32) -> Result<(), DeviceError> {
-        match &mut self.store {
+        let done = match &mut self.store {
             Store::Memory(_) => Ok(()),
-            Store::Flash(flash) => Ok(flash.disk_mut().trim(u64::from(block), u64::from(blocks))?),
-        }
+            Store::Flash(flash) => {
+                flash.disk_mut().trim(u64::from(block), u64::from(blocks)).map_err(DeviceError::from)
+            }
+        };
+        self.told(done)
     }
 
     /// How long a request of these buffers takes, apart from what a translation layer does below.

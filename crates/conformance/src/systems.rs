@@ -4,7 +4,7 @@
 //! experiments use, so one without an operating system can be asked the same. A call that a system says it lacks is left
 //! out on both sides.
 
-use crate::call::{describe, outcomes_agree, Answer, Attributes, Call, How};
+use crate::call::{describe, outcomes_agree, Answer, Attributes, Call, How, SLOTS};
 use crate::model::Model;
 use crate::program::Program;
 use crate::sequences::{random_calls, used_slot};
@@ -24,6 +24,8 @@ pub struct Report {
     pub remounts: u64,
     /// Calls that the system says it lacks.
     pub lacking_calls: u64,
+    /// Calls that were not made because the system promises nothing for them, see [`Latitude::handles_are_apart`].
+    pub unpromised_calls: u64,
 }
 
 /// In which the system may differ.
@@ -37,6 +39,9 @@ pub struct Latitude<'a> {
     pub keeps_set_times: bool,
     /// Whether link(2) of a symbolic link makes a name of what it points to, as POSIX allows.
     pub link_follows: bool,
+    /// A file system of paths and handles: what a handle has changed others see when it was synced or closed, so a file that is open
+    /// is used through its handle alone; one call removes files and directories; nobody keeps permissions.
+    pub handles_are_apart: bool,
 }
 
 /// A program on the system under test.
@@ -93,6 +98,16 @@ impl Machine<'_> {
         if matches!(call, Call::Link { from, .. } if self.latitude.link_follows && is_symlink(from)) {
             return Ok(());
         }
+        if self.latitude.handles_are_apart && is_apart(model, call) {
+            report.unpromised_calls += 1;
+            return Ok(());
+        }
+        let call = &match call {
+            Call::Mkdir { path, .. } if self.latitude.handles_are_apart => {
+                Call::Mkdir { path: path.clone(), permissions: 0o755 }
+            }
+            call => call.clone(),
+        };
         report.calls += 1;
         let found = match self.call(call)? {
             Err(refusal) if refusal.is_lack() => {
@@ -135,5 +150,23 @@ impl Machine<'_> {
         }
         self.mount()?;
         Ok(Ok(Answer::Done))
+    }
+}
+
+/// Whether a call goes to a file beside the handle that has it open, or removes the wrong kind.
+fn is_apart(model: &Model, call: &Call) -> bool {
+    let is_open = |path: &str, but: Option<usize>| {
+        let node = model.find(path);
+        let others = (0..SLOTS).filter(|slot| Some(*slot) != but).filter_map(|slot| model.open_file(slot));
+        node.is_some() && others.into_iter().any(|file| Some(file.node) == node)
+    };
+    let is_directory = |path: &str| model.find(path).is_some_and(|node| model.nodes.directory(node).is_ok());
+    match call {
+        Call::Open { slot, path, .. } => is_open(path, Some(*slot)),
+        Call::Truncate { path, .. } | Call::Stat { path } | Call::Lstat { path } => is_open(path, None),
+        Call::Unlink { path } => is_open(path, None) || is_directory(path),
+        Call::Rmdir { path } => !is_directory(path),
+        Call::Rename { from, to } => is_open(from, None) || is_open(to, None),
+        _ => false,
     }
 }

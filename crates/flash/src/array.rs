@@ -27,7 +27,7 @@ mod power;
 mod programs;
 mod reads;
 
-use ffslab_sim::Sim;
+use ffslab_sim::{MediumUnits, Sim};
 use std::collections::VecDeque;
 
 pub use address::{Address, Hierarchy, HierarchyError};
@@ -131,6 +131,8 @@ pub struct Array {
     dies: Vec<Die>,
     planes: Vec<Plane>,
     reading: Reading,
+    /// Bits that the last read that was no step of a cache read flipped, with the place of their page in the command.
+    flips: Vec<(usize, u32)>,
     power: Power,
     spent: Spent,
     made_at_ns: u64,
@@ -158,6 +160,9 @@ impl Array {
             busy_ns: 0,
         };
         let planes = (hierarchy.dies() * hierarchy.planes_per_die) as usize;
+        let Geometry { blocks, pages_per_block, page_bytes, .. } = hierarchy.geometry();
+        let (dies, planes_per_die) = (hierarchy.dies(), hierarchy.planes_per_die);
+        sim.medium_has(MediumUnits { dies, planes_per_die, blocks, pages_per_block, page_bytes });
         Ok(Array {
             made_at_ns: sim.now_ns(),
             sim,
@@ -168,6 +173,7 @@ impl Array {
             dies: (0..hierarchy.dies()).map(die).collect(),
             planes: (0..planes).map(|_| Plane { sequence_block: NO_BLOCK, ..Plane::default() }).collect(),
             reading: Reading::default(),
+            flips: Vec::new(),
             power: Power::new(),
             spent: Spent::default(),
             copied: vec![0; (hierarchy.page_bytes + hierarchy.oob_bytes) as usize],
@@ -305,6 +311,26 @@ impl Array {
     /// Bits that the last page read flipped, each as a bit number in what it moved: data first, then OOB.
     pub fn flipped_bits(&self) -> &[u32] {
         &self.reading.flipped_bits
+    }
+
+    /// Bits that the last [`Command::Read`] flipped in its page of this place, as [`Array::flipped_bits`] numbers them.
+    pub fn flipped_bits_of(&self, index: usize) -> impl Iterator<Item = u32> + '_ {
+        self.flips.iter().filter(move |&&(of, _)| of == index).map(|&(_, bit)| bit)
+    }
+
+    /// Whether a block, by its number in the array, carries a bad block mark.
+    pub fn is_marked_bad(&self, block: u32) -> bool {
+        self.cells.is_marked_bad(block)
+    }
+
+    /// Marks a block bad, as its number in the array says. No operation: who drives an array keeps its bad blocks in a table of its own.
+    pub fn mark_bad(&mut self, block: u32) {
+        self.cells.mark_bad(block);
+    }
+
+    /// Pages of a block that were programmed since its last erase.
+    pub fn programmed_pages(&self, block: u32) -> u32 {
+        self.cells.blocks.get(block as usize).map_or(0, |state| state.programmed_pages)
     }
 
     /// The bytes in the cells of a page's data area; `None`: the area is erased (all 0xFF).

@@ -6,7 +6,7 @@ mod laws;
 mod lives;
 mod serial;
 
-use ffslab_sim::{Op, Sim, FORMATTING};
+use ffslab_sim::{MediumUnits, Op, Sim, FORMATTING};
 
 use crate::cells::Cells;
 use crate::error::FlashError;
@@ -67,7 +67,14 @@ impl Chip {
             kept: None,
         };
         chip.set_timing(timing);
+        chip.has_dies(1);
         Ok(chip)
+    }
+
+    /// Tells who watches of how many dies the chip consists.
+    pub fn has_dies(&self, dies: u32) {
+        let Geometry { blocks, pages_per_block, page_bytes, .. } = self.cells.geometry;
+        self.sim.medium_has(MediumUnits { dies, planes_per_die: 1, blocks, pages_per_block, page_bytes });
     }
 
     /// Takes other times, and computes what the operations on a whole page then take.

@@ -10,12 +10,15 @@
 //!
 //! **Leaves out.** Locking: one simulation is one thread. Memory mapping, but for whether there is any: the page cache
 //! above serves it.
+//!
+//! [`PathFileSystem`] stands beside it, for file systems of firmware, which know paths and handles and no inodes.
 
 pub mod causes;
 mod errno;
 mod host;
 mod name_hash;
 mod page_set;
+mod paths;
 mod super_sync;
 mod types;
 
@@ -23,6 +26,7 @@ pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
 pub use name_hash::NameHash;
 pub use page_set::PageSet;
+pub use paths::{FileHandle, OpenHow, PathFileSystem, PathStat};
 pub use super_sync::super_sync_after_ns;
 pub use types::{
     inode_flags, BlockSpace, DirEntry, FileKind, Ino, NewNode, RenameFlags, SetAttr, Stat, StatFs, TimeSpec, Unwritten,

@@ -162,6 +162,7 @@ impl Disk {
         {
             let _reason = self.ftl.because(&causes::PAGE_FILL);
             self.ftl.read(page, &mut self.spare)?;
+            self.ftl.settle_reads();
         }
         let bytes = self.sector_bytes as usize;
         let all_bits = self.all_sectors_bits();
@@ -205,6 +206,8 @@ impl BlockDevice for Disk {
                 }
             }
         }
+        let _reason = self.ftl.because(&causes::HOST_READ);
+        self.ftl.settle_reads();
         Ok(())
     }
 

@@ -19,6 +19,8 @@ pub struct FtlConfig {
     pub logical_pages: u32,
     /// Collection begins when the host needs a block and no more than these are free.
     pub gc_free_blocks: u32,
+    /// While nobody waits, blocks are collected until so many are free (page maps). `None`: only a write collects.
+    pub idle_free_blocks: Option<u32>,
     pub victim: Victim,
     /// What collection moves goes to blocks of its own, apart from what the host writes.
     pub gc_apart: bool,
@@ -57,6 +59,7 @@ impl FtlConfig {
         FtlConfig {
             logical_pages,
             gc_free_blocks: FREE_BLOCKS_MIN,
+            idle_free_blocks: None,
             victim: Victim::Greedy,
             gc_apart: true,
             hot_apart: false,

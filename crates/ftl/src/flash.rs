@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use ffslab_mtd::{Mtd, MtdError};
+use ffslab_mtd::{Corrected, Mtd, MtdError};
 use ffslab_sim::{Reason, ReasonGuard};
 
 use crate::config::FtlError;
@@ -49,8 +49,25 @@ pub trait Flash {
     /// were corrected, and the block should be written anew soon.
     fn read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>);
 
+    /// As [`Flash::read`]; nobody may use the bytes before [`Flash::settle_reads`].
+    fn begin_read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
+        self.read(page, data)
+    }
+
+    /// Waits for all reads that were begun.
+    fn settle_reads(&self) {}
+
     fn read_tag(&self, page: u32) -> Result<Found, MtdError>;
 
+    /// As [`ffslab_mtd::Medium::overlap_programs`].
+    fn overlap_programs(&self) -> u32 {
+        1
+    }
+
+    /// Waits until everything is on flash.
+    fn settle(&self) {}
+
+    /// Erases a block, when everything is on flash.
     fn erase(&self, block: u32) -> Result<(), MtdError>;
 
     fn is_bad(&self, block: u32) -> bool;
@@ -106,6 +123,12 @@ impl OnMedium {
         }
     }
 
+    /// What a read gave.
+    fn answer(&self, read: Result<Corrected, MtdError>, record: &[u8; TAG_BYTES]) -> (Found, Result<bool, MtdError>) {
+        self.take_longer(&self.read_further_ns);
+        (Tag::decode(record), read.map(|corrected| corrected != Corrected::Clean))
+    }
+
     fn at(&self, page: u32) -> u64 {
         u64::from(page) * u64::from(self.shape.page_bytes)
     }
@@ -144,9 +167,17 @@ impl Flash for OnMedium {
     fn read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
         let mut record = [0xFF; TAG_BYTES];
         let read = self.mtd.read_page_with_oob(self.at(page), data, &mut record);
-        self.take_longer(&self.read_further_ns);
-        let found = Tag::decode(&record);
-        (found, read.map(|corrected| corrected != ffslab_mtd::Corrected::Clean))
+        self.answer(read, &record)
+    }
+
+    fn begin_read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
+        let mut record = [0xFF; TAG_BYTES];
+        let read = self.mtd.begin_read(self.at(page), data, &mut record);
+        self.answer(read, &record)
+    }
+
+    fn settle_reads(&self) {
+        self.mtd.settle_reads();
     }
 
     fn read_tag(&self, page: u32) -> Result<Found, MtdError> {
@@ -154,6 +185,14 @@ impl Flash for OnMedium {
         self.mtd.read_oob_free(self.at(page), &mut record)?;
         self.take_longer(&self.read_further_ns);
         Ok(Tag::decode(&record))
+    }
+
+    fn overlap_programs(&self) -> u32 {
+        self.mtd.overlap_programs()
+    }
+
+    fn settle(&self) {
+        self.mtd.settle();
     }
 
     fn erase(&self, block: u32) -> Result<(), MtdError> {

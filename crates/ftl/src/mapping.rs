@@ -20,14 +20,18 @@ pub trait Ftl {
     /// Operations happen for this reason as long as what is returned lives.
     fn because(&self, reason: &'static Reason) -> Option<ReasonGuard>;
 
-    /// Reads a logical page; zeros where nothing was written.
+    /// Reads a logical page, which can be used after [`Ftl::settle_reads`]; zeros where nothing was written.
     fn read(&mut self, logical_page: u32, data: &mut [u8]) -> Result<(), FtlError>;
+
+    /// Waits for the pages that are being read.
+    fn settle_reads(&self) {}
 
     /// The pages that are written next belong to a request of so many pages of the host, until another hint comes. Mappings that do
     /// not tell requests apart ignore it.
     fn hint_request_pages(&mut self, _pages: u32) {}
 
-    /// Writes a logical page, which is on flash when this returns. `hot`: it will soon be written again.
+    /// Writes a logical page, which is on flash when this returns, or after [`Ftl::flush`] where several dies work. `hot`: it will
+    /// soon be written again.
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError>;
 
     /// Whether [`Ftl::trim`] does anything.
@@ -71,6 +75,10 @@ impl<F: Flash> Ftl for PageMap<F> {
         PageMap::read(self, logical_page, data)
     }
 
+    fn settle_reads(&self) {
+        self.flash().settle_reads();
+    }
+
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
         PageMap::write(self, logical_page, data, hot)
     }
@@ -81,6 +89,10 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn flush(&mut self) -> Result<(), FtlError> {
         PageMap::flush(self)
+    }
+
+    fn idle(&mut self) -> Result<bool, FtlError> {
+        self.collect_idly()
     }
 
     fn statistics(&self) -> &Statistics {

@@ -1,7 +1,7 @@
 //! What a translation layer has done.
 
 /// How many counters results have.
-pub const NAMED: usize = 15;
+pub const NAMED: usize = 16;
 
 /// What was done since the mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub struct Statistics {
     pub host_pages: u64,
     /// Pages that collection moved.
     pub gc_pages: u64,
+    /// Those of them that it moved while nobody waited.
+    pub idle_pages: u64,
     /// Pages that wear levelling, refreshing and failing blocks moved.
     pub other_moved_pages: u64,
     /// Pages of trim bits.
@@ -51,6 +53,7 @@ impl Statistics {
         [
             ("ftl_host_pages", self.host_pages),
             ("ftl_gc_pages", self.gc_pages),
+            ("ftl_idle_pages", self.idle_pages),
             ("ftl_other_moved_pages", self.other_moved_pages),
             ("ftl_trim_pages", self.trim_pages),
             ("ftl_map_read_pages", self.map_read_pages),

@@ -19,6 +19,8 @@ pub const KIND_CHECKPOINT: u8 = 2;
 
 /// The bytes could not be read any more when they were moved: what stands here is wrong.
 pub const FLAG_LOST: u8 = 1;
+/// The first page that was written in a block that a mount found begun.
+pub const FLAG_RESUMED: u8 = 2;
 
 /// The record of one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

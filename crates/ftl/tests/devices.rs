@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::{NoBytes, OnMedium};
-use ffslab_ftl::{causes, Ftl, FtlConfig, FtlError, PageMap, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_ftl::{causes, BlockDevice, Ftl, FtlConfig, FtlError, PageMap, SlcCacheConfig, Victim, MAPPINGS};
 use ffslab_policy::{EvictionSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::OTHER;
 use rand_pcg::rand_core::SeedableRng;
@@ -22,13 +22,12 @@ fn page_map(faults: &Faults, config: FtlConfig) -> PageMap<OnMedium> {
 #[test]
 fn contents_are_those_of_a_plain_device() {
     for (setup, seed) in support::setups().iter().zip(7..) {
-        let mtd = medium(&Faults::default());
-        let mut device = setup.format(&mtd).unwrap();
+        let mut device = setup.format(&setup.medium(&Faults::default())).unwrap();
         let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(seed));
         for _ in 0..1500 {
-            model.step(&mut *device, &mut random).unwrap();
+            model.step(&mut device, &mut random).unwrap();
         }
-        model.verify(&mut *device);
+        model.verify(&mut device);
     }
 }
 
@@ -47,9 +46,9 @@ fn blocks_that_fail_are_left_out() {
         let mut device = setup.format(&mtd).unwrap();
         let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(3));
         for _ in 0..2500 {
-            model.step(&mut *device, &mut random).unwrap();
+            model.step(&mut device, &mut random).unwrap();
         }
-        model.verify(&mut *device);
+        model.verify(&mut device);
         let bad: Vec<u64> = (0..24).filter(|&block| mtd.is_bad(block * 8 * u64::from(PAGE_BYTES))).collect();
         // Block 4 fails in its erase, and 2, 7 and 16 in a program.
         for block in [2, 4, 7, 16] {
@@ -182,14 +181,14 @@ fn every_operation_has_its_cause() {
         let mut device = setup.format(&mtd).unwrap();
         let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(seed));
         for _ in 0..800 {
-            model.step(&mut *device, &mut random).unwrap();
+            model.step(&mut device, &mut random).unwrap();
         }
         device.flush().unwrap();
         drop(device);
         let ftl = (setup.mapping.mount)(OnMedium::new(mtd.clone()).unwrap(), setup.config.clone()).unwrap();
         assert!(ftl.statistics().mount_ns > 0 && ftl.map_bytes() > 0, "{}", setup.name());
         drop(ftl);
-        model.verify_after_cut(&mut *setup.mount(&mtd).unwrap(), "no cut");
+        model.verify_after_cut(&mut setup.mount(&mtd).unwrap(), "no cut");
         let counted = mtd.sim().causes();
         assert_eq!(counted.of_reason(&OTHER).operations(), 0, "{}", setup.name());
         let of = |reason| counted.of_reason(reason).operations();

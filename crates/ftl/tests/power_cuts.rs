@@ -27,3 +27,11 @@ fn nor_while_blocks_fail() {
         support::cut_everywhere(setup, &faults, seed, 300, 30, 9);
     }
 }
+
+/// A cut can leave a block that ends early. If each left another one, a device at a bad contact would have none left to write to.
+#[test]
+fn a_power_that_fails_again_and_again_uses_no_blocks_up() {
+    for (setup, seed) in support::setups().iter().zip(200..) {
+        support::cut_again_and_again(setup, seed, 150);
+    }
+}

@@ -42,6 +42,10 @@ pub struct ExperimentFile {
     /// measured steps. They become logs/flashmon.log and logs/vfsmon.log of the results, for `ffslab trace`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub probe_logs: bool,
+    /// Keep what happens to each erase block in the measured steps: each flash operation with its cause, and what the
+    /// block holds as that changes. It becomes logs/film.parquet of the results, and a film in the report.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub film: bool,
     /// The largest number of calls that the experiment may make, in the setup and in all variants together. Without the
     /// key it is 1,000,000,000. An experiment that would make more is refused before it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,6 +93,7 @@ const TOP_KEYS: &[&str] = &[
     "title",
     "seed",
     "probe_logs",
+    "film",
     "calls_max",
     "requests_kept",
     "repeat",
@@ -132,6 +137,7 @@ pub struct Variant {
     pub axes: Vec<(String, toml::Value)>,
     pub seed: u64,
     pub probe_logs: bool,
+    pub film: bool,
     pub stack: StackTable,
     pub state: Vec<Step>,
     pub initial: Option<String>,
@@ -363,6 +369,7 @@ fn read_variant<'i>(
         axes: chosen,
         seed,
         probe_logs: optional(source, &root, "probe_logs")?.unwrap_or(false),
+        film: optional(source, &root, "film")?.unwrap_or(false),
         stack: read_stack(source, &root)?,
         state: read_steps(source, &root, "state")?,
         initial,

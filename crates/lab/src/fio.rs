@@ -25,7 +25,7 @@ mod report;
 mod running;
 
 use layout::{advise, lay_out, make_directories, FILE_PERMISSIONS, PIECE_BYTES_MAX};
-pub use report::{FioReport, JobReport};
+pub use report::FioReport;
 pub use running::Kind;
 use running::{Log, Measured, Running, State};
 

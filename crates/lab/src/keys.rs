@@ -64,11 +64,12 @@ pub fn variant_keys(
 }
 
 fn key_of(variant: &Variant, files: &mut Files, build: &str) -> Option<String> {
-    let Variant { seed, probe_logs, stack, state, setup, measure, programs, name: _, axes: _, initial: _ } = variant;
+    let Variant { seed, probe_logs, film, stack, state, setup, measure, programs, name: _, axes: _, initial: _ } =
+        variant;
     let (spec, keys) = stack.machine(files.base_dir).ok()?;
     let mut hash = Fingerprint::of_build(build);
     hash.machine(&spec).ok()?;
-    hash.fields(&(keys, seed, probe_logs));
+    hash.fields(&(keys, seed, probe_logs, film));
     for steps in [state, setup, measure] {
         hash.bytes(serde_json::to_string(steps).ok()?.as_bytes());
     }
@@ -153,6 +154,7 @@ mod tests {
             r#"{"stack": {"kernel": "6.12"}}"#,
             r#"{"measure": [{"step": "sync"}, {"step": "sync"}]}"#,
             r#"{"probe_logs": true}"#,
+            r#"{"film": true}"#,
         ];
         for other in others {
             assert_ne!(first(other), plain, "{other}");

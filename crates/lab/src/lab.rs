@@ -5,6 +5,7 @@ use crate::data::Change;
 use crate::error::LabError;
 use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
+use crate::observed::{Observe, Observed, Parts, StackColumns};
 use crate::probe_log::has_nand;
 use crate::repeats;
 use crate::requests::rows_of_a_variant;
@@ -32,8 +33,14 @@ pub(crate) struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    fn run(&self, traces: &Traces, states: &States, rows_max: usize, watch: &mut Watch) -> Result<Outcome, RunError> {
-        self.planned(traces, states, rows_max, |system, plan| run(system, plan, watch))
+    fn run(
+        &self,
+        (traces, states): (&Traces, &States),
+        rows_max: usize,
+        observed: Option<&Observed>,
+        watch: &mut Watch,
+    ) -> Result<Outcome, RunError> {
+        self.planned(traces, states, rows_max, |system, plan| run(system, &Plan { observed, ..*plan }, watch))
     }
 
     /// Builds the machine, and gives it away with what is to be run on it.
@@ -56,6 +63,8 @@ impl Ready<'_> {
             traces,
             content_position_bytes: state.map_or(0, |state| state.content_position_bytes),
             probe_logs: variant.probe_logs,
+            observed: None,
+            film: variant.film,
             pace: None,
             rows_max,
         };
@@ -203,8 +212,14 @@ pub(crate) fn check<'a>(
                 "probe_logs: the logs tell the calls of one program, leave out them or the others".to_string(),
             ));
         }
-        if variant.probe_logs {
-            has_nand(&*system).map_err(place)?;
+        if variant.film && (variant.probe_logs || !variant.programs.is_empty()) {
+            let other = if variant.probe_logs { "probe_logs: both tell each operation" } else { "further programs" };
+            return Err(place(format!("film: not together with {other}, leave out one of the two")));
+        }
+        for (key, is_wanted) in [("probe_logs", variant.probe_logs), ("film", variant.film)] {
+            if is_wanted {
+                has_nand(key, &*system).map_err(place)?;
+            }
         }
         check_saves(steps, system.medium_bytes(), experiment.variants.len() as u64).map_err(place)?;
         let state = recipes.add(variant, &spec, build).map_err(place)?;
@@ -263,6 +278,8 @@ pub struct Given<'a> {
     pub known: Option<&'a [usize]>,
     /// Do not refuse an experiment for the number of its calls.
     pub any_size: bool,
+    /// What is to be written down while it runs.
+    pub observe: Option<&'a Observe>,
     /// Is called with an estimate of what a large experiment takes, before it runs.
     pub tell: Option<&'a dyn Fn(&str)>,
 }
@@ -276,6 +293,7 @@ pub fn run_experiment_with(
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
     let (cache, tell, jobs, all_run) = (given.cache, given.tell, given.jobs, given.known.is_none());
+    let observe = given.observe;
     let experiment = Experiment::parse_with(toml_text, file_name, given.change)?;
     let several = experiment.variants.len() > 1;
     let Checked { ready, to_run, recipes, traces, rows_max, estimate } =
@@ -286,9 +304,12 @@ pub fn run_experiment_with(
     let running: Vec<&Ready> = to_run.iter().map(|&number| &ready[number]).collect();
     let total = running.iter().map(|ready| ready.calls(&traces)).fold(1, u64::saturating_add);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let run = |ready: &Ready, states: &States| {
+    let titles = running.iter().map(|ready| ready.variant.name.as_str());
+    let (parts, observed) = observe.map(|observe| Parts::of(observe, titles)).unzip();
+    let run = |place: usize, ready: &Ready, states: &States| {
         let mut counted = 0;
-        ready.run(&traces, states, rows_max, &mut |calls| {
+        let observed = observed.as_ref().map(|observed: &Vec<Observed>| &observed[place]);
+        ready.run((&traces, states), rows_max, observed, &mut |calls| {
             done.fetch_add(calls.saturating_sub(counted), Ordering::Relaxed);
             counted = calls;
             let share = done.load(Ordering::Relaxed) as f64 / total as f64;
@@ -301,14 +322,17 @@ pub fn run_experiment_with(
     let outcomes = on_threads(jobs, || {
         let wanted = running.iter().filter_map(|ready| ready.state).collect();
         let states = recipes.states(&wanted, cache, &|| progress(0.0))?;
-        Ok(running.par_iter().with_max_len(1).map(|ready| run(ready, &states)).collect::<Vec<_>>())
+        let each = running.par_iter().enumerate().with_max_len(1);
+        Ok(each.map(|(place, ready)| run(place, ready, &states)).collect::<Vec<_>>())
     })?;
     let outcomes = outcomes.map_err(|error| match error {
         RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
         RunError::Interrupted => LabError::Interrupted,
     })?;
     let mut summaries = Vec::with_capacity(running.len());
+    parts.map_or(Ok(()), Parts::join)?;
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
+    let mut stacks = observe.map(|_| StackColumns::default());
     let (mut images, mut logs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     let none_ends = all_run && outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
     for ((&number, ready), outcome) in to_run.iter().zip(&running).zip(outcomes) {
@@ -329,6 +353,9 @@ pub fn run_experiment_with(
             logs.push((if several { format!("{}/{name}", number + 1) } else { name }, text));
         }
         let name = &ready.variant.name;
+        if let Some((columns, rows)) = stacks.as_mut().zip(outcome.stacks.take()) {
+            columns.extend(name, rows);
+        }
         blocks.extend(name, &outcome);
         summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), &ready.spec, &outcome));
         requests.extend(name, outcome.requests);
@@ -345,5 +372,5 @@ pub fn run_experiment_with(
         let text = serde_json::to_string(&summary).map_err(|error| LabError::Input(error.to_string()))?;
         summary.repeats = repeats::repeated(&text)?;
     }
-    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs })
+    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs, stacks })
 }

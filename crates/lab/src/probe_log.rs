@@ -33,12 +33,12 @@ struct Operation {
     task: &'static Task,
 }
 
-/// The raw NAND of a system, whose operations the probe kit logs.
+/// The raw NAND of a system, whose operations are logged because of this key of the experiment.
 ///
 /// Errors: the system has none.
-pub(crate) fn has_nand(system: &dyn System) -> Result<&NandPartition, String> {
+pub(crate) fn has_nand<'a>(key: &str, system: &'a dyn System) -> Result<&'a NandPartition, String> {
     system.mtd().and_then(Mtd::nand).ok_or_else(|| {
-        format!("probe_logs: the probe kit is for raw NAND, remove it from experiments on {}", system.system_name())
+        format!("{key}: shows the operations of raw NAND, remove it from experiments on {}", system.system_name())
     })
 }
 
@@ -56,7 +56,7 @@ impl ProbeLog {
     ///
     /// Errors: the system has no raw NAND.
     pub fn start(system: &dyn System) -> Result<ProbeLog, String> {
-        let nand = has_nand(system)?;
+        let nand = has_nand("probe_logs", system)?;
         let sim = system.sim();
         let operations = Rc::default();
         sim.set_sink(Some(Box::new(Sink(Rc::clone(&operations)))));

@@ -316,6 +316,7 @@ impl Scheduler {
     /// Lets a program run until it gives way again, and notes who waited for it.
     fn turn(&mut self, i: usize) {
         let machine = self.machine.take().expect("no program runs");
+        machine.sim().program_goes_on(i);
         let began_ns = machine.now_ns();
         let member = &mut self.members[i];
         let coroutine = member.coroutine.0.as_mut().expect("only the end takes it");

@@ -8,7 +8,7 @@ pub use programs::{joined, LogOf, OfPrograms, Place, Waiting};
 use crate::slowest::{Cause, Cost, SlowCall, Slowest};
 use crate::stats::LatencyUs;
 use crate::tally::Tally;
-use ffslab_sim::{Sim, CALLER, OTHER_PROGRAM};
+use ffslab_sim::{CallDone, Sim, CALLER, OTHER_PROGRAM};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -179,6 +179,9 @@ impl RequestLog {
             }
             None => 0,
         };
+        if sim.is_observed() {
+            self.show_end(&call, sim);
+        }
         self.slowest.add(step, i, call, sim);
         if self.len() == self.rows_max {
             self.count(step, call.latency_ns);
@@ -207,6 +210,18 @@ impl RequestLog {
         self.page_reads.push(cost.page_reads);
         self.page_programs.push(cost.page_programs);
         self.erases.push(cost.erases);
+    }
+
+    /// Tells who watches the machine what the call was.
+    #[cold]
+    fn show_end(&self, call: &Call, sim: &Sim) {
+        sim.call_ends(&CallDone {
+            name: call.op.name(),
+            file: self.file_names.get(call.file as usize).map_or("", String::as_str),
+            offset_bytes: call.offset_bytes,
+            bytes: call.bytes,
+            writes: matches!(call.op, CallOp::Write | CallOp::Append | CallOp::Create | CallOp::Program),
+        });
     }
 
     #[cold]

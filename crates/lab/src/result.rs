@@ -11,6 +11,7 @@ use crate::counts::{CauseSummary, Counts};
 use crate::experiment::Variant;
 use crate::fio::FioReport;
 use crate::legend::Legend;
+use crate::observed::StackColumns;
 use crate::postmark::PostmarkReport;
 use crate::repeats::Repeated;
 use crate::replay::grouped;
@@ -44,6 +45,8 @@ pub struct RunResult {
     /// Logs that steps wrote, as the name below `logs/` of the results folder and the text. The names are built as
     /// those of images.
     pub logs: Vec<(String, String)>,
+    /// `None`: nobody has asked for them.
+    pub stacks: Option<StackColumns>,
 }
 
 /// `summary.json`. Units stand in the key names; times are virtual.

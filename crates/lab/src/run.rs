@@ -32,6 +32,8 @@ pub(crate) use runner::{Begun, Runner, Start, StepBegun, WATCH_EVERY};
 pub use runner::{RunError, Watch};
 
 use crate::experiment::Program;
+use crate::film::Film;
+use crate::observed::{Observed, Observing};
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
@@ -56,8 +58,12 @@ pub struct Plan<'a> {
     pub content_position_bytes: usize,
     /// Whether the logs of the probe kit are kept.
     pub probe_logs: bool,
+    /// Whether what happens to each erase block is kept.
+    pub film: bool,
     /// Rows of requests that are kept, see [`RequestLog::keeping`].
     pub rows_max: usize,
+    /// What is written down of the measured steps.
+    pub observed: Option<&'a Observed>,
     /// What the program that does the steps computes itself. `None`: it takes no time.
     pub pace: Option<&'a dyn Pace>,
 }
@@ -72,10 +78,15 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
     let setup = plan.set_up(&mut runner)?;
     runner.prepare(plan.measure)?;
     let start = runner.begin_measurement();
+    let observing = plan.observed.map(|observed| observed.start(runner.system.sim(), &[]));
+    let observing = observing.transpose().map_err(RunError::Step)?;
     let mut probe = match plan.probe_logs {
         true => Some(ProbeLog::start(&*runner.system).map_err(RunError::Step)?),
         false => None,
     };
+    if plan.film {
+        runner.film = Some(Film::start(&*runner.system).map_err(RunError::Step)?);
+    }
     let mut boundary = Boundary::of(&*runner.system, None);
     let mut measure = Vec::with_capacity(plan.measure.len());
     let mut main = None;
@@ -98,8 +109,12 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
     if let Some(probe) = probe {
         runner.logs.extend(probe.end(runner.system.sim(), &runner.log));
     }
+    if let Some(film) = runner.film.take() {
+        runner.logs.push(film.end(&*runner.system));
+    }
     let Runner { system, log: requests, images, logs, .. } = runner;
-    let kept = Kept { setup, measure, requests, images, logs, programs: Vec::new(), end: None };
+    let stacks = observing.map(Observing::finish).transpose().map_err(RunError::Step)?;
+    let kept = Kept { setup, measure, requests, images, logs, programs: Vec::new(), end: None, stacks };
     Ok(Outcome::of(&*system, &start, main, kept))
 }
 

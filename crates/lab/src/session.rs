@@ -7,6 +7,7 @@ use crate::activity::Activity;
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::counts::{CauseSummary, Counts};
 use crate::error::LabError;
+use crate::observed::{Observed, Observing, StackColumns};
 use crate::requests::{Call, CallOp};
 use crate::result::{EnergySummary, Labels, VariantSummary};
 use crate::run::{Boundary, Facts, Instants, Kept, Outcome, RunError, Runner, StepBegun, StepOutcome};
@@ -20,6 +21,7 @@ use ffslab_machine::StackTable;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
 use ffslab_system::{timed, Answer, Entry, Fd, OpenFlags, System};
+use ffslab_timeline::StackRow;
 use ffslab_workload::toml_text::friendlier;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
@@ -41,6 +43,9 @@ pub struct Session {
     names: BTreeMap<Fd, String>,
     setup: Vec<StepOutcome>,
     measured: Option<Measured>,
+    /// Until the result is asked for; then what was written down.
+    observing: Option<Observing>,
+    stacks: Option<Vec<StackRow>>,
     /// Number of the next call within its step.
     next_i: u64,
 }
@@ -61,6 +66,8 @@ pub struct SessionResult {
     pub summary: VariantSummary,
     pub requests: RequestColumns,
     pub blocks: BlockColumns,
+    /// `None`: nobody has asked for them.
+    pub stacks: Option<StackColumns>,
 }
 
 /// What a stack has done since it was made.
@@ -148,6 +155,8 @@ impl Session {
             names: BTreeMap::new(),
             setup: Vec::new(),
             measured: None,
+            observing: None,
+            stacks: None,
             next_i: 0,
         })
     }
@@ -241,6 +250,15 @@ impl Session {
         let begun = self.runner.step_begins(measured.steps.len());
         measured.titles.push(title.to_string());
         measured.running = Some((begun, Facts::default()));
+        self.runner.system.sim().step_begins(|| title.to_string(), title);
+    }
+
+    /// Writes down what happens from now until the result is asked for.
+    ///
+    /// Errors: the file cannot be made.
+    pub fn observe(&mut self, observed: &Observed) -> Result<(), LabError> {
+        self.observing = Some(observed.start(self.runner.system.sim(), &[]).map_err(LabError::Input)?);
+        Ok(())
     }
 
     /// Something that a reader of the results should know; kept with the step that is running.
@@ -311,6 +329,9 @@ impl Session {
             return Err(LabError::input("nothing was measured: begin a step before the calls"));
         };
         let system = &*self.runner.system;
+        if let Some(observing) = self.observing.take() {
+            self.stacks = Some(observing.finish().map_err(LabError::Input)?);
+        }
         let kept = Kept {
             setup: self.setup.clone(),
             measure: measured.steps.clone(),
@@ -319,6 +340,7 @@ impl Session {
             logs: Vec::new(),
             programs: Vec::new(),
             end: None,
+            stacks: None,
         };
         let outcome = Outcome::of(system, &measured.start, measured.boundary.until(system, last), kept);
         let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
@@ -326,7 +348,8 @@ impl Session {
         let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
         blocks.extend(name, &outcome);
         requests.extend(name, outcome.requests);
-        Ok(SessionResult { summary, requests, blocks })
+        let stacks = self.stacks.clone().map(|rows| StackColumns::of(name, rows));
+        Ok(SessionResult { summary, requests, blocks, stacks })
     }
 
     // ---- system calls ---------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ static TIGHT_FAT: Descriptor = Descriptor {
     about: "a FAT with the smallest clusters",
     mountable: None,
     on_rtems: Some(&TightFat { keys: &["device", "device_KiB", "media_block_B"] }),
+    on_bare: None,
     image: None,
     promises: Promises::SYNCED,
 };

@@ -48,6 +48,7 @@ impl DirtyCache for Memory {
         match self.pages.find(ino, index) {
             Some(slot) if self.pages.set_dirty(slot, false) => {
                 self.write_back.page_cleaned(ino, index);
+                self.sim.makes_up(u64::from(ino), index, true);
                 true
             }
             _ => false,
@@ -98,6 +99,7 @@ impl Host for Memory {
         if let Some(slot) = self.pages.find(ino, index) {
             if self.pages.set_dirty(slot, true) {
                 self.write_back.page_dirtied(ino, index);
+                self.sim.puts_off(u64::from(ino), index);
             }
         }
     }
@@ -125,6 +127,7 @@ impl Host for Memory {
     fn truncate_pages(&mut self, ino: Ino, size_bytes: u64, dropped: &mut dyn FnMut(u64)) {
         let first = size_bytes.div_ceil(PAGE_BYTES as u64);
         while let Some(index) = self.write_back.first_dirty_page(ino, first, u64::MAX) {
+            self.sim.makes_up(u64::from(ino), index, false);
             self.clean_for_writing(ino, index);
             self.write_back.page_cleaned(ino, index);
             dropped(index);

@@ -121,6 +121,7 @@ impl WriteBack {
         self.sim.kill(&causes::FLUSHER);
         self.inodes = Inodes::default();
         self.flusher = Flusher::default();
+        self.sim.forgets_what_was_put_off();
     }
 
     /// Whether sync(2) waits for the flusher also if a file system never has dirty pages.

@@ -2,22 +2,27 @@
 
 use crate::device_keys::{DeviceKeys, DiskSpec};
 use crate::error::MachineError;
-use crate::file_systems::{self, Ground};
+use crate::file_systems::littlefs::LittlefsKeys;
+use crate::file_systems::on_bare::Shared;
+use crate::file_systems::{self, Descriptor, Ground, OnBare, PathSettings};
 use crate::mount_options::MountOptions;
 use crate::policy_keys::PolicyKeys;
 use crate::spec::State;
 use crate::stack::{StackSpec, EPOCH_S};
-use crate::stack_keys::StackKeys;
+use crate::stack_keys::{StackKeys, NO_FS};
 use ffslab_bare::block::BlockProgram;
+use ffslab_bare::paths::PathProgram;
 use ffslab_bare::{Bare, Costs};
 use ffslab_block::Device;
 use ffslab_mtd::Mtd;
 use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
 use ffslab_sim::{Sim, SimConfig};
 use ffslab_system::{OptionError, SystemError};
+use ffslab_workload::text::join_names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Value of `fs` for a program that drives a block device.
 pub const BLOCK_DEVICE: &str = "block-device";
@@ -46,7 +51,7 @@ pub struct BareKeys {
     /// NOR: size of its erase blocks, where the part can erase 4 KiB, too.
     #[serde(rename = "erase_block_KiB", default, skip_serializing_if = "Option::is_none")]
     pub erase_block_kib: Option<u32>,
-    /// File system with an interface for such programs: "yaffs2"; "none" for a program that only drives the flash (`mtd_loop`),
+    /// File system with an interface for such programs: "yaffs2", "littlefs" ...; "none" for a program that only drives the flash (`mtd_loop`),
     /// "block-device" for one that drives `device`: the file `disk` is all of it.
     pub fs: String,
     /// Block device: a profile or its path, or flash behind a translation layer, as in `{ ftl = "page-map", part = "k9f1g08u0a" }`
@@ -69,6 +74,10 @@ pub struct BareKeys {
     /// Erase blocks of the partition.
     #[serde(default = "default_partition_blocks")]
     pub partition_blocks: u32,
+    /// Configuration of littlefs, as in `[stack.littlefs]`: `block_size_B`, `cache_size_B`, `lookahead_size_B`, `block_cycles` ...
+    /// (`docs/littlefs.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub littlefs: Option<LittlefsKeys>,
     /// Age of YAFFS2's sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -95,7 +104,7 @@ impl BareKeys {
     /// Fills in what is absent; gives what is to be built and the keys with all values.
     ///
     /// Errors: unknown profiles, a file system that programs cannot call directly, sizes that do not fit.
-    pub fn resolve(&self, base_dir: &Path) -> Result<(StackSpec, BareKeys), MachineError> {
+    pub fn resolve(&self, base_dir: &Path) -> Result<(BareSpec, BareKeys), MachineError> {
         let of_devices = [
             ("device", self.device.is_some()),
             ("media_block_B", self.media_block_bytes.is_some()),
@@ -106,7 +115,9 @@ impl BareKeys {
             return Err(MachineError::Foreign { key, owners, fs });
         }
         self.refuse_page_policies()?;
-        let (spec, keys) = StackSpec::from_keys(&self.with_linux(), base_dir)?;
+        self.refuse_tables_of_others()?;
+        let on_bare = file_systems::find(&self.fs).and_then(|fs| fs.on_bare);
+        let (spec, keys) = StackSpec::from_keys(&self.with_linux(on_bare.is_some()), base_dir)?;
         if spec.fs.as_ref().is_some_and(|fs| fs.direct().is_none()) {
             let fs = &self.fs;
             let known = file_systems::called_directly().join(", ");
@@ -115,7 +126,26 @@ impl BareKeys {
             return Err(MachineError::word("fs", fs, needed));
         }
         let StackKeys { part, ecc, clock_read_ns, yaffs2_version, .. } = keys;
-        Ok((spec, BareKeys { part, ecc, clock_read_ns, yaffs2_version, ..self.clone() }))
+        let mut keys = BareKeys { part, ecc, clock_read_ns, yaffs2_version, ..self.clone() };
+        let settings = |fs: &dyn OnBare| {
+            let medium = spec.medium(&Sim::new(SimConfig::default()))?;
+            fs.settings(&mut keys, medium.capabilities())
+        };
+        let paths = on_bare.map(settings).transpose()?;
+        Ok((BareSpec { stack: spec, paths }, keys))
+    }
+
+    /// A table of settings of another file system is a mistake.
+    fn refuse_tables_of_others(&self) -> Result<(), MachineError> {
+        let given = [("littlefs", self.littlefs.is_some())];
+        for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+            let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
+            let owners: Vec<&str> = file_systems::all().into_iter().filter(owns).map(|fs| fs.name).collect();
+            if !owners.contains(&self.fs.as_str()) {
+                return Err(MachineError::Foreign { key, owners: join_names(&owners), fs: self.fs.clone() });
+            }
+        }
+        Ok(())
     }
 
     fn refuse_page_policies(&self) -> Result<(), MachineError> {
@@ -124,7 +154,9 @@ impl BareKeys {
 
     /// The same board with Linux, whose drivers and prices are the program's, too. Nobody else could run while the chip
     /// works, so the program waits busily.
-    fn with_linux(&self) -> StackKeys {
+    /// `without_fs`: the file system is none that Linux could mount.
+    fn with_linux(&self, without_fs: bool) -> StackKeys {
+        let fs = if without_fs { NO_FS } else { &self.fs };
         StackKeys {
             part: self.part.clone(),
             chip_blocks: self.chip_blocks,
@@ -136,7 +168,7 @@ impl BareKeys {
             clock_read_ns: self.clock_read_ns,
             policy: self.policy.clone(),
             nand_wait: Some(NandWaitName::Busy),
-            ..StackKeys::of(&self.board, &self.fs, self.partition_blocks)
+            ..StackKeys::of(&self.board, fs, self.partition_blocks)
         }
     }
 }
@@ -198,14 +230,37 @@ impl BlockSpec {
     }
 }
 
-/// The machine that the keys describe, nothing mounted. A copied page costs what it costs Linux.
+/// A program with a file system, or none, on a board's flash, to be built.
+#[derive(Clone, Debug)]
+pub struct BareSpec {
+    /// What Linux would run on, for a program without it.
+    pub stack: StackSpec,
+    /// Of a file system of paths and handles; `None`: it has inodes, or there is none.
+    pub paths: Option<Arc<dyn PathSettings>>,
+}
+
+/// A copied page costs what it costs Linux.
+fn costs(spec: &StackSpec) -> Costs {
+    let of = spec.vfs.costs;
+    Costs { clock_read_ns: of.clock_read_ns, page_ns: of.page_ns, cpu_power: of.cpu_power }
+}
+
+/// The machine with a file system of paths and handles, nothing mounted.
+///
+/// Errors: as [`build`].
+pub fn build_with_paths(spec: &StackSpec, fs: Arc<dyn PathSettings>) -> Result<PathProgram, MachineError> {
+    let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
+    let medium = spec.medium(&sim)?;
+    Ok(PathProgram::new(sim, medium, Box::new(Shared(fs)), costs(spec), spec.vfs.epoch_s))
+}
+
+/// The machine that the keys describe, nothing mounted.
 ///
 /// Errors: a geometry that no chip has, a partition that does not fit.
 pub fn build(spec: &StackSpec) -> Result<Bare, MachineError> {
     let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
     let medium = spec.medium(&sim)?;
-    let of = spec.vfs.costs;
-    let costs = Costs { clock_read_ns: of.clock_read_ns, page_ns: of.page_ns, cpu_power: of.cpu_power };
+    let costs = costs(spec);
     let (settings, epoch_s, policies) = (spec.fs.clone(), spec.vfs.epoch_s, spec.policies.clone());
     let mount = move |medium: &Mtd, options: &[String]| {
         let options = MountOptions::of(options)?;

@@ -1,7 +1,8 @@
 //! What stands inside a card, as its profile says it: flash of several dies behind a translation layer.
 
-use crate::device_keys::{decided_by, mapping_of, FlashDevice};
+use crate::device_keys::{decided_by, mapping_of};
 use crate::error::MachineError;
+use crate::flash_device::FlashDevice;
 use crate::media::{MlcSpec, PartitionSpec};
 use crate::policy_keys::PolicyKeys;
 use ffslab_block::FtlSettings;
@@ -46,7 +47,7 @@ impl FlashDevice {
             ..by_default
         };
         let settings = FtlSettings { mapping, config, buffer_pages: card.buffer_pages, sector_bytes };
-        Ok(FlashDevice { chip, settings, spare: card.spare_share })
+        Ok(FlashDevice { chip, stripes: None, settings, spare: card.spare_share })
     }
 }
 

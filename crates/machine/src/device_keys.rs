@@ -2,17 +2,18 @@
 
 use crate::error::MachineError;
 use crate::fault_keys::FaultKeys;
+use crate::flash_device::{pages_of, FlashDevice};
 use crate::media::{MlcSpec, PartitionSpec, NAND};
 use crate::policy_keys::{wrong_victim, PolicyKeys};
-use crate::spec::FlashSummary;
 use ffslab_block::ftl::Translated;
 use ffslab_block::{Device, DeviceProfile, FtlSettings};
-use ffslab_flash::{Geometry, Torn};
-use ffslab_ftl::{mapping, BlockDevice, DeviceError, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_flash::Torn;
+use ffslab_ftl::{mapping, BlockDevice, FtlConfig, Mapping, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_mtd::striped::Stripes;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_profiles::{block_device, Profile};
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{Sim, SimConfig};
+use ffslab_sim::Sim;
 use ffslab_workload::toml_text::unknown;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -41,9 +42,17 @@ pub struct FtlKeys {
     pub ftl: String,
     /// Name or path of a NAND part.
     pub part: String,
-    /// Erase blocks of the chip; all that the part has if absent.
+    /// Erase blocks of the chip, or of each die; all that the part has if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u32>,
+    /// Channels, and dies of the part on each of them; 1 if absent. Erase blocks of the layer reach over all dies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dies: Option<u32>,
+    /// Planes of a die, among which its blocks are divided; 1 if absent. Pages of the layer reach over all planes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planes: Option<u32>,
     /// Share of the flash that the host does not see (0.1 if absent).
     #[serde(rename = "spare", default, skip_serializing_if = "Option::is_none")]
     pub spare_share: Option<f64>,
@@ -56,6 +65,9 @@ pub struct FtlKeys {
     /// Collection begins when no more blocks are free (3, dftl 5 if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gc_free_blocks: Option<u32>,
+    /// page-map, dftl: while nobody waits, blocks are collected until so many are free; never if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_free_blocks: Option<u32>,
     /// What collection moves goes to blocks of its own (true if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gc_apart: Option<bool>,
@@ -94,14 +106,6 @@ pub struct FtlKeys {
     /// What is wrong with the chip, as in `[stack.faults]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultKeys>,
-}
-
-/// Flash behind a translation layer, to be built.
-#[derive(Clone, Debug)]
-pub struct FlashDevice {
-    pub(crate) chip: PartitionSpec,
-    pub(crate) settings: FtlSettings,
-    pub(crate) spare: f64,
 }
 
 /// Either, to be built.
@@ -263,23 +267,47 @@ impl FtlKeys {
             let needed = "a share is needed, such as 0.07".to_string();
             return Err(MachineError::Value { key: "device.spare", value: spare.to_string(), needed });
         }
-        let chip = self.chip(base_dir)?;
-        let page_bytes = chip.geometry.page_bytes;
+        let (chip, endurance_erases) = self.chip(base_dir)?;
+        let stripes = self.stripes(&chip)?;
+        let pages = pages_of(&chip, stripes);
+        let page_bytes = chip.geometry.page_bytes * stripes.unwrap_or(Stripes::ONE).planes;
         if !page_bytes.is_multiple_of(sector_bytes) {
             let needed = format!("a page of {} holds {page_bytes} B", self.part);
             return Err(MachineError::number("media_block_B", sector_bytes, needed));
         }
-        let config = self.config(mapping, (f64::from(pages_of(&chip)) * (1.0 - spare)) as u32, policy)?;
+        let config = self.config(mapping, (f64::from(pages) * (1.0 - spare)) as u32, policy)?;
+        let config = FtlConfig { endurance_erases: endurance_erases.unwrap_or(config.endurance_erases), ..config };
         let settings = FtlSettings { mapping, config, buffer_pages: self.buffer_pages.unwrap_or(0), sector_bytes };
         let profile = match &self.interface {
             Some(name) => block_device(name, base_dir)?.interface_alone(),
             None => DeviceProfile { title: format!("{} on {}", mapping.name, self.part), ..DeviceProfile::default() },
         };
-        Ok(DeviceSpec { profile, flash: Some(Box::new(FlashDevice { chip, settings, spare })) })
+        Ok(DeviceSpec { profile, flash: Some(Box::new(FlashDevice { chip, stripes, settings, spare })) })
     }
 
-    /// The chip as its controller drives it.
-    fn chip(&self, base_dir: &Path) -> Result<PartitionSpec, MachineError> {
+    /// `None`: one die of one plane.
+    ///
+    /// Errors: counts that cannot be striped, a part that cannot be.
+    fn stripes(&self, chip: &PartitionSpec) -> Result<Option<Stripes>, MachineError> {
+        let Some(_) = self.channels.or(self.dies).or(self.planes) else { return Ok(None) };
+        let stripes = Stripes {
+            channels: self.channels.unwrap_or(1),
+            dies_per_channel: self.dies.unwrap_or(1),
+            planes: self.planes.unwrap_or(1),
+        };
+        if stripes == Stripes::ONE {
+            return Ok(None);
+        }
+        if chip.mlc.pairing.is_some() || chip.mlc.laws.is_some() {
+            let needed = "a part whose pages share no cells is needed where channels, dies or planes are told";
+            return Err(MachineError::word("device.part", &self.part, needed));
+        }
+        stripes.check(&chip.geometry).map_err(|error| MachineError::Device(format!("device: {error}")))?;
+        Ok(Some(stripes))
+    }
+
+    /// The chip as its controller drives it, and the erases that each of its blocks bears, if its data sheet says it.
+    fn chip(&self, base_dir: &Path) -> Result<(PartitionSpec, Option<u32>), MachineError> {
         let mut profile = Profile::load(CONTROLLER, Some(&self.part), None, base_dir)?;
         let kind = profile.part.kind();
         if !NAND.of_parts.contains(&kind) {
@@ -292,7 +320,7 @@ impl FtlKeys {
             None => {}
         }
         let (geometry, timing) = (profile.part.geometry(), profile.part.timing());
-        Ok(PartitionSpec {
+        let chip = PartitionSpec {
             geometry,
             timing,
             rules: profile.part.rules(),
@@ -304,13 +332,15 @@ impl FtlKeys {
             ageing: None,
             first_block: 0,
             partition_blocks: geometry.blocks,
-        })
+        };
+        Ok((chip, profile.part.endurance_erases()))
     }
 
     fn config(&self, mapping: &Mapping, logical_pages: u32, policy: &PolicyKeys) -> Result<FtlConfig, MachineError> {
         let by_default = decided_by(policy, FtlConfig::new(logical_pages))?;
         Ok(FtlConfig {
             gc_free_blocks: self.gc_free_blocks.unwrap_or(mapping.gc_free_blocks),
+            idle_free_blocks: self.idle_free_blocks,
             gc_apart: self.gc_apart.unwrap_or(by_default.gc_apart),
             checkpoint_every_pages: self.checkpoint_every_pages,
             map_cache_entries_count: self.map_cache_entries,
@@ -344,85 +374,10 @@ impl FtlKeys {
     }
 }
 
-/// Pages that the layer may use.
-fn pages_of(chip: &PartitionSpec) -> u32 {
-    chip.partition_blocks * chip.mlc.used_pages(chip.geometry.pages_per_block)
-}
-
 /// Errors: there is none of this name.
 pub(crate) fn mapping_of(name: &str) -> Result<&'static Mapping, MachineError> {
     let known: Vec<&str> = MAPPINGS.iter().map(|mapping| mapping.name).collect();
     mapping::find(name).ok_or_else(|| MachineError::Device(unknown("device.ftl", name, &known)))
-}
-
-impl FlashDevice {
-    /// The chip, as it left the factory.
-    ///
-    /// Errors: sizes that no chip has.
-    pub fn make(&self, sim: &Sim) -> Result<Mtd, MachineError> {
-        let make = NAND.on_linux.ok_or(MachineError::NotOnLinux { title: NAND.title })?;
-        Ok(make(&self.chip, sim)?)
-    }
-
-    /// An empty device.
-    ///
-    /// Errors: flash that the layer does not work on, no room for what the host is to see.
-    pub fn format(&self, flash: &Mtd) -> Result<Translated, MachineError> {
-        self.settings.format(flash).map_err(|error| self.said(&error))
-    }
-
-    /// Takes the time of finding the map.
-    ///
-    /// Errors: the flash holds no such device, the power was cut.
-    pub fn mount(&self, flash: &Mtd) -> Result<Translated, MachineError> {
-        self.settings.mount(flash).map_err(|error| self.said(&error))
-    }
-
-    /// What the sectors hold, looked at without an operation on the flash.
-    ///
-    /// Errors: what cannot be read any more.
-    pub fn image(&self, held: &MediumImage) -> Result<Vec<u8>, MachineError> {
-        let copy = self.make(&Sim::new(SimConfig::default()))?;
-        copy.restore(held)?;
-        self.mount(&copy)?.read_all().map_err(|error| self.said(&error))
-    }
-
-    pub fn media_blocks(&self) -> u32 {
-        let FtlSettings { config, sector_bytes, .. } = &self.settings;
-        (u64::from(config.logical_pages) * u64::from(self.chip.geometry.page_bytes / sector_bytes)) as u32
-    }
-
-    pub fn chip_geometry(&self) -> Option<Geometry> {
-        Some(self.chip.geometry)
-    }
-
-    pub fn flash_summary(&self) -> FlashSummary {
-        FlashSummary { map_bytes: self.map_bytes(), ..(&self.chip).into() }
-    }
-
-    /// RAM that the map needs; `None`: there can be no such device.
-    fn map_bytes(&self) -> Option<u64> {
-        let flash = self.make(&Sim::new(SimConfig::default())).ok()?;
-        Some(self.format(&flash).ok()?.disk().ftl().map_bytes())
-    }
-
-    fn said(&self, error: &DeviceError) -> MachineError {
-        match *error {
-            DeviceError::Ftl(FtlError::Size { logical_pages_max, .. }) if logical_pages_max > 0 => {
-                let seen = f64::from(logical_pages_max) / f64::from(pages_of(&self.chip));
-                let least = ((1.0 - seen) * 1000.0).ceil() / 1000.0;
-                let needed = format!(
-                    "{} needs blocks of its own: with so many erase blocks at least {least}",
-                    self.settings.mapping.name
-                );
-                MachineError::Value { key: "device.spare", value: self.spare.to_string(), needed }
-            }
-            DeviceError::Ftl(FtlError::Size { .. }) => {
-                MachineError::Device("device.blocks: so few erase blocks have no room for a translation layer".into())
-            }
-            _ => MachineError::Device(format!("device: {error}")),
-        }
-    }
 }
 
 impl DeviceSpec {

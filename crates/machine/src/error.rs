@@ -63,8 +63,13 @@ pub enum MachineError {
     Undivided { title: &'static str },
     #[error("compression: {fs} has {known}")]
     Compression { fs: &'static str, known: &'static str },
-    #[error("{}", unknown_fs(name, known, *is_on_rtems))]
-    UnknownFileSystem { name: String, known: Vec<&'static str>, is_on_rtems: bool },
+    #[error("{}", unknown_fs(name, known, *elsewhere))]
+    UnknownFileSystem {
+        name: String,
+        known: Vec<&'static str>,
+        /// Which other system mounts it, and the value of `system` for that.
+        elsewhere: Option<(&'static str, &'static str)>,
+    },
     #[error(transparent)]
     Quirks(#[from] UnknownQuirks),
     // ---- the image -----------------------------------------------------------------------------------------------
@@ -144,7 +149,7 @@ pub struct OtherKey {
 }
 
 /// What is wrong with the name of a file system, and what was probably meant.
-fn unknown_fs(name: &str, known: &[&str], is_on_rtems: bool) -> String {
+fn unknown_fs(name: &str, known: &[&str], elsewhere: Option<(&str, &str)>) -> String {
     let small = name.to_lowercase();
     if known.contains(&small.as_str()) {
         return format!("fs \"{name}\": unknown, did you mean \"{small}\"?");
@@ -152,9 +157,9 @@ fn unknown_fs(name: &str, known: &[&str], is_on_rtems: bool) -> String {
     if name.contains(',') {
         return format!("fs \"{name}\": is one name; an axis `fs = [...]`, or --fs several times, compares");
     }
-    if is_on_rtems {
+    if let Some((title, system)) = elsewhere {
         return format!(
-            "fs \"{name}\": Linux has none here, RTEMS has: system = \"rtems\"; on Linux {}",
+            "fs \"{name}\": Linux has none here, {title} has: system = \"{system}\"; on Linux {}",
             known.join(", ")
         );
     }

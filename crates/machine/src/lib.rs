@@ -19,6 +19,7 @@ pub mod device_keys;
 pub mod error;
 pub mod fault_keys;
 pub mod file_systems;
+pub mod flash_device;
 pub mod media;
 pub mod mount_options;
 pub mod mounts;

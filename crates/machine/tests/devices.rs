@@ -8,6 +8,8 @@ use ffslab_system::{OpenFlags, System};
 use std::path::Path;
 
 const MAPPINGS: [&str; 5] = ["page-map", "dftl", "block-map", "bast", "fast"];
+/// Several dies and planes; a layer that collects while it is idle.
+const DIES: &str = "page-map\", channels = 2, dies = 2, planes = 2, idle_free_blocks = 6, interface = \"sd-card";
 const SECTOR_BYTES: usize = 512;
 
 fn spec(stack: &str) -> MachineSpec {
@@ -86,20 +88,23 @@ fn worked_on(stack: &str) -> Box<dyn System> {
 
 #[test]
 fn flash_below_a_layer_holds_what_a_plain_device_would() {
-    for fs in ["dosfs", "rfs"] {
+    for (fs, mappings) in [("dosfs", &MAPPINGS[..]), ("rfs", &MAPPINGS[..]), ("dosfs", &[DIES]), ("rfs", &[DIES])] {
         let mut kib = 0;
-        let images = MAPPINGS.map(|mapping| {
-            let system = worked_on(&rtems_on(fs, mapping));
-            let sim = system.sim().clone();
-            assert_eq!(sim.total().time_ns() + sim.program_ns() + sim.idle_ns(), sim.now_ns(), "{fs} on {mapping}");
-            assert!(sim.total().page_programs > 0, "{fs} on {mapping} uses no flash");
-            kib = system.medium_bytes() / 1024;
-            system.image(false).unwrap()
-        });
+        let images: Vec<Vec<u8>> = mappings
+            .iter()
+            .map(|mapping| {
+                let system = worked_on(&rtems_on(fs, mapping));
+                let sim = system.sim().clone();
+                assert_eq!(sim.total().time_ns() + sim.program_ns() + sim.idle_ns(), sim.now_ns(), "{fs} on {mapping}");
+                assert!(sim.total().page_programs > 0, "{fs} on {mapping} uses no flash");
+                kib = system.medium_bytes() / 1024;
+                system.image(false).unwrap()
+            })
+            .collect();
         let plain = format!("system = \"rtems\"\nboard = \"none\"\nfs = \"{fs}\"\ndevice = \"sd-card\"\n");
         let plain = worked_on(&format!("{plain}device_KiB = {kib}\n")).image(false).unwrap();
         // Times of files differ, because the devices are not as fast.
-        for (mapping, image) in MAPPINGS.iter().zip(&images) {
+        for (mapping, image) in mappings.iter().zip(&images) {
             let differing = image.iter().zip(&plain).filter(|(one, other)| one != other).count();
             assert!(image.len() == plain.len() && differing < 200, "{fs} on {mapping}: {differing} other bytes");
         }
@@ -109,7 +114,7 @@ fn flash_below_a_layer_holds_what_a_plain_device_would() {
 #[test]
 fn a_synchronised_file_survives_a_power_cut_at_any_operation() {
     for fs in ["dosfs", "rfs"] {
-        for (mapping, first) in MAPPINGS.iter().zip(1..) {
+        for (mapping, first) in MAPPINGS.iter().chain([&DIES]).zip(1..) {
             for cut in (0..5).map(|step| first + step * 37) {
                 let mut system = spec(&rtems_on(fs, mapping)).build(None).unwrap();
                 system.mount(&[]).unwrap();
@@ -137,7 +142,7 @@ fn a_synchronised_file_survives_a_power_cut_at_any_operation() {
 
 #[test]
 fn sectors_that_were_flushed_survive_power_cuts_and_states() {
-    for mapping in MAPPINGS {
+    for mapping in MAPPINGS.into_iter().chain([DIES]) {
         let spec = spec(&bare_on(mapping));
         let mut system = spec.build(None).unwrap();
         let sectors = system.medium_bytes() as usize / SECTOR_BYTES;
@@ -203,4 +208,25 @@ fn mistakes_are_told_with_what_would_be_right() {
     assert!(twice.contains("device.blocks and device.spare say it"), "{twice}");
     let kind = refusal(&device("3"));
     assert!(kind.contains("the name of a block device, or a table"), "{kind}");
+    let dies = refusal(&device("{ ftl = \"page-map\", part = \"k9f1g08u0a\", channels = 3 }"));
+    assert!(dies.contains("channels = 3: a power of two is needed"), "{dies}");
+    let many = refusal(&device("{ ftl = \"page-map\", part = \"k9f1g08u0a\", blocks = 25, planes = 2 }"));
+    assert!(many.contains("the 25 blocks of a die cannot be divided"), "{many}");
+}
+
+/// A file system sees EIO. Why the device gave it is not lost.
+#[test]
+fn the_reason_of_an_error_can_be_asked_for() {
+    let device =
+        "{ ftl = \"page-map\", part = \"k9f1g08u0a\", blocks = 24, spare = 0.6, faults = { weakblocks = [\"0:1\"] } }";
+    let weak: Vec<String> = (0..24).map(|block| format!("\"{block}:2\"")).collect();
+    let device = device.replace("\"0:1\"", &weak.join(", "));
+    let mut system =
+        spec(&format!("system = \"bare\"\nfs = \"block-device\"\ndevice = {device}\n")).build(None).unwrap();
+    let fd = system.open(b"disk", OpenFlags::READ_WRITE, 0).unwrap();
+    let data = pattern(1, 4096);
+    let error = (0..40_000u64).find_map(|i| system.pwrite(fd, &data, i % 200 * 4096).err());
+    assert!(error.is_some_and(|error| error.to_string().starts_with("EIO")));
+    let why = system.failure().unwrap();
+    assert!(why.starts_with("the device failed: no block is left to write to"), "{why}");
 }

@@ -174,6 +174,7 @@ fn compare(fs: &str, folder: &Path) -> [Vec<f64>; 4] {
         torn: Torn::Nothing,
         epoch_s: 0,
         save: None,
+        observed: None,
     };
     let (ready, wait) = channel();
     std::thread::scope(|scope| {

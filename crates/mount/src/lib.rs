@@ -23,7 +23,7 @@ mod world;
 use crate::fuse::Bridge;
 use crate::simulation::Simulation;
 use crate::unmount::{mount_error, Unmount};
-use ffslab_lab::{Described, LabError, SessionResult};
+use ffslab_lab::{Described, LabError, Observed, SessionResult};
 use ffslab_machine::mount_options::MountOptions;
 use ffslab_machine::StackTable;
 pub use ffslab_system::Caller;
@@ -73,6 +73,8 @@ pub struct MountSpec {
     pub epoch_s: u64,
     /// File to which the content of the chip is written at the end, with OOB areas.
     pub save: Option<PathBuf>,
+    /// What is written down from the mount to its end.
+    pub observed: Option<Observed>,
 }
 
 /// The result of a mount after its end.

@@ -142,6 +142,7 @@ mod tests {
             torn: Torn::Nothing,
             epoch_s: 0,
             save: None,
+            observed: None,
         }
     }
 

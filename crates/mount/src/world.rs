@@ -69,6 +69,9 @@ impl World {
     /// Errors: what is wrong with the stack; why it cannot be mounted.
     pub fn new(spec: &MountSpec) -> Result<World, LabError> {
         let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
+        if let Some(observed) = &spec.observed {
+            session.observe(observed)?;
+        }
         session.begin_step("mount");
         session.system_mut().mount(&spec.options)?;
         let mut paths = Paths::default();

@@ -196,6 +196,22 @@ impl Mtd {
         on!(self, medium => Medium::erase_goes_on(medium, at))
     }
 
+    pub fn overlap_programs(&self) -> u32 {
+        on!(self, medium => Medium::overlap_programs(medium))
+    }
+
+    pub fn settle(&self) {
+        on!(self, medium => Medium::settle(medium));
+    }
+
+    pub fn begin_read(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
+        on!(self, medium => Medium::begin_read(medium, at, data, free))
+    }
+
+    pub fn settle_reads(&self) {
+        on!(self, medium => Medium::settle_reads(medium));
+    }
+
     #[inline]
     pub fn read_page_with_oob(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
         on!(self, medium => Medium::read_page_with_oob(medium, at, data, free))

@@ -14,6 +14,7 @@
 //! MTD device, the bad block table on flash (the table is in RAM and is made from the marks).
 
 pub mod causes;
+mod correction;
 mod driver;
 pub mod ecc;
 mod error;
@@ -31,6 +32,7 @@ pub mod ram;
 mod retry;
 mod slc_mode;
 pub mod spi_nand;
+pub mod striped;
 
 pub use driver::{Driver, DriverError, OpCost, PageMemory};
 pub use ecc::{Code, Ecc, Engine};

@@ -111,6 +111,24 @@ pub trait Medium {
         None
     }
 
+    /// From now on a program may return before it is on flash, if its medium can do something else meanwhile. Returns of how many
+    /// programs that is true at a time at most: a power cut can tear as many. 1: only the last one, as without asking.
+    fn overlap_programs(&self) -> u32 {
+        1
+    }
+
+    /// Waits until everything is on flash.
+    fn settle(&self) {}
+
+    /// Reads a page as [`Medium::read_page_with_oob`] does, and does not wait for it if its medium can do something else meanwhile. Nobody
+    /// may use the bytes before [`Medium::settle_reads`].
+    fn begin_read(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
+        self.read_page_with_oob(at, data, free)
+    }
+
+    /// Waits for all reads that were begun.
+    fn settle_reads(&self) {}
+
     // ---- out-of-band bytes ----------------------------------------------------------------------------------------
 
     /// Reads one unit and its free out-of-band bytes, from the first on as many as `free` takes, in one operation.

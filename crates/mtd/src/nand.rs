@@ -5,9 +5,11 @@ mod bad_blocks;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ffslab_flash::{Chip, FlashError, DAMAGED};
+use ffslab_flash::{Chip, FlashError};
 use ffslab_sim::{Sim, Work};
 
+use crate::correction::{Corrector, Flipped};
+pub(crate) use crate::correction::{EccResult, Tail};
 use crate::driver::{Driver, DriverError, OpCost};
 use crate::error::MtdError;
 use crate::health::{Health, Upkeep};
@@ -36,37 +38,13 @@ pub(crate) struct Core {
     cached_bitflips: u32,
     page_buffer: Box<[u8]>,
     oob_buffer: Box<[u8]>,
-    flips_per_step: Box<[u32]>,
+    corrector: Corrector,
     bad: Box<[bool]>,
     known_version: u64,
     health: Health,
     /// Frames that the last read with errors could not correct.
     failed_frames: u64,
     page_memory: Option<PagesInMemory>,
-}
-
-/// The result of ECC for a read: the number of flips in the worst step, or that there were too many.
-#[derive(Clone, Copy)]
-pub(crate) struct EccResult {
-    pub bitflips: u32,
-    pub failed: bool,
-}
-
-impl EccResult {
-    pub const CLEAN: EccResult = EccResult { bitflips: 0, failed: false };
-
-    pub fn worse(self, other: EccResult) -> EccResult {
-        EccResult { bitflips: self.bitflips.max(other.bitflips), failed: self.failed || other.failed }
-    }
-}
-
-/// The bytes that follow the data on the bus.
-#[derive(Clone, Copy)]
-pub(crate) enum Tail {
-    /// The whole OOB area.
-    Oob,
-    /// Only the ECC bytes of the steps that were read.
-    Ecc,
 }
 
 impl Nand {
@@ -92,7 +70,7 @@ impl Nand {
             cached_bitflips: 0,
             page_buffer: vec![0xFF; geometry.page_bytes as usize].into_boxed_slice(),
             oob_buffer: vec![0xFF; geometry.oob_bytes as usize].into_boxed_slice(),
-            flips_per_step: vec![0; (geometry.page_bytes / driver.ecc.code.step_bytes) as usize].into_boxed_slice(),
+            corrector: Corrector::new(driver.ecc.code, driver.threshold_bits(), geometry.page_bytes),
             bad: vec![false; geometry.blocks as usize].into_boxed_slice(),
             known_version: chip.contents_version(),
             health: Health::default(),
@@ -321,51 +299,13 @@ impl Core {
         Ok(())
     }
 
-    /// Applies ECC to a read with flipped bits: corrects `data`, which holds whole steps from `first_step` on, as far
-    /// as possible.
+    /// Applies ECC to a read with flipped bits ([`Corrector::correct`]).
     #[cold]
     pub fn correct(&mut self, flips: u32, first_step: u32, data: &mut [u8], tail: Tail) -> EccResult {
-        if flips == DAMAGED {
-            self.failed_frames = 1;
-            self.health.uncorrectable_frames += 1;
-            return EccResult { bitflips: 0, failed: true };
-        }
-        let step_bytes = self.driver.ecc.code.step_bytes as usize;
-        let steps = data.len() / step_bytes;
-        self.flips_per_step[..steps].fill(0);
-        let step_of = |bit: u32| {
-            let byte = bit as usize / 8;
-            match (byte.checked_sub(data.len()), tail) {
-                (None, _) => Some(byte / step_bytes),
-                (Some(after), Tail::Ecc) => Some(after / self.driver.ecc.code.code_bytes as usize),
-                (Some(after), Tail::Oob) => self.layout.step_of_byte(after).map(|step| (step - first_step) as usize),
-            }
-        };
-        for &bit in self.chip.flipped_bits() {
-            if let Some(step) = step_of(bit) {
-                self.flips_per_step[step] += 1;
-            }
-        }
-        let strength = self.driver.ecc.code.strength_bits;
-        let mut result = EccResult::CLEAN;
-        self.failed_frames = 0;
-        for &flips in &self.flips_per_step[..steps] {
-            let failed = flips > strength;
-            if failed {
-                self.failed_frames += 1;
-                self.health.uncorrectable_frames += 1;
-            } else {
-                self.health.corrected_bits += u64::from(flips);
-                self.health.threshold_frames += u64::from(flips >= self.bitflip_threshold);
-            }
-            result = result.worse(EccResult { bitflips: if failed { 0 } else { flips }, failed });
-        }
-        for &bit in self.chip.flipped_bits() {
-            let byte = bit as usize / 8;
-            if byte < data.len() && self.flips_per_step[byte / step_bytes] <= strength {
-                data[byte] ^= 1 << (bit % 8);
-            }
-        }
+        let failed_before = self.health.uncorrectable_frames;
+        let read = Flipped { flips, bits: self.chip.flipped_bits(), first_step, tail };
+        let result = self.corrector.correct(&self.layout, read, data, &mut self.health);
+        self.failed_frames = self.health.uncorrectable_frames - failed_before;
         result
     }
 

@@ -2,7 +2,7 @@
 
 use ffslab_lab::requests::CallOp;
 use ffslab_lab::slowest::Cause;
-use ffslab_lab::{BlockColumns, RequestColumns, TraceColumns};
+use ffslab_lab::{BlockColumns, RequestColumns, StackColumns, TraceColumns};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -82,5 +82,19 @@ pub fn trace<'py>(py: Python<'py>, columns: &TraceColumns) -> PyResult<Bound<'py
     table.set_item("gid", &columns.gid)?;
     table.set_item("result", &columns.result)?;
     table.set_item("error", &columns.error)?;
+    Ok(table)
+}
+
+pub fn stacks<'py>(py: Python<'py>, columns: &StackColumns) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    table.set_item("variant", &columns.variant)?;
+    table.set_item("task", &columns.task)?;
+    table.set_item("call", &columns.call)?;
+    table.set_item("reason", &columns.reason)?;
+    table.set_item("operation", &columns.operation)?;
+    table.set_item("time_ns", PyArray1::from_slice(py, &columns.time_ns))?;
+    table.set_item("energy_uJ", PyArray1::from_slice(py, &columns.energy_uj))?;
+    table.set_item("operations", PyArray1::from_slice(py, &columns.operations))?;
+    table.set_item("erases", PyArray1::from_slice(py, &columns.erases))?;
     Ok(table)
 }

@@ -11,11 +11,13 @@
 mod cards;
 mod columns;
 mod crash;
+mod experiments;
 mod images;
 mod lent_columns;
 mod mount;
 mod policy;
 mod session;
+mod timeline;
 mod watched;
 
 use ffslab_lab::data::Change;
@@ -24,11 +26,10 @@ use ffslab_lab::{LabError, Step, SystemError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use std::borrow::Cow;
 use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 create_exception!(
     _native,
@@ -57,142 +58,6 @@ pub(crate) fn refused_machine(error: &SystemError) -> PyErr {
 
 fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
-}
-
-/// What `run_experiment` returns: summary (JSON), columns of requests, columns of blocks, resolved experiment (TOML),
-/// saved images by name, logs by name.
-type Ran<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Bound<'py, PyDict>, Bound<'py, PyDict>);
-
-/// Runs an experiment. `file_name` names it in error messages; relative paths in it start at `base_dir`.
-/// `progress` is called with the finished share (0 to 1) now and then. `parquet` reads a recording in Parquet as CSV.
-/// `change`: what holds in place of what the text says (JSON). `jobs`: how many variants run at once; 0: one on each core.
-/// `states`: the folder where initial states are kept, and what tells this build from others.
-/// `known`: see `ffslab_lab::Given`.
-/// `any_size`: however many calls it makes, they are meant. `tell` gets what a large experiment takes, before it runs.
-#[allow(clippy::too_many_arguments)]
-#[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, progress, parquet, states=None, *, change=None, jobs=0, known=None, any_size=false, tell=None))]
-fn run_experiment<'py>(
-    py: Python<'py>,
-    text: &str,
-    file_name: &str,
-    base_dir: PathBuf,
-    progress: Option<Bound<'py, PyAny>>,
-    parquet: Py<PyAny>,
-    states: Option<(PathBuf, String)>,
-    change: Option<&str>,
-    jobs: usize,
-    known: Option<Vec<usize>>,
-    any_size: bool,
-    tell: Option<Py<PyAny>>,
-) -> PyResult<Ran<'py>> {
-    let change = change.map(Change::of).transpose().map_err(to_python)?;
-    let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
-    let result = watched::run(py, progress.as_ref(), |report| {
-        // The only word that the work says by itself; that it cannot be said is no reason to stop.
-        let say = |text: &str| {
-            if let Some(tell) = &tell {
-                let _ = Python::attach(|py| tell.call1(py, (text,)).map(drop));
-            }
-        };
-        let read = |path: &Path| read_parquet(&parquet, path);
-        let given = ffslab_lab::Given {
-            cache: cache.as_ref(),
-            parquet: Some(&read),
-            change: change.as_ref(),
-            jobs,
-            known: known.as_deref(),
-            any_size,
-            tell: Some(&say),
-        };
-        ffslab_lab::run_experiment_with(text, file_name, &base_dir, given, report)
-    })?
-    .map_err(to_python)?;
-    let images = PyDict::new(py);
-    for (file, image) in result.images {
-        images.set_item(file, PyBytes::new(py, &image))?;
-    }
-    let logs = PyDict::new(py);
-    for (file, text) in result.logs {
-        logs.set_item(file, text)?;
-    }
-    Ok((
-        to_json(&result.summary)?,
-        columns::requests(py, result.requests)?,
-        columns::blocks(py, &result.blocks)?,
-        result.resolved_toml,
-        images,
-        logs,
-    ))
-}
-
-/// Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`.
-#[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, parquet, *, change=None, any_size=false))]
-fn check_experiment(
-    text: &str,
-    file_name: &str,
-    base_dir: PathBuf,
-    parquet: Py<PyAny>,
-    change: Option<&str>,
-    any_size: bool,
-) -> PyResult<()> {
-    let change = change.map(Change::of).transpose().map_err(to_python)?;
-    let read = |path: &Path| read_parquet(&parquet, path);
-    let given = ffslab_lab::Given { parquet: Some(&read), change: change.as_ref(), any_size, ..Default::default() };
-    ffslab_lab::check_experiment(text, file_name, &base_dir, given).map_err(to_python)
-}
-
-/// Lets the variants of an experiment live until something ends it (JSON); `asked`: how (JSON). `ended` gets each life as soon
-/// as it has ended: the position of its variant, and the life (JSON). The other arguments are those of `run_experiment`.
-#[allow(clippy::too_many_arguments)]
-#[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, asked, progress, parquet, states=None, *, change=None, jobs=0, known=None, any_size=false, ended=None))]
-fn live_experiment(
-    py: Python<'_>,
-    text: &str,
-    file_name: &str,
-    base_dir: PathBuf,
-    asked: &str,
-    progress: Option<Bound<'_, PyAny>>,
-    parquet: Py<PyAny>,
-    states: Option<(PathBuf, String)>,
-    change: Option<&str>,
-    jobs: usize,
-    known: Option<Vec<usize>>,
-    any_size: bool,
-    ended: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    let asked: ffslab_lab::life::Asked =
-        serde_json::from_str(asked).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    let change = change.map(Change::of).transpose().map_err(to_python)?;
-    let cache = states.map(|(dir, build)| ffslab_lab::StateCache { dir, build });
-    let lives = watched::run(py, progress.as_ref(), |report| {
-        let read = |path: &Path| read_parquet(&parquet, path);
-        let given = ffslab_lab::Given {
-            cache: cache.as_ref(),
-            parquet: Some(&read),
-            change: change.as_ref(),
-            jobs,
-            known: known.as_deref(),
-            any_size,
-            ..Default::default()
-        };
-        let failed = Mutex::new(None);
-        let tell = |position: usize, life: &ffslab_lab::life::VariantLife| {
-            let Some(ended) = &ended else { return };
-            let told = to_json(life).and_then(|json| Python::attach(|py| ended.call1(py, (position, json)).map(drop)));
-            if let Err(error) = told {
-                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-        };
-        let lives = ffslab_lab::life::live_experiment(text, file_name, &base_dir, &asked, given, report, &tell);
-        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None => lives.map_err(to_python),
-        }
-    })??;
-    to_json(&lives)
 }
 
 /// The variants of an experiment, each with the key under which its result can be kept (JSON). `build` tells this build from
@@ -224,7 +89,7 @@ fn spread(values: Vec<f64>) -> PyResult<SpreadFields> {
 }
 
 /// What Python's reader makes of a recording in Parquet: its text as CSV, or what is wrong with it.
-fn read_parquet(parquet: &Py<PyAny>, path: &Path) -> Result<String, ParquetError> {
+pub(crate) fn read_parquet(parquet: &Py<PyAny>, path: &Path) -> Result<String, ParquetError> {
     Python::attach(|py| parquet.call1(py, (path,))?.extract(py))
         .map_err(|error: PyErr| ParquetError { says: Python::attach(|py| error.value(py).to_string()) })
 }
@@ -452,9 +317,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_class::<crash::CrashRecording>()?;
-    module.add_function(wrap_pyfunction!(run_experiment, module)?)?;
-    module.add_function(wrap_pyfunction!(live_experiment, module)?)?;
-    module.add_function(wrap_pyfunction!(check_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::run_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::live_experiment, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::check_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(variant_keys, module)?)?;
     module.add_function(wrap_pyfunction!(repeated, module)?)?;
     module.add_function(wrap_pyfunction!(spread, module)?)?;
@@ -496,5 +361,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schemas, module)?)?;
     module.add_function(wrap_pyfunction!(profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profile, module)?)?;
+    module.add_function(wrap_pyfunction!(timeline::write_timeline, module)?)?;
     Ok(())
 }

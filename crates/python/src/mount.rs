@@ -1,8 +1,10 @@
 //! A simulated file system that real programs use, served until it is unmounted.
 
+use crate::experiments::{self, AskedToObserve};
 use crate::session::torn_of;
 use crate::watched::text_of;
 use crate::{columns, to_json, to_python};
+use ffslab_lab::Observed;
 use ffslab_mount::{MountSpec, Watch};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -51,14 +53,15 @@ pub fn mount_sleeps_library() -> &'static [u8] {
     ffslab_mount::SLEEPS_LIBRARY
 }
 
-/// What `mount` returns: a variant of the summary (JSON), columns of calls and of blocks, the stack's keys (JSON).
-type Ended<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String);
+/// What `mount` returns: a variant of the summary (JSON), columns of calls and of blocks, the stack's keys (JSON), columns of
+/// stacks if it was observed.
+type Ended<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Option<Bound<'py, PyDict>>);
 
 /// Mounts and serves until the file system is unmounted, or `shall_end()` says so. `ready()` is called once programs can
 /// use it, `say(text)` with what a person should read.
 #[pyfunction]
 #[pyo3(signature = (keys_json, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
-                    save, ready, say, shall_end))]
+                    save, observe, ready, say, shall_end))]
 #[allow(clippy::too_many_arguments)]
 pub fn mount<'py>(
     py: Python<'py>,
@@ -74,6 +77,7 @@ pub fn mount<'py>(
     torn: &str,
     epoch_s: u64,
     save: Option<PathBuf>,
+    observe: Option<AskedToObserve>,
     ready: Py<PyAny>,
     say: Py<PyAny>,
     shall_end: Py<PyAny>,
@@ -92,6 +96,7 @@ pub fn mount<'py>(
         torn: torn_of(torn, seed)?,
         epoch_s,
         save,
+        observed: observe.map(|asked| Observed::alone(&experiments::observe(asked), "mount", 1)),
     };
     let callables = Callables { ready, say, shall_end, raised: Mutex::new(None) };
     let served = py.detach(|| catch_unwind(AssertUnwindSafe(|| ffslab_mount::mount(&spec, &callables))));
@@ -105,5 +110,6 @@ pub fn mount<'py>(
         columns::requests(py, result.requests)?,
         columns::blocks(py, &result.blocks)?,
         to_json(&mounted.keys)?,
+        result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
     ))
 }

@@ -1,10 +1,11 @@
 //! A session on the simulated stack: its system calls one by one.
 
 use crate::crash::CrashRecording;
+use crate::experiments::{self, AskedToObserve};
 use crate::{columns, refused_machine, to_json, to_python, InputError};
 use ffslab_crashtest::Watched;
 use ffslab_lab::session::Torn;
-use ffslab_lab::{Errno, Fd, OpenFlags, Refusal};
+use ffslab_lab::{Errno, Fd, Observed, OpenFlags, Refusal};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -63,6 +64,9 @@ pub fn torn_of(word: &str, seed: u64) -> PyResult<Torn> {
         }
     })
 }
+
+/// What a session has measured: summary of a variant (JSON), columns of calls, blocks, and stacks if it was observed.
+type Measured<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, Option<Bound<'py, PyDict>>);
 
 /// Lives in the thread that made it: the simulation behind it is one thread.
 #[pyclass(unsendable, module = "ffslab._native")]
@@ -227,6 +231,11 @@ impl Session {
         self.0.begin_step(title);
     }
 
+    /// Writes down what happens until `result`.
+    fn observe(&mut self, asked: AskedToObserve, title: &str, sequence: u32) -> PyResult<()> {
+        self.0.observe(&Observed::alone(&experiments::observe(asked), title, sequence)).map_err(to_python)
+    }
+
     fn note(&mut self, text: &str) {
         self.0.note(text);
     }
@@ -235,14 +244,14 @@ impl Session {
         self.0.end_step();
     }
 
-    fn result<'py>(
-        &mut self,
-        py: Python<'py>,
-        name: &str,
-        axes_json: &str,
-    ) -> PyResult<(String, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    fn result<'py>(&mut self, py: Python<'py>, name: &str, axes_json: &str) -> PyResult<Measured<'py>> {
         let result = self.0.result(name, axes_json).map_err(to_python)?;
-        Ok((to_json(&result.summary)?, columns::requests(py, result.requests)?, columns::blocks(py, &result.blocks)?))
+        Ok((
+            to_json(&result.summary)?,
+            columns::requests(py, result.requests)?,
+            columns::blocks(py, &result.blocks)?,
+            result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
+        ))
     }
 
     // ---- system calls ---------------------------------------------------------------------------------------

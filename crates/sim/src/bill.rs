@@ -40,6 +40,7 @@ impl Sim {
         of_call.clear();
         of_call.append(before_call);
         *late_ns = of_call.iter().map(|(_, waited_ns)| waited_ns).sum();
+        self.show(|observer, sim| observer.call_begins(sim.now_ns()));
     }
 
     /// Passes what was counted since the last call began, cause by cause in the order in which they came up. Together

@@ -19,6 +19,7 @@ mod contended;
 pub mod cpu;
 mod ending;
 pub mod energy;
+mod observer;
 mod reasons;
 mod red_black;
 mod turns;
@@ -33,6 +34,7 @@ pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER, OTHER_PROGRAM};
 pub use config::{ChipLock, Preemption, SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
+pub use observer::{CallDone, EventSink, MediumUnits, Observer, Span, Spent};
 pub use reasons::{ReasonGuard, RunGuard};
 pub use red_black::RedBlackTree;
 pub use turns::{GivesTurn, Idle, Mount, Switch};
@@ -63,11 +65,6 @@ macro_rules! known_by_name {
     };
 }
 
-/// Receives every flash operation, in order. It is optional: without a sink no event is built.
-pub trait EventSink {
-    fn flash_op(&mut self, event: &OpEvent);
-}
-
 struct State {
     now_ns: Cell<u64>,
     config: SimConfig,
@@ -92,8 +89,7 @@ struct State {
     /// See [`Work::fills_caches`].
     cold: Cell<bool>,
     functions: [Cell<FunctionTime>; Function::ALL.len()],
-    sink: RefCell<Option<Box<dyn EventSink>>>,
-    has_sink: Cell<bool>,
+    watchers: observer::Watchers,
     operations: Cell<u64>,
     /// How often tasks have had exclusive use of the chip.
     chip_uses: Cell<u64>,
@@ -141,8 +137,7 @@ impl Sim {
             work_done: RefCell::new([WorkDone::default(); work::WORKS]),
             cold: Cell::new(false),
             functions: Default::default(),
-            sink: RefCell::new(None),
-            has_sink: Cell::new(false),
+            watchers: observer::Watchers::default(),
             operations: Cell::new(0),
             chip_uses: Cell::new(0),
             operations_of_uses: Cell::new(0),
@@ -199,12 +194,8 @@ impl Sim {
         self.0.operations.set(self.0.operations.get() + 1);
         let charged_ns = self.charged(busy_ns);
         self.with_counts(|counts| counts.add(op, bus_out_bytes, bus_in_bytes, charged_ns));
-        if self.0.has_sink.get() {
-            let (task, reason) = (self.running(), self.reason());
-            let event = OpEvent { at_ns: self.now_ns(), busy_ns, op, address, task, reason };
-            if let Some(sink) = self.0.sink.borrow_mut().as_mut() {
-                sink.flash_op(&event);
-            }
+        if self.0.watchers.are_there() {
+            self.show_operation(op, address, self.now_ns(), busy_ns, !self.0.works_beside.get());
         }
     }
 
@@ -215,11 +206,8 @@ impl Sim {
     pub fn count_queued(&self, op: Op, address: u32, bus_out_bytes: u32, bus_in_bytes: u32, at_ns: u64, busy_ns: u64) {
         self.0.operations.set(self.0.operations.get() + 1);
         self.with_counts(|counts| counts.add(op, bus_out_bytes, bus_in_bytes, 0));
-        if self.0.has_sink.get() {
-            let (task, reason) = (self.running(), self.reason());
-            if let Some(sink) = self.0.sink.borrow_mut().as_mut() {
-                sink.flash_op(&OpEvent { at_ns, busy_ns, op, address, task, reason });
-            }
+        if self.0.watchers.are_there() {
+            self.show_operation(op, address, at_ns, busy_ns, false);
         }
     }
 
@@ -229,6 +217,7 @@ impl Sim {
         let waited_ns = until_ns.saturating_sub(self.now_ns());
         if waited_ns > 0 {
             self.with_counts(|counts| counts.busy_ns += self.charged(waited_ns));
+            self.show_time(Spent::Medium, waited_ns);
             self.advance(waited_ns);
         }
     }
@@ -251,6 +240,7 @@ impl Sim {
     #[inline]
     pub fn drive(&self, duration_ns: u64) {
         self.with_counts(|counts| counts.driver_ns += self.charged(duration_ns));
+        self.show_time(Spent::Driver, duration_ns);
         self.advance(duration_ns);
     }
 
@@ -258,6 +248,7 @@ impl Sim {
     #[inline]
     pub fn drive_by_clock(&self, duration_ns: u64) {
         self.with_counts(|counts| counts.driver_ns += self.charged(duration_ns));
+        self.show_time(Spent::Driver, duration_ns);
         self.advance_by_clock(duration_ns);
     }
 
@@ -265,6 +256,7 @@ impl Sim {
     #[inline]
     pub fn compute(&self, duration_ns: u64) {
         self.with_counts(|counts| counts.cpu_ns += self.charged(duration_ns));
+        self.show_time(Spent::Computing, duration_ns);
         self.advance(duration_ns);
     }
 
@@ -322,6 +314,7 @@ impl Sim {
     /// Advances the clock by the time that the program computes between its system calls, and counts it.
     pub fn program_computes(&self, duration_ns: u64) {
         self.0.program_ns.set(self.program_ns() + duration_ns);
+        self.show_time(Spent::Program, duration_ns);
         self.advance(duration_ns);
     }
 
@@ -351,11 +344,6 @@ impl Sim {
         self.0.causes.borrow().total()
     }
 
-    pub fn set_sink(&self, sink: Option<Box<dyn EventSink>>) {
-        self.0.has_sink.set(sink.is_some());
-        *self.0.sink.borrow_mut() = sink;
-    }
-
     // ---- energy --------------------------------------------------------------------------------------------
 
     /// Charges `power` for `duration_ns` to its rails (above idle).
@@ -364,6 +352,7 @@ impl Sim {
         let mut energy = self.0.energy.get();
         energy.add(power, duration_ns);
         self.0.energy.set(energy);
+        self.show_energy(power, duration_ns);
         if self.is_for_setup() {
             let mut energy = self.0.energy_for_setup.get();
             energy.add(power, duration_ns);
@@ -457,6 +446,9 @@ impl Sim {
 
     /// Makes `task` runnable.
     pub fn wake(&self, task: &Task) {
+        if self.is_observed() && !self.is_runnable(task) {
+            self.show(|observer, sim| observer.wakes(task, sim.now_ns()));
+        }
         self.with_task(task, cpu::Cpu::wake);
     }
 

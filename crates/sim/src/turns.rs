@@ -7,7 +7,7 @@
 //! above it end first, as with [`crate::Switch::Yield`].
 
 use crate::cause::Placed;
-use crate::{cpu, Sim, Task};
+use crate::{cpu, Sim, Spent, Task};
 use std::rc::Rc;
 
 /// Number of a mount on its machine; 0 where there is one.
@@ -87,6 +87,7 @@ impl Sim {
                     debug_assert!(at_ns != u64::MAX, "the foreground sleeps without a timer");
                     let now_ns = at_ns.max(self.now_ns());
                     self.0.idle_ns.set(self.idle_ns() + now_ns - self.now_ns());
+                    self.show_time(Spent::Idle, now_ns - self.now_ns());
                     self.0.now_ns.set(now_ns);
                     // An idle CPU has no ticks.
                     self.0.ticks_paid.set(now_ns / self.tick_ns());

@@ -4,7 +4,7 @@
 //! one set of constants serves every workload. A board without costs spends nothing and counts nothing.
 
 use crate::energy::PowerMilliwatt;
-use crate::Sim;
+use crate::{Sim, Spent};
 
 macro_rules! named_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
@@ -177,6 +177,7 @@ impl Sim {
         let cost_ns = (tick - self.0.ticks_paid.replace(tick)) * self.0.config.tick_cost_ns;
         if cost_ns > 0 {
             self.with_counts(|counts| counts.cpu_ns += cost_ns);
+            self.show_time(Spent::Computing, cost_ns);
             self.0.now_ns.set(self.now_ns() + cost_ns);
         }
     }

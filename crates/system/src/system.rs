@@ -195,6 +195,11 @@ pub trait System: Calls {
         format!("the partition holds {bytes}{blocks} with the file system's own needs; enlarge it or write less")
     }
 
+    /// Why a device below the system failed last, if one did: errors of calls do not tell it.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
     /// The flash below its file systems, for who works or looks there; `None`: there is none. What it can do says
     /// [`Mtd::capabilities`].
     fn mtd(&self) -> Option<&Mtd> {

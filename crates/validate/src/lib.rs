@@ -155,6 +155,8 @@ fn simulate(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> boo
         traces: &traces,
         content_position_bytes: 0,
         probe_logs: false,
+        observed: None,
+        film: false,
         pace: pace.as_deref(),
         rows_max: ROWS_MAX,
     };

@@ -67,6 +67,7 @@ steps! {
     "fsync" Fsync,
     "stat" Stat,
     "fadvise" Fadvise,
+    "trim" Trim,
     "read_ahead" ReadAhead,
     "requests" Requests,
     "mmap" Mmap,
@@ -240,6 +241,14 @@ step_keys! {
         file: String,
         /// What the program will do with the file.
         advice: Advice,
+    }
+    /// BLKDISCARD of an open device: nobody needs so many bytes from an offset on any more, which it may use.
+    Trim {
+        file: String,
+        /// Where they begin.
+        #[serde(default)]
+        offset: Bytes,
+        bytes: Bytes,
     }
     /// Sets the read-ahead of the mounted file system's backing device.
     ReadAhead {

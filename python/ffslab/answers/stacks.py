@@ -48,6 +48,7 @@ class BareKeys(TypedDict):
     first_block: int
     fs: str
     inband_tags: bool
+    littlefs: NotRequired[LittlefsKeys | None]
     media_block_B: NotRequired[int | None]
     part: NotRequired[str | None]
     partition_blocks: int
@@ -88,15 +89,19 @@ class FtlKeys(TypedDict):
     blocks: NotRequired[int | None]
     buffer_pages: NotRequired[int | None]
     cell_bits: NotRequired[int | None]
+    channels: NotRequired[int | None]
     checkpoint_every_pages: NotRequired[int | None]
+    dies: NotRequired[int | None]
     faults: NotRequired[FaultKeys | None]
     ftl: str
     gc_apart: NotRequired[bool | None]
     gc_free_blocks: NotRequired[int | None]
+    idle_free_blocks: NotRequired[int | None]
     interface: NotRequired[str | None]
     log_blocks: NotRequired[int | None]
     map_cache_entries: NotRequired[int | None]
     part: str
+    planes: NotRequired[int | None]
     random_log_pages: NotRequired[int | None]
     random_segments: NotRequired[int | None]
     sequential_request_pages: NotRequired[int | None]
@@ -105,6 +110,22 @@ class FtlKeys(TypedDict):
     slc_cache_blocks: NotRequired[int | None]
     slc_mode: NotRequired[bool]
     spare: NotRequired[float | None]
+
+
+class LittlefsKeys(TypedDict):
+    """The configuration of littlefs (`struct lfs_config`), as in `[stack.littlefs]`."""
+
+    block_cycles: NotRequired[int | None]
+    block_size_B: NotRequired[int | None]
+    cache_size_B: NotRequired[int | None]
+    compact_thresh_B: NotRequired[int | None]
+    disk_version: NotRequired[str | None]
+    inline_max_B: NotRequired[int | None]
+    lookahead_size_B: NotRequired[int | None]
+    metadata_max_B: NotRequired[int | None]
+    name_max_B: NotRequired[int | None]
+    prog_size_B: NotRequired[int | None]
+    read_size_B: NotRequired[int | None]
 
 
 NandWaitName: TypeAlias = Literal["busy", "sleep"]
@@ -262,6 +283,7 @@ class StackTable(TypedDict):
     swapout_workers: NotRequired[int | None]
     system: NotRequired[SystemName | BareName]
     tick_us: NotRequired[int | None]
+    littlefs: NotRequired[LittlefsKeys | None]
 
 
 SystemName: TypeAlias = Literal["rtems"]

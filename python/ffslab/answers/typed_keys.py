@@ -276,6 +276,11 @@ class StepCalls:
     def step(self, step: Literal["fadvise"], /, *, file: str, advice: Advice) -> None: ...
 
     @overload
+    def step(
+        self, step: Literal["trim"], /, *, file: str, bytes: int | str, offset: int | str | None = None
+    ) -> None: ...
+
+    @overload
     def step(self, step: Literal["read_ahead"], /, *, KiB: int) -> None: ...
 
     @overload

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ffslab.answers.lives import Lives
     from ffslab.answers.machine import Keys
     from ffslab.answers.typed_keys import MachineKeys
+    from ffslab.api.observe import Observe
     from ffslab.steps import Step
     from ffslab.store import Store
 
@@ -45,6 +46,7 @@ class RunGiven(NamedTuple):
     jobs: int = 0
     any_size: bool = False
     tell: Callable[[str], object] | None = None
+    observe: Observe | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ class Experiment:
         tell: Callable[[str], object] | None = None,
         store: Store | None = None,
         again: bool = False,
+        observe: Observe | None = None,
     ) -> Run:
         """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then. `jobs` of them
         run at once; without it one on each core. The results do not depend on it.
@@ -174,6 +177,8 @@ class Experiment:
         store that is `Store.usual()`.
         Initial states (`[[state]]`) are kept for later runs, too, see `ffslab.api.states`.
 
+        `observe`: what is to be written down meanwhile; then nothing is taken from the store.
+
         A variant in which a step cannot be done (a file does not fit) is one of `Run.failures`; the others run on.
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or no variant comes to its end.
@@ -181,7 +186,8 @@ class Experiment:
         from ffslab.api.known import run_with
         from ffslab.store import Store
 
-        given = RunGiven(progress, jobs or 0, any_size, tell)
+        given = RunGiven(progress, jobs or 0, any_size, tell, observe)
+        again = again or observe is not None
         kept_in = Store.usual() if store is None else store
         return self.run_without(given) if kept_in is None else run_with(kept_in, self, given, again=again)
 
@@ -191,7 +197,7 @@ class Experiment:
         `known`: the result is one part of a larger one, without the variants at these positions; it may hold failures
         alone.
         """
-        summary, requests, blocks, resolved, images, logs = _native.run_experiment(
+        summary, requests, blocks, resolved, images, logs, stacks = _native.run_experiment(
             self.text,
             self.file_name,
             self.base_dir,
@@ -203,8 +209,9 @@ class Experiment:
             known=known,
             any_size=given.any_size,
             tell=given.tell,
+            observe=None if given.observe is None else given.observe.native(),
         )
-        return Run(msgspec.json.decode(summary), requests, blocks, resolved, images, logs)
+        return Run(msgspec.json.decode(summary), requests, blocks, resolved, images, logs, stacks)
 
     def lives(
         self,
@@ -265,6 +272,7 @@ class Run:
         resolved_toml: str,
         images: dict[str, bytes] | None = None,
         logs: dict[str, str] | None = None,
+        stacks: Columns | None = None,
     ) -> None:
         self.summary = summary
         self.resolved_toml = resolved_toml
@@ -272,6 +280,7 @@ class Run:
         self.block_columns = blocks
         self.images = images or {}
         self.logs = logs or {}
+        self.stack_columns = stacks
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
@@ -344,6 +353,12 @@ class Run:
         """One row per variant and erase block: `erases_main` (measured steps), `erases_total`, `programmed_pages`, and
         what it holds before and after (`valid_before_B` ...; NaN when nothing is mounted then)."""
         return _frame(self.block_columns)
+
+    @property
+    def stacks(self) -> pd.DataFrame | None:
+        """One row per variant, task, call, reason and operation: `time_ns`, `energy_uJ`, flash `operations`, `erases`.
+        `None`: the run was not observed."""
+        return None if self.stack_columns is None else _frame(self.stack_columns)
 
     def report(self, path: str | Path) -> None:
         """Writes the report, one HTML file that needs no other."""

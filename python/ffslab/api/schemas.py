@@ -6,6 +6,7 @@ Those of what the native half reads and writes are its own. Those of what Python
 from __future__ import annotations
 
 import json
+import sys
 import types
 import typing
 from importlib import import_module
@@ -34,6 +35,7 @@ MADE_HERE = {
     "uflip_study": ("devices under the uFLIP benchmark", "ffslab.answers.uflip_study", "UflipStudy"),
     "run_diff": ("two results beside each other", "ffslab.answers.run_diff", "RunDiff"),
     "budgets": ("what keeps its budget, and what does not", "ffslab.answers.budgets", "BudgetsAnswer"),
+    "doctor": ("what is installed, and what is missing for what", "ffslab.answers.doctor", "DoctorAnswer"),
     "crashtest": ("what power cuts of a workload leave", "ffslab.answers.crashtest", "CrashAnswer"),
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
@@ -70,13 +72,23 @@ def schema_of(kind: type) -> Node:
 
 
 def _object(kind: type, defined: dict[str, Node]) -> Node:
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = typing.get_type_hints(kind, localns=_aliases_of(kind), include_extras=True)
     not_required = {key for key, hint in hints.items() if typing.get_origin(hint) is typing.NotRequired}
     # Those of a TypedDict with `total=False` are only in the second set.
     required = sorted(hints.keys() - not_required - getattr(kind, "__optional_keys__", frozenset()))
     properties = {key: _node(typing.get_args(h)[0] if key in not_required else h, defined) for key, h in hints.items()}
     about: Node = {"description": " ".join(kind.__doc__.split())} if kind.__doc__ else {}
     return {**about, "type": "object", "properties": properties, "required": required}
+
+
+def _aliases_of(kind: type) -> dict[str, object]:
+    """Aliases that are written as text in a type's module, and what they stand for: "A" | None is none, A | None is.
+
+    An alias of itself (`Json`) stays text, which Python resolves as far as it must.
+    """
+    names = vars(sys.modules[kind.__module__])
+    texts = {name: value for name, value in names.items() if name[0].isupper() and isinstance(value, str)}
+    return {name: eval(value, dict(names)) for name, value in texts.items() if name not in value}
 
 
 def _node(hint: object, defined: dict[str, Node]) -> Node | bool:

@@ -28,6 +28,7 @@ from ffslab.api.machine import LINUX, Value, as_json, completed
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
+    from ffslab.api.observe import Observe
 
 # What one call of `read_file` asks for.
 COPY_BYTES = 1 << 20
@@ -50,6 +51,7 @@ class Measurement:
     variant: VariantSummary
     request_columns: Columns
     block_columns: Columns
+    stack_columns: Columns | None = None
 
 
 class Stack(StepCalls):
@@ -209,14 +211,22 @@ class Stack(StepCalls):
         finally:
             self._session.end_step()
 
+    def observe(self, observe: Observe, title: str = "base", number: int = 1) -> None:
+        """Writes down what happens from now until `measurement`: call it before the first measured step. `number`:
+        which one of several that become one timeline (`Observe.part`, `Observe.join`).
+
+        Raises `ffslab.InputError` when the file cannot be made.
+        """
+        self._session.observe(observe.native(), title, number)
+
     def note(self, text: str) -> None:
         """Something that a reader of the results should know. Belongs into a measured step."""
         self._session.note(text)
 
     def measurement(self, name: str = "base", axes: Mapping[str, str | int | bool] | None = None) -> Measurement:
         """What was measured so far, under the name of a variant."""
-        summary, requests, blocks = self._session.result(name, json.dumps(dict(axes or {})))
-        return Measurement(json.loads(summary), requests, blocks)
+        summary, requests, blocks, stacks = self._session.result(name, json.dumps(dict(axes or {})))
+        return Measurement(json.loads(summary), requests, blocks, stacks)
 
     # ---- system calls ---------------------------------------------------------------------------------------
 

@@ -9,14 +9,14 @@ import typer
 
 from ffslab import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.terminal import remark, say
 
 
 def ageing(
     experiment: Annotated[
         Path, argument("EXPERIMENT.toml", "Its [stack] says which part and partition, its [stack.ageing] how it ages.")
     ],
-    years: Annotated[float, option("--years YEARS", "How long data must last with scrubs.")] = 10.0,
+    years: Annotated[float, option("--years YEARS", "How long it must last; with scrubs.")] = 10.0,
     risk: Annotated[float, option("--risk P", "Probability of losing anything in this time that is borne.")] = 0.01,
     reads_per_day: Annotated[
         float, option("--reads-per-day N", "Page reads of each erase block a day, which disturb it.")
@@ -33,10 +33,10 @@ def ageing(
         float | None, option("--page-reads N", "With --corrected: page reads in that time. [default: each page once]")
     ] = None,
     age: Annotated[
-        str | None, option("--age AGE", "With --corrected: how old the data are, as 2y, 18months, 90d. [default: 1y]")
+        str | None, option("--age AGE", "Age, as 2y, 18months or 90d: of the data, with --corrected. [default: 1y]")
     ] = None,
-    picture: Annotated[Path | None, option("--picture FILE.svg", "Draw the curves into this file.")] = None,
-    json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
+    picture: Annotated[Path | None, option("--picture FILE", "Picture to draw; an SVG of the curves.")] = None,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: everything.")] = False,
 ) -> None:
     """Tell how often a partition must be scrubbed, and what it loses. See docs/ageing.md.
 
@@ -68,7 +68,7 @@ def ageing(
     say(results.dump_json(facts).rstrip() if json else study.text(facts))
     if picture is not None:
         picture.write_text(study.picture(facts) + "\n", encoding="utf-8")
-        tell(f"{picture}: the curves")
+        remark(f"{picture}: the curves")
     if facts["corrected"] and facts["corrected"]["answer"] == "more":
         raise typer.Exit(EXIT_NEGATIVE)
 

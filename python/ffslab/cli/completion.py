@@ -8,19 +8,16 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from typer._completion_classes import completion_init
 from typer._completion_shared import get_completion_script, install
 
 from ffslab._native import InputError
+from ffslab.cli.program import COMPLETE
 from ffslab.cli.terminal import say
 from ffslab.files.os_errors import reason
 
 PROGRAM = "ffslab"
-# In it a shell's script asks what could be typed next.
-VARIABLE = "_FFSLAB_COMPLETE"
 SHOW, INSTALL = "--show-completion", "--install-completion"
 
 # Lets the command answer such a script.
@@ -35,41 +32,25 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def with_shell(arguments: list[str]) -> list[str]:
-    """The arguments, with the user's shell behind an option for completion that names none."""
-    shell = Path(os.environ.get("SHELL", "")).name
-    if arguments and arguments[-1] in (SHOW, INSTALL) and shell in [known.value for known in Shell]:
-        return [*arguments, shell]
-    return arguments
+def answer(flag: str, values: list[str]) -> None:
+    """Shows or installs the script for the shell that follows the option, or else for the user's."""
+    shell = _shell(flag, values)
+    if flag == SHOW:
+        say(get_completion_script(prog_name=PROGRAM, complete_var=COMPLETE, shell=shell.value))
+        return
+    try:
+        _, path = install(shell=shell.value, prog_name=PROGRAM, complete_var=COMPLETE)
+    except OSError as error:
+        raise InputError(f"{INSTALL} {shell.value}: {error.filename}: {reason(error)}") from None
+    say(f"{shell.value} completes ffslab in new terminals: {path}")
 
 
-def _show(shell: Shell | None) -> None:
-    if shell is not None:
-        say(get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell.value))
-        raise typer.Exit
-
-
-def _install(shell: Shell | None) -> None:
-    if shell is not None:
-        try:
-            _, path = install(shell=shell.value, prog_name=PROGRAM, complete_var=VARIABLE)
-        except OSError as error:
-            raise InputError(f"{INSTALL} {shell.value}: {error.filename}: {reason(error)}") from None
-        say(f"{shell.value} completes ffslab in new terminals: {path}")
-        raise typer.Exit
-
-
-ShowCompletion = Annotated[
-    Shell | None,
-    typer.Option(
-        SHOW,
-        metavar="SHELL",
-        help="Print the script with which bash, zsh or fish completes ffslab.",
-        callback=_show,
-        is_eager=True,
-    ),
-]
-InstallCompletion = Annotated[
-    Shell | None,
-    typer.Option(INSTALL, metavar="SHELL", help="Install it for bash, zsh or fish.", callback=_install, is_eager=True),
-]
+def _shell(flag: str, values: list[str]) -> Shell:
+    known = [each.value for each in Shell]
+    if len(values) > 1:
+        raise InputError(f"{flag}: takes one shell, and {len(values)} words follow it")
+    name = values[0] if values else Path(os.environ.get("SHELL", "")).name
+    if name not in known:
+        said = f" {name}" if values else ""
+        raise InputError(f"{flag}{said}: must be one of {', '.join(known)}")
+    return Shell(name)

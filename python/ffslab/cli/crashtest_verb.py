@@ -16,9 +16,17 @@ from ffslab.cli.terminal import say
 def crashtest(
     test: Annotated[Path, argument("TEST.toml", "A workload, a judge, and which cuts; or a failure that was kept.")],
     points: Annotated[str, option("--points N", "How many cuts at most, or all.")] = "all",
-    seed: Annotated[int | None, option("--seed N", "Of content and of torn operations.", least=0)] = None,
+    seed: Annotated[
+        int | None,
+        option(
+            "--seed N",
+            "Seed of what chance decides: the content of files, where an operation is torn. [default: the test's]",
+            least=0,
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, option("--out DIR", "Folder for failure-N.toml and failure-N.img [default: crashtest/NAME].")
+        Path | None,
+        option("--out DIR", "Folder to write; for failure-N.toml and failure-N.img. [default: crashtest/NAME]"),
     ] = None,
     jobs: Jobs = None,
     json: Json = False,

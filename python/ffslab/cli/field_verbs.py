@@ -26,10 +26,11 @@ def inspect(
     looks: Looks,
     place: Place,
     board: Annotated[
-        str, option("--board NAME", "Board on which mount and reads are simulated; `ffslab profiles` lists them.")
+        str, option("--board NAME", "Board profile, by name or path; mount and reads are simulated on it.")
     ] = "omap3evm",
     part: Annotated[
-        str | None, option("--part NAME", "NAND part, instead of the board's own; sizes are those of the image.")
+        str | None,
+        option("--part NAME", "Flash part, by name or path; sizes are those of the image. [default: the board's]"),
     ] = None,
     kernel: Kernel = None,
     device: Annotated[
@@ -49,7 +50,7 @@ def inspect(
         bool, option("--partial", "With --recover: those that are not whole, too, with a suffix that says so.")
     ] = False,
     report: Annotated[Path | None, option("--report FILE", "Write a report with pictures, one HTML file.")] = None,
-    json: Annotated[bool, option("--json", "Print everything as JSON.")] = False,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: everything.")] = False,
 ) -> None:
     """Look into a flash image: files, space, wear, damage, costs. See docs/inspect.md.
 
@@ -126,9 +127,7 @@ def lifetime(
     ] = None,
     age: Annotated[
         str | None,
-        option(
-            "--age AGE", "How long the device that an image is from was in use, as 2y, 18months, 90d: its past goes on."
-        ),
+        option("--age AGE", "Age, as 2y, 18months or 90d: of the device that an image is from, whose past goes on."),
     ] = None,
     per_day: Annotated[
         float | None,
@@ -137,7 +136,7 @@ def lifetime(
         ),
     ] = None,
     years: Annotated[
-        float | None, option("--years YEARS", "How long it must last: the verdict, with exit code 1 unless it is yes.")
+        float | None, option("--years YEARS", "How long it must last; exit code 1 unless it does.")
     ] = None,
     simulate: Annotated[
         bool,
@@ -163,10 +162,12 @@ def lifetime(
         Path | None,
         option(
             "--out DIR",
-            "With --simulate: folder for the report and its data. Replaced when ffslab wrote it, else refused.",
+            "Folder to write; with --simulate: the report and its data. [default: none]",
         ),
     ] = None,
-    json: Annotated[bool, option("--json", "Print everything as JSON, with the erases a day of each block.")] = False,
+    json: Annotated[
+        bool, option("--json", "Print JSON in place of text: everything, with the erases a day of each block.")
+    ] = False,
 ) -> None:
     """Predict how long a part bears a workload. See docs/inspect.md.
 

@@ -69,7 +69,12 @@ class Looks:
     """How an image is made, as far as that is known."""
 
     fs: Annotated[
-        str, option("--fs", f"What it is: {', '.join(WITH_IMAGES)}, or auto (what it looks like).", choices=IMAGE_FS)
+        str,
+        option(
+            "--fs NAME",
+            f"File system: {', '.join(WITH_IMAGES)}, or auto (what the image looks like).",
+            choices=IMAGE_FS,
+        ),
     ] = "auto"
     block_KiB: Annotated[  # noqa: N815
         int | None,

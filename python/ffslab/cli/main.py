@@ -1,65 +1,31 @@
-"""The command `ffslab`: parses, calls the package, prints. The docstring of a verb is its help.
+"""Verbs of the command `ffslab`: they parse, call the package, print. The docstring of a verb is its help.
 
-Exit codes: 0 done, 1 negative answer, 2 bad input (one line on stderr), 70 a bug in ffslab, 130 interrupted.
+The command itself is `ffslab.cli.program`; `ffslab.cli.index` says in which file each verb is declared.
 Modules that load pandas or matplotlib are imported by the verbs that need them: `--help` must be quick.
 """
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ffslab import InputError, __version__
+from ffslab import InputError
 from ffslab.api import schemas
-from ffslab.cli import (
-    advise_verb,
-    ageing_verb,
-    ci_verb,
-    crashtest_verb,
-    diff_verb,
-    field_verbs,
-    mount_verbs,
-    sweep_verb,
-    uflip_verb,
-    vocabulary_verbs,
-    workload_verbs,
-)
-from ffslab.cli.completion import InstallCompletion, ShowCompletion, with_shell
-from ffslab.cli.endings import end_with
 from ffslab.cli.image_options import IMAGES, Looks, Place
-from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_NEGATIVE
+from ffslab.cli.parts import EXIT_NEGATIVE
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
-from ffslab.cli.policy_verbs import policy_app
-from ffslab.cli.profiles_verbs import profiles_app
-from ffslab.cli.reference_verbs import reference_app
-from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson
+from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
-from ffslab.cli.store_verbs import store_app
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
-from ffslab.cli.trace_verbs import trace_app
 from ffslab.cli.workload_verbs import end_with_failures, run_and_print
 
-app = typer.Typer(
-    help="Simulate embedded flash file systems: byte-real, in virtual time.",
-    epilog="Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed "
-    "operations of fio and postmark, variants that did not end), 2 bad input, 130 interrupted, 143 ended by SIGTERM.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    # Typer's own options guess the shell from the process above, which need not be one.
-    add_completion=False,
-)
-app.add_typer(profiles_app, name="profiles")
-app.add_typer(trace_app, name="trace")
-app.add_typer(reference_app, name="reference")
-app.add_typer(store_app, name="store")
-app.add_typer(policy_app, name="policy")
+app = typer.Typer()
 
 
 class PublishedStudy(StrEnum):
@@ -79,23 +45,6 @@ class Regression(StrEnum):
     NON_NEGATIVE = "non-negative"
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        _say(f"ffslab {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _program(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-    show_completion: ShowCompletion = None,
-    install_completion: InstallCompletion = None,
-) -> None:
-    pass
-
-
 @_verb(app, "run")
 def run(
     experiments: Annotated[
@@ -103,6 +52,7 @@ def run(
     ],
     machine: MachineOptions,
     how: RunOptions,
+    written: TimelineOptions,
     out: Out = None,
     json: SummaryJson = False,
 ) -> None:
@@ -117,6 +67,9 @@ def run(
 
     if out is not None and len(experiments) > 1:
         raise InputError("--out: names one folder, but several experiments are given: run them one by one")
+    if written.timeline is not None and len(experiments) > 1:
+        raise InputError("--timeline: names one file, but several experiments are given: run them one by one")
+    observe = written.observe()
     # What is wrong in one of several is told before the first has run for an hour.
     ready = [
         (path, path.name.removesuffix(".toml"), how.over(machine.over(Experiment.from_file(path))))
@@ -133,11 +86,8 @@ def run(
             experiment.check(any_size=how.yes)
     failures = []
     for _, name, experiment in ready:
-        failures += [f"{name}: {text}" for text in run_and_print(experiment, name, out, json, how)]
+        failures += [f"{name}: {text}" for text in run_and_print(experiment, name, out, json, how, observe)]
     end_with_failures(failures)
-
-
-workload_verbs.add_to(app)
 
 
 @_verb(app, "validate")
@@ -150,7 +100,7 @@ def validate(
         ),
     ],
     only: Annotated[
-        str | None, _option("--only GLOB", "Only cases whose id matches this pattern (* ? [a-c]; * also matches /).")
+        str | None, _option("--id GLOB", "Only cases whose id matches this pattern (* ? [a-c]; * also matches /).")
     ] = None,
     jobs: Jobs = None,
     phases: Annotated[
@@ -171,7 +121,7 @@ def validate(
 ) -> None:
     """Compare simulations with measured cases.
 
-    Example: ffslab validate cases.jsonl.gz --only '*/R1/*' --max-error 2
+    Example: ffslab validate cases.jsonl.gz --id '*/R1/*' --max-error 2
     """
     from ffslab.boards import validation
     from ffslab.cli.progress import progress_bar
@@ -202,7 +152,7 @@ def reproduce(
     out: Annotated[
         Path | None,
         _option(
-            "--out DIR", "Results folder [default: results/reproduce-PAPER]. Runs that it holds are not made again."
+            "--out DIR", "Folder to write; runs that it holds are not made again. [default: results/reproduce-PAPER]"
         ),
     ] = None,
     json: Json = False,
@@ -259,13 +209,11 @@ def calibrate(
     record_bytes: RecordBytes = None,
     base: Annotated[
         str,
-        _option("--base NAME", "Profile that stands for what was not measured: a built-in board, or your own file."),
+        _option("--base NAME", "Profile on which it builds, by name or path; it stands for what was not measured."),
     ] = "omap3evm",
     part: Annotated[
         str | None,
-        _option(
-            "--part NAME", "NAND part of the board: a built-in name, or the path of a file. [default: that of the base]"
-        ),
+        _option("--part NAME", "Flash part, by name or path. [default: that of the base]"),
     ] = None,
     title: Annotated[str | None, _option("--title TEXT", "What the board is called.")] = None,
     method: Annotated[
@@ -276,7 +224,7 @@ def calibrate(
         Path | None,
         _option(
             "--out DIR",
-            "Results folder [default: results/calibrate-NAME]; with --flashbench the profile's file [default: none].",
+            "Folder to write, with --flashbench the profile's file. [default: results/calibrate-NAME; no file]",
         ),
     ] = None,
     json: Json = False,
@@ -309,13 +257,13 @@ def compare(
     ],
     board: Annotated[
         str,
-        _option("--board NAME", "Board profile: a built-in name, or the path of a file. It needs a table [tracers]."),
+        _option("--board NAME", "Board profile, by name or path; it needs a table [tracers]."),
     ] = "omap3evm",
     part: Part = None,
     kernel: Kernel = None,
     settings: Settings = None,
     partition_blocks: Annotated[
-        int, _option("--partition-blocks BLOCKS", "Erase blocks of the partition.", least=1)
+        int, _option("--partition-blocks --blocks BLOCKS", "Erase blocks of the partition.", least=1)
     ] = 800,
     record_bytes: RecordBytes = None,
     uptime_us: Annotated[
@@ -348,10 +296,11 @@ def extract(
     *,
     looks: Looks,
     oob: Annotated[
-        bool | None, _option("--oob/--no-oob", "Each page is followed by its OOB area (nanddump --oob).")
+        bool | None,
+        _option("--oob/--no-oob", "Each page of the image is followed by its OOB area. [default: as is found in it]"),
     ] = None,
     place: Place,
-    json: Annotated[bool, _option("--json", "Print the list as JSON.")] = False,
+    json: Annotated[bool, _option("--json", "Print JSON in place of text: the list.")] = False,
 ) -> None:
     """List or extract the files of a flash image. See docs/images.md.
 
@@ -379,17 +328,6 @@ def extract(
         raise typer.Exit(EXIT_NEGATIVE)
 
 
-mount_verbs.add_to(app)
-field_verbs.add_to(app)
-ageing_verb.add_to(app)
-uflip_verb.add_to(app)
-sweep_verb.add_to(app)
-advise_verb.add_to(app)
-ci_verb.add_to(app)
-crashtest_verb.add_to(app)
-diff_verb.add_to(app)
-
-
 @_verb(app, "schema")
 def schema(
     name: Annotated[str, _argument("NAME", f"What it is of: {', '.join(schemas.names())}.")] = "experiment",
@@ -399,22 +337,3 @@ def schema(
     Example: ffslab schema > experiment.schema.json
     """
     _say(schemas.text(name))
-
-
-vocabulary_verbs.add_to(app)
-
-
-def main() -> int:
-    """Runs the command with the arguments of the process; its exit code. Ctrl-C is a `KeyboardInterrupt`."""
-    try:
-        code = app(args=with_shell(sys.argv[1:]) or ["--help"], standalone_mode=False)
-        if code == EXIT_INTERRUPTED:
-            raise KeyboardInterrupt
-        return code if isinstance(code, int) else 0
-    except SystemExit:
-        # Without standalone mode typer ends like this only when the reader of our output (head, less) has gone.
-        return 0
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
-        return end_with(error)

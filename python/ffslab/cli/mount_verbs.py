@@ -12,7 +12,7 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli.image_options import Place
 from ffslab.cli.parts import argument, option, verb
-from ffslab.cli.result_options import Json, SummaryJson
+from ffslab.cli.result_options import Json, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, OwnBoard, Part, Settings, System
 from ffslab.cli.terminal import say
 from ffslab.file_systems import listed
@@ -104,7 +104,8 @@ def mount(
         MountThink,
         option(
             "--think",
-            "real: time also passes while the program computes or sleeps; none: only in its calls; "
+            "What becomes of the time between calls; real: it also passes while the program computes or sleeps; "
+            "none: only in its calls; "
             "fast: in its calls and sleeps, and the sleeps take the host no time.",
         ),
     ] = MountThink.REAL,
@@ -122,7 +123,7 @@ def mount(
     torn: Annotated[
         Torn, option("--torn", "What becomes of that operation: nothing, partial (left in its middle) or complete.")
     ] = Torn.PARTIAL,
-    seed: Annotated[int, option("--seed N", "What chance decides, as where a torn operation stops.", least=0)] = 1,
+    seed: Annotated[int, option("--seed N", "Seed of what chance decides: where a torn operation stops.", least=0)] = 1,
     save: Annotated[
         Path | None,
         option("--save FILE", "Write what the chip holds at the end to this file, with OOB areas; of RTEMS its disk."),
@@ -131,10 +132,11 @@ def mount(
     out: Annotated[
         Path | None,
         option(
-            "--out DIR", "Results folder [default: results/mount]. Replaced when ffslab wrote it, refused otherwise."
+            "--out DIR", "Folder to write; one that ffslab wrote is replaced, another refused. [default: results/mount]"
         ),
     ] = None,
     json: SummaryJson = False,
+    written: TimelineOptions,
 ) -> None:
     """Mount a simulated file system for real programs. See docs/mount.md.
 
@@ -150,6 +152,7 @@ def mount(
     from ffslab.mount.run import Mount, Wanted
     from ffslab.text.summary import summary_text
 
+    observe = written.observe()
     where = {key: value for key, value in place.chosen().items() if value is not None}
     wanted = Wanted(
         system or DEFAULT.name,
@@ -165,7 +168,7 @@ def mount(
         options or [],
         where,
     )
-    mounted = Mount(wanted, mountpoint, think.value, realtime, power_cut_after, torn.value, seed, save, owner)
+    mounted = Mount(wanted, mountpoint, think.value, realtime, power_cut_after, torn.value, seed, save, owner, observe)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:
         results.check_free(folder)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, get_type_hints
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from ffslab._native import InputError
-from ffslab.cli.terminal import say
+from ffslab.cli.terminal import Talk, detail, say, set_talk
 
 Function = TypeVar("Function", bound=Callable[..., object])
 # Of an option that takes a number, or several.
@@ -52,7 +54,7 @@ class VerbCommand(TyperCommand):
         pieces = [self.options_metavar] if self.options_metavar else []
         for parameter in self.get_params(ctx):
             if parameter.param_type_name == "argument":
-                name = _argument_name(parameter)
+                name = argument_name(parameter)
                 pieces.append(name if parameter.required else f"[{name}]")
         return pieces
 
@@ -63,13 +65,14 @@ class VerbCommand(TyperCommand):
             for parameter in self.get_params(ctx):
                 record = parameter.get_help_record(ctx) if parameter.param_type_name == kind else None
                 if record is not None:
-                    rows.append((_argument_name(parameter), record[1]) if kind == "argument" else record)
+                    rows.append((argument_name(parameter), record[1]) if kind == "argument" else record)
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
 
-def _argument_name(parameter: Any) -> str:
+def argument_name(parameter: Any) -> str:
+    """An argument as manual pages write it."""
     return f"{parameter.metavar}..." if parameter.nargs != 1 else str(parameter.metavar)
 
 
@@ -81,14 +84,14 @@ def verb(app: typer.Typer, name: str) -> Callable[[Function], Function]:
 
     def register(function: Function) -> Function:
         about, example = inspect.cleandoc(function.__doc__ or "").split(EXAMPLE)
-        app.command(name, cls=VerbCommand, help=about, epilog=f"Example: {example}")(_with_groups(function))
+        app.command(name, cls=VerbCommand, help=about, epilog=f"Example: {example}")(_as_called(function))
         return function
 
     return register
 
 
-def _with_groups(function: Callable[..., object]) -> Callable[..., object]:
-    """The function with the options of its groups as parameters of its own.
+def _as_called(function: Callable[..., object]) -> Callable[..., object]:
+    """The function with the options of its groups as parameters of its own, and those that every verb has.
 
     A group is a dataclass whose fields are options that several verbs share: the verb names it once as a parameter and
     gets an instance.
@@ -107,17 +110,55 @@ def _with_groups(function: Callable[..., object]) -> Callable[..., object]:
             inspect.Parameter(each.name, parameter.kind, default=each.default, annotation=fields[each.name])
             for each in dataclasses.fields(kind)
         ]
-    if not groups:
-        return function
+    parameters += [
+        inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        for word, annotation in _of_every_verb().items()
+    ]
 
-    def called(**given: object) -> object:
+    def called(quiet: bool, verbose: bool, **given: object) -> object:
         for name, kind in groups.items():
             given[name] = kind(**{each.name: given.pop(each.name) for each in dataclasses.fields(kind)})
-        return function(**given)
+        if quiet and verbose:
+            raise InputError("--quiet and --verbose: ask for one of them")
+        set_talk(Talk.QUIET if quiet else Talk.VERBOSE if verbose else Talk.USUAL)
+        if not verbose:
+            return function(**given)
+        with _told_what_it_took():
+            return function(**given)
 
+    called.__wrapped__ = function  # type: ignore[attr-defined]
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return called
+
+
+def _of_every_verb() -> dict[str, Any]:
+    return {
+        "quiet": Annotated[
+            bool, option("--quiet -q", "No progress bar and no remarks: the answer, and what is wrong.")
+        ],
+        "verbose": Annotated[bool, option("--verbose -v", "Tell on stderr what is done, and what time it takes.")],
+    }
+
+
+@contextmanager
+def _told_what_it_took() -> Iterator[None]:
+    import platform
+    from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+    from time import monotonic
+
+    from ffslab import __version__
+
+    detail(f"version {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    begun_s = monotonic()
+    try:
+        yield
+    finally:
+        used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+        cpu_s = sum(each.ru_utime + each.ru_stime for each in used)
+        peak_mib = max(each.ru_maxrss for each in used) / (1024 * 1024 if sys.platform == "darwin" else 1024)
+        took_s = monotonic() - begun_s
+        detail(f"took {took_s:.2f} s, {cpu_s:.2f} s of CPU with the start, at most {peak_mib:.0f} MiB of memory")
 
 
 def group(about: str, example: str) -> typer.Typer:
@@ -138,7 +179,7 @@ def option(
     made: typer.models.OptionInfo = typer.Option(
         *names,
         help=about,
-        metavar=metavar if choices is None else f"<{'|'.join(choices)}>",
+        metavar=metavar or (f"<{'|'.join(choices)}>" if choices else None),
         callback=_check(names[0], least, choices),
         autocompletion=None if choices is None else lambda: list(choices),
     )
@@ -160,16 +201,16 @@ def check_distinct(flag: str, values: Sequence[object]) -> None:
 
 def _check(
     flag: str, least: int | None, choices: Sequence[str] | None
-) -> Callable[[str], str] | Callable[[Amount], Amount] | None:
+) -> Callable[[str | None], str | None] | Callable[[Amount], Amount] | None:
     """Checks the values of a number, or a word, before anything is done with them."""
     if choices is not None:
         return _one_of(choices, flag)
     return None if least is None else _from(least, flag)
 
 
-def _one_of(choices: Sequence[str], flag: str) -> Callable[[str], str]:
-    def check(given: str) -> str:
-        if given not in choices:
+def _one_of(choices: Sequence[str], flag: str) -> Callable[[str | None], str | None]:
+    def check(given: str | None) -> str | None:
+        if given is not None and given not in choices:
             known = ", ".join(choices)
             raise InputError(f"{flag} {given}: must be one of {known}")
         return given

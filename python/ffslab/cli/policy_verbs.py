@@ -78,8 +78,13 @@ def show(name: Annotated[str, argument("NAME", "A policy of `ffslab policy ls`."
 
 @verb(policy_app, "amplification")
 def amplification(
-    blocks: Annotated[int, option("--blocks N", "Erase blocks of the simulated device.", least=64)] = 2048,
-    picture: Annotated[Path | None, option("--picture FILE", "A PNG or SVG with the curves and the points.")] = None,
+    blocks: Annotated[
+        int,
+        option("--partition-blocks --blocks BLOCKS", "Erase blocks of the partition; here of the device.", least=64),
+    ] = 2048,
+    picture: Annotated[
+        Path | None, option("--picture FILE", "Picture to draw; a PNG or SVG with the curves and the points.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare write amplification of random writes with its formulas: greedy, FIFO, random and d-choices.

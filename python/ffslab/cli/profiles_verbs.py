@@ -17,6 +17,9 @@ profiles_app = group(
     "ffslab profiles show omap3evm",
 )
 
+# Beside the kinds of parts, of a profile that is begun.
+DEVICE = "device"
+
 
 @profiles_app.callback()
 def _profiles(context: typer.Context) -> None:
@@ -28,7 +31,7 @@ def _profiles(context: typer.Context) -> None:
 def profiles_list(
     kind: Annotated[
         str | None,
-        option("--kind NAME", "Only the parts of this kind: nand, spi-nand, spi-nor or parallel-nor."),
+        option("--kind NAME", "Kind of part (nand, spi-nand, spi-nor or parallel-nor); only these are listed."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -62,14 +65,14 @@ def profiles_new(
         str | None,
         option("--base NAME", "Profile on which it builds, by name or path; it decides the kind. [default: omap3evm]"),
     ] = None,
-    part: Annotated[bool, option("--part", "A part, raw NAND unless --kind or --base says otherwise.")] = False,
     kind: Annotated[
         str | None,
         option(
-            "--kind NAME", "Kind of a part: nand, spi-nand, spi-nor or parallel-nor; says what a data sheet has of it."
+            "--kind NAME",
+            "Kind of part (nand, spi-nand, spi-nor or parallel-nor); what a data sheet has of it is said. "
+            "device: a block device instead, on sd-card unless --base says otherwise.",
         ),
     ] = None,
-    device: Annotated[bool, option("--device", "A block device, on sd-card unless --base says otherwise.")] = False,
 ) -> None:
     """Write a profile to begin with: every key with its unit, its meaning and the value of its base.
 
@@ -77,15 +80,14 @@ def profiles_new(
     """
     from ffslab.api import profiles
 
-    asked = "part" if part or kind else "block device" if device else None
-    if asked == "part" and device:
-        raise InputError(f"{'--part' if part else '--kind'} and --device: a file is the one or the other")
-    example = profiles.example_of(kind or "nand")
-    base = base or {"part": example, "block device": "sd-card", None: "omap3evm"}[asked]
+    is_device = kind == DEVICE
+    asked = "block device" if is_device else "part" if kind else None
+    example = "sd-card" if is_device else profiles.example_of(kind) if kind else "omap3evm"
+    base = base or example
     found = profiles.shown(base)
     if asked is not None and found["kind"] != asked:
         raise InputError(f"--base {base}: is a {found['kind']}, and a {asked} was asked for")
-    if kind is not None and (of_base := found.get("part_kind")) != kind:
+    if asked == "part" and (of_base := found.get("part_kind")) != kind:
         raise InputError(f"--base {base}: is of kind {of_base}, and --kind {kind} was asked for")
     profiles.write_new(file, base)
     say(f"{file}: builds on {base}; `ffslab profiles diff {base} {file}` shows what you change")

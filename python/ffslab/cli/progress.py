@@ -1,4 +1,4 @@
-"""A progress bar on stderr, shown only to people."""
+"""A progress bar on stderr, shown only to people, and not with `--quiet`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ffslab.cli.terminal import Talk, talk
 from ffslab.text.quoting import one_line
 
 # Takes the finished share (0 to 1) and what is done now.
@@ -21,8 +22,8 @@ def progress_bar(label: str) -> Iterator[Callable[[float], object] | None]:
 
 @contextmanager
 def progress_of_parts(label: str = "") -> Iterator[Show | None]:
-    """Yields a function that takes the finished share and a new label, or `None` when stderr is no terminal."""
-    if not sys.stderr.isatty():
+    """Yields a function that takes the finished share and a new label, or `None` when nobody looks."""
+    if not sys.stderr.isatty() or talk() is Talk.QUIET:
         yield None
         return
     from rich.console import Console

@@ -40,28 +40,32 @@ def reference_run(
         ),
     ],
     arch: Annotated[
-        GuestArchitecture, option("--arch", "The machine; others than amd64 need `ffslab reference fetch` once.")
+        GuestArchitecture,
+        option("--arch", "Architecture, by Debian's name; others than amd64 need `ffslab reference fetch` once."),
     ] = GuestArchitecture.AMD64,
     kernel: Annotated[
         Path | None,
         option(
-            "--kernel IMAGE",
+            "--kernel-image FILE",
             "A kernel of your own (bzImage, zImage); give --modules, too. [default: the newest in /boot]",
         ),
     ] = None,
     modules: Annotated[Path | None, option("--modules DIR", "Its folder of modules, which holds modules.dep.")] = None,
     probe: Annotated[
-        Path | None, option("--probe DIR", "The on-target kit. [default: probe/ of ffslab's sources]")
+        Path | None, option("--kit DIR", "The on-target kit. [default: probe/ of ffslab's sources]")
     ] = None,
     out: Annotated[
         Path | None,
         option(
-            "--out DIR", "Folder for cases.jsonl and traces [default: results/reference-NAME, or results/reference]."
+            "--out DIR",
+            "Folder to write; for cases.jsonl and traces. [default: results/reference-NAME, or results/reference]",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        option("--jobs N", "Machines that run at once, one for each experiment file. [default: one per core]", least=1),
+        option(
+            "--jobs N", "How many run at once; one machine for each experiment file. [default: one per core]", least=1
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -81,13 +85,13 @@ def reference_run(
 
 @verb(reference_app, "fetch")
 def reference_fetch(
-    arch: Annotated[GuestArchitecture, option("--arch", "The architecture, by Debian's name.")],
+    arch: Annotated[GuestArchitecture, option("--arch", "Architecture, by Debian's name.")],
     suite: Annotated[
         str, option("--suite NAME", "Release of Debian: bullseye has Linux 5.10, bookworm 6.1, trixie 6.12.")
     ] = "bookworm",
     out: Annotated[
         Path | None,
-        option("--out DIR", "Folder to fill [default: ~/.cache/ffslab/reference/ARCH, where `reference run` looks]."),
+        option("--out DIR", "Folder to write. [default: ~/.cache/ffslab/reference/ARCH, where `reference run` looks]"),
     ] = None,
 ) -> None:
     """Fetch Debian's kernel and busybox for another architecture; nothing is installed.

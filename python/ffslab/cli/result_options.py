@@ -2,25 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ffslab.cli.parts import option
 
-Json = Annotated[bool, option("--json", "Print JSON instead of a table.")]
-SummaryJson = Annotated[bool, option("--json", "Print the summary as JSON instead of a table.")]
+if TYPE_CHECKING:
+    from ffslab.api.observe import Observe
+
+Json = Annotated[bool, option("--json", "Print JSON in place of text.")]
+SummaryJson = Annotated[bool, option("--json", "Print JSON in place of text: the summary.")]
 Out = Annotated[
     Path | None,
-    option("--out DIR", "Results folder [default: results/NAME]. Replaced when ffslab wrote it, refused otherwise."),
+    option("--out DIR", "Folder to write; one that ffslab wrote is replaced, another refused. [default: results/NAME]"),
 ]
-Jobs = Annotated[int | None, option("--jobs N", "Simulations that run at once. [default: one per core]", least=1)]
+Jobs = Annotated[int | None, option("--jobs N", "How many run at once. [default: one per core]", least=1)]
 Scheduler = Annotated[str | None, option("--scheduler ADDRESS", "Let the workers of this dask scheduler run it.")]
 Batch = Annotated[
     str | None,
     option("--batch SYSTEM", "Let jobs of slurm, pbs, sge, lsf, htcondor, oar or moab run it, --jobs of them."),
 ]
-LargeLogs = Annotated[bool, option("--yes", "Read the logs though they have more events than the limit (4,000,000).")]
+LargeLogs = Annotated[bool, option("--yes", "Do it beyond the limit: read logs of more than 4,000,000 events.")]
 RecordBytes = Annotated[
     list[int] | None,
     option("--record-B B", "Take only the traces with records of this size; may be given several times.", least=1),
 ]
+TimelineFile = Annotated[
+    Path | None,
+    option(
+        "--timeline FILE.pftrace",
+        "Write a timeline of the measured steps, which ui.perfetto.dev opens, and stacks.parquet for flame graphs "
+        "(docs/timelines.md).",
+    ),
+]
+TimelineEvery = Annotated[
+    int,
+    option("--timeline-every N", "Draw what happens in a call of one call in N; the timeline says so.", least=1),
+]
+
+
+@dataclass(frozen=True)
+class TimelineOptions:
+    """What is written down of a run while it goes on."""
+
+    timeline: TimelineFile = None
+    timeline_every: TimelineEvery = 1
+
+    def observe(self) -> Observe | None:
+        """`None`: nothing is.
+
+        Raises `ffslab.InputError` for a file that cannot be written, and options that mean nothing.
+        """
+        from ffslab._native import InputError
+        from ffslab.api.observe import Observe
+
+        if self.timeline is None:
+            if self.timeline_every != 1:
+                raise InputError("--timeline-every: is of a timeline: name its file with --timeline")
+            return None
+        observe = Observe(self.timeline, self.timeline_every)
+        observe.check()
+        return observe

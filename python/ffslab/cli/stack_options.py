@@ -22,13 +22,12 @@ System = Annotated[
 OwnBoard = Annotated[
     str | None,
     option(
-        "--board NAME", "Board profile; `ffslab profiles` lists them; of RTEMS beaglebone-black. [default: omap3evm]"
+        "--board NAME",
+        "Board profile, by name or path; `ffslab profiles` lists them. [default: omap3evm; of RTEMS beaglebone-black]",
     ),
 ]
-Part = Annotated[
-    str | None, option("--part NAME", "NAND part: a built-in name, or the path of a file. [default: the board's]")
-]
-Kernel = Annotated[str | None, option("--kernel NAME", "Kernel profile, instead of the board's own.")]
+Part = Annotated[str | None, option("--part NAME", "Flash part, by name or path. [default: the board's]")]
+Kernel = Annotated[str | None, option("--kernel NAME", "Kernel profile, by name or path. [default: the board's]")]
 FileSystems = Annotated[
     list[str] | None,
     option(
@@ -38,7 +37,7 @@ FileSystems = Annotated[
     ),
 ]
 OwnBlocks = Annotated[
-    int | None, option("--partition-blocks BLOCKS", "Erase blocks of the partition. [default: 400]", least=1)
+    int | None, option("--partition-blocks --blocks BLOCKS", "Erase blocks of the partition. [default: 400]", least=1)
 ]
 ReadAheads = Annotated[
     list[int] | None,
@@ -54,7 +53,9 @@ Settings = Annotated[
         "--set KEY=VALUE", "Any key of an experiment's [stack] table, as compression=zlib; can be given several times."
     ),
 ]
-Seed = Annotated[int | None, option("--seed N", "Seed of the content of files. [default: 1]", least=0)]
+Seed = Annotated[
+    int | None, option("--seed N", "Seed of what chance decides: the content of files. [default: 1]", least=0)
+]
 Repeat = Annotated[
     int | None,
     option(
@@ -64,7 +65,7 @@ Repeat = Annotated[
     ),
 ]
 Yes = Annotated[
-    bool, option("--yes", "Run it though it makes more calls than the limit (1,000,000,000, or its key calls_max).")
+    bool, option("--yes", "Do it beyond the limit: run more than 1,000,000,000 calls, or than its key calls_max says.")
 ]
 Again = Annotated[bool, option("--again", "Run also what the store of runs holds (docs/store.md).")]
 

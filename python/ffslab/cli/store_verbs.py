@@ -34,7 +34,7 @@ def _store(context: typer.Context) -> None:
 @verb(store_app, "ls")
 def ls(
     store: Folder = None,
-    every: Annotated[bool, option("--all", f"List all runs, and not the first {ROWS_MAX}.")] = False,
+    every: Annotated[bool, option("--all", f"All runs; not only the first {ROWS_MAX} are listed.")] = False,
     json: Json = False,
 ) -> None:
     """List the runs of a store.
@@ -59,7 +59,7 @@ def rm(
         list[str] | None, argument("KEY", "Keys of runs, or how they begin, as `ffslab store ls` shows them.")
     ] = None,
     store: Folder = None,
-    every: Annotated[bool, option("--all", "Remove all runs.")] = False,
+    every: Annotated[bool, option("--all", "All runs; nothing is left.")] = False,
 ) -> None:
     """Remove runs from a store.
 

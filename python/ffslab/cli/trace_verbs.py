@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +11,36 @@ import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
 from ffslab.cli.result_options import LargeLogs
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.terminal import remark, say, tell
 
 # The chip of logs that do not say it.
-PartOfChip = Annotated[str | None, option("--part NAME", "Part or board profile of the chip: geometry and endurance.")]
+PartOfChip = Annotated[
+    str | None, option("--part NAME", "Flash part, by name or path; or a board for its part: geometry and endurance.")
+]
 GeometryOfChip = Annotated[
     str | None,
     option("--chip GEOMETRY", "Geometry of the chip: 'page_B=2048 oob_B=64 block_B=131072 size_B=268435456'."),
 ]
+Shift = Annotated[
+    list[str] | None,
+    option(
+        "--shift KIND=SECONDS",
+        "Seconds to add to the times of a kind of log (flashmon, vfsmon, funcmon), when clocks differ.",
+    ),
+]
+
+
+class Weight(StrEnum):
+    """What the widths of a flame graph are."""
+
+    TIME = "time"
+    ENERGY = "energy"
+    OPERATIONS = "operations"
+    WEAR = "wear"
+
 
 trace_app = group(
-    "Recordings and logs of flash: convert, report, compare.",
+    "Recordings and logs of flash: convert, report, compare, draw.",
     "ffslab trace convert app.strace.gz app.parquet",
 )
 
@@ -54,7 +74,7 @@ def trace_convert(
 
     rows, notes = traces.convert(source, target, root)
     for note in notes:
-        tell(note)
+        remark(note)
     say(f"{target}: {rows} rows")
 
 
@@ -70,20 +90,14 @@ def trace_report(
         int | None,
         option(
             "--endurance ERASES",
-            "Erases that a block bears, for the estimated lifetime. [default: the part's]",
+            "Erases that a block bears. [default: the part's]",
             least=1,
         ),
     ] = None,
-    shift: Annotated[
-        list[str] | None,
-        option(
-            "--shift KIND=SECONDS",
-            "Seconds to add to the times of a kind of log (flashmon, vfsmon, funcmon), when clocks differ.",
-        ),
-    ] = None,
+    shift: Shift = None,
     yes: LargeLogs = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/trace-LOG].")] = None,
-    json: Annotated[bool, option("--json", "Print the summary as JSON instead of tables.")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Folder to write. [default: results/trace-LOG]")] = None,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: the summary.")] = False,
 ) -> None:
     """Analyse logs of the probe kit or of Flashmon. See docs/trace-report.md.
 
@@ -105,8 +119,8 @@ def trace_diff(
     part: PartOfChip = None,
     chip: GeometryOfChip = None,
     yes: LargeLogs = False,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/diff-A-B].")] = None,
-    json: Annotated[bool, option("--json", "Print the differences as JSON instead of tables.")] = False,
+    out: Annotated[Path | None, option("--out DIR", "Folder to write. [default: results/diff-A-B]")] = None,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: the differences.")] = False,
 ) -> None:
     """Compare the logs of two sessions: counts, rates, times, maps.
 
@@ -118,11 +132,70 @@ def trace_diff(
     _print_trace(difference, text, folder, json=json, flaws=difference["flaws"])
 
 
+@verb(trace_app, "timeline")
+def trace_timeline(
+    logs: Annotated[
+        list[Path],
+        argument("LOG", "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is."),
+    ],
+    out: Annotated[Path, argument("OUT", "File to write, such as board.pftrace; ui.perfetto.dev opens it.")],
+    part: PartOfChip = None,
+    chip: GeometryOfChip = None,
+    shift: Shift = None,
+    yes: LargeLogs = False,
+) -> None:
+    """Draw logs of the probe kit as a timeline. See docs/timelines.md.
+
+    Example: ffslab trace timeline flashmon.log vfsmon.log funcmon.log board.pftrace
+    """
+    from ffslab.boards.tracereport import verb
+
+    events, flaws = verb.timeline(logs, verb.Options(part, chip, shift=tuple(shift or ()), large=yes), out)
+    say(f"{out}: {events} events; https://ui.perfetto.dev opens it")
+    _end_with(flaws)
+
+
+@verb(trace_app, "flame")
+def trace_flame(
+    result: Annotated[Path, argument("RESULT", "Results folder of a run.")],
+    out: Annotated[
+        Path,
+        argument("OUT", "File to write: .json for speedscope, anything else collapsed stacks for flamegraph.pl."),
+    ],
+    weight: Annotated[
+        Weight, option("--weight", "What the widths are: time, energy, operations (of the flash), wear (erases).")
+    ] = Weight.TIME,
+    against: Annotated[
+        Path | None,
+        option("--against RESULT2", "Write both weights of each stack, for a differential flame graph."),
+    ] = None,
+    variant: Annotated[
+        str | None,
+        option("--variant NAME", "Only this variant. [default: all, each a frame of its own]"),
+    ] = None,
+) -> None:
+    """Write the flame graph of a run: task, call, reason, operation. See docs/timelines.md.
+
+    Example: ffslab trace flame results/sqlite wear.folded --weight wear
+    """
+    from ffslab.cli.progress import progress_bar
+    from ffslab.studies import flame
+
+    with progress_bar(result.name) as progress:
+        said = flame.flame(result, weight.value, out, against=against, variant=variant, progress=progress, tell=remark)
+    say(said)
+
+
 def _print_trace(values: Mapping[str, object], text: str, folder: Path, *, json: bool, flaws: list[str]) -> None:
     """Prints a report; the answer is negative when logs do not hold all that happened."""
     from ffslab.files import results
 
     say(results.dump_json(values).rstrip() if json else f"{text}\n\nReport: {folder / results.REPORT}")
+    _end_with(flaws)
+
+
+def _end_with(flaws: list[str]) -> None:
+    """Says what the logs do not hold, which is a negative answer."""
     for flaw in flaws:
         tell(f"incomplete: {flaw}")
     if flaws:

@@ -34,7 +34,7 @@ def uflip(
         ),
     ] = DeviceState.RANDOM,
     jobs: Jobs = None,
-    out: Annotated[Path | None, option("--out DIR", "Results folder [default: results/uflip-DEVICES].")] = None,
+    out: Annotated[Path | None, option("--out DIR", "Folder to write. [default: results/uflip-DEVICES]")] = None,
     json: Json = False,
 ) -> None:
     """Run the uFLIP benchmark on block devices: phases, nine micro-benchmarks, tables, plots. See docs/uflip.md.

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Out, SummaryJson
+from ffslab.cli.result_options import Out, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import MachineOptions, RunOptions, Seed
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.terminal import detail, remark, say, tell
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment, Run
+    from ffslab.api.observe import Observe
 
 
 class Think(StrEnum):
@@ -53,7 +54,8 @@ def replay(
         Think,
         option(
             "--think",
-            "keep: the application's pauses between calls are slept; none: they are left out; arrivals: each call "
+            "What becomes of the time between calls; keep: the application's pauses are slept; "
+            "none: they are left out; arrivals: each call "
             "comes when it came in the recording, or at once if it is late.",
         ),
     ] = Think.KEEP,
@@ -69,6 +71,7 @@ def replay(
     ] = None,
     *,
     how: RunOptions,
+    written: TimelineOptions,
     out: Out = None,
     json: SummaryJson = False,
 ) -> None:
@@ -81,7 +84,7 @@ def replay(
     experiment = replay_experiment(trace, machine.machine(), How(think.value, speed, onto, only))
     experiment = experiment.changed(axes=machine.axes())
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
-    end_with_failures(run_and_print(how.over(experiment), name, out, json, how))
+    end_with_failures(run_and_print(how.over(experiment), name, out, json, how, written.observe()))
 
 
 def fio(
@@ -93,12 +96,13 @@ def fio(
     ] = False,
     *,
     how: RunOptions,
+    written: TimelineOptions,
     out: Out = None,
     json: Annotated[
         bool,
         option(
             "--json",
-            "Print JSON as fio's --output-format=json does, with an object `ffslab`; a list `variants` of several.",
+            "Print JSON in place of text: as fio's --output-format=json, and `ffslab`; several are `variants`.",
         ),
     ] = False,
 ) -> None:
@@ -110,9 +114,9 @@ def fio(
     from ffslab.workloads import fio as jobs
 
     experiment = jobs.fio_experiment(jobfile, machine.machine(), lenient).changed(axes=machine.axes())
-    done, folder = _run(how.over(experiment), jobfile.name.removesuffix(".fio"), out, how)
+    done, folder = _run(how.over(experiment), jobfile.name.removesuffix(".fio"), out, how, written.observe())
     for warning in jobs.warnings(done.summary):
-        tell(f"warning: {warning}")
+        remark(f"warning: {warning}")
     if json:
         say(results.dump_json(jobs.fio_json(done.summary)).rstrip())
     else:
@@ -124,8 +128,9 @@ def postmark(
     commands: Annotated[Path, argument("COMMANDS", "Command file: lines such as `set number 500`, `run`.")],
     machine: MachineOptions,
     how: RunOptions,
+    written: TimelineOptions,
     out: Out = None,
-    json: Annotated[bool, option("--json", "Print the summary as JSON instead of the report.")] = False,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: the summary.")] = False,
 ) -> None:
     """Run a command file of the program postmark. See docs/postmark.md.
 
@@ -135,7 +140,7 @@ def postmark(
     from ffslab.workloads import postmark as mail
 
     experiment = mail.postmark_experiment(commands, machine.machine()).changed(axes=machine.axes())
-    done, folder = _run(how.over(experiment), commands.name, out, how)
+    done, folder = _run(how.over(experiment), commands.name, out, how, written.observe())
     if json:
         say(results.dump_json(done.summary).rstrip())
     else:
@@ -143,12 +148,14 @@ def postmark(
     end_with_failures([*mail.failures(done.summary), *_unfinished(done)])
 
 
-def run_and_print(experiment: Experiment, name: str, out: Path | None, json: bool, how: RunOptions) -> list[str]:
+def run_and_print(
+    experiment: Experiment, name: str, out: Path | None, json: bool, how: RunOptions, observe: Observe | None = None
+) -> list[str]:
     """Runs, saves and prints; what went wrong in a run that came to its end."""
     from ffslab.files import results
     from ffslab.text.summary import summary_text
 
-    done, folder = _run(experiment, name, out, how)
+    done, folder = _run(experiment, name, out, how, observe)
     if json:
         say(results.dump_json(done.summary).rstrip())
     else:
@@ -162,7 +169,9 @@ def _unfinished(done: Run) -> list[str]:
     return [f"{failed} of {failed + ended} variants did not come to their end"] if failed else []
 
 
-def _run(experiment: Experiment, name: str, out: Path | None, how: RunOptions) -> tuple[Run, Path]:
+def _run(
+    experiment: Experiment, name: str, out: Path | None, how: RunOptions, observe: Observe | None
+) -> tuple[Run, Path]:
     """Runs with a progress bar and saves; the run and its folder."""
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
@@ -170,8 +179,9 @@ def _run(experiment: Experiment, name: str, out: Path | None, how: RunOptions) -
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)
     with progress_bar(name) as progress:
-        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=tell, again=how.again)
+        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=remark, again=how.again, observe=observe)
     done.save(folder)
+    detail(f"results: {folder.resolve()}")
     return done, folder
 
 
@@ -194,8 +204,9 @@ def sqlite(
     rows: Annotated[bool, option("--rows", "Print the rows that the statements return before the tables.")] = False,
     out: Out = None,
     json: Annotated[
-        bool, option("--json", "Print the summary as JSON instead of tables; its steps are the statements.")
+        bool, option("--json", "Print JSON in place of text: the summary, whose steps are the statements.")
     ] = False,
+    written: TimelineOptions,
 ) -> None:
     """Run SQL with the real SQLite on a simulated file system. See docs/sqlite.md.
 
@@ -214,5 +225,6 @@ def sqlite(
             rows=rows,
             out=out,
             json=json,
+            observe=written.observe(),
         )
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ffslab._native import InputError, __version__
 from ffslab.files.interruption import uninterrupted
 from ffslab.files.os_errors import reason
-from ffslab.files.tables import BLOCKS, IMAGES, LOGS, REQUESTS, read_run, write_columns, write_run
+from ffslab.files.tables import BLOCKS, IMAGES, LOGS, REQUESTS, STACKS, read_columns, read_run, write_columns, write_run
 from ffslab.files.workplace import work_file, workplace
 from ffslab.text.quoting import machine_exact
 
@@ -26,7 +26,7 @@ RESOLVED = "resolved.toml"
 SUMMARY = "summary.json"
 VARIANTS, VARIANTS_CSV = "variants.parquet", "variants.csv"
 REPORT = "report.html"
-FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, VARIANTS, VARIANTS_CSV, REPORT})
+FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, STACKS, VARIANTS, VARIANTS_CSV, REPORT})
 
 
 def dump_json(value: object) -> str:
@@ -108,6 +108,8 @@ def _write(run: Run, folder: Path) -> None:
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
     write_run(folder, run.request_columns, run.block_columns, run.images, run.logs)
+    if run.stack_columns is not None:
+        write_columns(run.stack_columns, folder / STACKS)
     write_columns(run.variant_columns, folder / VARIANTS)
     _write_csv(run.variant_columns, folder / VARIANTS_CSV)
     run.report(folder / REPORT)
@@ -125,6 +127,7 @@ def load(folder: Path) -> Run:
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         requests, blocks, images, logs = read_run(folder)
+        stacks = read_columns(folder / STACKS) if (folder / STACKS).is_file() else None
         resolved = (folder / RESOLVED).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {reason(error)}") from None
@@ -133,7 +136,7 @@ def load(folder: Path) -> Run:
     if summary.get("version") != __version__:
         by = summary.get("version", "an unknown version")
         raise InputError(f"{folder}: was written by ffslab {by}, this is {__version__}: run its {RESOLVED} again")
-    return Run(summary, requests, blocks, resolved, images, logs)
+    return Run(summary, requests, blocks, resolved, images, logs, stacks)
 
 
 def _write_csv(columns: VariantColumns, path: Path) -> None:

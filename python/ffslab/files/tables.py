@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ffslab.files import films
+
 if TYPE_CHECKING:
     from ffslab.answers import Columns
     from ffslab.api.variants import VariantColumns
 
 REQUESTS, BLOCKS = "requests.parquet", "blocks.parquet"
+# There when the run was observed (`--timeline`).
+STACKS = "stacks.parquet"
 # Folders, there when a step saved an image or wrote a log.
 IMAGES, LOGS = "images", "logs"
 # Rows that are written at once: those of a row group of Parquet, as pyarrow makes them.
@@ -53,7 +57,12 @@ def write_run(
     write_columns(requests, folder / REQUESTS)
     write_columns(blocks, folder / BLOCKS)
     files = {f"{IMAGES}/{name}": image for name, image in images.items()}
-    files |= {f"{LOGS}/{name}": text.encode() for name, text in logs.items()}
+    for log, text in logs.items():
+        is_film = films.is_film(log)
+        name = f"{LOGS}/{log}"
+        files[name.removesuffix(films.LOG) + films.TABLE if is_film else name] = (
+            films.as_parquet(text) if is_film else text.encode()
+        )
     for name, content in files.items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +75,12 @@ def read_run(folder: Path) -> tuple[Columns, Columns, dict[str, bytes], dict[str
     Raises `OSError`, or `ValueError` for a damaged file.
     """
     images = {name: path.read_bytes() for name, path in _files_below(folder / IMAGES)}
-    logs = {name: path.read_text(encoding="utf-8") for name, path in _files_below(folder / LOGS)}
+    logs = {}
+    for name, path in _files_below(folder / LOGS):
+        if path.name == films.TABLE:
+            logs[name.removesuffix(films.TABLE) + films.LOG] = films.as_log(path.read_bytes())
+        else:
+            logs[name] = path.read_text(encoding="utf-8")
     return read_columns(folder / REQUESTS), read_columns(folder / BLOCKS), images, logs
 
 

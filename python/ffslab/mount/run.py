@@ -19,7 +19,8 @@ from ffslab.answers.image import Place
 from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
 from ffslab.api.machine import FILE_SYSTEM, LINUX, LINUX_BOARD, Machine, Value, as_json, settings_of
-from ffslab.cli.terminal import say, tell
+from ffslab.api.observe import Observe
+from ffslab.cli.terminal import remark, say, tell
 from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.files.interruption import STOPS
@@ -185,6 +186,7 @@ class Mount:
     save: Path | None = None
     # UID[:GID] of the root of the file system.
     owner: str | None = None
+    observe: Observe | None = None
 
     def serve(self, command: Sequence[str] = (), to: TextIO | None = None) -> tuple[Run, int]:
         """Serves until the file system is unmounted, a signal comes, or `command` has ended.
@@ -216,8 +218,8 @@ class Mount:
 
         socket = socket_path(self.mountpoint, make=True)
         with _signals() as wishes, sleeps_library(socket if self.think == "fast" else None) as preloaded:
-            for remark in remarks(command) if preloaded else ():
-                tell(remark)
+            for text in remarks(command) if preloaded else ():
+                remark(text)
             asked = 0
             ended = False
 
@@ -234,7 +236,7 @@ class Mount:
             # Without think time nothing of the host enters the results, not even the day.
             epoch_s = int(time.time()) if self.think == "real" else _native.EPOCH_S
             try:
-                summary, requests, blocks, used = _native.mount(
+                summary, requests, blocks, used, stacks = _native.mount(
                     as_json(keys),
                     self.mountpoint,
                     socket=socket,
@@ -247,6 +249,7 @@ class Mount:
                     torn=self.torn,
                     epoch_s=epoch_s,
                     save=self.save.absolute() if self.save is not None else None,
+                    observe=None if self.observe is None else self.observe.native(),
                     ready=ready,
                     say=tell,
                     shall_end=shall_end,
@@ -267,6 +270,7 @@ class Mount:
             requests,
             blocks,
             self._resolved(title, json.loads(used), command),
+            stacks=stacks,
         )
         code = 0 if child is None else child.wait()
         return run, code if code >= 0 else 128 - code

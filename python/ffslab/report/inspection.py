@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
@@ -23,12 +25,16 @@ from ffslab.images.inspection import (
     sentences,
     start_text,
 )
-from ffslab.report import figure, page, plots, section, table
+from ffslab.report import Opening, figure, page, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
 from ffslab.text.causes import titles
 from ffslab.text.quoting import escape, quoted
 from ffslab.text.tables import number, size
 from ffslab.text.time_table import flash_us
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 MAP_COLUMNS = 64
 KINDS = (
@@ -45,10 +51,9 @@ FILES_MAX = 500
 def html(facts: Facts) -> str:
     """The whole report: what is the matter first, the facts of the format last."""
     layout = facts["layout"]
+    said = [_sentence(line) for line in sentences(facts)]
     parts = [
-        f"<h1>{escape(quoted(facts['file']))}</h1>",
-        f"<p>{escape(size(facts['file_B']))}: {escape(layout_text(layout))}. Looked into by ffslab {__version__}.</p>",
-        section("What this means", _list([_sentence(line) for line in sentences(facts)])),
+        section("What this means", _list(said[1:])),
         figure("Erase blocks", "What most of each erase block is, row by row.", block_map(facts)),
         figure("Space", "What each erase block holds, as the file system accounts for it.", space_bars(facts)),
         section("Wear", _figures(_wear_said(facts), [wear_histogram(facts), wear_by_block(facts)])),
@@ -59,7 +64,8 @@ def html(facts: Facts) -> str:
         section("Superblock", table(["fact", "value"], [[k, fact_text(v)] for k, v in facts["superblock"].items()])),
         section("How that is known", _list(layout["because"] + start_text(facts) + facts["notes"])),
     ]
-    return page(facts["file"], parts)
+    setting = f"{size(facts['file_B'])}: {layout_text(layout)}. Looked into by ffslab {__version__}."
+    return page(facts["file"], parts, Opening(quoted(facts["file"]), setting, said[0] if said else ""))
 
 
 def _list(items: list[str]) -> str:
@@ -119,7 +125,7 @@ def space_bars(facts: Facts) -> str | None:
     drawing = new_figure(2.2)
     axes = drawing.add_subplot()
     held = [np.array([(block[key] or 0) / 1024 for block in facts["blocks"]]) for _, key in HELD]
-    plots.space_bars(axes, held)
+    _stacked(axes, held)
     most = np.sum(held, axis=0).max() or 1
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="erase block", ylabel="KiB", xlim=(0, len(facts["blocks"])), ylim=(0, most))
@@ -214,3 +220,15 @@ def _mount(facts: Facts) -> str:
     head = ["cause", "page reads", "OOB reads", "programs", "erases", "time, ms"]
     said = f"<p>{number(mount['time_us'] / 1e3)} ms on {escape(mount['machine'])}.</p>"
     return said + (table(head, rows) if rows else "")
+
+
+SPACE_KINDS = (("valid", "#0072b2"), ("invalid", "#d55e00"), ("free", "#d9d9d9"))
+
+
+def _stacked(axes: Axes, held: list[NDArray[np.float64]]) -> None:
+    """A bar a block: what is valid, invalid and free in it, one on top of the other; blocks alike in one piece."""
+    stacked = np.cumsum(np.vstack([np.zeros(len(held[0])), *held]), axis=0)
+    starts = np.concatenate([[0], np.flatnonzero(np.any(np.diff(stacked), axis=0)) + 1])
+    edges = np.append(starts, len(held[0]))
+    for below, above, (label, tint) in zip(stacked, stacked[1:], SPACE_KINDS, strict=False):
+        axes.stairs(above[starts], edges, baseline=below[starts], fill=True, color=tint, label=label)

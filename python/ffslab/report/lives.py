@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffslab import __version__
-from ffslab.report import bullets, figure, page, section, table
+from ffslab.report import Opening, bullets, figure, page, section, table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands, value_axis
 from ffslab.studies.lifetime.whole_text import ALIGN, cells, failures, said
 from ffslab.text.durations import DAYS_PER_YEAR
-from ffslab.text.quoting import escape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,8 +35,6 @@ def html(lives: WholeLives) -> str:
     title = "How long it lasts"
     leapt = " Grey: leapt over." if any(life["leaps"] for _, life in drawn) else ""
     parts = [
-        f"<h1>{title}</h1>",
-        f"<p>{escape(lives.answer['start'])}. Simulated by ffslab {__version__} in virtual time.</p>",
         section("Lives", table(head, rows, align=ALIGN) + bullets(failures(lives))),
         figure(
             "Wear of the blocks",
@@ -59,7 +56,8 @@ def html(lives: WholeLives) -> str:
         ),
         *(section(name, bullets(said(life, lives.answer["wanted_years"]))) for name, life in drawn),
     ]
-    return page(title, parts)
+    opening = Opening(title, f"{lives.answer['start']}. Simulated by ffslab {__version__} in virtual time.")
+    return page(title, parts, opening)
 
 
 def _each(drawn: list[tuple[str, VariantLife]], name: str, draw: Callable[[Axes, VariantLife], bool]) -> str | None:

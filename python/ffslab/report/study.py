@@ -1,4 +1,4 @@
-"""The report of a study: the trade-offs and what matters first, then the pictures of the whole space."""
+"""The page of a study: the answer, what one costs in the other, who gains what, what matters, and all points."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ffslab import __version__
-from ffslab.answers.study import Gains, StudyAnswer
-from ffslab.report import bullets, figure, page, section, study_plots, table
+from ffslab.answers.study import Gains, StudyAnswer, StudyPoint
+from ffslab.report import study_charts
+from ffslab.report.charts import explorer
+from ffslab.report.page import KeyFigure, Opening, Part, bullets, page, paragraph, section, table
 from ffslab.studies.sweep.text import (
     cells,
     failures,
+    figure_cell,
     gains_cells,
     gains_said,
     label,
@@ -28,48 +31,66 @@ TRADE_OFFS_MAX = 100
 
 
 def html(result: StudyResult) -> str:
-    """The whole report of a study."""
+    """The whole page of a study."""
     answer = result.answer
     several = len(answer["objectives"]) > 1
-    parts = [
-        f"<h1>{escape(answer['title'])}</h1>",
-        f"<p>{escape(setting(answer))} Simulated by ffslab {__version__} in virtual time.</p>",
-        *(f"<p>{escape(line)}</p>" for line in failures(answer)),
+    every = study_charts.listed(result)
+    parts: list[Part] = [
+        bullets(list(failures(answer))),
         section("Trade-offs" if several else "Best", _trade_offs(answer)),
-        figure(
-            "What one costs in the other",
-            "Each dot is a point of the study; those on the line are beaten by none in both. Bars are the 95 % "
-            "intervals of the medians.",
-            study_plots.trade_offs(result),
-        ),
         *(section(f"Who gains what: {label(one['figure'])}", _gains(one)) for one in answer["gains"]),
         section("What matters", _sensitivity(answer)),
-        figure(
-            "Along each axis",
-            "Lines are medians over all points with a value, or in a tenth of a range; bands hold 80 % of these "
-            "points: what is left of a band is what the other axes do.",
-            study_plots.responses(result),
-        ),
-        figure(
-            "Two axes at once",
-            "Medians over the other axes, of the two axes that matter most.",
-            study_plots.heat_maps(result),
-        ),
-        figure(
-            "All axes at once",
-            "Each line is a point of the study, from axis to axis; coloured ones are among the trade-offs.",
-            study_plots.parallel_coordinates(result),
-        ),
+        section("Along each axis", study_charts.responses(result)),
+        *(section(f"Two axes at once: {name}", body) for name, body in study_charts.heat_tables(result)),
         *(section(wanted(one["figure"], one["maximise"]), table(*cells(one["best"], answer)))
           for one in (answer["objectives"] if several else [])),
+        section("All points", every) if every else None,
+        section("The data", paragraph(
+            "Beside this file: study.json (this answer), points.parquet and points.csv (a row a point, medians and "
+            "intervals), runs.parquet (a row a run)."
+        )),
     ]  # fmt: skip
-    return page(answer["title"], parts)
+    picture = explorer(study_charts.DATA) if every else None
+    about = f"{setting(answer)} Simulated by ffslab {__version__} in virtual time."
+    return page(answer["title"], parts, Opening(answer["title"], about, _said(answer), _key_figures(answer), picture))
 
 
 def in_notebook(result: StudyResult) -> str:
     """The trade-offs and what matters, as HTML for a page of others."""
     answer = result.answer
     return f"<h4>{escape(answer['title'])}</h4>" + _trade_offs(answer) + _sensitivity(answer)
+
+
+def _said(answer: StudyAnswer) -> str:
+    """The answer in a sentence."""
+    best = [(one, one["best"][0]) for one in answer["objectives"] if one["best"]]
+    if not best:
+        return "No figure that is usually wanted differs between the points."
+    if len({point["point"] for _, point in best}) == 1 and len(best) > 1:
+        return f"One point is best in everything that is wanted: {_named(best[0][1])}."
+    one, point = best[0]
+    said = f"{wanted(one['figure'], one['maximise'])} is {figure_cell(one['figure'], point['figures'][one['figure']])}"
+    others = len(answer["trade_offs"]) - 1
+    beside = f"; {others:,} other points trade it for something else that is wanted" if others > 0 else ""
+    return f"{said} with {_named(point)}{beside}."
+
+
+def _key_figures(answer: StudyAnswer) -> list[KeyFigure]:
+    """The best value of each of the first three objectives, and where it is."""
+    made = []
+    for one in answer["objectives"][:3]:
+        if one["best"]:
+            point = one["best"][0]
+            value = figure_cell(one["figure"], point["figures"][one["figure"]])
+            beside = f"with {_named(point)}"
+            if len(one["best"]) > 1:
+                beside += f"; the next best has {figure_cell(one['figure'], one['best'][1]['figures'][one['figure']])}"
+            made.append(KeyFigure(wanted(one["figure"], one["maximise"]), value, beside))
+    return made
+
+
+def _named(point: StudyPoint) -> str:
+    return ", ".join(f"{name}={value}" for name, value in point["axes"].items())
 
 
 def _trade_offs(answer: StudyAnswer) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from ffslab.answers.summary import VariantSummary
-from ffslab.report.drawing import COLOURS, MARKS, colour, new_figure, svg_text, value_axis, width
+from ffslab.report.charts import Axis, Line, chart, multiples, wants_log
+from ffslab.report.page import Drawn
 from ffslab.text.summary import COLUMNS_MAX, ROWS
 from ffslab.text.time_table import axis_text
 
@@ -15,6 +16,8 @@ from ffslab.text.time_table import axis_text
 QUANTITIES = ("latency mean, us", "latency max, us", "energy total, mJ", "block erases")
 POINTS_MIN = 3
 PANELS_MAX = 4
+# More lines than there are colours cannot be told apart.
+LINES_MAX = 8
 
 
 @dataclass(frozen=True)
@@ -57,44 +60,45 @@ def sweep_of(variants: list[VariantSummary]) -> Sweep | None:
     others = sorted((axis for axis in values if axis != along), key=lambda axis: (axis != "fs", len(values[axis])))
     split = len(others) > 1 and len(values[others[0]]) <= PANELS_MAX
     made = Sweep(along, others[0] if split else None, tuple(others[1:] if split else others), values)
-    if len(values[along]) < POINTS_MIN or sum(1 for _ in made.line_keys) > len(COLOURS):
+    if len(values[along]) < POINTS_MIN or sum(1 for _ in made.line_keys) > LINES_MAX:
         return None
     return made
 
 
-def svg(variants: list[VariantSummary], sweep: Sweep) -> str:
-    """A row of panels for each quantity."""
+def drawn(variants: list[VariantSummary], sweep: Sweep) -> Drawn:
+    """A chart for each quantity and panel."""
     named_rows = {row[0]: row for row in ROWS}
     rows = [row for name in QUANTITIES if any((row := named_rows[name])[1](variant) for variant in variants)]
     keys = sweep.values[sweep.panels] if sweep.panels else [""]
-    figure = new_figure(0.9 + 1.9 * len(rows))
-    panels = figure.subplots(len(rows), len(keys), sharex=True, sharey="row", squeeze=False)
-    lines = list(sweep.line_keys)
     along = sweep.values[sweep.along]
-    for axes_row, (label, value_of, _) in zip(panels, rows, strict=True):
-        for axes, key in zip(axes_row, keys, strict=True):
-            for i, chosen in enumerate(lines):
-                found = {
-                    axis_text(variant["axes"][sweep.along]): value_of(variant)
-                    for variant in variants
-                    if tuple(axis_text(variant["axes"][axis]) for axis in sweep.lines) == chosen
-                    and (not sweep.panels or axis_text(variant["axes"][sweep.panels]) == key)
-                }
-                heights = [float("nan") if found.get(x) is None else found[x] for x in along]
-                named = ", ".join(f"{axis}={value}" for axis, value in zip(sweep.lines, chosen, strict=True))
-                axes.plot(
-                    range(len(along)), heights, marker=MARKS[i], markersize=5, markerfacecolor="none", color=colour(i),
-                    linestyle="-" if sweep.has_order else "none", linewidth=width(i, len(lines)), label=named,
-                )  # fmt: skip
-            axes.grid(alpha=0.3)
-        axes_row[0].set_ylabel(label)
-        value_axis(axes_row[0], "y", [[value for v in variants if (value := value_of(v)) is not None]])
-    for axes, key in zip(panels[0], keys, strict=True):
-        axes.set_title(f"{sweep.panels}={key}" if sweep.panels else "", fontsize=9)
-    crowded = sum(len(text) + 2 for text in along) > 96 // len(keys)
-    for axes in panels[-1]:
-        axes.set_xlabel(sweep.along)
-        axes.set_xticks(
-            range(len(along)), along, fontsize=8, rotation=45 if crowded else 0, ha="right" if crowded else "center"
-        )
-    return svg_text(figure, "sweep", panels[0][0], len(lines))
+    charts = []
+    for number, (label, value_of, _) in enumerate(rows):
+        heights = [value for variant in variants if (value := value_of(variant)) is not None]
+        y = Axis(label, label.partition(",")[0], log=wants_log([heights]), span=(min(heights), max(heights)))
+        for panel, key in enumerate(keys):
+            lines = [
+                Line(*_line(variants, sweep, key, line, value_of), kind="marks" if sweep.has_order else "dots")
+                for line in sweep.line_keys
+            ]
+            where = f"{label}: {sweep.panels} {key}" if sweep.panels else label
+            charts.append(chart(f"sweep-{number}-{panel}", where, Axis(sweep.along, ticks=along), y, lines, 15))
+    return multiples(charts)
+
+
+def _line(
+    variants: list[VariantSummary],
+    sweep: Sweep,
+    panel: str,
+    line: tuple[str, ...],
+    value_of: Callable[[VariantSummary], float | None],
+) -> tuple[str, list[int], list[float]]:
+    """Name, places along the axis and values of a line."""
+    found = {
+        axis_text(variant["axes"][sweep.along]): value_of(variant)
+        for variant in variants
+        if tuple(axis_text(variant["axes"][axis]) for axis in sweep.lines) == line
+        and (not sweep.panels or axis_text(variant["axes"][sweep.panels]) == panel)
+    }
+    known = [(at, value) for at, x in enumerate(sweep.values[sweep.along]) if (value := found.get(x)) is not None]
+    name = ", ".join(f"{axis}={value}" for axis, value in zip(sweep.lines, line, strict=True))
+    return name, [at for at, _ in known], [value for _, value in known]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffslab import __version__
-from ffslab.report import bullets, figure, page, section, table
+from ffslab.report import Opening, Section, bullets, figure, page, section, table
 from ffslab.report.drawing import (
     MARKS,
     VECTOR_MARKS_MAX,
@@ -20,7 +20,6 @@ from ffslab.report.drawing import (
 from ffslab.studies.uflip.plan import BASE, BENCHMARKS
 from ffslab.studies.uflip.table import ALIGN, HEAD, cells
 from ffslab.studies.uflip.text import PHASES_ALIGN, PHASES_HEAD, phases_rows, said
-from ffslab.text.quoting import escape
 
 if TYPE_CHECKING:
     from ffslab.answers.uflip_study import UflipDevice, UflipStudy
@@ -42,17 +41,16 @@ def html(result: UflipResult) -> str:
     rows = [cells(device["name"], device["row"]) for device in study["devices"]]
     state = {"fresh": "fresh", "random": "random-formatted", "sequential": "written in order"}[study["state"]]
     parts = [
-        f"<h1>{escape(study['title'])}</h1>",
-        f"<p>{escape(f'uFLIP on {state} devices, simulated by ffslab {__version__} in virtual time.')}</p>",
         section("Devices", table(HEAD, rows, align=ALIGN) + bullets(said(study))),
         section("Start-up and running phases", table(PHASES_HEAD, phases_rows(study), align=PHASES_ALIGN)),
         *(_phases(result, device) for device in drawn),
         *(_benchmark(study, drawn, name, about) for name, about in BENCHMARKS.items()),
     ]
-    return page(study["title"], parts)
+    opening = Opening(study["title"], f"uFLIP on {state} devices, simulated by ffslab {__version__} in virtual time.")
+    return page(study["title"], parts, opening)
 
 
-def _phases(result: UflipResult, device: UflipDevice) -> str:
+def _phases(result: UflipResult, device: UflipDevice) -> Section | None:
     """Response time by number of the call, with the mean so far of the running phase and the end of the start-up
     phase."""
     series = result.series_us[device["name"]]
@@ -76,7 +74,7 @@ def _phases(result: UflipResult, device: UflipDevice) -> str:
     return figure(f"Phases of {device['name']}", note, svg_text(drawing, f"phases-{device['name']}"))
 
 
-def _benchmark(study: UflipStudy, devices: list[UflipDevice], benchmark: str, about: str) -> str:
+def _benchmark(study: UflipStudy, devices: list[UflipDevice], benchmark: str, about: str) -> Section | None:
     """A panel for each pattern, a line for each device."""
     patterns = list(
         dict.fromkeys(point["pattern"] for point in devices[0]["points"] if point["benchmark"] == benchmark)

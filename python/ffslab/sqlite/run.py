@@ -14,6 +14,7 @@ from ffslab._native import InputError
 from ffslab.answers.summary import Summary
 from ffslab.api.experiment import Progress, Run
 from ffslab.api.machine import Value, as_json
+from ffslab.api.observe import Observe
 from ffslab.api.stack import Measurement, Stack, joined
 from ffslab.sqlite.script import Script, Statement
 from ffslab.sqlite.vfs import connected, execute, is_wal
@@ -103,11 +104,12 @@ def run_scripts(
     database: str = DATABASE,
     title: str | None = None,
     progress: Progress | None = None,
+    observe: Observe | None = None,
 ) -> SqlRun:
     """Runs `script` on each combination of `stacks` (a stack key and its values, as the axes of an experiment).
 
     `setup` is executed before, unmeasured; afterwards everything is synced and the caches are dropped. `keys` are the
-    stack's other keys.
+    stack's other keys. `observe`: what is to be written down of the measured statements.
     """
     if not script.statements:
         raise InputError(f"{script.name}: there is no SQL statement in it")
@@ -136,12 +138,16 @@ def run_scripts(
                 # Reads the file, so before the caches are dropped.
                 wal = is_wal(stack, database)
                 _cool_down(stack)
+            if observe is not None:
+                stack.observe(observe.part(number + 1, len(variants)), name, number + 1)
             returned = measure_script(stack, script, database, done, wal=wal)
         except InputError as error:
             raise InputError(f"variant {name}: {error}" if axes else str(error)) from error
         measurements.append(stack.measurement(name, variant))
         if number == 0:
             rows, first_keys = returned, stack.keys
+    if observe is not None:
+        observe.join(len(variants))
     title = title or f"SQLite {apsw.sqlite_lib_version()}: {script.name}"
     resolved = _resolved(title, first_keys, axes, database, setup, script)
     return SqlRun(run_of(title, measurements, resolved, seed), rows)
@@ -158,7 +164,8 @@ def run_of(title: str, measurements: Sequence[Measurement], resolved_toml: str, 
     }
     requests = joined([measurement.request_columns for measurement in measurements])
     blocks = joined([measurement.block_columns for measurement in measurements])
-    return Run(summary, requests, blocks, resolved_toml)
+    stacks = [own for measurement in measurements if (own := measurement.stack_columns) is not None]
+    return Run(summary, requests, blocks, resolved_toml, stacks=joined(stacks) if stacks else None)
 
 
 def _resolved(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ffslab._native import InputError
 from ffslab.api.machine import Machine
+from ffslab.api.observe import Observe
 from ffslab.cli.progress import progress_bar
 from ffslab.files import results
 from ffslab.files.inputs import read_stdin, read_text
@@ -29,6 +30,7 @@ def run(
     rows: bool,
     out: Path | None,
     json: bool,
+    observe: Observe | None = None,
 ) -> str:
     """What the verb prints. `stacks`: what is compared, as in `run_scripts`."""
     name = script.stem if script is not None else STDIN
@@ -49,6 +51,7 @@ def run(
             setup=prepared,
             database=database,
             progress=progress,
+            observe=observe,
         )
     done.run.save(folder)
     if json:

@@ -76,6 +76,7 @@ COUNTERS = {
     # Of a translation layer.
     "pages that the host wrote": "ftl_host_pages",
     "pages that collection moved": "ftl_gc_pages",
+    "of these while nobody waited": "ftl_idle_pages",
     "other pages that were moved": "ftl_other_moved_pages",
     "pages of trims": "ftl_trim_pages",
     "map pages read": "ftl_map_read_pages",

@@ -21,6 +21,7 @@ pub static TOY: Descriptor = Descriptor {
     about: "a log of records on one half of the partition at a time; it is there for tests",
     mountable: Some(&OnLinux),
     on_rtems: None,
+    on_bare: None,
     image: Some(&InImages),
     promises: Promises::SYNCED,
 };

@@ -19,9 +19,13 @@ impl Array {
             self.spent.read_ns += read_ns;
         }
         let mut done_ns = array_ns;
+        self.flips.clear();
         for (index, page) in pages.iter_mut().enumerate() {
             let from_ns = if self.config.overlapped_planes { ends_ns[index] } else { array_ns };
             done_ns = done_ns.max(self.move_out(die, page, from_ns, begin_ns, ends_ns[index] - begin_ns));
+            if page.flipped_bits != 0 {
+                self.flips.extend(self.reading.flipped_bits.iter().map(|&bit| (index, bit)));
+            }
         }
         self.die_works(die, begin_ns, done_ns);
         Ok(Done { begin_ns, array_ns, done_ns, next_ns: done_ns, ..Done::default() })

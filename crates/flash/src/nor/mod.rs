@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ffslab_sim::{Op, Sim, FORMATTING};
+use ffslab_sim::{MediumUnits, Op, Sim, FORMATTING};
 
 use crate::error::FlashError;
 use crate::modification::Modification;
@@ -93,6 +93,14 @@ impl NorFlash {
     /// however many bytes, as a page read, each program as one of a page; as a further one of a page only if bits that should
     /// be 1 were 0 before, because else nothing is lost.
     pub fn with_timing(self, timing: NorTiming) -> NorFlash {
+        let page_bytes = timing.program.unit_bytes;
+        self.sim.medium_has(MediumUnits {
+            dies: 1,
+            planes_per_die: 1,
+            blocks: self.blocks,
+            pages_per_block: self.block_bytes / page_bytes.max(1),
+            page_bytes,
+        });
         NorFlash { timing: Some(timing), ..self }
     }
 

@@ -94,6 +94,8 @@ impl<F: Flash> PageMap<F> {
 
     /// `None`: a program has failed; its block is put aside and the others are free again.
     fn try_checkpoint(&mut self) -> Result<Option<Vec<u32>>, FtlError> {
+        // It tells of pages that no cut may tear any more.
+        self.flash.settle();
         let bytes = self.encode_checkpoint();
         let per_page = self.shape.page_bytes as usize - PAGE_HEADER_BYTES;
         let (id, pages) = (self.sequence, bytes.len().div_ceil(per_page) as u32);
@@ -130,6 +132,7 @@ impl<F: Flash> PageMap<F> {
                 Err(error) => return Err(error.into()),
             }
         }
+        self.flash.settle();
         Ok(Some(blocks))
     }
 
@@ -161,7 +164,8 @@ impl<F: Flash> PageMap<F> {
         }
         bytes.extend_from_slice(&self.sequence.to_le_bytes());
         for block in 0..self.shape.blocks as usize {
-            let holds_data = matches!(self.blocks.state[block], State::Open | State::Closed | State::Failing);
+            let state = self.blocks.state[block];
+            let holds_data = matches!(state, State::Open | State::Closed | State::Emptied | State::Failing);
             let (written, first) = match holds_data {
                 true => (self.blocks.written[block], self.blocks.first_sequence[block]),
                 false => (0, 0),

@@ -8,7 +8,7 @@ use crate::blocks::State;
 use crate::causes;
 use crate::config::FtlError;
 use crate::flash::Flash;
-use crate::tag::{Found, FLAG_LOST};
+use crate::tag::{Found, FLAG_LOST, FLAG_RESUMED};
 
 impl<F: Flash> PageMap<F> {
     /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
@@ -55,8 +55,56 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
+    /// Collects while nobody waits: one page, or one block where the map stands on flash, because all its moves are written to the map
+    /// together. `false`: enough blocks are free, or the policy names a block that would give nothing.
+    pub(crate) fn collect_idly(&mut self) -> Result<bool, FtlError> {
+        let Some(free_blocks) = self.config.idle_free_blocks else { return Ok(false) };
+        let (block, page) = match self.emptied_idly {
+            Some(begun) => begun,
+            None if self.blocks.free_blocks() >= free_blocks => return Ok(false),
+            None => {
+                self.write_trims()?;
+                let full = self.shape.pages_per_block;
+                let chosen =
+                    self.blocks.choose(self.sequence).filter(|&block| self.blocks.valid[block as usize] < full);
+                let Some(block) = chosen else { return Ok(false) };
+                self.blocks.take_out(block, State::Emptied);
+                (block, block << self.block_shift)
+            }
+        };
+        self.emptied_idly = Some((block, page));
+        if self.cache.is_some() {
+            return self.end_idle_block().map(|()| true);
+        }
+        let end = (block + 1) << self.block_shift;
+        match (page..end).find(|&page| self.owner[page as usize] != NONE) {
+            None => self.end_idle_block()?,
+            Some(page) => {
+                let _reason = self.flash.because(&causes::GC_COPY);
+                self.move_page(Stream::Collected, self.owner[page as usize], page)?;
+                self.statistics.gc_pages += 1;
+                self.statistics.idle_pages += 1;
+                self.emptied_idly = Some((block, page + 1));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Ends what [`PageMap::collect_idly`] has begun.
+    fn end_idle_block(&mut self) -> Result<(), FtlError> {
+        let Some((block, _)) = self.emptied_idly.take() else { return Ok(()) };
+        self.write_trims()?;
+        let moved = u64::from(self.empty(block, Stream::Collected, &causes::GC_COPY)?);
+        self.statistics.gc_pages += moved;
+        self.statistics.collected_blocks += 1;
+        self.erase_emptied(block)
+    }
+
     /// Empties the block that the policy chooses. `false`: there is none.
     fn collect(&mut self) -> Result<bool, FtlError> {
+        if self.emptied_idly.is_some() {
+            return self.end_idle_block().map(|()| true);
+        }
         self.write_trims()?;
         // Where the map stands on flash, moved pages change parts of it that are written, too: a block full of valid pages can cost
         // more pages than it gives. So where collection has not gained for some time, no policy is asked.
@@ -117,7 +165,7 @@ impl<F: Flash> PageMap<F> {
     fn copy_through(&mut self, stream: Stream, number: u32, page: u32, data: &mut [u8]) -> Result<(), FtlError> {
         let (found, read) = self.flash.read(page, data);
         let mut flags_bits = match found {
-            Found::Tag(tag) => tag.flags_bits,
+            Found::Tag(tag) => tag.flags_bits & !FLAG_RESUMED,
             _ => 0,
         };
         match read {

@@ -19,7 +19,7 @@ use crate::causes;
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
 use crate::statistics::Statistics;
-use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA, KIND_MAP, KIND_TRIM};
+use crate::tag::{Found, Tag, FLAG_LOST, FLAG_RESUMED, KIND_DATA, KIND_MAP, KIND_TRIM};
 use ffslab_policy::{HotPages, Leveller};
 use map_cache::MapCache;
 
@@ -46,6 +46,8 @@ pub struct PageMap<F: Flash> {
     config: FtlConfig,
     shape: Shape,
     block_shift: u32,
+    /// Programs that can be under way at a time.
+    overlapped_pages: u32,
     /// The page of each logical page, then of each page of trim bits, then of each translation page.
     map: Vec<u32>,
     /// The number in `map` of what stands in each page, if it is valid.
@@ -55,8 +57,12 @@ pub struct PageMap<F: Flash> {
     sequence: u64,
     /// Pages of trim bits that say something else than the map.
     stale_trims: Vec<u32>,
+    /// Open blocks that a mount found begun, and in which nothing was written since.
+    resumed: Vec<u32>,
     /// Blocks that must be emptied: a program has failed in them.
     failing: Vec<u32>,
+    /// The block that is being emptied while nobody waits, and the page of it that is looked at next.
+    emptied_idly: Option<(u32, u32)>,
     /// Blocks in which bits were corrected.
     to_refresh: Vec<u32>,
     checkpoint_blocks: Vec<u32>,
@@ -129,7 +135,9 @@ impl<F: Flash> PageMap<F> {
             open: [NONE; STREAMS],
             sequence: 0,
             stale_trims: Vec::new(),
+            resumed: Vec::new(),
             failing: Vec::new(),
+            emptied_idly: None,
             to_refresh: Vec::new(),
             checkpoint_blocks: Vec::new(),
             pages_since_checkpoint: 0,
@@ -141,6 +149,7 @@ impl<F: Flash> PageMap<F> {
             first_translation,
             statistics: Statistics::default(),
             block_shift: shape.pages_per_block.trailing_zeros(),
+            overlapped_pages: flash.overlap_programs(),
             flash,
             config,
             shape,
@@ -218,7 +227,7 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
-    /// Reads a logical page of [`Shape::page_bytes`]; zeros where nothing was written or what was is trimmed.
+    /// Reads a logical page of [`Shape::page_bytes`], which can be used after [`Flash::settle_reads`]; zeros where nothing was written or what was is trimmed.
     ///
     /// # Errors
     /// The page cannot be corrected, or could not when it was moved.
@@ -230,7 +239,7 @@ impl<F: Flash> PageMap<F> {
             data.fill(0);
             return Ok(());
         }
-        let (found, read) = self.flash.read(page, data);
+        let (found, read) = self.flash.begin_read(page, data);
         let lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
         match read {
             Err(MtdError::Uncorrectable) => return Err(FtlError::Uncorrectable { logical_page, page }),
@@ -242,7 +251,7 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
-    /// Writes a logical page. It is on flash when this returns.
+    /// Writes a logical page. It is on flash when this returns, or after [`PageMap::flush`] where several dies work.
     ///
     /// # Errors
     /// Too many blocks are bad; the power was cut.
@@ -302,13 +311,14 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
-    /// Everything acknowledged is on flash when this returns. Writes are at once, so that only trims remain.
+    /// Everything acknowledged is on flash when this returns: of writes that which dies are still at, and trims.
     pub fn flush(&mut self) -> Result<(), FtlError> {
-        if self.stale_trims.is_empty() {
-            return Ok(());
+        if !self.stale_trims.is_empty() {
+            self.make_room(Stream::Host)?;
+            self.write_trims()?;
         }
-        self.make_room(Stream::Host)?;
-        self.write_trims()
+        self.flash.settle();
+        Ok(())
     }
 
     fn write_trims(&mut self) -> Result<(), FtlError> {
@@ -369,8 +379,16 @@ impl<F: Flash> PageMap<F> {
             let page = (block << self.block_shift) + self.blocks.written[index];
             self.sequence += 1;
             let erases = self.blocks.erases[index];
-            let tag = Tag { kind, flags_bits, number: told, sequence: self.sequence, erases, data_crc };
+            let mut tag = Tag { kind, flags_bits, number: told, sequence: self.sequence, erases, data_crc };
+            let is_resumed = !self.resumed.is_empty() && self.resumed.contains(&block);
+            if is_resumed {
+                tag.flags_bits |= FLAG_RESUMED;
+                self.resumed.retain(|&resumed| resumed != block);
+            }
             let programmed = self.flash.program(page, data, &tag);
+            if is_resumed {
+                self.flash.settle();
+            }
             if self.blocks.written[index] == 0 {
                 self.blocks.first_sequence[index] = self.sequence;
             }

@@ -2,7 +2,11 @@
 //!
 //! A block is as the checkpoint knows it if its first page has the sequence number that stands there; then only the pages
 //! behind those that it knows are looked at. In each block that is looked at, the last page with a record is read whole: a cut
-//! program can leave a record and damaged data. Nothing is erased or programmed here, so that a cut during a mount costs nothing.
+//! program can leave a record and damaged data. Where several dies work, the cut can have hit so many of the last pages, and
+//! pages between them can be erased. A block that was not written to its end is written on; the first page then says so in its record, and
+//! pages before it are looked at as those at the end of a block are. Nothing is erased or programmed here, so that a cut during a mount costs nothing.
+
+use std::collections::VecDeque;
 
 use ffslab_mtd::MtdError;
 
@@ -12,7 +16,7 @@ use crate::blocks::State;
 use crate::causes;
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::Flash;
-use crate::tag::{Found, Tag, FLAG_LOST, KIND_CHECKPOINT, KIND_DATA, KIND_MAP, KIND_TRIM};
+use crate::tag::{Found, Tag, FLAG_LOST, FLAG_RESUMED, KIND_CHECKPOINT, KIND_DATA, KIND_MAP, KIND_TRIM};
 
 /// What a mount found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +39,8 @@ struct Scan {
     /// Blocks as the checkpoint knows them.
     unchanged: Vec<bool>,
     knows_erases: Vec<bool>,
-    /// The last page with data: its sequence number and block, and whether the block can be written on.
-    last: (u64, u32, bool),
+    /// Blocks that were not written to their end: the last sequence number in each, the block, and the kind of its pages.
+    begun: Vec<(u64, u32, u8)>,
     found: Recovered,
 }
 
@@ -62,7 +66,7 @@ impl<F: Flash> PageMap<F> {
             best: vec![0; self.map.len()],
             unchanged: vec![false; blocks as usize],
             knows_erases: vec![false; blocks as usize],
-            last: (0, NONE, false),
+            begun: Vec::new(),
             found: Recovered::default(),
         };
         let mut first_records = vec![Found::Erased; blocks as usize];
@@ -86,7 +90,7 @@ impl<F: Flash> PageMap<F> {
         }
         self.drop_what_was_erased(saved.as_ref(), &scan);
         self.apply_trims(saved.as_ref(), &mut scan)?;
-        self.rebuild(saved.map(|saved| saved.blocks).unwrap_or_default(), &scan)?;
+        self.rebuild(saved.map(|saved| saved.blocks).unwrap_or_default(), &mut scan)?;
         self.compare_translations()?;
         Ok(scan.found)
     }
@@ -121,34 +125,46 @@ impl<F: Flash> PageMap<F> {
             scan.found.scanned_blocks += 1;
         }
         let mut written = start;
-        let mut pending: Option<(u32, Tag)> = None;
+        // The last pages with a record, of which the cut can have torn any.
+        let mut pending = VecDeque::with_capacity(self.overlapped_pages as usize);
         for page in start..self.shape.pages_per_block {
             let found = if page == 0 { first } else { self.read_record(first_page + page, scan)? };
             match found {
-                Found::Erased => break,
+                Found::Erased if page + 1 - written >= self.overlapped_pages => break,
+                Found::Erased => continue,
                 Found::Garbage => scan.found.torn_pages += 1,
                 Found::Tag(tag) => {
-                    if let Some((page, tag)) = pending.replace((first_page + page, tag)) {
-                        self.apply(page, &tag, scan);
+                    if tag.flags_bits & FLAG_RESUMED != 0 {
+                        self.apply_whole(&mut pending, scan)?;
+                    }
+                    pending.push_back((first_page + page, tag));
+                    if pending.len() > self.overlapped_pages as usize {
+                        pending.pop_front().into_iter().for_each(|(page, tag)| self.apply(page, &tag, scan));
                     }
                 }
             }
             written = page + 1;
         }
         self.blocks.written[index] = written;
-        let Some((page, tag)) = pending else { return Ok(()) };
-        self.blocks.erases[index] = self.blocks.erases[index].max(tag.erases);
+        let Some(&(_, Tag { kind, erases, sequence, .. })) = pending.back() else { return Ok(()) };
+        self.blocks.erases[index] = self.blocks.erases[index].max(erases);
         scan.knows_erases[index] = true;
-        self.sequence = self.sequence.max(tag.sequence);
-        let is_whole = self.is_whole(page, &tag, scan)?;
-        if is_whole {
-            self.apply(page, &tag, scan);
-        } else {
-            scan.found.torn_pages += 1;
+        self.sequence = self.sequence.max(sequence);
+        self.apply_whole(&mut pending, scan)?;
+        if written < self.shape.pages_per_block {
+            scan.begun.push((sequence, block, kind));
         }
-        if tag.sequence > scan.last.0 {
-            let ends_with_it = first_page + written == page + 1;
-            scan.last = (tag.sequence, block, is_whole && ends_with_it && written < self.shape.pages_per_block);
+        Ok(())
+    }
+
+    /// Of pages that a cut can have torn, those count that are whole.
+    fn apply_whole(&mut self, pages: &mut VecDeque<(u32, Tag)>, scan: &mut Scan) -> Result<(), FtlError> {
+        for (page, tag) in pages.drain(..) {
+            if self.is_whole(page, &tag, scan)? {
+                self.apply(page, &tag, scan);
+            } else {
+                scan.found.torn_pages += 1;
+            }
         }
         Ok(())
     }
@@ -226,7 +242,7 @@ impl<F: Flash> PageMap<F> {
     }
 
     /// Makes the tables of RAM from the map.
-    fn rebuild(&mut self, checkpoint_blocks: Vec<u32>, scan: &Scan) -> Result<(), FtlError> {
+    fn rebuild(&mut self, checkpoint_blocks: Vec<u32>, scan: &mut Scan) -> Result<(), FtlError> {
         for (number, &page) in self.map.iter().enumerate() {
             if page != NONE {
                 debug_assert_eq!(self.owner[page as usize], NONE, "page {page} is mapped twice");
@@ -238,13 +254,12 @@ impl<F: Flash> PageMap<F> {
         let good = (0..self.shape.blocks).filter(|&block| !self.flash.is_bad(block));
         let mut in_order: Vec<u32> = good.collect();
         in_order.sort_by_key(|&block| self.blocks.first_sequence[block as usize]);
-        let goes_on = self.block_to_go_on(scan)?;
+        self.go_on_in_blocks(scan)?;
         for block in in_order {
             if checkpoint_blocks.contains(&block) {
                 self.blocks.state[block as usize] = State::Checkpoint;
-            } else if goes_on == Some(block) {
+            } else if self.open.contains(&block) {
                 self.blocks.state[block as usize] = State::Open;
-                self.open[Stream::Host as usize] = block;
             } else if self.blocks.valid[block as usize] > 0 {
                 self.blocks.close(block, self.blocks.first_sequence[block as usize].min(self.sequence));
             } else {
@@ -255,21 +270,40 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
-    /// The block that was written last, if its next page is erased to the last bit.
-    fn block_to_go_on(&mut self, scan: &Scan) -> Result<Option<u32>, FtlError> {
-        let (_, block, can_go_on) = scan.last;
-        if !can_go_on {
-            return Ok(None);
+    /// The blocks that were written last are written on behind what a cut has torn, if the next pages are erased to the last bit. Otherwise
+    /// a device whose power fails again and again while it collects would have a block less each time.
+    fn go_on_in_blocks(&mut self, scan: &mut Scan) -> Result<(), FtlError> {
+        scan.begun.sort_unstable_by(|one, other| other.cmp(one));
+        for &(_, block, kind) in &scan.begun {
+            let streams = match kind {
+                KIND_MAP => [Stream::Translation; 2],
+                _ => [Stream::Host, Stream::Collected],
+            };
+            let place = streams.map(|stream| self.place_of(stream)).into_iter().find(|&place| self.open[place] == NONE);
+            if let Some(place) = place.filter(|_| self.cache.is_some() || kind != KIND_MAP) {
+                if self.ends_erased(block)? {
+                    self.open[place] = block;
+                    self.resumed.push(block);
+                }
+            }
         }
-        let next = (block << self.block_shift) + self.blocks.written[block as usize];
-        let (found, read) = self.flash.read(next, &mut self.buffer);
-        match read {
-            Err(MtdError::Uncorrectable) => return Ok(None),
-            Err(error) => return Err(error.into()),
-            Ok(_) => {}
+        Ok(())
+    }
+
+    /// Whether the pages behind the last one that was written are erased, as far as a cut can have hit them.
+    fn ends_erased(&mut self, block: u32) -> Result<bool, FtlError> {
+        let written = self.blocks.written[block as usize];
+        let end = self.shape.pages_per_block.min(written + self.overlapped_pages);
+        for page in written..end {
+            let (found, read) = self.flash.read((block << self.block_shift) + page, &mut self.buffer);
+            match read {
+                Err(MtdError::Uncorrectable) => return Ok(false),
+                Err(error) => return Err(error.into()),
+                Ok(_) if found != Found::Erased || !ffslab_mtd::is_erased(&self.buffer) => return Ok(false),
+                Ok(_) => {}
+            }
         }
-        let is_erased = found == Found::Erased && ffslab_mtd::is_erased(&self.buffer);
-        Ok(is_erased.then_some(block))
+        Ok(true)
     }
 
     /// Blocks without a record have the mean of the others.

@@ -6,12 +6,14 @@
 
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, Mapping, SlcCacheConfig, Victim};
-use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
+use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim};
+use ffslab_mtd::striped::Stripes;
+use ffslab_mtd::{Driver, Medium, MediumImage, Mtd, Nand};
 use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
+use std::rc::Rc;
 
 pub const PAGE_BYTES: u32 = 2048;
 pub const PAGES_PER_BLOCK: u32 = 8;
@@ -20,22 +22,36 @@ pub const SECTOR_BYTES: u32 = 512;
 /// What the mount reads of a fresh block must be told from zeros.
 pub const LOGICAL_PAGES: u32 = 72;
 
+const TIMING: Timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
+const RULES: Rules = Rules { partial_programs_max: 1, in_order: true };
+
 pub fn medium(faults: &Faults) -> Mtd {
     medium_of(faults, BLOCKS, PAGES_PER_BLOCK)
 }
 
 pub fn medium_of(faults: &Faults, blocks: u32, pages_per_block: u32) -> Mtd {
     let geometry = Geometry { page_bytes: PAGE_BYTES, oob_bytes: 64, pages_per_block, blocks };
-    let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
-    let rules = Rules { partial_programs_max: 1, in_order: true };
-    let mut chip = Chip::new(Sim::new(SimConfig::default()), geometry, timing, rules).unwrap();
+    let mut chip = Chip::new(Sim::new(SimConfig::default()), geometry, TIMING, RULES).unwrap();
     chip.set_faults(faults).unwrap();
     Mtd::new(&Nand::new(chip, Driver::default()).unwrap(), 0, blocks).unwrap()
+}
+
+/// A medium of the same sizes, in which eight planes of four dies work.
+fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
+    let page_bytes = PAGE_BYTES / stripes.planes;
+    let (pages_per_block, blocks) = (PAGES_PER_BLOCK / stripes.dies(), BLOCKS * stripes.planes);
+    let die = Geometry { page_bytes, oob_bytes: 64, pages_per_block, blocks };
+    assert_eq!(stripes.striped(&die).pages_per_block, PAGES_PER_BLOCK);
+    let sim = Sim::new(SimConfig::default());
+    let made = stripes.medium(&sim, &die, TIMING, RULES, &Driver::default(), faults).unwrap();
+    Mtd::from(Rc::new(made) as Rc<dyn Medium>)
 }
 
 /// How a device is made and found again.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// Several dies; `None`: one chip.
+    pub stripes: Option<Stripes>,
     pub mapping: &'static Mapping,
     pub config: FtlConfig,
     pub buffer_pages: u32,
@@ -50,23 +66,34 @@ impl Setup {
             _ => String::new(),
         };
         let rules = [self.config.free_rule().text(), levelling.text(), stream.text()].join(", ");
-        format!("{}, {victim}, {rules}{cache}", self.mapping.name)
+        let dies = self.stripes.map(|Stripes { channels, dies_per_channel, planes }| {
+            format!(", {channels} channels of {dies_per_channel} dies of {planes} planes")
+        });
+        format!("{}, {victim}, {rules}{cache}{}", self.mapping.name, dies.unwrap_or_default())
     }
 
     pub fn new(victim: Victim) -> Setup {
         // The host's requests have up to four pages.
         let config = FtlConfig { victim, sequential_request_pages: 3, ..FtlConfig::new(LOGICAL_PAGES) };
-        Setup { mapping: mapping("page-map"), config, buffer_pages: 3 }
+        Setup { stripes: None, mapping: mapping("page-map"), config, buffer_pages: 3 }
     }
 
-    pub fn format(&self, mtd: &Mtd) -> Result<Box<dyn BlockDevice>, DeviceError> {
+    /// The flash below, as it left the factory.
+    pub fn medium(&self, faults: &Faults) -> Mtd {
+        match self.stripes {
+            None => medium(faults),
+            Some(stripes) => striped(stripes, faults),
+        }
+    }
+
+    pub fn format(&self, mtd: &Mtd) -> Result<Disk, DeviceError> {
         let ftl = (self.mapping.format)(OnMedium::new(mtd.clone())?, self.config.clone())?;
-        Ok(Box::new(Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)?))
+        Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)
     }
 
-    pub fn mount(&self, mtd: &Mtd) -> Result<Box<dyn BlockDevice>, DeviceError> {
+    pub fn mount(&self, mtd: &Mtd) -> Result<Disk, DeviceError> {
         let ftl = (self.mapping.mount)(OnMedium::new(mtd.clone())?, self.config.clone())?;
-        Ok(Box::new(Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)?))
+        Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)
     }
 }
 
@@ -100,6 +127,14 @@ pub fn setups() -> Vec<Setup> {
             setup.config.free = Some(FreeSpec::FIFO);
             setup.config.checkpoint_every_pages = Some(97);
             setup.config.levelling = LevellingSpec::threshold(4);
+        }),
+    ];
+    let idle = [
+        with(|setup| setup.config.idle_free_blocks = Some(7)),
+        with(|setup| {
+            setup.config.idle_free_blocks = Some(6);
+            setup.config.checkpoint_every_pages = Some(40);
+            setup.config.stream = StreamSpec::HotCold;
         }),
     ];
     let dftl = |entries: u32, seed: u64| {
@@ -147,7 +182,23 @@ pub fn setups() -> Vec<Setup> {
         slc_cache(4, 2),
         slc_cache(5, 3),
     ];
-    plain.chain(special).chain(dftls).chain(hybrids).chain(cards).chain(levelled()).collect()
+    let mut idle_dftl = dftl(6, 9);
+    idle_dftl.config.idle_free_blocks = Some(8);
+    let striped = [(2, 2, 1), (2, 1, 2), (4, 1, 4)].into_iter().flat_map(|(channels, dies_per_channel, planes)| {
+        let stripes = Some(Stripes { channels, dies_per_channel, planes });
+        [
+            with(|setup| setup.config.checkpoint_every_pages = Some(40)),
+            with(|setup| setup.config.idle_free_blocks = Some(6)),
+            with(|setup| setup.config.stream = StreamSpec::HotCold),
+            idle_dftl.clone(),
+            hybrid("fast", 3),
+            segments(4, 1, None),
+            slc_cache(4, 2),
+        ]
+        .map(|setup| Setup { stripes, ..setup })
+    });
+    let all = plain.chain(special).chain(idle).chain(dftls).chain(hybrids).chain(cards).chain(levelled());
+    all.chain(striped.collect::<Vec<_>>()).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.
@@ -215,8 +266,11 @@ impl Model {
     }
 
     /// One random call of the host. The model knows it before the device does, because a cut can come at any time.
-    pub fn step(&mut self, device: &mut dyn BlockDevice, random: &mut Pcg32) -> Result<(), DeviceError> {
+    pub fn step(&mut self, device: &mut Disk, random: &mut Pcg32) -> Result<(), DeviceError> {
         let sectors = self.flushed.len() as u64;
+        if self.stamp.is_multiple_of(3) {
+            device.idle()?;
+        }
         // Most of the traffic goes to a quarter of the device.
         let span = if below(random, 4) == 0 { sectors } else { sectors / 4 };
         let first = below(random, span);
@@ -260,7 +314,7 @@ impl Model {
     }
 
     /// Reads everything after a mount: each sector must hold one of what it may. That is then what it holds.
-    pub fn verify_after_cut(&mut self, device: &mut dyn BlockDevice, where_cut: &str) {
+    pub fn verify_after_cut(&mut self, device: &mut Disk, where_cut: &str) {
         let mut data = vec![0; self.flushed.len() * SECTOR_BYTES as usize];
         device.read(0, &mut data).unwrap_or_else(|error| panic!("{where_cut}: {error}"));
         for (sector, bytes) in data.chunks_exact(SECTOR_BYTES as usize).enumerate() {
@@ -278,7 +332,7 @@ impl Model {
     }
 
     /// Reads everything while the device runs.
-    pub fn verify(&self, device: &mut dyn BlockDevice) {
+    pub fn verify(&self, device: &mut Disk) {
         let mut data = vec![0; self.flushed.len() * SECTOR_BYTES as usize];
         device.read(0, &mut data).unwrap();
         for (sector, bytes) in data.chunks_exact(SECTOR_BYTES as usize).enumerate() {
@@ -298,17 +352,17 @@ pub fn torn(number: u64) -> Torn {
 /// Cuts the power after each flash operation in turn of the same `steps` calls, from the state that `warm_up` calls have made. After
 /// each cut: mount, look at everything, go on with other calls, be cut again, mount, look. Returns how many cuts these were.
 pub fn cut_everywhere(setup: &Setup, faults: &Faults, seed: u64, warm_up: u32, steps: u32, stride: u64) -> u64 {
-    let mtd = medium(faults);
+    let mtd = setup.medium(faults);
     let mut random = Pcg32::seed_from_u64(seed);
     let mut device = setup.format(&mtd).unwrap();
     let mut model = Model::new(device.sectors());
     for _ in 0..warm_up {
-        model.step(&mut *device, &mut random).unwrap();
+        model.step(&mut device, &mut random).unwrap();
     }
     device.flush().unwrap();
     drop(device);
     let mut remounted = setup.mount(&mtd).unwrap();
-    model.verify_after_cut(&mut *remounted, "before the first cut");
+    model.verify_after_cut(&mut remounted, "before the first cut");
     drop(remounted);
     let start: MediumImage = mtd.snapshot();
     let mut cuts = 0;
@@ -319,16 +373,16 @@ pub fn cut_everywhere(setup: &Setup, faults: &Faults, seed: u64, warm_up: u32, s
         let (mut model, mut calls) = (model.clone(), random.clone());
         let mut device = setup.mount(&mtd).unwrap();
         mtd.cut_power_after(after, torn(after + seed));
-        let Some(()) = run_until_cut(&mut model, &mut *device, &mut calls, steps) else { return cuts };
+        let Some(()) = run_until_cut(&mut model, &mut device, &mut calls, steps) else { return cuts };
         cuts += 1;
         for second in 0..3u64 {
             drop(device);
             mtd.restart();
             let place = format!("{}, seed {seed}, cut {after}, again {second}", setup.name());
             device = setup.mount(&mtd).unwrap_or_else(|error| panic!("{place}: {error}"));
-            model.verify_after_cut(&mut *device, &place);
+            model.verify_after_cut(&mut device, &place);
             mtd.cut_power_after(1 + (after * 7 + second * 5) % 23, torn(after / 3 + second));
-            if run_until_cut(&mut model, &mut *device, &mut calls, 40).is_none() {
+            if run_until_cut(&mut model, &mut device, &mut calls, 40).is_none() {
                 break;
             }
             cuts += 1;
@@ -338,13 +392,40 @@ pub fn cut_everywhere(setup: &Setup, faults: &Faults, seed: u64, warm_up: u32, s
 }
 
 /// `None`: all calls have been made without a cut.
-fn run_until_cut(model: &mut Model, device: &mut dyn BlockDevice, random: &mut Pcg32, steps: u32) -> Option<()> {
+fn run_until_cut(model: &mut Model, device: &mut Disk, random: &mut Pcg32, steps: u32) -> Option<()> {
     for _ in 0..steps {
         match model.step(device, random) {
             Ok(()) => {}
             Err(error) if error.is_power_cut() => return Some(()),
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("{error}, {} sectors", model.flushed.len()),
         }
     }
     None
+}
+
+/// Cuts the power so many times, each time a few operations after the mount, on a device with little spare flash: so little that each
+/// cut may waste a page, and not a block.
+pub fn cut_again_and_again(setup: &Setup, seed: u64, times: u64) {
+    let mut setup = setup.clone();
+    setup.config.logical_pages = BLOCKS * PAGES_PER_BLOCK;
+    let mtd = setup.medium(&Faults::default());
+    while let Err(DeviceError::Ftl(FtlError::Size { logical_pages_max, .. })) = setup.format(&mtd) {
+        setup.config.logical_pages = logical_pages_max;
+    }
+    setup.config.logical_pages -= setup.config.logical_pages / 5;
+    let mut random = Pcg32::seed_from_u64(seed);
+    let mut device = setup.format(&mtd).unwrap_or_else(|error| panic!("{}: {error}", setup.name()));
+    let mut model = Model::new(device.sectors());
+    for _ in 0..250 {
+        model.step(&mut device, &mut random).unwrap();
+    }
+    for time in 0..times {
+        mtd.cut_power_after(1 + below(&mut random, 20), torn(random.next_u64()));
+        while run_until_cut(&mut model, &mut device, &mut random, 40).is_none() {}
+        drop(device);
+        mtd.restart();
+        let place = format!("{}, seed {seed}, cut {time}", setup.name());
+        device = setup.mount(&mtd).unwrap_or_else(|error| panic!("{place}: {error}"));
+        model.verify_after_cut(&mut device, &place);
+    }
 }

@@ -185,8 +185,8 @@ fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mu
     table_of(root, "program", "name", name)
 }
 
-/// Tables in `[stack]` whose keys can be axes: `policy.victim`, `device.ftl`.
-const TABLES_OF_STACK: [&str; 4] = ["policy", "device", "faults", "ageing"];
+/// Tables in `[stack]` whose keys can be axes: `policy.victim`, `device.ftl`, `littlefs.lookahead_size_B`.
+const TABLES_OF_STACK: [&str; 5] = ["policy", "device", "faults", "ageing", "littlefs"];
 
 /// Such a table, which is empty if the experiment has none.
 ///

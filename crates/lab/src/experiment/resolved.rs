@@ -50,6 +50,7 @@ impl Experiment {
             title: self.title.clone(),
             seed: first.seed,
             probe_logs: first.probe_logs,
+            film: first.film,
             calls_max: self.calls_max,
             requests_kept: self.requests_kept,
             runs: self.runs,

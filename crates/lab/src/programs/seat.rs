@@ -319,6 +319,7 @@ impl System for Seat<'_> {
         fn medium_bytes_at(path: &[u8]) -> u64;
         fn mounts_done() -> Vec<MountDone>;
         fn too_small() -> String;
+        fn failure() -> Option<String>;
         fn mtd() -> Option<&Mtd>;
         fn erase_counts() -> Vec<u32>;
         fn formatting_erases() -> Vec<u32>;

@@ -22,8 +22,12 @@ impl Runner<'_> {
     pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
         self.after_call_ns = self.pace.map_or(0, |pace| pace.after_call_ns(step));
         let begun = self.step_begins(index);
+        self.system.sim().step_begins(|| step.title(), step.name());
         let facts = self.execute(step).map_err(|error| match error {
-            Stop::Failed(text) => RunError::Step(format!("{phase} step {} ({}): {text}", index + 1, step.title())),
+            Stop::Failed(text) => {
+                let why = self.system.failure().map_or_else(String::new, |why| format!(": {why}"));
+                RunError::Step(format!("{phase} step {} ({}): {text}{why}", index + 1, step.title()))
+            }
             Stop::Interrupted => RunError::Interrupted,
         })?;
         Ok(self.step_ends(begun, facts))
@@ -113,6 +117,10 @@ impl Runner<'_> {
             Step::Fadvise(step) => {
                 let fd = self.fd(&step.file)?;
                 plain(self.system.advise(fd, 0, 0, step.advice))
+            }
+            Step::Trim(step) => {
+                let fd = self.fd(&step.file)?;
+                plain(self.system.trim(fd, step.offset.0, step.bytes.0))
             }
             Step::ReadAhead(step) => match step.window_kib.checked_mul(1024) {
                 Some(bytes) => plain(system.set_read_ahead_bytes(bytes)),

@@ -7,6 +7,7 @@ use crate::stats::LatencyUs;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::{CauseCounts, Causes, Energy, OpCounts, Task, LEFT_BY_SETUP};
 use ffslab_system::{MountDone, System};
+use ffslab_timeline::StackRow;
 use std::collections::BTreeMap;
 
 /// One of several programs.
@@ -66,6 +67,8 @@ pub struct Outcome {
     pub programs: Vec<OfProgram>,
     /// What was done on each of several mounts in the measurement; empty: there is one.
     pub mounts: Vec<MountDone>,
+    /// Of flame graphs. `None`: nobody has asked for them.
+    pub stacks: Option<Vec<StackRow>>,
     /// When the last of several programs had ended.
     end: Option<StepOutcome>,
 }
@@ -110,6 +113,7 @@ impl Outcome {
             logs: kept.logs,
             programs: kept.programs,
             mounts: gained_on_mounts(system.mounts_done(), &start.mounts),
+            stacks: kept.stacks,
             end: kept.end,
         }
     }
@@ -154,6 +158,8 @@ pub(crate) struct Kept {
     pub logs: Vec<(String, String)>,
     pub programs: Vec<OfProgram>,
     pub end: Option<StepOutcome>,
+    /// `None`: nothing was written down.
+    pub stacks: Option<Vec<StackRow>>,
 }
 
 /// Where the counters of a system stood when a measurement began.

@@ -3,10 +3,11 @@
 use super::facts::{Facts, StepOutcome};
 use super::outcome::{Instants, SavedImage};
 use super::pace::Pace;
+use crate::film::Film;
 use crate::fio;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
-use ffslab_fs::Errno;
+use ffslab_fs::{BlockSpace, Errno};
 use ffslab_machine::MachineError;
 use ffslab_sim::{Energy, OpCounts, FORMATTING};
 use ffslab_system::{Answer, Fd, Refusal, System, SystemError};
@@ -57,6 +58,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) pace: Option<&'a dyn Pace>,
     /// See [`Pace::after_call_ns`], of the step that runs.
     pub(super) after_call_ns: u64,
+    pub(super) film: Option<Film>,
 }
 
 /// What a runner holds between steps, but for the system: what is open, and what is kept of what it did.
@@ -104,6 +106,7 @@ impl<'a> Runner<'a> {
             step: 0,
             pace: None,
             after_call_ns: 0,
+            film: None,
         }
     }
 
@@ -133,6 +136,7 @@ impl<'a> Runner<'a> {
             step: 0,
             pace: None,
             after_call_ns: 0,
+            film: None,
         }
     }
 
@@ -214,12 +218,22 @@ impl<'a> Runner<'a> {
         let ended_ns = self.step_clock_ns();
         let rows = begun.first_row..self.log.len();
         let after_ns = self.evaluate(rows.len() as u64).unwrap_or(ended_ns);
+        self.show_free_blocks();
+        self.system.sim().step_ends();
         StepOutcome {
             elapsed_ns: ended_ns - begun.at_ns,
             rows,
             facts: Facts { counters: gained(&begun.counters, &self.system.counters()), ..facts },
             ..self.start.until(&mut *self.system, after_ns)
         }
+    }
+
+    /// Tells who watches the machine how many erase blocks hold nothing.
+    #[inline]
+    fn show_free_blocks(&self) {
+        let is_free = |held: &&BlockSpace| held.valid_bytes == 0 && held.invalid_bytes == 0;
+        let free = || self.system.block_space().iter().filter(is_free).count() as u64;
+        self.system.sim().tells_free_blocks(free);
     }
 
     /// The measuring program reads the clock before and after each measured step.
@@ -242,6 +256,10 @@ impl<'a> Runner<'a> {
     /// One call is done: looks at the progress function now and then, and whether a layer has given up.
     pub(super) fn tick(&mut self) -> Result<(), Stop> {
         self.calls += 1;
+        self.show_free_blocks();
+        if let Some(film) = &mut self.film {
+            film.call_done(&*self.system);
+        }
         if self.calls.is_multiple_of(WATCH_EVERY) && !(self.watch)(self.calls) {
             return Err(Stop::Interrupted);
         }

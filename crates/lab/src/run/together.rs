@@ -5,6 +5,7 @@ use super::phase::Boundary;
 use super::runner::{gained, Begun, RunError, Runner, Watch};
 use super::Plan;
 use crate::experiment::Program;
+use crate::observed::Observing;
 use crate::programs::{self, Done, Lent, ToRun};
 use crate::requests::{joined, LogOf, RequestLog};
 use ffslab_system::System;
@@ -23,6 +24,12 @@ pub(super) fn run(mut system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -
     }
     runner.prepare(plan.measure)?;
     let instants = runner.begin_measurement();
+    let observing = plan.observed.map(|observed| {
+        let names = plan.programs.iter().map(|program| program.name.clone());
+        let names: Vec<String> = std::iter::once(Program::main(plan.measure).name).chain(names).collect();
+        observed.start(runner.system.sim(), &names)
+    });
+    let observing = observing.transpose().map_err(RunError::Step)?;
     let boundary = Boundary::of(&*runner.system, None);
     let counters = runner.system.counters();
     let start = runner.start;
@@ -45,7 +52,8 @@ pub(super) fn run(mut system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -
     let mut end = start.until(&mut *system, now_ns);
     end.facts.counters = gained(&counters, &system.counters());
     let main = boundary.until(&*system, &end);
-    let kept = Kept { setup, end: Some(end), ..kept(done, start.at_ns) };
+    let stacks = observing.map(Observing::finish).transpose().map_err(RunError::Step)?;
+    let kept = Kept { setup, end: Some(end), stacks, ..kept(done, start.at_ns) };
     Ok(Outcome::of(&*system, &instants, main, kept))
 }
 

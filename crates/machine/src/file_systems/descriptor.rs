@@ -1,5 +1,6 @@
 //! What is known of a file system before there is one: its descriptor, and the questions that systems ask it.
 
+use super::on_bare::OnBare;
 use super::on_rtems::OnRtems;
 use crate::error::{MachineError, OtherKey};
 use crate::mount_options::MountOptions;
@@ -27,6 +28,8 @@ pub struct Descriptor {
     pub mountable: Option<&'static dyn Mountable>,
     /// How RTEMS mounts it; `None`: RTEMS does not have it.
     pub on_rtems: Option<&'static dyn OnRtems>,
+    /// How a bare program calls it by paths and handles; `None`: it does not. One with inodes is called as its [`Mountable`] says.
+    pub on_bare: Option<&'static dyn OnBare>,
     /// How its images are read; `None`: they are not.
     pub image: Option<&'static dyn ImageFormat>,
     /// What is there after a power cut.

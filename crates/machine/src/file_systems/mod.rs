@@ -1,13 +1,15 @@
 //! The file systems by name: one descriptor each, in one table. Nothing else lists them.
 //!
 //! A descriptor has parts, and a file system need not have all of them: [`Mountable`] is what a stack with Linux asks,
-//! [`OnRtems`] what one with RTEMS asks, [`ffslab_images::ImageFormat`] what who reads images asks. What a descriptor lacks
+//! [`OnRtems`] what one with RTEMS asks, [`OnBare`] what a bare program asks, [`ffslab_images::ImageFormat`] what who reads images asks. What a descriptor lacks
 //! is answered by the defaults of the traits, with the reason.
 //!
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
 mod descriptor;
 pub mod jffs2;
+pub mod littlefs;
+pub mod on_bare;
 pub mod on_rtems;
 mod own_keys;
 pub mod rtems_volumes;
@@ -16,6 +18,7 @@ pub mod ubifs;
 pub mod yaffs2;
 
 pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Promises, Settings};
+pub use on_bare::{OnBare, PathSettings};
 pub use on_rtems::OnRtems;
 pub(crate) use own_keys::refuse_what_does_not_apply;
 pub use own_keys::{keys_of_others, owned_keys, steps_of_others};
@@ -25,7 +28,7 @@ pub use table::{
 };
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 7] = [
+static BUILT_IN: [&Descriptor; 8] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -33,4 +36,5 @@ static BUILT_IN: [&Descriptor; 7] = [
     &rtems_volumes::RFS,
     &rtems_volumes::IMFS,
     &rtems_volumes::MINI_IMFS,
+    &littlefs::LITTLEFS,
 ];

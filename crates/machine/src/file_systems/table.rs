@@ -78,12 +78,16 @@ pub fn mountable(name: &str) -> Result<&'static dyn Mountable, MachineError> {
 /// A file system that cannot be mounted.
 pub fn unknown(name: &str) -> MachineError {
     let known = all().iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect();
-    MachineError::UnknownFileSystem { name: name.to_string(), known, is_on_rtems: find_on_rtems(name).is_some() }
+    let elsewhere = match find(name) {
+        Some(fs) if fs.on_bare.is_some() => Some(("a bare program", "bare")),
+        _ => find_on_rtems(name).map(|_| ("RTEMS", "rtems")),
+    };
+    MachineError::UnknownFileSystem { name: name.to_string(), known, elsewhere }
 }
 
 /// Names of those that programs call without an operating system between.
 pub fn called_directly() -> Vec<&'static str> {
-    let is_direct = |fs: &&Descriptor| fs.mountable.is_some_and(Mountable::is_called_directly);
+    let is_direct = |fs: &&Descriptor| fs.on_bare.is_some() || fs.mountable.is_some_and(Mountable::is_called_directly);
     all().into_iter().filter(is_direct).map(|fs| fs.name).collect()
 }
 

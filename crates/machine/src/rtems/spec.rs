@@ -1,10 +1,10 @@
 //! What a machine with RTEMS is built of.
 
-use crate::device_keys::FlashDevice;
 use crate::device_keys::DISK_KIB;
 use crate::error::MachineError;
 use crate::file_systems::on_rtems::{Given, OnRtems, RtemsFs};
 use crate::file_systems::{find_on_rtems, on_rtems, owners_on_rtems};
+use crate::flash_device::FlashDevice;
 use crate::rtems_keys::{RtemsKeys, OWNED_KEYS};
 use ffslab_profiles::rtems_board;
 use ffslab_rtems::bdbuf::BdbufConfig;

@@ -1,13 +1,14 @@
 //! A program without an operating system, as a system of the table.
 
 use super::descriptor::{Descriptor, SystemKeys};
-use crate::bare::{self, BareKeys, BlockSpec};
-use crate::device_keys::{DeviceKeys, FlashDevice};
+use crate::bare::{self, BareKeys, BareSpec, BlockSpec};
+use crate::device_keys::DeviceKeys;
 use crate::error::MachineError;
 use crate::file_systems;
+use crate::flash_device::FlashDevice;
 use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
-use crate::stack::StackSpec;
 use ffslab_flash::Geometry;
+use ffslab_mtd::Mtd;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
 use std::path::Path;
@@ -25,10 +26,6 @@ fn known() -> Vec<&'static str> {
     known.push(bare::BLOCK_DEVICE);
     known
 }
-
-/// What Linux would run on, for a program without it.
-#[derive(Clone, Debug)]
-struct BareSpec(StackSpec);
 
 impl SystemKeys for BareKeys {
     fn system(&self) -> &'static Descriptor {
@@ -58,7 +55,7 @@ impl SystemKeys for BareKeys {
         }
         let (spec, keys) = self.resolve(base_dir)?;
         *self = keys;
-        Ok(MachineSpec::new(BareSpec(spec)))
+        Ok(MachineSpec::new(spec))
     }
 }
 
@@ -68,40 +65,45 @@ impl Spec for BareSpec {
     }
 
     fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError> {
-        let Some(state) = state else { return Ok(Box::new(bare::build(&self.0)?)) };
-        let mut spec = self.0.clone();
-        spec.sim.uptime_ns = state.at_ns;
-        let machine = bare::build(&spec)?;
-        machine.medium().restore(&state.medium)?;
+        let mut stack = self.stack.clone();
+        stack.sim.uptime_ns = state.map_or(stack.sim.uptime_ns, |state| state.at_ns);
+        let restore = |medium: &Mtd| state.map_or(Ok(()), |state| medium.restore(&state.medium));
+        if let Some(fs) = &self.paths {
+            let machine = bare::build_with_paths(&stack, fs.clone())?;
+            restore(machine.medium())?;
+            return Ok(Box::new(machine));
+        }
+        let machine = bare::build(&stack)?;
+        restore(machine.medium())?;
         Ok(Box::new(machine))
     }
 
     fn set_epoch_s(&mut self, epoch_s: u64) {
-        self.0.set_epoch_s(epoch_s);
+        self.stack.set_epoch_s(epoch_s);
     }
 
     fn medium_bytes(&self) -> u64 {
-        self.0.medium_bytes()
+        self.stack.medium_bytes()
     }
 
     fn flash_summary(&self) -> Option<FlashSummary> {
-        self.0.flash_summary()
+        self.stack.flash_summary()
     }
 
     fn idle_power(&self) -> Option<PowerMilliwatt> {
-        self.0.idle_power
+        self.stack.idle_power
     }
 
     fn chip_geometry(&self) -> Option<Geometry> {
-        self.0.chip_geometry()
+        self.stack.chip_geometry()
     }
 
     fn images(&self) -> Vec<ImageOf<'_>> {
-        Spec::images(&self.0)
+        Spec::images(&self.stack)
     }
 
     fn remove_image(&mut self) {
-        self.0.remove_image();
+        self.stack.remove_image();
     }
 }
 

@@ -1,9 +1,10 @@
 //! RTEMS as a system of the table.
 
 use super::descriptor::{Descriptor, SystemKeys};
-use crate::device_keys::{DeviceKeys, FlashDevice};
+use crate::device_keys::DeviceKeys;
 use crate::error::MachineError;
 use crate::file_systems;
+use crate::flash_device::FlashDevice;
 use crate::media::FlashSpec;
 use crate::rtems::{Machine, RtemsSpec};
 use crate::rtems_keys::RtemsKeys;

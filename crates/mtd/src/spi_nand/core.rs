@@ -41,6 +41,7 @@ pub(super) struct Serial {
 impl Serial {
     pub fn new(core: &Core, wiring: Wiring) -> Serial {
         let geometry = core.chip.geometry();
+        core.chip.has_dies(wiring.dies);
         let mut serial = Serial {
             costs: Costs::new(&wiring, &geometry, &core.chip.timing()),
             blocks_per_die: geometry.blocks / wiring.dies,

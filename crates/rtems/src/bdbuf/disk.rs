@@ -6,7 +6,7 @@ use super::tasks::Waiting;
 use super::{Bdbuf, State};
 use crate::cpu::Address;
 use ffslab_block::{Device, Segment, Service};
-use ffslab_sim::Slice;
+use ffslab_sim::{Sim, Slice};
 
 /// Sizes of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,17 @@ pub(super) struct Disk {
     busy_until_ns: u64,
     /// What the flash below a translation layer does until when, as far as nobody has waited for it.
     pub slices: Vec<Slice>,
+}
+
+impl Disk {
+    /// What a translation layer did by itself since it was done with the last request.
+    fn idles(&mut self, sim: &Sim) -> Result<(), BdbufError> {
+        if self.device.flash().is_none() {
+            return Ok(());
+        }
+        let Disk { device, slices, busy_until_ns, .. } = self;
+        Ok(device.idles(sim, slices, busy_until_ns, sim.now_ns())?)
+    }
 }
 
 /// How many buffers of this block size a group is divided into. The block size is rounded up to the smallest buffer
@@ -190,6 +201,7 @@ impl Bdbuf {
         cpu.spend(1, |costs| costs.lock_ps);
         let target = &mut disks[usize::from(disk.0)];
         let bytes = target.block_bytes;
+        let idled = target.idles(&self.sim);
         let start_ns = self.sim.now_ns().max(target.busy_until_ns);
         segments.extend(request.iter().map(|&buffer| Segment { block: buffers.get(buffer).block, bytes }));
         let mut service = target.device.service(write, segments);
@@ -203,7 +215,7 @@ impl Bdbuf {
         let Disk { device, slices, .. } = target;
         // A memory or card of constant costs does nothing here by the clock; a translation layer works on its flash.
         let (result, worked_until_ns) = self.sim.beside_the_clock(commands_end_ns, slices, || {
-            let mut result = Ok(());
+            let mut result = idled;
             for (&buffer, &segment) in request.iter().zip(&*segments) {
                 let done = match write {
                     true => device.write(segment, buffers.data(buffer, bytes)),

@@ -59,6 +59,8 @@ impl Ready {
             traces: &Traces::default(),
             content_position_bytes: 0,
             probe_logs: false,
+            observed: None,
+            film: false,
             pace: None,
             rows_max: 0,
         };

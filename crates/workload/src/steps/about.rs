@@ -96,6 +96,7 @@ impl Step {
             | Step::Fsync(Fsync { file, .. })
             | Step::Stat(Stat { file, .. })
             | Step::Fadvise(Fadvise { file, .. })
+            | Step::Trim(Trim { file, .. })
             | Step::Saturate(Saturate { file, .. })
             | Step::Occupy(Occupy { file, .. })
             | Step::Age(Age { file, .. })

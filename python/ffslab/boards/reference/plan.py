@@ -46,6 +46,7 @@ REASONS = {
     "scrub": "busybox has no ubihealthd, and nandsim's cells do not age",
     "shelf": "nandsim's cells do not age",
     "save_image": "the chip of the machine goes when it is switched off",
+    "trim": "the machine has no block device",
     "sync_directories": "it is of YAFFS2, which no kernel of a distribution has",
 }
 # Keys that say how many bytes of content a step takes at once, the first that it has.

@@ -73,7 +73,7 @@ def find_parts(
     """
     if (image is None) != (modules is None):
         raise InputError(
-            "--kernel and --modules belong together: a kernel and its folder of modules (with modules.dep)"
+            "--kernel-image and --modules belong together: a kernel and its folder of modules (with modules.dep)"
         )
     kernel = None
     if image is not None and modules is not None:

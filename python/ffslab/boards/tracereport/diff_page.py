@@ -16,7 +16,7 @@ from ffslab.boards.tracereport.operations import MAPPED, mapped_blocks
 from ffslab.boards.tracereport.page import headline, section_of
 from ffslab.boards.tracereport.plots import FUNCTIONS_MAX, map_cells, map_columns, map_note
 from ffslab.boards.tracereport.tables import LIMITS, ROWS_MAX, Table, interval, short
-from ffslab.report import figure, page, section
+from ffslab.report import Opening, Section, bullets, figure, page, section
 from ffslab.report.drawing import colour, new_figure, svg_text, tails, value_axis
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number, percent, text_table
@@ -40,23 +40,21 @@ def text(difference: TraceDiff) -> str:
 
 def html(a: Side, b: Side, difference: TraceDiff) -> str:
     """The whole page."""
-    heads = "".join(
-        f"<p>{side}: {'<br>'.join(escape(line) for line in headline(about))}</p>" for side, about in _sides(difference)
-    )
+    heads = [f"{side}: {'; '.join(headline(about))}." for side, about in _sides(difference)]
     flaws = "".join(f"<p><strong>INCOMPLETE: {escape(flaw)}</strong></p>" for flaw in difference["flaws"])
-    notes = "".join(f"<li>{escape(note)}</li>" for note in difference["notes"])
-    moved = "".join(f"<li>{escape(sentence)}</li>" for sentence in difference["moved"])
+    moved = difference["moved"] or ["Nothing that these logs show has moved."]
     title = f"Trace diff: {a.name} and {b.name}"
     return page(
         title,
         [
-            f"<h1>{escape(title)}</h1><p>Compared by ffslab {__version__}.</p>{heads}{flaws}",
-            f"<ul>{notes}</ul>" if notes else "",
-            section("What moved", f"<ul>{moved}</ul>" if moved else "<p>Nothing that these logs show.</p>"),
+            flaws,
+            bullets(difference["notes"]),
+            section("What moved", bullets(moved)),
             *(section_of(made) for made in tables(difference)),
             figure("Distributions of response times", "Solid: A; dashed: B.", _distributions(a, b, difference)),
             _maps(a, b),
         ],
+        Opening(title, " ".join([*heads, f"Compared by ffslab {__version__}."]), moved[0]),
     )
 
 
@@ -207,7 +205,7 @@ def _distributions(a: Side, b: Side, difference: TraceDiff) -> str | None:
     return svg_text(drawing, "diff-response-times")
 
 
-def _maps(a: Side, b: Side) -> str:
+def _maps(a: Side, b: Side) -> Section | None:
     title = "Maps: B minus A"
     if a.blocks is None or b.blocks is None or len(a.blocks) != len(b.blocks):
         return figure(title, "", None)

@@ -10,7 +10,7 @@ from ffslab.boards.tracereport.operations import mapped_blocks
 from ffslab.boards.tracereport.recording import Recording
 from ffslab.boards.tracereport.sentences import sentences
 from ffslab.boards.tracereport.tables import Table, tables
-from ffslab.report import figure, page, section, table
+from ffslab.report import Opening, Section, bullets, figure, page, section, table
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number, text_table
 
@@ -49,10 +49,9 @@ def headline(summary: Traced) -> list[str]:
 
 def html(recording: Recording, summary: TraceReport, blocks: Ints | None, title: str) -> str:
     """The whole page."""
-    lines = "".join(f"<p>{escape(line)}</p>" for line in headline(summary))
+    lines = [*headline(summary), f"Made by ffslab {__version__} from logs of a real or simulated system."]
     flaws = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in _incomplete(summary))
-    notes = "".join(f"<li>{escape(note)}</li>" for note in summary["notes"])
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(summary))
+    said = sentences(summary)
     mapped = mapped_blocks(recording, blocks) if blocks is not None else range(1)
     drawn = [
         (
@@ -73,17 +72,16 @@ def html(recording: Recording, summary: TraceReport, blocks: Ints | None, title:
         ("Distributions of response times", "Share of the calls within that time.", plots.response_times(recording)),
     ]
     parts = [
-        f"<h1>{escape(title)}</h1>{lines}{flaws}",
-        f"<p>Made by ffslab {__version__} from logs of a real or simulated system.</p>",
-        f"<ul>{notes}</ul>" if notes else "",
-        section("What this means", f"<ul>{said}</ul>" if said else ""),
+        flaws,
+        bullets(summary["notes"]),
+        section("What this means", bullets(said[1:])),
         *(section_of(shown) for shown in tables(summary)),
         *(figure(name, note, svg) for name, note, svg in drawn),
     ]
-    return page(title, parts)
+    return page(title, parts, Opening(title, ". ".join(lines), said[0] if said else ""))
 
 
-def section_of(shown: Table) -> str:
+def section_of(shown: Table) -> Section | None:
     """A table with its title and note."""
     note = f"<p>{escape(shown.note)}</p>" if shown.note else ""
     return section(shown.title, note + table(shown.head, shown.rows, align=shown.align))

@@ -80,6 +80,16 @@ def report(
     return summary, page.text(summary), folder
 
 
+def timeline(paths: list[Path], options: Options, out: Path) -> tuple[int, list[str]]:
+    """Writes the timeline of one session; how many events it has, and what the logs do not hold."""
+    from ffslab.boards.tracereport import timeline as drawing
+    from ffslab.boards.tracereport.recording import load
+
+    chip, _ = options.known()
+    recording = load(paths, chip, options.shifts_s(), large=options.large)
+    return drawing.write(recording, out), recording.flaws
+
+
 def diff(a: Path, b: Path, options: Options, out: Path | None) -> tuple[TraceDiff, str, Path]:
     """Writes the comparison of two sessions, each a log or a folder of logs."""
     from ffslab.boards.tracereport import diff as compare

@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
-from ffslab.report import page, section
+from ffslab.report import Opening, bullets, page, section
 from ffslab.report import table as html_table
 from ffslab.report.drawing import colour, new_figure, svg_text, thousands
+from ffslab.report.page import folded
 from ffslab.studies.calibrate.regression import Fit
 from ffslab.text.quoting import escape
 
@@ -22,18 +23,16 @@ def html(done: Calibration) -> str:
     """The whole report."""
     from ffslab.studies.calibrate.verb import ALIGN, table
 
-    warnings = "".join(f"<li>{escape(warning)}</li>" for warning in done.warnings)
     drawn = [of for of in done.fits if of.observations.measured.any()]
     plots = "\n".join(f"<p>{escape(_named(of))}:</p>\n<figure>{residual_plot(of)}</figure>" for of in drawn)
     parts = [
-        f"<h1>{escape(done.title)}</h1>",
-        f"<p>Calibrated by ffslab {escape(__version__)}; what was not measured is that of {escape(done.base)}.</p>",
         section("Constants", html_table(*table(done), align=ALIGN)),
-        section("Warnings", f"<ul>{warnings}</ul>" if warnings else ""),
+        section("Warnings", bullets(done.warnings)),
         section("Regressions", "<p>Left: measured values and the line. Right: what the line leaves over.</p>" + plots),
-        f"<details><summary>The profile</summary><pre>{escape(done.toml)}</pre></details>",
+        folded("The profile", f"<pre>{escape(done.toml)}</pre>"),
     ]
-    return page(done.title, parts)
+    setting = f"Calibrated by ffslab {__version__}; what was not measured is that of {done.base}."
+    return page(done.title, parts, Opening(done.title, setting))
 
 
 def _named(of: Fit) -> str:

@@ -12,7 +12,8 @@ from ffslab import __version__
 from ffslab.answers.reproduction import JudgedClaim, JudgedPaper, ReadingRow
 from ffslab.api.experiment import Progress
 from ffslab.files import results
-from ffslab.report import page, section, table
+from ffslab.report import Opening, page, section, table
+from ffslab.report.page import Part
 from ffslab.studies.reproduce import driver, kernel, readahead, rtems, rtems_claims, wear_gc, wear_gc_claims
 from ffslab.studies.reproduce.claims import Cause, Claims, Verdict
 from ffslab.studies.reproduce.figures import Figure
@@ -87,10 +88,8 @@ def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
         [claim["id"], claim["title"], claim["verdict"], "" if (cause := claim["cause"]) is None else Cause(cause).who]
         for claim in judged["claims"]
     ]
-    parts = [
-        f"<h1>{escape(judged['title'])}: published and simulated</h1>",
-        f"<p>Simulated by ffslab {escape(__version__)}: {escape(setting)}, in virtual time.</p>",
-        *(f"<p>{escape(line)}</p>" for line in (_counted(judged), *_about_real(judged))),
+    parts: list[Part] = [
+        *(f"<p>{escape(line)}</p>" for line in _about_real(judged)),
         section("Claims", table(["claim", "what", "verdict", "who differs"], claims)),
         section("Figures", f"<p>{drawn}</p>\n" + "\n".join(f"<figure>{figure.svg()}</figure>" for figure in figures)),
     ]
@@ -102,7 +101,12 @@ def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
             body += f"<p>Why it differs: {escape(claim['differs'])}</p>"
         body += "".join(f"<p>{escape(line)}</p>" for line in [*_elsewhere(claim), *claim["evidence"]])
         parts.append(section(f"{claim['id']}: {claim['title']}", body))
-    return page(judged["title"], parts)
+    opening = Opening(
+        f"{judged['title']}: published and simulated",
+        f"Simulated by ffslab {__version__}: {setting}, in virtual time.",
+        _counted(judged),
+    )
+    return page(judged["title"], parts, opening)
 
 
 def text(judged: JudgedPaper, folder: Path) -> str:

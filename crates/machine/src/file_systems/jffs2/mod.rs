@@ -20,6 +20,7 @@ pub static JFFS2: Descriptor = Descriptor {
     about: "a log of compressed nodes on the partition itself; a mount reads all of it",
     mountable: Some(&OnLinux),
     on_rtems: Some(&on_rtems::RtemsPort),
+    on_bare: None,
     image: Some(&ffslab_images::jffs2::InImages),
     promises: Promises {
         may_refuse_unfinished: true,

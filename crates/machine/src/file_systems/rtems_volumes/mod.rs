@@ -23,6 +23,7 @@ pub static FAT: Descriptor = Descriptor {
     about: "FAT12, FAT16 or FAT32 on a block device, as RTEMS's DOSFS mounts it",
     mountable: None,
     on_rtems: Some(&mounts::DosfsDriver),
+    on_bare: None,
     image: Some(&FatImages),
     promises: IN_PLACE,
 };
@@ -33,6 +34,7 @@ pub static RFS: Descriptor = Descriptor {
     about: "RTEMS's own file system on a block device",
     mountable: None,
     on_rtems: Some(&mounts::RfsDriver),
+    on_bare: None,
     image: Some(&RfsImages),
     promises: IN_PLACE,
 };
@@ -43,6 +45,7 @@ pub static IMFS: Descriptor = Descriptor {
     about: "files in the memory of RTEMS, without a medium",
     mountable: None,
     on_rtems: Some(&memory::ImfsDriver { mini: false }),
+    on_bare: None,
     image: None,
     promises: IN_MEMORY,
 };
@@ -53,6 +56,7 @@ pub static MINI_IMFS: Descriptor = Descriptor {
     about: "IMFS as a small RTEMS is configured, with fewer calls",
     mountable: None,
     on_rtems: Some(&memory::ImfsDriver { mini: true }),
+    on_bare: None,
     image: None,
     promises: IN_MEMORY,
 };

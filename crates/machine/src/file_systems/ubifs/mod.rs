@@ -20,6 +20,7 @@ pub static UBIFS: Descriptor = Descriptor {
     about: "a tree on the flash with a journal, on UBI, which levels wear and replaces bad blocks",
     mountable: Some(&OnLinux),
     on_rtems: None,
+    on_bare: None,
     image: Some(&ffslab_images::ubifs::InImages),
     promises: Promises {
         may_refuse_unfinished: true,

@@ -21,6 +21,7 @@ pub static YAFFS2: Descriptor = Descriptor {
     about: "a log of pages with tags in their out-of-band areas; a checkpoint makes mounts fast",
     mountable: Some(&OnLinux),
     on_rtems: Some(&on_rtems::RtemsPort),
+    on_bare: None,
     image: Some(&ffslab_images::yaffs2::InImages),
     promises: Promises {
         older_data_may_return: true,

@@ -331,6 +331,10 @@ impl System for Machine {
         format!("the device holds {bytes} with the file system's own needs; enlarge device_KiB or write less")
     }
 
+    fn failure(&self) -> Option<String> {
+        self.disk().and_then(|disk| self.libio.cache().device(disk).failure())
+    }
+
     fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {
         if oob {
             return Err(SystemError::NoOob);

@@ -1,0 +1,101 @@
+//! What may be asked of the machine beside the program's calls.
+
+use super::PathProgram;
+use ffslab_fs::{causes, Errno, Unwritten};
+use ffslab_mtd::{MediumImage, Mtd};
+use ffslab_system::{Answer, System, SystemError};
+use ffslab_workload::steps;
+
+impl PathProgram {
+    /// Whether nothing has been written to the medium yet.
+    fn is_erased(&self) -> bool {
+        let mut block = vec![0; self.medium.erase_block_bytes() as usize];
+        (0..u64::from(self.medium.blocks().min(2))).all(|number| {
+            let looked = self.medium.look(number * block.len() as u64, &mut block);
+            looked.is_ok() && block.iter().all(|&byte| byte == 0xFF)
+        })
+    }
+}
+
+impl System for PathProgram {
+    /// On a medium whose first two blocks are erased a file system is made before.
+    fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
+        if self.fs.is_some() {
+            return Err(SystemError::MountedAlready { what: "the partition", has_remount: false });
+        }
+        if self.is_erased() {
+            self.format()?;
+        }
+        self.fs = Some(self.make.mount(&self.medium, options)?);
+        Ok(())
+    }
+
+    fn format(&mut self) -> Result<(), SystemError> {
+        if self.fs.is_some() {
+            return Err(SystemError::Mounted { what: "the partition" });
+        }
+        self.make.format(&self.medium)
+    }
+
+    fn umount(&mut self) -> Answer<()> {
+        if self.handles.iter().any(Option::is_some) {
+            return Err(Errno::Busy.into());
+        }
+        let unmounted = self.call(&causes::SYNC, |fs| fs.unmount());
+        if unmounted != Err(Errno::NoDev.into()) {
+            self.fs = None;
+        }
+        unmounted
+    }
+
+    fn is_mounted(&self) -> bool {
+        self.fs.is_some()
+    }
+
+    fn crash(&mut self) -> Result<(), SystemError> {
+        self.fs = None;
+        self.handles.clear();
+        self.medium.restart();
+        Ok(())
+    }
+
+    fn measurement_begins(&mut self) -> Unwritten {
+        Unwritten::default()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, i64)> {
+        self.medium.health().map_or_else(Vec::new, |health| health.counters())
+    }
+
+    /// Asking costs something.
+    fn free_bytes(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn file_bytes_max(&self) -> u64 {
+        self.fs.as_deref().map_or(0, |fs| fs.file_bytes_max())
+    }
+
+    fn medium_bytes(&self) -> u64 {
+        self.medium.size_bytes()
+    }
+
+    fn mtd(&self) -> Option<&Mtd> {
+        Some(&self.medium)
+    }
+
+    fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {
+        Ok(self.medium.image(oob)?)
+    }
+
+    fn load(&mut self, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
+        match self.fs {
+            Some(_) => Err(SystemError::Mounted { what: "the partition" }),
+            None => self.make.load(&self.medium, step, image),
+        }
+    }
+
+    fn snapshot(&self) -> Result<MediumImage, SystemError> {
+        Ok(self.medium.snapshot())
+    }
+}

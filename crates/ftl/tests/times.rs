@@ -1,0 +1,69 @@
+//! Times of devices: several dies that work at once, collection while nobody waits.
+
+mod support;
+
+use ffslab_flash::Faults;
+use ffslab_ftl::flash::OnMedium;
+use ffslab_ftl::{BlockDevice, Ftl, FtlConfig, PageMap, Victim};
+use ffslab_mtd::striped::Stripes;
+use rand_pcg::rand_core::SeedableRng;
+use rand_pcg::Pcg32;
+use support::{below, medium, Setup, LOGICAL_PAGES, PAGE_BYTES};
+
+/// What is collected while nobody waits is not collected while somebody does.
+#[test]
+fn a_device_that_collects_while_it_is_idle_lets_nobody_wait() {
+    let slowest_ns = |idle_free_blocks: Option<u32>| {
+        let config = FtlConfig { idle_free_blocks, ..FtlConfig::new(LOGICAL_PAGES) };
+        let mut ftl = PageMap::format(OnMedium::new(medium(&Faults::default())).unwrap(), config).unwrap();
+        let sim = ftl.flash().mtd().sim().clone();
+        let (mut random, mut slowest_ns) = (Pcg32::seed_from_u64(2), 0);
+        for stamp in 0..1000 {
+            let before_ns = sim.now_ns();
+            ftl.write(below(&mut random, u64::from(LOGICAL_PAGES)) as u32, &[stamp as u8; PAGE_BYTES as usize], false)
+                .unwrap();
+            slowest_ns = slowest_ns.max(sim.now_ns() - before_ns);
+            while Ftl::idle(&mut ftl).unwrap() {}
+        }
+        assert_eq!(ftl.statistics().idle_pages > 0, idle_free_blocks.is_some());
+        slowest_ns
+    };
+    let (busy_ns, idle_ns) = (slowest_ns(None), slowest_ns(Some(6)));
+    assert!(idle_ns < 350_000 && busy_ns > 1_000_000, "{busy_ns} ns, {idle_ns} ns");
+}
+
+/// Four dies on two channels: each program occupies its channel for the transfer and its die for the rest.
+#[test]
+fn dies_work_at_the_same_time() {
+    let written_ns = |stripes: Option<Stripes>| {
+        let setup = Setup { stripes, buffer_pages: 0, ..Setup::new(Victim::Greedy) };
+        let mtd = setup.medium(&Faults::default());
+        let mut device = setup.format(&mtd).unwrap();
+        let before_ns = mtd.sim().now_ns();
+        device.write(0, &vec![7; 16 * PAGE_BYTES as usize]).unwrap();
+        device.flush().unwrap();
+        mtd.sim().now_ns() - before_ns
+    };
+    let stripes = |channels, dies_per_channel, planes| Some(Stripes { channels, dies_per_channel, planes });
+    let (program_ns, page_bus_ns) = (200_000, (2048 + 64) * 50);
+    assert_eq!(written_ns(None), 16 * (program_ns + page_bus_ns));
+    // Each die takes four pages, and the second die of a channel begins one transfer later.
+    assert_eq!(written_ns(stripes(2, 2, 1)), page_bus_ns + 4 * (page_bus_ns + program_ns));
+    let read_ns = |stripes: Option<Stripes>| {
+        let setup = Setup { stripes, buffer_pages: 0, ..Setup::new(Victim::Greedy) };
+        let mtd = setup.medium(&Faults::default());
+        let mut device = setup.format(&mtd).unwrap();
+        let mut data = vec![7; 16 * PAGE_BYTES as usize];
+        device.write(0, &data).unwrap();
+        device.flush().unwrap();
+        let before_ns = mtd.sim().now_ns();
+        device.read(0, &mut data).unwrap();
+        assert_eq!(data, vec![7; 16 * PAGE_BYTES as usize]);
+        mtd.sim().now_ns() - before_ns
+    };
+    assert_eq!(read_ns(None), 16 * (25_000 + page_bus_ns));
+    // The transfers of the second die of a channel hide its reads: the channel is never idle after the first read.
+    assert_eq!(read_ns(stripes(2, 2, 1)), 25_000 + 8 * page_bus_ns);
+    // Two planes of half a page each, one after the other over the bus, are programmed together.
+    assert_eq!(written_ns(stripes(1, 1, 2)), 16 * (program_ns + (2048 + 2 * 64) * 50));
+}

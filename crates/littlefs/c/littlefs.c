@@ -1,0 +1,475 @@
+/*
+ * littlefs as Rust calls it: a narrow interface of plain numbers and pointers over lfs.h, so that no layout of a structure is
+ * known on both sides.
+ *
+ * lfs.c is part of this file. Its functions report when they begin and end, and the table below says which of them explain the
+ * flash operations that happen within them; each operation carries the cause of the innermost one.
+ *
+ * An assertion that fails in lfs.c ends the call and the file system instead of the process: firmware would stop there.
+ */
+#include <setjmp.h>
+#include <stdint.h>
+
+#define QUIET __attribute__((no_instrument_function))
+
+static void assertion_failed(const char *condition) QUIET;
+#define LFS_ASSERT(condition) ((condition) ? (void)0 : assertion_failed(#condition))
+
+/* A program with a littlefs of its own can be linked with this one. */
+#define lfs_crc ffslab_own_lfs_crc
+#define lfs_dir_close ffslab_own_lfs_dir_close
+#define lfs_dir_open ffslab_own_lfs_dir_open
+#define lfs_dir_read ffslab_own_lfs_dir_read
+#define lfs_dir_rewind ffslab_own_lfs_dir_rewind
+#define lfs_dir_seek ffslab_own_lfs_dir_seek
+#define lfs_dir_tell ffslab_own_lfs_dir_tell
+#define lfs_file_close ffslab_own_lfs_file_close
+#define lfs_file_open ffslab_own_lfs_file_open
+#define lfs_file_opencfg ffslab_own_lfs_file_opencfg
+#define lfs_file_read ffslab_own_lfs_file_read
+#define lfs_file_rewind ffslab_own_lfs_file_rewind
+#define lfs_file_seek ffslab_own_lfs_file_seek
+#define lfs_file_size ffslab_own_lfs_file_size
+#define lfs_file_sync ffslab_own_lfs_file_sync
+#define lfs_file_tell ffslab_own_lfs_file_tell
+#define lfs_file_truncate ffslab_own_lfs_file_truncate
+#define lfs_file_write ffslab_own_lfs_file_write
+#define lfs_format ffslab_own_lfs_format
+#define lfs_fs_gc ffslab_own_lfs_fs_gc
+#define lfs_fs_grow ffslab_own_lfs_fs_grow
+#define lfs_fs_mkconsistent ffslab_own_lfs_fs_mkconsistent
+#define lfs_fs_size ffslab_own_lfs_fs_size
+#define lfs_fs_stat ffslab_own_lfs_fs_stat
+#define lfs_fs_traverse ffslab_own_lfs_fs_traverse
+#define lfs_getattr ffslab_own_lfs_getattr
+#define lfs_mkdir ffslab_own_lfs_mkdir
+#define lfs_mount ffslab_own_lfs_mount
+#define lfs_remove ffslab_own_lfs_remove
+#define lfs_removeattr ffslab_own_lfs_removeattr
+#define lfs_rename ffslab_own_lfs_rename
+#define lfs_setattr ffslab_own_lfs_setattr
+#define lfs_stat ffslab_own_lfs_stat
+#define lfs_unmount ffslab_own_lfs_unmount
+
+#include "lfs.c"
+#include "lfs_util.c"
+#include "littlefs.h"
+
+/* In the order of the reasons in causes.rs. */
+enum cause {
+    OTHER,
+    FORMAT,
+    MOUNT,
+    NAMES,
+    OPEN,
+    READ,
+    WALK,
+    DATA,
+    EXTEND,
+    TAIL,
+    OUTLINE,
+    COMMIT,
+    COMPACTION,
+    SCAN,
+    RELOCATION,
+    REPAIR,
+    NAME_CHANGE,
+    SPACE,
+};
+
+struct label {
+    const void *function;
+    uint8_t cause;
+    /* Only the search for free blocks has a cause of its own within. */
+    uint8_t lasts;
+};
+
+static const struct label LABELS[] = {
+    {(const void *)lfs_format_, FORMAT, 1},
+    {(const void *)lfs_mount_, MOUNT, 1},
+    {(const void *)lfs_dir_find, NAMES, 0},
+    {(const void *)lfs_stat_, NAMES, 0},
+    {(const void *)lfs_dir_open_, NAMES, 0},
+    {(const void *)lfs_dir_read_, NAMES, 0},
+    {(const void *)lfs_file_opencfg_, OPEN, 0},
+    {(const void *)lfs_file_flushedread, READ, 0},
+    {(const void *)lfs_ctz_find, WALK, 0},
+    {(const void *)lfs_file_flushedwrite, DATA, 0},
+    {(const void *)lfs_file_write_, DATA, 0},
+    {(const void *)lfs_file_flush, DATA, 0},
+    {(const void *)lfs_ctz_extend, EXTEND, 0},
+    {(const void *)lfs_file_outline, OUTLINE, 1},
+    {(const void *)lfs_file_relocate, RELOCATION, 1},
+    {(const void *)lfs_dir_orphaningcommit, COMMIT, 0},
+    {(const void *)lfs_dir_relocatingcommit, COMMIT, 0},
+    {(const void *)lfs_dir_alloc, COMMIT, 0},
+    {(const void *)lfs_dir_splittingcompact, COMPACTION, 1},
+    {(const void *)lfs_alloc_scan, SCAN, 1},
+    {(const void *)lfs_fs_parent, RELOCATION, 1},
+    {(const void *)lfs_fs_pred, RELOCATION, 1},
+    {(const void *)lfs_fs_forceconsistency, REPAIR, 0},
+    {(const void *)lfs_fs_deorphan, REPAIR, 1},
+    {(const void *)lfs_mkdir_, NAME_CHANGE, 0},
+    {(const void *)lfs_remove_, NAME_CHANGE, 0},
+    {(const void *)lfs_rename_, NAME_CHANGE, 0},
+    {(const void *)lfs_file_truncate_, NAME_CHANGE, 0},
+    {(const void *)lfs_fs_size_, SPACE, 1},
+};
+
+#define LABEL_COUNT (sizeof LABELS / sizeof LABELS[0])
+/* A power of two, several times the number of labels. */
+#define SLOTS 256
+#define DEPTH_MAX 128
+
+static uint8_t slots[SLOTS];
+static int slots_filled;
+
+struct ffslab_lfs {
+    lfs_t lfs;
+    struct lfs_config config;
+    struct ffslab_lfs_device device;
+    jmp_buf escape;
+    const char *failed;
+    uint32_t depth;
+    /* How many parts of a file that is written anew go on: its own data, and what stands behind them. */
+    uint32_t flushing;
+    uint8_t causes[DEPTH_MAX];
+    uint8_t lasting[DEPTH_MAX];
+};
+
+struct ffslab_lfs_file {
+    lfs_file_t file;
+};
+
+struct ffslab_lfs_dir {
+    lfs_dir_t dir;
+};
+
+/* Who is in a call: set when one begins, and nobody when it ends. */
+static _Thread_local struct ffslab_lfs *running;
+
+static inline uint32_t QUIET slot_of(const void *function) {
+    return (uint32_t)(((uintptr_t)function >> 4) ^ ((uintptr_t)function >> 12)) % SLOTS;
+}
+
+void QUIET ffslab_lfs_prepare(void) {
+    if (slots_filled) {
+        return;
+    }
+    for (uint32_t label = 0; label < LABEL_COUNT; label++) {
+        uint32_t at = slot_of(LABELS[label].function);
+        while (slots[at] != 0) {
+            at = (at + 1) % SLOTS;
+        }
+        slots[at] = (uint8_t)(label + 1);
+    }
+    slots_filled = 1;
+}
+
+static inline const struct label *QUIET label_of(const void *function) {
+    for (uint32_t at = slot_of(function); slots[at] != 0; at = (at + 1) % SLOTS) {
+        if (LABELS[slots[at] - 1].function == function) {
+            return &LABELS[slots[at] - 1];
+        }
+    }
+    return NULL;
+}
+
+void QUIET __cyg_profile_func_enter(void *function, void *from) {
+    (void)from;
+    struct ffslab_lfs *fs = running;
+    const struct label *label = fs ? label_of(function) : NULL;
+    if (!label) {
+        return;
+    }
+    uint32_t above = fs->depth < DEPTH_MAX ? fs->depth : DEPTH_MAX;
+    uint8_t cause = label->cause, lasts = label->lasts;
+    if (above > 0 && fs->lasting[above - 1] && cause != SCAN) {
+        cause = fs->causes[above - 1];
+        lasts = 1;
+    } else if (fs->flushing && (cause == READ || cause == WALK || cause == DATA || cause == EXTEND)) {
+        /* lfs_file_flush copies what stands behind the written part. */
+        cause = TAIL;
+    }
+    fs->flushing += function == (const void *)lfs_file_flush;
+    if (fs->depth < DEPTH_MAX) {
+        fs->causes[fs->depth] = cause;
+        fs->lasting[fs->depth] = lasts;
+    }
+    fs->depth++;
+}
+
+void QUIET __cyg_profile_func_exit(void *function, void *from) {
+    (void)from;
+    struct ffslab_lfs *fs = running;
+    if (fs && label_of(function) && fs->depth > 0) {
+        fs->depth--;
+        fs->flushing -= function == (const void *)lfs_file_flush;
+    }
+}
+
+static inline uint32_t QUIET cause_now(const struct ffslab_lfs *fs) {
+    uint32_t depth = fs->depth < DEPTH_MAX ? fs->depth : DEPTH_MAX;
+    return depth ? fs->causes[depth - 1] : OTHER;
+}
+
+static void assertion_failed(const char *condition) {
+    if (running) {
+        running->failed = condition;
+        longjmp(running->escape, 1);
+    }
+    abort();
+}
+
+/* ---- the device --------------------------------------------------------------------------------------------------- */
+
+static int QUIET device_read(const struct lfs_config *c, lfs_block_t block, lfs_off_t off, void *buffer, lfs_size_t size) {
+    struct ffslab_lfs *fs = c->context;
+    return fs->device.read(fs->device.context, cause_now(fs), block, off, buffer, size);
+}
+
+static int QUIET device_prog(const struct lfs_config *c, lfs_block_t block, lfs_off_t off, const void *buffer, lfs_size_t size) {
+    struct ffslab_lfs *fs = c->context;
+    return fs->device.prog(fs->device.context, cause_now(fs), block, off, buffer, size);
+}
+
+static int QUIET device_erase(const struct lfs_config *c, lfs_block_t block) {
+    struct ffslab_lfs *fs = c->context;
+    return fs->device.erase(fs->device.context, cause_now(fs), block);
+}
+
+static int QUIET device_sync(const struct lfs_config *c) {
+    (void)c;
+    return 0;
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------------------- */
+
+/* Evaluates a call of lfs.h. Nothing can be asked of a file system any more in which an assertion has failed. */
+#define CALL(fs, expression)               \
+    do {                                   \
+        if ((fs)->failed) {                \
+            return FFSLAB_LFS_FAILED;      \
+        }                                  \
+        (fs)->depth = 0;                   \
+        (fs)->flushing = 0;                \
+        running = (fs);                    \
+        if (setjmp((fs)->escape)) {        \
+            running = NULL;                \
+            return FFSLAB_LFS_FAILED;      \
+        }                                  \
+        int32_t result = (expression);     \
+        running = NULL;                    \
+        return result;                     \
+    } while (0)
+
+struct ffslab_lfs *QUIET ffslab_lfs_new(const struct ffslab_lfs_config *config, const struct ffslab_lfs_device *device) {
+    struct ffslab_lfs *fs = calloc(1, sizeof *fs);
+    if (!fs) {
+        return NULL;
+    }
+    fs->device = *device;
+    fs->config = (struct lfs_config){
+        .context = fs,
+        .read = device_read,
+        .prog = device_prog,
+        .erase = device_erase,
+        .sync = device_sync,
+        .read_size = config->read_size_bytes,
+        .prog_size = config->prog_size_bytes,
+        .block_size = config->block_size_bytes,
+        .block_count = config->block_count,
+        .block_cycles = config->block_cycles,
+        .cache_size = config->cache_size_bytes,
+        .lookahead_size = config->lookahead_size_bytes,
+        .compact_thresh = config->compact_thresh_bytes,
+        .name_max = config->name_max_bytes,
+        .metadata_max = config->metadata_max_bytes,
+        .inline_max = config->inline_max_bytes,
+        .disk_version = config->disk_version,
+    };
+    return fs;
+}
+
+/* Of a mounted one: without writing. */
+void QUIET ffslab_lfs_free(struct ffslab_lfs *fs) {
+    lfs_free(fs->lfs.rcache.buffer);
+    lfs_free(fs->lfs.pcache.buffer);
+    lfs_free(fs->lfs.lookahead.buffer);
+    free(fs);
+}
+
+static void QUIET forget_buffers(struct ffslab_lfs *fs) {
+    /* lfs_deinit has freed them. */
+    fs->lfs.rcache.buffer = NULL;
+    fs->lfs.pcache.buffer = NULL;
+    fs->lfs.lookahead.buffer = NULL;
+}
+
+const char *QUIET ffslab_lfs_failed(const struct ffslab_lfs *fs) {
+    return fs->failed;
+}
+
+static int32_t QUIET format(struct ffslab_lfs *fs) {
+    CALL(fs, lfs_format(&fs->lfs, &fs->config));
+}
+
+int32_t QUIET ffslab_lfs_format(struct ffslab_lfs *fs) {
+    int32_t result = format(fs);
+    if (!fs->failed) {
+        forget_buffers(fs);
+    }
+    return result;
+}
+
+static int32_t QUIET mount(struct ffslab_lfs *fs) {
+    CALL(fs, lfs_mount(&fs->lfs, &fs->config));
+}
+
+int32_t QUIET ffslab_lfs_mount(struct ffslab_lfs *fs) {
+    int32_t result = mount(fs);
+    if (result != 0 && !fs->failed) {
+        forget_buffers(fs);
+    }
+    return result;
+}
+
+static int32_t QUIET unmount(struct ffslab_lfs *fs) {
+    CALL(fs, lfs_unmount(&fs->lfs));
+}
+
+int32_t QUIET ffslab_lfs_unmount(struct ffslab_lfs *fs) {
+    int32_t result = unmount(fs);
+    if (!fs->failed) {
+        forget_buffers(fs);
+    }
+    return result;
+}
+
+int32_t QUIET ffslab_lfs_file_open(struct ffslab_lfs *fs, struct ffslab_lfs_file *file, const char *path, int32_t flags) {
+    CALL(fs, lfs_file_open(&fs->lfs, &file->file, path, flags));
+}
+
+struct ffslab_lfs_file *QUIET ffslab_lfs_file_new(void) {
+    return calloc(1, sizeof(struct ffslab_lfs_file));
+}
+
+void QUIET ffslab_lfs_file_free(struct ffslab_lfs_file *file) {
+    free(file);
+}
+
+/* Of a file system that is given up, or of an open file that is: its cache. */
+void QUIET ffslab_lfs_file_drop(struct ffslab_lfs_file *file) {
+    lfs_free(file->file.cache.buffer);
+    free(file);
+}
+
+int32_t QUIET ffslab_lfs_file_close(struct ffslab_lfs *fs, struct ffslab_lfs_file *file) {
+    CALL(fs, lfs_file_close(&fs->lfs, &file->file));
+}
+
+/* A program that reads or writes on where it is does not seek. */
+static int32_t QUIET seek_to(struct ffslab_lfs *fs, struct ffslab_lfs_file *file, uint32_t at) {
+    if ((uint32_t)lfs_file_tell(&fs->lfs, &file->file) == at) {
+        return 0;
+    }
+    int32_t result = lfs_file_seek(&fs->lfs, &file->file, (lfs_soff_t)at, LFS_SEEK_SET);
+    return result < 0 ? result : 0;
+}
+
+static int32_t QUIET read_at(struct ffslab_lfs *fs, struct ffslab_lfs_file *file, uint32_t at, void *into, uint32_t bytes) {
+    int32_t result = seek_to(fs, file, at);
+    return result < 0 ? result : lfs_file_read(&fs->lfs, &file->file, into, bytes);
+}
+
+int32_t QUIET ffslab_lfs_file_read(
+    struct ffslab_lfs *fs, struct ffslab_lfs_file *file, uint32_t at, void *into, uint32_t bytes) {
+    CALL(fs, read_at(fs, file, at, into, bytes));
+}
+
+static int32_t QUIET write_at(
+    struct ffslab_lfs *fs, struct ffslab_lfs_file *file, uint32_t at, const void *data, uint32_t bytes) {
+    int32_t result = seek_to(fs, file, at);
+    return result < 0 ? result : lfs_file_write(&fs->lfs, &file->file, data, bytes);
+}
+
+int32_t QUIET ffslab_lfs_file_write(
+    struct ffslab_lfs *fs, struct ffslab_lfs_file *file, uint32_t at, const void *data, uint32_t bytes) {
+    CALL(fs, write_at(fs, file, at, data, bytes));
+}
+
+int32_t QUIET ffslab_lfs_file_sync(struct ffslab_lfs *fs, struct ffslab_lfs_file *file) {
+    CALL(fs, lfs_file_sync(&fs->lfs, &file->file));
+}
+
+int32_t QUIET ffslab_lfs_file_truncate(struct ffslab_lfs *fs, struct ffslab_lfs_file *file, uint32_t bytes) {
+    CALL(fs, lfs_file_truncate(&fs->lfs, &file->file, bytes));
+}
+
+int32_t QUIET ffslab_lfs_file_size(struct ffslab_lfs *fs, struct ffslab_lfs_file *file) {
+    CALL(fs, lfs_file_size(&fs->lfs, &file->file));
+}
+
+int32_t QUIET ffslab_lfs_mkdir(struct ffslab_lfs *fs, const char *path) {
+    CALL(fs, lfs_mkdir(&fs->lfs, path));
+}
+
+int32_t QUIET ffslab_lfs_remove(struct ffslab_lfs *fs, const char *path) {
+    CALL(fs, lfs_remove(&fs->lfs, path));
+}
+
+int32_t QUIET ffslab_lfs_rename(struct ffslab_lfs *fs, const char *from, const char *to) {
+    CALL(fs, lfs_rename(&fs->lfs, from, to));
+}
+
+static void QUIET tell(const struct lfs_info *info, struct ffslab_lfs_info *found) {
+    found->is_directory = info->type == LFS_TYPE_DIR;
+    found->size_bytes = info->size;
+    memcpy(found->name, info->name, sizeof found->name);
+}
+
+static int32_t QUIET stat_path(struct ffslab_lfs *fs, const char *path, struct ffslab_lfs_info *found) {
+    struct lfs_info info = {0};
+    int32_t result = lfs_stat(&fs->lfs, path, &info);
+    tell(&info, found);
+    return result;
+}
+
+int32_t QUIET ffslab_lfs_stat(struct ffslab_lfs *fs, const char *path, struct ffslab_lfs_info *found) {
+    CALL(fs, stat_path(fs, path, found));
+}
+
+struct ffslab_lfs_dir *QUIET ffslab_lfs_dir_new(void) {
+    return calloc(1, sizeof(struct ffslab_lfs_dir));
+}
+
+void QUIET ffslab_lfs_dir_free(struct ffslab_lfs_dir *dir) {
+    free(dir);
+}
+
+int32_t QUIET ffslab_lfs_dir_open(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir, const char *path) {
+    CALL(fs, lfs_dir_open(&fs->lfs, &dir->dir, path));
+}
+
+int32_t QUIET ffslab_lfs_dir_close(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir) {
+    CALL(fs, lfs_dir_close(&fs->lfs, &dir->dir));
+}
+
+static int32_t QUIET next_entry(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir, struct ffslab_lfs_info *found) {
+    struct lfs_info info = {0};
+    int32_t result = lfs_dir_read(&fs->lfs, &dir->dir, &info);
+    tell(&info, found);
+    return result;
+}
+
+int32_t QUIET ffslab_lfs_dir_read(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir, struct ffslab_lfs_info *found) {
+    CALL(fs, next_entry(fs, dir, found));
+}
+
+int32_t QUIET ffslab_lfs_used_blocks(struct ffslab_lfs *fs) {
+    CALL(fs, lfs_fs_size(&fs->lfs));
+}
+
+int32_t QUIET ffslab_lfs_gc(struct ffslab_lfs *fs) {
+    CALL(fs, lfs_fs_gc(&fs->lfs));
+}

@@ -1,0 +1,57 @@
+//! What a bare program asks about a file system of paths and handles.
+
+use crate::bare::BareKeys;
+use crate::error::MachineError;
+use ffslab_bare::paths::Make;
+use ffslab_fs::PathFileSystem;
+use ffslab_images::file::load_bytes;
+use ffslab_images::ImageSpec;
+use ffslab_mtd::{Capabilities, Mtd};
+use ffslab_system::SystemError;
+use ffslab_workload::steps;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What a bare program asks about such a file system before there is one.
+pub trait OnBare: Sync {
+    /// Tables of `[stack]` that say something about this file system and not about all of them.
+    fn own_keys(&self) -> &'static [&'static str];
+
+    /// What the keys make of it on such a medium. Values that are absent are filled in.
+    ///
+    /// Errors: values that the file system or the medium does not have.
+    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError>;
+}
+
+/// The settings of such a file system, with which it is made and mounted as often as one likes.
+pub trait PathSettings: Make + Debug + Send + Sync {}
+
+impl<T: Make + Debug + Send + Sync> PathSettings for T {}
+
+/// The same settings in the hands of a machine.
+pub(crate) struct Shared(pub Arc<dyn PathSettings>);
+
+impl Make for Shared {
+    fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
+        self.0.mount(medium, options)
+    }
+
+    fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
+        self.0.format(medium)
+    }
+
+    /// The image is all of the partition, or its beginning: nothing in it is looked for.
+    fn load(&self, medium: &Mtd, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
+        let start = step.offset_bytes.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).min(image.len());
+        let wanted = step.size_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let place_bytes = start..image.len().min(start.saturating_add(wanted));
+        let spec = ImageSpec {
+            path: step.image.clone().into(),
+            oob: step.oob.unwrap_or(false),
+            autoplace: step.autoplace.unwrap_or(false),
+            place_bytes: place_bytes.clone(),
+        };
+        let loaded = load_bytes(medium, &spec, &image[place_bytes]);
+        loaded.map_err(|error| SystemError::Image { says: error.to_string() })
+    }
+}

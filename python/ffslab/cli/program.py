@@ -1,0 +1,57 @@
+"""The command `ffslab`: finds the verb that is called, loads it alone, and says how it ended.
+
+Exit codes: 0 done, 1 negative answer, 2 bad input (one line on stderr), 70 a bug in ffslab, 130 interrupted.
+`--help` needs none of the packages: it prints the table of `ffslab.cli.index`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ffslab.cli.root import Root
+
+# In it a shell's script asks what could be typed next.
+COMPLETE = "_FFSLAB_COMPLETE"
+
+
+def root() -> Root:
+    """The command with all its verbs, each of which is loaded when it is asked for."""
+    from ffslab.cli.root import made
+
+    return made()
+
+
+def main() -> int:
+    """Runs the command with the arguments of the process; its exit code. Ctrl-C is a `KeyboardInterrupt`."""
+    arguments = sys.argv[1:]
+    # What follows `--help` does not matter, as everywhere in the command.
+    if COMPLETE not in os.environ and arguments[:1] in ([], ["--help"]):
+        return _print_help()
+    from ffslab.cli.root import run
+
+    return run(arguments or ["--help"])
+
+
+def _print_help() -> int:
+    from shutil import get_terminal_size
+
+    from ffslab.cli.index import help_text
+
+    try:
+        print(help_text(help_width(get_terminal_size().columns)), end="", flush=True)
+    except BrokenPipeError:
+        close_quietly()
+    return 0
+
+
+def close_quietly() -> None:
+    """Whoever reads the output has seen enough: the interpreter would complain when it flushes once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def help_width(columns: int) -> int:
+    """How wide help is printed on a terminal of so many columns, as for the help of a verb."""
+    return max(min(columns, 80) - 2, 50)

@@ -1,0 +1,132 @@
+"""The command's verbs, each loaded when it is called: one verb takes the start-up time of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ffslab import __version__
+from ffslab.cli import index
+from ffslab.cli.completion import INSTALL, PROGRAM, SHOW, answer
+from ffslab.cli.endings import end_with
+from ffslab.cli.parts import EXIT_INTERRUPTED
+from ffslab.cli.program import close_quietly
+from ffslab.cli.terminal import say
+
+
+class Verbs(MutableMapping[str, Any]):
+    """The verbs of the table by their names; what is asked for is loaded."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _loaded(name, index.HOMES[name])
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"{name}: verbs stay")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*index.HOMES, *self._loaded]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def _loaded(name: str, home: str) -> Any:
+    """The verb that a module declares, or the group of verbs that it is."""
+    module, _, attribute = home.partition(":")
+    found = getattr(import_module(module), attribute)
+    if isinstance(found, typer.Typer) and found.registered_callback is not None:
+        group = typer.main.get_group(found)
+        group.name = name
+        return group
+    if not isinstance(found, typer.Typer):
+        declared, found = found, typer.Typer()
+        declared(found)
+    (info,) = (each for each in found.registered_commands if each.name == name)
+    return typer.main.get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+
+
+# Typer brings its own copy of click, whose types it does not publish: what click gives is `Any` here.
+class Root(TyperGroup):
+    """The command itself."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = Verbs()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The table of verbs."""
+        formatter.write(index.help_text(formatter.width))
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The verbs that begin so, without loading them, and options."""
+        from typer._click.shell_completion import CompletionItem
+
+        abouts = {name: about for verbs in index.SECTIONS.values() for name, (_, about) in verbs.items()}
+        if incomplete.startswith("-"):
+            abouts = {flag: about for flag, (_, about) in index.OPTIONS.items()}
+        return [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(incomplete)]
+
+
+_app = typer.Typer(
+    cls=Root,
+    help=index.ABOUT,
+    epilog=index.ENDINGS,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    # Typer's own options guess the shell from the process above, which need not be one.
+    add_completion=False,
+    # Of `run`, below, as are the others: typer loads what it checks values with for each option that it knows here,
+    # which takes as long as all the rest.
+    add_help_option=False,
+)
+
+
+@_app.callback()
+def _program() -> None:
+    pass
+
+
+@cache
+def made() -> Root:
+    """The command, made once."""
+    group = typer.main.get_group(_app)
+    assert isinstance(group, Root)
+    return group
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the command with these arguments; its exit code. Ctrl-C is a `KeyboardInterrupt`."""
+    try:
+        if arguments[0] == "--version":
+            say(f"ffslab {__version__}")
+            return 0
+        if arguments[0] in (SHOW, INSTALL):
+            answer(arguments[0], arguments[1:])
+            return 0
+        code = made()(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+        if code == EXIT_INTERRUPTED:
+            raise KeyboardInterrupt
+        return code if isinstance(code, int) else 0
+    except SystemExit:
+        # Without standalone mode typer ends like this only when the reader of our output (head, less) has gone.
+        return 0
+    except BrokenPipeError:
+        close_quietly()
+        return 0
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        return end_with(error)

@@ -1,0 +1,217 @@
+// Charts by uPlot: dots, lines, small multiples, and any two figures of the variants against each other.
+"use strict";
+{
+  const { make, data, colour, number, floats } = ffslab;
+
+  // Points of all series in one order of x, which is what uPlot takes; where a series has none there is null.
+  function merged(series) {
+    const places = [];
+    series.forEach((one, s) => { for (let i = 0; i < one.x.length; i++) if (Number.isFinite(one.y[i])) places.push([one.x[i], s, i]); });
+    places.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+    const columns = series.map(() => new Array(places.length).fill(null));
+    places.forEach(([, s, i], at) => { columns[s][at] = series[s].y[i]; });
+    return { xs: places.map((place) => place[0]), columns, places };
+  }
+
+  // 0.9 stands as high as 0.99 over it: the height is the number of nines.
+  const NINES = [[0, "0"], [Math.log10(2), "50"], [1, "90"], [2, "99"], [3, "99.9"], [4, "99.99"], [5, "99.999"], [6, "99.9999"]];
+
+  function scaleOf(axis, values, isLog) {
+    if (axis.ticks) return { time: false, range: [-0.4, axis.ticks.length - 0.6] };
+    if (axis.nines) return { time: false, range: [0, Math.max(1, ...values) * 1.02] };
+    let [low, high] = axis.span ?? [Infinity, -Infinity];
+    for (const value of values) if (Number.isFinite(value) && (!isLog || value > 0)) { low = Math.min(low, value); high = Math.max(high, value); }
+    // Unless somebody has zoomed, what several charts have in common is shown whole.
+    const own = values.filter((value) => Number.isFinite(value) && (!isLog || value > 0));
+    const [least, most] = own.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
+    const isWhole = (from, to) => from <= least && to >= most;
+    if (isLog && low < high) return { time: false, distr: 3, log: 10, range: (u, from, to) => isWhole(from, to) ? [low / 1.3, high * 1.3] : [Math.max(from, low / 1.3), Math.max(to, low)] };
+    return { time: false, range: (u, from, to) => isWhole(from, to) && !axis.free ? [Math.min(0, low), high > 0 ? high * 1.06 : 1] : [from, to === from ? from + 1 : to] };
+  }
+
+  function axisOf(axis, isX, wide) {
+    const common = {
+      label: axis.label, stroke: colour("quiet"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
+      grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
+    };
+    if (isX) Object.assign(common, { size: 34, labelSize: 22, space: 64 });
+    else Object.assign(common, { size: 58, labelSize: 22, space: 30 });
+    if (axis.ticks) {
+      const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + 1.1 * tick.length + 2, 0) * 7 / Math.max(wide - 90, 100));
+      return { ...common, splits: () => axis.ticks.map((_, i) => i), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
+    }
+    if (axis.nines) return { ...common, splits: (u) => NINES.map(([at]) => at).filter((at) => at <= u.scales.y.max), values: (u, at) => at.map((one) => NINES.find((nine) => nine[0] === one)?.[1] ?? "") };
+    // On a logarithmic axis only 1, 2, 5 and their like have a line and a number; of several decades 1 alone.
+    const filter = (u, at) => {
+      const scale = u.scales[isX ? "x" : "y"];
+      if (scale.distr !== 3) return at;
+      const wanted = scale.max / scale.min < 300 ? [1, 2, 5] : [1];
+      const kept = at.map((value) => value > 0 && wanted.includes(Number((value / 10 ** Math.floor(Math.log10(value) + 1e-9)).toFixed(6))) ? value : null);
+      return kept.some((value) => value !== null) ? kept : at;
+    };
+    common.grid.filter = common.ticks.filter = filter;
+    return { ...common, filter, values: (u, at) => at.map((value) => value === null ? "" : number(value)) };
+  }
+
+  const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
+
+  // Draws `spec` into `figure`; what it returns draws it anew.
+  function chart(figure, spec, options = {}) {
+    const plot = figure.querySelector(".plot"), said = figure.querySelector(".said");
+    const shown = spec.series.map(() => true);
+    let drawn = null, join = null;
+    const logs = { x: Boolean(spec.x.log), y: Boolean(spec.y.log) };
+
+    function draw() {
+      drawn?.destroy();
+      const series = spec.series;
+      join = merged(series);
+      const wide = plot.clientWidth, tall = plot.clientHeight;
+      drawn = new uPlot({
+        width: wide, height: tall, legend: { show: false },
+        padding: [10, 14, 0, 0],
+        cursor: { drag: { x: true, y: true, uni: 30 }, points: { show: false }, y: true },
+        scales: { x: scaleOf(spec.x, join.xs, logs.x), y: scaleOf(spec.y, series.flatMap((one) => [...one.y]), logs.y) },
+        axes: [axisOf(spec.x, true, wide), axisOf(spec.y, false, wide)],
+        series: [{}, ...series.map((one, s) => {
+          const ink = colour(one.colour), dots = one.kind === "dots";
+          return {
+            label: one.name, show: shown[s], stroke: ink, width: one.wide ?? 1.8, spanGaps: true, dash: one.dash,
+            paths: dots ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+            points: { show: dots || one.kind === "marks", size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
+          };
+        })],
+        hooks: { setCursor: [tell] },
+      }, [join.xs, ...join.columns], plot);
+    }
+
+    function nearest(u) {
+      const { left, top, idx } = u.cursor;
+      if (idx === null || idx === undefined || left < 0) return null;
+      let best = null, distance = Infinity;
+      for (let step = 0; step < 400; step++) for (const at of step ? [idx - step, idx + step] : [idx]) {
+        if (at < 0 || at >= join.xs.length) continue;
+        const across = u.valToPos(join.xs[at], "x") - left;
+        const s = join.places[at][1];
+        if (Math.abs(across) > 60 || !shown[s]) continue;
+        const away = Math.hypot(across, u.valToPos(join.columns[s][at], "y") - top);
+        if (away < distance) { distance = away; best = at; }
+      }
+      return best;
+    }
+    function tell(u) {
+      const at = nearest(u);
+      if (at === null) { said.textContent = options.idle ?? ""; return; }
+      const [x, s, i] = join.places[at];
+      said.textContent = options.said ? options.said(s, i) : `${spec.series[s].name ? `${spec.series[s].name}: ` : ""}${spec.y.short ?? spec.y.label} ${valueText(spec.y, join.columns[s][at])} at ${spec.x.short ?? spec.x.label} ${valueText(spec.x, x)}`;
+    }
+
+    plot.tabIndex = 0;
+    let focus = -1;
+    plot.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1, PageDown: 20, PageUp: -20 }[event.key];
+      if (!step || !drawn) return;
+      event.preventDefault();
+      let at = focus;
+      do { at += step; } while (at >= 0 && at < join.xs.length && !shown[join.places[at][1]]);
+      focus = Math.max(0, Math.min(join.xs.length - 1, at));
+      drawn.setCursor({ left: drawn.valToPos(join.xs[focus], "x"), top: drawn.valToPos(join.columns[join.places[focus][1]][focus], "y") });
+    });
+    plot.addEventListener("click", () => {
+      const at = drawn && nearest(drawn);
+      if (at !== null && options.clicked) options.clicked(join.places[at][1], join.places[at][2]);
+    });
+
+    const tools = figure.querySelector(".tools");
+    for (const which of ["y", "x"]) {
+      if (!tools || spec[which].ticks || spec[which].nines || spec[which].linear) continue;
+      const button = make("button", { type: "button", "aria-pressed": String(logs[which]) }, `Log ${which === "y" ? "upwards" : "across"}`);
+      button.addEventListener("click", () => { logs[which] = !logs[which]; button.setAttribute("aria-pressed", String(logs[which])); draw(); });
+      tools.append(button);
+    }
+    if (tools) {
+      const reset = make("button", { type: "button" }, "Reset zoom");
+      reset.addEventListener("click", draw);
+      tools.append(reset);
+    }
+    const legend = figure.querySelector(".legend");
+    if (legend && !options.quiet) legend.replaceChildren(...(spec.series.length > 1 ? spec.series.map((one, s) => {
+      const dot = make("span", { class: "dot" });
+      dot.style.setProperty("--c", `var(--${one.colour})`);
+      const button = make("button", { type: "button", "aria-pressed": "true" }, dot, one.name);
+      button.addEventListener("click", () => {
+        shown[s] = !shown[s];
+        button.setAttribute("aria-pressed", String(shown[s]));
+        drawn?.setSeries(s + 1, { show: shown[s] });
+      });
+      return make("li", {}, button);
+    }) : []));
+    const size = new ResizeObserver(() => { if (drawn && drawn.width !== plot.clientWidth) draw(); });
+    size.observe(plot);
+    const again = () => { if (drawn) draw(); };
+    ffslab.drawers.push(again);
+    addEventListener("beforeprint", () => { if (!drawn) draw(); });
+    // Only what comes near the screen is drawn.
+    const near = new IntersectionObserver((entries) => { if (entries.some((one) => one.isIntersecting)) { near.disconnect(); draw(); } }, { rootMargin: "300px" });
+    near.observe(plot);
+    const stop = () => { near.disconnect(); size.disconnect(); drawn?.destroy(); ffslab.drawers.splice(ffslab.drawers.indexOf(again), 1); };
+    return { draw: again, stop, u: () => drawn };
+  }
+  ffslab.chart = chart;
+
+  const COLOURS = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+  for (const figure of document.querySelectorAll("figure[data-chart]")) {
+    const spec = data(figure.dataset.chart);
+    spec.series.forEach((one, i) => { one.x = floats(one.x); one.y = floats(one.y); one.colour ??= COLOURS[i % 8]; });
+    figure.chart = chart(figure, spec);
+  }
+
+  // ---- any two figures of the variants ----
+  for (const figure of document.querySelectorAll("figure[data-explorer]")) {
+    const of = data(figure.dataset.explorer), tools = figure.querySelector(".tools");
+    const columns = [...of.axes.map((one) => ({ ...one, isAxis: true })), ...of.figures];
+    const choose = (label, names, first) => {
+      const select = make("select", {}, ...names.map((name) => make("option", { value: name }, name)));
+      select.value = first;
+      tools.append(make("label", {}, label, select));
+      return select;
+    };
+    const x = choose("Across", columns.map((one) => one.label), of.across), y = choose("Upwards", of.figures.map((one) => one.label), of.upwards);
+    const by = choose("Colour", ["none", ...of.axes.map((one) => one.label)], of.colour ?? "none");
+    const spec = { x: {}, y: {}, series: [] };
+    let groups = [];
+    const place = (one) => {
+      if (one.isAxis && !one.values.every((value) => typeof value === "number")) {
+        const ticks = [...new Set(one.values.map(String))];
+        return [{ label: one.label, ticks }, one.values.map((value) => ticks.indexOf(String(value)))];
+      }
+      const values = one.values.map((value) => value === null ? NaN : value), kept = values.filter((value) => value > 0);
+      return [{ label: one.label, log: kept.length === values.length && Math.max(...kept) > 20 * Math.min(...kept) }, values];
+    };
+    const fill = () => {
+      const [xAxis, xs] = place(columns.find((one) => one.label === x.value)), [yAxis, ys] = place(of.figures.find((one) => one.label === y.value));
+      const axis = of.axes.find((one) => one.label === by.value), keys = axis ? axis.values.map(String) : of.names.map(() => "");
+      const names = [...new Set(keys)];
+      groups = names.slice(0, 8).map((name, i) => ({ name, at: keys.flatMap((key, at) => key === name || (i === 7 && names.indexOf(key) > 7) ? [at] : []) }));
+      if (names.length > 8) groups[7].name = "all others";
+      const pinned = (ffslab.pinned ?? []).map((name) => of.names.indexOf(name)).filter((at) => at >= 0);
+      Object.assign(spec, { x: xAxis, y: yAxis });
+      spec.series = groups.map((group, i) => ({ name: axis ? `${axis.label} ${group.name}` : "", colour: COLOURS[i], kind: "dots", size: of.names.length > 300 ? 6 : 9, faint: true, x: group.at.map((at) => xs[at]), y: group.at.map((at) => ys[at]) }));
+      if (pinned.length) { groups.push({ name: "pinned", at: pinned }); spec.series.push({ name: "pinned", colour: "ink", kind: "marks", wide: 0, size: 14, x: pinned.map((at) => xs[at]), y: pinned.map((at) => ys[at]) }); }
+    };
+    let made = null;
+    const build = () => {
+      fill();
+      for (const button of tools.querySelectorAll("button")) button.remove();
+      const fresh = make("div", { class: "plot", role: "group", "aria-label": `Chart: ${y.value} over ${x.value}` });
+      figure.querySelector(".plot").replaceWith(fresh);
+      const said = (s, i) => { const at = groups[s].at[i]; return `${of.names[at]}: ${y.value} ${number(spec.series[s].y[i])}, ${x.value} ${spec.x.ticks ? spec.x.ticks[spec.series[s].x[i]] : number(spec.series[s].x[i])}`; };
+      made?.stop();
+      made = chart(figure, spec, { said, idle: "Each dot is a row of the table below; a click pins it there.", clicked: (s, i) => ffslab.pin?.(of.names[groups[s].at[i]]) });
+    };
+    for (const select of [x, y, by]) select.addEventListener("change", build);
+    build();
+    let before = 0;
+    ffslab.drawers.push(() => { const count = (ffslab.pinned ?? []).length; if (count !== before) { before = count; fill(); made.draw(); } });
+  }
+}

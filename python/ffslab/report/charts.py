@@ -1,0 +1,118 @@
+"""What charts of a page are made of: HTML that keeps their place, and data for `assets/charts.js`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ffslab.report.page import UPLOT, Drawn
+from ffslab.text.quoting import escape, plain_html
+
+SCRIPTS = (UPLOT, "charts.js")
+# A logarithmic axis begins where values span more than this.
+LOG_FROM = 10
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series. `kind`: "line", "step", "dots", or "marks" for a line with marks."""
+
+    name: str
+    x: ArrayLike
+    y: ArrayLike
+    kind: str = "line"
+    more: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis. `short`: its name where a value is told. `ticks`: names of 0, 1, 2 ...; `nines`: the values are
+    -log10(1 - share); `span`: what several charts have in common; `free`: need not begin at 0."""
+
+    label: str
+    short: str = ""
+    ticks: Sequence[str] = ()
+    nines: bool = False
+    log: bool = False
+    linear: bool = False
+    free: bool = False
+    span: tuple[float, float] | None = None
+
+
+def chart(name: str, title: str, x: Axis, y: Axis, lines: Sequence[Line], tall_rem: float = 20) -> Drawn:
+    """A chart with its tools; `name` is its id in the page, `title` stands over it (may be empty)."""
+    series = [
+        {"name": line.name, "x": packed(line.x), "y": packed(line.y), "kind": line.kind, **line.more} for line in lines
+    ]
+    spec = {"x": _axis(x), "y": _axis(y), "series": series}
+    caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
+    label = plain_html(f"Chart: {y.label} over {x.label}{', ' + title if title else ''}; arrow keys go through it")
+    html = (
+        f'<figure class="chart" data-chart="{name}" style="--tall:{tall_rem:g}rem">{caption}<div class="tools"></div>'
+        f'<div class="plot" role="group" aria-label="{label}"></div><p class="said" role="status"></p>'
+        '<ul class="legend"></ul></figure>'
+    )
+    return Drawn(html, {name: spec}, SCRIPTS)
+
+
+def multiples(charts: Sequence[Drawn]) -> Drawn:
+    """Several charts side by side, as many as there is room for."""
+    html = '<div class="multiples">' + "\n".join(one.html for one in charts) + "</div>"
+    data = {name: value for one in charts for name, value in one.data.items()}
+    return Drawn(html, data, SCRIPTS)
+
+
+def explorer(of: str) -> Drawn:
+    """Any two figures of the variants against each other; `of` is the id of their data."""
+    html = (
+        f'<figure class="chart" data-explorer="{of}" style="--tall:24rem"><div class="tools"></div>'
+        '<div class="plot" role="group" aria-label="Chart"></div><p class="said" role="status"></p>'
+        '<ul class="legend"></ul></figure>'
+    )
+    return Drawn(html, {}, SCRIPTS)
+
+
+def wants_log(values: Sequence[ArrayLike]) -> bool:
+    """Whether an axis with these values shows more when it is logarithmic."""
+    every = np.concatenate([np.ravel(np.asarray(one, dtype=float)) for one in values] or [np.zeros(1)])
+    positive = every[every > 0]
+    return bool(len(positive) and (every >= 0).all() and positive.max() > LOG_FROM * positive.min())
+
+
+def packed(values: ArrayLike) -> str:
+    """32-bit floats in base64, which is what scripts read fastest."""
+    return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode("ascii")
+
+
+def thinned(x: ArrayLike, y: ArrayLike, points_max: int) -> tuple[Any, Any]:
+    """Points in order of x, of very many a part: of each stretch the highest, and one from its middle."""
+    at, height = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    order = np.argsort(at, kind="stable")
+    at, height = at[order], height[order]
+    if len(at) <= points_max:
+        return at, height
+    edges = np.linspace(0, len(at), points_max // 2 + 1).astype(int)
+    kept = {int(low + np.argmax(height[low:high])) for low, high in pairwise(edges)}
+    kept.update(((edges[:-1] + edges[1:]) // 2).tolist())
+    chosen = sorted(kept)
+    return at[chosen], height[chosen]
+
+
+def distribution(values: ArrayLike, points_max: int) -> tuple[Any, Any]:
+    """Sorted values, and for each the number of nines: -log10 of the share of the values that are larger."""
+    ordered = np.sort(np.asarray(values, dtype=float))
+    n = len(ordered)
+    spaced = n - np.geomspace(n, 1, points_max)
+    ranks = np.unique(np.concatenate([spaced.astype(int), np.arange(max(0, n - points_max // 4), n)]))
+    height = np.log10(n / (n - ranks))
+    return np.append(ordered[ranks], ordered[-1]), np.append(height, height[-1] + 0.3)
+
+
+def _axis(axis: Axis) -> dict[str, object]:
+    return {key: value for key, value in vars(axis).items() if value}

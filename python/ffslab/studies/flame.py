@@ -1,0 +1,72 @@
+"""`ffslab trace flame`: the flame graph of a results folder, or of the difference of two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffslab._native import InputError
+from ffslab.api.experiment import Experiment, Progress, Run
+from ffslab.api.observe import Observe
+from ffslab.files import results
+from ffslab.text import stacks as text
+
+if TYPE_CHECKING:
+    from ffslab.answers import Columns
+
+
+def stacks_of(
+    folder: Path, progress: Progress | None = None, tell: Callable[[str], object] | None = None
+) -> tuple[Run, Columns]:
+    """The results in a folder, and their stacks. A run that was not observed is made again for them, from what stands
+    in its folder; it is the same run.
+
+    Raises `ffslab.InputError` when there are no results, or they are none of an experiment and hold no stacks.
+    """
+    run = Run.load(folder)
+    if run.stack_columns is not None:
+        return run, run.stack_columns
+    if run.summary["generator"] in ("mount", "sqlite"):
+        raise InputError(f"{folder}: holds no stacks: run it again with --timeline FILE, which keeps them")
+    if tell is not None:
+        tell(f"{folder}: holds no stacks, so the run is made again (--timeline keeps them)")
+    again = Experiment.from_file(folder / results.RESOLVED).run(progress, any_size=True, observe=Observe())
+    if again.stack_columns is None:
+        raise InputError(f"{folder}: nothing was measured")
+    return run, again.stack_columns
+
+
+def flame(
+    folder: Path,
+    weight: str,
+    out: Path,
+    *,
+    against: Path | None = None,
+    variant: str | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[str], object] | None = None,
+) -> str:
+    """Writes the file that `out` names, and says so: JSON for speedscope if it ends in .json, else collapsed stacks."""
+    as_json = out.suffix == ".json"
+    if against is not None and as_json:
+        raise InputError(f"{out}: speedscope has no differences: name a file that does not end in .json")
+    run, stacks = stacks_of(folder, progress, tell)
+    weights = text.collapsed(stacks, weight, variant)
+    if against is not None:
+        _, others = stacks_of(against, progress, tell)
+        after = text.collapsed(others, weight, variant)
+        results.write_text(out, text.difference_text(weights, after))
+        return _said(out, weight, len(dict.fromkeys((*weights, *after))), (sum(weights.values()), sum(after.values())))
+    if as_json:
+        names = [variant] if variant is not None else text.variants_of(stacks)
+        profiles = {name: text.collapsed(stacks, weight, name) for name in names}
+        results.write_text(out, text.speedscope(profiles, weight, run.summary["title"]))
+    else:
+        results.write_text(out, text.collapsed_text(weights))
+    return _said(out, weight, len(weights), (sum(weights.values()),))
+
+
+def _said(out: Path, weight: str, count: int, sums: tuple[int, ...]) -> str:
+    unit = text.WEIGHTS[weight][2]
+    return f"{out}: {count} stacks, {' against '.join(f'{total:,}' for total in sums)} {unit}"

@@ -1,0 +1,269 @@
+"""Pages in a real browser: sorting, filters, pins, copies, charts, keys, narrow screens, and what axe-core finds."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from conftest import ROOT, SMALL
+from ffslab import Experiment, Run
+from left_out import leave_out
+
+AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
+WIDE, PHONE = 1300, 360
+Opened = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        leave_out("chromium is missing: apt-get install chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opened]:
+    """Opens a file; at the end nothing may have gone wrong, and nobody may have asked the network for anything."""
+    wrong: list[str] = []
+    contexts = []
+
+    def go(path: Path, wide: int = WIDE, scheme: Any = "light") -> Page:
+        contexts.append(browser.new_context(viewport={"width": wide, "height": 900}, color_scheme=scheme))
+        page = contexts[-1].new_page()
+        # A machine that has much to do is no failure.
+        page.set_default_timeout(120_000)
+        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith("file:") else None)
+        # What is copied, instead of the clipboard of the machine.
+        page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+        page.goto(path.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("many") / "report.html"
+    Experiment(SMALL.split("[axes]")[0] + AXES, "small.toml", Path()).run().report(path)
+    return path
+
+
+def rows(page: Page, frame: str = "#variants .table[data-variants]") -> list[list[str]]:
+    """The texts of the rows that show."""
+    found: list[list[str]] = page.eval_on_selector_all(
+        f"{frame} tbody tr:not([hidden])",
+        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))",
+    )
+    return found
+
+
+def test_tables_are_sorted_filtered_and_copied(many: Path, opened: Opened) -> None:
+    page = opened(many)
+    sort = page.locator("#variants th", has_text="latency mean").get_by_role("button")
+    column = page.eval_on_selector_all(
+        "#variants th", "all => all.findIndex(it => /latency mean/.test(it.textContent))"
+    )
+    sort.click()
+    means = [float(row[column].replace(",", "")) for row in rows(page)]
+    assert means == sorted(means) and len(set(means)) > 6
+    # By keys the other way round.
+    sort.press("Enter")
+    assert [float(row[column].replace(",", "")) for row in rows(page)] == means[::-1]
+    assert sort.locator("xpath=..").get_attribute("aria-sort") == "descending"
+    page.locator("#variants input[type=search]").fill(f"yaffs2 mean<{means[6]}")
+    shown = rows(page)
+    assert shown and all(row[1] == "yaffs2" and float(row[column].replace(",", "")) < means[6] for row in shown)
+    page.locator("#variants").get_by_role("button", name="Copy CSV").click()
+    lines = page.evaluate("window.copied").splitlines()
+    assert lines[0].startswith("fs,read_ahead_KiB,requests.count,") and len(lines) == 1 + len(shown)
+    assert lines[1].split(",")[0] == "yaffs2"
+
+
+def test_pinned_variants_are_compared_and_stay_on_top(many: Path, opened: Opened) -> None:
+    page = opened(many)
+    page.get_by_role("button", name="Compare best and worst").click()
+    compared = rows(page, ".compare .table")
+    mean = next(row for row in compared if row[0] == "latency mean, us")
+    low, high = (float(cell.replace(",", "")) for cell in mean[1:3])
+    change = float(mean[3].split()[0].replace(",", ""))
+    assert change == pytest.approx(100 * (high / low - 1), abs=2) and mean[3].endswith("%")
+    assert page.locator("#variants tbody tr").nth(1).get_attribute("class") == "pinned"
+    page.get_by_role("button", name="Unpin all").click()
+    assert page.locator(".compare .table").count() == 0
+    # A variant that is pinned shows whatever is looked for.
+    page.get_by_label("Pin fs=jffs2, read_ahead_KiB=0, requests.count=8").check()
+    page.locator("#variants input[type=search]").fill("yaffs2")
+    assert [row[1] for row in rows(page)] == ["jffs2", *["yaffs2"] * 6]
+
+
+def test_charts_tell_values_by_keys_and_change_their_scale(many: Path, opened: Opened) -> None:
+    page = opened(many)
+    explorer = page.locator("figure[data-explorer]")
+    explorer.locator("canvas").wait_for()
+    plot = explorer.locator(".plot")
+    plot.focus()
+    plot.press("ArrowRight")
+    assert "fs=" in explorer.locator(".said").inner_text()
+    explorer.get_by_label("Across").select_option("requests.count")
+    explorer.locator("canvas").wait_for()
+    button = explorer.get_by_role("button", name="Log upwards")
+    before = button.get_attribute("aria-pressed")
+    button.click()
+    assert button.get_attribute("aria-pressed") != before
+    figure = page.locator("#distribution-of-latency figure")
+    figure.scroll_into_view_if_needed()
+    figure.locator("canvas").wait_for()
+    box = figure.locator(".u-over").bounding_box()
+    assert box
+    # A stretch is chosen with the mouse, then all of it is back.
+    scale = "document.querySelector('#distribution-of-latency figure').chart.u().scales.x.max"
+    whole = page.evaluate(scale)
+    page.mouse.move(box["x"] + 60, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 260, box["y"] + 45, steps=4)
+    page.mouse.up()
+    assert page.evaluate(scale) < whole
+    figure.get_by_role("button", name="Reset zoom").click()
+    assert page.evaluate(scale) == whole
+    legend = figure.locator(".legend button").first
+    legend.click()
+    assert legend.get_attribute("aria-pressed") == "false"
+
+
+def test_maps_tell_of_each_block(many: Path, opened: Opened) -> None:
+    page = opened(many)
+    figure = page.locator("figure[data-blocks]")
+    figure.get_by_label("Colour").select_option(label="valid after, %")
+    figure.locator("canvas").focus()
+    figure.locator("canvas").press("ArrowRight")
+    assert figure.locator(".said").inner_text().startswith("Block 1: erases in the measured steps")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("wide", [WIDE, PHONE])
+def test_nothing_is_in_the_way_of_anybody(many: Path, opened: Opened, wide: int, scheme: str) -> None:
+    page = opened(many, wide, scheme)
+    # Everything is drawn, and folded parts are open.
+    page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= wide
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_the_theme_is_changed_by_hand(many: Path, opened: Opened) -> None:
+    page = opened(many)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(ground)
+    page.get_by_role("button", name="Use dark colours").click()
+    assert page.evaluate(ground) != before
+    page.get_by_role("button", name="Use light colours").click()
+    assert page.evaluate(ground) == before
+
+
+def test_a_page_is_read_without_scripts(many: Path, browser: Browser) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(many.as_uri())
+    text = page.inner_text("main")
+    assert "fs=yaffs2, read_ahead_KiB=0" in text and "What this means" in text
+    assert page.locator(".bars-strip").count() > 12
+    context.close()
+
+
+# ---- the film of erase blocks ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def filmed() -> Run:
+    text = SMALL.split("[axes]")[0].replace("[stack]", "film = true\n\n[stack]", 1)
+    return Experiment(text, "small.toml", Path()).run()
+
+
+def erases(page: Page) -> list[int]:
+    """Of each block, where the film stands."""
+    found: list[int] = page.evaluate("[...document.querySelector('figure.film').film.state().erases]")
+    return found
+
+
+def test_the_film_is_played_scrubbed_and_stepped(filmed: Run, tmp_path: Path, opened: Opened) -> None:
+    filmed.report(tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    page.locator("#film-of-the-erase-blocks").scroll_into_view_if_needed()
+    film = page.locator("figure.film[data-ready]")
+    film.wait_for()
+    blocks = filmed.blocks
+    before = [int(one) for one in blocks["erases_total"] - blocks["erases_main"]]
+    assert erases(page) == before
+    # At its end the film agrees with what the run counted, and at its beginning again.
+    slider = film.get_by_role("slider")
+    slider.press("End")
+    assert erases(page) == [int(one) for one in blocks["erases_total"]] != before
+    valid = page.evaluate("[...document.querySelector('figure.film').film.state().valid]")
+    flash = filmed.summary["variants"][0]["flash"]
+    assert flash
+    block_bytes = flash["page_B"] * flash["pages_per_block"]
+    assert valid == [round(255 * one / block_bytes) for one in blocks["valid_after_B"]]
+    slider.press("Home")
+    assert erases(page) == before
+    film.get_by_role("button", name="Next erase").click()
+    assert sum(erases(page)) == sum(before) + 1 and "Erase of block" in film.locator(":scope > .said").inner_text()
+    film.get_by_role("button", name="Step").click()
+    at = page.evaluate("document.querySelector('figure.film').film.at")
+    film.get_by_role("button", name="Back", exact=True).click()
+    assert page.evaluate("document.querySelector('figure.film').film.at") == at - 1
+    film.get_by_role("button", name="Next background operation").click()
+    assert "GC thread" in film.locator(":scope > .said").inner_text()
+    slider.press("Home")
+    free = page.evaluate("document.querySelector('figure.film').film.free")
+    film.get_by_label("Free blocks", exact=True).fill(str(free - 2))
+    film.get_by_role("button", name="Go there").click()
+    assert page.evaluate("document.querySelector('figure.film').film.free") == free - 3
+    film.get_by_label("Colour").select_option("last written because")
+    assert "GC thread" in film.locator(":scope > .keys").inner_text()
+    film.get_by_label("Speed").select_option("whole in 5 s")
+    film.locator("canvas").last.press(" ")
+    page.wait_for_function(f"document.querySelector('figure.film').film.at > {at}")
+    film.get_by_role("button", name="Pause").click()
+    found = Axe().run(page).response["violations"]
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_the_film_is_kept_as_a_table_beside_the_page(filmed: Run, tmp_path: Path) -> None:
+    filmed.save(tmp_path / "out")
+    table = pd.read_parquet(tmp_path / "out/logs/film.parquet")
+    totals = filmed.summary["variants"][0]["totals"]
+    assert (table["what"] == "erase").sum() == totals["erases"]
+    assert (table["what"] == "program").sum() == totals["page_programs"] + totals["oob_programs"]
+    assert set(table.loc[table["what"] == "holds", "block"]) == set(range(32))
+    again = Run.load(tmp_path / "out")
+    assert again.logs == filmed.logs
+
+
+def test_the_documented_lines_draw_a_picture(filmed: Run, tmp_path: Path) -> None:
+    filmed.save(tmp_path / "out")
+    text = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    env = os.environ | {"MPLBACKEND": "agg"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "out", env=env, check=True)
+    assert (tmp_path / "out/erases.png").stat().st_size > 1_000
