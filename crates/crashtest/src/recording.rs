@@ -165,10 +165,10 @@ impl Recording {
     pub fn after(&self, point: Point, oob: bool) -> Result<(Option<Vec<u8>>, Result<Tree, String>), MachineError> {
         let mut medium = self.base.medium.clone();
         for (number, change) in (1..).zip(&self.modifications.operations) {
-            if number > point.operation {
+            if number > point.operation_number {
                 break;
             }
-            let torn = if number == point.operation { point.torn } else { Torn::Complete };
+            let torn = if number == point.operation_number { point.torn } else { Torn::Complete };
             self.modifications.apply(change, torn, &mut medium);
         }
         let state = State { medium, at_ns: self.base.at_ns, content_position_bytes: 0 };

@@ -73,7 +73,8 @@ fn a_cut_that_is_made_afterwards_leaves_what_a_cut_leaves() {
 fn so_it_is_with_nor() {
     let work = |chip: &NorFlash| {
         for k in 0..20u64 {
-            let done = if k % 4 == 3 { chip.erase(k % 8 / 4 * 1024) } else { chip.write(k * 97 % 2000, &[k as u8; 40]) };
+            let done =
+                if k % 4 == 3 { chip.erase(k % 8 / 4 * 1024) } else { chip.write(k * 97 % 2000, &[k as u8; 40]) };
             if done.is_err() {
                 return;
             }

@@ -27,7 +27,7 @@ struct Wanted {
 type PointRow = (u64, String, u64);
 
 fn point_of((operation, torn, seed): &PointRow) -> PyResult<Point> {
-    Ok(Point { operation: *operation, torn: torn_of(torn, *seed)? })
+    Ok(Point { operation_number: *operation, torn: torn_of(torn, *seed)? })
 }
 
 /// Path, kind and content of each file.
@@ -112,7 +112,7 @@ impl CrashRecording {
         let files = |tree: &Tree, moment: &Moment| {
             let Some(judge) = &judge else { return Ok(None) };
             let said = Python::attach(|py| -> PyResult<Option<String>> {
-                judge.call1(py, (rows(py, tree)?, moment.told, moment.operation))?.extract(py)
+                judge.call1(py, (rows(py, tree)?, moment.told_count, moment.operation_number))?.extract(py)
             });
             said.map_err(|error| {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
