@@ -26,6 +26,9 @@ struct Wanted {
 /// Operation, what is left of it, and the seed of that.
 type PointRow = (u64, String, u64);
 
+/// The partition's bytes; files, or what went wrong.
+type After<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyList>>, Option<String>);
+
 fn point_of((operation, torn, seed): &PointRow) -> PyResult<Point> {
     Ok(Point { operation_number: *operation, torn: torn_of(torn, *seed)? })
 }
@@ -129,12 +132,7 @@ impl CrashRecording {
     }
 
     /// The bytes of the partition after a cut, with OOB areas if wanted, and what a mount then shows: files, or what went wrong.
-    fn after<'py>(
-        &self,
-        py: Python<'py>,
-        point: PointRow,
-        oob: bool,
-    ) -> PyResult<(Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyList>>, Option<String>)> {
+    fn after<'py>(&self, py: Python<'py>, point: PointRow, oob: bool) -> PyResult<After<'py>> {
         let (image, tree) =
             self.0.after(point_of(&point)?, oob).map_err(|error| InputError::new_err(error.to_string()))?;
         let image = image.map(|image| PyBytes::new(py, &image));
