@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +53,7 @@ def application(judge: str, name: str, **stack: object) -> CrashTest:
     )
 
 
-def of_steps(*steps: dict[str, object], judge: dict[str, object] | None = None, **stack: object) -> CrashTest:
+def of_steps(*steps: dict[str, object], judge: Mapping[str, object] | None = None, **stack: object) -> CrashTest:
     return CrashTest(stack={**UBIFS, **stack}, judge=judge or {"kind": "synced"}, steps=steps)
 
 
@@ -106,7 +108,7 @@ DISK_WRITES = (
     {"step": "close", "file": "disk"},
 )
 FLASH_DISK = {"part": "k9f1g08u0a", "blocks": 24, "spare": 0.3}
-STACKS = {
+STACKS: dict[str, tuple[dict[str, Any], Sequence[dict[str, Any]]]] = {
     "jffs2": ({**UBIFS, "fs": "jffs2"}, WRITES),
     "yaffs2": ({**UBIFS, "fs": "yaffs2"}, WRITES),
     "ubifs": (UBIFS, WRITES),
@@ -183,7 +185,7 @@ def test_a_command_and_check_sums_judge_the_files(tmp_path: Path) -> None:
     (tmp_path / "a.sha256").write_text(
         "0000000000000000000000000000000000000000000000000000000000000000  a\n", encoding="utf-8"
     )
-    steps = (
+    steps: tuple[dict[str, Any], ...] = (
         *(
             {"step": "create", "file": n, "bytes": (tmp_path / n).stat().st_size, "content_file": n}
             for n in ("a", "a.sha256")

@@ -24,7 +24,8 @@ OFFLINE = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:
 
 
 def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", config, "--site-dir", folder]
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    command += ["--config-file", str(config)]
     return subprocess.run(command, env={**os.environ, **OFFLINE}, capture_output=True, text=True, check=False)
 
 
