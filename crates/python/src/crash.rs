@@ -79,14 +79,9 @@ impl CrashRecording {
     fn each_told(&self, py: Python<'_>, paths: Vec<String>, each: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut failed = Ok(());
         self.0.each_told(&paths, &mut |number, contents| {
-            let call = || -> PyResult<()> {
-                let files = PyDict::new(py);
-                for (path, content) in contents {
-                    files.set_item(path, PyBytes::new(py, content))?;
-                }
-                each.call1((number, files)).map(drop)
-            };
-            failed = call();
+            let files = PyDict::new(py);
+            let set = contents.iter().try_for_each(|(path, content)| files.set_item(path, PyBytes::new(py, content)));
+            failed = set.and_then(|()| each.call1((number, files)).map(drop));
             failed.is_ok()
         });
         failed
