@@ -40,7 +40,7 @@ pub struct Latitude<'a> {
     /// Whether link(2) of a symbolic link makes a name of what it points to, as POSIX allows.
     pub link_follows: bool,
     /// A file system of paths and handles: what a handle has changed others see when it was synced or closed, so a file that is open
-    /// is used through its handle alone; one call removes files and directories; nobody keeps permissions.
+    /// is used through its handle alone; one call removes files and directories; nobody keeps permissions; ".." is no name.
     pub handles_are_apart: bool,
 }
 
@@ -160,6 +160,10 @@ fn is_apart(model: &Model, call: &Call) -> bool {
         let others = (0..SLOTS).filter(|slot| Some(*slot) != but).filter_map(|slot| model.open_file(slot));
         node.is_some() && others.into_iter().any(|file| Some(file.node) == node)
     };
+    // It takes names off the text of a path, whether or not they stand for directories.
+    if paths(call).into_iter().any(|path| path.contains("..")) {
+        return true;
+    }
     let is_directory = |path: &str| model.find(path).is_some_and(|node| model.nodes.directory(node).is_ok());
     match call {
         Call::Open { slot, path, .. } => is_open(path, Some(*slot)),
@@ -168,5 +172,22 @@ fn is_apart(model: &Model, call: &Call) -> bool {
         Call::Rmdir { path } => !is_directory(path),
         Call::Rename { from, to } => is_open(from, None) || is_open(to, None),
         _ => false,
+    }
+}
+
+/// The paths in a call that such a file system has.
+fn paths(call: &Call) -> Vec<&str> {
+    match call {
+        Call::Open { path, .. }
+        | Call::Truncate { path, .. }
+        | Call::FsyncDirectory { path }
+        | Call::Unlink { path }
+        | Call::Mkdir { path, .. }
+        | Call::Rmdir { path }
+        | Call::Readdir { path }
+        | Call::Stat { path }
+        | Call::Lstat { path } => vec![path],
+        Call::Rename { from, to } => vec![from, to],
+        _ => Vec::new(),
     }
 }

@@ -92,6 +92,7 @@ class OtherKeys(TypedDict, total=False):
     image_size_B: int | None
     inband_tags: bool | None
     kernel: str | None
+    littlefs: Mapping[str, object] | None
     max_beb_per1024: int | None
     media_block_B: int | None
     medium: str | None
