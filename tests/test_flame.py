@@ -10,9 +10,10 @@ import pytest
 
 from conftest import Command
 from ffslab import InputError, Run
+from ffslab.answers import Columns
 from ffslab.text import stacks as text
 
-COLUMNS = {
+COLUMNS: Columns = {
     "variant": ["base"] * 3,
     "task": ["program", "program", "flusher"],
     "call": ["write", "write", "in the background"],
@@ -37,7 +38,8 @@ def test_stacks_of_each_weight() -> None:
 
 
 def test_text_and_difference() -> None:
-    before, after = {("a", "b; c"): 3, ("a", "d"): 1}, {("a", "d"): 2, ("e",): 5}
+    before: dict[text.Stack, int] = {("a", "b; c"): 3, ("a", "d"): 1}
+    after: dict[text.Stack, int] = {("a", "d"): 2, ("e",): 5}
     assert text.collapsed_text({("a", "d"): 1}) == "a;d 1\n"
     assert text.difference_text(before, after).splitlines() == ["a;b; c 3 0", "a;d 1 2", "e 0 5"]
 

@@ -85,8 +85,10 @@ def test_what_is_drawn_of_many_variants_holds_the_extremes_and_says_so(many: Run
     every = many.summary["variants"]
     drawn = variants.chosen(every)
     assert len(drawn) < len(every)
-    for costs in (lambda of: [v["latency_us"]["mean"] for v in of], lambda of: [v["time_us"] for v in of]):
-        assert (min(costs(drawn)), max(costs(drawn))) == (min(costs(every)), max(costs(every)))
+    of_drawn, of_all = ([v["latency_us"]["mean"] or 0.0 for v in of] for of in (drawn, every))
+    assert (min(of_drawn), max(of_drawn)) == (min(of_all), max(of_all))
+    drawn_us, all_us = ([v["time_us"] for v in of] for of in (drawn, every))
+    assert (min(drawn_us), max(drawn_us)) == (min(all_us), max(all_us))
     said = f"Of 12 variants these {len(drawn)}: the first, and those with least and most latency"
     assert html(many).count(said) >= 4
     assert "variants these" not in html(one)

@@ -244,9 +244,9 @@ def test_logs_of_a_real_system_are_drawn(ffslab: Command, tmp_path: Path) -> Non
     ran = ffslab("trace", "timeline", logs, "board.pftrace")
     assert (ran.returncode, ran.stderr) == (0, "")
     tables = pftrace.read(tmp_path / "board.pftrace")
-    rows = """select track.name, slice.name, dur, depth from slice join track on track.id = track
+    asked = """select track.name, slice.name, dur, depth from slice join track on track.id = track
               where category = 'call' order by track.name, ts"""
-    assert tables.execute(rows).fetchall() == [
+    assert tables.execute(asked).fetchall() == [
         ("app 200", "vfs_write", 500_000, 0),
         ("app 200", "jffs2_write_end", 200_000, 1),
         ("app 200", "page program", 0, 2),

@@ -43,21 +43,21 @@ impl Book {
     pub fn written(&mut self, when: When, fd: Fd, place_bytes: Option<u64>, data: &[u8]) {
         let Some(open) = self.namespace.open.get(&fd).copied() else { return };
         let end_bytes = self.namespace.size_bytes(open.node);
-        let at = place_bytes.unwrap_or(if open.appends { end_bytes } else { open.position });
+        let at = place_bytes.unwrap_or(if open.appends { end_bytes } else { open.position_bytes });
         let after = at + data.len() as u64;
         self.namespace.set_size(open.node, end_bytes.max(after));
-        self.add(when.from, Effect::Data { node: open.node, at, data: Arc::from(data) });
+        self.add(when.from_operations, Effect::Data { node: open.node, at, data: Arc::from(data) });
         if open.syncs {
-            self.add(when.to, Effect::Safe { node: open.node });
+            self.add(when.to_operations, Effect::Safe { node: open.node });
         }
         if let (None, Some(open)) = (place_bytes, self.namespace.open.get_mut(&fd)) {
-            open.position = after;
+            open.position_bytes = after;
         }
     }
 
     pub fn read(&mut self, fd: Fd, bytes: usize) {
         if let Some(open) = self.namespace.open.get_mut(&fd) {
-            open.position += bytes as u64;
+            open.position_bytes += bytes as u64;
         }
     }
 }
@@ -65,6 +65,6 @@ impl Book {
 /// Operations of the flash before a call and after it.
 #[derive(Clone, Copy)]
 pub struct When {
-    pub from: u64,
-    pub to: u64,
+    pub from_operations: u64,
+    pub to_operations: u64,
 }

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 /// A power cut: which operation it hits, from 1 (one more than there are: after the last), and what is left of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    pub operation: u64,
+    pub operation_number: u64,
     pub torn: Torn,
 }
 
@@ -53,7 +53,8 @@ pub enum Found {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Position in the list of points.
-    pub point: usize,
+    #[serde(rename = "point")]
+    pub point_index: usize,
     pub found: Found,
     pub says: String,
     /// Operations of the recoveries that were cut, too, one of each: "1 of 7".
@@ -65,9 +66,11 @@ pub struct Finding {
 pub struct Judged {
     pub points: usize,
     /// Media that differ.
-    pub states: usize,
+    #[serde(rename = "states")]
+    pub states_count: usize,
     /// Mounts after cuts, second ones of the same medium not counted.
-    pub recoveries: usize,
+    #[serde(rename = "recoveries")]
+    pub recoveries_count: usize,
     /// Cuts of recoveries.
     pub cuts_of_recoveries: usize,
     pub findings: Vec<Finding>,
@@ -77,9 +80,9 @@ pub struct Judged {
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// The operation that was cut.
-    pub operation: u64,
+    pub operation_number: u64,
     /// How many things the application had told.
-    pub told: usize,
+    pub told_count: usize,
 }
 
 /// Somebody does not want to go on.
@@ -108,7 +111,7 @@ impl Recording {
         let groups = self.groups(&asked.points, progress)?;
         let next = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
-        let all = Mutex::new(Judged { points: asked.points.len(), states: groups.len(), ..Judged::default() });
+        let all = Mutex::new(Judged { points: asked.points.len(), states_count: groups.len(), ..Judged::default() });
         let work = || {
             let mut worker = Worker::new(self, asked, files);
             loop {
@@ -120,7 +123,7 @@ impl Recording {
                 }
             }
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            all.recoveries += worker.recoveries;
+            all.recoveries_count += worker.recoveries;
             all.cuts_of_recoveries += worker.cuts_of_recoveries;
             all.findings.append(&mut worker.findings);
         };
@@ -134,7 +137,7 @@ impl Recording {
         }
         let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Of one point in the order in which they were found, whoever found them.
-        all.findings.sort_by_key(|finding| finding.point);
+        all.findings.sort_by_key(|finding| finding.point_index);
         Ok(all)
     }
 
@@ -149,7 +152,7 @@ impl Recording {
         let mut known: HashMap<u64, usize> = HashMap::new();
         let mut operation = 1;
         for (number, point) in points.iter().enumerate() {
-            while operation < point.operation {
+            while operation < point.operation_number {
                 let Some(change) = done.operations.get(operation as usize - 1) else { break };
                 done.apply(change, Torn::Complete, &mut medium);
                 let block = done.block_of(change, &medium) as usize;
@@ -227,7 +230,7 @@ impl<'a> Worker<'a> {
 
     fn group(&mut self, group: &Group) -> Result<(), Stopped> {
         let done = &self.recording.modifications;
-        let Point { operation, torn } = group.point;
+        let Point { operation_number: operation, torn } = group.point;
         while self.operations + 1 < operation {
             let Some(change) = done.operations.get(self.operations as usize) else { break };
             done.apply(change, Torn::Complete, &mut self.state.medium);
@@ -252,12 +255,12 @@ impl<'a> Worker<'a> {
         let log = &self.recording.log;
         let mut instants: Vec<Instant> = Vec::new();
         for &point in &group.members {
-            let operation = self.asked.points[point].operation;
+            let operation = self.asked.points[point].operation_number;
             let until = log.until(operation);
             let begins = instants.is_empty();
             let (mut ledger, from) = match instants.last() {
                 None => (None, self.entries),
-                Some(last) => (Some(last.ledger.clone()), log.until(last.moment.operation)),
+                Some(last) => (Some(last.ledger.clone()), log.until(last.moment.operation_number)),
             };
             if from == until && !begins {
                 continue;
@@ -268,7 +271,7 @@ impl<'a> Worker<'a> {
             if begins {
                 self.entries = until.max(self.entries);
             }
-            let moment = Moment { operation, told: self.recording.told(until) };
+            let moment = Moment { operation_number: operation, told_count: self.recording.told(until) };
             instants.push(Instant { point, moment, ledger: ledger.unwrap_or_else(|| self.ledger.clone()) });
         }
         instants
@@ -301,7 +304,7 @@ impl<'a> Worker<'a> {
         let (modifications, at_ns) = (std::mem::take(&mut recovered.modifications), recovered.now_ns);
         drop(recovered);
         let start = other.map_or_else(|| self.state.medium.clone(), |state| state.medium.clone());
-        let seed = instants[0].moment.operation;
+        let seed = instants[0].moment.operation_number;
         for number in 0..cuts {
             let operation = 1 + (number * operations + seed % operations) / cuts % operations;
             let medium = recovery_cut(&modifications, &start, operation, seed);
@@ -316,7 +319,7 @@ impl<'a> Worker<'a> {
     }
 
     fn add(&mut self, point: usize, found: Found, says: String, trail: &[String]) {
-        self.findings.push(Finding { point, found, says, recoveries_cut: trail.to_vec() });
+        self.findings.push(Finding { point_index: point, found, says, recoveries_cut: trail.to_vec() });
     }
 
     fn findings_of(&mut self, recovered: &Recovered, instants: &[Instant], trail: &[String]) -> Result<(), Stopped> {
@@ -340,12 +343,12 @@ impl<'a> Worker<'a> {
         let mut verdicts: BTreeMap<usize, Option<String>> = BTreeMap::new();
         for instant in instants {
             let explained = instant.ledger.explains(tree);
-            let verdict = match (verdicts.get(&instant.moment.told), self.files) {
+            let verdict = match (verdicts.get(&instant.moment.told_count), self.files) {
                 (Some(verdict), _) => verdict.clone(),
                 (None, None) => None,
                 (None, Some(files)) => {
                     let verdict = files(tree, &instant.moment)?;
-                    verdicts.insert(instant.moment.told, verdict.clone());
+                    verdicts.insert(instant.moment.told_count, verdict.clone());
                     verdict
                 }
             };

@@ -131,7 +131,7 @@ impl Ledger {
     ///
     /// Errors: what is missing, was never written, or is wrong, in a line.
     pub fn explains(&self, tree: &Tree) -> Result<(), String> {
-        let mut children: BTreeMap<&[u8], Vec<(&[u8], &[u8])>> = BTreeMap::new();
+        let mut children = Children::new();
         for path in tree.keys() {
             let slash = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
             children.entry(&path[..slash.max(1)]).or_default().push((&path[slash + 1..], path));
@@ -193,8 +193,11 @@ impl Ledger {
     }
 }
 
-/// The files found, and for each directory's path the names and paths in it.
-type OnMedium<'t> = (&'t Tree, &'t BTreeMap<&'t [u8], Vec<(&'t [u8], &'t [u8])>>);
+/// For each directory's path the names and paths in it.
+type Children<'t> = BTreeMap<&'t [u8], Vec<(&'t [u8], &'t [u8])>>;
+
+/// The files found, and their names by directories.
+type OnMedium<'t> = (&'t Tree, &'t Children<'t>);
 
 impl File {
     fn new(kind: NodeKind) -> File {
@@ -275,9 +278,9 @@ mod tests {
         Arc::from(text.as_bytes())
     }
 
-    fn made(node: Node, name: &str) -> [Effect; 2] {
+    fn made(node: Node, name: &str) -> Vec<Effect> {
         let named = Effect::Named { directory: ROOT, name: bytes(name), to: Some(node) };
-        [Effect::Made { node, kind: NodeKind::File }, named]
+        vec![Effect::Made { node, kind: NodeKind::File }, named]
     }
 
     fn data(node: Node, text: &str) -> Effect {
@@ -289,15 +292,15 @@ mod tests {
         files.iter().map(|(path, text)| (path.as_bytes().to_vec(), file(text))).collect()
     }
 
-    fn after(effects: &[Effect]) -> Ledger {
+    fn after(effects: &[Vec<Effect>]) -> Ledger {
         let mut ledger = Ledger::new(false);
-        effects.iter().for_each(|effect| ledger.apply(effect));
+        effects.iter().flatten().for_each(|effect| ledger.apply(effect));
         ledger
     }
 
     #[test]
     fn what_was_not_synced_may_be_there_or_not() {
-        let ledger = after(&[made(1, "a").as_slice(), &[data(1, "abc")]].concat());
+        let ledger = after(&[made(1, "a"), vec![data(1, "abc")]]);
         for found in [tree(&[]), tree(&[("/a", "")]), tree(&[("/a", "ab")]), tree(&[("/a", "a\0c")])] {
             ledger.explains(&found).unwrap();
         }
@@ -307,9 +310,8 @@ mod tests {
 
     #[test]
     fn what_was_synced_must_be_there() {
-        let effects =
-            [made(1, "a").as_slice(), &[data(1, "abc"), Effect::Safe { node: 1 }, Effect::Safe { node: ROOT }]];
-        let ledger = after(&effects.concat());
+        let synced = vec![data(1, "abc"), Effect::Safe { node: 1 }, Effect::Safe { node: ROOT }];
+        let ledger = after(&[made(1, "a"), synced]);
         ledger.explains(&tree(&[("/a", "abc")])).unwrap();
         assert!(ledger.explains(&tree(&[])).unwrap_err().contains("missing"));
         assert!(ledger.explains(&tree(&[("/a", "ab")])).unwrap_err().contains("2 bytes"));
@@ -318,17 +320,13 @@ mod tests {
 
     #[test]
     fn a_replaced_name_stands_for_the_old_or_the_new_file() {
-        let old = [made(1, "a").as_slice(), &[data(1, "old"), Effect::AllSafe]].concat();
-        let new = [
-            made(2, "t").as_slice(),
-            &[
-                data(2, "new"),
-                Effect::Safe { node: 2 },
-                Effect::Named { directory: ROOT, name: bytes("a"), to: Some(2) },
-                Effect::Named { directory: ROOT, name: bytes("t"), to: None },
-            ],
+        let renamed = vec![
+            data(2, "new"),
+            Effect::Safe { node: 2 },
+            Effect::Named { directory: ROOT, name: bytes("a"), to: Some(2) },
+            Effect::Named { directory: ROOT, name: bytes("t"), to: None },
         ];
-        let ledger = after(&[old, new.concat()].concat());
+        let ledger = after(&[made(1, "a"), vec![data(1, "old"), Effect::AllSafe], made(2, "t"), renamed]);
         ledger.explains(&tree(&[("/a", "old")])).unwrap();
         ledger.explains(&tree(&[("/a", "new")])).unwrap();
         assert!(ledger.explains(&tree(&[("/t", "new")])).unwrap_err().contains("a is missing"));

@@ -2,9 +2,9 @@
 //!
 //! **Role.** A workload runs once, on a machine that keeps every program and erase of its flash and every call that changes files
 //! ([`Watched`]). Of that [`Recording`] each power cut is made afterwards: the content of the medium at an operation, whole or torn,
-//! on a new machine that mounts it ([`recover`]), whose files are judged.
+//! on a new machine that mounts it ([`recover()`]), whose files are judged.
 //!
-//! **Judges.** What fsync(2) and its relatives have promised ([`ledger`]) is checked always, so that a file system that breaks
+//! **Judges.** What fsync(2) and its relatives have promised ([`Ledger`]) is checked always, so that a file system that breaks
 //! its word is told from an application that relies on more than its word. An application's own judge is a function of the
 //! files and of what the application had said by then.
 //!

@@ -14,7 +14,7 @@ const LINKS_MAX: usize = 40;
 pub struct OpenNode {
     pub node: Node,
     /// Where read(2) and write(2) go on.
-    pub position: u64,
+    pub position_bytes: u64,
     pub appends: bool,
     /// Each write is synced before it returns.
     pub syncs: bool,

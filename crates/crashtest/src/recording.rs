@@ -124,6 +124,12 @@ impl Watched {
     }
 }
 
+/// Gets how many things were told, and files by path; says whether to go on.
+pub type EachTold<'a> = dyn FnMut(usize, &BTreeMap<&str, &[u8]>) -> bool + 'a;
+
+/// The partition's bytes, if they can be taken, and what a mount shows.
+pub type AfterCut = (Option<Vec<u8>>, Result<Tree, String>);
+
 impl Recording {
     /// Programs and erases: a cut can be at each of them, and after the last.
     pub fn operations(&self) -> u64 {
@@ -141,7 +147,7 @@ impl Recording {
 
     /// Calls `each` once before anything was told, and then whenever something was: how many things were told, and the content of
     /// those of the files that were there, as programs saw them. `each` says whether to go on.
-    pub fn each_told(&self, paths: &[String], each: &mut dyn FnMut(usize, &BTreeMap<&str, &[u8]>) -> bool) {
+    pub fn each_told(&self, paths: &[String], each: &mut EachTold) {
         let mut contents = Contents::default();
         self.effects_before().iter().for_each(|effect| contents.apply(effect));
         let mut told = 0;
@@ -162,13 +168,13 @@ impl Recording {
     /// The partition's bytes after a cut, if they can be taken, and what a mount then shows.
     ///
     /// Errors: the machine cannot be made.
-    pub fn after(&self, point: Point, oob: bool) -> Result<(Option<Vec<u8>>, Result<Tree, String>), MachineError> {
+    pub fn after(&self, point: Point, oob: bool) -> Result<AfterCut, MachineError> {
         let mut medium = self.base.medium.clone();
         for (number, change) in (1..).zip(&self.modifications.operations) {
-            if number > point.operation {
+            if number > point.operation_number {
                 break;
             }
-            let torn = if number == point.operation { point.torn } else { Torn::Complete };
+            let torn = if number == point.operation_number { point.torn } else { Torn::Complete };
             self.modifications.apply(change, torn, &mut medium);
         }
         let state = State { medium, at_ns: self.base.at_ns, content_position_bytes: 0 };

@@ -52,11 +52,16 @@ impl Witness {
         let to = self.inner.modifying_operations();
         let mut book = self.book.borrow_mut();
         let start = book.start_operations;
-        let when = When { from: from - start, to: to - start };
+        let when = When { from_operations: from - start, to_operations: to - start };
         let end = answer.as_ref().map_or_else(|refusal| format!(" = {}", refusal.name()), |_| String::new());
         let at_ns = at_ns.saturating_sub(book.start_ns);
         let text = format!("{}{end}", text());
-        book.log.calls.push(NoteOfCall { text, from_operations: when.from, to_operations: when.to, at_ns });
+        book.log.calls.push(NoteOfCall {
+            text,
+            from_operations: when.from_operations,
+            to_operations: when.to_operations,
+            at_ns,
+        });
         if let Ok(answer) = &answer {
             note(&mut book, when, answer);
         }
@@ -93,8 +98,8 @@ impl Witness {
                 if from.node == to.node {
                     return;
                 }
-                book.named(when.from, &to, from.node);
-                book.named(when.from, &from, if exchanges { to.node } else { None });
+                book.named(when.from_operations, &to, from.node);
+                book.named(when.from_operations, &from, if exchanges { to.node } else { None });
             },
         )
     }
@@ -105,14 +110,14 @@ impl Witness {
             make,
             |book, when, ()| {
                 if let Some(node) = book.namespace.open.get(&fd).map(|open| open.node) {
-                    book.add(when.to, Effect::Safe { node });
+                    book.add(when.to_operations, Effect::Safe { node });
                 }
             },
         )
     }
 
     fn all_synced(&mut self, name: &'static str, make: impl FnOnce(&mut dyn System) -> Answer<()>) -> Answer<()> {
-        self.seen(|| name, make, |book, when, ()| book.add(when.to, Effect::AllSafe))
+        self.seen(|| name, make, |book, when, ()| book.add(when.to_operations, Effect::AllSafe))
     }
 }
 
@@ -200,19 +205,19 @@ impl Calls for Witness {
                 let node = match (flags.unnamed, place.node) {
                     (true, _) => {
                         let node = book.namespace.make(NodeKind::File);
-                        book.add(when.from, Effect::Made { node, kind: NodeKind::File });
+                        book.add(when.from_operations, Effect::Made { node, kind: NodeKind::File });
                         node
                     }
                     (false, Some(node)) => {
                         if flags.truncate && flags.write {
-                            book.size(when.from, node, 0);
+                            book.size(when.from_operations, node, 0);
                         }
                         node
                     }
-                    (false, None) => book.made(when.from, &place, NodeKind::File),
+                    (false, None) => book.made(when.from_operations, &place, NodeKind::File),
                 };
                 let syncs = flags.sync || flags.dsync;
-                book.namespace.open.insert(fd, OpenNode { node, position: 0, appends: flags.append, syncs });
+                book.namespace.open.insert(fd, OpenNode { node, position_bytes: 0, appends: flags.append, syncs });
             },
         )
     }
@@ -250,7 +255,7 @@ impl Calls for Witness {
     fn lseek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Answer<u64> {
         let position = self.inner.lseek(fd, offset, whence)?;
         if let Some(open) = self.book.borrow_mut().namespace.open.get_mut(&fd) {
-            open.position = position;
+            open.position_bytes = position;
         }
         Ok(position)
     }
@@ -261,7 +266,7 @@ impl Calls for Witness {
             |system| system.ftruncate(fd, bytes),
             |book, when, ()| {
                 if let Some(open) = book.namespace.open.get(&fd).copied() {
-                    book.size(when.from, open.node, bytes);
+                    book.size(when.from_operations, open.node, bytes);
                 }
             },
         )
@@ -279,7 +284,7 @@ impl Calls for Witness {
         self.seen(
             || format!("store {} bytes at {at} of descriptor {}", data.len(), fd.0),
             |system| system.map_store(fd, at, data),
-            |book, when, ()| book.written(When { to: when.from, ..when }, fd, Some(at), data),
+            |book, when, ()| book.written(When { to_operations: when.from_operations, ..when }, fd, Some(at), data),
         )
     }
 
@@ -293,7 +298,7 @@ impl Calls for Witness {
             |system| system.mkdir(path, permissions),
             |book, when, ()| {
                 if let Some(place) = book.namespace.place(path, false) {
-                    book.made(when.from, &place, NodeKind::Directory);
+                    book.made(when.from_operations, &place, NodeKind::Directory);
                 }
             },
         )
@@ -322,7 +327,7 @@ impl Calls for Witness {
             |book, when, ()| {
                 let node = book.namespace.place(old, false).and_then(|place| place.node);
                 if let (Some(node), Some(place)) = (node, book.namespace.place(new, false)) {
-                    book.named(when.from, &place, Some(node));
+                    book.named(when.from_operations, &place, Some(node));
                 }
             },
         )
@@ -335,7 +340,7 @@ impl Calls for Witness {
             |book, when, ()| {
                 let node = book.namespace.open.get(&fd).map(|open| open.node);
                 if let (Some(node), Some(place)) = (node, book.namespace.place(new, false)) {
-                    book.named(when.from, &place, Some(node));
+                    book.named(when.from_operations, &place, Some(node));
                 }
             },
         )
@@ -347,7 +352,7 @@ impl Calls for Witness {
             |system| system.symlink(target, path),
             |book, when, ()| {
                 if let Some(place) = book.namespace.place(path, false) {
-                    book.made(when.from, &place, NodeKind::Symlink(Arc::from(target)));
+                    book.made(when.from_operations, &place, NodeKind::Symlink(Arc::from(target)));
                 }
             },
         )
@@ -360,7 +365,7 @@ impl Calls for Witness {
             |book, when, ()| {
                 let made = if kind == FileKind::File { NodeKind::File } else { NodeKind::Other };
                 if let Some(place) = book.namespace.place(path, false) {
-                    book.made(when.from, &place, made);
+                    book.made(when.from_operations, &place, made);
                 }
             },
         )
@@ -372,7 +377,7 @@ impl Calls for Witness {
             |system| system.truncate(path, bytes),
             |book, when, ()| {
                 if let Some(node) = book.namespace.place(path, true).and_then(|place| place.node) {
-                    book.size(when.from, node, bytes);
+                    book.size(when.from_operations, node, bytes);
                 }
             },
         )
@@ -393,7 +398,7 @@ fn gone(path: &[u8]) -> impl FnOnce(&mut Book, When, &()) + '_ {
         if let Some(place) =
             book.namespace.place(path, false).filter(|place| place.directory != ROOT || !place.name.is_empty())
         {
-            book.named(when.from, &place, None);
+            book.named(when.from_operations, &place, None);
         }
     }
 }
@@ -429,7 +434,7 @@ impl System for Witness {
             || format!("told: {what}"),
             |_| Ok(()),
             |book, when, ()| {
-                book.add(when.to, Effect::Told(Arc::from(what)));
+                book.add(when.to_operations, Effect::Told(Arc::from(what)));
             },
         );
         self.inner.told(what);

@@ -26,8 +26,11 @@ struct Wanted {
 /// Operation, what is left of it, and the seed of that.
 type PointRow = (u64, String, u64);
 
+/// The partition's bytes; files, or what went wrong.
+type After<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyList>>, Option<String>);
+
 fn point_of((operation, torn, seed): &PointRow) -> PyResult<Point> {
-    Ok(Point { operation: *operation, torn: torn_of(torn, *seed)? })
+    Ok(Point { operation_number: *operation, torn: torn_of(torn, *seed)? })
 }
 
 /// Path, kind and content of each file.
@@ -76,14 +79,9 @@ impl CrashRecording {
     fn each_told(&self, py: Python<'_>, paths: Vec<String>, each: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut failed = Ok(());
         self.0.each_told(&paths, &mut |number, contents| {
-            let mut call = || -> PyResult<()> {
-                let files = PyDict::new(py);
-                for (path, content) in contents {
-                    files.set_item(path, PyBytes::new(py, content))?;
-                }
-                each.call1((number, files)).map(drop)
-            };
-            failed = call();
+            let files = PyDict::new(py);
+            let set = contents.iter().try_for_each(|(path, content)| files.set_item(path, PyBytes::new(py, content)));
+            failed = set.and_then(|()| each.call1((number, files)).map(drop));
             failed.is_ok()
         });
         failed
@@ -112,7 +110,7 @@ impl CrashRecording {
         let files = |tree: &Tree, moment: &Moment| {
             let Some(judge) = &judge else { return Ok(None) };
             let said = Python::attach(|py| -> PyResult<Option<String>> {
-                judge.call1(py, (rows(py, tree)?, moment.told, moment.operation))?.extract(py)
+                judge.call1(py, (rows(py, tree)?, moment.told_count, moment.operation_number))?.extract(py)
             });
             said.map_err(|error| {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -129,12 +127,7 @@ impl CrashRecording {
     }
 
     /// The bytes of the partition after a cut, with OOB areas if wanted, and what a mount then shows: files, or what went wrong.
-    fn after<'py>(
-        &self,
-        py: Python<'py>,
-        point: PointRow,
-        oob: bool,
-    ) -> PyResult<(Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyList>>, Option<String>)> {
+    fn after<'py>(&self, py: Python<'py>, point: PointRow, oob: bool) -> PyResult<After<'py>> {
         let (image, tree) =
             self.0.after(point_of(&point)?, oob).map_err(|error| InputError::new_err(error.to_string()))?;
         let image = image.map(|image| PyBytes::new(py, &image));

@@ -63,9 +63,9 @@ def judge_of(test: CrashTest, recording: CrashRecording) -> Called | None:
 
     Raises `ffslab.InputError` when there is none of this kind, or a key is wrong.
     """
-    kind = test.judge.get("kind")
+    kind = str(test.judge.get("kind"))
     if kind not in _KINDS:
-        raise InputError(f'[judge]: `kind` = "{kind}"{meant(str(kind), list(_KINDS))}')
+        raise InputError(f'[judge]: `kind` = "{kind}"{meant(kind, list(_KINDS))}')
     keys, make = _KINDS[kind]
     check_keys(test.judge, ("kind", *keys), "[judge]: ")
     judge = make(test, recording)
@@ -162,7 +162,7 @@ def _python(test: CrashTest, recording: CrashRecording) -> Judge:
     return judge
 
 
-_KINDS: dict[object, tuple[tuple[str, ...], Callable[[CrashTest, CrashRecording], Judge | None]]] = {
+_KINDS: dict[str, tuple[tuple[str, ...], Callable[[CrashTest, CrashRecording], Judge | None]]] = {
     "synced": ((), _synced),
     "sqlite": (("file", "may_lose"), _sqlite),
     "checksums": (("files",), _checksums),

@@ -15,11 +15,10 @@ _LEFT = {"nothing": "not begun", "partial": "torn", "complete": "done"}
 
 def text_of(answer: CrashAnswer) -> str:
     """A line of what was done, and a paragraph for each failure."""
-    share = answer["points"] / answer["possible"]
-    lines = [
-        f"{answer['title']}: {counted(answer['operations'], 'program')} and erases, {counted(answer['points'], 'cut')}"
-        f" ({_percent(share)} of {answer['possible']}), {counted(answer['states'], 'different medium')}",
-    ]
+    share = _percent(answer["points"] / answer["possible"])
+    made = f"{counted(answer['points'], 'cut')} ({share} of {answer['possible']})"
+    operations = counted(answer["operations"], "operation")
+    lines = [f"{answer['title']}: {operations} of the flash, {made}, {answer['states']} different media"]
     more = [f"{counted(answer['recoveries'], 'mount')} after cuts"]
     if answer["cuts_of_recoveries"]:
         more.append(f"{counted(answer['cuts_of_recoveries'], 'cut')} of recoveries")
