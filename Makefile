@@ -65,7 +65,7 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@cargo bench --quiet -p ffslab-mount --bench '*'
 
 docs: setup ## build the documentation as a site into site/, without network; broken links and anchors are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
 man: setup ## write the manual pages of all verbs into dist/man/man1

@@ -22,7 +22,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-LINK = re.compile(r"(?<!\!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)\s]*)?\)")
+LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)\s]*)?\)")
 # Where a page that is made here links to, seen from the root of the repository.
 REPOSITORY = "repository"
 LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".yml": "yaml", ".c": "c", ".sh": "sh", ".ipynb": "json"}

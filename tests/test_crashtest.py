@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conftest import Command
 from ffslab import InputError
 from ffslab.studies.crashtest import CrashTest, Cut, Cuts, crashtest
 from ffslab.studies.crashtest.keep import keep
@@ -232,19 +233,16 @@ def test_a_judge_that_is_none_and_a_machine_without_flash_are_refused() -> None:
         crashtest(memory)
 
 
-def test_the_commands_and_the_python_of_the_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_and_the_python_of_the_page_work(
+    ffslab: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """docs/power-cuts.md: each command ends as the page says, and the TOML is that of the example."""
-    from typer.testing import CliRunner
-
-    from ffslab.cli.main import app
-
     page = (ROOT / "docs/power-cuts.md").read_text(encoding="utf-8")
     shutil.copytree(EXAMPLES, tmp_path / "examples/crashtest")
     monkeypatch.chdir(tmp_path)
     commands = [line.strip().split()[1:] for line in page.splitlines() if line.startswith("    ffslab crashtest ")]
-    assert [CliRunner().invoke(app, [*words, "--points", "150"]).exit_code for words in commands] == [0, 1, 1]
-    words = [*commands[0], "--points", "20", "--json"]
-    assert json.loads(CliRunner().invoke(app, words).stdout)["holds"] is True
+    assert [ffslab(*words, "--points", "150").returncode for words in commands] == [0, 1, 1]
+    assert json.loads(ffslab(*commands[0], "--points", "20", "--json").stdout)["holds"] is True
     (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     Path("examples/crashtest/shown.toml").write_text(shown, encoding="utf-8")
     held = CrashTest.from_file("examples/crashtest/settings.toml")

@@ -23,8 +23,9 @@ from worked_examples import PAGES
 OFFLINE = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "NO_MKDOCS_2_WARNING": "1"}
 
 
+# Not `--quiet`: with it MkDocs does not count warnings, and nothing is an error.
 def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)]
     command += ["--config-file", str(config)]
     return subprocess.run(command, env={**os.environ, **OFFLINE}, capture_output=True, text=True, check=False)
 
@@ -33,7 +34,7 @@ def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.Comple
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     built = build(folder)
-    assert (built.returncode, built.stderr) == (0, ""), built.stderr
+    assert (built.returncode, "WARNING" in built.stderr) == (0, False), built.stderr
     return folder
 
 

@@ -28,10 +28,7 @@ class Observe:
     def check(self) -> None:
         """Refuses a file that cannot be written. Call it before a long run."""
         if self.timeline is not None:
-            if self.timeline.is_dir():
-                raise InputError(f"--timeline {self.timeline}: is a folder: name a file")
-            if not self.timeline.absolute().parent.is_dir():
-                raise InputError(f"--timeline {self.timeline}: {self.timeline.parent}: no such folder")
+            check_file(self.timeline, f"--timeline {self.timeline}")
 
     def part(self, number: int, count: int) -> Observe:
         """That of one of `count` machines that run one after the other, from 1."""
@@ -53,3 +50,11 @@ class Observe:
                         part.unlink()
         except OSError as error:
             raise InputError(f"{self.timeline}: cannot be written: {reason(error)}") from None
+
+
+def check_file(path: Path, said: str) -> None:
+    """Refuses what no timeline can be written to: a folder, a pipe, a place in no folder."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{said}: is a folder, or no file of bytes: name a file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{said}: {path.parent}: no such folder")

@@ -11,7 +11,7 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli.parts import argument, check_distinct, option, verb
 from ffslab.cli.stack_options import Part
-from ffslab.cli.terminal import say
+from ffslab.cli.terminal import ask, say
 from ffslab.systems import DEFAULT
 from ffslab.workloads.begin import WORKS
 
@@ -85,9 +85,8 @@ def _asked(question: str, default: str, choices: dict[str, str] | None = None) -
     for name, about in (choices or {}).items():
         say(f"  {name:<10}{about}", sys.stderr)
     while True:
-        print(f"{question}? [{default}] ", end="", file=sys.stderr, flush=True)
         try:
-            answer = input().strip() or default
+            answer = ask(f"{question}? [{default}]") or default
         except EOFError:
             raise InputError("new: the questions were not answered: nothing is written") from None
         if choices is None or answer in choices:

@@ -41,6 +41,15 @@ def say(text: str, to: TextIO | None = None) -> None:
     _print(printable(text), sys.stdout if to is None else to)
 
 
+def ask(question: str) -> str:
+    """What a person types after a question on the standard error, without spaces around it.
+
+    Raises `EOFError` when nothing comes.
+    """
+    print(printable(question), end=" ", file=sys.stderr, flush=True)
+    return input().strip()
+
+
 def tell(text: str) -> None:
     """Prints a line about what went wrong, or must be known, to the standard error."""
     _print(f"ffslab: {one_line(text)}", sys.stderr)

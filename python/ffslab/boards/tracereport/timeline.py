@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffslab import _native
+from ffslab.api.observe import check_file
 from ffslab.boards.tracereport.columns import OPERATIONS, Calls, Flash, Ints
 from ffslab.boards.tracereport.header import FUNCMON, VFSMON
 
@@ -31,6 +32,7 @@ def write(recording: Recording, path: Path) -> int:
     """
     flaws = f" (incomplete: {'; '.join(recording.flaws)})" if recording.flaws else ""
     title = ", ".join(log.path.name for log in recording.logs) + flaws
+    check_file(path, str(path))
     tracks = [*_phases(recording), *_threads(recording), *_flash(recording)]
     return _native.write_timeline(path, title, tracks)
 
