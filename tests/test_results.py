@@ -11,6 +11,7 @@ import pytest
 from ffslab import InputError
 from ffslab.api.experiment import Run
 from ffslab.files import results
+from ffslab.files.tables import STACKS
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -31,7 +32,7 @@ def test_results_replace_earlier_results(monkeypatch: pytest.MonkeyPatch, tmp_pa
     results.save(made(monkeypatch, "first"), folder)
     results.save(made(monkeypatch, "second"), folder)
     assert "second" in (folder / results.SUMMARY).read_text(encoding="utf-8")
-    assert {path.name for path in folder.iterdir()} == results.FILES - {results.STACKS}
+    assert {path.name for path in folder.iterdir()} == results.FILES - {STACKS}
     assert [path.name for path in folder.parent.iterdir()] == ["results"]
 
 
@@ -39,7 +40,7 @@ def test_an_empty_folder_is_filled(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     results.save(made(monkeypatch, "first"), tmp_path / "empty")
     (tmp_path / "other").mkdir()
     results.save(made(monkeypatch, "first"), tmp_path / "other")
-    assert {path.name for path in (tmp_path / "other").iterdir()} == results.FILES - {results.STACKS}
+    assert {path.name for path in (tmp_path / "other").iterdir()} == results.FILES - {STACKS}
 
 
 @pytest.mark.parametrize("held", ["notes.txt", "report.html", ".hidden"])

@@ -27,4 +27,5 @@ def test_a_state_is_made_once_and_results_do_not_depend_on_where_it_came_from(ff
         assert len(kept) == 1
         assert kept[0].endswith(".state")
     assert summaries[0] == summaries[1] == summaries[2]
-    assert "what it holds before and after the measured steps" in (tmp_path / "results" / "a" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "results" / "a" / "report.html").read_text(encoding="utf-8")
+    assert "what it holds before and after the measured steps" in page
