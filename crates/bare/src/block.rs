@@ -3,6 +3,7 @@
 //! The program knows one file, [`DISK`], which is the whole device, as the node of a block device is. Transfers are of whole sectors;
 //! each is one command. fsync flushes the device's write buffer. A trim is one request, and what the translation layer does for it.
 
+use crate::handles::Handles;
 use ffslab_block::{Device, DeviceError, Segment};
 use ffslab_fs::{causes, Errno, FileKind, Stat, StatFs, TimeSpec, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
@@ -30,7 +31,7 @@ pub struct BlockProgram {
     restart: Restart,
     image: Image,
     epoch_s: u64,
-    handles: Vec<Option<Handle>>,
+    handles: Handles<Handle>,
     /// Until when the device works by itself, and for what.
     busy_until_ns: u64,
     slices: Vec<Slice>,
@@ -60,7 +61,7 @@ impl BlockProgram {
             restart,
             image,
             epoch_s,
-            handles: Vec::new(),
+            handles: Handles::default(),
             busy_until_ns: 0,
             slices: Vec::new(),
             buffer: Vec::new(),
@@ -72,7 +73,7 @@ impl BlockProgram {
     }
 
     fn handle(&mut self, fd: Fd) -> Answer<&mut Handle> {
-        Ok(self.handles.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?)
+        self.handles.get_mut(fd)
     }
 
     /// The segment of a transfer, cut off at the end of the device.
@@ -209,16 +210,11 @@ impl Calls for BlockProgram {
             _ if flags.create => return Err(self.one_file()),
             _ => return Err(Errno::NoEnt.into()),
         }
-        let fd = self.handles.iter().position(Option::is_none).unwrap_or(self.handles.len());
-        self.handles.resize(self.handles.len().max(fd + 1), None);
-        self.handles[fd] = Some(Handle { flags, position: 0 });
-        Ok(Fd(fd as u32))
+        Ok(self.handles.open(Handle { flags, position: 0 }))
     }
 
     fn close(&mut self, fd: Fd) -> Answer<()> {
-        self.handle(fd)?;
-        self.handles[fd.0 as usize] = None;
-        Ok(())
+        self.handles.close(fd).map(drop)
     }
 
     fn read(&mut self, fd: Fd, into: &mut [u8]) -> Answer<usize> {
@@ -365,7 +361,7 @@ impl System for BlockProgram {
 
     /// What the device may have forgotten without power goes to its flash.
     fn umount(&mut self) -> Answer<()> {
-        match self.handles.iter().any(Option::is_some) {
+        match self.handles.is_any_open() {
             true => Err(Errno::Busy.into()),
             false => self.flush(),
         }

@@ -1,5 +1,6 @@
 //! What the program calls.
 
+use crate::handles::foreign_flag;
 use crate::path::Found;
 use crate::{Bare, Handle};
 use ffslab_fs::{causes, run_turn, DirEntry, Errno, FileKind, Ino, NewNode, SetAttr, Stat, StatFs, TimeSpec};
@@ -8,17 +9,17 @@ use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Whence};
 
 impl Bare {
     fn handle(&self, fd: Fd) -> Answer<Handle> {
-        Ok(self.handles.get(fd.0 as usize).copied().flatten().ok_or(Errno::BadF)?)
+        self.handles.get(fd).copied()
     }
 
     fn set_position(&mut self, fd: Fd, position: u64) {
-        if let Some(Some(handle)) = self.handles.get_mut(fd.0 as usize) {
+        if let Ok(handle) = self.handles.get_mut(fd) {
             handle.position = position;
         }
     }
 
     fn is_open(&self, ino: Ino) -> bool {
-        self.handles.iter().flatten().any(|handle| handle.ino == ino)
+        self.handles.iter().any(|handle| handle.ino == ino)
     }
 
     /// Nobody may be left who uses it: what has no name any more ends.
@@ -140,13 +141,8 @@ impl Calls for Bare {
     }
 
     fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Answer<Fd> {
-        for (given, what) in [(flags.direct, "flag \"direct\" of open"), (flags.unnamed, "flag \"tmpfile\" of open")] {
-            if given {
-                return Err(self.lacks(what));
-            }
-        }
-        if flags.sync || flags.dsync {
-            return Err(self.lacks("flag \"sync\" of open (use fsync)"));
+        if let Some(flag) = foreign_flag(&flags) {
+            return Err(self.lacks(flag));
         }
         let found = self.find(path, !flags.no_follow)?;
         let ino = match found.ino {
@@ -170,15 +166,11 @@ impl Calls for Bare {
         if flags.truncate && kind == FileKind::File {
             self.change(ino, &SetAttr { size_bytes: Some(0), ..SetAttr::default() })?;
         }
-        let fd = self.handles.iter().position(Option::is_none).unwrap_or(self.handles.len());
-        self.handles.resize(self.handles.len().max(fd + 1), None);
-        self.handles[fd] = Some(Handle { ino, kind, flags, position: 0 });
-        Ok(Fd(fd as u32))
+        Ok(self.handles.open(Handle { ino, kind, flags, position: 0 }))
     }
 
     fn close(&mut self, fd: Fd) -> Answer<()> {
-        let handle = self.handle(fd)?;
-        self.handles[fd.0 as usize] = None;
+        let handle = self.handles.close(fd)?;
         let writes = handle.kind == FileKind::File && handle.flags.write;
         // `yaffs_close` flushes a file that was written, whoever else has it open.
         let closed = match writes {

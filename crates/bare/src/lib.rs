@@ -14,10 +14,12 @@
 
 pub mod block;
 mod calls;
+mod handles;
 mod path;
 pub mod paths;
 mod system;
 
+use crate::handles::Handles;
 use ffslab_fs::{causes, DirectFileSystem, Errno, FileKind, Ino, NoPageCache, Result, TimeSpec};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{PowerMilliwatt, Reason, Sim};
@@ -48,7 +50,7 @@ pub struct Bare {
     epoch_s: u64,
     fs: Option<Box<dyn DirectFileSystem>>,
     host: NoPageCache,
-    handles: Vec<Option<Handle>>,
+    handles: Handles<Handle>,
     /// For reads at which nobody looks.
     buffer: Vec<u8>,
 }
@@ -77,7 +79,7 @@ impl Bare {
             epoch_s,
             fs: None,
             host: NoPageCache::default(),
-            handles: Vec::new(),
+            handles: Handles::default(),
             buffer: Vec::new(),
         }
     }

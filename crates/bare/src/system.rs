@@ -16,7 +16,7 @@ impl System for Bare {
     }
 
     fn umount(&mut self) -> Answer<()> {
-        if self.handles.iter().any(Option::is_some) {
+        if self.handles.is_any_open() {
             return Err(Errno::Busy.into());
         }
         let unmounted = self.call(&causes::SYNC, |fs, host| fs.unmount(host));

@@ -1,13 +1,14 @@
 //! What the program calls.
 
 use super::{ino_of, plain, Handle, PathProgram};
+use crate::handles::foreign_flag;
 use ffslab_fs::{causes, Errno, FileHandle, FileKind, OpenHow, PathStat, Stat, StatFs};
 use ffslab_sim::{Idle, Sim};
 use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Whence};
 
 impl PathProgram {
     fn handle(&mut self, fd: Fd) -> Answer<&mut Handle> {
-        Ok(self.handles.get_mut(fd.0 as usize).and_then(Option::as_mut).ok_or(Errno::BadF)?)
+        self.handles.get_mut(fd)
     }
 
     /// The open file of a descriptor that is to be read or written.
@@ -104,25 +105,16 @@ impl Calls for PathProgram {
     }
 
     fn open(&mut self, path: &[u8], flags: OpenFlags, _permissions: u32) -> Answer<Fd> {
-        for (given, what) in [(flags.direct, "flag \"direct\" of open"), (flags.unnamed, "flag \"tmpfile\" of open")] {
-            if given {
-                return Err(self.lacks(what));
-            }
-        }
-        if flags.sync || flags.dsync {
-            return Err(self.lacks("flag \"sync\" of open (use fsync)"));
+        if let Some(flag) = foreign_flag(&flags) {
+            return Err(self.lacks(flag));
         }
         let path = plain(path);
         let file = self.opened(&path, &flags)?;
-        let fd = self.handles.iter().position(Option::is_none).unwrap_or(self.handles.len());
-        self.handles.resize(self.handles.len().max(fd + 1), None);
-        self.handles[fd] = Some(Handle { path, flags, file, position: 0 });
-        Ok(Fd(fd as u32))
+        Ok(self.handles.open(Handle { path, flags, file, position: 0 }))
     }
 
     fn close(&mut self, fd: Fd) -> Answer<()> {
-        let file = self.handle(fd)?.file;
-        self.handles[fd.0 as usize] = None;
+        let file = self.handles.close(fd)?.file;
         file.map_or(Ok(()), |file| self.call(&causes::SYNC, |fs| fs.close(file)))
     }
 
@@ -248,13 +240,8 @@ impl Calls for PathProgram {
 
     /// Each open file that can be written is synced; nothing else waits in memory.
     fn sync(&mut self) -> Answer<()> {
-        let files: Vec<FileHandle> = self
-            .handles
-            .iter()
-            .flatten()
-            .filter(|handle| handle.flags.write)
-            .filter_map(|handle| handle.file)
-            .collect();
+        let files: Vec<FileHandle> =
+            self.handles.iter().filter(|handle| handle.flags.write).filter_map(|handle| handle.file).collect();
         files.into_iter().try_for_each(|file| self.call(&causes::SYNC, |fs| fs.sync(file)))
     }
 

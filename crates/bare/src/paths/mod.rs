@@ -7,6 +7,7 @@
 mod calls;
 mod system;
 
+use crate::handles::Handles;
 use crate::Costs;
 use ffslab_fs::{causes, Errno, FileHandle, FileKind, Ino, PathFileSystem, Result, Stat, TimeSpec, STAT_BLOCK_BYTES};
 use ffslab_mtd::Mtd;
@@ -44,7 +45,7 @@ pub struct PathProgram {
     costs: Costs,
     epoch_s: u64,
     fs: Option<Box<dyn PathFileSystem>>,
-    handles: Vec<Option<Handle>>,
+    handles: Handles<Handle>,
     /// For reads at which nobody looks.
     buffer: Vec<u8>,
 }
@@ -67,7 +68,7 @@ impl PathProgram {
     /// A machine with nothing mounted. `epoch_s`: the time of day at virtual time 0, in seconds since 1970.
     pub fn new(sim: Sim, medium: Mtd, make: Box<dyn Make>, costs: Costs, epoch_s: u64) -> PathProgram {
         causes::register(&sim);
-        PathProgram { sim, medium, make, costs, epoch_s, fs: None, handles: Vec::new(), buffer: Vec::new() }
+        PathProgram { sim, medium, make, costs, epoch_s, fs: None, handles: Handles::default(), buffer: Vec::new() }
     }
 
     /// What it stands on.

@@ -2,7 +2,7 @@
 
 use super::PathProgram;
 use ffslab_fs::{causes, Errno, Unwritten};
-use ffslab_mtd::{MediumImage, Mtd};
+use ffslab_mtd::{is_erased, MediumImage, Mtd};
 use ffslab_system::{Answer, System, SystemError};
 use ffslab_workload::steps;
 
@@ -12,7 +12,7 @@ impl PathProgram {
         let mut block = vec![0; self.medium.erase_block_bytes() as usize];
         (0..u64::from(self.medium.blocks().min(2))).all(|number| {
             let looked = self.medium.look(number * block.len() as u64, &mut block);
-            looked.is_ok() && block.iter().all(|&byte| byte == 0xFF)
+            looked.is_ok() && is_erased(&block)
         })
     }
 }
@@ -38,7 +38,7 @@ impl System for PathProgram {
     }
 
     fn umount(&mut self) -> Answer<()> {
-        if self.handles.iter().any(Option::is_some) {
+        if self.handles.is_any_open() {
             return Err(Errno::Busy.into());
         }
         let unmounted = self.call(&causes::SYNC, |fs| fs.unmount());
