@@ -67,3 +67,23 @@ fn dies_work_at_the_same_time() {
     // Two planes of half a page each, one after the other over the bus, are programmed together.
     assert_eq!(written_ns(stripes(1, 1, 2)), 16 * (program_ns + (2048 + 2 * 64) * 50));
 }
+
+/// With the map on flash a block is collected at once, and its pages count as moved while nobody waited, too.
+#[test]
+fn pages_that_dftl_moves_while_it_is_idle_are_counted_as_such() {
+    let config = FtlConfig {
+        idle_free_blocks: Some(9),
+        gc_free_blocks: 5,
+        map_cache_entries_count: Some(16),
+        ..FtlConfig::new(LOGICAL_PAGES - 20)
+    };
+    let mut ftl = PageMap::format(OnMedium::new(medium(&Faults::default())).unwrap(), config).unwrap();
+    let mut random = Pcg32::seed_from_u64(2);
+    for stamp in 0..600 {
+        let number = below(&mut random, u64::from(LOGICAL_PAGES - 20)) as u32;
+        ftl.write(number, &[stamp as u8; PAGE_BYTES as usize], false).unwrap();
+        while Ftl::idle(&mut ftl).unwrap() {}
+    }
+    let counts = ftl.statistics();
+    assert!(counts.idle_pages > 0 && counts.idle_pages <= counts.gc_pages, "{counts:?}");
+}

@@ -74,11 +74,12 @@ impl<F: Flash> PageMap<F> {
         };
         self.emptied_idly = Some((block, page));
         if self.cache.is_some() {
-            return self.end_idle_block().map(|()| true);
+            self.statistics.idle_pages += self.end_idle_block()?;
+            return Ok(true);
         }
         let end = (block + 1) << self.block_shift;
         match (page..end).find(|&page| self.owner[page as usize] != NONE) {
-            None => self.end_idle_block()?,
+            None => self.statistics.idle_pages += self.end_idle_block()?,
             Some(page) => {
                 let _reason = self.flash.because(&causes::GC_COPY);
                 self.move_page(Stream::Collected, self.owner[page as usize], page)?;
@@ -90,20 +91,20 @@ impl<F: Flash> PageMap<F> {
         Ok(true)
     }
 
-    /// Ends what [`PageMap::collect_idly`] has begun.
-    fn end_idle_block(&mut self) -> Result<(), FtlError> {
-        let Some((block, _)) = self.emptied_idly.take() else { return Ok(()) };
+    /// Ends what [`PageMap::collect_idly`] has begun. Returns how many pages were moved for it.
+    fn end_idle_block(&mut self) -> Result<u64, FtlError> {
+        let Some((block, _)) = self.emptied_idly.take() else { return Ok(0) };
         self.write_trims()?;
         let moved = u64::from(self.empty(block, Stream::Collected, &causes::GC_COPY)?);
         self.statistics.gc_pages += moved;
         self.statistics.collected_blocks += 1;
-        self.erase_emptied(block)
+        self.erase_emptied(block).map(|()| moved)
     }
 
     /// Empties the block that the policy chooses. `false`: there is none.
     fn collect(&mut self) -> Result<bool, FtlError> {
         if self.emptied_idly.is_some() {
-            return self.end_idle_block().map(|()| true);
+            return self.end_idle_block().map(|_| true);
         }
         self.write_trims()?;
         // Where the map stands on flash, moved pages change parts of it that are written, too: a block full of valid pages can cost
