@@ -39,6 +39,17 @@ APPLICATIONS = {
     "valid_store": (["store_right"], ["store_header_first", "store_no_barrier"]),
     "boots": (["update_right"], ["update_no_fsync", "update_one_slot", "update_pointer_no_fsync"]),
     "no_message_lost": (["queue_right"], ["queue_no_fsync", "queue_deletes_first"]),
+    "counted": (["counter_right"], ["counter_no_fsync", "counter_one_slot", "counter_no_checksum"]),
+    "whole_after_replay": (
+        ["journal_right"],
+        ["journal_not_synced", "journal_cleared_first", "journal_no_checksum"],
+    ),
+    "found_by_index": (["index_right"], ["index_before_record", "index_not_synced"]),
+    "no_record_lost": (["rotation_right"], ["rotation_copies_without_fsync", "rotation_unlinks_first"]),
+    "whole_version": (
+        ["bundle_right"],
+        ["bundle_forgets_one_fsync", "bundle_pointer_first", "bundle_removes_old_first"],
+    ),
 }
 RIGHT = [(judge, name) for judge, (right, _) in APPLICATIONS.items() for name in right]
 WRONG = [(judge, name) for judge, (_, wrong) in APPLICATIONS.items() for name in wrong]
