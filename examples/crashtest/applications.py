@@ -57,11 +57,14 @@ ROUNDS = 4
 # ---- settings that are replaced as a whole ------------------------------------------------------------------
 
 
-def _settings(save: Callable[[Machine, bytes], None]) -> Callable[[Machine], None]:
+def _settings(save: Callable[[Machine, bytes], None], *, told_first: bool = False) -> Callable[[Machine], None]:
     def run(machine: Machine) -> None:
         for number in range(1, ROUNDS + 1):
+            if told_first:
+                machine.told(f"saved {number}")
             save(machine, settings_text(number))
-            machine.told(f"saved {number}")
+            if not told_first:
+                machine.told(f"saved {number}")
 
     return run
 
@@ -76,6 +79,7 @@ def _replace(machine: Machine, content: bytes, *, sync: bool = True, names: bool
 settings_right = _settings(_replace)
 settings_no_fsync = _settings(lambda machine, content: _replace(machine, content, sync=False))
 settings_no_directory_fsync = _settings(lambda machine, content: _replace(machine, content, names=False))
+settings_told_first = _settings(_replace, told_first=True)
 settings_in_place = _settings(lambda machine, content: put(machine, "settings", content))
 
 
@@ -125,8 +129,16 @@ def _log(add: Callable[[Machine, int], None]) -> Callable[[Machine], None]:
     return run
 
 
+def _append_to_new(machine: Machine, content: bytes) -> None:
+    """Copies the log with the record, and puts the copy in its place without fsync."""
+    put(machine, "log.new", machine.read_file("log") + content, sync=False)
+    machine.rename("log.new", "log")
+    sync_directory(machine)
+
+
 log_right = _log(lambda machine, number: append(machine, "log", record(number)))
 log_no_fsync = _log(lambda machine, number: append(machine, "log", record(number), sync=False))
+log_in_new_files = _log(lambda machine, number: _append_to_new(machine, record(number)))
 log_fsync_every_second = _log(lambda machine, number: append(machine, "log", record(number), sync=number % 2 == 0))
 
 
@@ -261,6 +273,7 @@ def _queue(*, sync: bool = True, names: bool = True, deletes_first: bool = False
 
 queue_right = _queue()
 queue_no_fsync = _queue(sync=False)
+queue_no_directory_fsync = _queue(names=False)
 queue_deletes_first = _queue(deletes_first=True)
 
 
@@ -367,6 +380,8 @@ def put_safe(machine: Machine, path: str) -> None:
 journal_right = _journalled("journal sync-journal data sync-data clear sync-journal")
 journal_not_synced = _journalled("journal data sync-data clear sync-journal")
 journal_cleared_first = _journalled("journal sync-journal data clear sync-journal sync-data")
+journal_data_not_synced = _journalled("journal sync-journal data clear sync-journal")
+journal_after_data = _journalled("data sync-data journal sync-journal clear sync-journal")
 journal_no_checksum = _journalled("journal sync-journal data sync-data clear sync-journal", checked=False)
 
 
@@ -410,6 +425,7 @@ def _indexed(order: str) -> Callable[[Machine], None]:
 
 index_right = _indexed("record sync-records place sync-index")
 index_before_record = _indexed("place sync-index record sync-records")
+index_records_not_synced = _indexed("record place sync-index")
 index_not_synced = _indexed("record sync-records place")
 
 
