@@ -101,7 +101,9 @@ impl Disk {
     ///
     /// Errors: as of a write.
     pub fn idle(&mut self) -> Result<bool, DeviceError> {
-        Ok(self.ftl.idle()?)
+        let works_on = self.ftl.idle();
+        self.ftl.tell_refusal();
+        Ok(works_on?)
     }
 
     fn check(&self, sector: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -150,7 +152,9 @@ impl Disk {
             }
             let buffered = &self.buffered[&page];
             self.ftl.hint_request_pages(buffered.request_pages);
-            self.ftl.write(page, &buffered.data, false)?;
+            let written = self.ftl.write(page, &buffered.data, false);
+            self.ftl.tell_refusal();
+            written?;
         }
         self.order.pop_front();
         self.buffered.remove(&page);
@@ -196,7 +200,9 @@ impl BlockDevice for Disk {
             let held_bits = self.buffered.get(&page).map_or(0, |buffered| buffered.sectors_bits);
             if wanted_bits & !held_bits != 0 {
                 let _reason = self.ftl.because(&causes::HOST_READ);
-                self.ftl.read(page, &mut self.spare)?;
+                let read = self.ftl.read(page, &mut self.spare);
+                self.ftl.tell_refusal();
+                read?;
             }
             for (sector, target) in (first as usize..).zip(data[part].chunks_exact_mut(bytes)) {
                 let range = sector * bytes..(sector + 1) * bytes;
@@ -243,7 +249,9 @@ impl BlockDevice for Disk {
         while !self.order.is_empty() {
             self.write_back()?;
         }
-        Ok(self.ftl.flush()?)
+        let flushed = self.ftl.flush();
+        self.ftl.tell_refusal();
+        Ok(flushed?)
     }
 
     fn can_trim(&self) -> bool {

@@ -49,6 +49,9 @@ pub trait Ftl {
         Ok(false)
     }
 
+    /// Ends the run if a policy gave an answer that is none: from then on the layer's own rule decided.
+    fn tell_refusal(&self);
+
     fn statistics(&self) -> &Statistics;
 
     /// Erases of each block, as far as the device knows them.
@@ -93,6 +96,12 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn idle(&mut self) -> Result<bool, FtlError> {
         self.collect_idly()
+    }
+
+    fn tell_refusal(&self) {
+        if let Some(refusal) = self.policy_refusal() {
+            self.flash().give_up(&refusal);
+        }
     }
 
     fn statistics(&self) -> &Statistics {

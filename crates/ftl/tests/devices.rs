@@ -299,6 +299,7 @@ fn the_rule_of_the_cache_decides_how_often_dftl_finds_an_entry() {
         done.map_hits_count as f64 / (done.map_hits_count + done.map_misses_count) as f64
     };
     let of = ["segmented-lru", "clock", "lru", "fifo", "random"].map(hit_share);
+    assert_eq!(hit_share("idle"), of[2], "by a score what is least recently used, too");
     let [segmented, clock, lru, fifo, random] = of;
     assert!(segmented > lru && clock > fifo && lru > fifo && lru > random, "{of:?}");
 }
@@ -327,6 +328,8 @@ fn hot_pages_in_blocks_of_their_own_save_collection() {
     };
     let (none, hot_cold) = (amplification(StreamSpec::None), amplification(StreamSpec::HotCold));
     assert!(hot_cold < 0.9 * none, "{hot_cold}, without {none}");
+    let by_score = amplification(StreamSpec::parse("1500 - age").unwrap());
+    assert!(by_score < 0.9 * none, "{by_score}, without {none}");
 }
 
 #[test]

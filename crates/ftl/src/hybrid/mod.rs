@@ -402,6 +402,12 @@ impl<F: Flash> Ftl for Hybrid<F> {
         }
     }
 
+    fn tell_refusal(&self) {
+        if let Some(refusal) = self.free.refusal().or_else(|| self.leveller.refusal()) {
+            self.flash.give_up(&refusal);
+        }
+    }
+
     fn hint_request_pages(&mut self, pages: u32) {
         self.request_pages = pages;
     }

@@ -1,6 +1,7 @@
 //! Making room: garbage collection, wear levelling, blocks that failed or lose bits.
 
 use ffslab_mtd::MtdError;
+use ffslab_policy::Refusal;
 use ffslab_sim::Reason;
 
 use super::{PageMap, Stream, NONE};
@@ -11,9 +12,11 @@ use crate::flash::Flash;
 use crate::tag::{Found, FLAG_LOST, FLAG_RESUMED};
 
 impl<F: Flash> PageMap<F> {
-    /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
-    pub fn policy_refusal(&self) -> Option<ffslab_policy::Refusal> {
-        self.blocks.refusal()
+    /// Why an answer of a policy was refused, if one was; from then on the layer's own rule decides.
+    pub fn policy_refusal(&self) -> Option<Refusal> {
+        let of_streams = || self.hot_pages.as_ref().and_then(|pages| pages.refusal());
+        let of_cache = || self.cache.as_ref().and_then(|cache| cache.refusal());
+        self.blocks.refusal().or_else(|| self.leveller.refusal()).or_else(of_streams).or_else(of_cache)
     }
 
     /// Sees to it that the stream can be written: collects until enough blocks are free.

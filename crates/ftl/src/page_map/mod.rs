@@ -69,7 +69,7 @@ pub struct PageMap<F: Flash> {
     pages_since_checkpoint: u32,
     leveller: Leveller,
     /// Tells hot pages from others, where the rule for streams does.
-    hot_pages: Option<HotPages>,
+    hot_pages: Option<Box<dyn HotPages>>,
     buffer: Vec<u8>,
     /// DFTL.
     cache: Option<MapCache>,

@@ -103,7 +103,7 @@ pub fn mapping(name: &str) -> &'static Mapping {
 }
 
 /// Rules of DFTL's cache beside plain LRU.
-const EVICTIONS: [&str; 4] = ["segmented-lru", "fifo", "random", "clock"];
+const EVICTIONS: [&str; 5] = ["segmented-lru", "fifo", "random", "clock", "idle - 8 * uses - 20 * dirty"];
 
 /// The settings that the tests go through.
 pub fn setups() -> Vec<Setup> {
@@ -161,7 +161,8 @@ pub fn setups() -> Vec<Setup> {
         setup
     });
     let streams = with(|setup| setup.config.stream = StreamSpec::HotCold);
-    let dftls = [dftl(4, 1), dftl(30, 2), streams].into_iter().chain(evicting);
+    let by_score = with(|setup| setup.config.stream = StreamSpec::parse("40 - age + writes / now").unwrap());
+    let dftls = [dftl(4, 1), dftl(30, 2), streams, by_score].into_iter().chain(evicting);
     let segments = |open_segments: u32, random_segments: u32, random_log_pages: Option<u32>| {
         let mut setup = hybrid("open-segments", open_segments);
         setup.config = FtlConfig { random_segments_count: random_segments, random_log_pages, ..setup.config };
@@ -213,6 +214,8 @@ fn levelled() -> impl Iterator<Item = Setup> {
         ("fast", "least-worn", "dual-pool(2)"),
         ("fast", "most-worn", "threshold(2)"),
         ("last", "fifo", "rejuvenator(2)"),
+        ("page-map", "waited - 2 * erases", "(most - erases) - 2"),
+        ("fast", "waited * (1 + erases - 2 * block)", "mean - erases"),
     ];
     rules.into_iter().map(|(name, free, levelling)| {
         let mut setup = Setup { mapping: mapping(name), ..Setup::new(Victim::Greedy) };
