@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from tokenize import TokenError
 from typing import Any, cast
 
 from ffslab import _native
@@ -27,7 +28,7 @@ def decisions() -> list[Known]:
 
 
 def policy(chooser: Callable[..., Any], name: str | None = None, *, decision: str = "victim") -> str:
-    """Makes a policy known and returns the name for `policy = {"victim": ...}` of a stack, or for another decision's key.
+    """Makes a policy known and returns the name for `policy = {"victim": ...}` of a stack, or for another key.
 
     `chooser` is a function of what the decision shows, or a class whose objects have `choose(shown)`: of a class each
     mount gets an object of its own. It returns the position of what it chooses, or the number that is asked for, or
@@ -75,7 +76,8 @@ def _name_of(chooser: object) -> str:
     plain = re.sub(r"[^a-z0-9]+", "-", own.lower()).strip("-")
     try:
         text = inspect.getsource(cast(Any, chooser))
-    except (OSError, TypeError):
+    except (OSError, TypeError, SyntaxError, TokenError):
+        # There is no source text, or not where the code says it is.
         code = getattr(chooser, "__code__", None)
         text = repr((code.co_code, code.co_consts, code.co_names)) if code is not None else repr(chooser)
     return f"{plain or 'policy'}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-0123456789")

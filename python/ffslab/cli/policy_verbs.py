@@ -55,7 +55,7 @@ def ls(json: Json = False) -> None:
 def show(
     name: Annotated[str, argument("NAME", "A policy of `ffslab policy ls`, or a decision: `victim`, `stream` ...")],
 ) -> None:
-    """Explain a policy or a decision: what it does, its parameter and its paper; what scores and policies in Python see.
+    """Explain a policy or a decision: what it does, its parameter and its paper; what scores see.
 
     Example: ffslab policy show cost-benefit
     """
