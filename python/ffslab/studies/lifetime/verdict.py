@@ -77,8 +77,8 @@ def _too_often(row: WorkloadLife) -> list[str]:
     if often <= 1.01 * fits:
         return []
     return [
-        f"{number(often, 2)} times a day are more than fit: it takes {duration(row['time_us'])}, so {number(fits, 1)} times "
-        "fill a day. The years are for what was asked; give --per-day what the device does, or nothing for a whole day."
+        f"{number(often, 2)} times a day are more than fit: it takes {duration(row['time_us'])}, so {number(fits, 1)} "
+        "times fill a day. The years are for what was asked; give --per-day what the device does, or nothing for a whole day."
     ]
 
 
