@@ -78,7 +78,7 @@ def _too_often(row: WorkloadLife) -> list[str]:
         return []
     return [
         f"{number(often, 2)} times a day are more than fit: it takes {duration(row['time_us'])}, so {number(fits, 1)} "
-        "times fill a day. The years are for what was asked: give --per-day what the device does, or nothing for all day."
+        "times fill a day. The years are for what was asked: give --per-day what the device does, or leave it out."
     ]
 
 
