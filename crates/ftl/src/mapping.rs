@@ -34,6 +34,12 @@ pub trait Ftl {
     /// soon be written again.
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError>;
 
+    /// Writes a logical page again with a block that leaves the write buffer; the host did not write it. Layers that do not tell
+    /// the two apart count a write of the host.
+    fn pad(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        self.write(logical_page, data, false)
+    }
+
     /// Whether [`Ftl::trim`] does anything.
     fn can_trim(&self) -> bool {
         true
@@ -84,6 +90,10 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
         PageMap::write(self, logical_page, data, hot)
+    }
+
+    fn pad(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        PageMap::pad(self, logical_page, data)
     }
 
     fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {

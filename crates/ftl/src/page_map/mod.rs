@@ -258,12 +258,23 @@ impl<F: Flash> PageMap<F> {
     pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
         let is_hot = self.hot_pages.as_mut().is_some_and(|pages| pages.writes(logical_page)) || hot;
         let stream = if is_hot && self.config.keeps_hot_apart() { Stream::Hot } else { Stream::Host };
-        self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)
+        self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)?;
+        self.statistics.host_pages += 1;
+        Ok(())
+    }
+
+    /// As [`PageMap::write`], of a page that the host did not write.
+    pub(crate) fn pad(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        self.write_because(logical_page, data, Stream::Host, 0, &causes::BLOCK_PADDING)?;
+        self.statistics.padded_pages += 1;
+        Ok(())
     }
 
     /// Writes what the SLC cache held, with the flags of its record.
     pub(crate) fn fold(&mut self, logical_page: u32, data: &[u8], flags_bits: u8) -> Result<(), FtlError> {
-        self.write_because(logical_page, data, Stream::Host, flags_bits, &causes::FOLD)
+        self.write_because(logical_page, data, Stream::Host, flags_bits, &causes::FOLD)?;
+        self.statistics.host_pages += 1;
+        Ok(())
     }
 
     fn write_because(
@@ -282,7 +293,6 @@ impl<F: Flash> PageMap<F> {
             self.append(stream, logical_page, data, flags_bits)?;
         }
         self.has_changed(logical_page);
-        self.statistics.host_pages += 1;
         self.pages_since_checkpoint += 1;
         if self.config.checkpoint_every_pages.is_some_and(|pages| self.pages_since_checkpoint >= pages) {
             self.checkpoint()?;
