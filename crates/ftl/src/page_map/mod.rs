@@ -10,6 +10,7 @@ mod collection;
 mod eviction;
 mod map_cache;
 mod recovery;
+mod trims;
 
 use ffslab_mtd::MtdError;
 use ffslab_sim::Reason;
@@ -300,27 +301,6 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
-    /// Forgets a logical page. After a power cut it may be there again unless [`PageMap::flush`] was called.
-    pub fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {
-        self.check(logical_page)?;
-        if self.map[logical_page as usize] != NONE {
-            self.look_up(logical_page)?;
-        }
-        let page = std::mem::replace(&mut self.map[logical_page as usize], NONE);
-        if page != NONE {
-            self.owner[page as usize] = NONE;
-            self.blocks.loses_page(page >> self.block_shift);
-            self.has_changed(logical_page);
-            if F::KEEPS_BYTES {
-                let stale = logical_page / (self.shape.page_bytes * 8);
-                if !self.stale_trims.contains(&stale) {
-                    self.stale_trims.push(stale);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Everything acknowledged is on flash when this returns: of writes that which dies are still at, and trims.
     pub fn flush(&mut self) -> Result<(), FtlError> {
         if !self.stale_trims.is_empty() {
@@ -329,31 +309,6 @@ impl<F: Flash> PageMap<F> {
         }
         self.flash.settle();
         Ok(())
-    }
-
-    fn write_trims(&mut self) -> Result<(), FtlError> {
-        while let Some(&trims) = self.stale_trims.last() {
-            let _reason = self.flash.because(&causes::TRIM);
-            self.write_trim_page(trims)?;
-            self.statistics.trim_pages += 1;
-        }
-        Ok(())
-    }
-
-    /// Writes one page of trim bits as the map is now.
-    fn write_trim_page(&mut self, trims: u32) -> Result<(), FtlError> {
-        let bits = self.shape.page_bytes * 8;
-        let first = (trims * bits) as usize;
-        let logical = &self.map[first..self.config.logical_pages.min((trims + 1) * bits) as usize];
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.fill(0);
-        for (bit, &page) in logical.iter().enumerate() {
-            buffer[bit / 8] |= u8::from(page == NONE) << (bit % 8);
-        }
-        let written = self.append(Stream::Collected, self.first_trim + trims, &buffer, 0);
-        self.buffer = buffer;
-        self.stale_trims.retain(|&stale| stale != trims);
-        written
     }
 
     // ---- writing pages --------------------------------------------------------------------------------------------
