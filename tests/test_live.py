@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 from conftest import FFSLAB, Command
 from ffslab.mount.watch import FACTS, Look, drawn, state_of
 from mounted import Mounted, mounted
 from pftrace import read
-from test_pages import chromium
+from test_pages import check_axe, chromium
 
 # Machines may be busy with other tests.
 PATIENCE_S = 120
@@ -159,8 +158,7 @@ def test_the_page_shows_what_goes_on(mount: Mounted, served: str) -> None:
             1 for one in mount.stat()["by_cause"] if one["page_reads"] or one["page_programs"] or one["erases"]
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= 420
-        found = Axe().run(page).response["violations"]
-        assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+        check_axe(page)
         with page.expect_download() as download:
             page.get_by_role("link", name="Save the timeline so far").click()
         # It is whole up to now: it can be read, and holds what was written.

@@ -87,7 +87,7 @@ def _page(
     title = run.summary["title"]
     if against is not None:
         _, others = stacks_of(against, progress, tell)
-        stacks = _side_by_side({f"{folder}: ": (stacks, variant), f"{against}: ": (others, variant)})
+        stacks = _side_by_side([(f"before: {folder}", stacks), (f"after: {against}", others)], variant)
         names = text.variants_of(stacks)
     else:
         names = text.variants_of(stacks) if variant is None else [text.known_variant(stacks, variant)]
@@ -95,20 +95,21 @@ def _page(
     return f"{out}: a page of {len(stacks['variant']):,} stacks"
 
 
-def _side_by_side(of: dict[str, tuple[Columns, str | None]]) -> Columns:
+def _side_by_side(of: list[tuple[str, Columns]], variant: str | None) -> Columns:
     """The stacks of one result behind those of another, their variants under names that tell them apart."""
     from ffslab.api.variants import rows_of
 
     parts = []
-    for before, (stacks, variant) in of.items():
+    for label, stacks in of:
         names = text.variants_of(stacks) if variant is None else [text.known_variant(stacks, variant)]
-        new = {name: before + name if len(names) > 1 else before.removesuffix(": ") for name in names}
+        new = {name: f"{label}, {name}" if len(names) > 1 else label for name in names}
         parts.append(rows_of(stacks, new))
-    first, second = parts
-    return {
-        name: column + second[name] if isinstance(column, list) else np.concatenate([column, second[name]])
-        for name, column in first.items()
-    }
+    both: Columns = {}
+    for name, column in parts[0].items():
+        other = parts[1][name]
+        is_text = isinstance(column, list) and isinstance(other, list)
+        both[name] = [*column, *other] if is_text else np.concatenate([column, other])
+    return both
 
 
 def _said(out: Path, weight: str, count: int, sums: tuple[int, ...]) -> str:
