@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from conftest import ROOT, SMALL
 from ffslab import Experiment, Run
 from ffslab.api.observe import Observe
+from ffslab.files import films
 from ffslab.studies.flame import flame as flame_of
 from left_out import leave_out
 
@@ -253,6 +254,23 @@ def test_the_film_is_played_scrubbed_and_stepped(filmed: Run, tmp_path: Path, op
     film.get_by_label("Free blocks", exact=True).fill(str(free))
     film.get_by_role("button", name="Go there").click()
     assert page.evaluate("document.querySelector('figure.film').film.free") == free - 1
+    # The third erase, the second operation of a background task; collections are counted as rows of operations.
+    table = films.table_of(next(iter(filmed.logs.values()))).to_pandas()
+    operations = table[table["what"] != "holds"]
+    behind = operations.index[operations["task"] != "caller"]
+    collects = operations["reason"].str.startswith("gc ")
+    begins = operations.index[collects & ~collects.shift(fill_value=False)]
+    counted, number = film.get_by_label("What is counted"), film.get_by_label("Number", exact=True)
+    for name, n, at in (("erase", 3, operations.index[operations["what"] == "erase"][2]),
+                        ("background operation", 2, behind[1])):  # fmt: skip
+        counted.select_option(name)
+        number.fill(str(n))
+        film.get_by_role("button", name="Go to it").click()
+        assert page.evaluate("document.querySelector('figure.film').film.at") == at + 1
+    counted.select_option("collection")
+    number.fill("99999")
+    film.get_by_role("button", name="Go to it").click()
+    assert f"There are {len(begins)}, " in film.locator(":scope > .said").inner_text()
     film.get_by_label("Colour").select_option("last written because")
     assert "GC thread" in film.locator(":scope > .keys").inner_text()
     film.get_by_label("Speed").select_option("whole in 5 s")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # The task of rows that count those of all tasks.
 ALL = "all"
+# So few operations of a board are told as they are.
+FEW = 20
 
 
 def html(compared: Comparison) -> str:
@@ -79,7 +81,10 @@ def _figures(compared: Comparison) -> list[KeyFigure]:
         measured, simulated = sum(row.measured for row in rows), sum(row.simulated for row in rows)
         if measured:
             beside = f"{number(simulated)} simulated, {number(measured)} measured"
-            made.append(KeyFigure(f"Flash {operation}", f"{100 * (simulated / measured - 1):+.1f} %", beside))
+            # Of a handful a share says nothing.
+            few = measured < FEW
+            value = f"{simulated} for {measured}" if few else f"{100 * (simulated / measured - 1):+.1f} %"
+            made.append(KeyFigure(f"Flash {operation}", value, beside))
     return made[:3]
 
 
