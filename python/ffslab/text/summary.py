@@ -75,6 +75,7 @@ COUNTERS = {
     "memory blocks": "imfs_memfile_blocks",
     # Of a translation layer.
     "pages that the host wrote": "ftl_host_pages",
+    "pages written with the rest of a block": "ftl_padded_pages",
     "pages that collection moved": "ftl_gc_pages",
     "of these while nobody waited": "ftl_idle_pages",
     "other pages that were moved": "ftl_other_moved_pages",
