@@ -4,7 +4,7 @@
 //! Of all of them: a chip is NULL or comes from [`ffslab_open`] and was not closed; texts are NULL or end with NUL; buffers have the
 //! sizes that are given with them.
 
-use crate::guard::{close, done, last_error, number, opened, with, Done, Handle};
+use crate::guard::{close, done, last_error, number, opened, told, with, Done, Handle};
 use crate::types::{op, torn, Counters, Geometry, ERROR_NAMES, OK};
 use ffslab_chip::{Corrected, MediumImage};
 use std::ffi::{c_char, c_void, CStr};
@@ -156,20 +156,20 @@ pub unsafe extern "C" fn ffslab_now_ns(chip: *mut Handle) -> u64 {
 
 #[no_mangle]
 pub unsafe extern "C" fn ffslab_think_ns(chip: *mut Handle, duration_ns: u64) -> i32 {
-    unsafe { done(chip, |chip| Ok(chip.compute_ns(duration_ns))) }
+    unsafe { told(chip, |chip| chip.compute_ns(duration_ns)) }
 }
 
 #[no_mangle]
 pub unsafe extern "C" fn ffslab_sleep_ns(chip: *mut Handle, duration_ns: u64) -> i32 {
-    unsafe { done(chip, |chip| Ok(chip.sleep_ns(duration_ns))) }
+    unsafe { told(chip, |chip| chip.sleep_ns(duration_ns)) }
 }
 
 #[no_mangle]
 pub unsafe extern "C" fn ffslab_cut_power_after(chip: *mut Handle, operations: u64, how: u32, seed: u64) -> i32 {
     unsafe {
         done(chip, |chip| {
-            let torn = torn(how, seed).ok_or("no value of enum ffslab_torn")?;
-            Ok(chip.cut_power_after(operations, torn))
+            chip.cut_power_after(operations, torn(how, seed).ok_or("no value of enum ffslab_torn")?);
+            Ok(())
         })
     }
 }
@@ -195,12 +195,7 @@ pub struct Snapshot(MediumImage);
 #[no_mangle]
 pub unsafe extern "C" fn ffslab_snapshot_take(chip: *mut Handle) -> *mut Snapshot {
     let mut taken = std::ptr::null_mut();
-    unsafe {
-        done(chip, |chip| {
-            taken = Box::into_raw(Box::new(Snapshot(chip.snapshot())));
-            Ok(())
-        })
-    };
+    unsafe { told(chip, |chip| taken = Box::into_raw(Box::new(Snapshot(chip.snapshot())))) };
     taken
 }
 
@@ -267,12 +262,12 @@ pub unsafe extern "C" fn ffslab_call(chip: *mut Handle, what: u32, name: *const 
 
 #[no_mangle]
 pub unsafe extern "C" fn ffslab_call_end(chip: *mut Handle, moved_bytes: u64) -> i32 {
-    unsafe { done(chip, |chip| Ok(chip.end_call(moved_bytes))) }
+    unsafe { told(chip, |chip| chip.end_call(moved_bytes)) }
 }
 
 #[no_mangle]
 pub unsafe extern "C" fn ffslab_title(chip: *mut Handle, title: *const c_char) -> i32 {
-    unsafe { done(chip, |chip| Ok(chip.set_title(text(title)?))) }
+    unsafe { with(chip, |chip| text(title).map(|title| chip.set_title(title)).map(|()| OK)) }
 }
 
 #[no_mangle]

@@ -135,7 +135,7 @@ impl Inside {
     }
 }
 
-/// [`with`], for what only succeeds.
+/// [`with`], for what gives nothing back.
 ///
 /// # Safety
 /// As [`with`].
@@ -145,6 +145,20 @@ pub(crate) unsafe fn done(handle: *const Handle, body: impl FnOnce(&mut Chip) ->
     unsafe { with(handle, |chip| body(chip).map(|()| OK)) }
 }
 
+/// [`with`], for what cannot fail.
+///
+/// # Safety
+/// As [`with`].
+pub(crate) unsafe fn told(handle: *const Handle, body: impl FnOnce(&mut Chip)) -> i32 {
+    // SAFETY: the caller's.
+    unsafe {
+        done(handle, |chip| {
+            body(chip);
+            Ok(())
+        })
+    }
+}
+
 /// A number that is no code. 0 if the chip cannot say it.
 ///
 /// # Safety
@@ -152,12 +166,7 @@ pub(crate) unsafe fn done(handle: *const Handle, body: impl FnOnce(&mut Chip) ->
 pub(crate) unsafe fn number(handle: *const Handle, body: impl FnOnce(&mut Chip) -> u64) -> u64 {
     let mut number = 0;
     // SAFETY: the caller's.
-    unsafe {
-        done(handle, |chip| {
-            number = body(chip);
-            Ok(())
-        })
-    };
+    unsafe { told(handle, |chip| number = body(chip)) };
     number
 }
 
