@@ -72,11 +72,10 @@ fn faults() -> Vec<(&'static [&'static str], &'static Fault)> {
     let of = |subjects: &'static [&'static str], faults: &'static [&'static Fault]| {
         faults.iter().map(move |&fault| (subjects, fault))
     };
-    of(&["jffs2", "jffs2, renames"], &ffslab_jffs2::faults::ALL)
+    of(&["jffs2"], &ffslab_jffs2::faults::ALL)
         .chain(of(&["yaffs2"], &ffslab_yaffs2::faults::ALL))
         .chain(of(&["ubifs"], &ffslab_ubifs::faults::ALL))
-        .chain(of(&["page-map", "fast", "slc-cache"], &ffslab_ftl::faults::ALL))
-        .chain(of(&["littlefs"], &ffslab_littlefs::faults::ALL))
+        .chain(of(&["fast"], &ffslab_ftl::faults::ALL))
         .collect()
 }
 
