@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZE_MAX_MIB = 20
+# What `make lib` built, for this machine alone; a wheel takes it along.
+LIBRARY = ROOT / "python" / "ffslab" / "foreign" / "lib"
 
 
 class Target(NamedTuple):
@@ -49,7 +52,12 @@ def has_standard_library(target: Target) -> bool:
 def build(target: Target, profile: str, out: Path) -> Path:
     """Builds a wheel into an empty folder and returns it."""
     tools = str(Path(sys.executable).parent)
-    environment = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYO3_PYTHON": sys.executable}
+    environment = os.environ | {
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "PYO3_PYTHON": sys.executable,
+        # zlib is part of the wheel: not every system has it.
+        "LIBZ_SYS_STATIC": "1",
+    }
     options = ["--zig", "--profile", profile, "--target", target.rust, "--compatibility", target.tag, "--out", str(out)]
     subprocess.run(["maturin", "build", "--quiet", *options], cwd=ROOT, env=environment, check=True)
     (wheel,) = out.glob("*.whl")
@@ -88,6 +96,10 @@ def main() -> int:
                 f"{name}: left out: there is no standard library of Rust for {target.rust}: rustup target add",
                 flush=True,
             )
+            failed = True
+            continue
+        if LIBRARY.is_dir() and target.rust != f"{platform.machine()}-unknown-linux-gnu":
+            print(f"{name}: left out: remove {LIBRARY}, which is for this machine alone", flush=True)
             failed = True
             continue
         fresh = given.out / f"{name}.new"
