@@ -13,7 +13,6 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
-VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 DIST_TARGETS =
 DIST_WHEEL = $(wildcard dist/ffslab-$(VERSION)-*-manylinux*_$(shell uname -m).whl)
 RUST_TESTED := --workspace --exclude ffslab-python
