@@ -73,6 +73,7 @@ CALLS = {
     "calibrate": ["calibrate", "--loops", "loops.csv"],
     "compare": ["compare", "."],
     "diff": ["diff", "a", "b"],
+    "inspect --report": ["inspect", "small.toml", "--report", "page.html"],
     "lifetime --simulate": ["lifetime", "small.toml", "--simulate"],
     "reproduce": ["reproduce", "readahead"],
     "sqlite": ["sqlite"],

@@ -64,6 +64,7 @@ def inspect(
         raise InputError("--partial: says what is recovered: give --recover DIR, too")
 
     if report is not None:
+        check_packages("inspect --report")
         results.check_report(report)
     how = looks.how(place)
     found = inspection.inspect_partitions(

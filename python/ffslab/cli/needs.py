@@ -8,14 +8,15 @@ from importlib import metadata, util
 
 from ffslab._native import InputError
 
-# Verbs that cannot do without packages of extras, as they are imported: it is said before they begin. What an option
-# needs alone is said when it is imported (`said_of_import`).
+# Verbs, and options of verbs, that cannot do without packages of extras, by the names with which they are imported: it
+# is said before they begin. What stands not here is said when it is imported (`said_of_import`).
 NEEDS = {
     "advise": ("pandas", "scipy"),
     "ageing": ("matplotlib", "scipy"),
     "calibrate": ("matplotlib", "pandas", "scipy", "statsmodels"),
     "compare": ("apsw", "pandas"),
     "diff": ("pandas",),
+    "inspect --report": ("matplotlib",),
     "lifetime --simulate": ("matplotlib", "pandas"),
     "reproduce": ("apsw", "matplotlib", "pandas"),
     "sqlite": ("apsw",),
