@@ -19,6 +19,7 @@ mod blocks;
 pub mod causes;
 mod config;
 pub mod counting;
+pub mod faults;
 pub mod flash;
 pub mod flashbench;
 pub mod formulas;

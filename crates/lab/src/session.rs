@@ -41,7 +41,7 @@ pub struct Session {
     setup: Vec<StepOutcome>,
     measured: Option<Measured>,
     /// Until the result is asked for; then what was written down.
-    observing: Option<Observing>,
+    pub observing: Option<Observing>,
     stacks: Option<Vec<StackRow>>,
     /// Number of the next call within its step.
     next_i: u64,
