@@ -99,8 +99,8 @@ lib: ## build libffslab for C programs: python/ffslab/foreign/lib
 	cargo rustc --release --quiet -p ffslab-capi --crate-type cdylib
 	cargo rustc --release --quiet -p ffslab-capi --crate-type staticlib
 	@mkdir -p $(LIB)/pkgconfig
-	@cp "$${CARGO_TARGET_DIR:-target}"/release/libffslab.* $(LIB)/ && rm -f $(LIB)/libffslab.d
-	@strip --strip-debug $(LIB)/libffslab.*
+	@cp "$${CARGO_TARGET_DIR:-target}"/release/libffslab.so "$${CARGO_TARGET_DIR:-target}"/release/libffslab.a $(LIB)/
+	@strip --strip-debug $(LIB)/libffslab.so $(LIB)/libffslab.a
 	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: ffslab' 'Description: Simulated flash chips for C programs' 'Version: $(VERSION)' \
 	  'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lffslab' 'Libs.private: -lpthread -ldl -lm' > $(LIB)/pkgconfig/ffslab.pc
 	@ls -l $(LIB)
