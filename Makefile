@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 FFSLAB := $(BIN)/ffslab
 ASSETS := python/ffslab/report/assets
+LIB := python/ffslab/foreign/lib
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 # The same interpreter for every cargo command, or PyO3's build script would run again and again.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -14,7 +16,7 @@ RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup assets packages demo test check docs man sbom bench soak clean
+.PHONY: help setup assets packages demo test check docs man sbom bench soak lib clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -81,8 +83,19 @@ soak: setup ## cut the power at every flash operation of every workload, mount d
 	cargo run --profile soak --quiet -p ffslab-ubifs --example ubifs_soak
 	$(BIN)/python -m pytest --quiet -m soak
 
+# Where `ffslab foreign flags` looks for it; a wheel that is built afterwards carries it.
+lib: ## build libffslab for C programs: python/ffslab/foreign/lib
+	cargo rustc --release --quiet -p ffslab-capi --crate-type cdylib
+	cargo rustc --release --quiet -p ffslab-capi --crate-type staticlib
+	@mkdir -p $(LIB)/pkgconfig
+	@cp "$${CARGO_TARGET_DIR:-target}"/release/libffslab.* $(LIB)/ && rm -f $(LIB)/libffslab.d
+	@strip --strip-debug $(LIB)/libffslab.*
+	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: ffslab' 'Description: Simulated flash chips for C programs' 'Version: $(VERSION)' \
+	  'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lffslab' 'Libs.private: -lpthread -ldl -lm' > $(LIB)/pkgconfig/ffslab.pc
+	@ls -l $(LIB)
+
 clean: ## remove everything that was built, .venv and results included
-	rm -rf $(VENV) results dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LIB) results dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f python/ffslab/_native*.so python/ffslab/report/assets/uPlot*
 	cargo clean
 

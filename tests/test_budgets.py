@@ -259,6 +259,7 @@ def test_what_the_docs_and_examples_say_works(ffslab: Command, tmp_path: Path, m
     (tmp_path / "shown.toml").write_text(shown, encoding="utf-8")
     said = Budgets.from_file(tmp_path / "shown.toml").budgets[0]
     assert (said.limits, said.changes, said.per_day) == (held.limits, held.changes, held.per_day)
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    # The other one is a test: tests/test_pytest_plugin.py runs it.
+    code, _ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "docs/budgets.md", "exec"), {})

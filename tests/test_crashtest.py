@@ -30,15 +30,33 @@ APPLICATIONS = {
         [
             "settings_no_fsync",
             "settings_no_directory_fsync",
+            "settings_told_first",
             "settings_in_place",
             "settings_unlink_first",
             "settings_fsync_after_rename",
         ],
     ),
-    "records": (["log_right"], ["log_no_fsync", "log_fsync_every_second"]),
+    "records": (["log_right"], ["log_no_fsync", "log_in_new_files", "log_fsync_every_second"]),
     "valid_store": (["store_right"], ["store_header_first", "store_no_barrier"]),
     "boots": (["update_right"], ["update_no_fsync", "update_one_slot", "update_pointer_no_fsync"]),
-    "no_message_lost": (["queue_right"], ["queue_no_fsync", "queue_deletes_first"]),
+    "no_message_lost": (["queue_right"], ["queue_no_fsync", "queue_no_directory_fsync", "queue_deletes_first"]),
+    "counted": (["counter_right"], ["counter_no_fsync", "counter_one_slot", "counter_no_checksum"]),
+    "whole_after_replay": (
+        ["journal_right"],
+        [
+            "journal_not_synced",
+            "journal_data_not_synced",
+            "journal_after_data",
+            "journal_cleared_first",
+            "journal_no_checksum",
+        ],
+    ),
+    "found_by_index": (["index_right"], ["index_before_record", "index_records_not_synced", "index_not_synced"]),
+    "no_record_lost": (["rotation_right"], ["rotation_copies_without_fsync", "rotation_unlinks_first"]),
+    "whole_version": (
+        ["bundle_right"],
+        ["bundle_forgets_one_fsync", "bundle_pointer_first", "bundle_removes_old_first"],
+    ),
 }
 RIGHT = [(judge, name) for judge, (right, _) in APPLICATIONS.items() for name in right]
 WRONG = [(judge, name) for judge, (_, wrong) in APPLICATIONS.items() for name in wrong]
@@ -149,6 +167,22 @@ def test_sqlite_loses_the_last_transaction_unless_it_syncs_the_directory_of_its_
         assert answer_of(outcome)["holds"] is right, found(outcome)
         assert len(outcome.recording.told()) >= 5
         assert all("transactions that were done are lost" in text for text in found(outcome))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("sqlite-synchronous-off", "malformed"),
+        ("sqlite-journal-in-memory", "malformed"),
+        ("sqlite-no-journal", "malformed"),
+        ("sqlite-wal-normal", "transactions that were done are lost"),
+    ],
+)
+def test_what_the_manual_of_sqlite_warns_of_is_found(name: str, says: str) -> None:
+    outcome = crashtest(CrashTest.from_file(EXAMPLES / f"{name}.toml"), points=60)
+    said = found(outcome)
+    assert any(says in text for text in said), said
+    assert all(text.startswith("application: ") for text in said)
 
 
 def test_a_failure_is_shrunk_kept_and_fails_again(tmp_path: Path) -> None:

@@ -85,6 +85,10 @@ def test_years_follow_from_what_a_run_counted(ffslab: Command, tmp_path: Path) -
     assert found["uncertainty"] == "bootstrap over 8 measured steps"
     life = found["lifetime_years"]["levelled"]
     assert life["low"] < life["estimate"] < life["high"]
+    assert not any("more than fit" in sentence for sentence in found["said"])
+    fits = round(DAY_US / time_us)
+    often_said = row(ffslab, "out", "--per-day", str(2 * fits))["said"][0]
+    assert f"{2 * fits:,}" in often_said and "times a day are more than fit" in often_said
     rarely = row(ffslab, "out", "--per-day", "1", "--endurance", "3000")
     assert rarely["lifetime_years"]["levelled"]["estimate"] == pytest.approx(
         (3000 - before).sum() / erases.sum() / 365.25

@@ -18,6 +18,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from conftest import ROOT, SMALL
 from ffslab import Experiment, Run
+from ffslab.api.observe import Observe
+from ffslab.files import films
+from ffslab.studies.flame import flame as flame_of
 from left_out import leave_out
 
 AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
@@ -25,13 +28,26 @@ WIDE, PHONE = 1300, 360
 Opened = Callable[..., Page]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def check_axe(page: Page) -> None:
+    """Nothing is in the way of who cannot see, or has no mouse."""
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def chromium() -> str:
+    """The browser of this machine."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         leave_out("chromium is missing: apt-get install chromium")
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        started = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield started
         started.close()
 
@@ -167,8 +183,7 @@ def test_nothing_is_in_the_way_of_anybody(many: Path, opened: Opened, wide: int,
     page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("document.documentElement.scrollWidth") <= wide
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+    check_axe(page)
 
 
 def test_the_theme_is_changed_by_hand(many: Path, opened: Opened) -> None:
@@ -239,6 +254,23 @@ def test_the_film_is_played_scrubbed_and_stepped(filmed: Run, tmp_path: Path, op
     film.get_by_label("Free blocks", exact=True).fill(str(free))
     film.get_by_role("button", name="Go there").click()
     assert page.evaluate("document.querySelector('figure.film').film.free") == free - 1
+    # The third erase, the second operation of a background task; collections are counted as rows of operations.
+    table = films.table_of(next(iter(filmed.logs.values()))).to_pandas()
+    operations = table[table["what"] != "holds"]
+    behind = operations.index[operations["task"] != "caller"]
+    collects = operations["reason"].str.startswith("gc ")
+    begins = operations.index[collects & ~collects.shift(fill_value=False)]
+    counted, number = film.get_by_label("What is counted"), film.get_by_label("Number", exact=True)
+    for name, n, at in (("erase", 3, operations.index[operations["what"] == "erase"][2]),
+                        ("background operation", 2, behind[1])):  # fmt: skip
+        counted.select_option(name)
+        number.fill(str(n))
+        film.get_by_role("button", name="Go to it").click()
+        assert page.evaluate("document.querySelector('figure.film').film.at") == at + 1
+    counted.select_option("collection")
+    number.fill("99999")
+    film.get_by_role("button", name="Go to it").click()
+    assert f"There are {len(begins)}, " in film.locator(":scope > .said").inner_text()
     film.get_by_label("Colour").select_option("last written because")
     assert "GC thread" in film.locator(":scope > .keys").inner_text()
     film.get_by_label("Speed").select_option("whole in 5 s")
@@ -251,8 +283,75 @@ def test_the_film_is_played_scrubbed_and_stepped(filmed: Run, tmp_path: Path, op
     else:
         pytest.fail("the film stands still")
     film.get_by_role("button", name="Pause").click()
-    found = Axe().run(page).response["violations"]
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+    check_axe(page)
+
+
+# ---- flame graphs ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def observed() -> Run:
+    """Two variants that were observed."""
+    return Experiment(SMALL, "small.toml", Path()).run(observe=Observe())
+
+
+def test_the_flame_graph_is_zoomed_searched_and_held_against_another(
+    observed: Run, tmp_path: Path, opened: Opened
+) -> None:
+    observed.report(tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    flame = page.locator("figure.flame")
+    stacks = observed.stacks
+    assert stacks is not None
+    names = [variant["name"] for variant in observed.summary["variants"]]
+    of = stacks[stacks["variant"] == names[0]]
+    busy = of[of["operation"] != "idle"]
+    root = "document.querySelector('figure.flame').flame.root"
+    # All weights, with and without idle time.
+    assert page.evaluate(f"{root}.b") == pytest.approx(busy["time_ns"].sum() / 1e6)
+    flame.get_by_label("Idle time").check()
+    assert page.evaluate(f"{root}.b") == pytest.approx(of["time_ns"].sum() / 1e6)
+    for weight, column, scale in (
+        ("operations, operations", "operations", 1),
+        ("energy, mJ", "energy_uJ", 1e3),
+        ("wear, erases", "erases", 1),
+    ):
+        flame.get_by_label("Width").select_option(weight)
+        assert page.evaluate(f"{root}.b") == pytest.approx(of[column].sum() / scale, abs=1e-4)
+    flame.get_by_label("Width").select_option("operations, operations")
+    written = of[of["call"] == "write"]["operations"].sum()
+    flame.get_by_role("searchbox").fill("write")
+    found = of[of[["task", "call", "reason", "operation"]].apply(lambda row: row.str.contains("write").any(), axis=1)]
+    share = 100 * found["operations"].sum() / of["operations"].sum()
+    assert f"{share:.1f}".removesuffix(".0") + " % of all" in flame.locator(".said").inner_text()
+    flame.get_by_role("searchbox").fill("")
+    # A click zooms, keys go on from there, Escape leaves.
+    flame.locator(".frames button", has_text=re.compile("^write$")).first.click()
+    assert page.evaluate("document.querySelector('figure.flame').flame.zoomed") == ["program", "write"]
+    assert f"{written:,} operations" in flame.locator(".said").inner_text()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert len(page.evaluate("document.querySelector('figure.flame').flame.zoomed")) == 3
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.querySelector('figure.flame').flame.zoomed") == ["program"]
+    # The difference of two.
+    page.mouse.move(0, 0)
+    flame.get_by_label("Against").select_option(names[1])
+    other = stacks[stacks["variant"] == names[1]]["operations"].sum()
+    assert f"{other:,} operations became {of['operations'].sum():,} operations" in flame.locator(".said").inner_text()
+    assert "grew" in flame.locator(".keys").inner_text()
+    check_axe(page)
+
+
+def test_a_page_of_a_flame_graph(observed: Run, tmp_path: Path, opened: Opened) -> None:
+    observed.save(tmp_path / "a")
+    said = flame_of(tmp_path / "a", "time", tmp_path / "flame.html", against=tmp_path / "a")
+    assert said.startswith(str(tmp_path / "flame.html"))
+    page = opened(tmp_path / "flame.html", PHONE, "dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+    assert "became" in page.locator("figure.flame .said").inner_text()
+    check_axe(page)
 
 
 def test_the_film_is_kept_as_a_table_beside_the_page(filmed: Run, tmp_path: Path) -> None:

@@ -32,9 +32,12 @@ def run(chooser: object) -> ffslab.Run:
 def test_the_page_is_executed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
     code = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/policies.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(code) == 1
-    exec(compile(code[0], "docs/policies.md", "exec"), {})
+    assert len(code) == 2
+    names: dict[str, object] = {}
+    exec(compile(code[0], "docs/policies.md", "exec"), names)
     assert capsys.readouterr().out.count("policy.victim=") >= 2
+    exec(compile(code[1], "docs/policies.md", "exec"), names)
+    assert "segmented-lru" in capsys.readouterr().out
 
 
 def test_the_studies_of_the_page_say_who_gains_what(tmp_path: Path) -> None:

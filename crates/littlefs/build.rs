@@ -1,9 +1,13 @@
-//! Compiles littlefs, whose C sources the registry crate `littlefs2-sys` carries, together with the functions of `c/`.
+//! Compiles littlefs, whose C sources the registry crate `littlefs2-sys` carries, together with
+//! functions of our own ([`OURS`]).
 //!
 //! Its functions say when they begin and end (`-finstrument-functions`), so that the causes of flash operations are known without a
 //! change of its sources. Small functions, which would only take time, are left out where the compiler can do so.
 
 use std::path::Path;
+
+/// With the package, where `ffslab foreign build` finds it for other versions of littlefs.
+const OURS: &str = "../../python/ffslab/foreign/littlefs";
 
 /// Functions that touch no flash or are many: parts of their names.
 const QUIET: &str = "lfs_tag_,lfs_pair_,lfs_gstate_,lfs_cache_,lfs_ctz_index,lfs_alloc_lookahead,lfs_alloc_ckpoint,lfs_bd_,\
@@ -14,7 +18,7 @@ fn main() {
     let sources = Path::new(littlefs2_sys::SOURCES);
     let mut build = cc::Build::new();
     build
-        .file("c/littlefs.c")
+        .file(format!("{OURS}/littlefs.c"))
         .include(sources)
         .std("c11")
         .define("LFS_MULTIVERSION", None)
@@ -27,7 +31,6 @@ fn main() {
         // Of the sources that are not ours.
         .flag_if_supported("-Wno-unused-function")
         .opt_level(2);
-    println!("cargo::rerun-if-changed=c/littlefs.c");
-    println!("cargo::rerun-if-changed=c/littlefs.h");
+    println!("cargo::rerun-if-changed={OURS}");
     build.compile("ffslab_littlefs");
 }

@@ -1,3 +1,4 @@
+# long file: applications stand beside their judges, and one is read at a time
 """Sample applications, each right and with deliberate defects, and what judges them: see docs/power-cuts.md.
 
 An application gets a machine, makes its calls, and tells its user what is done. Its judge gets the files after a power
@@ -56,11 +57,14 @@ ROUNDS = 4
 # ---- settings that are replaced as a whole ------------------------------------------------------------------
 
 
-def _settings(save: Callable[[Machine, bytes], None]) -> Callable[[Machine], None]:
+def _settings(save: Callable[[Machine, bytes], None], *, told_first: bool = False) -> Callable[[Machine], None]:
     def run(machine: Machine) -> None:
         for number in range(1, ROUNDS + 1):
+            if told_first:
+                machine.told(f"saved {number}")
             save(machine, settings_text(number))
-            machine.told(f"saved {number}")
+            if not told_first:
+                machine.told(f"saved {number}")
 
     return run
 
@@ -75,6 +79,7 @@ def _replace(machine: Machine, content: bytes, *, sync: bool = True, names: bool
 settings_right = _settings(_replace)
 settings_no_fsync = _settings(lambda machine, content: _replace(machine, content, sync=False))
 settings_no_directory_fsync = _settings(lambda machine, content: _replace(machine, content, names=False))
+settings_told_first = _settings(_replace, told_first=True)
 settings_in_place = _settings(lambda machine, content: put(machine, "settings", content))
 
 
@@ -124,8 +129,16 @@ def _log(add: Callable[[Machine, int], None]) -> Callable[[Machine], None]:
     return run
 
 
+def _append_to_new(machine: Machine, content: bytes) -> None:
+    """Copies the log with the record, and puts the copy in its place without fsync."""
+    put(machine, "log.new", machine.read_file("log") + content, sync=False)
+    machine.rename("log.new", "log")
+    sync_directory(machine)
+
+
 log_right = _log(lambda machine, number: append(machine, "log", record(number)))
 log_no_fsync = _log(lambda machine, number: append(machine, "log", record(number), sync=False))
+log_in_new_files = _log(lambda machine, number: _append_to_new(machine, record(number)))
 log_fsync_every_second = _log(lambda machine, number: append(machine, "log", record(number), sync=number % 2 == 0))
 
 
@@ -260,6 +273,7 @@ def _queue(*, sync: bool = True, names: bool = True, deletes_first: bool = False
 
 queue_right = _queue()
 queue_no_fsync = _queue(sync=False)
+queue_no_directory_fsync = _queue(names=False)
 queue_deletes_first = _queue(deletes_first=True)
 
 
@@ -272,3 +286,268 @@ def no_message_lost(files: dict[str, bytes], told: list[str]) -> str | None:
         if all(files.get(f"{place}/{number}") != record(number) for place in where):
             return f"message {number} is not whole in {' or '.join(where)}"
     return None
+
+
+# ---- a counter in two slots -------------------------------------------------------------------------------------
+
+SLOT_BYTES = 6000
+
+
+def slot(number: int, *, checked: bool = True) -> bytes:
+    """A number, as long as a few pages, with a check sum."""
+    body = struct.pack("<I", number) * (SLOT_BYTES // 4 - 1)
+    return (struct.pack("<I", zlib.crc32(body)) if checked else bytes(4)) + body
+
+
+def _counter(slot_of: Callable[[int], int], *, sync: bool = True, checked: bool = True) -> Callable[[Machine], None]:
+    def run(machine: Machine) -> None:
+        put(machine, "counter", bytes(2 * SLOT_BYTES))
+        sync_directory(machine)
+        fd = machine.open("counter", "rdwr")
+        for number in range(1, ROUNDS + 1):
+            machine.pwrite(fd, slot(number, checked=checked), slot_of(number) * SLOT_BYTES)
+            if sync:
+                machine.fsync(fd)
+            machine.told(f"counted {number}")
+        machine.close(fd)
+
+    return run
+
+
+counter_right = _counter(lambda number: number % 2)
+counter_no_fsync = _counter(lambda number: number % 2, sync=False)
+counter_one_slot = _counter(lambda _number: 0)
+counter_no_checksum = _counter(lambda number: number % 2, checked=False)
+
+
+def counted(files: dict[str, bytes], told: list[str]) -> str | None:
+    """The largest number of a valid slot is not smaller than the last that was told, and none is made up."""
+    content = files.get("counter", b"")
+    found = 0
+    for at in range(0, len(content) - SLOT_BYTES + 1, SLOT_BYTES):
+        checksum, number = struct.unpack_from("<II", content, at)
+        body = content[at + 4 : at + SLOT_BYTES]
+        # Who wrote no check sums believes all.
+        if checksum in (0, zlib.crc32(body)):
+            if body != struct.pack("<I", number) * (SLOT_BYTES // 4 - 1):
+                return f"a slot that is valid holds half of {number}"
+            found = max(found, number)
+    return f"counts {found}, {len(told)} was told" if found < len(told) else None
+
+
+# ---- a store with a journal: what is to be changed is written beside first ----------------------------------------
+
+STORED_BYTES = 5000
+# Stands where the check sum should, of who makes none.
+BELIEVED = 0xFFFF_FFFF
+
+
+def stored(number: int) -> bytes:
+    """What the store holds after so many changes: every byte changes each time."""
+    return bytes([number]) * STORED_BYTES
+
+
+def _journalled(order: str, *, checked: bool = True) -> Callable[[Machine], None]:
+    def run(machine: Machine) -> None:
+        put(machine, "data", stored(0))
+        put(machine, "journal", b"")
+        sync_directory(machine)
+        machine.told("made")
+        for number in range(1, ROUNDS + 1):
+            entry = stored(number)
+            checksum = zlib.crc32(entry) if checked else BELIEVED
+            for part in order.split():
+                if part == "journal":
+                    put(machine, "journal", struct.pack("<I", checksum) + entry, sync=False)
+                elif part == "data":
+                    put(machine, "data", entry, "wronly", sync=False)
+                elif part == "clear":
+                    put(machine, "journal", b"", sync=False)
+                else:
+                    put_safe(machine, part.removeprefix("sync-"))
+            machine.told(f"changed {number}")
+
+    return run
+
+
+def put_safe(machine: Machine, path: str) -> None:
+    """Makes a file safe as it is."""
+    fd = machine.open(path, "rdwr")
+    machine.fsync(fd)
+    machine.close(fd)
+
+
+journal_right = _journalled("journal sync-journal data sync-data clear sync-journal")
+journal_not_synced = _journalled("journal data sync-data clear sync-journal")
+journal_cleared_first = _journalled("journal sync-journal data clear sync-journal sync-data")
+journal_data_not_synced = _journalled("journal sync-journal data clear sync-journal")
+journal_after_data = _journalled("data sync-data journal sync-journal clear sync-journal")
+journal_no_checksum = _journalled("journal sync-journal data sync-data clear sync-journal", checked=False)
+
+
+def whole_after_replay(files: dict[str, bytes], told: list[str]) -> str | None:
+    """What the store's start does: a whole entry of the journal is done again. Then the store holds one state."""
+    content, journal = files.get("data", b""), files.get("journal", b"")
+    entry = journal[4:]
+    if len(journal) >= 4 and struct.unpack_from("<I", journal)[0] in (BELIEVED, zlib.crc32(entry)):
+        content = entry + content[len(entry) :]
+    if not told:
+        return None
+    if len(content) != STORED_BYTES or content != content[:1] * STORED_BYTES:
+        return "the store holds parts of two states"
+    last = len(told) - 1
+    return f"the store holds state {content[0]}, {last} was told" if content[0] < last else None
+
+
+# ---- records in one file, their places in another -----------------------------------------------------------------
+
+
+def _indexed(order: str) -> Callable[[Machine], None]:
+    def run(machine: Machine) -> None:
+        for path in ("records", "index"):
+            put(machine, path, b"")
+        sync_directory(machine)
+        at = 0
+        for number in range(1, ROUNDS + 1):
+            content = record(number)
+            for part in order.split():
+                if part == "record":
+                    append(machine, "records", content, sync=False)
+                elif part == "place":
+                    append(machine, "index", struct.pack("<II", at, len(content)), sync=False)
+                else:
+                    put_safe(machine, part.removeprefix("sync-"))
+            at += len(content)
+            machine.told(f"indexed {number}")
+
+    return run
+
+
+index_right = _indexed("record sync-records place sync-index")
+index_before_record = _indexed("place sync-index record sync-records")
+index_records_not_synced = _indexed("record place sync-index")
+index_not_synced = _indexed("record sync-records place")
+
+
+def found_by_index(files: dict[str, bytes], told: list[str]) -> str | None:
+    """What the index names is there, and it names all that was told."""
+    index, content = files.get("index", b""), files.get("records", b"")
+    places = [struct.unpack_from("<II", index, at) for at in range(0, len(index) // 8 * 8, 8)]
+    # A file may have its new size already, and not yet what was written: zeros.
+    places = [(at, size) for at, size in places if size > 0]
+    for number, (at, size) in enumerate(places, 1):
+        if content[at : at + size] != record(number):
+            return f"the index names record {number}, which is not there"
+    return f"the index names {len(places)} records, {len(told)} were told" if len(places) < len(told) else None
+
+
+# ---- logs that are rotated -------------------------------------------------------------------------------------------
+
+
+def _rotated(rotate: Callable[[Machine], None]) -> Callable[[Machine], None]:
+    def run(machine: Machine) -> None:
+        for number in range(1, 2 * ROUNDS + 1):
+            append(machine, "log", record(number))
+            sync_directory(machine)
+            machine.told(f"logged {number}")
+            if number % 3 == 0 and number < 2 * ROUNDS:
+                rotate(machine)
+
+    return run
+
+
+def _append_to_old(machine: Machine, *, sync: bool) -> None:
+    append(machine, "log.old", machine.read_file("log"), sync=sync)
+    if sync:
+        sync_directory(machine)
+
+
+def _rotate(machine: Machine) -> None:
+    _append_to_old(machine, sync=True)
+    machine.unlink("log")
+    sync_directory(machine)
+
+
+def _copy_and_truncate(machine: Machine) -> None:
+    _append_to_old(machine, sync=False)
+    put(machine, "log", b"")
+
+
+def _old_log_first(machine: Machine) -> None:
+    content = machine.read_file("log")
+    machine.unlink("log")
+    sync_directory(machine)
+    append(machine, "log.old", content)
+    sync_directory(machine)
+
+
+rotation_right = _rotated(_rotate)
+rotation_copies_without_fsync = _rotated(_copy_and_truncate)
+rotation_unlinks_first = _rotated(_old_log_first)
+
+
+def no_record_lost(files: dict[str, bytes], told: list[str]) -> str | None:
+    """All records that were told are in one of both logs. Some may be in both."""
+    both = files.get("log.old", b"") + files.get("log", b"")
+    missing = [number for number in range(1, len(told) + 1) if record(number) not in both]
+    return f"record {missing[0]} of {len(told)} is in no log" if missing else None
+
+
+# ---- files that belong together, in a directory for each version ---------------------------------------------------
+
+PARTS = ("program", "texts", "pictures")
+
+
+def part_text(name: str, number: int) -> bytes:
+    """A part of a version."""
+    return f"{name} of version {number} ".encode() * 200
+
+
+def _bundle(
+    *, forgets: str = "", names: bool = True, pointer_first: bool = False, old_first: bool = False
+) -> Callable[[Machine], None]:
+    def point(machine: Machine, number: int) -> None:
+        put(machine, "current.tmp", b"%d" % number)
+        machine.rename("current.tmp", "current")
+        sync_directory(machine)
+
+    def remove(machine: Machine, number: int) -> None:
+        if number > 0:
+            for name in PARTS:
+                machine.unlink(f"v{number}.{name}")
+            sync_directory(machine)
+
+    def run(machine: Machine) -> None:
+        for number in range(1, ROUNDS):
+            if pointer_first:
+                point(machine, number)
+            if old_first:
+                remove(machine, number - 1)
+            for name in PARTS:
+                put(machine, f"v{number}.{name}", part_text(name, number), sync=name != forgets)
+            if names:
+                sync_directory(machine)
+            if not pointer_first:
+                point(machine, number)
+            if not old_first:
+                remove(machine, number - 1)
+            machine.told(f"version {number}")
+
+    return run
+
+
+bundle_right = _bundle()
+bundle_forgets_one_fsync = _bundle(forgets="texts")
+bundle_pointer_first = _bundle(pointer_first=True)
+bundle_removes_old_first = _bundle(old_first=True)
+
+
+def whole_version(files: dict[str, bytes], told: list[str]) -> str | None:
+    """The version that is pointed to is whole, and none older than the last that was told."""
+    if "current" not in files:
+        return "there is no version" if told else None
+    number = int(files["current"] or b"0")
+    for name in PARTS:
+        if files.get(f"v{number}.{name}") != part_text(name, number):
+            return f"version {number} is not whole: {name}"
+    return f"version {number}, {len(told)} was told" if number < len(told) else None

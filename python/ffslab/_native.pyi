@@ -24,6 +24,7 @@ __all__ = [
     "chip_geometry",
     "content_source",
     "convert_trace",
+    "decisions",
     "file_systems",
     "input_limits",
     "inspect",
@@ -48,6 +49,7 @@ __all__ = [
     "recognise_one",
     "recorded_calls",
     "register_policy",
+    "register_rule",
     "repeated",
     "run_experiment",
     "schema",
@@ -57,6 +59,7 @@ __all__ = [
     "systems",
     "toml_of",
     "unregister_policy",
+    "unregister_rule",
     "validate",
     "variant_keys",
     "write_timeline",
@@ -418,6 +421,21 @@ def register_policy(name: str, make: Callable[[], object]) -> None:
 
 def unregister_policy(name: str) -> None:
     """Forgets a policy that was made known."""
+
+def decisions() -> str:
+    """The decisions, as JSON: key, score (what a score says), columns (name, about)."""
+
+def register_rule(key: str, name: str, make: Callable[[], object]) -> None:
+    """Makes a rule for a decision other than `victim` known; `make` returns the rule of a mount.
+
+    Raises InputError: there is no such decision, the name cannot be one, or is taken.
+    """
+
+def unregister_rule(key: str, name: str) -> None:
+    """Forgets a rule that was made known.
+
+    Raises InputError: there is no such decision.
+    """
 
 def profiles() -> str:
     """The built-in profiles (JSON list)."""

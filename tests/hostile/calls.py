@@ -138,7 +138,7 @@ GOOD = {
 }
 GOOD_OF = {("replay", "trace"): "calls.csv"}
 # Values for which a verb works for long, or for ever, as it should: (verb, parameter).
-NOT_THROWN = {("reproduce", "jobs"), ("reproduce", "out"), ("stat", "watch")}
+NOT_THROWN = {("reproduce", "jobs"), ("reproduce", "out"), ("stat", "watch"), ("stat", "web")}
 
 
 def files_of(verb: Verb) -> list[Parameter]:

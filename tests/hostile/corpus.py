@@ -199,7 +199,7 @@ def naming(folder: Path) -> list[Path]:
             write(f"{key}-{named}", {}, step.format(named))
         for key in STACKS:
             write(f"{key}-{named}", {key: f"./{named}"}, "")
-    write("part-huge", {"part": "./huge-part.toml"}, "")
+    write("part-huge-part.toml", {"part": "./huge-part.toml"}, "")
     for key, endings in {"replay": (".strace", ".csv", ".parquet"), "fio": (".fio",), "postmark": (".pmrc",)}.items():
         for path in sorted(folder.iterdir()):
             if path.suffix in endings:

@@ -1,7 +1,7 @@
 //! Flash behind a translation layer, as a block device.
 
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, Ftl, FtlConfig, Mapping};
+use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, Disk, Ftl, FtlConfig, Mapping};
 use ffslab_mtd::Mtd;
 
 /// Which translation layer, and how large its pieces are.
@@ -11,6 +11,7 @@ pub struct FtlSettings {
     pub config: FtlConfig,
     /// Pages of its write buffer; 0: every write is on flash when it returns.
     pub buffer_pages: u32,
+    pub buffer: BufferRule,
     pub sector_bytes: u32,
 }
 
@@ -30,7 +31,7 @@ impl FtlSettings {
     }
 
     fn over(&self, layer: Box<dyn Ftl>) -> Result<Translated, DeviceError> {
-        Ok(Translated { disk: Disk::new(layer, self.sector_bytes, self.buffer_pages)? })
+        Ok(Translated { disk: Disk::new(layer, self.sector_bytes, self.buffer_pages, self.buffer)? })
     }
 }
 

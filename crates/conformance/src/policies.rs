@@ -29,11 +29,16 @@ pub fn check_sequences<S: Subject>(under: impl Fn(&'static str) -> S) {
     }
 }
 
+/// A score for each decision of the page cache, beside the rules that have a name.
+const ORDER_BY_SCORE: &str = "dirty_pages * idle_s - 3 * ino";
+const READ_AHEAD_BY_SCORE: &str = "sequential * min(max(2 * ahead, 4), 64) * (0.3 + used)";
+
 /// The page cache under each order of write-back: the power is cut, and random sequences run with hardly any memory.
 #[track_caller]
 pub fn check_write_back_orders(subject: &impl Subject) {
-    for (seed, order) in (40..).zip(write_back_policies()) {
-        let write_back = must(WriteBackOrder::parse(order.name).map_err(Failure::of));
+    let orders = write_back_policies().iter().map(|order| order.name).chain([ORDER_BY_SCORE]);
+    for (seed, order) in (40..).zip(orders) {
+        let write_back = must(WriteBackOrder::parse(order).map_err(Failure::of));
         let policies = PagePolicies { write_back, ..PagePolicies::default() };
         let options = power_cuts::Options {
             points_max: 20,
@@ -41,8 +46,8 @@ pub fn check_write_back_orders(subject: &impl Subject) {
             ..Default::default()
         };
         let report = must(power_cuts::check(subject, &options));
-        println!("{}: {report}", order.name);
-        assert!(report.cut_points() > 300, "{}: {report}", order.name);
+        println!("{order}: {report}");
+        assert!(report.cut_points() > 300, "{order}: {report}");
         let machine = Machine { policies, ..Machine::TINY };
         must(sequences::check(subject, &sequences::Options { seed, machine, ..sequences::Options::default() }));
     }
@@ -51,8 +56,9 @@ pub fn check_write_back_orders(subject: &impl Subject) {
 /// Random sequences of calls under each rule of read-ahead.
 #[track_caller]
 pub fn check_read_ahead(subject: &impl Subject) {
-    for (seed, rule) in (60..).zip(read_ahead_policies()) {
-        let read_ahead = must(ReadAheadPolicy::parse(rule.name).map_err(Failure::of));
+    let rules = read_ahead_policies().iter().map(|rule| rule.name).chain([READ_AHEAD_BY_SCORE]);
+    for (seed, rule) in (60..).zip(rules) {
+        let read_ahead = must(ReadAheadPolicy::parse(rule).map_err(Failure::of));
         let machine = Machine { policies: PagePolicies { read_ahead, ..PagePolicies::default() }, ..Machine::TINY };
         must(sequences::check(subject, &sequences::Options { seed, machine, ..sequences::Options::default() }));
     }

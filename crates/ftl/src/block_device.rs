@@ -3,13 +3,13 @@
 //! What [`BlockDevice`] demands is what drivers of all systems know: read and write of sectors, flush, trim. RTEMS's SD card, USB
 //! stick and RAM disk (`crates/rtems/src/device.rs`) are one concrete type and not yet behind this trait.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use thiserror::Error;
 
 use crate::causes;
 use crate::config::FtlError;
+use crate::flash::Shape;
 use crate::mapping::Ftl;
+use crate::write_buffer::{BufferRule, Leaving, WriteBuffer};
 
 /// What goes wrong for the host.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -50,24 +50,12 @@ pub trait BlockDevice {
     fn trim(&mut self, sector: u64, sectors: u64) -> Result<(), DeviceError>;
 }
 
-/// A page in the write buffer, with one bit for each sector that was written.
-struct Buffered {
-    data: Box<[u8]>,
-    sectors_bits: u64,
-    /// Pages of the request that wrote it last.
-    request_pages: u32,
-}
-
 /// Sectors over a translation layer.
 pub struct Disk {
     ftl: Box<dyn Ftl>,
     sector_bytes: u32,
     sectors_per_page: u32,
-    /// Pages that the write buffer holds.
-    buffer_pages: usize,
-    buffered: BTreeMap<u32, Buffered>,
-    /// The buffered pages, the one that came first at the front.
-    order: VecDeque<u32>,
+    buffer: WriteBuffer,
     spare: Vec<u8>,
 }
 
@@ -77,17 +65,15 @@ impl Disk {
     ///
     /// # Errors
     /// Sectors of another size.
-    pub fn new(ftl: Box<dyn Ftl>, sector_bytes: u32, buffer_pages: u32) -> Result<Disk, DeviceError> {
-        let page_bytes = ftl.shape().page_bytes;
+    pub fn new(ftl: Box<dyn Ftl>, sector_bytes: u32, buffer_pages: u32, rule: BufferRule) -> Result<Disk, DeviceError> {
+        let Shape { page_bytes, pages_per_block, .. } = ftl.shape();
         if sector_bytes == 0 || !page_bytes.is_multiple_of(sector_bytes) || page_bytes / sector_bytes > u64::BITS {
             return Err(DeviceError::Unaligned { sector_bytes });
         }
         Ok(Disk {
             sectors_per_page: page_bytes / sector_bytes,
             spare: vec![0; page_bytes as usize],
-            buffered: BTreeMap::new(),
-            order: VecDeque::new(),
-            buffer_pages: buffer_pages as usize,
+            buffer: WriteBuffer::new(rule, buffer_pages, pages_per_block),
             sector_bytes,
             ftl,
         })
@@ -101,7 +87,9 @@ impl Disk {
     ///
     /// Errors: as of a write.
     pub fn idle(&mut self) -> Result<bool, DeviceError> {
-        Ok(self.ftl.idle()?)
+        let works_on = self.ftl.idle();
+        self.ftl.tell_refusal();
+        Ok(works_on?)
     }
 
     fn check(&self, sector: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -140,20 +128,53 @@ impl Disk {
         (u64::MAX >> (u64::BITS - sectors)) << first
     }
 
-    /// Writes the page that came to the buffer first.
+    /// Makes room in the buffer: writes what leaves next.
     fn write_back(&mut self) -> Result<(), DeviceError> {
-        let Some(&page) = self.order.front() else { return Ok(()) };
-        if let Some(buffered) = self.buffered.get(&page) {
-            let missing_bits = self.all_sectors_bits() & !buffered.sectors_bits;
-            if missing_bits != 0 {
-                self.fill(page, missing_bits)?;
-            }
-            let buffered = &self.buffered[&page];
-            self.ftl.hint_request_pages(buffered.request_pages);
-            self.ftl.write(page, &buffered.data, false)?;
+        match self.buffer.next() {
+            None => Ok(()),
+            Some(Leaving::Page(page)) => self.write_page(page),
+            Some(Leaving::Block(block)) => self.write_block(block),
         }
-        self.order.pop_front();
-        self.buffered.remove(&page);
+    }
+
+    /// Writes a page of the buffer, which does not hold it any more.
+    fn write_page(&mut self, page: u32) -> Result<(), DeviceError> {
+        let missing_bits = match self.buffer.get(page) {
+            Some(buffered) => self.all_sectors_bits() & !buffered.sectors_bits,
+            None => return Ok(()),
+        };
+        if missing_bits != 0 {
+            self.fill(page, missing_bits)?;
+        }
+        if let Some(buffered) = self.buffer.get(page) {
+            self.ftl.hint_request_pages(buffered.request_pages);
+            let written = self.ftl.write(page, &buffered.data, false);
+            self.ftl.tell_refusal();
+            written?;
+        }
+        self.buffer.remove(page);
+        Ok(())
+    }
+
+    /// Writes a logical block in order: what is buffered of it, and between that what is on flash already.
+    fn write_block(&mut self, block: u32) -> Result<(), DeviceError> {
+        let pages_per_block = self.ftl.shape().pages_per_block;
+        let first = block * pages_per_block;
+        let last = self.ftl.logical_pages().min(first + pages_per_block);
+        for page in first..last {
+            if let Some(buffered) = self.buffer.get_mut(page) {
+                buffered.request_pages = last - first;
+                self.write_page(page)?;
+                continue;
+            }
+            let _reason = self.ftl.because(&causes::BLOCK_PADDING);
+            self.ftl.read(page, &mut self.spare)?;
+            self.ftl.settle_reads();
+            self.ftl.hint_request_pages(last - first);
+            let written = self.ftl.pad(page, &self.spare);
+            self.ftl.tell_refusal();
+            written?;
+        }
         Ok(())
     }
 
@@ -166,7 +187,7 @@ impl Disk {
         }
         let bytes = self.sector_bytes as usize;
         let all_bits = self.all_sectors_bits();
-        if let Some(buffered) = self.buffered.get_mut(&page) {
+        if let Some(buffered) = self.buffer.get_mut(page) {
             let sectors = buffered.data.chunks_exact_mut(bytes).zip(self.spare.chunks_exact(bytes));
             for (sector, (to, from)) in sectors.enumerate() {
                 if missing_bits >> sector & 1 == 1 {
@@ -193,14 +214,16 @@ impl BlockDevice for Disk {
         let bytes = self.sector_bytes as usize;
         for (page, first, part) in self.parts(sector, data.len()) {
             let wanted_bits = self.bits_of(first, (part.len() / bytes) as u32);
-            let held_bits = self.buffered.get(&page).map_or(0, |buffered| buffered.sectors_bits);
+            let held_bits = self.buffer.get(page).map_or(0, |buffered| buffered.sectors_bits);
             if wanted_bits & !held_bits != 0 {
                 let _reason = self.ftl.because(&causes::HOST_READ);
-                self.ftl.read(page, &mut self.spare)?;
+                let read = self.ftl.read(page, &mut self.spare);
+                self.ftl.tell_refusal();
+                read?;
             }
             for (sector, target) in (first as usize..).zip(data[part].chunks_exact_mut(bytes)) {
                 let range = sector * bytes..(sector + 1) * bytes;
-                match self.buffered.get(&page) {
+                match self.buffer.get(page) {
                     Some(buffered) if held_bits >> sector & 1 == 1 => target.copy_from_slice(&buffered.data[range]),
                     _ => target.copy_from_slice(&self.spare[range]),
                 }
@@ -217,33 +240,28 @@ impl BlockDevice for Disk {
         let request_pages = self.parts(sector, data.len()).count() as u32;
         for (page, first, part) in self.parts(sector, data.len()) {
             let written_bits = self.bits_of(first, (part.len() / bytes) as u32);
-            if !self.buffered.contains_key(&page) {
-                while self.buffered.len() >= self.buffer_pages.max(1) {
-                    self.write_back()?;
-                }
-                self.order.push_back(page);
+            while self.buffer.get(page).is_none() && self.buffer.is_full() {
+                self.write_back()?;
             }
-            let empty = || {
-                let data = vec![0; self.spare.len()].into_boxed_slice();
-                Buffered { data, sectors_bits: 0, request_pages }
-            };
-            let buffered = self.buffered.entry(page).or_insert_with(empty);
+            let buffered = self.buffer.write(page, self.spare.len());
             let at = first as usize * bytes;
             buffered.data[at..at + part.len()].copy_from_slice(&data[part]);
             buffered.sectors_bits |= written_bits;
             buffered.request_pages = request_pages;
-            if self.buffer_pages == 0 {
-                self.write_back()?;
+            if self.buffer.waits_for_nothing() {
+                self.write_page(page)?;
             }
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        while !self.order.is_empty() {
-            self.write_back()?;
+        while let Some(page) = self.buffer.next_of_flush() {
+            self.write_page(page)?;
         }
-        Ok(self.ftl.flush()?)
+        let flushed = self.ftl.flush();
+        self.ftl.tell_refusal();
+        Ok(flushed?)
     }
 
     fn can_trim(&self) -> bool {
@@ -258,9 +276,7 @@ impl BlockDevice for Disk {
         let per_page = u64::from(self.sectors_per_page);
         for page in sector.div_ceil(per_page)..end / per_page {
             let page = page as u32;
-            if self.buffered.remove(&page).is_some() {
-                self.order.retain(|&ordered| ordered != page);
-            }
+            self.buffer.remove(page);
             self.ftl.trim(page)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::config::FtlConfig;
 use crate::victim::{Victims, View};
-use ffslab_policy::{FreePool, Wears};
+use ffslab_policy::{FreePool, Refusal, Wears};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -120,9 +120,9 @@ impl Blocks {
         self.victims.closed().iter().copied().min_by_key(|&block| (self.valid[block as usize], block))
     }
 
-    /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
-    pub fn refusal(&self) -> Option<ffslab_policy::Refusal> {
-        self.victims.refusal()
+    /// Why a choice of a victim or of a free block was refused, if one was.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.victims.refusal().or_else(|| self.free.refusal())
     }
 
     /// What static wear levelling may do with a block.

@@ -19,6 +19,13 @@ pub static HOST_WRITE: Reason =
 pub static PAGE_FILL: Reason =
     cost("FTL page fill", "the rest of a page is read, because only some of its sectors are written", Kind::Writing);
 
+/// What the write buffer does not hold of a block that leaves it.
+pub static BLOCK_PADDING: Reason = cost(
+    "FTL block padding",
+    "pages that the write buffer does not hold are written with the rest of their block",
+    Kind::Writing,
+);
+
 /// Garbage collection moves what is still valid.
 pub static GC_COPY: Reason =
     cost("FTL gc copy", "valid pages of a block are moved so that it can be erased", Kind::Collecting);
@@ -78,5 +85,5 @@ pub fn register(sim: &Sim) {
     ffslab_mtd::causes::register(sim);
     sim.register(&[&HOST_READ, &HOST_WRITE, &PAGE_FILL, &GC_COPY, &FTL_ERASE, &LEVELLING, &TRIM]);
     sim.register(&[&CHECKPOINT, &RECOVERY_SCAN, &BLOCK_FAILED, &REFRESH, &MAP_READ, &MAP_WRITE]);
-    sim.register(&[&MERGE_SWITCH, &MERGE_PARTIAL, &MERGE_FULL, &FOLD]);
+    sim.register(&[&MERGE_SWITCH, &MERGE_PARTIAL, &MERGE_FULL, &FOLD, &BLOCK_PADDING]);
 }

@@ -36,6 +36,9 @@ pub trait Flash {
     /// Operations happen for this reason as long as what is returned lives.
     fn because(&self, reason: &'static Reason) -> Option<ReasonGuard>;
 
+    /// The run has to end for this reason, which lies outside of what is simulated.
+    fn give_up(&self, _why: &dyn std::fmt::Display) {}
+
     /// How the pages that are read and programmed next are used.
     fn set_mode(&self, _mode: CellMode) {}
 
@@ -147,6 +150,10 @@ impl Flash for OnMedium {
 
     fn because(&self, reason: &'static Reason) -> Option<ReasonGuard> {
         Some(self.mtd.sim().because(reason))
+    }
+
+    fn give_up(&self, why: &dyn std::fmt::Display) {
+        self.mtd.sim().give_up(why);
     }
 
     fn set_mode(&self, mode: CellMode) {

@@ -14,6 +14,7 @@ use crate::config::FtlConfig;
 use crate::counting::{CountingFlash, Operations};
 use crate::flash::Shape;
 use crate::mapping::Mapping;
+use crate::write_buffer::BufferRule;
 
 const SECTOR_BYTES: u32 = 512;
 
@@ -158,7 +159,7 @@ impl Probe<'_> {
             ftl.write(page, &[], false)?;
         }
         while ftl.idle()? {}
-        let disk = Disk::new(ftl, SECTOR_BYTES, card.buffer_pages)?;
+        let disk = Disk::new(ftl, SECTOR_BYTES, card.buffer_pages, BufferRule::Arrival)?;
         Ok(Probe { card, flash, disk, buffer: Vec::new(), segment: u64::MAX, done: Done::default() })
     }
 

@@ -11,8 +11,7 @@
 //! Flash Disks" (2007), in principle; the layout on flash is ours.
 //!
 //! **Leaves out.** Pages that share cells (a cut program destroys an earlier page): such a chip is refused unless it is in SLC
-//! mode. Commands over several planes and channels: one operation at a time. Background collection while the device is idle. Checkpoints
-//! and trims of the block maps. Sectors are not yet offered to the systems above ([`BlockDevice`] is the trait for that).
+//! mode. Cache programs and copy-back. Checkpoints and trims of the block maps, and several dies that program at once below them.
 
 pub mod amplification;
 pub mod block_device;
@@ -20,6 +19,7 @@ mod blocks;
 pub mod causes;
 mod config;
 pub mod counting;
+pub mod faults;
 pub mod flash;
 pub mod flashbench;
 pub mod formulas;
@@ -30,6 +30,7 @@ mod slc_cache;
 mod statistics;
 mod tag;
 pub mod victim;
+mod write_buffer;
 
 pub use block_device::{BlockDevice, DeviceError, Disk};
 pub use config::{FtlConfig, FtlError, SlcCacheConfig, FREE_BLOCKS_MIN};
@@ -37,3 +38,4 @@ pub use mapping::{Ftl, Mapping, MAPPINGS};
 pub use page_map::{PageMap, Recovered};
 pub use statistics::{Statistics, NAMED};
 pub use victim::Victim;
+pub use write_buffer::BufferRule;

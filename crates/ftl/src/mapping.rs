@@ -34,6 +34,12 @@ pub trait Ftl {
     /// soon be written again.
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError>;
 
+    /// Writes a logical page again with a block that leaves the write buffer; the host did not write it. Layers that do not tell
+    /// the two apart count a write of the host.
+    fn pad(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        self.write(logical_page, data, false)
+    }
+
     /// Whether [`Ftl::trim`] does anything.
     fn can_trim(&self) -> bool {
         true
@@ -48,6 +54,9 @@ pub trait Ftl {
     fn idle(&mut self) -> Result<bool, FtlError> {
         Ok(false)
     }
+
+    /// Ends the run if a policy gave an answer that is none: from then on the layer's own rule decided.
+    fn tell_refusal(&self);
 
     fn statistics(&self) -> &Statistics;
 
@@ -83,6 +92,10 @@ impl<F: Flash> Ftl for PageMap<F> {
         PageMap::write(self, logical_page, data, hot)
     }
 
+    fn pad(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        PageMap::pad(self, logical_page, data)
+    }
+
     fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {
         PageMap::trim(self, logical_page)
     }
@@ -93,6 +106,12 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn idle(&mut self) -> Result<bool, FtlError> {
         self.collect_idly()
+    }
+
+    fn tell_refusal(&self) {
+        if let Some(refusal) = self.policy_refusal() {
+            self.flash().give_up(&refusal);
+        }
     }
 
     fn statistics(&self) -> &Statistics {

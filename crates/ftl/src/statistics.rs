@@ -1,13 +1,15 @@
 //! What a translation layer has done.
 
 /// How many counters results have.
-pub const NAMED: usize = 16;
+pub const NAMED: usize = 17;
 
 /// What was done since the mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Pages that the host wrote.
     pub host_pages: u64,
+    /// Pages that were written with a block that left the write buffer, without a write of the host.
+    pub padded_pages: u64,
     /// Pages that collection moved.
     pub gc_pages: u64,
     /// Those of them that it moved while nobody waited.
@@ -43,7 +45,7 @@ pub struct Statistics {
 impl Statistics {
     /// Programmed pages a page that the host wrote.
     pub fn write_amplification(&self) -> f64 {
-        let moved = self.gc_pages + self.other_moved_pages + self.folded_pages;
+        let moved = self.padded_pages + self.gc_pages + self.other_moved_pages + self.folded_pages;
         let all = self.host_pages + moved + self.trim_pages + self.map_written_pages + self.checkpoint_pages;
         all as f64 / self.host_pages as f64
     }
@@ -52,6 +54,7 @@ impl Statistics {
     pub fn named(&self) -> [(&'static str, u64); NAMED] {
         [
             ("ftl_host_pages", self.host_pages),
+            ("ftl_padded_pages", self.padded_pages),
             ("ftl_gc_pages", self.gc_pages),
             ("ftl_idle_pages", self.idle_pages),
             ("ftl_other_moved_pages", self.other_moved_pages),

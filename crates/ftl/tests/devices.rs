@@ -4,7 +4,9 @@ mod support;
 
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::{NoBytes, OnMedium};
-use ffslab_ftl::{causes, BlockDevice, Ftl, FtlConfig, FtlError, PageMap, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_ftl::{
+    causes, BlockDevice, BufferRule, Disk, Ftl, FtlConfig, FtlError, PageMap, SlcCacheConfig, Victim, MAPPINGS,
+};
 use ffslab_policy::{EvictionSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::OTHER;
 use rand_pcg::rand_core::SeedableRng;
@@ -193,7 +195,10 @@ fn every_operation_has_its_cause() {
         assert_eq!(counted.of_reason(&OTHER).operations(), 0, "{}", setup.name());
         let of = |reason| counted.of_reason(reason).operations();
         assert!(of(&causes::HOST_WRITE) > 0 && of(&causes::RECOVERY_SCAN) > 0);
+        assert_eq!(of(&causes::BLOCK_PADDING) > 0, setup.buffer == BufferRule::Bplru, "{}", setup.name());
         let moves = match setup.mapping.name {
+            // Padding makes whole blocks of what was scattered.
+            "bast" | "fast" if setup.buffer == BufferRule::Bplru => of(&causes::MERGE_SWITCH),
             "page-map" => of(&causes::GC_COPY),
             "dftl" => of(&causes::MAP_READ).min(of(&causes::MAP_WRITE)),
             "slc-cache" => of(&causes::FOLD),
@@ -225,6 +230,30 @@ fn sequences_make_switch_merges_and_random_writes_full_ones() {
         }
         assert!(ftl.statistics().full_merges_count > 50, "{name}: {:?}", ftl.statistics());
     }
+}
+
+/// BPLRU's claim: small writes by chance below a layer with log blocks, with and without padding of whole blocks.
+#[test]
+fn padded_blocks_save_merges() {
+    let run = |buffer: BufferRule| {
+        let config = FtlConfig { log_blocks: 4, ..FtlConfig::new(LOGICAL_PAGES) };
+        let flash = OnMedium::new(medium(&Faults::default())).unwrap();
+        let ftl = (support::mapping("bast").format)(flash, config).unwrap();
+        let page_bytes = u64::from(ftl.shape().page_bytes);
+        let sectors_per_page = page_bytes / u64::from(support::SECTOR_BYTES);
+        let mut disk = Disk::new(ftl, support::SECTOR_BYTES, 24, buffer).unwrap();
+        let mut random = Pcg32::seed_from_u64(8);
+        for stamp in 0..3000 {
+            let number = below(&mut random, u64::from(LOGICAL_PAGES));
+            disk.write(number * sectors_per_page, &page(stamp)).unwrap();
+        }
+        disk.flush().unwrap();
+        *disk.ftl().statistics()
+    };
+    let (arrival, padded) = (run(BufferRule::Arrival), run(BufferRule::Bplru));
+    assert!(padded.padded_pages > 0 && arrival.padded_pages == 0);
+    assert!(padded.full_merges_count * 20 < arrival.full_merges_count, "{padded:?}, without: {arrival:?}");
+    assert!(padded.write_amplification() < 0.9 * arrival.write_amplification(), "{padded:?}, without: {arrival:?}");
 }
 
 /// The same writes as requests of one page and as requests of a block: what is random for one is a sequence for the other.
@@ -299,6 +328,7 @@ fn the_rule_of_the_cache_decides_how_often_dftl_finds_an_entry() {
         done.map_hits_count as f64 / (done.map_hits_count + done.map_misses_count) as f64
     };
     let of = ["segmented-lru", "clock", "lru", "fifo", "random"].map(hit_share);
+    assert_eq!(hit_share("idle"), of[2], "by a score what is least recently used, too");
     let [segmented, clock, lru, fifo, random] = of;
     assert!(segmented > lru && clock > fifo && lru > fifo && lru > random, "{of:?}");
 }
@@ -327,6 +357,8 @@ fn hot_pages_in_blocks_of_their_own_save_collection() {
     };
     let (none, hot_cold) = (amplification(StreamSpec::None), amplification(StreamSpec::HotCold));
     assert!(hot_cold < 0.9 * none, "{hot_cold}, without {none}");
+    let by_score = amplification(StreamSpec::parse("1500 - age").unwrap());
+    assert!(by_score < 0.9 * none, "{by_score}, without {none}");
 }
 
 #[test]

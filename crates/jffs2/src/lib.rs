@@ -19,6 +19,7 @@ mod compress;
 mod damage;
 mod direct;
 mod erase;
+pub mod faults;
 mod flash;
 mod flush;
 mod format;

@@ -4,6 +4,7 @@
 //! two nodes, so a power cut between them leaves both names.
 
 use crate::causes;
+use crate::faults;
 use ffslab_fs::{Errno, FileKind, Host, NewNode, Result, SetAttr};
 
 use crate::format::{crc32, RawInode, COMPR_ZERO, NAME_BYTES_MAX};
@@ -196,6 +197,9 @@ impl Jffs2 {
             }
         }
         let now_s = seconds(host.now());
+        if faults::OLD_NAME_GOES_FIRST.is_seeded() {
+            self.delete_name(host, from, name, now_s)?;
+        }
         self.add_dirent(host, to, new_name, (ino, dirent_type), now_s)?;
         if let Some(victim) = victim {
             self.lose_link(victim);

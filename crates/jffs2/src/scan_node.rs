@@ -9,6 +9,7 @@ use ffslab_fs::Result as FsResult;
 use ffslab_sim::Work;
 use rustc_hash::FxHashMap;
 
+use crate::faults;
 use crate::flash::Flash;
 use crate::format::{
     crc32, pad, Header, RawDirent, RawInode, RawXattr, RawXref, ACCURATE, COMPAT_MASK, DIRENT_BYTES, FEATURE_INCOMPAT,
@@ -52,7 +53,7 @@ impl Findings {
             }
             Entry::Occupied(slot) => {
                 let known = &mut self.dirents[*slot.get()];
-                if found.version < known.version {
+                if (found.version < known.version) != faults::OLDER_ENTRY_WINS.is_seeded() {
                     space.mark_obsolete(flash, found.node);
                 } else {
                     space.mark_obsolete(flash, known.node);

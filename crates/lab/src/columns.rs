@@ -1,4 +1,4 @@
-//! Results as columns, from which Python makes tables.
+//! Results as columns, from which tables are made: in Python, and as files of Parquet.
 
 use crate::requests::{place_in, CallOp, RequestLog};
 use crate::run::Outcome;
@@ -59,6 +59,18 @@ pub struct BlockColumns {
     pub after: SpaceColumns,
 }
 
+/// A column of a table.
+pub enum Column {
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+    F64(Vec<f64>),
+    /// Names, and of each row the position of its name.
+    Texts(Vec<String>, Vec<u32>),
+}
+
+/// Columns of equal length with their names.
+pub type Columns = Vec<(&'static str, Column)>;
+
 /// What erase blocks hold, as the file system accounts for it.
 #[derive(Clone, Debug, Default)]
 pub struct SpaceColumns {
@@ -106,6 +118,70 @@ impl RequestColumns {
         append(&mut self.page_reads, log.page_reads);
         append(&mut self.page_programs, log.page_programs);
         append(&mut self.erases, log.erases);
+    }
+}
+
+impl From<RequestColumns> for Columns {
+    /// The columns of `requests.parquet`, in their order.
+    fn from(of: RequestColumns) -> Columns {
+        let positions = |column: Vec<u16>| column.into_iter().map(u32::from).collect();
+        let ops = CallOp::ALL.iter().map(|op| op.name().to_string()).collect();
+        let names = |cause: &Option<Cause>| cause.map_or(("", ""), |(task, reason)| (task.name, reason.name));
+        let (tasks, reasons): (Vec<_>, Vec<_>) = of.causes.iter().map(names).unzip();
+        let texts = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
+        let causes: Vec<u32> = positions(of.cause_index);
+        let mut columns = vec![
+            ("variant", Column::Texts(of.variant_names, of.variant_index)),
+            ("step", Column::U32(of.step)),
+            ("i", Column::U32(of.i)),
+            ("op", Column::Texts(ops, of.op.into_iter().map(|op| op as u32).collect())),
+            ("file", Column::Texts(of.file_names, of.file)),
+            ("offset_B", Column::U64(of.offset_bytes)),
+            ("bytes", Column::U64(of.bytes)),
+            ("start_us", Column::F64(of.start_us)),
+            ("latency_us", Column::F64(of.latency_us)),
+            ("cause", Column::Texts(texts(reasons), causes.clone())),
+            ("cause_task", Column::Texts(texts(tasks), causes)),
+            ("cause_us", Column::F64(of.cause_us)),
+            ("flash_us", Column::F64(of.flash_us)),
+            ("page_reads", Column::U32(of.page_reads)),
+            ("page_programs", Column::U32(of.page_programs)),
+            ("erases", Column::U32(of.erases)),
+        ];
+        if !of.program_names.is_empty() {
+            columns.push(("program", Column::Texts(of.program_names, positions(of.program_index))));
+            columns.push(("waited_us", Column::F64(of.waited_us)));
+        }
+        columns
+    }
+}
+
+impl From<BlockColumns> for Columns {
+    /// The columns of `blocks.parquet`, in their order.
+    fn from(of: BlockColumns) -> Columns {
+        let mut names: Vec<String> = Vec::new();
+        let mut place = |name: String| {
+            // The rows of a variant stand together.
+            if names.last() != Some(&name) {
+                names.push(name);
+            }
+            names.len() as u32 - 1
+        };
+        let variant = of.variant.into_iter().map(&mut place).collect();
+        vec![
+            ("variant", Column::Texts(names, variant)),
+            ("block", Column::U32(of.block)),
+            ("erases_main", Column::U32(of.erases_main)),
+            ("erases_total", Column::U32(of.erases_total)),
+            ("erases_formatting", Column::U32(of.erases_formatting)),
+            ("programmed_pages", Column::U32(of.programmed_pages)),
+            ("valid_before_B", Column::F64(of.before.valid_bytes)),
+            ("invalid_before_B", Column::F64(of.before.invalid_bytes)),
+            ("free_before_B", Column::F64(of.before.free_bytes)),
+            ("valid_after_B", Column::F64(of.after.valid_bytes)),
+            ("invalid_after_B", Column::F64(of.after.invalid_bytes)),
+            ("free_after_B", Column::F64(of.after.free_bytes)),
+        ]
     }
 }
 

@@ -346,7 +346,7 @@ fn read_variant<'i>(
         let value = &axis.values[position];
         put(source, &mut root, axis, value)?;
         let value: toml::Value = read(source, value.clone())?;
-        chosen.push((format!("{}={}", axis.name(), label(axis, &value)), (axis.name(), value)));
+        chosen.push((format!("{}={}", axis.name(), label(source, axis, &value)?), (axis.name(), value)));
     }
     chosen.reverse();
     leave_to_others(&mut root, axes, point);

@@ -45,7 +45,7 @@ pub mod traces;
 mod turns;
 
 pub use activity::Activity;
-pub use columns::{BlockColumns, RequestColumns};
+pub use columns::{BlockColumns, Column, Columns, RequestColumns};
 pub use error::LabError;
 pub use experiment::Experiment;
 pub use ffslab_fs::{Errno, Stat};
@@ -58,7 +58,7 @@ pub use ffslab_workload::trace::table::TraceColumns;
 pub use ffslab_workload::Step;
 pub use keys::{variant_keys, KeyOf, Keys};
 pub use lab::{check_experiment, run_experiment, run_experiment_with, Given};
-pub use observed::{Observe, Observed, StackColumns};
+pub use observed::{Observe, Observed, Observing, SoFar, StackColumns};
 pub use planned::{content_source, planned_variants, PlannedVariant};
 pub use recorded::{recorded_calls, RecordedStep, ToRecord};
 pub use repeats::{repeated, Repeated, Spread};

@@ -7,6 +7,7 @@ use crate::error::LabError;
 use ffslab_sim::Sim;
 use ffslab_timeline::{Finished, StackRow, Timeline, Wanted};
 use ffslab_workload::text::io_reason;
+use serde::Serialize;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub struct Observed {
 }
 
 /// A run that is being written down.
-pub(crate) struct Observing {
+pub struct Observing {
     timeline: Timeline,
     file: Option<PathBuf>,
 }
@@ -62,9 +63,31 @@ impl Observed {
     }
 }
 
+/// The part of a timeline that is on the disk.
+#[derive(Clone, Debug, Serialize)]
+pub struct SoFar {
+    pub file: PathBuf,
+    /// From the beginning of the file. What comes behind it may end in the middle of an event.
+    pub bytes: u64,
+}
+
 impl Observing {
+    /// Whether that is more than stacks.
+    pub fn has_timeline(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Writes the timeline to its file, up to now. `None`: there is none.
+    ///
     /// Errors: the file could not be written.
-    pub fn finish(self) -> Result<Vec<StackRow>, String> {
+    pub fn write_so_far(&self) -> Result<Option<SoFar>, LabError> {
+        let written = self.timeline.write_so_far();
+        let written = written.map_err(|error| LabError::Input(unwritten(self.file.as_deref(), &error)))?;
+        Ok(self.file.clone().zip(written).map(|(file, written)| SoFar { file, bytes: written.bytes }))
+    }
+
+    /// Errors: the file could not be written.
+    pub(crate) fn finish(self) -> Result<Vec<StackRow>, String> {
         let Observing { timeline, file } = self;
         let Finished { stacks, .. } = timeline.finish().map_err(|error| unwritten(file.as_deref(), &error))?;
         Ok(stacks.rows())

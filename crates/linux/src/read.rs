@@ -13,6 +13,7 @@ use crate::vfs::{spend, Vfs};
 use crate::write_back;
 use ffslab_fs::causes;
 use ffslab_fs::{Errno, FileKind, FileSystem, Ino, Result, PAGE_BYTES};
+use ffslab_policy::ReadAheadRule;
 use ffslab_sim::{Function, Sim, Work};
 use ffslab_system::{Advice, Fd};
 
@@ -127,6 +128,7 @@ impl Vfs {
             config,
             ino: *ino,
             ra: read_ahead,
+            rule: self.read_ahead_rule.as_mut(),
             demand_start: 0,
             demand_end: 0,
             batch: Batch::default(),
@@ -149,6 +151,8 @@ pub(crate) struct Reader<'a> {
     pub config: &'a VfsConfig,
     pub ino: Ino,
     pub ra: &'a mut ReadAhead,
+    /// What says how far to read ahead, if not the kernel decides.
+    rule: Option<&'a mut ReadAheadRule>,
     /// First page that the program asks for; a page fault reads pages before it, too.
     pub demand_start: u64,
     /// First page behind those that it asks for. Pages from there on are read ahead.
@@ -332,14 +336,17 @@ impl Reader<'_> {
 
     /// Whether a policy says what is read ahead.
     pub fn is_left_to_policy(&self) -> bool {
-        self.config.policies.read_ahead.is_some() && !self.ra.random
+        self.rule.is_some() && !self.ra.random
     }
 
     pub fn read_on_demand(&mut self, index: u64, count: u64, marked: bool) {
         self.sim.work(Work::ReadAhead, 0);
         let request = Request { index, count, marked, sane_pages: self.sane_pages() };
-        if let Some(policy) = self.config.policies.read_ahead.filter(|_| !self.ra.random) {
-            let window = self.ra.by_policy(policy, request);
+        if let Some(rule) = self.rule.as_deref_mut().filter(|_| !self.ra.random) {
+            let window = self.ra.by_policy(rule, request);
+            if let Some(refusal) = rule.refusal() {
+                self.sim.give_up(refusal);
+            }
             return self.read_window(window);
         }
         let (pages, ino) = (&self.memory.pages, self.ino);

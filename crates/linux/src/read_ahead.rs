@@ -7,7 +7,7 @@
 
 use crate::config::{Kernel, ReadAheadRules};
 use ffslab_fs::PAGE_BYTES;
-use ffslab_policy::{ReadAheadPolicy, ReadAheadStream, ReadDemand};
+use ffslab_policy::{ReadAheadRule, ReadAheadStream, ReadDemand};
 
 /// 2 MiB: forced read-ahead is done in pieces of this many pages.
 pub(crate) const FORCED_CHUNK_PAGES: u64 = (2 << 20) / PAGE_BYTES as u64;
@@ -73,10 +73,10 @@ impl ReadAhead {
     }
 
     /// Lets a policy decide what to read. Its mark stands so many pages before the end of the window.
-    pub fn by_policy(&mut self, policy: ReadAheadPolicy, request: Request) -> Window {
+    pub fn by_policy(&mut self, rule: &mut ReadAheadRule, request: Request) -> Window {
         let Request { index, count, marked, .. } = request;
         let demand = ReadDemand { page: index, count, is_marked: marked, previous_page: self.last_page };
-        let window = policy.window(&mut self.stream, demand, PAGE_BYTES as u64);
+        let window = rule.window(&mut self.stream, demand, PAGE_BYTES as u64);
         let lookahead = window.mark_page.map_or(0, |mark| window.first_page + window.count - mark);
         Window { start: window.first_page, count: window.count, lookahead }
     }

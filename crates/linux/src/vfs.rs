@@ -8,6 +8,7 @@ use crate::nodes::Nodes;
 use crate::write_back;
 use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, Unwritten, PAGE_BYTES};
+use ffslab_policy::ReadAheadRule;
 use ffslab_sim::{NandWait, Sim, Switch, Task, Work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,6 +38,8 @@ pub struct Vfs {
     pub(crate) nodes: Nodes,
     /// Read-ahead of the backing device, in pages. Files opened from now on start with it.
     pub(crate) device_ra_pages: u64,
+    /// What says how far to read ahead, if not the kernel decides; made for each mount.
+    pub(crate) read_ahead_rule: Option<ReadAheadRule>,
     /// Mounted with `sync`: every write(2) is one with `O_DSYNC` (`IS_SYNC` of `include/linux/fs.h`).
     pub(crate) synchronous: bool,
     device_task: Option<DeviceTask>,
@@ -61,6 +64,7 @@ impl Vfs {
             linkable: FxHashSet::default(),
             nodes: Nodes::default(),
             device_ra_pages,
+            read_ahead_rule: None,
             synchronous: false,
             device_task: None,
         }
@@ -93,6 +97,7 @@ impl Vfs {
             }
             vfs.dentries = Dentries::new(fs.root());
             vfs.nodes = Nodes::new(fs.root());
+            vfs.read_ahead_rule = vfs.config.policies.read_ahead.map(|policy| policy.make());
             if fs.delays_writes() || vfs.memory.write_back.sync_always_waits() {
                 vfs.memory.write_back.start();
             }

@@ -27,7 +27,7 @@ pub(crate) use throttle::balance_dirty_pages;
 use bandwidth::Bandwidth;
 use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileSystem, Host, Ino, InodeDirt, Result};
-use ffslab_policy::WriteBackOrder;
+use ffslab_policy::{WriteBackOrder, WriteBackRule};
 use ffslab_sim::{Idle, Sim};
 use flusher::{Flusher, Request, WaitFor};
 use limits::{tick, Counter, Share, Thresholds, DEVICE_BATCH};
@@ -42,10 +42,9 @@ pub(crate) struct WriteBack {
     knobs: WriteBackKnobs,
     /// How many pages of the memory could hold dirty data.
     memory_pages: u64,
-    /// Which inode is written next, if not the kernel decides.
+    /// Which inode is written next, if not the kernel decides; the rule is made for each mount.
     order: Option<WriteBackOrder>,
-    /// The inode that the order has chosen last.
-    chosen: Ino,
+    rule: Option<WriteBackRule>,
     inodes: Inodes,
     flusher: Flusher,
     bandwidth: Bandwidth,
@@ -73,7 +72,7 @@ impl WriteBack {
             knobs,
             memory_pages,
             order: config.policies.write_back,
-            chosen: 0,
+            rule: None,
             inodes: Inodes::default(),
             flusher: Flusher::default(),
             bandwidth: Bandwidth::new(sim),
@@ -92,7 +91,7 @@ impl WriteBack {
     pub fn start(&mut self) {
         self.has_some_of_setup = false;
         self.inodes = Inodes::default();
-        self.chosen = 0;
+        self.rule = self.order.map(|order| order.make());
         self.flusher = Flusher::new(tick(&self.sim));
         self.bandwidth = Bandwidth::new(&self.sim);
         self.share.new_device();

@@ -1,4 +1,4 @@
-//! Why littlefs touches the flash, in the order of `enum cause` of `c/littlefs.c`, which tells them by its functions.
+//! Why littlefs touches the flash, in the order of `enum cause` of `littlefs.c` (`python/ffslab/foreign/littlefs`), which tells them by its functions.
 
 use ffslab_fs::causes;
 use ffslab_sim::{Kind, Purpose, Reason, Sim};

@@ -127,6 +127,11 @@ impl BareKeys {
         }
         let StackKeys { part, ecc, clock_read_ns, yaffs2_version, .. } = keys;
         let mut keys = BareKeys { part, ecc, clock_read_ns, yaffs2_version, ..self.clone() };
+        for file in keys.files_mut() {
+            let path = base_dir.join(&*file);
+            // One that is not there is named as it was written, when it is opened.
+            *file = path.canonicalize().unwrap_or(path).display().to_string();
+        }
         let settings = |fs: &dyn OnBare| {
             let medium = spec.medium(&Sim::new(SimConfig::default()))?;
             fs.settings(&mut keys, medium.capabilities())
@@ -146,6 +151,11 @@ impl BareKeys {
             }
         }
         Ok(())
+    }
+
+    /// Files that keys name, relative to the experiment.
+    pub(crate) fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.littlefs.iter_mut().filter_map(|littlefs| littlefs.library.as_mut())
     }
 
     fn refuse_page_policies(&self) -> Result<(), MachineError> {

@@ -7,7 +7,7 @@ use crate::media::{MlcSpec, PartitionSpec};
 use crate::policy_keys::PolicyKeys;
 use ffslab_block::FtlSettings;
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
-use ffslab_ftl::{FtlConfig, SlcCacheConfig};
+use ffslab_ftl::{BufferRule, FtlConfig, SlcCacheConfig};
 use ffslab_mtd::Driver;
 use ffslab_profiles::CardProfile;
 
@@ -46,7 +46,8 @@ impl FlashDevice {
             slc_cache,
             ..by_default
         };
-        let settings = FtlSettings { mapping, config, buffer_pages: card.buffer_pages, sector_bytes };
+        let settings =
+            FtlSettings { mapping, config, buffer_pages: card.buffer_pages, buffer: BufferRule::Arrival, sector_bytes };
         Ok(FlashDevice { chip, stripes: None, settings, spare: card.spare_share })
     }
 }

@@ -8,7 +8,7 @@ use crate::policy_keys::{wrong_victim, PolicyKeys};
 use ffslab_block::ftl::Translated;
 use ffslab_block::{Device, DeviceProfile, FtlSettings};
 use ffslab_flash::Torn;
-use ffslab_ftl::{mapping, BlockDevice, FtlConfig, Mapping, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_ftl::{mapping, BlockDevice, BufferRule, FtlConfig, Mapping, SlcCacheConfig, Victim, MAPPINGS};
 use ffslab_mtd::striped::Stripes;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_profiles::{block_device, Profile};
@@ -62,6 +62,9 @@ pub struct FtlKeys {
     /// Pages of the write buffer; 0 (if absent): what is written is on flash when the command ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_pages: Option<u32>,
+    /// Which pages leave the write buffer first: "arrival" (if absent), or "bplru": whole blocks, padded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<String>,
     /// Collection begins when no more blocks are free (3, dftl 5 if absent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gc_free_blocks: Option<u32>,
@@ -277,12 +280,25 @@ impl FtlKeys {
         }
         let config = self.config(mapping, (f64::from(pages) * (1.0 - spare)) as u32, policy)?;
         let config = FtlConfig { endurance_erases: endurance_erases.unwrap_or(config.endurance_erases), ..config };
-        let settings = FtlSettings { mapping, config, buffer_pages: self.buffer_pages.unwrap_or(0), sector_bytes };
+        let buffer_pages = self.buffer_pages.unwrap_or(0);
+        let settings = FtlSettings { mapping, config, buffer_pages, buffer: self.buffer_rule()?, sector_bytes };
         let profile = match &self.interface {
             Some(name) => block_device(name, base_dir)?.interface_alone(),
             None => DeviceProfile { title: format!("{} on {}", mapping.name, self.part), ..DeviceProfile::default() },
         };
         Ok(DeviceSpec { profile, flash: Some(Box::new(FlashDevice { chip, stripes, settings, spare })) })
+    }
+
+    /// Errors: a rule that there is not, or one that needs a buffer where there is none.
+    fn buffer_rule(&self) -> Result<BufferRule, MachineError> {
+        let Some(name) = &self.buffer else { return Ok(BufferRule::default()) };
+        let wrong = |needed: String| MachineError::Value { key: "device.buffer", value: name.clone(), needed };
+        let rule = BufferRule::find(name);
+        let rule = rule.ok_or_else(|| wrong(format!("one of {} is needed", BufferRule::NAMES.join(", "))))?;
+        match rule != BufferRule::Arrival && self.buffer_pages.unwrap_or(0) == 0 {
+            true => Err(wrong("it needs a buffer: give device.buffer_pages".to_string())),
+            false => Ok(rule),
+        }
     }
 
     /// `None`: one die of one plane.

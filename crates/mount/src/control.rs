@@ -5,6 +5,7 @@
 //! {"ask": "sleep", "ns": 3600000000000}
 //! {"ask": "clock"}
 //! {"ask": "checkpoint", "file": "nand.bin", "oob": true, "sync": false}
+//! {"ask": "timeline"}
 //! ```
 
 use crate::simulation::Simulation;
@@ -13,7 +14,7 @@ use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
 use ffslab_lab::session::SessionTotals;
 use ffslab_lab::slowest::SlowCall;
-use ffslab_lab::LabError;
+use ffslab_lab::{LabError, Observing};
 use ffslab_mtd::Mtd;
 use ffslab_system::SystemError;
 use schemars::JsonSchema;
@@ -39,6 +40,8 @@ enum Question {
     Sleep { ns: u64 },
     /// A program looks at the board's clock.
     Clock,
+    /// Writes the timeline to its file, up to now.
+    Timeline,
 }
 
 /// What a mount has done so far.
@@ -63,6 +66,8 @@ pub struct MountStat {
     /// The slowest calls so far.
     pub slowest: Vec<SlowCall>,
     pub system: &'static str,
+    /// Whether a timeline is being written (`--timeline`).
+    pub timeline: bool,
     pub totals: SessionTotals,
 }
 
@@ -145,6 +150,10 @@ enum AskError {
     Ended,
     #[error(transparent)]
     Refused(#[from] SystemError),
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    #[error("no timeline is written: mount with --timeline FILE")]
+    NoTimeline,
     #[error("{}: cannot be written: {error}", file.display())]
     Unwritable { file: PathBuf, error: std::io::Error },
     /// The question is none, or the answer cannot be said.
@@ -165,6 +174,11 @@ fn ask(question: Question, simulation: &Simulation) -> Result<Value, AskError> {
         Question::Clock => {
             let now = simulation.question(World::look_at_clock).ok_or(AskError::Ended)?;
             Ok(serde_json::to_value(now)?)
+        }
+        Question::Timeline => {
+            let written = |world: &mut World| world.session.observing.as_ref().map(Observing::write_so_far).transpose();
+            let written = simulation.question(written).ok_or(AskError::Ended)??.flatten();
+            Ok(serde_json::to_value(written.ok_or(AskError::NoTimeline)?)?)
         }
         Question::Checkpoint { file, oob, sync } => {
             let image = simulation.question(move |world| world.image(oob, sync)).ok_or(AskError::Ended)??;
@@ -212,6 +226,7 @@ impl World {
             powered: system.is_powered(),
             slowest: self.session.slowest(),
             system: system.system_name(),
+            timeline: self.session.observing.as_ref().is_some_and(Observing::has_timeline),
             totals: self.session.totals(),
         }
     }

@@ -164,7 +164,7 @@ impl VictimPolicy for ByScore {
     fn choose(&mut self, candidates: &Candidates<'_>, _rng: &mut Pcg) -> Option<usize> {
         // Numbers before all that are none, and those by their value.
         best(candidates, |at| {
-            let score = self.expression.score(candidates, at);
+            let score = self.expression.score(|column| candidates.value(column, at));
             (!score.is_nan(), if score.is_nan() { 0.0 } else { score })
         })
     }

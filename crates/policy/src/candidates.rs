@@ -3,6 +3,7 @@
 //! The columns' memory can be kept by a policy beyond its decision, as one in Python may: [`CandidateTable`] then takes other
 //! memory for the next decision, and what was kept stays as it was.
 
+use crate::expression::Column;
 use std::sync::Arc;
 
 /// In what `valid`, `invalid` and `capacity` are counted.
@@ -24,6 +25,36 @@ pub enum AgeUnit {
     /// Blocks that the layer has opened for writing.
     BlocksOpened,
 }
+
+const fn column(name: &'static str, about: &'static str) -> Column {
+    Column { name, about }
+}
+
+/// The columns of [`Candidates`], as scores name them.
+pub static VICTIM_COLUMNS: [Column; 9] = [
+    column("valid", "what counts in it, in bytes or pages"),
+    column("invalid", "what is obsolete in it, in bytes or pages"),
+    column("erases", "how often it was erased"),
+    column("age", "time since it was written"),
+    column("idle", "time since it was written or something in it became obsolete"),
+    column("stream", "the stream whose data it holds"),
+    column("capacity", "what a block holds, in bytes or pages"),
+    column("block", "the layer's number of the block"),
+    column("u", "the share of it that is valid"),
+];
+
+/// Their values, in the order of the columns.
+static VALUES: [fn(&Candidates<'_>, usize) -> f64; 9] = [
+    |c, at| c.valid[at].into(),
+    |c, at| c.invalid[at].into(),
+    |c, at| c.erases[at].into(),
+    |c, at| c.age[at] as f64,
+    |c, at| c.idle[at] as f64,
+    |c, at| c.stream[at].into(),
+    |c, _| c.capacity.into(),
+    |c, at| c.block[at].into(),
+    |c, at| f64::from(c.valid[at]) / f64::from(c.capacity),
+];
 
 /// The blocks among which a victim is chosen. All columns have the same length, and a choice is a position in them.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +98,12 @@ impl Candidates<'_> {
                 stream: self.stream.to_vec(),
             })
         })
+    }
+
+    /// What a score sees of a candidate; `column`: its position in [`VICTIM_COLUMNS`].
+    #[inline]
+    pub fn value(&self, column: usize, at: usize) -> f64 {
+        VALUES[column](self, at)
     }
 
     pub fn len(&self) -> usize {

@@ -1,6 +1,8 @@
 //! Which entry a full cache of a map gives up, by name.
 
-use crate::named::{parse, text_of, Named, SpecError};
+use crate::decision::MAP_EVICTION;
+use crate::named::{Named, Rule, SpecError};
+use crate::other::OtherRule;
 
 const fn named(name: &'static str, about: &'static str, paper: &'static str) -> Named {
     Named { name, about, paper, parameter: None }
@@ -26,6 +28,8 @@ pub enum EvictionSpec {
     Fifo,
     Random,
     Clock,
+    /// A score, of which the highest wins, or a rule of somebody else.
+    Other(OtherRule),
 }
 
 use EvictionSpec::{Clock, Fifo, Lru, Random, SegmentedLru};
@@ -39,13 +43,24 @@ pub fn eviction_policies() -> &'static [Named] {
 }
 
 impl EvictionSpec {
-    /// Errors: no such rule.
+    /// Errors: no such rule, a mistake in the score.
     pub fn parse(text: &str) -> Result<EvictionSpec, SpecError> {
-        parse(text, &TABLE).map(|(at, _)| SPECS[at])
+        Ok(match Rule::parse(text, &TABLE, &MAP_EVICTION)? {
+            Rule::Named { at, .. } => SPECS[at],
+            Rule::Other(other) => EvictionSpec::Other(other),
+        })
     }
 
     pub fn text(&self) -> String {
-        text_of(&TABLE[*self as usize], 0)
+        match self {
+            EvictionSpec::Other(other) => other.text(),
+            named => SPECS
+                .iter()
+                .zip(&TABLE)
+                .find(|(spec, _)| *spec == named)
+                .map_or("", |(_, named)| named.name)
+                .to_string(),
+        }
     }
 }
 
@@ -60,5 +75,6 @@ mod tests {
             assert_eq!(spec.text(), named.name);
         }
         assert!(EvictionSpec::parse("lruu").is_err());
+        assert_eq!(EvictionSpec::parse("idle - 10 * dirty").unwrap().text(), "idle - 10 * dirty");
     }
 }

@@ -1,13 +1,21 @@
 //! Score expressions, compiled once to a program for a small stack machine.
 //!
-//! Numbers, `+ - * / ^`, a minus sign, brackets, the columns of [`Candidates`] and the functions `min`, `max` (two
+//! Numbers, `+ - * / ^`, a minus sign, brackets, the columns of the decision ([`Column`]) and the functions `min`, `max` (two
 //! arguments), `abs`, `sqrt`, `log` (natural), `exp`. All values are `f64` by the rules of IEEE 754: `x / 0` is infinite with
 //! the sign of `x`, and `0 / 0` as well as the root or logarithm of a negative number is no number (NaN).
 
-use crate::candidates::Candidates;
 use thiserror::Error;
 
-/// An expression of the columns of one candidate.
+/// What a decision shows of each thing among which it chooses.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// As scores and policies in Python write it.
+    pub name: &'static str,
+    /// What it is, with its unit.
+    pub about: &'static str,
+}
+
+/// An expression of the columns of a decision.
 #[derive(Clone, Debug)]
 pub struct Expression {
     text: String,
@@ -17,19 +25,15 @@ pub struct Expression {
 /// What is wrong with an expression, and where: a position counts characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExpressionError {
-    #[error("`{text}`, character {at}: unknown name `{name}`; there are {}", NAMES.join(", "))]
-    UnknownName { text: String, at: usize, name: String },
+    #[error("`{text}`, character {at}: unknown name `{name}`; there are {known}")]
+    UnknownName { text: String, at: usize, name: String, known: String },
     #[error("`{text}`, character {at}: {wanted}")]
     Syntax { text: String, at: usize, wanted: &'static str },
     #[error("`{text}`: more than {DEPTH_MAX} values would have to be kept at once")]
     TooDeep { text: String },
 }
 
-/// Names that stand for columns, and then the functions.
-const NAMES: [&str; 15] = [
-    "valid", "invalid", "erases", "age", "idle", "stream", "capacity", "block", "u", "min", "max", "abs", "sqrt",
-    "log", "exp",
-];
+const FUNCTIONS: [&str; 6] = ["min", "max", "abs", "sqrt", "log", "exp"];
 
 /// Values on the stack at once.
 const DEPTH_MAX: usize = 32;
@@ -37,30 +41,15 @@ const DEPTH_MAX: usize = 32;
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Number(f64),
-    Column(fn(&Candidates<'_>, usize) -> f64),
+    /// By its position.
+    Column(usize),
     One(fn(f64) -> f64),
     Two(fn(f64, f64) -> f64),
 }
 
-/// Whether a word stands for a column.
-pub(crate) fn is_column(word: &str) -> bool {
-    column(word).is_some()
-}
-
-fn column(name: &str) -> Option<Op> {
-    Some(Op::Column(match name {
-        "valid" => |c, at| c.valid[at].into(),
-        "invalid" => |c, at| c.invalid[at].into(),
-        "erases" => |c, at| c.erases[at].into(),
-        "age" => |c, at| c.age[at] as f64,
-        "idle" => |c, at| c.idle[at] as f64,
-        "stream" => |c, at| c.stream[at].into(),
-        "capacity" => |c, _| c.capacity.into(),
-        "block" => |c, at| c.block[at].into(),
-        // The share of the block that is valid, as papers write it.
-        "u" => |c, at| f64::from(c.valid[at]) / f64::from(c.capacity),
-        _ => return None,
-    }))
+/// Whether a word stands for a function.
+pub(crate) fn is_function(word: &str) -> bool {
+    FUNCTIONS.contains(&word)
 }
 
 fn function(name: &str) -> Option<Op> {
@@ -77,8 +66,8 @@ fn function(name: &str) -> Option<Op> {
 
 impl Expression {
     /// Errors: what is wrong, with its position.
-    pub fn compile(text: &str) -> Result<Expression, ExpressionError> {
-        let mut parser = Parser { text, at: 0, depth: 0, program: Vec::new() };
+    pub fn compile(text: &str, columns: &'static [Column]) -> Result<Expression, ExpressionError> {
+        let mut parser = Parser { text, columns, at: 0, depth: 0, program: Vec::new() };
         parser.sum()?;
         parser.skip_spaces();
         if parser.at < text.len() {
@@ -103,8 +92,9 @@ impl Expression {
         &self.text
     }
 
-    /// The value for the candidate at this position.
-    pub fn score(&self, candidates: &Candidates<'_>, at: usize) -> f64 {
+    /// The value where the columns have these values, by their positions.
+    #[inline]
+    pub fn score(&self, value: impl Fn(usize) -> f64) -> f64 {
         let mut stack = [0.0; DEPTH_MAX];
         let mut kept = 0;
         for op in &self.program {
@@ -114,7 +104,7 @@ impl Expression {
                     kept += 1;
                 }
                 Op::Column(column) => {
-                    stack[kept] = column(candidates, at);
+                    stack[kept] = value(*column);
                     kept += 1;
                 }
                 Op::One(function) => stack[kept - 1] = function(stack[kept - 1]),
@@ -131,6 +121,7 @@ impl Expression {
 /// Descends through the operators by their strength and writes the program behind their operands.
 struct Parser<'a> {
     text: &'a str,
+    columns: &'static [Column],
     at: usize,
     depth: usize,
     program: Vec<Op>,
@@ -223,14 +214,15 @@ impl Parser<'_> {
         if word.is_empty() {
             return Err(self.wants("a number, a column, a function or `(` is expected"));
         }
-        if let Some(column) = column(&word) {
+        if let Some(column) = self.columns.iter().position(|column| column.name == word) {
             self.at += length;
-            self.program.push(column);
+            self.program.push(Op::Column(column));
             return Ok(());
         }
         let Some(function) = function(&word) else {
             let at = self.text[..self.at].chars().count() + 1;
-            return Err(ExpressionError::UnknownName { text: self.text.to_string(), at, name: word });
+            let known = self.columns.iter().map(|column| column.name).chain(FUNCTIONS).collect::<Vec<_>>().join(", ");
+            return Err(ExpressionError::UnknownName { text: self.text.to_string(), at, name: word, known });
         };
         self.at += length;
         self.need('(', "`(` is expected behind a function")?;

@@ -1,7 +1,10 @@
 //! Which free block is written next.
 
 use crate::built_in::below;
-use crate::named::{parse, text_of, Named, SpecError};
+use crate::decision::FREE;
+use crate::named::{Named, Rule, SpecError};
+use crate::other::OtherAtWork;
+use crate::victim::Refusal;
 use crate::Pcg;
 
 /// The free blocks. Both columns have the same length; blocks stand in the order in which they became free.
@@ -16,13 +19,18 @@ pub trait FreePolicy {
     fn name(&self) -> &str;
 
     fn choose(&mut self, free: &FreeBlocks<'_>, rng: &mut Pcg) -> Option<usize>;
+
+    /// Why an answer was refused, if one was.
+    fn refusal(&self) -> Option<Refusal> {
+        None
+    }
 }
 
-type Rule = fn(&FreeBlocks<'_>, &mut Pcg) -> Option<usize>;
+type Choose = fn(&FreeBlocks<'_>, &mut Pcg) -> Option<usize>;
 
 struct ByRule {
     name: &'static str,
-    rule: Rule,
+    choose: Choose,
 }
 
 impl FreePolicy for ByRule {
@@ -31,7 +39,30 @@ impl FreePolicy for ByRule {
     }
 
     fn choose(&mut self, free: &FreeBlocks<'_>, rng: &mut Pcg) -> Option<usize> {
-        (self.rule)(free, rng)
+        (self.choose)(free, rng)
+    }
+}
+
+/// A rule that stands in no table; `least-worn` where it has no preference.
+struct ByOther(OtherAtWork);
+
+impl FreePolicy for ByOther {
+    fn name(&self) -> &str {
+        self.0.text()
+    }
+
+    fn choose(&mut self, free: &FreeBlocks<'_>, rng: &mut Pcg) -> Option<usize> {
+        let last = free.block.len().saturating_sub(1);
+        let chosen = self.0.choose(free.block.len(), |at, column| match column {
+            0 => free.block[at].into(),
+            1 => free.erases[at].into(),
+            _ => (last - at) as f64,
+        });
+        chosen.or_else(|| CHOICES[LEAST_WORN](free, rng))
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        self.0.refusal()
     }
 }
 
@@ -56,7 +87,7 @@ static TABLE: [Named; 5] = [
 ];
 
 /// The rules, in the order of the table.
-static RULES: [Rule; 5] = [
+static CHOICES: [Choose; 5] = [
     |free, _| (0..free.block.len()).min_by_key(|at| free.block[*at]),
     |free, _| (0..free.block.len()).min_by_key(|at| free.erases[*at]),
     |free, _| (0..free.block.len()).max_by_key(|at| (free.erases[*at], std::cmp::Reverse(*at))),
@@ -69,27 +100,33 @@ pub fn free_policies() -> &'static [Named] {
     &TABLE
 }
 
-/// A rule for the next free block before there is one.
+const LEAST_WORN: usize = 1;
+const FIFO: usize = 3;
+
+/// A rule for the next free block before there is one: a name, or a score of which the highest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreeSpec(usize);
+pub struct FreeSpec(Rule);
 
 impl FreeSpec {
     /// `least-worn`.
-    pub const LEAST_WORN: FreeSpec = FreeSpec(1);
+    pub const LEAST_WORN: FreeSpec = FreeSpec(Rule::Named { at: LEAST_WORN, parameter: 0 });
     /// `fifo`.
-    pub const FIFO: FreeSpec = FreeSpec(3);
+    pub const FIFO: FreeSpec = FreeSpec(Rule::Named { at: FIFO, parameter: 0 });
 
-    /// Errors: no such rule.
+    /// Errors: no such rule, a mistake in the score.
     pub fn parse(text: &str) -> Result<FreeSpec, SpecError> {
-        parse(text, &TABLE).map(|(at, _)| FreeSpec(at))
+        Rule::parse(text, &TABLE, &FREE).map(FreeSpec)
     }
 
     pub fn text(&self) -> String {
-        text_of(&TABLE[self.0], 0)
+        self.0.text(&TABLE)
     }
 
     pub fn make(&self) -> Box<dyn FreePolicy> {
-        Box::new(ByRule { name: TABLE[self.0].name, rule: RULES[self.0] })
+        match self.0 {
+            Rule::Named { at, .. } => Box::new(ByRule { name: TABLE[at].name, choose: CHOICES[at] }),
+            Rule::Other(other) => Box::new(ByOther(other.make())),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The free blocks of a layer, and the rule for the next one at work.
 
 use crate::free::{FreeBlocks, FreePolicy, FreeSpec};
+use crate::victim::Refusal;
 use crate::Pcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::fmt;
@@ -73,6 +74,11 @@ impl FreePool {
         if let Some(at) = self.block.iter().position(|&free| free == block) {
             self.erases[at] = erases;
         }
+    }
+
+    /// Why an answer of the rule was refused, if one was; from then on the least worn block is taken.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.policy.refusal()
     }
 
     fn remove(&mut self, at: usize) -> u32 {

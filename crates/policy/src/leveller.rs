@@ -3,6 +3,7 @@
 //! What a rule remembers (the pools of dual-pool) is in RAM; after a mount it begins anew.
 
 use crate::levelling::{Levelling, LevellingSpec, WearOfBlocks};
+use crate::victim::Refusal;
 use crate::Pcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::fmt;
@@ -88,5 +89,10 @@ impl Leveller {
         let at = self.policy.as_mut()?.choose(&wear, &mut self.random)?;
         debug_assert!(self.is_closed[at], "block {at} has no data that can move");
         Some(self.block[at])
+    }
+
+    /// Why an answer of the rule was refused, if one was; from then on nothing moves.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.policy.as_ref()?.refusal()
     }
 }

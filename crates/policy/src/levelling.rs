@@ -2,8 +2,11 @@
 //!
 //! A layer asks after erases, at its own pace: a look goes through all blocks, so it does not ask after every one.
 
+use crate::decision::LEVELLING;
 use crate::free::FreeSpec;
-use crate::named::{parse, text_of, Named, Parameter, SpecError};
+use crate::named::{Named, Parameter, Rule, SpecError};
+use crate::other::OtherAtWork;
+use crate::victim::Refusal;
 use crate::Pcg;
 
 /// Erases that data sheets of large-page SLC NAND promise, for a part that says nothing.
@@ -39,6 +42,11 @@ pub trait Levelling {
 
     /// The position of the block whose data move now, into a worn free block; `None`: nothing moves.
     fn choose(&mut self, wear: &WearOfBlocks<'_>, rng: &mut Pcg) -> Option<usize>;
+
+    /// Why an answer was refused, if one was.
+    fn refusal(&self) -> Option<Refusal> {
+        None
+    }
 }
 
 /// Moves nothing: there is no static wear levelling. With `dynamic` the layer takes the least worn free block.
@@ -161,6 +169,41 @@ impl Levelling for DualPoolLike {
     }
 }
 
+/// A rule that stands in no table. Where it has no preference nothing moves.
+struct ByOther {
+    at_work: OtherAtWork,
+    /// Positions of the blocks whose data can move.
+    closed: Vec<usize>,
+}
+
+impl Levelling for ByOther {
+    fn name(&self) -> &str {
+        self.at_work.text()
+    }
+
+    fn choose(&mut self, wear: &WearOfBlocks<'_>, _rng: &mut Pcg) -> Option<usize> {
+        let ByOther { at_work, closed } = self;
+        closed.clear();
+        closed.extend((0..wear.block.len()).filter(|at| wear.is_closed[*at]));
+        let least = wear.erases.iter().min().copied().unwrap_or(0);
+        let most = wear.erases.iter().max().copied().unwrap_or(0);
+        let mean = wear.erases.iter().map(|&erases| f64::from(erases)).sum::<f64>() / wear.erases.len().max(1) as f64;
+        let row = at_work.choose(closed.len(), |row, column| match column {
+            0 => wear.block[closed[row]].into(),
+            1 => wear.erases[closed[row]].into(),
+            2 => least.into(),
+            3 => most.into(),
+            4 => mean,
+            _ => wear.endurance_erases.into(),
+        })?;
+        Some(closed[row])
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        self.at_work.refusal()
+    }
+}
+
 const fn erases(about: &'static str, default: u32) -> Option<Parameter> {
     Some(Parameter { name: "erases", about, least: 1, most: 1_000_000, default })
 }
@@ -198,27 +241,38 @@ pub fn levelling_policies() -> &'static [Named] {
     &TABLE
 }
 
-/// A rule for levelling wear before there is one.
+/// A rule for levelling wear before there is one: a name, or a score of which the highest above 0 wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevellingSpec {
-    at: usize,
-    parameter: u32,
-}
+pub struct LevellingSpec(Rule);
+
+/// Positions in the table.
+const NONE: usize = 0;
+const DYNAMIC: usize = 1;
+const THRESHOLD: usize = 2;
+const REJUVENATOR: usize = 3;
 
 impl LevellingSpec {
     /// `none`.
-    pub const NONE: LevellingSpec = LevellingSpec { at: 0, parameter: 0 };
+    pub const NONE: LevellingSpec = LevellingSpec(Rule::Named { at: NONE, parameter: 0 });
     /// `dynamic`.
-    pub const DYNAMIC: LevellingSpec = LevellingSpec { at: 1, parameter: 0 };
+    pub const DYNAMIC: LevellingSpec = LevellingSpec(Rule::Named { at: DYNAMIC, parameter: 0 });
 
     /// `threshold(erases)`, at least 1.
     pub fn threshold(erases: u32) -> LevellingSpec {
-        LevellingSpec { at: 2, parameter: erases.max(1) }
+        LevellingSpec(Rule::Named { at: THRESHOLD, parameter: erases.max(1) })
     }
 
     /// Whether the rule ever moves data.
     pub fn moves_data(&self) -> bool {
-        self.at > LevellingSpec::DYNAMIC.at
+        ![LevellingSpec::NONE, LevellingSpec::DYNAMIC].contains(self)
+    }
+
+    /// From which difference of erases on data move; `None`: they never do, or the rule stands in no table, so that nobody knows.
+    pub fn lead_erases(&self) -> Option<u32> {
+        match self.0 {
+            Rule::Named { parameter, .. } => self.moves_data().then_some(parameter),
+            Rule::Other(_) => None,
+        }
     }
 
     /// The rule for the next free block that belongs to it unless somebody asks for another one: without wear levelling the block
@@ -230,37 +284,31 @@ impl LevellingSpec {
         }
     }
 
-    /// Errors: no such rule, a parameter that it does not have.
+    /// Errors: no such rule, a parameter that it does not have, a mistake in the score.
     pub fn parse(text: &str) -> Result<LevellingSpec, SpecError> {
-        parse(text, &TABLE).map(|(at, parameter)| LevellingSpec { at, parameter })
+        Rule::parse(text, &TABLE, &LEVELLING).map(LevellingSpec)
     }
 
     pub fn text(&self) -> String {
-        text_of(&TABLE[self.at], self.parameter)
-    }
-
-    /// The name without its parameter.
-    pub fn name(&self) -> &'static str {
-        TABLE[self.at].name
-    }
-
-    /// The number in brackets, or its default; 0 for rules without one.
-    pub fn parameter(&self) -> u32 {
-        self.parameter
+        self.0.text(&TABLE)
     }
 
     pub fn make(&self) -> Box<dyn Levelling> {
-        let (name, erases) = (self.text(), self.parameter);
-        match self.name() {
-            "threshold" => Box::new(Threshold { name, erases }),
-            "rejuvenator" => Box::new(RejuvenatorLike { name, window_erases: erases }),
-            "dual-pool" => Box::new(DualPoolLike {
+        let (at, erases) = match self.0 {
+            Rule::Named { at, parameter } => (at, parameter),
+            Rule::Other(other) => return Box::new(ByOther { at_work: other.make(), closed: Vec::new() }),
+        };
+        let name = self.text();
+        match at {
+            THRESHOLD => Box::new(Threshold { name, erases }),
+            REJUVENATOR => Box::new(RejuvenatorLike { name, window_erases: erases }),
+            NONE | DYNAMIC => Box::new(MovesNothing(TABLE[at].name)),
+            _ => Box::new(DualPoolLike {
                 name,
                 threshold_erases: erases,
                 is_hot: Vec::new(),
                 erases_at_joining: Vec::new(),
             }),
-            moves_nothing => Box::new(MovesNothing(moves_nothing)),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Names with a parameter, as users write them: `greedy`, `d-choices(4)`.
 
-use crate::expression::ExpressionError;
+use crate::decision::Decision;
+use crate::expression::{is_function, Column, ExpressionError};
+use crate::other::OtherRule;
 use thiserror::Error;
 
 /// The word for the layer's own rule.
@@ -93,6 +95,55 @@ pub fn own_rule_or<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, SpecErro
         }
         error => error,
     })
+}
+
+/// Whether this can be the name of a policy of somebody else.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_allowed)
+}
+
+/// Whether this is a name, perhaps with a parameter, and no score. "invalid-valid" looks like a name, but is made of columns.
+pub(crate) fn is_named(text: &str, columns: &[Column]) -> bool {
+    let (name, _) = split(text);
+    let is_column = |word: &str| columns.iter().any(|column| column.name == word);
+    is_name(name) && !name.split('-').all(is_column) && !is_function(name)
+}
+
+/// A rule as it is written for one of the [`crate::Decision`]s: one of a table, or another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    Named { at: usize, parameter: u32 },
+    Other(OtherRule),
+}
+
+impl Rule {
+    /// Errors: what is wrong with it.
+    pub fn parse(text: &str, table: &[Named], decision: &'static Decision) -> Result<Rule, SpecError> {
+        let text = text.trim();
+        if let Some(other) = OtherRule::named(decision, text) {
+            return Ok(Rule::Other(other));
+        }
+        if !is_named(text, decision.columns) {
+            return OtherRule::score(decision, text).map(Rule::Other);
+        }
+        match parse(text, table) {
+            Ok((at, parameter)) => Ok(Rule::Named { at, parameter }),
+            Err(SpecError::Unknown { name, mut known }) => {
+                known.extend(OtherRule::names(decision));
+                Err(SpecError::Unknown { name, known })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As it would be written.
+    pub fn text(self, table: &[Named]) -> String {
+        match self {
+            Rule::Named { at, parameter } => text_of(&table[at], parameter),
+            Rule::Other(other) => other.text(),
+        }
+    }
 }
 
 /// The name with its parameter.

@@ -9,7 +9,10 @@
 //! **Leaves out.** Reading while the program works: flash drivers read inside the call, so a mark starts a read for which the
 //! program waits, too.
 
-use crate::named::{own_rule_or, parse, text_of, Named, Parameter, SpecError};
+use crate::decision::READ_AHEAD;
+use crate::named::{own_rule_or, Named, Parameter, Rule, SpecError};
+use crate::other::OtherAtWork;
+use crate::victim::Refusal;
 
 /// What has to be read.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +52,7 @@ pub struct ReadAheadStream {
 }
 
 /// `most`: the parameter, in pages.
-type Rule = fn(&mut ReadAheadStream, ReadDemand, most: u64) -> ReadWindow;
+type Window = fn(&mut ReadAheadStream, ReadDemand, most: u64) -> ReadWindow;
 
 const WINDOW: Parameter = Parameter { name: "KiB", about: "what is read ahead", least: 4, most: 65_536, default: 128 };
 
@@ -91,7 +94,7 @@ static TABLE: [Named; 5] = [
 ];
 
 /// The rules, in the order of the table.
-static RULES: [Rule; 5] = [
+static WINDOWS: [Window; 5] = [
     |_, demand, _| on_demand(demand, 0),
     |_, demand, most| on_demand(demand, most.saturating_sub(demand.count)),
     tagged,
@@ -119,15 +122,34 @@ fn tagged(stream: &mut ReadAheadStream, demand: ReadDemand, most: u64) -> ReadWi
     ReadWindow { first_page: first, count: stream.ahead_end - first, mark_page: Some(ahead_first) }
 }
 
-/// The paper counts prefetched blocks that are used; here it is how far the program has come in what was read ahead last.
-fn adaptive(stream: &mut ReadAheadStream, demand: ReadDemand, most: u64) -> ReadWindow {
-    let ahead = stream.ahead_end - stream.ahead_first;
-    if ahead > 0 {
-        let reached = match demand.page == stream.ahead_end {
+impl ReadAheadStream {
+    /// Pages that were read ahead last.
+    fn ahead(&self) -> u64 {
+        self.ahead_end - self.ahead_first
+    }
+
+    /// How many of them the program has come to.
+    fn used(&self, demand: ReadDemand) -> u64 {
+        let reached = match demand.page == self.ahead_end {
             true => demand.page,
             false => demand.previous_page.map_or(0, |page| page + 1),
         };
-        let used = reached.clamp(stream.ahead_first, stream.ahead_end) - stream.ahead_first;
+        reached.clamp(self.ahead_first, self.ahead_end) - self.ahead_first
+    }
+
+    /// So many pages are read ahead, behind what is asked for.
+    fn reads_ahead(&mut self, demand: ReadDemand, pages: u64) -> ReadWindow {
+        self.ahead_first = demand.page + demand.count;
+        self.ahead_end = self.ahead_first + pages;
+        on_demand(demand, pages)
+    }
+}
+
+/// The paper counts prefetched blocks that are used; here it is how far the program has come in what was read ahead last.
+fn adaptive(stream: &mut ReadAheadStream, demand: ReadDemand, most: u64) -> ReadWindow {
+    let ahead = stream.ahead();
+    if ahead > 0 {
+        let used = stream.used(demand);
         if used * 4 >= ahead * 3 {
             stream.degree = (stream.degree * 2).min(most);
         } else if used * 5 < ahead * 2 {
@@ -136,9 +158,7 @@ fn adaptive(stream: &mut ReadAheadStream, demand: ReadDemand, most: u64) -> Read
     } else if demand.is_sequential() {
         stream.degree = stream.degree.max(1);
     }
-    stream.ahead_first = demand.page + demand.count;
-    stream.ahead_end = stream.ahead_first + stream.degree;
-    on_demand(demand, stream.degree)
+    stream.reads_ahead(demand, stream.degree)
 }
 
 /// The rules for read-ahead.
@@ -146,28 +166,70 @@ pub fn read_ahead_policies() -> &'static [Named] {
     &TABLE
 }
 
-/// A rule for read-ahead.
+/// A rule for read-ahead before it is at work: a name, or a score, which is the number of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadAheadPolicy {
-    at: usize,
-    window_kib: u32,
-}
+pub struct ReadAheadPolicy(Rule);
 
 impl ReadAheadPolicy {
     /// What a user writes. `None`: the kernel's own rule.
     ///
-    /// Errors: no such rule, no such window.
+    /// Errors: no such rule, no such window, a mistake in the score.
     pub fn parse(text: &str) -> Result<Option<ReadAheadPolicy>, SpecError> {
-        Ok(own_rule_or(text, |text| parse(text, &TABLE))?.map(|(at, window_kib)| ReadAheadPolicy { at, window_kib }))
+        own_rule_or(text, |text| Rule::parse(text, &TABLE, &READ_AHEAD).map(ReadAheadPolicy))
     }
 
     pub fn text(&self) -> String {
-        text_of(&TABLE[self.at], self.window_kib)
+        self.0.text(&TABLE)
     }
 
+    pub fn make(&self) -> ReadAheadRule {
+        ReadAheadRule(match self.0 {
+            Rule::Named { at, parameter } => Kind::Named { window: WINDOWS[at], most_kib: parameter },
+            Rule::Other(other) => Kind::Other(other.make()),
+        })
+    }
+}
+
+enum Kind {
+    Named { window: Window, most_kib: u32 },
+    Other(OtherAtWork),
+}
+
+/// A rule for read-ahead at work.
+pub struct ReadAheadRule(Kind);
+
+/// What a rule that stands in no table may read ahead at most, as the named ones.
+const OTHER_MOST_BYTES: u64 = WINDOW.most as u64 * 1024;
+
+impl ReadAheadRule {
     /// What to read, with pages of so many bytes.
-    pub fn window(&self, stream: &mut ReadAheadStream, demand: ReadDemand, page_bytes: u64) -> ReadWindow {
-        let most = (u64::from(self.window_kib) * 1024 / page_bytes).max(1);
-        RULES[self.at](stream, demand, most)
+    pub fn window(&mut self, stream: &mut ReadAheadStream, demand: ReadDemand, page_bytes: u64) -> ReadWindow {
+        match &mut self.0 {
+            Kind::Named { window, most_kib } => {
+                window(stream, demand, (u64::from(*most_kib) * 1024 / page_bytes).max(1))
+            }
+            Kind::Other(other) => {
+                let (ahead, used) = (stream.ahead(), stream.used(demand));
+                let pages = other.number(|column| match column {
+                    0 => demand.page as f64,
+                    1 => demand.count as f64,
+                    2 => demand.is_sequential().into(),
+                    3 => ahead as f64,
+                    _ if ahead == 0 => 0.0,
+                    _ => used as f64 / ahead as f64,
+                });
+                // A conversion of a number that is too large gives the largest one.
+                let pages = (pages.unwrap_or(0.0) as u64).min(OTHER_MOST_BYTES / page_bytes);
+                stream.reads_ahead(demand, pages)
+            }
+        }
+    }
+
+    /// Why an answer was refused, if one was; from then on nothing is read ahead.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match &self.0 {
+            Kind::Named { .. } => None,
+            Kind::Other(other) => other.refusal(),
+        }
     }
 }

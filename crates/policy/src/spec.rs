@@ -1,9 +1,9 @@
 //! The table of the victim policies, what users may write for one, and the register for policies of others.
 
 use crate::built_in::{self, ByKey, ByScore, DChoices, Random, WindowedGreedy};
-use crate::candidates::Candidates;
-use crate::expression::{is_column, Expression};
-use crate::named::{parse, split, text_of, Named, Parameter, SpecError, OWN_RULE};
+use crate::candidates::{Candidates, VICTIM_COLUMNS};
+use crate::expression::Expression;
+use crate::named::{is_name, is_named, parse, split, text_of, Named, Parameter, SpecError, OWN_RULE};
 use crate::victim::VictimPolicy;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -101,17 +101,11 @@ pub fn victim_policies() -> &'static [Named] {
     &TABLE
 }
 
-/// Whether this can be the name of a policy of somebody else.
-fn is_name(name: &str) -> bool {
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_allowed)
-}
-
 /// Adds a policy of somebody else under a name that experiments can use from now on.
 ///
 /// Errors: it cannot be a name, or there is one of this name.
 pub fn register(name: &str, make: VictimMaker) -> Result<(), SpecError> {
-    if !is_name(name) || is_column(name) {
+    if !is_name(name) || VICTIM_COLUMNS.iter().any(|column| column.name == name) {
         return Err(SpecError::NotAName { name: name.to_string() });
     }
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
@@ -146,10 +140,7 @@ impl VictimSpec {
         if let Some((name, make)) = registered.iter().find(|(known, _)| known == text.trim()) {
             return Ok(VictimSpec(Kind::Registered { name: name.clone(), make: make.clone() }));
         }
-        // "invalid-valid" looks like a name, but is made of columns.
-        let is_of_columns = || name.split('-').all(is_column);
-        let is_function = || ["min", "max", "abs", "sqrt", "log", "exp"].contains(&name);
-        if is_name(name) && !is_of_columns() && !is_function() {
+        if is_named(text, &VICTIM_COLUMNS) {
             return match parse(text, &TABLE) {
                 Ok((at, parameter)) => Ok(VictimSpec(Kind::BuiltIn { at, parameter })),
                 Err(SpecError::Unknown { name, mut known }) => {
@@ -160,7 +151,7 @@ impl VictimSpec {
                 Err(error) => Err(error),
             };
         }
-        Ok(VictimSpec(Kind::Score(Expression::compile(text)?)))
+        Ok(VictimSpec(Kind::Score(Expression::compile(text, &VICTIM_COLUMNS)?)))
     }
 
     /// The name and the parameter of a built-in policy: for layers that keep such a rule up to date with each write.

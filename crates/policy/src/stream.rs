@@ -1,6 +1,9 @@
 //! Which written pages will soon be written again: the rule that tells a hot stream from the rest.
 
-use crate::named::{parse, text_of, Named, SpecError};
+use crate::decision::STREAM;
+use crate::named::{Named, Rule, SpecError};
+use crate::other::{OtherAtWork, OtherRule};
+use crate::victim::Refusal;
 
 static TABLE: [Named; 2] = [
     Named { name: "none", about: "One stream.", paper: "the comparison of all papers", parameter: None },
@@ -23,21 +26,83 @@ pub enum StreamSpec {
     #[default]
     None,
     HotCold,
+    /// A score, which is above 0 for hot pages, or a rule of somebody else.
+    Other(OtherRule),
 }
 
 impl StreamSpec {
-    /// Errors: no such rule.
+    /// Errors: no such rule, a mistake in the score.
     pub fn parse(text: &str) -> Result<StreamSpec, SpecError> {
-        parse(text, &TABLE).map(|(at, _)| [StreamSpec::None, StreamSpec::HotCold][at])
+        Ok(match Rule::parse(text, &TABLE, &STREAM)? {
+            Rule::Named { at, .. } => [StreamSpec::None, StreamSpec::HotCold][at],
+            Rule::Other(other) => StreamSpec::Other(other),
+        })
     }
 
     pub fn text(&self) -> String {
-        text_of(&TABLE[*self as usize], 0)
+        match self {
+            StreamSpec::None => TABLE[0].name.to_string(),
+            StreamSpec::HotCold => TABLE[1].name.to_string(),
+            StreamSpec::Other(other) => other.text(),
+        }
     }
 
     /// What tells hot pages; `None`: nothing does.
-    pub fn make(&self) -> Option<HotPages> {
-        (*self == StreamSpec::HotCold).then(HotPages::new)
+    pub fn make(&self) -> Option<Box<dyn HotPages>> {
+        match self {
+            StreamSpec::None => None,
+            StreamSpec::HotCold => Some(Box::new(BloomFilters::new())),
+            StreamSpec::Other(other) => Some(Box::new(ByOther { at_work: other.make(), pages: Vec::new(), now: 0 })),
+        }
+    }
+}
+
+/// A rule for the stream of a write at work.
+pub trait HotPages {
+    /// Records a write of a page. `true`: the page is hot.
+    fn writes(&mut self, page: u32) -> bool;
+
+    /// Why an answer was refused, if one was; from then on no page is hot.
+    fn refusal(&self) -> Option<Refusal> {
+        None
+    }
+}
+
+/// How often a page was written, and when last, in pages written since the mount.
+#[derive(Clone, Copy, Debug, Default)]
+struct History {
+    writes: u32,
+    last: u64,
+}
+
+/// A rule that stands in no table, with what it sees of each page.
+struct ByOther {
+    at_work: OtherAtWork,
+    pages: Vec<History>,
+    now: u64,
+}
+
+impl HotPages for ByOther {
+    fn writes(&mut self, page: u32) -> bool {
+        let index = page as usize;
+        if index >= self.pages.len() {
+            self.pages.resize(index + 1, History::default());
+        }
+        let (now, of) = (self.now, self.pages[index]);
+        let number = self.at_work.number(|column| match column {
+            0 => page.into(),
+            1 => of.writes.into(),
+            2 if of.writes == 0 => f64::INFINITY,
+            2 => (now - of.last) as f64,
+            _ => now as f64,
+        });
+        self.pages[index] = History { writes: of.writes + 1, last: now };
+        self.now += 1;
+        number.is_some_and(|number| number > 0.0)
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        self.at_work.refusal()
     }
 }
 
@@ -53,7 +118,7 @@ const HOT_HALVES: u32 = 8;
 /// know it counts its writes; each filter is emptied in its turn, so that old writes are forgotten. With the paper's four
 /// filters a page is hot if at least three of them know it, the youngest ones among them.
 #[derive(Clone, Debug)]
-pub struct HotPages {
+struct BloomFilters {
     filters: [[u64; FILTER_BITS / 64]; FILTERS],
     /// The filter in which the next write is recorded, and the one that was emptied last.
     next: usize,
@@ -61,13 +126,14 @@ pub struct HotPages {
     writes: u32,
 }
 
-impl HotPages {
-    fn new() -> HotPages {
-        HotPages { filters: [[0; FILTER_BITS / 64]; FILTERS], next: 0, youngest: 0, writes: 0 }
+impl BloomFilters {
+    fn new() -> BloomFilters {
+        BloomFilters { filters: [[0; FILTER_BITS / 64]; FILTERS], next: 0, youngest: 0, writes: 0 }
     }
+}
 
-    /// Records a write of a page. `true`: the page is hot.
-    pub fn writes(&mut self, page: u32) -> bool {
+impl HotPages for BloomFilters {
+    fn writes(&mut self, page: u32) -> bool {
         let bits = bits_of(page);
         let knows = |filter: &[u64; FILTER_BITS / 64]| bits.iter().all(|&bit| filter[bit / 64] >> (bit % 64) & 1 == 1);
         let free = (0..FILTERS).map(|turn| (self.next + turn) % FILTERS).find(|&at| !knows(&self.filters[at]));
@@ -112,7 +178,7 @@ mod tests {
     /// Ten pages are written with every second write, ten thousand others in turn.
     #[test]
     fn pages_that_are_written_again_and_again_are_hot_and_others_are_not() {
-        let mut pages = HotPages::new();
+        let mut pages = BloomFilters::new();
         let (mut hot, mut cold) = (0, 0);
         for write in 0..20_000u32 {
             hot += u32::from(pages.writes(write % 10));
@@ -125,5 +191,15 @@ mod tests {
             pages.writes(1_000_000 + write);
         }
         assert!((0..10).all(|page| !pages.writes(page)));
+    }
+
+    /// Hot is what was written less than 20 writes ago.
+    #[test]
+    fn a_score_sees_how_long_ago_a_page_was_written() {
+        let mut pages = StreamSpec::parse("20 - age").unwrap().make().unwrap();
+        assert!(!pages.writes(5));
+        assert!(pages.writes(5));
+        (100..119).for_each(|page| assert!(!pages.writes(page)));
+        assert!(!pages.writes(5));
     }
 }

@@ -8,7 +8,10 @@
 //!
 //! **Leaves out.** When something is written, and who among the dirty is old enough for that.
 
-use crate::named::{own_rule_or, parse, text_of, Named, SpecError};
+use crate::decision::WRITE_BACK;
+use crate::named::{own_rule_or, Named, Rule, SpecError};
+use crate::other::OtherAtWork;
+use crate::victim::Refusal;
 
 /// A file that may be written now.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +19,8 @@ pub struct DirtyFile {
     /// Its number in the file system.
     pub ino: u32,
     pub dirty_pages: u64,
+    /// When it became dirty.
+    pub dirtied_ns: u64,
     /// When a program wrote to it last.
     pub written_ns: u64,
 }
@@ -63,25 +68,71 @@ pub fn write_back_policies() -> &'static [Named] {
     &TABLE
 }
 
-/// An order of write-back.
+/// An order of write-back before it is at work: a name, or a score of which the highest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteBackOrder(usize);
+pub struct WriteBackOrder(Rule);
 
 impl WriteBackOrder {
     /// What a user writes. `None`: the kernel's own order.
     ///
-    /// Errors: no such order.
+    /// Errors: no such order, a mistake in the score.
     pub fn parse(text: &str) -> Result<Option<WriteBackOrder>, SpecError> {
-        Ok(own_rule_or(text, |text| parse(text, &TABLE))?.map(|(at, _)| WriteBackOrder(at)))
+        own_rule_or(text, |text| Rule::parse(text, &TABLE, &WRITE_BACK).map(WriteBackOrder))
     }
 
     pub fn text(&self) -> String {
-        text_of(&TABLE[self.0], 0)
+        self.0.text(&TABLE)
     }
 
-    /// The number of the file to write next; `None` only if there is none. `files`: in the order in which they became dirty;
-    /// `after`: the one that was taken last.
-    pub fn choose(&self, files: impl Iterator<Item = DirtyFile>, after: u32) -> Option<u32> {
-        files.min_by_key(|file| KEYS[self.0](file, after)).map(|file| file.ino)
+    pub fn make(&self) -> WriteBackRule {
+        let kind = match self.0 {
+            Rule::Named { at, .. } => Kind::Named(KEYS[at]),
+            Rule::Other(other) => Kind::Other(other.make(), Vec::new()),
+        };
+        WriteBackRule { kind, last_ino: 0 }
+    }
+}
+
+enum Kind {
+    Named(Key),
+    /// With room for the files.
+    Other(OtherAtWork, Vec<DirtyFile>),
+}
+
+/// An order of write-back at work.
+pub struct WriteBackRule {
+    kind: Kind,
+    /// The file that was taken last.
+    last_ino: u32,
+}
+
+impl WriteBackRule {
+    /// The number of the file to write next; `None` only if there is none. `files`: in the order in which they became dirty.
+    pub fn choose(&mut self, files: impl Iterator<Item = DirtyFile>, now_ns: u64) -> Option<u32> {
+        let chosen = match &mut self.kind {
+            Kind::Named(key) => files.min_by_key(|file| key(file, self.last_ino)),
+            Kind::Other(other, room) => {
+                room.clear();
+                room.extend(files);
+                let since_s = |then_ns: u64| now_ns.saturating_sub(then_ns) as f64 / 1e9;
+                let row = other.choose(room.len(), |row, column| match column {
+                    0 => room[row].ino.into(),
+                    1 => room[row].dirty_pages as f64,
+                    2 => since_s(room[row].dirtied_ns),
+                    _ => since_s(room[row].written_ns),
+                });
+                room.get(row.unwrap_or(0)).copied()
+            }
+        };
+        self.last_ino = chosen?.ino;
+        Some(self.last_ino)
+    }
+
+    /// Why an answer was refused, if one was; from then on the file that became dirty first is taken.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match &self.kind {
+            Kind::Named(_) => None,
+            Kind::Other(other, _) => other.refusal(),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use ffslab_policy::{
     checked, levelling_policies, register, unregister, victim_policies, AgeUnit, CandidateTable, Candidates, Entry,
     Expression, FreeBlocks, FreeSpec, LevellingSpec, Pcg, Refusal, Room, SpecError, VictimPolicy, VictimSpec, Victims,
-    WearOfBlocks,
+    WearOfBlocks, VICTIM_COLUMNS,
 };
 use rand_pcg::rand_core::SeedableRng;
 use std::sync::Arc;
@@ -117,7 +117,9 @@ fn scores_that_are_no_numbers_are_the_lowest() {
     table.push(Entry { block: 0, valid: 0, invalid: 0, ..Entry::default() });
     table.push(Entry { block: 1, valid: 4, invalid: 0, ..Entry::default() });
     table.push(Entry { block: 2, valid: 0, invalid: 4, ..Entry::default() });
-    let score = |text: &str, at| Expression::compile(text).unwrap().score(&table.view(), at);
+    let score = |text: &str, at| {
+        Expression::compile(text, &VICTIM_COLUMNS).unwrap().score(|column| table.view().value(column, at))
+    };
     assert!(score("invalid / valid", 0).is_nan());
     assert_eq!(score("invalid / valid", 2), f64::INFINITY);
     assert_eq!(score("-2 ^ 2 + 1.5e1", 0), 11.0);

@@ -35,7 +35,7 @@ fn names_are_read_as_they_are_written() {
 #[test]
 fn what_is_asked_for_is_always_read() {
     for named in read_ahead_policies() {
-        let (rule, mut stream) = (rule(named.name), ReadAheadStream::default());
+        let (mut rule, mut stream) = (rule(named.name).make(), ReadAheadStream::default());
         let mut previous_page = None;
         for page in [0, 8, 16, 100, 108, 3, 11, 500_000] {
             let demand = ReadDemand { page, count: 8, is_marked: false, previous_page };
@@ -53,7 +53,7 @@ fn what_is_asked_for_is_always_read() {
 
 #[test]
 fn a_mark_of_somebody_else_is_behind_what_he_reads_ahead() {
-    let (rule, mut stream) = (rule("tagged(16)"), ReadAheadStream::default());
+    let (mut rule, mut stream) = (rule("tagged(16)").make(), ReadAheadStream::default());
     let at = |page, is_marked| ReadDemand { page, count: 1, is_marked, previous_page: None };
     let first = ReadWindow { first_page: 100, count: 5, mark_page: Some(101) };
     assert_eq!(rule.window(&mut stream, at(100, false), PAGE_BYTES), first);
@@ -65,14 +65,12 @@ fn a_mark_of_somebody_else_is_behind_what_he_reads_ahead() {
 
 #[test]
 fn the_sweep_over_files_goes_on_and_around() {
-    let order = WriteBackOrder::parse("inode-order").unwrap().unwrap();
-    let files = || [7, 3, 5].into_iter().map(|ino| DirtyFile { ino, dirty_pages: 1, written_ns: 0 });
-    assert_eq!(order.choose(files(), 0), Some(3));
-    assert_eq!(order.choose(files(), 3), Some(5));
-    assert_eq!(order.choose(files(), 5), Some(7));
-    assert_eq!(order.choose(files(), 7), Some(3));
-    assert_eq!(order.choose(std::iter::empty(), 7), None);
-    let first = WriteBackOrder::parse("largest-first").unwrap().unwrap();
+    let mut order = WriteBackOrder::parse("inode-order").unwrap().unwrap().make();
+    let files = || [7, 3, 5].into_iter().map(|ino| DirtyFile { ino, dirty_pages: 1, dirtied_ns: 0, written_ns: 0 });
+    let mut swept = || order.choose(files(), 0);
+    assert_eq!([swept(), swept(), swept(), swept()], [Some(3), Some(5), Some(7), Some(3)]);
+    assert_eq!(order.choose(std::iter::empty(), 0), None);
+    let mut first = WriteBackOrder::parse("largest-first").unwrap().unwrap().make();
     assert_eq!(first.choose(files(), 0), Some(7), "of equals the one that became dirty first");
 }
 

@@ -1,67 +1,28 @@
 //! Tables as Python dictionaries of columns: numpy arrays for numbers, lists for text and for what may be missing.
 
-use ffslab_lab::requests::CallOp;
-use ffslab_lab::slowest::Cause;
-use ffslab_lab::{BlockColumns, RequestColumns, StackColumns, TraceColumns};
+use ffslab_lab::{Column, Columns, StackColumns, TraceColumns};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-pub fn requests<'py>(py: Python<'py>, columns: RequestColumns) -> PyResult<Bound<'py, PyDict>> {
+/// The columns of calls or of erase blocks.
+pub fn table(py: Python<'_>, columns: impl Into<Columns>) -> PyResult<Bound<'_, PyDict>> {
     let table = PyDict::new(py);
-    let ops: Vec<&str> = CallOp::ALL.iter().map(|op| op.name()).collect();
-    table
-        .set_item("variant", texts(py, &columns.variant_names, columns.variant_index.iter().map(|&at| at as usize))?)?;
-    table.set_item("step", PyArray1::from_vec(py, columns.step))?;
-    table.set_item("i", PyArray1::from_vec(py, columns.i))?;
-    table.set_item("op", texts(py, &ops, columns.op.iter().map(|&op| op as usize))?)?;
-    table.set_item("file", texts(py, &columns.file_names, columns.file.iter().map(|&at| at as usize))?)?;
-    table.set_item("offset_B", PyArray1::from_vec(py, columns.offset_bytes))?;
-    table.set_item("bytes", PyArray1::from_vec(py, columns.bytes))?;
-    table.set_item("start_us", PyArray1::from_vec(py, columns.start_us))?;
-    table.set_item("latency_us", PyArray1::from_vec(py, columns.latency_us))?;
-    let names = |cause: &Option<Cause>| cause.map_or(("", ""), |(task, reason)| (task.name, reason.name));
-    let (tasks, reasons): (Vec<&str>, Vec<&str>) = columns.causes.iter().map(names).unzip();
-    let causes = || columns.cause_index.iter().map(|&at| at as usize);
-    table.set_item("cause", texts(py, &reasons, causes())?)?;
-    table.set_item("cause_task", texts(py, &tasks, causes())?)?;
-    table.set_item("cause_us", PyArray1::from_vec(py, columns.cause_us))?;
-    table.set_item("flash_us", PyArray1::from_vec(py, columns.flash_us))?;
-    table.set_item("page_reads", PyArray1::from_vec(py, columns.page_reads))?;
-    table.set_item("page_programs", PyArray1::from_vec(py, columns.page_programs))?;
-    table.set_item("erases", PyArray1::from_vec(py, columns.erases))?;
-    if !columns.program_names.is_empty() {
-        let programs = columns.program_index.iter().map(|&at| at as usize);
-        table.set_item("program", texts(py, &columns.program_names, programs)?)?;
-        table.set_item("waited_us", PyArray1::from_vec(py, columns.waited_us))?;
+    for (name, column) in columns.into() {
+        match column {
+            Column::U32(numbers) => table.set_item(name, PyArray1::from_vec(py, numbers))?,
+            Column::U64(numbers) => table.set_item(name, PyArray1::from_vec(py, numbers))?,
+            Column::F64(numbers) => table.set_item(name, PyArray1::from_vec(py, numbers))?,
+            Column::Texts(names, positions) => table.set_item(name, texts(py, &names, &positions)?)?,
+        }
     }
     Ok(table)
 }
 
 /// A list of texts by their positions among `names`: a text that is in many rows is one object.
-fn texts<'py>(
-    py: Python<'py>,
-    names: &[impl AsRef<str>],
-    positions: impl ExactSizeIterator<Item = usize>,
-) -> PyResult<Bound<'py, PyList>> {
-    let objects: Vec<Bound<'py, PyString>> = names.iter().map(|name| PyString::new(py, name.as_ref())).collect();
-    PyList::new(py, positions.map(|at| &objects[at]))
-}
-
-pub fn blocks<'py>(py: Python<'py>, columns: &BlockColumns) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    table.set_item("variant", &columns.variant)?;
-    table.set_item("block", PyArray1::from_slice(py, &columns.block))?;
-    table.set_item("erases_main", PyArray1::from_slice(py, &columns.erases_main))?;
-    table.set_item("erases_total", PyArray1::from_slice(py, &columns.erases_total))?;
-    table.set_item("erases_formatting", PyArray1::from_slice(py, &columns.erases_formatting))?;
-    table.set_item("programmed_pages", PyArray1::from_slice(py, &columns.programmed_pages))?;
-    for (when, space) in [("before", &columns.before), ("after", &columns.after)] {
-        table.set_item(format!("valid_{when}_B"), PyArray1::from_slice(py, &space.valid_bytes))?;
-        table.set_item(format!("invalid_{when}_B"), PyArray1::from_slice(py, &space.invalid_bytes))?;
-        table.set_item(format!("free_{when}_B"), PyArray1::from_slice(py, &space.free_bytes))?;
-    }
-    Ok(table)
+fn texts<'py>(py: Python<'py>, names: &[String], positions: &[u32]) -> PyResult<Bound<'py, PyList>> {
+    let objects: Vec<Bound<'py, PyString>> = names.iter().map(|name| PyString::new(py, name)).collect();
+    PyList::new(py, positions.iter().map(|&at| &objects[at as usize]))
 }
 
 pub fn trace<'py>(py: Python<'py>, columns: &TraceColumns) -> PyResult<Bound<'py, PyDict>> {

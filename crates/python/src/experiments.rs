@@ -81,8 +81,8 @@ pub(crate) fn run_experiment<'py>(
     }
     Ok((
         to_json(&result.summary)?,
-        columns::requests(py, result.requests)?,
-        columns::blocks(py, &result.blocks)?,
+        columns::table(py, result.requests)?,
+        columns::table(py, result.blocks)?,
         result.resolved_toml,
         images,
         logs,

@@ -11,6 +11,7 @@
 mod cards;
 mod columns;
 mod crash;
+mod decider;
 mod experiments;
 mod images;
 mod lent_columns;
@@ -346,6 +347,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(policy::amplification, module)?)?;
     module.add_function(wrap_pyfunction!(policy::amplification_cases, module)?)?;
     module.add_function(wrap_pyfunction!(policy::amplification_formula, module)?)?;
+    module.add_function(wrap_pyfunction!(decider::decisions, module)?)?;
+    module.add_function(wrap_pyfunction!(decider::register_rule, module)?)?;
+    module.add_function(wrap_pyfunction!(decider::unregister_rule, module)?)?;
     module.add_function(wrap_pyfunction!(policy::register_policy, module)?)?;
     module.add_function(wrap_pyfunction!(policy::unregister_policy, module)?)?;
     module.add_function(wrap_pyfunction!(chip_geometry, module)?)?;

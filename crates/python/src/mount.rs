@@ -107,8 +107,8 @@ pub fn mount<'py>(
     let result = mounted.result;
     Ok((
         to_json(&result.summary)?,
-        columns::requests(py, result.requests)?,
-        columns::blocks(py, &result.blocks)?,
+        columns::table(py, result.requests)?,
+        columns::table(py, result.blocks)?,
         to_json(&mounted.keys)?,
         result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
     ))

@@ -6,10 +6,7 @@
 //! ([`ffslab_policy::CandidateTable`]). The candidates themselves are closed at the end of the call.
 
 use ffslab_ftl::amplification::{compare, Case};
-use ffslab_policy::{
-    eviction_policies, free_policies, levelling_policies, read_ahead_policies, stream_policies, victim_policies,
-    write_back_policies, AgeUnit, Candidates, Named, Pcg, Room, VictimPolicy,
-};
+use ffslab_policy::{victim_policies, AgeUnit, Candidates, Named, Pcg, Room, VictimPolicy, DECISIONS};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -149,7 +146,7 @@ impl VictimPolicy for InPython {
 }
 
 /// An exception with the line that raised it.
-fn told(py: Python<'_>, error: &PyErr) -> String {
+pub(crate) fn told(py: Python<'_>, error: &PyErr) -> String {
     let mut line = None;
     let mut frame = error.traceback(py).map(|traceback| traceback.into_any());
     while let Some(at) = frame.filter(|at| !at.is_none()) {
@@ -163,7 +160,7 @@ fn told(py: Python<'_>, error: &PyErr) -> String {
 }
 
 /// What an object of a policy is called by.
-fn made_chooser(py: Python<'_>, make: &Py<PyAny>) -> PyResult<Py<PyAny>> {
+pub(crate) fn made_chooser(py: Python<'_>, make: &Py<PyAny>) -> PyResult<Py<PyAny>> {
     let object = make.bind(py).call0()?;
     match object.hasattr("choose")? {
         true => Ok(object.getattr("choose")?.unbind()),
@@ -210,10 +207,8 @@ pub fn policies() -> PyResult<String> {
             })
         })
     };
-    let all = of("victim", victim_policies());
-    let all = all.chain(of("read_ahead", read_ahead_policies())).chain(of("write_back", write_back_policies()));
-    let all = all.chain(of("free", free_policies())).chain(of("levelling", levelling_policies()));
-    let all = all.chain(of("stream", stream_policies())).chain(of("map_eviction", eviction_policies()));
+    let others = DECISIONS.iter().flat_map(|decision| of(decision.key, (decision.named)()));
+    let all = of("victim", victim_policies()).chain(others);
     to_json(&all.collect::<Vec<_>>())
 }
 

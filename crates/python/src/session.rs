@@ -248,8 +248,8 @@ impl Session {
         let result = self.0.result(name, axes_json).map_err(to_python)?;
         Ok((
             to_json(&result.summary)?,
-            columns::requests(py, result.requests)?,
-            columns::blocks(py, &result.blocks)?,
+            columns::table(py, result.requests)?,
+            columns::table(py, result.blocks)?,
             result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
         ))
     }

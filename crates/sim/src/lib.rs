@@ -22,6 +22,7 @@ pub mod energy;
 mod observer;
 mod reasons;
 mod red_black;
+mod seeded;
 mod turns;
 pub mod units;
 pub mod work;
@@ -37,6 +38,7 @@ pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use observer::{CallDone, EventSink, MediumUnits, Observer, Span, Spent};
 pub use reasons::{ReasonGuard, RunGuard};
 pub use red_black::RedBlackTree;
+pub use seeded::Fault;
 pub use turns::{GivesTurn, Idle, Mount, Switch};
 pub use work::{CopiedNode, CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
 

@@ -9,7 +9,7 @@ use crate::lanes::{Lane, Leaf, OpenCall};
 use crate::layers::{Layers, Units};
 use crate::stacks::{Cost, Frame, Stacks};
 use crate::timeline::{Finished, Wanted};
-use crate::trace::{Arg, Flow, Trace, Track};
+use crate::trace::{Arg, Flow, Trace, Track, Written};
 use crate::words::Words;
 use ffslab_sim::{CallDone, Energy, MediumUnits, Op, OpEvent, Reason, Sim, Span, Spent, Task, CALLER, OTHER};
 use std::collections::HashMap;
@@ -456,6 +456,10 @@ impl Watching {
 
     pub fn free_blocks_are(&mut self, free_blocks: u64) {
         self.counters.free_blocks(free_blocks);
+    }
+
+    pub fn write_so_far(&mut self) -> io::Result<Option<Written>> {
+        self.trace.write_so_far()
     }
 
     pub fn finish(&mut self, now_ns: u64) -> io::Result<Finished> {

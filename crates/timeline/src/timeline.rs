@@ -59,6 +59,14 @@ impl Timeline {
         Ok(Timeline { watching, sim: sim.clone(), is_finished: false })
     }
 
+    /// Writes to the file what is known now; slices that are open have no end in it yet. Returns how much that is;
+    /// `None`: only stacks were wanted.
+    ///
+    /// Errors: the file could not be written.
+    pub fn write_so_far(&self) -> io::Result<Option<Written>> {
+        self.watching.borrow_mut().write_so_far()
+    }
+
     /// Ends everything that is open, and stops to watch.
     ///
     /// Errors: the file could not be written.

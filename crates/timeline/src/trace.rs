@@ -356,6 +356,20 @@ impl Trace {
         true
     }
 
+    /// Writes what waits in memory, except for tracks that are held: the file is whole up to now. `None`: there is none.
+    ///
+    /// Errors: the file could not be written, now or earlier.
+    pub fn write_so_far(&mut self) -> io::Result<Option<Written>> {
+        if self.file.is_none() {
+            return Ok(None);
+        }
+        self.write_out();
+        match &self.failed {
+            Some(error) => Err(io::Error::new(error.kind(), error.to_string())),
+            None => Ok(Some(self.written)),
+        }
+    }
+
     /// Writes what is left. Returns how much the trace is.
     ///
     /// Errors: the file could not be written, now or earlier.

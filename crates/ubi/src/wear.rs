@@ -138,7 +138,7 @@ impl Wear {
     pub fn levels_from_erases(&self) -> Option<u32> {
         match self.levelling {
             None => Some(self.threshold_erases),
-            Some(rule) => rule.moves_data().then(|| rule.parameter()),
+            Some(rule) => rule.lead_erases(),
         }
     }
 
@@ -320,10 +320,19 @@ impl Device {
                 false => self.do_work()?,
             }
         }
-        let peb = self.wear.next_free(life).ok_or(UbiError::NoSpace)?;
+        let next = self.wear.next_free(life);
+        self.tell_refusal();
+        let peb = next.ok_or(UbiError::NoSpace)?;
         self.wear.take(peb);
         self.wear.put(peb, Place::Protected);
         Ok(peb)
+    }
+
+    /// Ends the run if a rule that stands in for the kernel's gave an answer that is none.
+    fn tell_refusal(&self) {
+        if let Some(refusal) = self.wear.refusal() {
+            self.sim.give_up(refusal);
+        }
     }
 
     /// Takes a block back, which is to be erased (`ubi_wl_put_peb`).
@@ -352,7 +361,9 @@ impl Device {
         if self.wear.move_scheduled {
             return;
         }
-        if self.wear.scrub.is_empty() && !self.wear.wants_a_move() {
+        let must_move = !self.wear.scrub.is_empty() || self.wear.wants_a_move();
+        self.tell_refusal();
+        if !must_move {
             return;
         }
         self.wear.move_scheduled = true;

@@ -18,6 +18,7 @@ mod commit;
 mod compress;
 mod core;
 mod error;
+pub mod faults;
 mod file;
 mod find;
 mod format;

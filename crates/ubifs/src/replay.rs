@@ -4,6 +4,7 @@
 
 use crate::core::Core;
 use crate::error::{AtPlace, Fail, Res};
+use crate::faults;
 use crate::format::*;
 use crate::key::{Key, DATA_KEY, INO_KEY, TRUN_KEY};
 use crate::log::Bud;
@@ -75,7 +76,9 @@ impl Core {
         for i in 0..replay.buds.len() {
             self.replay_bud(&mut replay, i)?;
         }
-        replay.entries.sort_by_key(|entry| entry.sqnum);
+        if !faults::REPLAY_UNORDERED.is_seeded() {
+            replay.entries.sort_by_key(|entry| entry.sqnum);
+        }
         for i in 0..replay.entries.len() {
             self.lebs.cond_resched();
             self.apply(&replay.entries, i)?;
@@ -269,13 +272,14 @@ impl Core {
                     self.tnc_remove_ino(key.ino)?;
                 }
             }
-            (true, TRUN_KEY) => {
+            (true, TRUN_KEY) if !faults::TRUNCATION_NOT_REPLAYED.is_seeded() => {
                 let first = entry.new_size.div_ceil(u64::from(BLOCK_BYTES)) as u32;
                 let last = (entry.old_size.div_ceil(u64::from(BLOCK_BYTES))).saturating_sub(1) as u32;
                 if last >= first {
                     self.tnc_remove_range(Key::data(key.ino, first), Key::data(key.ino, last))?;
                 }
             }
+            (true, TRUN_KEY) => {}
             (true, _) => self.index.remove(&self.lebs, &mut self.space, key)?,
             (false, _) => self.tnc_add(key, entry.at)?,
         }

@@ -3,6 +3,7 @@
 //! Follows the file functions of `yaffs_guts.c` and `yaffs2_handle_hole` of `yaffs_yaffs2.c`.
 
 use crate::causes;
+use crate::faults;
 use ffslab_fs::Result;
 
 use crate::device::Device;
@@ -224,7 +225,9 @@ impl Device {
         if !self.objects[obj].dirty {
             return Ok(());
         }
-        self.flush_cached(obj, false)?;
+        if !faults::SYNC_LEAVES_CACHE.is_seeded() {
+            self.flush_cached(obj, false)?;
+        }
         if data_only {
             return Ok(());
         }

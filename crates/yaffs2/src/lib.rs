@@ -21,6 +21,7 @@ mod chunks;
 mod damage;
 mod device;
 mod direct;
+pub mod faults;
 mod file;
 mod file_chunks;
 mod fs;

@@ -6,6 +6,7 @@
 use ffslab_fs::Result;
 
 use crate::device::Device;
+use crate::faults;
 use crate::header::Attributes;
 use crate::headers::HeaderUpdate;
 use crate::objects::{Obj, NONE};
@@ -101,6 +102,11 @@ impl Device {
             // is deleted.
             self.chunks.gc.disabled = true;
             let shadows = self.objects[target].id;
+            if faults::TARGET_GOES_FIRST.is_seeded() {
+                self.unlink_object(target)?;
+                self.chunks.gc.disabled = false;
+                return self.change_name(obj, dir, name, 0);
+            }
             self.change_name(obj, dir, name, shadows)?;
             self.objects[target].is_shadowed = true;
             self.unlink_object(target)?;

@@ -9,6 +9,7 @@ use ffslab_sim::Work;
 use crate::blocks::BlockState;
 use crate::chunks::{SEQUENCE_BAD_BLOCK, SEQUENCE_CHECKPOINT};
 use crate::device::Device;
+use crate::faults;
 use crate::header::Header;
 use crate::objects::{Obj, DELETED_ID, ID_MAX, LOST_AND_FOUND_ID, ROOT_ID, SUMMARY_ID, UNLINKED_ID};
 use crate::tags::{EccResult, Extra, Kind, Tags};
@@ -145,7 +146,7 @@ impl Device {
             // The chunk is beyond a size to which the file was cut later, or the file was deleted.
             return self.chunks.delete_chunk(place.chunk);
         }
-        if self.tnodes.find(&object.file.tree, tags.chunk).is_some() {
+        if self.tnodes.find(&object.file.tree, tags.chunk).is_some() && !faults::OLDER_CHUNK_WINS.is_seeded() {
             // A newer version of this chunk was seen before, because the scan runs backwards.
             self.chunks.delete_chunk(place.chunk)?;
         } else {

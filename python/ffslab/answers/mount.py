@@ -34,4 +34,5 @@ class MountStat(TypedDict):
     powered: bool
     slowest: list[SlowCall]
     system: str
+    timeline: bool
     totals: SessionTotals

@@ -87,6 +87,7 @@ class FtlKeys(TypedDict):
     """Flash behind a translation layer."""
 
     blocks: NotRequired[int | None]
+    buffer: NotRequired[str | None]
     buffer_pages: NotRequired[int | None]
     cell_bits: NotRequired[int | None]
     channels: NotRequired[int | None]

@@ -314,7 +314,8 @@ class Run:
             return self
         names = {one["typical"]: one["name"] for one in repeats}
         requests, blocks = (rows_of(columns, names) for columns in (self.request_columns, self.block_columns))
-        return Run(typical_of(self.summary), requests, blocks, self.resolved_toml)
+        stacks = None if self.stack_columns is None else rows_of(self.stack_columns, names)
+        return Run(typical_of(self.summary), requests, blocks, self.resolved_toml, stacks=stacks)
 
     @property
     def repeats(self) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ffslab.cli.parts import argument, verb
-from ffslab.cli.result_options import Json
+from ffslab.cli.result_options import Json, ReportFile, with_report
 from ffslab.cli.terminal import say
 
 
@@ -16,6 +16,7 @@ def diff(
         str, argument("A", "A results folder, or a variant of it by a part of its name: FOLDER@fs=jffs2.")
     ],
     after: Annotated[str, argument("B", "The one that is compared with it.")],
+    report: ReportFile = None,
     json: Json = False,
 ) -> None:
     """Compare two results: what changed, and which step, reason or file it comes from. See docs/experiments.md.
@@ -28,8 +29,14 @@ def diff(
     from ffslab.studies.differences.results import Side, compared
     from ffslab.studies.differences.text import text_of
 
+    if report is not None:
+        results.check_report(report)
     found = compared(Side.of(before), Side.of(after))
-    say(results.dump_json(found).rstrip() if json else text_of(found))
+    if report is not None:
+        from ffslab.report import difference
+
+        results.write_report(report, difference.html(found))
+    say(results.dump_json(found).rstrip() if json else with_report(text_of(found), report))
 
 
 def add_to(app: typer.Typer) -> None:

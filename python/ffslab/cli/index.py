@@ -95,6 +95,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "validate": (_MAIN, "Compare simulations with measured cases."),
         "reproduce": (_MAIN, "Do a published study again: claims and figures beside ours."),
     },
+    "Your own code": {
+        "foreign": (
+            "ffslab.cli.foreign_verbs:foreign_app",
+            "Compile C programs for simulated chips, and read their results.",
+        ),
+    },
     "The command": {
         "steps": (
             "ffslab.cli.vocabulary_verbs:add_to",

@@ -19,7 +19,7 @@ from ffslab.cli.parts import EXIT_NEGATIVE
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
-from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson, TimelineOptions
+from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, ReportFile, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
@@ -272,6 +272,7 @@ def compare(
             "--uptime-us US", "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks.", least=0
         ),
     ] = 0,
+    report: ReportFile = None,
     json: Json = False,
 ) -> None:
     """Replay SQLite traces of a board and compare with them. See docs/compare.md.
@@ -284,7 +285,7 @@ def compare(
 
     own = {"part": part, **settings_of(settings or [])}
     machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us, settings=own)
-    _say(verb.run(traces, record_bytes or [], machine, json=json))
+    _say(verb.run(traces, record_bytes or [], machine, json=json, report=report))
 
 
 @_verb(app, "extract")

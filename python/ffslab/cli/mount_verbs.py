@@ -183,7 +183,14 @@ def mount(
 
 def stat(
     mountpoint: Annotated[Path, argument("MOUNTPOINT", "Where ffslab mount mounted.")],
-    watch: Annotated[bool, option("--watch", "Show it again and again, until Ctrl-C or the end of the mount.")] = False,
+    watch: Annotated[
+        bool, option("--watch", "Show a map of the erase blocks again and again, until q or the end of the mount.")
+    ] = False,
+    web: Annotated[
+        bool,
+        option("--web", "The same as a web page for this computer alone, until Ctrl-C or the end of the mount."),
+    ] = False,
+    port: Annotated[int | None, option("--port PORT", "Of --web. [default: one that is free]", least=1)] = None,
     json: Json = False,
 ) -> None:
     """Show what a mount has done so far.
@@ -193,10 +200,18 @@ def stat(
     from ffslab.files import results
     from ffslab.mount import control as mount_control
 
-    if watch and json:
-        raise InputError("--watch and --json: ask for one of them")
+    if watch + web + json > 1:
+        raise InputError("--watch, --web and --json: ask for one of them")
+    if port is not None and not web:
+        raise InputError(f"--port {port}: is of --web, which is not asked for")
     if watch:
-        mount_control.watch(mountpoint)
+        from ffslab.mount.watch import watch as show
+
+        show(mountpoint)
+    elif web:
+        from ffslab.mount.web import serve
+
+        serve(mountpoint, port or 0)
     else:
         now = mount_control.stat(mountpoint)
         say(results.dump_json(now).rstrip() if json else mount_control.text(now))

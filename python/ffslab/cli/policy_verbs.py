@@ -52,18 +52,21 @@ def ls(json: Json = False) -> None:
 
 
 @verb(policy_app, "show")
-def show(name: Annotated[str, argument("NAME", "A policy of `ffslab policy ls`.")]) -> None:
-    """Explain a policy: what it does, its parameter, and the paper that it follows.
+def show(
+    name: Annotated[str, argument("NAME", "A policy of `ffslab policy ls`, or a decision: `victim`, `stream` ...")],
+) -> None:
+    """Explain a policy or a decision: what it does, its parameter and its paper; what scores see.
 
     Example: ffslab policy show cost-benefit
     """
     from difflib import get_close_matches
 
-    from ffslab.api.policies import known
+    from ffslab.api.policies import decisions, known
 
     found = [each for each in known() if each["name"] == name.partition("(")[0]]
-    if not found:
-        near = get_close_matches(name, [each["name"] for each in known()], 1)
+    shown = [each for each in decisions() if each["key"] == name]
+    if not found and not shown:
+        near = get_close_matches(name, [each["name"] for each in known()] + [each["key"] for each in decisions()], 1)
         hint = f": did you mean `{near[0]}`?" if near else ""
         message = f"unknown policy `{name}`{hint}; `ffslab policy ls` lists them"
         raise InputError(message)
@@ -74,6 +77,13 @@ def show(name: Annotated[str, argument("NAME", "A policy of `ffslab policy ls`."
             bounds = f"{parameter['least']} to {parameter['most']}, {parameter['default']} if it is left out"
             say(f"  {parameter['name']}: {parameter['about']}, {bounds}")
         say(f"  {each['paper']}")
+    for each in shown:
+        say(HEADS[name])
+        say(f"  names: {', '.join(_written(one) for one in known() if one['decision'] == name)}")
+        say(f"  a score, which says: {each['score']}. Columns:")
+        for column in each["columns"]:
+            say(f"    {column['name']:<13}{column['about']}")
+        say(f'  your own: ffslab.policy(chooser, decision="{name}") of Python, which sees the same columns')
 
 
 @verb(policy_app, "amplification")

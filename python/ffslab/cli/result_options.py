@@ -64,3 +64,11 @@ class TimelineOptions:
         observe = Observe(self.timeline, self.timeline_every)
         observe.check()
         return observe
+
+
+ReportFile = Annotated[Path | None, option("--report FILE", "Write a page with pictures, too, one HTML file.")]
+
+
+def with_report(text: str, report: Path | None) -> str:
+    """The answer, and where the page is."""
+    return text if report is None else f"{text}\n\nReport: {report}"

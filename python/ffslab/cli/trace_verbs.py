@@ -160,10 +160,16 @@ def trace_flame(
     result: Annotated[Path, argument("RESULT", "Results folder of a run.")],
     out: Annotated[
         Path,
-        argument("OUT", "File to write: .json for speedscope, anything else collapsed stacks for flamegraph.pl."),
+        argument(
+            "OUT",
+            "File to write: .html for a page, .json for speedscope, anything else collapsed stacks for flamegraph.pl.",
+        ),
     ],
     weight: Annotated[
-        Weight, option("--weight", "What the widths are: time, energy, operations (of the flash), wear (erases).")
+        Weight,
+        option(
+            "--weight", "What the widths are: time, energy, operations (of the flash), wear (erases); a page has all."
+        ),
     ] = Weight.TIME,
     against: Annotated[
         Path | None,

@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import stat as modes
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict
@@ -18,15 +17,12 @@ from ffslab.answers.mount import MountStat
 from ffslab.files.inputs import resolved
 from ffslab.files.os_errors import reason
 from ffslab.text.energy import energy_mj
-from ffslab.text.quoting import printable
 from ffslab.text.slowest import HEAD, alignment, cells_of
 from ffslab.text.summary import aligned
 from ffslab.text.tables import number, text_table
 
 # Of each cause.
 SHOWN: tuple[Operation, ...] = ("page_reads", "page_programs", "erases")
-# How often `watch` asks.
-WATCH_EVERY_S = 1.0
 # Calls that `stat` lists.
 SLOWEST_SHOWN = 5
 # Erase blocks a line of the wear map.
@@ -59,6 +55,13 @@ class Saved(TypedDict):
     bytes: int
 
 
+class SoFar(TypedDict):
+    """The answer to a question for the timeline."""
+
+    file: str
+    bytes: int
+
+
 def stat(mountpoint: Path) -> MountStat:
     """What a mount has done so far and what its blocks hold."""
     now: MountStat = json.loads(_ask(mountpoint, {"ask": "stat"}))["ok"]
@@ -70,6 +73,22 @@ def checkpoint(mountpoint: Path, file: Path, *, sync: bool, oob: bool) -> int:
     question = {"ask": "checkpoint", "file": str(file.absolute()), "oob": oob, "sync": sync}
     saved: Saved = json.loads(_ask(mountpoint, question))["ok"]
     return saved["bytes"]
+
+
+def timeline(mountpoint: Path) -> tuple[Path, int]:
+    """Lets a mount write its timeline up to now: the file, and how many bytes of it are whole."""
+    so_far: SoFar = json.loads(_ask(mountpoint, {"ask": "timeline"}))["ok"]
+    return Path(so_far["file"]), so_far["bytes"]
+
+
+def is_there(mountpoint: Path) -> bool:
+    """Whether the mount still goes on; it is asked for nothing."""
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(socket_path(mountpoint)))
+    except OSError:
+        return False
+    return True
 
 
 def _ask(mountpoint: Path, question: Mapping[str, object]) -> bytes:
@@ -137,20 +156,3 @@ def wear_map(erases: list[int]) -> str:
     shades = "".join(SHADES[-(-count * (len(SHADES) - 1) // most) if most else 0] for count in erases)
     lines = [f"|{shades[at : at + MAP_COLUMNS]:{MAP_COLUMNS}}|" for at in range(0, len(shades), MAP_COLUMNS)]
     return "\n".join([f"erases per block, ' ' is 0 and '{SHADES[-1]}' is {most}:", *lines])
-
-
-def watch(mountpoint: Path) -> None:
-    """Shows the mount on the terminal until it ends, or Ctrl-C."""
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    now = stat(mountpoint)
-    with Live(Text(printable(text(now))), console=Console(), screen=False, auto_refresh=False) as view:
-        try:
-            while True:
-                time.sleep(WATCH_EVERY_S)
-                view.update(Text(printable(text(stat(mountpoint)))), refresh=True)
-        except (InputError, KeyboardInterrupt):
-            # The last view stays.
-            return

@@ -27,6 +27,8 @@ KINDS = ("read", "program", "erase", "holds")
 # Films of more variants would make a page of many megabytes.
 FILMS_MAX = 3
 LATENCIES_MAX = 4_000
+# How the reasons begin for which blocks are made free: garbage collection, and what littlefs and YAFFS2 call it.
+COLLECTING = ("gc ", "compaction", "relocation")
 # A share of a block is told in so many parts.
 PARTS = 255
 
@@ -60,6 +62,7 @@ def _film(run: Run, variant: VariantSummary, log: str, name: str) -> tuple[str, 
     data: dict[str, object] = {
         **facts,
         "causes": [f"{reason} ({title_of.get(task, task)})" for task, reason in facts["causes"]],
+        "collects": [reason.startswith(COLLECTING) for _, reason in facts["causes"]],
         "behind": [task != "caller" for task, _ in facts["causes"]],
         "blocks": len(before),
         "pages": flash["pages_per_block"],

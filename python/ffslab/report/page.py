@@ -74,8 +74,16 @@ class Opening:
 Part = str | Section | None
 
 
-def page(title: str, parts: Sequence[Part], opening: Opening | None = None) -> str:
-    """An HTML file of these parts; empty ones are left out. `title` is plain text."""
+NOTE = "Made by ffslab {version}. This file is complete: it asks for nothing on the network."
+
+
+def page(
+    title: str, parts: Sequence[Part], opening: Opening | None = None, *, note: str = NOTE, asks: str = "'none'"
+) -> str:
+    """An HTML file of these parts; empty ones are left out. `title` and `note`, its last line, are plain text.
+
+    `asks`: whom its scripts may ask for more, as `Content-Security-Policy` says it.
+    """
     drawn = [opening.picture] if opening is not None and opening.picture is not None else []
     contents: list[tuple[str, str]] = []
     bodies: list[str] = []
@@ -94,7 +102,8 @@ def page(title: str, parts: Sequence[Part], opening: Opening | None = None) -> s
         contents=contents if len(contents) > 1 else [],
         opening=None if opening is None else _opening(opening),
         parts=bodies,
-        version=__version__,
+        note=escape(note.format(version=__version__)),
+        asks=asks,
         data=[(name, _json(value)) for one in drawn for name, value in one.data.items()],
         scripts=[_asset(name) for name in scripts],
     ) + "\n"  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from ffslab import __version__
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.api.variants import machine_of, typical_of
-from ffslab.report import blocks, causes, charts, film, sweeps, variants
+from ffslab.report import blocks, causes, charts, film, flame, sweeps, variants
 from ffslab.report.charts import Axis, Line, chart, multiples
 from ffslab.report.page import Drawn, Opening, Part, Section, bullets, folded, page, paragraph, section, table
 from ffslab.text.energy import have_energy
@@ -71,6 +71,7 @@ def html(run: Run) -> str:
         section(f"Along {sweep.along}", [paragraph(sweep.said), sweeps.drawn(every, sweep)]) if sweep else None,
         _listed(every),
         section("Where the time went", _time(every, drawn, barred, colours, barred_said)),
+        _flame(run, drawn, which),
         section("Slowest calls", _slowest(drawn, which)),
         section("Programs at the same time", _at_once(drawn, which)),
         section("Mounts", _mounts(drawn, which)),
@@ -158,6 +159,18 @@ def _time(
         body = table(head, rows, {name: escape(text) for name, text in explained(variant).items()})
         parts.append(folded(f"{variant['name']}: operations and tasks", body) if len(drawn) > 1 else body)
     return "\n".join(parts)
+
+
+def _flame(run: Run, drawn: list[VariantSummary], which: str) -> Section | None:
+    """Who did what in which call for which reason; only a run that was observed knows."""
+    if run.stack_columns is None:
+        return None
+    made = flame.drawn(run.stack_columns, [variant["name"] for variant in drawn])
+    said = (
+        "Who, in which call, for what reason, and what it was, from top to bottom: a frame is as wide as what "
+        f"happened in it. Two variants are drawn as their difference.{which}"
+    )
+    return section("Flame graph", [paragraph(said), made]) if made else None
 
 
 def _slowest(drawn: list[VariantSummary], which: str) -> str:

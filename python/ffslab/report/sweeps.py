@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from ffslab.answers.summary import VariantSummary
 from ffslab.report.charts import Axis, Line, chart, multiples, wants_log
 from ffslab.report.page import Drawn
 from ffslab.text.summary import COLUMNS_MAX, ROWS
-from ffslab.text.time_table import axis_text
+from ffslab.text.time_table import axis_texts
 
 # How fast, how slow at worst, how much energy, how long the flash lives.
 QUANTITIES = ("latency mean, us", "latency max, us", "energy total, mJ", "block erases")
@@ -28,6 +28,8 @@ class Sweep:
     panels: str | None
     lines: tuple[str, ...]
     values: dict[str, list[str]]
+    # Of each variant what its axes are.
+    texts: list[dict[str, str]] = field(default_factory=list, compare=False)
 
     @property
     def line_keys(self) -> Iterator[tuple[str, ...]]:
@@ -51,15 +53,14 @@ def sweep_of(variants: list[VariantSummary]) -> Sweep | None:
     """How to draw the variants; `None` when they are few, have no long axis or too many lines for a picture."""
     if len(variants) <= COLUMNS_MAX:
         return None
-    values = {
-        axis: list(dict.fromkeys(axis_text(variant["axes"][axis]) for variant in variants))
-        for axis in variants[0]["axes"]
-    }
+    columns = {axis: axis_texts(variants, axis) for axis in variants[0]["axes"]}
+    values = {axis: list(dict.fromkeys(column)) for axis, column in columns.items()}
+    texts = [{axis: column[at] for axis, column in columns.items()} for at in range(len(variants))]
     # File systems have no order.
     along = max(values, key=lambda axis: (len(values[axis]), axis != "fs"))
     others = sorted((axis for axis in values if axis != along), key=lambda axis: (axis != "fs", len(values[axis])))
     split = len(others) > 1 and len(values[others[0]]) <= PANELS_MAX
-    made = Sweep(along, others[0] if split else None, tuple(others[1:] if split else others), values)
+    made = Sweep(along, others[0] if split else None, tuple(others[1:] if split else others), values, texts)
     if len(values[along]) < POINTS_MIN or sum(1 for _ in made.line_keys) > LINES_MAX:
         return None
     return made
@@ -94,10 +95,9 @@ def _line(
 ) -> tuple[str, list[int], list[float]]:
     """Name, places along the axis and values of a line."""
     found = {
-        axis_text(variant["axes"][sweep.along]): value_of(variant)
-        for variant in variants
-        if tuple(axis_text(variant["axes"][axis]) for axis in sweep.lines) == line
-        and (not sweep.panels or axis_text(variant["axes"][sweep.panels]) == panel)
+        texts[sweep.along]: value_of(variant)
+        for variant, texts in zip(variants, sweep.texts, strict=True)
+        if tuple(texts[axis] for axis in sweep.lines) == line and (not sweep.panels or texts[sweep.panels] == panel)
     }
     known = [(at, value) for at, x in enumerate(sweep.values[sweep.along]) if (value := found.get(x)) is not None]
     name = ", ".join(f"{axis}={value}" for axis, value in zip(sweep.lines, line, strict=True))

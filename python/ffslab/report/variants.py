@@ -10,7 +10,7 @@ from ffslab.text.durations import duration
 from ffslab.text.energy import energy_mj
 from ffslab.text.summary import ROWS
 from ffslab.text.tables import number, percent
-from ffslab.text.time_table import axis_text
+from ffslab.text.time_table import axis_texts
 
 DATA = "variants"
 # Pictures of a variant are made of so many at most; the table and the chart of any two figures hold all.
@@ -22,7 +22,7 @@ COSTS = ("virtual time", "latency", "page", "block erases", "OOB", "chip busy", 
 def varying(variants: Sequence[VariantSummary]) -> list[str]:
     """The axes, those alone that have several values."""
     axes = list(variants[0]["axes"])
-    return [axis for axis in axes if len({axis_text(one["axes"][axis]) for one in variants}) > 1] or axes
+    return [axis for axis in axes if len(set(axis_texts(variants, axis))) > 1] or axes
 
 
 def figures(variants: Sequence[VariantSummary]) -> list[tuple[str, list[float | None], int]]:
@@ -39,7 +39,7 @@ def data(variants: Sequence[VariantSummary]) -> dict[str, object]:
     others = [one for one in differing if one != upwards] or differing
     across = next((one for one in ("energy total, mJ", "block erases", "page programs") if one in others), others[0])
     axes = [
-        {"label": axis, "values": [_plain(one["axes"][axis]) for one in variants]} for axis in varying(variants)
+        {"label": axis, "values": _plain(variants, axis)} for axis in varying(variants)
     ]  # fmt: skip
     return {
         "names": [one["name"] for one in variants],
@@ -60,9 +60,10 @@ def listed(variants: Sequence[VariantSummary]) -> Drawn:
     axes = varying(variants)
     rows = [row for row in figures(variants) if len(set(row[1])) > 1]
     head = [*axes, *(label for label, _, _ in rows)]
+    texts = [axis_texts(variants, axis) for axis in axes]
     cells = [
-        [*(axis_text(one["axes"][axis]) for axis in axes), *(number(values[at], digits) for _, values, digits in rows)]
-        for at, one in enumerate(variants)
+        [*(column[at] for column in texts), *(number(values[at], digits) for _, values, digits in rows)]
+        for at in range(len(variants))
     ]
     align = "l" * len(axes) + "r" * len(rows)
     return Drawn(table(head, cells, align=align, variants=DATA), {DATA: data(variants)})
@@ -151,8 +152,13 @@ def _beside(label: str, variant: VariantSummary) -> str:
     return f"in {duration(variant['time_us'])} of virtual time"
 
 
-def _plain(value: object) -> object:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else axis_text(value)
+def _plain(variants: Sequence[VariantSummary], axis: str) -> list[object]:
+    """The values of an axis: numbers as they are, others as texts."""
+    values = [one["axes"][axis] for one in variants]
+    return [
+        value if isinstance(value, int | float) and not isinstance(value, bool) else text
+        for value, text in zip(values, axis_texts(variants, axis), strict=True)
+    ]
 
 
 def _latency(variant: VariantSummary) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment, Progress, Run
 from ffslab.api.observe import Observe
@@ -47,7 +49,10 @@ def flame(
     progress: Progress | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> str:
-    """Writes the file that `out` names, and says so: JSON for speedscope if it ends in .json, else collapsed stacks."""
+    """Writes the file that `out` names, and says so: JSON for speedscope if it ends in .json, a page if it ends in
+    .html, else collapsed stacks."""
+    if out.suffix == ".html":
+        return _page(folder, out, against, variant, progress, tell)
     as_json = out.suffix == ".json"
     if against is not None and as_json:
         raise InputError(f"{out}: speedscope has no differences: name a file that does not end in .json")
@@ -65,6 +70,46 @@ def flame(
     else:
         results.write_text(out, text.collapsed_text(weights))
     return _said(out, weight, len(weights), (sum(weights.values()),))
+
+
+def _page(
+    folder: Path,
+    out: Path,
+    against: Path | None,
+    variant: str | None,
+    progress: Progress | None,
+    tell: Callable[[str], object] | None,
+) -> str:
+    """A page with all weights, and with `against` the difference."""
+    from ffslab.report import flame as drawn
+
+    run, stacks = stacks_of(folder, progress, tell)
+    title = run.summary["title"]
+    if against is not None:
+        _, others = stacks_of(against, progress, tell)
+        stacks = _side_by_side([(f"before: {folder}", stacks), (f"after: {against}", others)], variant)
+        names = text.variants_of(stacks)
+    else:
+        names = text.variants_of(stacks) if variant is None else [text.known_variant(stacks, variant)]
+    results.write_text(out, drawn.html(title, stacks, names, against is not None))
+    return f"{out}: a page of {len(stacks['variant']):,} stacks"
+
+
+def _side_by_side(of: list[tuple[str, Columns]], variant: str | None) -> Columns:
+    """The stacks of one result behind those of another, their variants under names that tell them apart."""
+    from ffslab.api.variants import rows_of
+
+    parts = []
+    for label, stacks in of:
+        names = text.variants_of(stacks) if variant is None else [text.known_variant(stacks, variant)]
+        new = {name: f"{label}, {name}" if len(names) > 1 else label for name in names}
+        parts.append(rows_of(stacks, new))
+    both: Columns = {}
+    for name, column in parts[0].items():
+        other = parts[1][name]
+        is_text = isinstance(column, list) and isinstance(other, list)
+        both[name] = [*column, *other] if is_text else np.concatenate([column, other])
+    return both
 
 
 def _said(out: Path, weight: str, count: int, sums: tuple[int, ...]) -> str:

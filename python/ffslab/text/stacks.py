@@ -38,8 +38,8 @@ def collapsed(stacks: Columns, weight: str = "time", variant: str | None = None)
     """
     column, scale, _ = WEIGHTS[weight]
     names = list(dict.fromkeys(cast("list[str]", stacks["variant"])))
-    if variant is not None and variant not in names:
-        raise InputError(f'--variant "{variant}": there is {", ".join(names)}')
+    if variant is not None:
+        known_variant(stacks, variant)
     with_name = variant is None and len(names) > 1
     weights: dict[Stack, int] = {}
     exact, given = 0.0, 0
@@ -59,6 +59,17 @@ def collapsed(stacks: Columns, weight: str = "time", variant: str | None = None)
         if units:
             weights[stack] = weights.get(stack, 0) + units
     return weights
+
+
+def known_variant(stacks: Columns, variant: str) -> str:
+    """`variant`.
+
+    Raises `ffslab.InputError` when there is no such one.
+    """
+    names = variants_of(stacks)
+    if variant not in names:
+        raise InputError(f'--variant "{variant}": there is {", ".join(names)}')
+    return variant
 
 
 def _plain(text: str) -> str:

@@ -15,7 +15,7 @@ from ffslab.text.programs import programs_cells
 from ffslab.text.repeats import repeats_cells, repeats_said
 from ffslab.text.slowest import SHOWN_MAX, alignment, slowest_cells
 from ffslab.text.tables import number, percent, text_table
-from ffslab.text.time_table import axis_text, causes_table, variant_heads, variants_table
+from ffslab.text.time_table import axis_texts, causes_table, variant_heads, variants_table
 from ffslab.text.words import sentences
 
 # With more variants than this a variant is a row instead of a column.
@@ -75,6 +75,7 @@ COUNTERS = {
     "memory blocks": "imfs_memfile_blocks",
     # Of a translation layer.
     "pages that the host wrote": "ftl_host_pages",
+    "pages written with the rest of a block": "ftl_padded_pages",
     "pages that collection moved": "ftl_gc_pages",
     "of these while nobody waited": "ftl_idle_pages",
     "other pages that were moved": "ftl_other_moved_pages",
@@ -188,8 +189,9 @@ def variant_rows(variants: list[VariantSummary]) -> tuple[list[str], list[list[s
     shown = [row for row in ROWS if row[0] in ROW_LABELS and any(row[1](variant) for variant in variants)]
     head = [*axes, *(label for label, _, _ in shown)]
     rows = []
-    for variant in variants:
-        chosen = [axis_text(variant["axes"][axis]) for axis in axes]
+    texts = [axis_texts(variants, axis) for axis in axes]
+    for at, variant in enumerate(variants):
+        chosen = [column[at] for column in texts]
         rows.append([*chosen, *(number(value_of(variant), digits) for _, value_of, digits in shown)])
     return head, rows
 
@@ -197,22 +199,23 @@ def variant_rows(variants: list[VariantSummary]) -> tuple[list[str], list[list[s
 def pairs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]] | None:
     """Rows of two variants that differ only in the first axis with two values; `None` without such an axis."""
     axes = list(variants[0]["axes"])
-    values = {axis: list(dict.fromkeys(str(variant["axes"][axis]) for variant in variants)) for axis in axes}
+    texts = {axis: axis_texts(variants, axis) for axis in axes}
+    values = {axis: list(dict.fromkeys(texts[axis])) for axis in axes}
     halves = [axis for axis in axes if len(values[axis]) == 2]
     if not halves:
         return None
     compared, others = halves[0], [axis for axis in axes if axis != halves[0]]
     first, second = values[compared]
     pairs: dict[tuple[str, ...], dict[str, VariantSummary]] = {}
-    for variant in variants:
-        key = tuple(axis_text(variant["axes"][axis]) for axis in others)
-        pairs.setdefault(key, {})[str(variant["axes"][compared])] = variant
+    for at, variant in enumerate(variants):
+        key = tuple(texts[axis][at] for axis in others)
+        pairs.setdefault(key, {})[texts[compared][at]] = variant
     shown = [row for row in ROWS if row[0] in PAIR_LABELS and any(row[1](variant) for variant in variants)]
     head = list(others)
     for i, (label, _, _) in enumerate(shown):
         # The name of the axis stands once: it is long, and the columns are many.
         axis = "" if i else f"{compared}="
-        head += [f"{label}\n{axis}{axis_text(first)}", axis_text(second), "change"]
+        head += [f"{label}\n{axis}{first}", second, "change"]
     rows = []
     for key, pair in pairs.items():
         cells = list(key)

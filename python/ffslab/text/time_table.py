@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ffslab.answers import Operation
 from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.text.causes import ASKED_FOR, meanings, reasons_that, titles
@@ -126,12 +128,26 @@ def variant_heads(variants: list[VariantSummary]) -> list[str]:
     axes = list(variants[0]["axes"])
     if len(variants) <= 2 or not axes:
         return ["", *(variant["name"] for variant in variants)]
-    return ["\n".join(axes), *("\n".join(axis_text(variant["axes"][axis]) for axis in axes) for variant in variants)]
+    texts = [axis_texts(variants, axis) for axis in axes]
+    return ["\n".join(axes), *("\n".join(column) for column in zip(*texts, strict=True))]
 
 
-def axis_text(value: object) -> str:
-    """The value of an axis for people: of a path the file's name."""
+def axis_text(value: object, others: Sequence[object] = ()) -> str:
+    """The value of an axis for people: of a path the file's name, of a table the keys in which it differs from one of
+    `others`."""
+    if isinstance(value, dict):
+        tables = [other if isinstance(other, dict) else {} for other in others]
+        same = {key for key in value if tables and all(other.get(key) == value[key] for other in tables)}
+        kept = value if same == set(value) else {key: each for key, each in value.items() if key not in same}
+        return ", ".join(f"{key}={each}" for key, each in kept.items()) or "-"
     return str(value).rsplit("/", 1)[-1]
+
+
+def axis_texts(variants: Sequence[VariantSummary], axis: str) -> list[str]:
+    """The value of an axis of each variant, for people."""
+    values = [variant["axes"][axis] for variant in variants]
+    distinct = list({str(value): value for value in values}.values())
+    return [axis_text(value, distinct) for value in values]
 
 
 def sentence(variant: VariantSummary) -> str | None:

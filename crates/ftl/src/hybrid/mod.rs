@@ -348,7 +348,7 @@ impl<F: Flash> Hybrid<F> {
         }
     }
 
-    fn write_page(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+    fn write_page(&mut self, logical_page: u32, data: &[u8], reason: &'static Reason) -> Result<(), FtlError> {
         self.settle()?;
         self.level_wear()?;
         loop {
@@ -359,11 +359,10 @@ impl<F: Flash> Hybrid<F> {
                 continue;
             }
             let written = {
-                let _reason = self.flash.because(&causes::HOST_WRITE);
+                let _reason = self.flash.because(reason);
                 self.program(block, offset, logical_page, data, 0)?
             };
             if written {
-                self.statistics.host_pages += 1;
                 return self.close_if_full(block);
             }
             self.settle()?;
@@ -402,13 +401,28 @@ impl<F: Flash> Ftl for Hybrid<F> {
         }
     }
 
+    fn tell_refusal(&self) {
+        if let Some(refusal) = self.free.refusal().or_else(|| self.leveller.refusal()) {
+            self.flash.give_up(&refusal);
+        }
+    }
+
     fn hint_request_pages(&mut self, pages: u32) {
         self.request_pages = pages;
     }
 
     fn write(&mut self, logical_page: u32, data: &[u8], _hot: bool) -> Result<(), FtlError> {
         self.check(logical_page)?;
-        self.write_page(logical_page, data)
+        self.write_page(logical_page, data, &causes::HOST_WRITE)?;
+        self.statistics.host_pages += 1;
+        Ok(())
+    }
+
+    fn pad(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        self.check(logical_page)?;
+        self.write_page(logical_page, data, &causes::BLOCK_PADDING)?;
+        self.statistics.padded_pages += 1;
+        Ok(())
     }
 
     fn can_trim(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Making room: garbage collection, wear levelling, blocks that failed or lose bits.
 
 use ffslab_mtd::MtdError;
+use ffslab_policy::Refusal;
 use ffslab_sim::Reason;
 
 use super::{PageMap, Stream, NONE};
@@ -8,12 +9,14 @@ use crate::blocks::State;
 use crate::causes;
 use crate::config::FtlError;
 use crate::flash::Flash;
-use crate::tag::{Found, FLAG_LOST, FLAG_RESUMED};
+use crate::tag::{Found, Tag, FLAG_LOST, FLAG_RESUMED, KIND_DATA};
 
 impl<F: Flash> PageMap<F> {
-    /// Why the victim policy was refused a choice, if it was; from then on the oldest block is taken.
-    pub fn policy_refusal(&self) -> Option<ffslab_policy::Refusal> {
-        self.blocks.refusal()
+    /// Why an answer of a policy was refused, if one was; from then on the layer's own rule decides.
+    pub fn policy_refusal(&self) -> Option<Refusal> {
+        let of_streams = || self.hot_pages.as_ref().and_then(|pages| pages.refusal());
+        let of_cache = || self.cache.as_ref().and_then(|cache| cache.refusal());
+        self.blocks.refusal().or_else(|| self.leveller.refusal()).or_else(of_streams).or_else(of_cache)
     }
 
     /// Sees to it that the stream can be written: collects until enough blocks are free.
@@ -129,6 +132,9 @@ impl<F: Flash> PageMap<F> {
     /// Moves what is valid in a block. Returns how many pages these were.
     fn empty(&mut self, block: u32, stream: Stream, reason: &'static Reason) -> Result<u32, FtlError> {
         let _reason = self.flash.because(reason);
+        if !F::KEEPS_BYTES {
+            return self.empty_without_bytes(block, stream);
+        }
         let first = block << self.block_shift;
         let (mut moved, mut page) = (0, first);
         while self.blocks.valid[block as usize] > 0 {
@@ -141,6 +147,51 @@ impl<F: Flash> PageMap<F> {
             page += 1;
         }
         self.settle_moved()?;
+        Ok(moved)
+    }
+
+    /// As [`PageMap::empty`] where nothing is kept but the map: page after page goes to the open block, and what is known of the
+    /// two blocks is brought up to date once for all of them.
+    fn empty_without_bytes(&mut self, block: u32, stream: Stream) -> Result<u32, FtlError> {
+        let (first, pages_per_block) = (block << self.block_shift, self.shape.pages_per_block);
+        let (mut moved, mut page) = (0, first);
+        while self.blocks.valid[block as usize] > 0 {
+            let place = self.open_place(stream)?;
+            let open = self.open[place];
+            let index = open as usize;
+            let written = self.blocks.written[index];
+            let mut target = (open << self.block_shift) + written;
+            let end = (open << self.block_shift) + pages_per_block;
+            let left = self.blocks.valid[block as usize].min(end - target);
+            let last = target + left;
+            while target < last {
+                debug_assert!(page < first + pages_per_block, "block {block}: valid pages are miscounted");
+                let number = std::mem::replace(&mut self.owner[page as usize], NONE);
+                if number != NONE {
+                    let _ = self.flash.read(page, &mut []);
+                    self.sequence += 1;
+                    let erases = self.blocks.erases[index];
+                    let tag =
+                        Tag { kind: KIND_DATA, flags_bits: 0, number, sequence: self.sequence, erases, data_crc: 0 };
+                    self.flash.program(target, &[], &tag)?;
+                    self.owner[target as usize] = number;
+                    self.map[number as usize] = target;
+                    target += 1;
+                }
+                page += 1;
+            }
+            if written == 0 {
+                self.blocks.first_sequence[index] = self.sequence - u64::from(left) + 1;
+            }
+            self.blocks.written[index] += left;
+            self.blocks.valid[index] += left;
+            self.blocks.valid[block as usize] -= left;
+            moved += left;
+            if target == end {
+                self.open[place] = NONE;
+                self.blocks.close(open, self.sequence);
+            }
+        }
         Ok(moved)
     }
 

@@ -10,6 +10,7 @@
 //! the host's memory, so that what a translation page says can be checked against it.
 
 use ffslab_mtd::MtdError;
+use ffslab_policy::Refusal;
 
 use super::eviction::Eviction;
 use super::{PageMap, Stream, NONE};
@@ -49,6 +50,13 @@ impl MapCache {
             stale: vec![false; translation_pages as usize],
             moved: Vec::new(),
         }
+    }
+}
+
+impl MapCache {
+    /// Why an answer of the rule was refused, if one was.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.order.refusal()
     }
 }
 
@@ -97,7 +105,8 @@ impl<F: Flash> PageMap<F> {
     /// Gives up the entry that the rule names. If it was changed, its translation page is written with all changed entries.
     fn evict(&mut self) -> Result<(), FtlError> {
         let Some(cache) = &mut self.cache else { return Ok(()) };
-        let given_up = cache.order.choose();
+        let entries = &cache.entries;
+        let given_up = cache.order.choose(|entry| entries[entry as usize] == Entry::Dirty);
         if cache.entries[given_up as usize] == Entry::Dirty {
             self.make_room(Stream::Translation)?;
             self.update_translation(self.translation_of(given_up))?;

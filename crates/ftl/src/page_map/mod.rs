@@ -10,6 +10,7 @@ mod collection;
 mod eviction;
 mod map_cache;
 mod recovery;
+mod trims;
 
 use ffslab_mtd::MtdError;
 use ffslab_sim::Reason;
@@ -69,7 +70,7 @@ pub struct PageMap<F: Flash> {
     pages_since_checkpoint: u32,
     leveller: Leveller,
     /// Tells hot pages from others, where the rule for streams does.
-    hot_pages: Option<HotPages>,
+    hot_pages: Option<Box<dyn HotPages>>,
     buffer: Vec<u8>,
     /// DFTL.
     cache: Option<MapCache>,
@@ -258,12 +259,23 @@ impl<F: Flash> PageMap<F> {
     pub fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {
         let is_hot = self.hot_pages.as_mut().is_some_and(|pages| pages.writes(logical_page)) || hot;
         let stream = if is_hot && self.config.keeps_hot_apart() { Stream::Hot } else { Stream::Host };
-        self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)
+        self.write_because(logical_page, data, stream, 0, &causes::HOST_WRITE)?;
+        self.statistics.host_pages += 1;
+        Ok(())
+    }
+
+    /// As [`PageMap::write`], of a page that the host did not write.
+    pub(crate) fn pad(&mut self, logical_page: u32, data: &[u8]) -> Result<(), FtlError> {
+        self.write_because(logical_page, data, Stream::Host, 0, &causes::BLOCK_PADDING)?;
+        self.statistics.padded_pages += 1;
+        Ok(())
     }
 
     /// Writes what the SLC cache held, with the flags of its record.
     pub(crate) fn fold(&mut self, logical_page: u32, data: &[u8], flags_bits: u8) -> Result<(), FtlError> {
-        self.write_because(logical_page, data, Stream::Host, flags_bits, &causes::FOLD)
+        self.write_because(logical_page, data, Stream::Host, flags_bits, &causes::FOLD)?;
+        self.statistics.host_pages += 1;
+        Ok(())
     }
 
     fn write_because(
@@ -282,31 +294,9 @@ impl<F: Flash> PageMap<F> {
             self.append(stream, logical_page, data, flags_bits)?;
         }
         self.has_changed(logical_page);
-        self.statistics.host_pages += 1;
         self.pages_since_checkpoint += 1;
         if self.config.checkpoint_every_pages.is_some_and(|pages| self.pages_since_checkpoint >= pages) {
             self.checkpoint()?;
-        }
-        Ok(())
-    }
-
-    /// Forgets a logical page. After a power cut it may be there again unless [`PageMap::flush`] was called.
-    pub fn trim(&mut self, logical_page: u32) -> Result<(), FtlError> {
-        self.check(logical_page)?;
-        if self.map[logical_page as usize] != NONE {
-            self.look_up(logical_page)?;
-        }
-        let page = std::mem::replace(&mut self.map[logical_page as usize], NONE);
-        if page != NONE {
-            self.owner[page as usize] = NONE;
-            self.blocks.loses_page(page >> self.block_shift);
-            self.has_changed(logical_page);
-            if F::KEEPS_BYTES {
-                let stale = logical_page / (self.shape.page_bytes * 8);
-                if !self.stale_trims.contains(&stale) {
-                    self.stale_trims.push(stale);
-                }
-            }
         }
         Ok(())
     }
@@ -319,31 +309,6 @@ impl<F: Flash> PageMap<F> {
         }
         self.flash.settle();
         Ok(())
-    }
-
-    fn write_trims(&mut self) -> Result<(), FtlError> {
-        while let Some(&trims) = self.stale_trims.last() {
-            let _reason = self.flash.because(&causes::TRIM);
-            self.write_trim_page(trims)?;
-            self.statistics.trim_pages += 1;
-        }
-        Ok(())
-    }
-
-    /// Writes one page of trim bits as the map is now.
-    fn write_trim_page(&mut self, trims: u32) -> Result<(), FtlError> {
-        let bits = self.shape.page_bytes * 8;
-        let first = (trims * bits) as usize;
-        let logical = &self.map[first..self.config.logical_pages.min((trims + 1) * bits) as usize];
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.fill(0);
-        for (bit, &page) in logical.iter().enumerate() {
-            buffer[bit / 8] |= u8::from(page == NONE) << (bit % 8);
-        }
-        let written = self.append(Stream::Collected, self.first_trim + trims, &buffer, 0);
-        self.buffer = buffer;
-        self.stale_trims.retain(|&stale| stale != trims);
-        written
     }
 
     // ---- writing pages --------------------------------------------------------------------------------------------

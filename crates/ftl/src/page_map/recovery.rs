@@ -15,6 +15,7 @@ use super::{PageMap, Stream, NONE};
 use crate::blocks::State;
 use crate::causes;
 use crate::config::{FtlConfig, FtlError};
+use crate::faults;
 use crate::flash::Flash;
 use crate::tag::{Found, Tag, FLAG_LOST, FLAG_RESUMED, KIND_CHECKPOINT, KIND_DATA, KIND_MAP, KIND_TRIM};
 
@@ -116,7 +117,9 @@ impl<F: Flash> PageMap<F> {
         let mut start = 0;
         if let Found::Tag(tag) = first {
             self.blocks.first_sequence[index] = tag.sequence;
-            if let Some(saved) = saved.filter(|saved| saved.first_sequence[index] == tag.sequence) {
+            if let Some(saved) = saved
+                .filter(|saved| saved.first_sequence[index] == tag.sequence || faults::CHECKPOINT_BELIEVED.is_seeded())
+            {
                 scan.unchanged[index] = true;
                 start = saved.written[index];
             }
@@ -179,6 +182,7 @@ impl<F: Flash> PageMap<F> {
         scan.found.pages_read += 1;
         let (_, read) = self.flash.read(page, &mut self.buffer);
         match read {
+            _ if faults::TORN_PAGES_BELIEVED.is_seeded() => Ok(true),
             Ok(_) => Ok(crc32fast::hash(&self.buffer) == tag.data_crc || tag.flags_bits & FLAG_LOST != 0),
             Err(MtdError::Uncorrectable) => Ok(false),
             Err(error) => Err(error.into()),
@@ -196,7 +200,9 @@ impl<F: Flash> PageMap<F> {
             KIND_MAP => self.first_translation as usize + tag.number as usize,
             _ => return,
         };
-        if let Some(best) = scan.best.get_mut(number).filter(|best| **best < tag.sequence) {
+        if let Some(best) =
+            scan.best.get_mut(number).filter(|best| **best < tag.sequence || faults::LAST_SEEN_WINS.is_seeded())
+        {
             *best = tag.sequence;
             self.map[number] = page;
         }

@@ -327,6 +327,10 @@ impl<F: Flash> Ftl for SlcCache<F> {
         Ok(())
     }
 
+    fn tell_refusal(&self) {
+        self.rest.tell_refusal();
+    }
+
     fn can_trim(&self) -> bool {
         false
     }

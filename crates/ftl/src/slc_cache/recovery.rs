@@ -8,6 +8,7 @@ use ffslab_mtd::MtdError;
 use super::{parts, SlcCache};
 use crate::causes;
 use crate::config::{FtlConfig, FtlError};
+use crate::faults;
 use crate::flash::Flash;
 use crate::page_map::PageMap;
 use crate::tag::{Found, Tag, KIND_DATA};
@@ -61,7 +62,9 @@ impl<F: Flash> SlcCache<F> {
             }
             found = whole;
         }
-        found.sort_unstable_by_key(|(tag, _)| tag.sequence);
+        if !faults::LOG_UNORDERED.is_seeded() {
+            found.sort_unstable_by_key(|(tag, _)| tag.sequence);
+        }
         for (tag, page) in found {
             self.enter(tag.number, page);
         }

@@ -6,7 +6,7 @@
 
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, DeviceError, Disk, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim};
+use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, Disk, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim};
 use ffslab_mtd::striped::Stripes;
 use ffslab_mtd::{Driver, Medium, MediumImage, Mtd, Nand};
 use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
@@ -55,6 +55,7 @@ pub struct Setup {
     pub mapping: &'static Mapping,
     pub config: FtlConfig,
     pub buffer_pages: u32,
+    pub buffer: BufferRule,
 }
 
 impl Setup {
@@ -69,13 +70,14 @@ impl Setup {
         let dies = self.stripes.map(|Stripes { channels, dies_per_channel, planes }| {
             format!(", {channels} channels of {dies_per_channel} dies of {planes} planes")
         });
-        format!("{}, {victim}, {rules}{cache}{}", self.mapping.name, dies.unwrap_or_default())
+        let buffer = if self.buffer == BufferRule::Bplru { ", bplru" } else { "" };
+        format!("{}, {victim}, {rules}{cache}{buffer}{}", self.mapping.name, dies.unwrap_or_default())
     }
 
     pub fn new(victim: Victim) -> Setup {
         // The host's requests have up to four pages.
         let config = FtlConfig { victim, sequential_request_pages: 3, ..FtlConfig::new(LOGICAL_PAGES) };
-        Setup { stripes: None, mapping: mapping("page-map"), config, buffer_pages: 3 }
+        Setup { stripes: None, mapping: mapping("page-map"), config, buffer_pages: 3, buffer: BufferRule::Arrival }
     }
 
     /// The flash below, as it left the factory.
@@ -88,12 +90,12 @@ impl Setup {
 
     pub fn format(&self, mtd: &Mtd) -> Result<Disk, DeviceError> {
         let ftl = (self.mapping.format)(OnMedium::new(mtd.clone())?, self.config.clone())?;
-        Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)
+        Disk::new(ftl, SECTOR_BYTES, self.buffer_pages, self.buffer)
     }
 
     pub fn mount(&self, mtd: &Mtd) -> Result<Disk, DeviceError> {
         let ftl = (self.mapping.mount)(OnMedium::new(mtd.clone())?, self.config.clone())?;
-        Disk::new(ftl, SECTOR_BYTES, self.buffer_pages)
+        Disk::new(ftl, SECTOR_BYTES, self.buffer_pages, self.buffer)
     }
 }
 
@@ -103,7 +105,7 @@ pub fn mapping(name: &str) -> &'static Mapping {
 }
 
 /// Rules of DFTL's cache beside plain LRU.
-const EVICTIONS: [&str; 4] = ["segmented-lru", "fifo", "random", "clock"];
+const EVICTIONS: [&str; 5] = ["segmented-lru", "fifo", "random", "clock", "idle - 8 * uses - 20 * dirty"];
 
 /// The settings that the tests go through.
 pub fn setups() -> Vec<Setup> {
@@ -161,7 +163,8 @@ pub fn setups() -> Vec<Setup> {
         setup
     });
     let streams = with(|setup| setup.config.stream = StreamSpec::HotCold);
-    let dftls = [dftl(4, 1), dftl(30, 2), streams].into_iter().chain(evicting);
+    let by_score = with(|setup| setup.config.stream = StreamSpec::parse("40 - age + writes / now").unwrap());
+    let dftls = [dftl(4, 1), dftl(30, 2), streams, by_score].into_iter().chain(evicting);
     let segments = |open_segments: u32, random_segments: u32, random_log_pages: Option<u32>| {
         let mut setup = hybrid("open-segments", open_segments);
         setup.config = FtlConfig { random_segments_count: random_segments, random_log_pages, ..setup.config };
@@ -182,6 +185,8 @@ pub fn setups() -> Vec<Setup> {
         slc_cache(4, 2),
         slc_cache(5, 3),
     ];
+    let padded = |setup: Setup| Setup { buffer: BufferRule::Bplru, buffer_pages: 9, ..setup };
+    let padded = [greedy(), dftl(6, 11), hybrid("bast", 3), hybrid("fast", 3), slc_cache(4, 2)].map(padded);
     let mut idle_dftl = dftl(6, 9);
     idle_dftl.config.idle_free_blocks = Some(8);
     let striped = [(2, 2, 1), (2, 1, 2), (4, 1, 4)].into_iter().flat_map(|(channels, dies_per_channel, planes)| {
@@ -198,7 +203,7 @@ pub fn setups() -> Vec<Setup> {
         .map(|setup| Setup { stripes, ..setup })
     });
     let all = plain.chain(special).chain(idle).chain(dftls).chain(hybrids).chain(cards).chain(levelled());
-    all.chain(striped.collect::<Vec<_>>()).collect()
+    all.chain(striped.collect::<Vec<_>>()).chain(padded).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.
@@ -213,6 +218,8 @@ fn levelled() -> impl Iterator<Item = Setup> {
         ("fast", "least-worn", "dual-pool(2)"),
         ("fast", "most-worn", "threshold(2)"),
         ("last", "fifo", "rejuvenator(2)"),
+        ("page-map", "waited - 2 * erases", "(most - erases) - 2"),
+        ("fast", "waited * (1 + erases - 2 * block)", "mean - erases"),
     ];
     rules.into_iter().map(|(name, free, levelling)| {
         let mut setup = Setup { mapping: mapping(name), ..Setup::new(Victim::Greedy) };

@@ -93,13 +93,20 @@ fn remove_steps(table: &mut DeTable, list: &str, names: &[&str]) {
     }
 }
 
-pub(super) fn label(axis: &Axis, value: &toml::Value) -> String {
+/// How a value of an axis is called: of a path the file's name, of a table the keys in which the axis's tables differ.
+pub(super) fn label(source: &Source, axis: &Axis, value: &toml::Value) -> Result<String, LabError> {
+    if let toml::Value::Table(table) = value {
+        let others = plain_values(source, axis)?;
+        let differs = |key: &str| others.iter().any(|other| other.get(key) != table.get(key));
+        let kept = table.iter().filter(|(key, _)| others.len() < 2 || differs(key));
+        return Ok(toml::Value::Table(kept.map(|(key, value)| (key.clone(), value.clone())).collect()).to_string());
+    }
     let names: BTreeSet<&str> = axis.values.iter().filter_map(|text| text.get_ref().as_str()).map(file_name).collect();
-    match value {
+    Ok(match value {
         toml::Value::String(text) if names.len() == axis.values.len() => file_name(text).to_string(),
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
+    })
 }
 
 fn file_name(path: &str) -> &str {

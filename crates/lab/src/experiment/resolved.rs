@@ -9,8 +9,16 @@ use std::path::Path;
 
 /// Axes whose values are names of profiles, and axes whose values are names of files.
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
-const FILE_AXES: &[&str] =
-    &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file", "sqlite.script"];
+const FILE_AXES: &[&str] = &[
+    "image",
+    "littlefs.library",
+    "replay.file",
+    "copy_in.from",
+    "load.image",
+    "fio.file",
+    "postmark.file",
+    "sqlite.script",
+];
 /// The key of a stack whose value is a list of tables, each with keys of its own.
 const MOUNTS: &str = "mount";
 /// The key of any step that names a file.

@@ -52,7 +52,7 @@ impl Facts {
     pub(crate) fn moved(&mut self, op: CallOp, bytes: u64) {
         match op {
             CallOp::Read => self.user_read_bytes += bytes,
-            CallOp::Write => self.user_written_bytes += bytes,
+            CallOp::Write | CallOp::Append => self.user_written_bytes += bytes,
             _ => {}
         }
     }

@@ -5,9 +5,12 @@
 //! were written waits on the third one for the next round.
 
 use ffslab_fs::{Errno, Ino, InodeDirt, PageSet};
-use ffslab_policy::{DirtyFile, WriteBackOrder};
+use ffslab_policy::{DirtyFile, WriteBackRule};
+use ffslab_sim::Sim;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+
+use super::limits::tick;
 
 /// Where an inode waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,13 +87,16 @@ impl Inodes {
     }
 
     /// The inode that the policy takes from a queue, of those that became dirty no later than `until_tick`.
-    pub fn first_by(&self, order: WriteBackOrder, after: Ino, queue: Queue, until_tick: i64) -> Option<Ino> {
+    pub fn first_by(&self, rule: &mut WriteBackRule, queue: Queue, until_tick: i64, sim: &Sim) -> Option<Ino> {
+        let tick_ns = 1_000_000_000 / u64::from(sim.config().tick_rate_hz);
+        let (now_ns, now_tick) = (sim.now_ns(), tick(sim));
         let waiting = self.queues[queue as usize].values().filter_map(|&ino| {
             let inode = self.all.get(&ino).filter(|inode| inode.dirtied_tick as i64 <= until_tick)?;
             let (dirty_pages, written_ns) = (inode.pages.count(), inode.written_ns);
-            Some(DirtyFile { ino, dirty_pages, written_ns })
+            let dirtied_ns = now_ns.saturating_sub(now_tick.saturating_sub(inode.dirtied_tick) * tick_ns);
+            Some(DirtyFile { ino, dirty_pages, dirtied_ns, written_ns })
         });
-        order.choose(waiting, after)
+        rule.choose(waiting, now_ns)
     }
 
     /// Whether any inode waits to be written (`WB_has_dirty_io`).

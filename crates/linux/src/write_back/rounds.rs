@@ -172,11 +172,13 @@ impl WriteBack {
     /// The inode that is written next: the one that waits longest, or the one that a policy prefers. A round of 2.6.37 ends at the
     /// first one that became dirty after the work began, so a policy does not see those.
     fn next_of_round(&mut self, work: &Work) -> Option<Ino> {
-        let Some(order) = self.order else { return self.inodes.first(Queue::Io) };
+        let Some(rule) = &mut self.rule else { return self.inodes.first(Queue::Io) };
         let until_tick = if self.rules == WriteBackRules::V2_6 { work.began_tick } else { i64::MAX };
-        let chosen = self.inodes.first_by(order, self.chosen, Queue::Io, until_tick)?;
-        self.chosen = chosen;
-        Some(chosen)
+        let chosen = self.inodes.first_by(rule, Queue::Io, until_tick, &self.sim);
+        if let Some(refusal) = rule.refusal() {
+            self.sim.give_up(refusal);
+        }
+        chosen
     }
 
     /// How many pages of one inode are written before the next inode gets its turn (`writeback_chunk_size`).

@@ -7,11 +7,14 @@ use crate::error::MachineError;
 use crate::mount_options::{no_options, MountOptions};
 use ffslab_bare::paths::Make;
 use ffslab_fs::PathFileSystem;
-use ffslab_littlefs::{format, Config, ConfigError, Littlefs, MountError, DISK_VERSION, DISK_VERSION_MIN};
+use ffslab_littlefs::{
+    format_by, Config, ConfigError, Littlefs, LoadError, MountError, Version, DISK_VERSION, DISK_VERSION_MIN,
+};
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_system::{OptionError, SystemError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 
 pub static LITTLEFS: Descriptor = Descriptor {
@@ -35,6 +38,10 @@ pub static LITTLEFS: Descriptor = Descriptor {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LittlefsKeys {
+    /// A library that `ffslab foreign build littlefs` made of other sources, relative to the experiment: another version of
+    /// littlefs than 2.9, or one that was changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
     /// What it erases at once: one or several erase blocks of the medium, which is one if absent.
     #[serde(rename = "block_size_B", default, skip_serializing_if = "Option::is_none")]
     pub block_size_bytes: Option<u32>,
@@ -71,6 +78,20 @@ pub struct LittlefsKeys {
 }
 
 impl LittlefsKeys {
+    /// The littlefs of the key `library`, or the one that is built in.
+    ///
+    /// Errors: it cannot be loaded.
+    fn version(&self) -> Result<Version, MachineError> {
+        let Some(library) = &self.library else { return Ok(Version::LINKED) };
+        Version::load(Path::new(library)).map_err(|error| match error {
+            LoadError::Unloadable { file, why } => MachineError::word("littlefs.library", &file, why),
+            LoadError::OtherAbi { file } => {
+                let needed = "it was built for another ffslab: build it again with `ffslab foreign build littlefs`";
+                MachineError::word("littlefs.library", &file, needed.to_string())
+            }
+        })
+    }
+
     /// The configuration on such a medium. Values that are absent are filled in.
     ///
     /// Errors: values that littlefs or the medium does not have.
@@ -139,13 +160,17 @@ impl OnBare for Linked {
     }
 
     fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
-        let config = keys.littlefs.get_or_insert_default().config(medium)?;
-        Ok(Arc::new(LittlefsSettings(config)))
+        let keys = keys.littlefs.get_or_insert_default();
+        let version = keys.version()?;
+        Ok(Arc::new(LittlefsSettings { version, config: keys.config(medium)? }))
     }
 }
 
 #[derive(Debug)]
-struct LittlefsSettings(Config);
+struct LittlefsSettings {
+    version: Version,
+    config: Config,
+}
 
 impl Make for LittlefsSettings {
     fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
@@ -158,11 +183,11 @@ impl Make for LittlefsSettings {
             return Err(OptionError::NotSimulated { option: "ro".to_string(), why }.into());
         }
         no_options(LITTLEFS.name, &options.others)?;
-        Ok(Box::new(Littlefs::mount(medium, &self.0).map_err(refused)?))
+        Ok(Box::new(Littlefs::mount_by(self.version, medium, &self.config).map_err(refused)?))
     }
 
     fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
-        format(medium, &self.0).map_err(refused)
+        format_by(self.version, medium, &self.config).map_err(refused)
     }
 }
 

@@ -46,7 +46,7 @@ impl SystemKeys for BareKeys {
     }
 
     fn images_mut(&mut self) -> Vec<&mut String> {
-        Vec::new()
+        self.files_mut().collect()
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {

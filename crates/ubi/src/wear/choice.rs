@@ -1,12 +1,18 @@
 //! Which free block is handed out next, and which data move only to level wear: the kernel's rules (`find_mean_wl_entry`,
 //! `find_wl_entry` and `wear_leveling_worker` of `drivers/mtd/ubi/wl.c`), unless others stand in for them.
 
-use ffslab_policy::Wears;
+use ffslab_policy::{FreePool, Leveller, Refusal, Wears};
 
 use super::{Place, Wear};
 use crate::options::DataLife;
 
 impl Wear {
+    /// Why an answer of a rule that stands in for the kernel's was refused, if one was.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        let of_free = self.free_rule.as_ref().and_then(FreePool::refusal);
+        of_free.or_else(|| self.leveller.as_ref().and_then(Leveller::refusal))
+    }
+
     /// The free block for new data that are expected to live so long.
     pub(super) fn next_free(&mut self, life: DataLife) -> Option<u32> {
         if let Some(rule) = &mut self.free_rule {

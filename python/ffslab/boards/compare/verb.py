@@ -12,39 +12,50 @@ from ffslab.cli.progress import progress_bar
 from ffslab.files import results
 from ffslab.text.tables import text_table
 
+TIMES_ALIGN, OVER_RUNS_ALIGN, FLASH_ALIGN = "llrrrrrrrr", "llrrrrrr", "lllrrrrr"
 
-def run(folders: Sequence[Path], record_bytes: Sequence[int], machine: Machine, *, json: bool) -> str:
-    """Does all of it; what is to be printed."""
+
+def run(
+    folders: Sequence[Path], record_bytes: Sequence[int], machine: Machine, *, json: bool, report: Path | None = None
+) -> str:
+    """Does all of it; what is to be printed. `report`: where a page is written, too."""
+    if report is not None:
+        results.check_report(report)
     sessions = recordings(*folders, record_bytes=record_bytes)
     with progress_bar("sessions") as progress:
         compared = compare(sessions, machine, progress)
-    return results.dump_json(compared.as_dict()).rstrip() if json else text(compared)
+    if report is not None:
+        from ffslab.report import board_comparison
+
+        results.write_report(report, board_comparison.html(compared))
+    if json:
+        return results.dump_json(compared.as_dict()).rstrip()
+    return text(compared) + (f"\n\nReport: {report}" if report is not None else "")
 
 
 def text(compared: Comparison) -> str:
     """The tables, for the terminal."""
     parts = [f"Measured and simulated on {compared.board}, tracers running in both"]
     if compared.times:
-        header = [
-            "session",
-            "call",
-            "n",
-            "measured us",
-            "n",
-            "simulated us",
-            "mean",
-            "total",
-            "OpenFlash mean",
-            "total",
-        ]
-        parts.append(text_table(header, [_time_cells(row) for row in compared.times], "llrrrrrrrr"))
-        parts.append(_over_runs(compared.times))
+        parts.append(text_table(*times_cells(compared), TIMES_ALIGN))
+        parts.append(text_table(*over_runs_cells(compared), OVER_RUNS_ALIGN))
     if compared.flash:
-        header = ["session", "flash", "task", "measured", "simulated", "error", "OpenFlash", "error"]
-        parts.append(text_table(header, [_flash_cells(row) for row in compared.flash], "lllrrrrr"))
+        parts.append(text_table(*flash_cells(compared), FLASH_ALIGN))
     if compared.notes:
         parts.append("\n".join(["Notes:", *(f"  {note}" for note in compared.notes)]))
     return "\n\n".join(parts)
+
+
+def times_cells(compared: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: durations of each kind of call in each session."""
+    head = ["session", "call", "n", "measured us", "n", "simulated us", "mean", "total", "OpenFlash mean", "total"]
+    return head, [_time_cells(row) for row in compared.times]
+
+
+def flash_cells(compared: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: flash operations of each task in each session."""
+    head = ["session", "flash", "task", "measured", "simulated", "error", "OpenFlash", "error"]
+    return head, [_flash_cells(row) for row in compared.flash]
 
 
 def _session(row: TimeRow | FlashRow) -> str:
@@ -66,10 +77,10 @@ def _time_cells(row: TimeRow) -> list[str]:
     ]
 
 
-def _over_runs(rows: Sequence[TimeRow]) -> str:
-    """Means over the runs of a session."""
+def over_runs_cells(compared: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: means over the runs of a session."""
     groups: dict[tuple[str, int, str], list[TimeRow]] = {}
-    for row in rows:
+    for row in compared.times:
         groups.setdefault((row.workload, row.record_bytes, row.call), []).append(row)
     table = []
     for (workload, record, call), runs in groups.items():
@@ -86,7 +97,7 @@ def _over_runs(rows: Sequence[TimeRow]) -> str:
             [f"{workload} {record}", call, runs_text, *cells, _percent(mean), _percent(total), _percent(openflash)]
         )
     header = ["over runs", "call", "runs", "measured us", "simulated us", "mean", "total", "OpenFlash mean"]
-    return text_table(header, table, "llrrrrrr")
+    return header, table
 
 
 def _flash_cells(row: FlashRow) -> list[str]:

@@ -29,7 +29,20 @@
     return { time: false, range: (u, from, to) => isWhole(from, to) && !axis.free ? [Math.min(0, low), high > 0 ? high * 1.06 : 1] : [from, to === from ? from + 1 : to] };
   }
 
-  function axisOf(axis, isX, wide) {
+  // Where an axis has numbers: 1, 2, 5 and their like of few decades, powers of ten of many.
+  function logSplits(low, high) {
+    const every = Math.max(1, Math.ceil(Math.log10(high / low) / 8)), found = [];
+    for (const steps of [high / low < 300 ? [1, 2, 5] : [1], [1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9]]) {
+      found.length = 0;
+      for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+        if (power % every === 0 || steps.length > 1) for (const step of steps) { const at = Number((step * 10 ** power).toPrecision(3)); if (at >= low && at <= high) found.push(at); }
+      }
+      if (found.length > 2) break;
+    }
+    return found;
+  }
+
+  function axisOf(axis, isX, wide, isLog) {
     const common = {
       label: axis.label, stroke: colour("quiet"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
@@ -41,16 +54,8 @@
       return { ...common, splits: () => axis.ticks.map((_, i) => i), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
     }
     if (axis.nines) return { ...common, splits: (u) => NINES.map(([at]) => at).filter((at) => at <= u.scales.y.max), values: (u, at) => at.map((one) => NINES.find((nine) => nine[0] === one)?.[1] ?? "") };
-    // On a logarithmic axis only 1, 2, 5 and their like have a line and a number; of several decades 1 alone.
-    const filter = (u, at) => {
-      const scale = u.scales[isX ? "x" : "y"];
-      if (scale.distr !== 3) return at;
-      const wanted = scale.max / scale.min < 300 ? [1, 2, 5] : [1];
-      const kept = at.map((value) => value > 0 && wanted.includes(Number((value / 10 ** Math.floor(Math.log10(value) + 1e-9)).toFixed(6))) ? value : null);
-      return kept.some((value) => value !== null) ? kept : at;
-    };
-    common.grid.filter = common.ticks.filter = filter;
-    return { ...common, filter, values: (u, at) => at.map((value) => value === null ? "" : number(value)) };
+    const values = (u, at) => at.map((value) => value === null ? "" : number(value));
+    return isLog ? { ...common, splits: (u, which, low, high) => logSplits(low, high), filter: (u, at) => at, values } : { ...common, values };
   }
 
   const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
@@ -72,7 +77,7 @@
         padding: [10, 14, 0, 0],
         cursor: { drag: { x: true, y: true, uni: 30 }, points: { show: false }, y: true },
         scales: { x: scaleOf(spec.x, join.xs, logs.x), y: scaleOf(spec.y, series.flatMap((one) => [...one.y]), logs.y) },
-        axes: [axisOf(spec.x, true, wide), axisOf(spec.y, false, wide)],
+        axes: [axisOf(spec.x, true, wide, logs.x), axisOf(spec.y, false, wide, logs.y)],
         series: [{}, ...series.map((one, s) => {
           const ink = colour(one.colour), dots = one.kind === "dots";
           return {

@@ -96,6 +96,27 @@
     limit.style.width = "5rem";
     deck.append(make("label", { class: "choice" }, "Free blocks below ", limit));
     button("Go there", () => until(() => state.free_blocks < Number(limit.value), true));
+    // The n-th event of a kind; of a collection the first one of its operations after others.
+    const ones = { erase: (i) => events.kind[i] === ERASE, collection: (i) => of.collects[events.first[i]], "background operation": (i) => of.behind[events.first[i]] };
+    const which = make("input", { type: "number", min: "1", value: "1", "aria-label": "Number" });
+    which.style.width = "5rem";
+    deck.append(make("label", { class: "choice" }, "Number ", which));
+    const what = select("of", Object.keys(ones), () => {});
+    what.setAttribute("aria-label", "What is counted");
+    if (of.collects.includes(true)) what.value = "collection";
+    button("Go to it", () => {
+      const n = Number(which.value), is = ones[what.value], once = what.value === "collection";
+      let count = 0, inside = false;
+      go(first);
+      until((i) => {
+        if (events.kind[i] === HOLDS) return false;
+        const begins = is(i) && !(once && inside);
+        inside = is(i);
+        if (begins) count++;
+        return begins && count === n;
+      });
+      if (count < n) said.textContent = `There are ${number(count)}, this is the end.`;
+    });
 
     function go(i) {
       const to = Math.max(first, Math.min(events.n, i));

@@ -96,9 +96,9 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
   }
 
   function equip(frame) {
-    const table = frame.querySelector("table"), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
-    const rows = [...body.rows];
+    const table = frame.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
     if (rows.length < 2) return;
+    const heads = [...table.tHead.rows[0].cells];
     const of = frame.dataset.variants ? data(frame.dataset.variants) : null;
     const names = heads.map(text);
     const known = rows.map((row, at) => {

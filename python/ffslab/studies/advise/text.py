@@ -10,24 +10,24 @@ from ffslab.text.durations import duration
 from ffslab.text.tables import number, text_table
 
 CHANGES_SHOWN = 12
+FIGURES_ALIGN, CHANGES_ALIGN = "lrlrr", "lrrl"
 KEYS_SHOWN = 4
 
 
 def text_of(advice: Advice) -> str:
     """The answer of a question for a terminal."""
-    choice = advice["choice"]
-    parts = [advice["title"], _take(advice)]
-    parts.append(_figures(advice, choice))
+    parts = [advice["title"], take(advice)]
+    parts.append(text_table(*figures_cells(advice), FIGURES_ALIGN))
     if advice["why"]:
         parts.append("Why:\n" + "\n".join(f"  {line}" for line in advice["why"]))
-    parts += _others(advice)
+    parts += others(advice)
     if advice["changes"]:
-        parts.append(_changes(advice))
-    parts.append("\n".join(_rests_on(advice)))
+        parts.append("What one other value would do:\n\n" + text_table(*changes_cells(advice), CHANGES_ALIGN))
+    parts.append("\n".join(rests_on(advice)))
     return "\n\n".join(parts)
 
 
-def _take(advice: Advice) -> str:
+def take(advice: Advice) -> str:
     choice = advice["choice"]
     if choice["error"] is not None:
         said = f"{named(choice)}: {choice['error']}"
@@ -36,7 +36,7 @@ def _take(advice: Advice) -> str:
         missed = ", ".join(limit["limit"] for limit in choice["limits"] if not limit["holds"])
         return f"Nothing that was tried is within all limits. Nearest: {named(choice)}; it misses {missed}."
     most = "the most" if advice["maximise"] else "the least"
-    return f"Take {named(choice)}: {most} {advice['wanted']}, {_told(advice['wanted'], choice['wanted'])}."
+    return f"Take {named(choice)}: {most} {advice['wanted']}, {told(advice['wanted'], choice['wanted'])}."
 
 
 def named(choice: Choice) -> str:
@@ -44,8 +44,9 @@ def named(choice: Choice) -> str:
     return ", ".join(f"{name} {value}" for name, value in choice["axes"].items())
 
 
-def _figures(advice: Advice, choice: Choice) -> str:
-    """What the choice gives, with limits, beside the default and what comes second."""
+def figures_cells(advice: Advice) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: what the choice gives, with limits, beside the default and what comes second."""
+    choice = advice["choice"]
     shown = {advice["wanted"]: None} | {limit["limit"].split()[0]: None for limit in choice["limits"]}
     shown |= {name: None for name in ("years", "energy_J_per_day", "erases_per_day") if name in choice["figures"]}
     limits = {limit["limit"].split()[0]: limit for limit in choice["limits"]}
@@ -55,7 +56,7 @@ def _figures(advice: Advice, choice: Choice) -> str:
     for name in shown:
         cells = [_cell(name, one) for one in (choice, second, advice["default"])]
         rows.append([name, cells[0], _limit(limits.get(name)), cells[1], cells[2]])
-    return text_table(head, rows, "lrlrr")
+    return head, rows
 
 
 def _cell(name: str, choice: Choice | None) -> str:
@@ -63,7 +64,7 @@ def _cell(name: str, choice: Choice | None) -> str:
         return "-"
     if name == "years" and name not in choice["figures"]:
         return "no wear"
-    return _told(name, choice["figures"][name]) if name in choice["figures"] else "-"
+    return told(name, choice["figures"][name]) if name in choice["figures"] else "-"
 
 
 def _limit(limit: LimitState | None) -> str:
@@ -73,12 +74,12 @@ def _limit(limit: LimitState | None) -> str:
     return f"{limit['limit'].split(maxsplit=1)[1]}{margin}" + ("" if limit["holds"] else ", missed")
 
 
-def _told(name: str, spread: FigureSpread) -> str:
+def told(name: str, spread: FigureSpread) -> str:
     """A figure, with its interval if it is wider than what is shown."""
     if spread["median"] is None:
         return "-"
-    told = [_value(name, value) for value in (spread["median"], spread["low"], spread["high"]) if value is not None]
-    return f"{told[0]} ({told[1]} to {told[2]})" if len(told) == 3 and told[1] != told[2] else told[0]
+    values = [_value(name, value) for value in (spread["median"], spread["low"], spread["high"]) if value is not None]
+    return f"{values[0]} ({values[1]} to {values[2]})" if len(values) == 3 and values[1] != values[2] else values[0]
 
 
 def _value(name: str, value: float) -> str:
@@ -87,7 +88,7 @@ def _value(name: str, value: float) -> str:
     return number(value, 1) if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _others(advice: Advice) -> Iterator[str]:
+def others(advice: Advice) -> Iterator[str]:
     second, default, forbidden = advice["second"], advice["default"], advice["forbidden"]
     if second is not None and second["error"] is None:
         missed = [limit["limit"] for limit in second["limits"] if not limit["holds"]]
@@ -97,28 +98,32 @@ def _others(advice: Advice) -> Iterator[str]:
         yield f"The default, {named(default)}, does not work: {default['error']}"
     if forbidden is not None:
         missed = [limit["limit"] for limit in forbidden["limits"] if not limit["holds"]]
-        found = _told(advice["wanted"], forbidden["wanted"])
+        found = told(advice["wanted"], forbidden["wanted"])
         yield f"Better without the limit {', '.join(missed)}: {named(forbidden)}, {advice['wanted']} {found}."
 
 
-def _changes(advice: Advice) -> str:
+def ordered_changes(advice: Advice) -> list[Change]:
     """What one other value would do, what matters most first."""
 
     def size(change: Change) -> float:
         ratio = change["wanted_ratio"]
         return float("inf") if change["error"] or change["breaks"] else abs((ratio or 1.0) - 1.0)
 
-    ordered = sorted(advice["changes"], key=size, reverse=True)[:CHANGES_SHOWN]
+    return sorted(advice["changes"], key=size, reverse=True)[:CHANGES_SHOWN]
+
+
+def changes_cells(advice: Advice) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of `ordered_changes`."""
     rows = []
-    for change in ordered:
+    for change in ordered_changes(advice):
         ratio = change["wanted_ratio"]
         effect = "-" if ratio is None else f"{(ratio - 1) * 100:+.1f} %"
         then = change["error"] or (f"misses {', '.join(change['breaks'])}" if change["breaks"] else "")
         rows.append([change["axis"], str(change["value"]), effect, then if len(then) < 90 else then[:87] + "..."])
-    return "What one other value would do:\n\n" + text_table(["", "value", advice["wanted"], ""], rows, "lrrl")
+    return ["", "value", advice["wanted"], ""], rows
 
 
-def _rests_on(advice: Advice) -> Iterator[str]:
+def rests_on(advice: Advice) -> Iterator[str]:
     yield f"{number(advice['points_tried'])} of {number(advice['points'])} points were tried."
     for one in advice["unverified"]:
         more = f" and {len(one['keys']) - KEYS_SHOWN} more" if len(one["keys"]) > KEYS_SHOWN else ""

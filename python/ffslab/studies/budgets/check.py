@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ffslab._native import __version__
 from ffslab.answers.budgets import BudgetRow, BudgetsAnswer
 from ffslab.studies.budgets.baseline import Baseline
-from ffslab.studies.budgets.file import Budget, Budgets, Change
+from ffslab.studies.budgets.file import Budgets, Change
 from ffslab.studies.budgets.measured import Measured
-from ffslab.studies.differences import Account, fraction, why
+from ffslab.studies.differences import Account, consists_of, fraction, why
 from ffslab.studies.limits import Limit
 
 
 def checked(budgets: Budgets, found: Measured, baseline: Baseline | None) -> BudgetsAnswer:
     """Each rule of each budget for each variant, in the order of the file."""
+    known = baseline.accounts if baseline else {}
     rows = [
         row
         for budget in budgets.budgets
         for variant, account in found[budget.name].items()
-        for row in _rows(budget, variant, account, baseline)
+        for row in rows_of(
+            (budget.name, variant),
+            [*budget.limits, *budget.changes],
+            account,
+            known.get(budget.name, {}).get(variant),
+        )
     ]
     return {
         "ffslab": __version__,
@@ -27,10 +35,11 @@ def checked(budgets: Budgets, found: Measured, baseline: Baseline | None) -> Bud
     }
 
 
-def _rows(budget: Budget, variant: str, account: Account, baseline: Baseline | None) -> list[BudgetRow]:
-    before = baseline.accounts.get(budget.name, {}).get(variant) if baseline else None
-    rules: list[Limit | Change] = [*budget.limits, *budget.changes]
-    return [_row(budget.name, variant, rule, account, before) for rule in rules]
+def rows_of(
+    which: tuple[str, str], rules: Sequence[Limit | Change], account: Account, before: Account | None
+) -> list[BudgetRow]:
+    """The rules of a budget and a variant, `which`, held against what was done, and what was done `before`."""
+    return [_row(*which, rule, account, before) for rule in rules]
 
 
 def _row(budget: str, variant: str, rule: Limit | Change, account: Account, before: Account | None) -> BudgetRow:
@@ -52,6 +61,8 @@ def _row(budget: str, variant: str, rule: Limit | Change, account: Account, befo
     changed = was is not None and found is not None and was != found
     if changed and before is not None:
         lines += why(before, account, rule.figure)
+    elif found is not None and not holds:
+        lines += consists_of(account, rule.figure)
     return {
         "budget": budget,
         "variant": variant,

@@ -99,7 +99,7 @@ def _read(table: dict[str, Any], name: str, file_name: str, base_dir: Path) -> B
     per_day = table.get("per_day")
     if per_day is not None and (not isinstance(per_day, int | float) or isinstance(per_day, bool) or per_day <= 0):
         raise InputError("`per_day` must say how often the measured steps happen a day, such as 24")
-    known = [*FIGURES, *([YEARS] if per_day is not None else [])]
+    known = known_figures(per_day)
     limits = tuple(limit_of(text, known, _which) for text in texts_at(table, "limits"))
     changes = tuple(_change(text, known) for text in texts_at(table, "changes"))
     if not limits and not changes:
@@ -108,6 +108,19 @@ def _read(table: dict[str, Any], name: str, file_name: str, base_dir: Path) -> B
         )
     experiment = experiment_at(table, name, file_name, base_dir)
     return Budget(name, experiment, limits, changes, None if per_day is None else float(per_day))
+
+
+def known_figures(per_day: float | None) -> list[str]:
+    """The figures that rules may name. Years need `per_day`."""
+    return [*FIGURES, *([YEARS] if per_day is not None else [])]
+
+
+def rule_of(text: str, known: Sequence[str]) -> Limit | Change:
+    """A change, if it is a percentage, or a limit.
+
+    Raises `ffslab.InputError` when it is none.
+    """
+    return _change(text, known) if text.rstrip().endswith("%") else limit_of(text, known, _which)
 
 
 def _change(text: str, known: Sequence[str]) -> Change:

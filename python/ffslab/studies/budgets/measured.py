@@ -12,7 +12,6 @@ from ffslab.studies.differences.account import Account, account_of
 from ffslab.text.durations import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
-    from ffslab.answers.summary import VariantSummary
     from ffslab.api.experiment import Progress
     from ffslab.store import Store
 
@@ -47,12 +46,12 @@ def _of_budget(budget: Budget, jobs: int | None, store: Store | None, progress: 
     accounts: dict[str, Account] = {}
     for variant in variants:
         account = account_of(variant, run.request_columns)
-        account["figures"] |= _years(variant, budget.per_day)
+        borne = runs_until_worn_out(variant)
+        account["figures"] |= years_of(None if borne is None else borne.runs, budget.per_day)
         accounts[variant["name"] if len(variants) > 1 else ""] = account
     return accounts
 
 
-def _years(variant: VariantSummary, per_day: float | None) -> Mapping[str, float]:
-    """How long the part bears it, if all blocks wear alike; nothing where nothing was erased."""
-    borne = runs_until_worn_out(variant)
-    return {} if per_day is None or borne is None else {YEARS: borne.runs / per_day / DAYS_PER_YEAR}
+def years_of(runs: float | None, per_day: float | None) -> Mapping[str, float]:
+    """The figure of how many years a part bears, that bears so many `runs`; nothing where one of both is not known."""
+    return {} if per_day is None or runs is None else {YEARS: runs / per_day / DAYS_PER_YEAR}

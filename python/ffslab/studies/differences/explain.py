@@ -82,6 +82,16 @@ def why(before: Account, after: Account, figure: str) -> list[str]:
     return lines
 
 
+def consists_of(account: Account, figure: str) -> list[str]:
+    """What makes most of a figure, a line each: reasons, steps, files. Empty: nothing is known of it."""
+    amount = amount_of(figure)
+    lines = []
+    for name, parts in (("reasons", account["reasons"]), ("steps", account["steps"]), ("files", account["files"])):
+        if named := _named(contributions([], parts, amount)):
+            lines.append(f"{name}: {', '.join(_said(each, amount, signed=False) for each in named)}")
+    return lines
+
+
 def _machine(before: Account, after: Account) -> list[str]:
     """The keys of the machine that differ."""
     keys = dict.fromkeys([*before["stack"], *after["stack"]])
@@ -122,7 +132,7 @@ def _named(found: Sequence[Contribution]) -> list[Contribution]:
     return [one for one in found[:NAMED_MAX] if abs(one.difference) >= SHARE_LEAST * abs(found[0].difference)]
 
 
-def _said(one: Contribution, amount: Amount) -> str:
+def _said(one: Contribution, amount: Amount, *, signed: bool = True) -> str:
     word, unit, digits = _WORDS[amount]
-    sign = "+" if one.difference > 0 else "-"
+    sign = "" if not signed else "+" if one.difference > 0 else "-"
     return f"{one.name} {sign}{number(abs(one.difference) / unit, digits)} {word}"

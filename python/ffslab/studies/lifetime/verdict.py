@@ -70,19 +70,34 @@ def _verdict(row: WorkloadLife, wanted: float) -> Verdict:
     return {"wanted_years": wanted, "answer": "open", "said": f"{text}: open, {why}."}
 
 
+def _too_often(row: WorkloadLife) -> list[str]:
+    """What is wrong if a day is too short for what is to happen in it."""
+    often, fits = row["times_per_day"], DAY_US / row["time_us"]
+    # Who asks for 86.4 times a day of 1,000 s means all of the day, and a run takes a little longer than its pauses.
+    if often <= 1.01 * fits:
+        return []
+    return [
+        f"{number(often, 2)} times a day are more than fit: it takes {duration(row['time_us'])}, so {number(fits, 1)} "
+        "times fill a day. The years are for what was asked: give --per-day what the device does, or leave it out."
+    ]
+
+
 def _reach(row: WorkloadLife) -> list[str]:
     """How far the years are from what was seen, and what may lie in between."""
     levelled, erases = row["lifetime_years"]["levelled"]["estimate"], row["erases"]
     seen = duration(row["time_us"])
+    too_often = _too_often(row)
     if levelled is None:
         return [
+            *too_often,
             f"In the {seen} that were seen nothing was erased, which says only that the erases of so short a time are "
-            "still to come: let the workload go on until blocks are erased."
+            "still to come: let the workload go on until blocks are erased.",
         ]
     share = levelled * DAYS_PER_YEAR * row["times_per_day"]
     said = [
+        *too_often,
         f"The {number(levelled, 1)} years are {number(share, 0)} times what was seen ({number(erases, 0)} erases in "
-        f"{seen}): they hold as long as the workload and how full the partition is stay as they are."
+        f"{seen}): they hold as long as the workload and how full the partition is stay as they are.",
     ]
     if erases < FEW_ERASES:
         said.append(f"{number(erases, 0)} erases are few: a longer workload makes the interval narrower.")

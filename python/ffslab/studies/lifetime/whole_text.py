@@ -126,14 +126,15 @@ def _pace(life: VariantLife) -> str:
 
 def _levelled(life: VariantLife) -> str:
     least = life["levels_from_erases"]
-    if least is None:
-        return "No layer levels wear by moving data: blocks with data that never change are not erased."
     moved = sum(cause["page_programs"] for cause in life["by_cause"] if cause["reason"] == LEVELLING)
+    if least is None and not moved:
+        return "No layer levels wear by moving data: blocks with data that never change are not erased."
     programs = sum(cause["page_programs"] for cause in life["by_cause"])
     if not moved:
         return f"UBI levels wear from a difference of {number(least)} erases on; it moved nothing for that."
     share = f"{moved / programs:.2%} of the page programs that were run"
-    return f"UBI levelled wear (from a difference of {number(least)} erases on): {share}."
+    by = "by the rule of the stack" if least is None else f"from a difference of {number(least)} erases on"
+    return f"UBI levelled wear ({by}): {share}."
 
 
 def _failing(life: VariantLife) -> str:

@@ -5,6 +5,9 @@
  * lfs.c is part of this file. Its functions report when they begin and end, and the table below says which of them explain the
  * flash operations that happen within them; each operation carries the cause of the innermost one.
  *
+ * It is for littlefs 2.9, which ffslab carries, and for others from 2.3 on (`ffslab foreign build`). A function of the table that another version
+ * calls otherwise, or has not, is another name by a macro of that build.
+ *
  * An assertion that fails in lfs.c ends the call and the file system instead of the process: firmware would stop there.
  */
 #include <setjmp.h>
@@ -54,6 +57,9 @@ static void assertion_failed(const char *condition) QUIET;
 #include "lfs.c"
 #include "lfs_util.c"
 #include "littlefs.h"
+
+/* In the place of functions that this version does not have. */
+static void QUIET __attribute__((unused)) ffslab_no_function(void) {}
 
 /* In the order of the reasons in causes.rs. */
 enum cause {
@@ -136,6 +142,12 @@ struct ffslab_lfs {
     uint8_t causes[DEPTH_MAX];
     uint8_t lasting[DEPTH_MAX];
 };
+
+#if LFS_VERSION >= 0x00020009
+#define LOOKAHEAD lookahead
+#else
+#define LOOKAHEAD free
+#endif
 
 struct ffslab_lfs_file {
     lfs_file_t file;
@@ -282,11 +294,15 @@ struct ffslab_lfs *QUIET ffslab_lfs_new(const struct ffslab_lfs_config *config, 
         .block_cycles = config->block_cycles,
         .cache_size = config->cache_size_bytes,
         .lookahead_size = config->lookahead_size_bytes,
-        .compact_thresh = config->compact_thresh_bytes,
         .name_max = config->name_max_bytes,
         .metadata_max = config->metadata_max_bytes,
+#if LFS_VERSION >= 0x00020009
+        .compact_thresh = config->compact_thresh_bytes,
         .inline_max = config->inline_max_bytes,
+#endif
+#ifdef LFS_MULTIVERSION
         .disk_version = config->disk_version,
+#endif
     };
     return fs;
 }
@@ -295,7 +311,7 @@ struct ffslab_lfs *QUIET ffslab_lfs_new(const struct ffslab_lfs_config *config, 
 void QUIET ffslab_lfs_free(struct ffslab_lfs *fs) {
     lfs_free(fs->lfs.rcache.buffer);
     lfs_free(fs->lfs.pcache.buffer);
-    lfs_free(fs->lfs.lookahead.buffer);
+    lfs_free(fs->lfs.LOOKAHEAD.buffer);
     free(fs);
 }
 
@@ -303,7 +319,7 @@ static void QUIET forget_buffers(struct ffslab_lfs *fs) {
     /* lfs_deinit has freed them. */
     fs->lfs.rcache.buffer = NULL;
     fs->lfs.pcache.buffer = NULL;
-    fs->lfs.lookahead.buffer = NULL;
+    fs->lfs.LOOKAHEAD.buffer = NULL;
 }
 
 const char *QUIET ffslab_lfs_failed(const struct ffslab_lfs *fs) {
@@ -471,5 +487,18 @@ int32_t QUIET ffslab_lfs_used_blocks(struct ffslab_lfs *fs) {
 }
 
 int32_t QUIET ffslab_lfs_gc(struct ffslab_lfs *fs) {
+#if LFS_VERSION >= 0x00020008
     CALL(fs, lfs_fs_gc(&fs->lfs));
+#else
+    (void)fs;
+    return LFS_ERR_INVAL;
+#endif
+}
+
+uint32_t QUIET ffslab_lfs_abi(void) {
+    return FFSLAB_LFS_ABI;
+}
+
+uint32_t QUIET ffslab_lfs_version(void) {
+    return LFS_VERSION;
 }

@@ -1,8 +1,11 @@
-/* What Rust calls of littlefs (src/c.rs). Results below zero are errors of lfs.h, or FFSLAB_LFS_FAILED. */
+/* What Rust calls of littlefs (crates/littlefs/src/c.rs). Results below zero are errors of lfs.h, or FFSLAB_LFS_FAILED. */
 #ifndef FFSLAB_LITTLEFS_H
 #define FFSLAB_LITTLEFS_H
 
 #include <stdint.h>
+
+/* Of this interface: a library of another one is not loaded. */
+#define FFSLAB_LFS_ABI 1
 
 /* An assertion of lfs.c does not hold. */
 #define FFSLAB_LFS_FAILED (-1000)

@@ -1,0 +1,113 @@
+//! Programs in C are compiled with the system's compiler and linked with libffslab, as a user does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn include() -> PathBuf {
+    repository().join("python/ffslab/foreign/include")
+}
+
+/// Where cargo put libffslab.so: beside this test.
+fn libraries() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().to_path_buf()
+}
+
+/// A folder of this test alone.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libffslab").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Compiles a program; `more` are further options and files.
+fn compiled(source: &Path, to: &Path, more: &[&Path]) -> PathBuf {
+    let program = to.join(source.file_stem().unwrap());
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]).arg(include());
+    compiler.arg(source).args(more).arg("-o").arg(&program);
+    compiler.arg("-L").arg(libraries()).arg("-lffslab").arg(format!("-Wl,-rpath,{}", libraries().display()));
+    let done = compiler.output().expect("cc");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    program
+}
+
+fn run(program: &Path, arguments: &[&Path]) -> String {
+    let done = Command::new(program).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{}: {} {said}", program.display(), done.status);
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// `tests/test_libffslab.py` reads its results.
+#[test]
+fn the_logger_runs_and_writes_its_results() {
+    let place = folder("logger");
+    let logger = compiled(&repository().join("examples/libffslab/logger.c"), &place, &[]);
+    let said = run(&logger, &[&place.join("results")]);
+    assert!(said.starts_with("3005 programs, 47 erases; the scan after the power cut: 958 reads, "), "{said}");
+    // The results are written over.
+    assert_eq!(run(&logger, &[&place.join("results")]), said);
+    let page = fs::read_to_string(repository().join("docs/libffslab.md")).unwrap();
+    assert!(page.contains(said.trim()), "docs/libffslab.md shows something else than {said}");
+}
+
+#[test]
+fn each_function_answers_as_the_header_says() {
+    let place = folder("answers");
+    let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers.c"), &place, &[]);
+    assert_eq!(run(&program, &[&place]), "ok\n");
+}
+
+/// The names of functions that stand between two words.
+fn functions(text: &str, before: &str) -> Vec<String> {
+    let mut names: Vec<String> = text
+        .split(before)
+        .skip(1)
+        .filter_map(|rest| {
+            let end = rest.find(|sign: char| sign != '_' && !sign.is_ascii_alphanumeric())?;
+            rest[end..].starts_with('(').then(|| rest[..end].to_string())
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn the_header_declares_what_the_library_has() {
+    let header = fs::read_to_string(include().join("ffslab.h")).unwrap();
+    let declarations: String = header
+        .lines()
+        .filter(|line| line.ends_with(';') && !line.starts_with([' ', '#', '}']))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let declared: Vec<String> = functions(&declarations, "ffslab_");
+    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/functions.rs")).unwrap();
+    let defined = functions(&source, "extern \"C\" fn ffslab_");
+    assert!(declared.len() > 30, "{declared:?}");
+    assert_eq!(declared, defined);
+    // Values that the library writes down once more.
+    let version = source.split("ABI_VERSION: u32 = ").nth(1).unwrap().split(';').next().unwrap();
+    assert!(header.contains(&format!("#define FFSLAB_ABI_VERSION {version}\n")));
+}
+
+/// The user's own littlefs with the header that connects it.
+#[test]
+fn littlefs_runs_on_a_chip() {
+    let place = folder("littlefs");
+    let sources = Path::new(littlefs2_sys::SOURCES);
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adapters/littlefs.c");
+    let include = format!("-I{}", sources.display());
+    let quiet = ["-DLFS_NO_DEBUG", "-DLFS_NO_WARN", "-DLFS_NO_ERROR", "-Wno-unused-function", "-Wno-unused-parameter"];
+    let (lfs, util) = (sources.join("lfs.c"), sources.join("lfs_util.c"));
+    let mut more: Vec<&Path> = quiet.iter().map(Path::new).collect();
+    more.extend([Path::new(&include), &lfs, &util]);
+    assert_eq!(run(&compiled(&program, &place, &more), &[]), "ok\n");
+}

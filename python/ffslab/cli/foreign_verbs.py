@@ -1,0 +1,92 @@
+"""The verbs `ffslab foreign ...`: C programs on simulated chips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ffslab.cli.parts import argument, group, help_without_verb, option, verb
+from ffslab.cli.terminal import detail, say
+
+foreign_app = group(
+    "Compile C programs for simulated chips, and read their results. See docs/libffslab.md.", "ffslab foreign flags"
+)
+
+
+@foreign_app.callback()
+def _foreign(context: typer.Context) -> None:
+    help_without_verb(context)
+
+
+@verb(foreign_app, "flags")
+def flags() -> None:
+    """Print what a C compiler needs to compile a program and link it with libffslab.
+
+    `make lib` in the source tree of ffslab builds the library.
+
+    Example: ffslab foreign flags
+    """
+    import shlex
+
+    from ffslab import foreign
+
+    say(shlex.join(foreign.flags()))
+
+
+@verb(foreign_app, "include")
+def include() -> None:
+    """Print the folder of ffslab.h, and of headers that connect it with littlefs, SPIFFS, FatFs, Dhara, ESP-IDF.
+
+    Example: ffslab foreign include
+    """
+    from ffslab import foreign
+
+    say(str(foreign.INCLUDE))
+
+
+@verb(foreign_app, "build")
+def build(
+    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs.")],
+    source: Annotated[Path, option("--source DIR", "Folder with the sources: that of lfs.c.")],
+    config: Annotated[
+        Path | None, option("--config FILE", "Header that the sources are configured with: LFS_CONFIG.")
+    ] = None,
+    out: Annotated[Path | None, option("--out FILE", "File to write. [default: ADAPTER.so]")] = None,
+) -> None:
+    """Compile your own version of a file system to a library that experiments name.
+
+    The C compiler is `cc`, or what CC names. An experiment takes the library by `library` in `[stack.littlefs]`.
+
+    Example: ffslab foreign build littlefs --source littlefs --out littlefs.so
+    """
+    from ffslab._native import InputError
+    from ffslab.cli.terminal import tell
+    from ffslab.foreign.build import CompilerError, littlefs
+
+    if adapter != "littlefs":
+        message = f"{adapter}: cannot be built; known is littlefs"
+        raise InputError(message)
+    out = out or Path(f"{adapter}.so")
+    try:
+        version = littlefs(source, config, out)
+    except CompilerError as error:
+        tell(error.said.rstrip())
+        raise
+    say(f"{out}: littlefs {version}")
+
+
+@verb(foreign_app, "report")
+def report(folder: Annotated[Path, argument("DIR", "Results that a program wrote with ffslab_results().")]) -> None:
+    """Add tables and a report to the results of a C program, and print the table that `ffslab run` prints.
+
+    Example: ffslab foreign report results
+    """
+    from ffslab import foreign
+    from ffslab.api.experiment import Run
+    from ffslab.text.summary import summary_text
+
+    foreign.add_report(folder)
+    say(summary_text(Run.load(folder).summary))
+    detail(f"report: {folder / 'report.html'}")

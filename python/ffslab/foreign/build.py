@@ -1,0 +1,130 @@
+"""A user's own littlefs, compiled to a library that experiments name: `[stack.littlefs] library = "littlefs.so"`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ffslab._native import InputError
+from ffslab.files.os_errors import reason
+
+GLUE = Path(__file__).with_name("littlefs")
+# `littlefs.c` says what flash operations are for by these functions of lfs.c. Earlier versions: other names, or none.
+LABELS = re.compile(r"^    \{\(const void \*\)(\w+),", re.MULTILINE)
+EARLIER = {
+    "lfs_alloc_scan": ["lfs_alloc"],
+    "lfs_dir_relocatingcommit": ["lfs_dir_commit"],
+    "lfs_dir_splittingcompact": ["lfs_dir_compact"],
+    "lfs_file_flushedread": ["lfs_file_read"],
+    "lfs_file_flushedwrite": ["lfs_file_write"],
+}
+NO_FUNCTION = "ffslab_no_function"
+OLDEST = (2, 3)
+FLAGS = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-finstrument-functions"]
+DEFINES = ["-DLFS_NO_DEBUG", "-DLFS_NO_WARN", "-DLFS_NO_ERROR"]
+# Compilers that know them get faster code: small functions that touch no flash do not report.
+IF_KNOWN = [
+    "-finstrument-functions-exclude-file-list=lfs_util",
+    "-finstrument-functions-exclude-function-list=lfs_tag_,lfs_pair_,lfs_gstate_,lfs_cache_,lfs_ctz_index,lfs_bd_,"
+    "lfs_dir_traverse,lfs_dir_commit_,lfs_dir_commitattr,lfs_dir_commitprog,lfs_dir_get,lfs_dir_fetch,lfs_mlist_,"
+    "lfs_dir_find_match,lfs_fs_parent_match,fromle32,tole32",
+]
+
+
+class CompilerError(InputError):
+    """The compiler refuses the sources. `said`: its own words."""
+
+    def __init__(self, command: Sequence[str], said: str) -> None:
+        super().__init__(f"{command[0]}: does not compile the sources; what it says stands above")
+        self.said = said
+
+
+def version_of(source: Path) -> tuple[int, int]:
+    """Major and minor number of the littlefs in a folder.
+
+    Raises `ffslab.InputError` when there is none, or one that is too old.
+    """
+    missing = [name for name in ("lfs.c", "lfs.h", "lfs_util.c") if not (source / name).is_file()]
+    if missing:
+        raise InputError(f"{source}: no sources of littlefs ({missing[0]} is missing): name the folder with lfs.c")
+    try:
+        found = re.search(r"#define LFS_VERSION 0x(\w{4})(\w{4})\b", (source / "lfs.h").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{source / 'lfs.h'}: cannot be read: {error}") from None
+    version = (int(found[1], 16), int(found[2], 16)) if found else (0, 0)
+    if version < OLDEST or version[0] != OLDEST[0]:
+        is_now = f"{version[0]}.{version[1]}" if found else "of an unknown version"
+        raise InputError(f"{source}: littlefs is {is_now}: 2.3 and later ones of 2 can be built")
+    return version
+
+
+def renamed(lfs_c: str, labels: Sequence[str]) -> dict[str, str]:
+    """How functions are called in this version, of those that are not called as `littlefs.c` does."""
+    here = set(re.findall(r"^(?:static )?[\w *]*?\b(lfs_\w+)\(", lfs_c, re.MULTILINE))
+
+    def earlier(label: str) -> list[str]:
+        plain = label.removesuffix("_")
+        # lfs_file_opencfg_ was lfs_file_rawopencfg, and before that lfs_file_opencfg.
+        raw = re.sub(r"^(lfs_(?:file_|dir_|fs_)?)", r"\1raw", plain)
+        return [*EARLIER.get(label, []), raw, plain]
+
+    other = {}
+    for label in labels:
+        if label not in here:
+            other[label] = next((name for name in earlier(label) if name in here), NO_FUNCTION)
+    return other
+
+
+def littlefs(source: Path, config: Path | None, out: Path, compiler: str | None = None) -> str:
+    """Compiles the littlefs in the folder `source` to the library `out`, and returns its version, as in "2.9".
+
+    `config`: the header that LFS_CONFIG names.
+
+    Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
+    says, when it refuses them.
+    """
+    version = version_of(source)
+    if config is not None and not config.is_file():
+        raise InputError(f"--config {config}: is not a file: name the header that your build gives as LFS_CONFIG")
+    labels = LABELS.findall((GLUE / "littlefs.c").read_text(encoding="utf-8"))
+    names = renamed((source / "lfs.c").read_text(encoding="utf-8", errors="replace"), labels)
+    cc = shlex.split(compiler or os.environ.get("CC", "cc"))
+    define = [*DEFINES, *(f"-D{label}={name}" for label, name in names.items())]
+    if version >= (2, 7):
+        define.append("-DLFS_MULTIVERSION")
+    if config is not None:
+        define.append(f"-DLFS_CONFIG={config.name}")
+    include = [f"-I{folder}" for folder in ([config.parent] if config else []) + [source, GLUE]]
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent) as place:
+            fresh = Path(place) / out.name
+            command = [*cc, *FLAGS, *_known(cc, place), *define, *include, str(GLUE / "littlefs.c"), "-o", str(fresh)]
+            done = _ran(command)
+            if done.returncode != 0:
+                raise CompilerError(command, done.stderr)
+            # A process that has loaded the library of this name keeps the old one.
+            fresh.replace(out)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {reason(error)}") from None
+    return f"{version[0]}.{version[1]}"
+
+
+def _ran(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except FileNotFoundError:
+        raise InputError(f"{command[0]}: there is no such C compiler: install one, or name it with CC") from None
+
+
+def _known(cc: Sequence[str], place: str) -> list[str]:
+    """Those of `IF_KNOWN` that the compiler knows."""
+    empty = Path(place) / "empty.c"
+    empty.write_text("int empty;\n", encoding="utf-8")
+    tried = [*cc, "-Werror", "-finstrument-functions", *IF_KNOWN, "-c", str(empty), "-o", f"{place}/empty.o"]
+    return IF_KNOWN if _ran(tried).returncode == 0 else []
