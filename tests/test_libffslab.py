@@ -48,7 +48,7 @@ def test_a_program_in_c_leaves_the_results_of_a_run(results: Path) -> None:
         "append records",
         "power cut in the 5th program from here",
     ]
-    spent = {cause["reason"]: cause["counts"]["page_reads"] for cause in variant["by_cause"]}
+    spent = {cause["reason"]: cause["page_reads"] for cause in variant["by_cause"]}
     assert spent["head scan"] == 958
 
 

@@ -122,6 +122,7 @@ class LittlefsKeys(TypedDict):
     compact_thresh_B: NotRequired[int | None]
     disk_version: NotRequired[str | None]
     inline_max_B: NotRequired[int | None]
+    library: NotRequired[str | None]
     lookahead_size_B: NotRequired[int | None]
     metadata_max_B: NotRequired[int | None]
     name_max_B: NotRequired[int | None]
