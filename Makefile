@@ -13,10 +13,12 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
+DIST_TARGETS =
+DIST_WHEEL = $(wildcard dist/ffslab-$(VERSION)-*-manylinux*_$(shell uname -m).whl)
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup assets packages demo test check docs man sbom bench soak lib clean
+.PHONY: help setup assets packages demo test check docs man sbom dist dist-test bench soak lib clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -77,6 +79,15 @@ sbom: setup ## write the list of everything that ffslab is built from and needs 
 	@mkdir -p dist
 	$(BIN)/python .ci/dependencies.py dist/ffslab.cdx.json
 
+# Each wheel is a release build of its own; DIST_TARGETS=manylinux-x86_64 makes one of the four.
+dist: $(VENV)/.dist $(ASSETS)/uPlot.iife.min.js ## build wheels for Linux (x86-64, arm64; glibc, musl), audited, and the probe kit as one file, into dist/
+	@mkdir -p dist
+	$(BIN)/python packaging/probe_kit.py dist/ffslab-probe.sh $(VERSION)
+	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/wheels.py dist $(DIST_TARGETS)
+
+dist-test: $(VENV)/.made ## try the wheel of this processor in a clean Debian without Rust or a compiler; needs root and debootstrap
+	$(BIN)/python packaging/clean_root.py $(or $(DIST_WHEEL),$(error dist-test: there is no wheel of this processor: make dist)) $(VENV)/roots
+
 soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
 	cargo run --profile soak --quiet -p ffslab-jffs2 --example jffs2_soak
 	cargo run --profile soak --quiet -p ffslab-yaffs2 --example yaffs2_soak
@@ -111,6 +122,12 @@ $(VENV)/.made:
 
 $(VENV)/.maturin: pyproject.toml $(VENV)/.made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2"
+	@touch $@
+
+# What only wheels need has an environment of its own.
+$(VENV)/.dist: $(VENV)/.made
+	@$(PYTHON) -m venv $(VENV)/dist
+	@$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" ziglang auditwheel abi3audit
 	@touch $@
 
 # The charts of reports are drawn by uPlot, which npm alone has; who has no npm gets that from PyPI. The lock file has the sum.

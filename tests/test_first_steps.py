@@ -17,6 +17,7 @@ import pytest
 from conftest import FFSLAB, ROOT, Command
 from ffslab.boards.reference import kit
 from ffslab.cli import doctor, man
+from ffslab.cli.needs import required
 from ffslab.workloads.begin import WORKS
 from test_schemas import check
 from verbs import VERBS
@@ -134,8 +135,9 @@ def test_the_doctor_misses_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_doctor_knows_the_packages_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {re.split(r"[>=<]", line)[0].lower() for line in project["dependencies"]}
-    assert set(doctor.PURPOSES) <= names | {"salib", "dask-jobqueue", "distributed"}
-    assert {name for name, extra in doctor.required() if extra is None} >= names
+    optional = {re.split(r"[>=<]", line)[0].lower() for line in project["optional-dependencies"]["all"]}
+    assert optional <= set(doctor.PURPOSES) <= names | optional
+    assert {name for name, extra in required() if extra is None} >= names
 
 
 # ---- manual pages -------------------------------------------------------------------------------------------

@@ -248,7 +248,7 @@ def boots(files: dict[str, bytes], told: list[str]) -> str | None:
 # ---- a queue of messages as files -----------------------------------------------------------------------------
 
 
-def _queue(*, sync: bool = True, names: bool = True, deletes_first: bool = False) -> Callable[[Machine], None]:
+def _queue(*, sync: bool = True, deletes_first: bool = False) -> Callable[[Machine], None]:
     def run(machine: Machine) -> None:
         machine.mkdir("in")
         machine.mkdir("out")
@@ -261,8 +261,7 @@ def _queue(*, sync: bool = True, names: bool = True, deletes_first: bool = False
                 machine.unlink(f"in/{number}")
                 sync_directory(machine, "in")
             put(machine, f"out/{number}", record(number), sync=sync)
-            if names:
-                sync_directory(machine, "out")
+            sync_directory(machine, "out")
             if not deletes_first:
                 machine.unlink(f"in/{number}")
                 sync_directory(machine, "in")
@@ -273,7 +272,6 @@ def _queue(*, sync: bool = True, names: bool = True, deletes_first: bool = False
 
 queue_right = _queue()
 queue_no_fsync = _queue(sync=False)
-queue_no_directory_fsync = _queue(names=False)
 queue_deletes_first = _queue(deletes_first=True)
 
 
@@ -426,6 +424,7 @@ def _indexed(order: str) -> Callable[[Machine], None]:
 index_right = _indexed("record sync-records place sync-index")
 index_before_record = _indexed("place sync-index record sync-records")
 index_records_not_synced = _indexed("record place sync-index")
+index_synced_first = _indexed("record place sync-index sync-records")
 index_not_synced = _indexed("record sync-records place")
 
 
@@ -473,6 +472,12 @@ def _copy_and_truncate(machine: Machine) -> None:
     put(machine, "log", b"")
 
 
+def _copy_and_unlink(machine: Machine) -> None:
+    _append_to_old(machine, sync=False)
+    machine.unlink("log")
+    sync_directory(machine)
+
+
 def _old_log_first(machine: Machine) -> None:
     content = machine.read_file("log")
     machine.unlink("log")
@@ -483,6 +488,7 @@ def _old_log_first(machine: Machine) -> None:
 
 rotation_right = _rotated(_rotate)
 rotation_copies_without_fsync = _rotated(_copy_and_truncate)
+rotation_forgets_fsync = _rotated(_copy_and_unlink)
 rotation_unlinks_first = _rotated(_old_log_first)
 
 

@@ -51,7 +51,7 @@ impl Device {
         space.available_pebs = space.good_pebs - space.kept_pebs;
         let mut device = Device {
             sim: sim.clone(),
-            wear: Wear::new(layout.pebs, options.wl_threshold_erases, &options.wear_rules),
+            wear: Wear::new(layout.pebs, options),
             space,
             volumes: Vec::new(),
             table,

@@ -9,6 +9,7 @@ use crate::device::{Device, UNMAPPED};
 use crate::error::UbiError;
 use crate::io::{Found, RETRIES};
 use crate::media::{compat, crc, LebAddress, VidHeader, VolumeKind, LAYOUT_VOLUME};
+use crate::options::DataLife;
 
 /// The reason why a LEB was not moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +36,12 @@ pub fn data_bytes(data: &[u8], page_bytes: u32) -> usize {
     used.next_multiple_of(page_bytes as usize).min(data.len())
 }
 
-/// Bytes to be written to a LEB, and their offset in it.
+/// Bytes to be written to a LEB, their offset in it, and how long they are expected to stay.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
-    offset: u32,
-    data: &'a [u8],
+pub struct Piece<'a> {
+    pub offset: u32,
+    pub data: &'a [u8],
+    pub life: DataLife,
 }
 
 impl Device {
@@ -143,15 +145,14 @@ impl Device {
 
     /// Writes whole pages of a LEB of a dynamic volume. An unmapped LEB is mapped first; without data it is only mapped
     /// (`ubi_eba_write_leb`).
-    pub fn write_leb(&mut self, id: u32, leb: u32, offset: u32, data: &[u8]) -> Result<(), UbiError> {
+    pub fn write_leb(&mut self, id: u32, leb: u32, piece: Piece<'_>) -> Result<(), UbiError> {
         self.check_writable()?;
         let peb = self.peb_of(id, leb)?;
-        let piece = Piece { offset, data };
         let result = if peb == UNMAPPED {
             let header = self.new_header(id, leb, VolumeKind::Dynamic)?;
             self.write_new(header, piece)
         } else {
-            match self.io.write_data(peb, offset, data) {
+            match self.io.write_data(peb, piece.offset, piece.data) {
                 Err(UbiError::Io) => self.recover(id, leb, peb, piece),
                 result => result,
             }
@@ -174,23 +175,24 @@ impl Device {
         header.data_bytes = bytes;
         header.used_lebs = used_lebs;
         header.data_crc = crc(&data[..bytes as usize]);
-        let result = self.write_new(header, Piece { offset: 0, data });
+        let result = self.write_new(header, Piece { offset: 0, data, life: DataLife::Unknown });
         self.read_only_after_error(result)
     }
 
     /// Replaces the content of a LEB. After a power cut the LEB has either the old or the new content
     /// (`ubi_eba_atomic_leb_change`).
-    pub fn change_leb(&mut self, id: u32, leb: u32, data: &[u8]) -> Result<(), UbiError> {
+    pub fn change_leb(&mut self, id: u32, leb: u32, data: &[u8], life: DataLife) -> Result<(), UbiError> {
         self.check_writable()?;
+        let piece = Piece { offset: 0, data, life };
         if data.is_empty() {
             self.unmap_leb(id, leb)?;
-            return self.write_leb(id, leb, 0, data);
+            return self.write_leb(id, leb, piece);
         }
         let mut header = self.new_header(id, leb, VolumeKind::Dynamic)?;
         header.is_copy = true;
         header.data_bytes = data.len() as u32;
         header.data_crc = crc(data);
-        let result = self.write_new(header, Piece { offset: 0, data });
+        let result = self.write_new(header, piece);
         self.read_only_after_error(result)
     }
 
@@ -202,9 +204,9 @@ impl Device {
     }
 
     /// Finds a free block for a LEB. Works that are done meanwhile to free a block do not move that LEB.
-    fn get_peb_for(&mut self, address: LebAddress) -> Result<u32, UbiError> {
+    fn get_peb_for(&mut self, address: LebAddress, life: DataLife) -> Result<u32, UbiError> {
         self.locked_leb = Some(address);
-        let peb = self.get_peb();
+        let peb = self.get_peb(life);
         self.locked_leb = None;
         self.ensure_wear_levelling();
         peb
@@ -224,7 +226,7 @@ impl Device {
 
     fn try_write_new(&mut self, header: &VidHeader, piece: Piece<'_>) -> Result<(), UbiError> {
         let (id, leb) = (header.volume_id, header.leb_number);
-        let peb = self.get_peb_for(header.address())?;
+        let peb = self.get_peb_for(header.address(), piece.life)?;
         let old = self.peb_of(id, leb)?;
         let written = self.write_header(peb, header).and_then(|()| {
             if piece.data.is_empty() {
@@ -250,7 +252,7 @@ impl Device {
         let address = LebAddress { volume_id: id, leb_number: leb };
         let mut tries = 0;
         loop {
-            let target = self.get_peb_for(address)?;
+            let target = self.get_peb_for(address, DataLife::Unknown)?;
             let mut may_retry = false;
             let moved = self.with_buffer(|device, buffer| device.rewrite(peb, target, piece, buffer, &mut may_retry));
             match moved {

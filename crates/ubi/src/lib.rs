@@ -6,7 +6,8 @@
 //!
 //! **Follows.** Linux 6.1 `drivers/mtd/ubi`: `ubi-media.h`, `io.c`, `attach.c`, `vtbl.c`, `vmt.c`, `upd.c`, `eba.c`,
 //! `wl.c`, `kapi.c`, `build.c`, and `lib/rbtree.c`, whose shape decides which free block comes next. The reserve for bad
-//! blocks can follow 2.6.37 instead. Rules of `ffslab-policy` can take the place of those of `wl.c` ([`WearRules`]).
+//! blocks can follow 2.6.37 instead, and so can the choice of a free block by how long data will stay ([`DataLife`]). Rules of
+//! `ffslab-policy` can take the place of those of `wl.c` ([`WearRules`]).
 //!
 //! **Leaves out.** Fastmap (attach is always by full scan; `CONFIG_MTD_UBI_FASTMAP` is off in the kernels in question),
 //! the checks of its debug mode, NOR flash, read-only and exclusive opening of volumes, emulated MTD devices (gluebi) and
@@ -44,7 +45,7 @@ use wear::Place;
 
 pub use error::{AttachError, UbiError};
 pub use media::{vid_header_offset, LebAddress, VolumeKind};
-pub use options::{BadReserve, UbiOptions, WearRules, MAX_BEB_PER1024_DEFAULT, WL_THRESHOLD_DEFAULT};
+pub use options::{BadReserve, DataLife, UbiOptions, WearRules, MAX_BEB_PER1024_DEFAULT, WL_THRESHOLD_DEFAULT};
 pub use room::Room;
 pub use volume::{Volume, VolumeInfo};
 pub use volumes::{VolumeRequest, VolumeSize};

@@ -43,6 +43,15 @@ impl BadReserve {
     }
 }
 
+/// How long data are expected to stay where they are written (`dtype` of `include/mtd/ubi-user.h` before Linux 3.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataLife {
+    Short,
+    #[default]
+    Unknown,
+    Long,
+}
+
 /// Rules that decide in place of the kernel's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WearRules {
@@ -74,6 +83,9 @@ pub struct UbiOptions {
     /// one.
     pub wl_threshold_erases: u32,
     pub wear_rules: WearRules,
+    /// Kernels before 3.7 ask how long data will stay, and hand out the least worn block for a short time, a worn one for a long time
+    /// (`ubi_wl_get_peb` of `drivers/mtd/ubi/wl.c`).
+    pub asks_data_life: bool,
     /// What could not be written is read back and printed, as kernels do since 3.5; earlier ones did it only if they were
     /// built for debugging.
     pub reads_failed_writes: bool,
@@ -90,6 +102,7 @@ impl Default for UbiOptions {
             chip_blocks: None,
             wl_threshold_erases: WL_THRESHOLD_DEFAULT,
             wear_rules: WearRules::default(),
+            asks_data_life: false,
             reads_failed_writes: true,
             image_number: 0x5542_4931,
         }

@@ -10,7 +10,7 @@ use crate::io::{Io, RETRIES};
 use crate::media::{
     compat, Record, VidHeader, VolumeKind, ERASE_COUNTER_MAX, LAYOUT_LEBS, LAYOUT_VOLUME, NAME_BYTES_MAX, RECORD_BYTES,
 };
-use crate::options::Layout;
+use crate::options::{DataLife, Layout};
 use crate::scan::{Scan, ScannedPeb};
 
 /// How often a failed write of a copy of the table is repeated, each time in another block (`create_vtbl`).
@@ -199,7 +199,7 @@ impl Device {
         let table = std::mem::take(&mut self.table);
         let mut result = Ok(());
         for copy in 0..LAYOUT_LEBS {
-            result = result.and_then(|()| self.change_leb(LAYOUT_VOLUME, copy, &table));
+            result = result.and_then(|()| self.change_leb(LAYOUT_VOLUME, copy, &table, DataLife::Long));
         }
         self.table = table;
         result

@@ -9,7 +9,9 @@ use ffslab_sim::Sim;
 
 use crate::device::{Device, VolumeState, UNMAPPED};
 use crate::error::UbiError;
+use crate::leb::Piece;
 use crate::media::VolumeKind;
+use crate::options::DataLife;
 
 /// What is known about a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub struct Volume {
     pub(crate) id: u32,
     pub(crate) birth_number: u64,
     sim: Sim,
+    /// How long what is written is expected to stay.
+    life: DataLife,
 }
 
 impl Volume {
@@ -68,12 +72,17 @@ impl Volume {
             volume.corrupted |= !is_whole;
         }
         let birth_number = state.volume(id)?.birth_number;
-        Ok(Volume { device: device.clone(), id, birth_number, sim: state.sim.clone() })
+        Ok(Volume { device: device.clone(), id, birth_number, sim: state.sim.clone(), life: DataLife::default() })
     }
 
     /// The volume for another mount than that to which the device belongs.
     pub fn for_mount(self, sim: Sim) -> Volume {
         Volume { sim, ..self }
+    }
+
+    /// What is written from now on is expected to stay so long. Only kernels before 3.7 ask ([`crate::UbiOptions::asks_data_life`]).
+    pub fn expect(&mut self, life: DataLife) {
+        self.life = life;
     }
 
     /// Of the mount that uses it.
@@ -218,7 +227,7 @@ impl Volume {
             if data.is_empty() {
                 return Ok(());
             }
-            device.write_leb(self.id, leb, offset_bytes, data)
+            device.write_leb(self.id, leb, Piece { offset: offset_bytes, data, life: self.life })
         };
         self.change_with(leb, write, |device, usable| {
             let page = device.io.layout.min_io_bytes;
@@ -234,7 +243,7 @@ impl Volume {
             if data.is_empty() {
                 return Ok(());
             }
-            device.change_leb(self.id, leb, data)
+            device.change_leb(self.id, leb, data, self.life)
         };
         self.change_with(leb, change, |device, usable| {
             data.len().is_multiple_of(device.io.layout.min_io_bytes as usize) && data.len() <= usable as usize
@@ -248,7 +257,7 @@ impl Volume {
             if is_mapped {
                 return Err(UbiError::AlreadyMapped);
             }
-            device.write_leb(self.id, leb, 0, &[])
+            device.write_leb(self.id, leb, Piece { offset: 0, data: &[], life: self.life })
         };
         self.change_with(leb, map, |_, _| true)
     }

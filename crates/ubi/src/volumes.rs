@@ -4,8 +4,9 @@
 
 use crate::device::{Device, UNMAPPED};
 use crate::error::UbiError;
-use crate::leb::data_bytes;
+use crate::leb::{data_bytes, Piece};
 use crate::media::{Record, VolumeKind, FLAG_AUTORESIZE, FLAG_SKIP_CHECK, NAME_BYTES_MAX};
+use crate::options::DataLife;
 
 /// How large a volume shall be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,7 +233,7 @@ impl Device {
                     padded[part.len()..pages].fill(0xFF);
                     let bytes = data_bytes(&padded[..pages], layout.min_io_bytes);
                     if bytes > 0 {
-                        self.write_leb(id, leb, 0, &padded[..bytes])?;
+                        self.write_leb(id, leb, Piece { offset: 0, data: &padded[..bytes], life: DataLife::Unknown })?;
                     }
                 }
             }

@@ -12,7 +12,7 @@ use ffslab_sim::{Reason, Switch};
 use crate::device::{Device, EraseWork, Work, Works};
 use crate::error::UbiError;
 use crate::media::{LebAddress, ERASE_COUNTER_MAX};
-use crate::options::WearRules;
+use crate::options::{DataLife, UbiOptions};
 use crate::protection::ProtectionQueue;
 use crate::wear_tree::WearTree;
 
@@ -50,6 +50,8 @@ pub struct Wear {
     /// A [`Work::Move`] is among the waiting works.
     pub move_scheduled: bool,
     pub threshold_erases: u32,
+    /// See [`UbiOptions::asks_data_life`].
+    asks_data_life: bool,
     /// The free blocks once more, for a rule other than the kernel's.
     free_rule: Option<FreePool>,
     /// A rule for levelling other than the kernel's, and the block whose data a waiting [`Work::Move`] moves by it.
@@ -65,7 +67,8 @@ pub struct Wear {
 }
 
 impl Wear {
-    pub fn new(pebs: u32, threshold_erases: u32, rules: &WearRules) -> Wear {
+    pub fn new(pebs: u32, options: &UbiOptions) -> Wear {
+        let rules = &options.wear_rules;
         Wear {
             erases: vec![0; pebs as usize].into_boxed_slice(),
             places: vec![Place::Nowhere; pebs as usize].into_boxed_slice(),
@@ -76,7 +79,8 @@ impl Wear {
             works: Works::new(),
             erasing: None,
             move_scheduled: false,
-            threshold_erases,
+            threshold_erases: options.wl_threshold_erases,
+            asks_data_life: options.asks_data_life,
             free_rule: rules
                 .free
                 .or(rules.levelling.map(|rule| rule.free_rule()))
@@ -304,8 +308,8 @@ impl Device {
 
     // ---- handing out and taking back -----------------------------------------------------------------------
 
-    /// Hands out a free block, which is erased and has an erase counter header (`ubi_wl_get_peb`).
-    pub fn get_peb(&mut self) -> Result<u32, UbiError> {
+    /// Hands out a free block, which is erased and has an erase counter header, for data that live so long (`ubi_wl_get_peb`).
+    pub fn get_peb(&mut self, life: DataLife) -> Result<u32, UbiError> {
         while self.wear.free.is_empty() {
             if self.wear.works.is_empty() && self.wear.erasing.is_none() {
                 return Err(UbiError::NoSpace);
@@ -316,7 +320,7 @@ impl Device {
                 false => self.do_work()?,
             }
         }
-        let next = self.wear.next_free();
+        let next = self.wear.next_free(life);
         self.tell_refusal();
         let peb = next.ok_or(UbiError::NoSpace)?;
         self.wear.take(peb);

@@ -5,7 +5,7 @@ mod support;
 use ffslab_flash::ImageLayout;
 use ffslab_policy::{FreeSpec, LevellingSpec};
 use ffslab_sim::Switch;
-use ffslab_ubi::{causes, UbiOptions, WearRules};
+use ffslab_ubi::{causes, DataLife, UbiOptions, WearRules};
 use support::{content, Rig};
 
 const BLOCKS: u32 = 40;
@@ -222,4 +222,27 @@ fn blocks_are_handed_out_in_the_order_of_the_tree() {
     // volume table since the volume was made.
     assert_eq!(table, [0, 1, 65, 66]);
     assert_eq!(used, [67, 68, 69, 70].map(Some));
+}
+
+/// Kernels before 3.7 (`ubi_wl_get_peb`): the least worn block for a short time, the most worn one for a long time.
+#[test]
+fn old_kernels_choose_blocks_by_how_long_data_will_stay() {
+    let highest_after = |asks_data_life, life| {
+        let mut rig = Rig::small(BLOCKS);
+        rig.options.asks_data_life = asks_data_life;
+        let (ubi, mut volume) = rig.formatted();
+        volume.expect(life);
+        for round in 0..3 * BLOCKS {
+            volume.change(0, &content(0, round, 512)).unwrap();
+            rig.sleep(&ubi, 1);
+        }
+        spread(&ubi.erase_counters()).1
+    };
+    // 120 erases: each block some three times, or two blocks in turn.
+    assert!(highest_after(true, DataLife::Short) <= 6);
+    assert!(highest_after(true, DataLife::Long) >= 50);
+    let of_medium_wear = highest_after(true, DataLife::Unknown);
+    for life in [DataLife::Short, DataLife::Long] {
+        assert_eq!(highest_after(false, life), of_medium_wear);
+    }
 }

@@ -7,7 +7,7 @@ use crate::error::{Fail, Res};
 use crate::geometry::Geometry;
 use ffslab_fs::Errno;
 use ffslab_sim::Sim;
-use ffslab_ubi::{UbiError, Volume};
+use ffslab_ubi::{DataLife, UbiError, Volume};
 
 impl From<UbiError> for Fail {
     fn from(error: UbiError) -> Fail {
@@ -20,6 +20,10 @@ impl From<UbiError> for Fail {
         }
     }
 }
+
+/// How long UBIFS of 2.6.37 tells UBI that data will stay (`UBI_SHORTTERM` in its `log.c`, `master.c`, `tnc_commit.c`, `lpt_commit.c` ...);
+/// exceptions call [`Lebs::expecting`].
+const LIFE_OF_MOST: DataLife = DataLife::Short;
 
 /// The LEBs of the volume: whatever is read from flash or written to it goes through here. Nothing here knows space,
 /// journal or index, so a read or a write cannot change them.
@@ -39,7 +43,8 @@ pub(crate) struct Lebs {
 }
 
 impl Lebs {
-    pub fn new(sim: Sim, volume: Volume, geo: Geometry) -> Lebs {
+    pub fn new(sim: Sim, mut volume: Volume, geo: Geometry) -> Lebs {
+        volume.expect(LIFE_OF_MOST);
         Lebs {
             sim,
             volume,
@@ -95,6 +100,14 @@ impl Lebs {
         self.check_writable()?;
         let result = self.volume.change(lnum, bytes);
         self.written(result)
+    }
+
+    /// What `write` writes is expected to stay so long.
+    pub fn expecting<R>(&mut self, life: DataLife, write: impl FnOnce(&mut Lebs) -> R) -> R {
+        self.volume.expect(life);
+        let result = write(self);
+        self.volume.expect(LIFE_OF_MOST);
+        result
     }
 
     pub fn map(&mut self, lnum: u32) -> Res<()> {

@@ -11,6 +11,7 @@ use crate::master::Master;
 use crate::sb::field;
 use crate::tnc::NodeAt;
 use crate::{KernelRules, Options};
+use ffslab_ubi::DataLife;
 
 const JOURNAL_PERCENT: u32 = 5;
 const JOURNAL_BYTES_MAX: u32 = 32 << 20;
@@ -147,12 +148,22 @@ impl Lebs {
         master.pack(&mut master_node);
         let mut cs = unit(CS_BYTES);
 
-        self.write_node(&mut sb, SB_BYTES, SB_NODE, SB_LNUM, 0)?;
-        self.write_node(&mut ino, INO_BYTES, INO_NODE, data_lnum, 0)?;
-        self.write_node(&mut index, index_len, IDX_NODE, index_lnum, 0)?;
-        self.write_node(&mut master_node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM, 0)?;
-        self.write_node(&mut master_node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM + 1, 0)?;
-        self.write_node(&mut cs, CS_BYTES, CS_NODE, LOG_LNUM, 0)
+        self.expecting(DataLife::Long, |lebs| lebs.write_node(&mut sb, SB_BYTES, SB_NODE, SB_LNUM, 0))?;
+        let mut tree = |lebs: &mut Lebs| {
+            lebs.write_node(&mut ino, INO_BYTES, INO_NODE, data_lnum, 0)?;
+            lebs.write_node(&mut index, index_len, IDX_NODE, index_lnum, 0)
+        };
+        let mut master = |lebs: &mut Lebs| {
+            lebs.write_node(&mut master_node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM, 0)?;
+            lebs.write_node(&mut master_node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM + 1, 0)
+        };
+        self.expecting(DataLife::Unknown, |lebs| {
+            match options.rules {
+                KernelRules::V2_6 => master(lebs).and_then(|()| tree(lebs))?,
+                KernelRules::V6_1 => tree(lebs).and_then(|()| master(lebs))?,
+            }
+            lebs.write_node(&mut cs, CS_BYTES, CS_NODE, LOG_LNUM, 0)
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use crate::master::{same_master, Master};
 use crate::node::{check_node, pad};
 use crate::remount::Deferred;
 use crate::scan::{is_empty, scan_a_node, Found, ScannedLeb};
+use ffslab_ubi::DataLife;
 use std::collections::BTreeMap;
 
 /// What the journal says about the size of an inode.
@@ -95,7 +96,7 @@ impl Deferred {
         if len > padded {
             pad(&mut leb.bytes[padded as usize..len as usize]);
         }
-        lebs.change(leb.lnum, &leb.bytes[..len as usize])
+        lebs.expecting(DataLife::Unknown, |lebs| lebs.change(leb.lnum, &leb.bytes[..len as usize]))
     }
 
     /// Chooses the valid master node when the copies differ, and writes both copies anew. Returns the node and its
@@ -223,7 +224,8 @@ impl Core {
             let crc = crc32(&node[8..]);
             put_u32(node, header::CRC, crc);
             let used = leb.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last as u32 + 1);
-            self.lebs.change(at.lnum, &leb[..align(used, self.lebs.geo.min_io) as usize])
+            let end = align(used, self.lebs.geo.min_io) as usize;
+            self.lebs.expecting(DataLife::Unknown, |lebs| lebs.change(at.lnum, &leb[..end]))
         });
         self.lebs.buffers.push(leb);
         result
@@ -250,7 +252,7 @@ impl Lebs {
         }
         let mut bytes = vec![0; offs as usize];
         self.read_checked(lnum, 0, &mut bytes)?;
-        self.change(lnum, &bytes)
+        self.expecting(DataLife::Unknown, |lebs| lebs.change(lnum, &bytes))
     }
 
     /// Writes both copies of the master node anew (`write_rcvrd_mst_node`).

@@ -14,6 +14,7 @@ use crate::node::pad;
 use crate::scan::{scan_a_node, Found};
 use crate::Ubifs;
 use ffslab_fs::{Errno, Host, Result};
+use ffslab_ubi::DataLife;
 use ffslab_ubi::Ubi;
 use std::collections::BTreeMap;
 
@@ -124,7 +125,7 @@ impl Lebs {
             let padded = align8(end).min(len);
             bytes[end as usize..padded as usize].fill(0);
             pad(&mut bytes[padded as usize..len as usize]);
-            self.change(lnum, &bytes[..len as usize])
+            self.expecting(DataLife::Unknown, |lebs| lebs.change(lnum, &bytes[..len as usize]))
         });
         self.buffers.push(bytes);
         result

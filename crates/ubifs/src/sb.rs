@@ -9,6 +9,7 @@ use crate::format::*;
 use crate::geometry::Geometry;
 use crate::leb::Lebs;
 use crate::lpt::{Lpt, LptGeometry};
+use ffslab_ubi::DataLife;
 
 /// Positions of the fields.
 pub(crate) mod field {
@@ -134,7 +135,7 @@ impl Superblock {
         bytes.resize(align(SB_BYTES, lebs.geo.min_io) as usize, 0);
         lebs.finish_node(&mut bytes, SB_BYTES, SB_NODE, NO_GROUP);
         crate::node::pad(&mut bytes[SB_BYTES as usize..]);
-        let result = lebs.change(SB_LNUM, &bytes);
+        let result = lebs.expecting(DataLife::Long, |lebs| lebs.change(SB_LNUM, &bytes));
         self.bytes = bytes;
         result
     }
@@ -243,7 +244,9 @@ impl Lebs {
         }
         let mut bytes = self.buffer();
         let used = used as usize;
-        let result = self.read(lnum, 0, &mut bytes[..used]).and_then(|()| self.change(lnum, &bytes[..used]));
+        let result = self
+            .read(lnum, 0, &mut bytes[..used])
+            .and_then(|()| self.expecting(DataLife::Unknown, |lebs| lebs.change(lnum, &bytes[..used])));
         self.buffers.push(bytes);
         result
     }

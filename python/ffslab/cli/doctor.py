@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from ffslab._native import InputError, __version__
+from ffslab._native import __version__
 from ffslab.answers.doctor import DoctorAnswer, DoctorRow
 from ffslab.boards.reference import kit
 from ffslab.boards.reference.architecture import ARCHITECTURES
+from ffslab.cli.needs import required
 from ffslab.text.tables import text_table
 
 # What packages of Python are for, where that is not everything.
 PURPOSES = {
     "salib": "sweep: sensitivity of many axes",
-    "apsw": "sqlite",
+    "apsw": "sqlite, compare, reproduce",
     "dask-jobqueue": "sweep and advise --batch",
     "distributed": "sweep and advise --scheduler",
-    "matplotlib": "pictures of reports",
+    "matplotlib": "pictures of trace report, lifetime, calibrate, reproduce and others",
+    "pandas": "sweep, advise, lifetime, diff, calibrate, store ls; data frames in Python",
     "pyarrow": "tables of results folders",
     "rich": "progress bars",
-    "scipy": "sweep, calibrate",
+    "scipy": "sweep, advise, ageing, calibrate",
     "statsmodels": "calibrate",
     "typer": "the command",
 }
-# Extras that nobody needs who does not change ffslab.
-OF_DEVELOPERS = ("dev", "docs")
-REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra *== *[\"']([\w-]+)[\"'])?")
 # Programs: what they are for, and Debian's package.
 PROGRAMS = {
     "fusermount3": ("mount, for users who are not root", "fuse3"),
@@ -76,21 +74,6 @@ def _packages() -> Iterator[DoctorRow]:
             found = None
         wanted = name if extra is None else f"'ffslab[{extra}]'"
         yield _row(name, "package", PURPOSES.get(name, "everything"), found, extra is None, f"pip install {wanted}")
-
-
-def required() -> list[tuple[str, str | None]]:
-    """The packages that ffslab says it needs, and the extra to which one belongs.
-
-    Raises `ffslab.InputError` when ffslab is not installed as a package.
-    """
-    try:
-        lines = metadata.requires("ffslab") or []
-    except metadata.PackageNotFoundError:
-        raise InputError(
-            "doctor: ffslab is not installed as a package, which says what it needs: pip install ffslab"
-        ) from None
-    found = [match.groups() for line in lines if (match := REQUIREMENT.match(line))]
-    return [(name, extra) for name, extra in found if extra not in OF_DEVELOPERS]
 
 
 def _programs() -> Iterator[DoctorRow]:

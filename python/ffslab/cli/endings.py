@@ -38,12 +38,21 @@ def _told(error: BaseException) -> tuple[str, int]:
         case OSError():
             # A file that was there when it was looked at, a full disk.
             return f"{error.filename or 'the system says'}: {reason(error)}", EXIT_BAD_INPUT
+        case ModuleNotFoundError() if (line := _missing(error)) is not None:
+            return line, EXIT_BAD_INPUT
         case Exception():
             return f"internal error, please report it: {_bug(error)}", EXIT_BUG
         case _ if type(error).__name__ == "PanicException":  # of the native half, which has no name for it
             return f"internal error, please report it: {_bug(error)}", EXIT_BUG
         case _:
             raise error
+
+
+def _missing(error: ModuleNotFoundError) -> str | None:
+    from ffslab.cli.needs import said_of_import
+
+    said = said_of_import(error)
+    return None if said is None else f"this {said}"
 
 
 def _bug(error: BaseException) -> str:

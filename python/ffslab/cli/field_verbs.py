@@ -10,6 +10,7 @@ import typer
 
 from ffslab import InputError
 from ffslab.cli.image_options import IMAGES, Looks, Place
+from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs
 from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes
@@ -63,6 +64,7 @@ def inspect(
         raise InputError("--partial: says what is recovered: give --recover DIR, too")
 
     if report is not None:
+        check_packages("inspect --report")
         results.check_report(report)
     how = looks.how(place)
     found = inspection.inspect_partitions(
@@ -191,6 +193,8 @@ def lifetime(
         raise InputError(f"{'--fast' if fast else '--out'}: is about a simulated life: give --simulate, too")
     if simulate and (kind == "results" or age_days is not None):
         raise InputError("--simulate: repeats a workload: give an experiment, or an image with --workload")
+    if simulate:
+        check_packages("lifetime --simulate")
     if simulate and out is not None:
         life.check(out)
     if kind == "results":

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from ffslab._native import InputError
+from ffslab.cli.needs import check_packages
 from ffslab.cli.terminal import Talk, detail, say, set_talk
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -48,6 +49,11 @@ class VerbCommand(TyperCommand):
             seen.add(parameter.name)
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the verb, unless packages are missing without which it would end halfway."""
+        check_packages(ctx.command_path.partition(" ")[2])
+        return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """OPTIONS, and the arguments in their order."""

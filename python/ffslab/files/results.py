@@ -6,6 +6,7 @@ other folder that holds something is refused, so that a mistyped `--out` destroy
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -140,6 +141,16 @@ def load(folder: Path) -> Run:
 
 
 def _write_csv(columns: VariantColumns, path: Path) -> None:
-    import pandas as pd
+    """As pandas writes a table: "" for what is not there, numbers of a column that has a fraction or a gap with one."""
+    written = [_csv_column(column) for column in columns.values()]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(columns)
+        rows.writerows(zip(*written, strict=True))
 
-    pd.DataFrame(columns).to_csv(path, index=False, lineterminator="\n")
+
+def _csv_column(column: list[object]) -> list[object]:
+    numbers = all(value is None or type(value) in (int, float) for value in column)
+    if numbers and not all(type(value) is int for value in column):
+        column = [float(value) if isinstance(value, int) else value for value in column]
+    return ["" if value is None or value != value else value for value in column]

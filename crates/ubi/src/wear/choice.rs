@@ -4,6 +4,7 @@
 use ffslab_policy::{FreePool, Leveller, Refusal, Wears};
 
 use super::{Place, Wear};
+use crate::options::DataLife;
 
 impl Wear {
     /// Why an answer of a rule that stands in for the kernel's was refused, if one was.
@@ -12,11 +13,15 @@ impl Wear {
         of_free.or_else(|| self.leveller.as_ref().and_then(Leveller::refusal))
     }
 
-    /// The free block for new data.
-    pub(super) fn next_free(&mut self) -> Option<u32> {
-        match &mut self.free_rule {
-            Some(rule) => rule.look_at_next(),
-            None => self.medium_free(),
+    /// The free block for new data that are expected to live so long.
+    pub(super) fn next_free(&mut self, life: DataLife) -> Option<u32> {
+        if let Some(rule) = &mut self.free_rule {
+            return rule.look_at_next();
+        }
+        match if self.asks_data_life { life } else { DataLife::Unknown } {
+            DataLife::Short => self.free.first(),
+            DataLife::Unknown => self.medium_free(),
+            DataLife::Long => self.worn_free(),
         }
     }
 

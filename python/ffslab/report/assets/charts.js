@@ -13,6 +13,8 @@
     return { xs: places.map((place) => place[0]), columns, places };
   }
 
+  // More marks on a line, or lines at ticks, than these hide it.
+  const MARKS_MAX = 60, TICKS_MAX = 40;
   // 0.9 stands as high as 0.99 over it: the height is the number of nines.
   const NINES = [[0, "0"], [Math.log10(2), "50"], [1, "90"], [2, "99"], [3, "99.9"], [4, "99.99"], [5, "99.999"], [6, "99.9999"]];
 
@@ -51,7 +53,9 @@
     else Object.assign(common, { size: 58, labelSize: 22, space: 30 });
     if (axis.ticks) {
       const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + 1.1 * tick.length + 2, 0) * 7 / Math.max(wide - 90, 100));
-      return { ...common, splits: () => axis.ticks.map((_, i) => i), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
+      // Of hundreds only those with a name have a line, or the ground would be grey.
+      const shown = axis.ticks.length > TICKS_MAX ? every : 1;
+      return { ...common, splits: () => axis.ticks.map((_, i) => i).filter((i) => i % shown === 0), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
     }
     if (axis.nines) return { ...common, splits: (u) => NINES.map(([at]) => at).filter((at) => at <= u.scales.y.max), values: (u, at) => at.map((one) => NINES.find((nine) => nine[0] === one)?.[1] ?? "") };
     const values = (u, at) => at.map((value) => value === null ? "" : number(value));
@@ -83,7 +87,7 @@
           return {
             label: one.name, show: shown[s], stroke: ink, width: one.wide ?? 1.8, spanGaps: true, dash: one.dash,
             paths: dots ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
-            points: { show: dots || one.kind === "marks", size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
+            points: { show: dots || (one.kind === "marks" && one.x.length <= MARKS_MAX), size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
           };
         })],
         hooks: { setCursor: [tell] },

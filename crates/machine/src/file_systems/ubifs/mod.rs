@@ -163,14 +163,12 @@ pub fn lzo(kernel: &Kernel) -> LzoRelease {
 
 /// How a kernel's UBI is attached.
 pub fn ubi_options(kernel: &Kernel, bad_reserve: BadReserve, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
-    let reads_failed_writes = match kernel.write_back {
-        WriteBackRules::V2_6 => false,
-        WriteBackRules::V6_1 => true,
-    };
+    let is_old = kernel.write_back == WriteBackRules::V2_6;
     UbiOptions {
         bad_reserve,
         subpage_writes,
-        reads_failed_writes,
+        reads_failed_writes: !is_old,
+        asks_data_life: is_old,
         chip_blocks: Some(chip_blocks),
         ..UbiOptions::default()
     }

@@ -1,0 +1,124 @@
+"""Builds the wheels of ffslab on one machine, audits them, and says how large they are.
+
+    python packaging/wheels.py OUT [--profile dist] [TARGET...]
+
+A target is a processor and the C library beside it. Zig compiles and links the C parts for all of them; the standard
+library of Rust for a target is asked of rustup. A target for which there is none is left out and said, and the exit
+code is 1. Wheels are for every Python from 3.11 on (abi3). The interpreter is that of an environment which has what
+`make dist` installs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+SIZE_MAX_MIB = 20
+# What `make lib` built, for this machine alone; a wheel takes it along.
+LIBRARY = ROOT / "python" / "ffslab" / "foreign" / "lib"
+
+
+class Target(NamedTuple):
+    """`rust`: its name there; `tag`: which systems a wheel promises to run on, by the oldest C library."""
+
+    rust: str
+    tag: str
+
+
+TARGETS = {
+    "manylinux-x86_64": Target("x86_64-unknown-linux-gnu", "manylinux_2_17"),
+    "manylinux-aarch64": Target("aarch64-unknown-linux-gnu", "manylinux_2_17"),
+    "musllinux-x86_64": Target("x86_64-unknown-linux-musl", "musllinux_1_2"),
+    "musllinux-aarch64": Target("aarch64-unknown-linux-musl", "musllinux_1_2"),
+}
+
+
+def has_standard_library(target: Target) -> bool:
+    """Whether Rust can build for it, after rustup was asked if there is one."""
+    sysroot = subprocess.run(["rustc", "--print", "sysroot"], cwd=ROOT, capture_output=True, text=True, check=True)
+    folder = Path(sysroot.stdout.strip()) / "lib" / "rustlib" / target.rust / "lib"
+    if not folder.is_dir() and shutil.which("rustup") is not None:
+        subprocess.run(["rustup", "--quiet", "target", "add", target.rust], cwd=ROOT, check=False)
+    return folder.is_dir()
+
+
+def build(target: Target, profile: str, out: Path) -> Path:
+    """Builds a wheel into an empty folder and returns it."""
+    tools = str(Path(sys.executable).parent)
+    environment = os.environ | {
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "PYO3_PYTHON": sys.executable,
+        # zlib is part of the wheel: not every system has it.
+        "LIBZ_SYS_STATIC": "1",
+    }
+    options = ["--zig", "--profile", profile, "--target", target.rust, "--compatibility", target.tag, "--out", str(out)]
+    subprocess.run(["maturin", "build", "--quiet", *options], cwd=ROOT, env=environment, check=True)
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+def audit(wheel: Path) -> list[str]:
+    """What is wrong with a wheel: symbols that its tag or the stable interface of Python does not have, its size."""
+    wrong = []
+    for command in (["auditwheel", "show", str(wheel)], ["abi3audit", "--strict", "--summary", str(wheel)]):
+        tool = Path(sys.executable).with_name(command[0])
+        ran = subprocess.run([tool, *command[1:]], capture_output=True, text=True, check=False)
+        print(*(f"    {line}" for line in (ran.stdout + ran.stderr).splitlines() if line), sep="\n")
+        if ran.returncode != 0:
+            wrong.append(f"{command[0]} refuses it")
+    size_mib = wheel.stat().st_size / (1 << 20)
+    if size_mib > SIZE_MAX_MIB:
+        wrong.append(f"{size_mib:.1f} MiB, more than {SIZE_MAX_MIB}")
+    return wrong
+
+
+def main() -> int:
+    """Builds, audits, says; the exit code."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=Path)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
+    parser.add_argument("--profile", default="dist")
+    given = parser.parse_args()
+    failed = False
+    if unknown := set(given.targets) - set(TARGETS):
+        parser.error(f"{min(unknown)}: known are {', '.join(TARGETS)}")
+    for name in given.targets or TARGETS:
+        target = TARGETS[name]
+        if not has_standard_library(target):
+            print(
+                f"{name}: left out: there is no standard library of Rust for {target.rust}: rustup target add",
+                flush=True,
+            )
+            failed = True
+            continue
+        if LIBRARY.is_dir() and target.rust != f"{platform.machine()}-unknown-linux-gnu":
+            print(f"{name}: left out: remove {LIBRARY}, which is for this machine alone", flush=True)
+            failed = True
+            continue
+        fresh = given.out / f"{name}.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        try:
+            made = build(target, given.profile, fresh)
+        except subprocess.CalledProcessError:
+            print(f"{name}: could not be built", flush=True)
+            failed = True
+            continue
+        print(f"{name}: {made.name}, {made.stat().st_size / (1 << 20):.1f} MiB", flush=True)
+        wrong = audit(made)
+        for line in wrong:
+            print(f"{name}: {line}", flush=True)
+        failed = failed or bool(wrong)
+        made.replace(given.out / made.name)
+        fresh.rmdir()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
