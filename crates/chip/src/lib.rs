@@ -120,7 +120,7 @@ impl Chip {
     /// ([`Capabilities::partial_program_bytes`]). On an error the units before the failed one have been programmed.
     pub fn program(&mut self, at: u64, data: &[u8]) -> Result<(), MtdError> {
         let unit = u64::from(self.mtd.page_bytes());
-        let is_whole = at % unit == 0 && data.len() as u64 % unit == 0;
+        let is_whole = at.is_multiple_of(unit) && (data.len() as u64).is_multiple_of(unit);
         self.operation((CallOp::Program, at, data.len()), |mtd| match is_whole {
             true => mtd.write(at, data),
             false => mtd.write_partial(at, data),

@@ -27,8 +27,8 @@ impl<const READ: usize, const WRITE: usize, const ERASE: usize> NorPort<READ, WR
     pub fn new(chip: Chip) -> Result<Self, ChipError> {
         let can = chip.capabilities();
         let (block, unit) = (can.erase_block_bytes as usize, can.program_bytes as usize);
-        let fits = ERASE > 0 && ERASE % block == 0 && WRITE > 0 && WRITE % unit == 0 && READ > 0 && ERASE % READ == 0;
-        match fits && ERASE % WRITE == 0 && chip.size_bytes() % ERASE as u64 == 0 {
+        let fits = ERASE > 0 && ERASE.is_multiple_of(block) && WRITE > 0 && WRITE.is_multiple_of(unit) && READ > 0 && ERASE.is_multiple_of(READ);
+        match fits && ERASE.is_multiple_of(WRITE) && chip.size_bytes().is_multiple_of(ERASE as u64) {
             true => Ok(NorPort(chip)),
             false => Err(ChipError::Input(format!(
                 "units of {READ}, {WRITE} and {ERASE} bytes: the chip programs {unit} and erases {block} bytes; \
@@ -46,7 +46,7 @@ impl<const READ: usize, const WRITE: usize, const ERASE: usize> NorPort<READ, WR
     }
 
     fn check(&self, at: u32, bytes: usize, unit: usize) -> Result<(), PortError> {
-        if at as usize % unit != 0 || bytes % unit != 0 {
+        if !(at as usize).is_multiple_of(unit) || !bytes.is_multiple_of(unit) {
             return Err(PortError(MtdError::Unaligned));
         }
         match u64::from(at) + bytes as u64 <= self.0.size_bytes() {
