@@ -100,7 +100,7 @@ pub fn format(medium: &Mtd, config: &Config) -> std::result::Result<(), MountErr
     format_by(Version::LINKED, medium, config)
 }
 
-/// [`format`] by this littlefs.
+/// [`format()`] by this littlefs.
 ///
 /// Errors: as there.
 pub fn format_by(version: Version, medium: &Mtd, config: &Config) -> std::result::Result<(), MountError> {

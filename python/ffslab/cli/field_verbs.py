@@ -12,7 +12,7 @@ from ffslab import InputError
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Jobs
+from ffslab.cli.result_options import Jobs, ReportFile
 from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes
 from ffslab.cli.terminal import say, tell
 
@@ -50,7 +50,7 @@ def inspect(
     partial: Annotated[
         bool, option("--partial", "With --recover: those that are not whole, too, with a suffix that says so.")
     ] = False,
-    report: Annotated[Path | None, option("--report FILE", "Write a report with pictures, one HTML file.")] = None,
+    report: ReportFile = None,
     json: Annotated[bool, option("--json", "Print JSON in place of text: everything.")] = False,
 ) -> None:
     """Look into a flash image: files, space, wear, damage, costs. See docs/inspect.md.
