@@ -27,7 +27,12 @@ impl<const READ: usize, const WRITE: usize, const ERASE: usize> NorPort<READ, WR
     pub fn new(chip: Chip) -> Result<Self, ChipError> {
         let can = chip.capabilities();
         let (block, unit) = (can.erase_block_bytes as usize, can.program_bytes as usize);
-        let fits = ERASE > 0 && ERASE.is_multiple_of(block) && WRITE > 0 && WRITE.is_multiple_of(unit) && READ > 0 && ERASE.is_multiple_of(READ);
+        let fits = ERASE > 0
+            && ERASE.is_multiple_of(block)
+            && WRITE > 0
+            && WRITE.is_multiple_of(unit)
+            && READ > 0
+            && ERASE.is_multiple_of(READ);
         match fits && ERASE.is_multiple_of(WRITE) && chip.size_bytes().is_multiple_of(ERASE as u64) {
             true => Ok(NorPort(chip)),
             false => Err(ChipError::Input(format!(
