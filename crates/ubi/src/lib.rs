@@ -197,7 +197,7 @@ impl Ubi {
     }
 
     /// Difference of erase counters from which on data move (`CONFIG_MTD_UBI_WL_THRESHOLD`, or what the rule in its place says).
-    /// `None`: they never do.
+    /// `None`: they never do, or by a score or somebody's rule, which says no difference.
     pub fn levels_from_erases(&self) -> Option<u32> {
         self.0.borrow().wear.levels_from_erases()
     }
