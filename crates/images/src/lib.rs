@@ -2,7 +2,7 @@
 //!
 //! **Role.** Finds out what an image is ([`recognise`]), cuts the dump of a whole chip into its partitions
 //! ([`recognise::parts`]), puts images on simulated media ([`mod@file`], [`recognise::arranged`]), reads their files ([`tree`]), and
-//! says what stands in each block and what is damaged ([`scan()`]), and what was deleted or overwritten ([`lost`]). What is asked about a format is one trait ([`ImageFormat`]);
+//! says what stands in each block and what is damaged ([`scan()`]), and what was deleted or overwritten ([`lost`]); [`look`] does all of it. What is asked about a format is one trait ([`ImageFormat`]);
 //! the formats of the file systems that ffslab has implement it here.
 //!
 //! **Follows.** `nanddump`, `nandwrite` and the `mkfs` tools of mtd-utils and YAFFS2 for the layouts of files; the kernel's
@@ -14,6 +14,7 @@
 pub mod file;
 pub mod format;
 pub mod jffs2;
+pub mod look;
 pub mod lost;
 pub mod recognise;
 pub mod rtems_volumes;

@@ -12,10 +12,11 @@ mod cost;
 
 use ffslab_fs::FileKind;
 use ffslab_images::file::read_file;
-use ffslab_images::lost::{find, hits, Lost};
+use ffslab_images::look::Look;
+use ffslab_images::lost::Lost;
 use ffslab_images::recognise::parts;
-use ffslab_images::scan::{scan, BlockFacts, Damage};
-use ffslab_images::tree::{tree_of, Content, Tree, TreeEntry};
+use ffslab_images::scan::{BlockFacts, Damage};
+use ffslab_images::tree::TreeEntry;
 use ffslab_images::{ImageError, Layout, Part, Unrecognised, Wanted};
 use ffslab_lab::counts::{CauseSummary, Counts};
 use ffslab_lab::legend::Legend;
@@ -152,41 +153,24 @@ fn look_into(
     options: &InspectOptions,
 ) -> Result<Inspection, LabError> {
     let machine = cost::Machine::of(&layout, options)?;
-    let mut scanned = scan(image, &layout);
-    let read = tree_of(image, &layout, Content::Check);
-    let is_read = read.is_ok();
-    let mut tree = read.unwrap_or_else(|error| {
-        scanned.notes.push(format!("its files cannot be read: {error}"));
-        Tree::default()
-    });
-    scanned.notes.append(&mut tree.notes);
-    for (facts, held) in scanned.blocks.iter_mut().zip(&tree.space) {
-        facts.valid_bytes = Some(held.valid_bytes);
-        facts.invalid_bytes = Some(held.invalid_bytes);
-        facts.free_bytes = Some(held.free_bytes);
-    }
-    if let Some(cut) = layout.fs.format().cut_off(image, &layout) {
-        let block = cut.offset / layout.stored_block_bytes() as u64;
-        scanned.damaged(block.min(u64::from(layout.blocks.saturating_sub(1))) as u32, cut.offset, cut.what);
-    }
-    layout.fs.format().put_right(&layout, &mut scanned);
-    scanned.damage.iter_mut().for_each(|damage| damage.offset += starts_at as u64);
-    let mut files: Vec<FileFacts> = tree.entries.iter().map(FileFacts::of).collect();
+    let mut look = Look::at(image, &layout, starts_at);
+    let mut files: Vec<FileFacts> = look.tree.entries.iter().map(FileFacts::of).collect();
     let mount = match machine.mount(image, &layout) {
         Ok(mount) => Some(mount),
         Err(error) => {
-            scanned.notes.push(format!("the cost of a mount is not known: {error}"));
+            look.scanned.notes.push(format!("the cost of a mount is not known: {error}"));
             None
         }
     };
     if mount.is_some() {
-        if let Err(error) = machine.read_files(image, &layout, &tree.entries, &mut files) {
-            scanned.notes.push(format!("the cost of reading is not known: {error}"));
+        if let Err(error) = machine.read_files(image, &layout, &look.tree.entries, &mut files) {
+            look.scanned.notes.push(format!("the cost of reading is not known: {error}"));
         }
     }
     // Last, when the simulated flash is out of memory.
-    hits::complete(&mut scanned.damage, image, &layout, is_read.then_some(&tree));
-    let lost = options.deleted.then(|| find(image, &layout, is_read.then_some(&tree), Content::Check));
+    look.complete(image, &layout);
+    let lost = options.deleted.then(|| look.lost(image, &layout));
+    let scanned = look.scanned;
     Ok(Inspection {
         file: path.display().to_string(),
         file_bytes: image.len() as u64,
