@@ -14,6 +14,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
 DIST_TARGETS =
+DIST_BOARDS =
 DIST_WHEEL = $(wildcard dist/ffslab-$(VERSION)-*-manylinux*_$(shell uname -m).whl)
 RUST_TESTED := --workspace --exclude ffslab-python
 
@@ -79,10 +80,11 @@ sbom: setup ## write the list of everything that ffslab is built from and needs 
 	@mkdir -p dist
 	$(BIN)/python .ci/dependencies.py dist/ffslab.cdx.json
 
-# Each wheel is a release build of its own; DIST_TARGETS=manylinux-x86_64 makes one of the four.
-dist: $(VENV)/.dist $(ASSETS)/uPlot.iife.min.js ## build wheels for Linux (x86-64, arm64; glibc, musl), audited, and the probe kit as one file, into dist/
+# Each wheel is a release build of its own; DIST_TARGETS=manylinux-x86_64 makes one of the four, DIST_BOARDS=armv7 one of the programs for boards.
+dist: $(VENV)/.dist $(ASSETS)/uPlot.iife.min.js ## build audited wheels (Linux: x86-64, arm64; glibc, musl), static programs for boards, and the probe kit as one file, into dist/
 	@mkdir -p dist
 	$(BIN)/python packaging/probe_kit.py dist/ffslab-probe.sh $(VERSION)
+	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/board.py dist $(DIST_BOARDS)
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/wheels.py dist $(DIST_TARGETS)
 
 dist-test: $(VENV)/.made ## try the wheel of this processor in a clean Debian without Rust or a compiler; needs root and debootstrap
@@ -127,7 +129,7 @@ $(VENV)/.maturin: pyproject.toml $(VENV)/.made
 # What only wheels need has an environment of its own.
 $(VENV)/.dist: $(VENV)/.made
 	@$(PYTHON) -m venv $(VENV)/dist
-	@$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" ziglang auditwheel abi3audit
+	@$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" ziglang cargo-zigbuild auditwheel abi3audit
 	@touch $@
 
 # The charts of reports are drawn by uPlot, which npm alone has; who has no npm gets that from PyPI. The lock file has the sum.

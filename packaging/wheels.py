@@ -40,12 +40,12 @@ TARGETS = {
 }
 
 
-def has_standard_library(target: Target) -> bool:
-    """Whether Rust can build for it, after rustup was asked if there is one."""
+def has_standard_library(rust: str) -> bool:
+    """Whether Rust can build for a target, after rustup was asked if there is one."""
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], cwd=ROOT, capture_output=True, text=True, check=True)
-    folder = Path(sysroot.stdout.strip()) / "lib" / "rustlib" / target.rust / "lib"
+    folder = Path(sysroot.stdout.strip()) / "lib" / "rustlib" / rust / "lib"
     if not folder.is_dir() and shutil.which("rustup") is not None:
-        subprocess.run(["rustup", "--quiet", "target", "add", target.rust], cwd=ROOT, check=False)
+        subprocess.run(["rustup", "--quiet", "target", "add", rust], cwd=ROOT, check=False)
     return folder.is_dir()
 
 
@@ -91,7 +91,7 @@ def main() -> int:
         parser.error(f"{min(unknown)}: known are {', '.join(TARGETS)}")
     for name in given.targets or TARGETS:
         target = TARGETS[name]
-        if not has_standard_library(target):
+        if not has_standard_library(target.rust):
             print(
                 f"{name}: left out: there is no standard library of Rust for {target.rust}: rustup target add",
                 flush=True,

@@ -36,8 +36,17 @@ def test_all_places_name_the_same_version() -> None:
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert cited is not None
     stable = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
-    assert {workspace, *own, cited[1], ffslab.__version__} == {workspace}
+    fuzz = tomllib.loads((ROOT / "fuzz" / "Cargo.toml").read_text(encoding="utf-8"))["package"]["version"]
+    # A baseline of another version would warn whoever tries the example.
+    baselines = [
+        json.loads(path.read_text("utf-8"))["ffslab"] for path in (ROOT / "examples/ci").glob("*-baseline.json")
+    ]
+    paper = re.search(r"of version ([\d.]+\d)\b", (ROOT / "docs" / "paper" / "paper.md").read_text(encoding="utf-8"))
+    assert paper is not None and baselines
+    assert {workspace, *own, cited[1], ffslab.__version__, fuzz, *baselines, paper[1]} == {workspace}
     assert f"version {workspace.rpartition('.')[0]}:" in stable
+    changes = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert changes[0] in (workspace, "Unreleased") and workspace in changes
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Simulates all kept measured cases and writes what the paper says of them: docs/paper/fidelity.svg and the table in paper.md.
+"""Simulates all kept measured cases and writes what the paper says of them: fidelity.svg and the table in paper.md.
 
 python docs/paper/figures.py [--out FOLDER] [--id GLOB]
 """
@@ -122,7 +122,9 @@ def main() -> None:
     used = os.times()
     picture(found, given.out / "fidelity.svg")
     text = (HERE / "paper.md").read_text(encoding="utf-8")
-    (given.out / "paper.md").write_text(TABLE.sub(lambda old: f"{old[1]}{table(found)}\n\n{old[2]}", text), encoding="utf-8")
+    (given.out / "paper.md").write_text(
+        TABLE.sub(lambda old: f"{old[1]}{table(found)}\n\n{old[2]}", text), encoding="utf-8"
+    )
     count = sum(map(len, found.values()))
     print(f"{count:,} cases simulated in {used.user + used.system:.0f} s of CPU time")
 

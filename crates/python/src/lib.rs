@@ -15,6 +15,10 @@ mod decider;
 mod experiments;
 mod images;
 mod lent_columns;
+#[cfg(all(feature = "mount", target_os = "linux"))]
+mod mount;
+#[cfg(not(all(feature = "mount", target_os = "linux")))]
+#[path = "no_mount.rs"]
 mod mount;
 mod policy;
 mod session;
@@ -251,11 +255,7 @@ fn schemas() -> Vec<(&'static str, &'static str)> {
 }
 
 fn described() -> impl Iterator<Item = &'static ffslab_lab::Described> {
-    ffslab_lab::SCHEMAS
-        .iter()
-        .chain(ffslab_inspect::SCHEMAS)
-        .chain(ffslab_validate::SCHEMAS)
-        .chain(ffslab_mount::SCHEMAS)
+    ffslab_lab::SCHEMAS.iter().chain(ffslab_inspect::SCHEMAS).chain(ffslab_validate::SCHEMAS).chain(mount::SCHEMAS)
 }
 
 /// Names of the built-in profiles as JSON.

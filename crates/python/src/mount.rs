@@ -5,6 +5,7 @@ use crate::session::torn_of;
 use crate::watched::text_of;
 use crate::{columns, to_json, to_python};
 use ffslab_lab::Observed;
+pub use ffslab_mount::SCHEMAS;
 use ffslab_mount::{MountSpec, Watch};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
