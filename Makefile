@@ -87,7 +87,8 @@ dist: $(VENV)/.dist $(ASSETS)/uPlot.iife.min.js ## build audited wheels (Linux: 
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/board.py dist $(DIST_BOARDS)
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/wheels.py dist $(DIST_TARGETS)
 
-dist-test: $(VENV)/.made ## try the wheel of this processor in a clean Debian without Rust or a compiler; needs root and debootstrap
+dist-test: setup ## try the programs for boards, others' by qemu-user, and this processor's wheel in a clean Debian; needs root and debootstrap
+	$(BIN)/python packaging/board_trial.py dist
 	$(BIN)/python packaging/clean_root.py $(or $(DIST_WHEEL),$(error dist-test: there is no wheel of this processor: make dist)) $(VENV)/roots
 
 soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long

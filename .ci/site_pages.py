@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)\s]*)?\)")
+CITATION = re.compile(r"\[@\w+(?:; @\w+)*\]")
+FIELD = re.compile(r"^\s*(\w+)\s*= \{(.*)\},?$", re.MULTILINE)
 # Where a page that is made here links to, seen from the root of the repository.
 REPOSITORY = "repository"
 LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".yml": "yaml", ".c": "c", ".sh": "sh", ".ipynb": "json"}
@@ -50,6 +52,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     name = page.file.src_uri
     at = ROOT / (name.removeprefix(f"{REPOSITORY}/") if name.startswith(f"{REPOSITORY}/") else f"docs/{name}")
     is_ours = name.startswith("reference/")
+    if (list_of_works := at.with_suffix(".bib")).is_file():
+        markdown = _cited(markdown, list_of_works.read_text(encoding="utf-8"))
     return markdown if is_ours else LINK.sub(lambda found: _redirected(found, at.parent, name), markdown)
 
 
@@ -66,6 +70,26 @@ def _redirected(found: re.Match[str], folder: Path, page: str) -> str:
     else:
         goal = _page_of(path)
     return f"[{text}]({posixpath.relpath(goal, posixpath.dirname(page) or '.')}{anchor or ''})"
+
+
+def _cited(markdown: str, works: str) -> str:
+    """A paper whose citations (`[@name; @other]`) are those of a reader, and whose list of works is written out."""
+    entries = {
+        name: {key: value.replace("{", "").replace("}", "") for key, value in FIELD.findall(fields)}
+        for name, fields in re.findall(r"^@\w+\{(\w+),\n(.*?)^\}", works, re.MULTILINE | re.DOTALL)
+    }
+
+    def shown(found: re.Match[str]) -> str:
+        named = (entries[name] for name in re.findall(r"@(\w+)", found[0]))
+        cited = (f"{each['author'].partition(',')[0]} {each['year']}" for each in named)
+        return f"({'; '.join(cited)})"
+
+    listed = [
+        f"- {each['author'].replace(' and ', '; ')}: {each['title']}. "
+        f"{each.get('booktitle') or each.get('howpublished')}, {each['year']}."
+        for each in sorted(entries.values(), key=lambda each: (each["author"], each["year"]))
+    ]
+    return CITATION.sub(shown, markdown) + "\n" + "\n".join(listed) + "\n"
 
 
 def _page_of(path: Path) -> str:
