@@ -23,6 +23,7 @@ EMULATORS = {"x86_64": "qemu-x86_64-static", "aarch64": "qemu-aarch64-static", "
 EXPERIMENT = """\
 title = "An image"
 [stack]
+board = "omap3evm"
 fs = "{fs}"
 partition_blocks = 64
 max_beb_per1024 = 1
