@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,7 @@ class Drawn:
     """HTML of something that a script fills, with the data for it (what JSON can hold) under its id."""
 
     html: str
-    data: dict[str, object]
+    data: Mapping[str, object]
     scripts: tuple[str, ...] = ()
 
 
@@ -114,11 +114,6 @@ def section(title: str, body: str | Drawn | Sequence[str | Drawn]) -> Section | 
     pieces = [body] if isinstance(body, str | Drawn) else [*body]
     text = "\n".join(filter(None, (one if isinstance(one, str) else one.html for one in pieces)))
     return Section(title, text, tuple(one for one in pieces if isinstance(one, Drawn))) if text else None
-
-
-def figure(title: str, note: str, svg: str | None) -> Section | None:
-    """A picture with its title and what it shows; nothing when there is none."""
-    return section(title, f"<p>{escape(note)}</p>\n<figure>{svg}</figure>") if svg else None
 
 
 def bullets(items: Sequence[str]) -> str:
