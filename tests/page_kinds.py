@@ -6,11 +6,14 @@ The page of a mount that goes on is not among them: it needs its server (`test_l
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 from bench_logs import Bench
 from conftest import SMALL
 from ffslab import Experiment
+from ffslab.answers.reproduction import JudgedPaper
 from ffslab.api.observe import Observe
 from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.boards.tracereport import verb as traces
@@ -27,6 +30,7 @@ from ffslab.studies.reproduce import campaign
 from ffslab.studies.reproduce.claims import Claims
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.sweep.study import Study
+from ffslab.studies.sweep.workers import Workers
 from inspect_images import simulated
 from trace_logs import other_session, write_session
 
@@ -77,6 +81,23 @@ device.ftl = ["page-map", "fast"]
 """
 
 
+class AtOnce(Workers):
+    """Works in this process: another one would first load everything again."""
+
+    places = 1
+
+    def submit(self, work: Callable[..., Any], *given: object) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*given))
+        return done
+
+    def loss(self, future: Future[Any]) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
 def _run(folder: Path) -> Path:
     Experiment(ALONE.replace("[stack]", "film = true\n\n[stack]", 1) + WITH_SIZES, "small.toml", Path()).run().report(
         folder / REPORT
@@ -96,12 +117,15 @@ def _flame(folder: Path) -> Path:
 
 def _sweep(folder: Path) -> Path:
     (folder / "small.toml").write_text(ALONE, encoding="utf-8")
-    return Study.from_toml(STUDY, folder).run(store=Store(folder / "store")).save(folder / "out") / REPORT
+    return (
+        Study.from_toml(STUDY, folder).run(store=Store(folder / "store"), workers=AtOnce()).save(folder / "out")
+        / REPORT
+    )
 
 
 def _advise(folder: Path) -> Path:
     (folder / "small.toml").write_text(ALONE.replace("zero-overhead", "omap3evm"), encoding="utf-8")
-    answer = Question.from_toml(QUESTION, folder).answer(store=Store(folder / "store"))
+    answer = Question.from_toml(QUESTION, folder).answer(store=Store(folder / "store"), workers=AtOnce())
     return _written(folder, advice.html(answer))
 
 
@@ -166,7 +190,7 @@ def _reproduce(folder: Path) -> Path:
         Figure("Pauses", "pause, ms", "us", [Line("jffs2", times_ms, [9, 4, 3, 1])], x_scale="symlog", y_log=True),
         Figure("Kinds", "engine", "MB/s", [Line(name, range(2), [1, 2]) for name in fs], kinds=("sync", "mmap")),
     ]
-    judged: campaign.JudgedPaper = {
+    judged: JudgedPaper = {
         "paper": "readahead",
         "title": claims.title,
         "ffslab": "0",

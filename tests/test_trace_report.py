@@ -226,9 +226,9 @@ def test_the_map_shows_the_partition_that_was_worked_on(tmp_path: Path) -> None:
     assert shown == range(512, 520)
     drawn = block_maps(table, shown)
     assert drawn is not None
-    ((held,),) = drawn.data.values()  # type: ignore[misc]
-    assert held["first"] == 512
-    assert held["metrics"][0]["values"] == [1, None, None, 1, None, None, None, None]
+    held: Any = drawn.data["blocks"]
+    assert held[0]["first"] == 512
+    assert held[0]["metrics"][0]["values"] == [1, None, None, 1, None, None, None, None]
     assert "Erase blocks 512 to 519 of the chip" in html(recording, summary, table, "t")
     # What is in no partition is not hidden.
     table[600, 0] = 1
