@@ -126,6 +126,11 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>" if text else ""
 
 
+def verbatim(text: str) -> str:
+    """Plain text as it is, line by line; who has no mouse can go through it."""
+    return f'<pre tabindex="0">{escape(text)}</pre>'
+
+
 def folded(summary: str, body: str) -> str:
     """HTML that shows when somebody asks for it. `summary` is plain text."""
     return f"<details><summary>{escape(summary)}</summary>\n{body}</details>"

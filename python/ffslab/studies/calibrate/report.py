@@ -10,9 +10,8 @@ from ffslab import __version__
 from ffslab.report import Opening, bullets, page, section
 from ffslab.report import table as html_table
 from ffslab.report.charts import Axis, Line, chart, multiples
-from ffslab.report.page import Drawn, KeyFigure, folded, paragraph
+from ffslab.report.page import Drawn, KeyFigure, folded, paragraph, verbatim
 from ffslab.studies.calibrate.regression import Fit
-from ffslab.text.quoting import escape
 from ffslab.text.tables import counted, number
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def html(done: Calibration) -> str:
         )
         if plots
         else None,
-        folded("The profile", f"<pre>{escape(done.toml)}</pre>"),
+        folded("The profile", verbatim(done.toml)),
     ]
     setting = f"Calibrated by ffslab {__version__}; what was not measured is that of {done.base}."
     return page(done.title, parts, Opening(done.title, setting, _answer(done), _key_figures(done), _off(drawn)))
