@@ -5,9 +5,9 @@
 
   // Points of all series in one order of x, which is what uPlot takes: a row has a point of each series at most, and
   // null where a series has none. `places` are the points in their order: series, index in it, row.
-  function merged(series, heights) {
+  function merged(series, across, heights) {
     const places = [];
-    series.forEach((one, s) => { for (let i = 0; i < one.x.length; i++) if (Number.isFinite(heights[s][i])) places.push([one.x[i], s, i, 0]); });
+    series.forEach((one, s) => { for (let i = 0; i < one.x.length; i++) if (Number.isFinite(heights[s][i])) places.push([across[s][i], s, i, 0]); });
     places.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
     const xs = [], starts = [], last = series.map(() => -1);
     places.forEach((place, at) => {
@@ -31,6 +31,14 @@
     return heights;
   }
 
+  // On a logarithmic axis nothing has no place: it stands at the axis' low end. Of fewer than two values there is none.
+  function lowEnd(columns) {
+    let [least, most] = [Infinity, 0];
+    for (const values of columns) for (const value of values) if (value > 0 && value < Infinity) { least = Math.min(least, value); most = Math.max(most, value); }
+    return least < most ? least / 1.3 : null;
+  }
+  const raised = (columns, low) => columns.map((values) => Array.from(values, (value) => value <= 0 ? low : value));
+
   // More marks on a line, or lines at ticks, than these hide it.
   const MARKS_MAX = 60, TICKS_MAX = 40;
   // 0.9 stands as high as 0.99 over it: the height is the number of nines.
@@ -40,6 +48,7 @@
     if (axis.ticks) return { time: false, range: [-0.4, axis.ticks.length - 0.6] };
     if (axis.nines) return { time: false, range: [0, Math.max(1, ...values) * 1.02] };
     let [low, high] = axis.span ?? [Infinity, -Infinity];
+    if (isLog && low <= 0) low = Infinity;
     for (const value of values) if (Number.isFinite(value) && (!isLog || value > 0)) { low = Math.min(low, value); high = Math.max(high, value); }
     // Unless somebody has zoomed, what several charts have in common is shown whole.
     const own = values.filter((value) => Number.isFinite(value) && (!isLog || value > 0));
@@ -136,15 +145,19 @@
 
     function draw() {
       drawn?.destroy();
-      const series = spec.series, heights = heightsOf(spec, shown);
-      join = merged(series, heights);
+      const series = spec.series;
+      let across = series.map((one) => one.x), heights = heightsOf(spec, shown);
+      const lows = { x: logs.x ? lowEnd(across) : null, y: logs.y ? lowEnd(heights) : null }, isLog = { x: lows.x !== null, y: lows.y !== null };
+      if (isLog.x) across = raised(across, lows.x);
+      if (isLog.y) heights = raised(heights, lows.y);
+      join = merged(series, across, heights);
       const wide = plot.clientWidth, tall = plot.clientHeight;
       drawn = new uPlot({
         width: wide, height: tall, legend: { show: false },
         padding: [10, 14, 0, 0],
         cursor: { drag: { x: true, y: true, uni: 30 }, points: { show: false }, y: true },
-        scales: { x: scaleOf(spec.x, join.xs, logs.x), y: scaleOf(spec.y, heights.flatMap((one) => [...one]), logs.y) },
-        axes: [axisOf(spec.x, true, wide, logs.x), axisOf(spec.y, false, wide, logs.y)],
+        scales: { x: scaleOf(spec.x, join.xs, isLog.x), y: scaleOf(spec.y, heights.flatMap((one) => [...one]), isLog.y) },
+        axes: [axisOf(spec.x, true, wide, isLog.x), axisOf(spec.y, false, wide, isLog.y)],
         series: [{}, ...series.map((one, s) => {
           const ink = colour(one.colour), dots = one.kind === "dots";
           return {
@@ -179,7 +192,7 @@
     function tell(u) {
       const at = nearest(u);
       if (at === null) { said.textContent = options.idle ?? ""; return; }
-      const [x, s, i] = join.places[at];
+      const [, s, i] = join.places[at], x = spec.series[s].x[i];
       said.textContent = options.said ? options.said(s, i) : `${spec.series[s].name ? `${spec.series[s].name}: ` : ""}${spec.y.short ?? spec.y.label} ${valueText(spec.y, spec.series[s].y[i])} at ${spec.x.short ?? spec.x.label} ${valueText(spec.x, x)}`;
     }
 
@@ -232,7 +245,7 @@
     ffslab.drawers.push(again);
     addEventListener("beforeprint", () => { if (!drawn) draw(); });
     // Only what comes near the screen is drawn.
-    const near = new IntersectionObserver((entries) => { if (entries.some((one) => one.isIntersecting)) { near.disconnect(); draw(); } }, { rootMargin: "300px" });
+    const near = new IntersectionObserver((entries) => { if (entries.some((one) => one.isIntersecting)) { near.disconnect(); if (!drawn) draw(); } }, { rootMargin: "300px" });
     near.observe(plot);
     const stop = () => { near.disconnect(); size.disconnect(); drawn?.destroy(); ffslab.drawers.splice(ffslab.drawers.indexOf(again), 1); };
     return { draw: again, stop, u: () => drawn };
