@@ -5,19 +5,24 @@ The page of a mount that goes on is not among them: it needs its server (`test_l
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from bench_logs import Bench
 from conftest import SMALL
 from ffslab import Experiment
+from ffslab.answers.lifetime import Lifetime
 from ffslab.answers.reproduction import JudgedPaper
+from ffslab.answers.uflip_study import UflipPoint
 from ffslab.api.observe import Observe
 from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.boards.tracereport import verb as traces
-from ffslab.files.results import REPORT, write_report
+from ffslab.files.results import REPORT, dump_json, write_report
 from ffslab.images.inspection import inspect_image
 from ffslab.report import advice, board_comparison, difference, inspection, lifetimes
 from ffslab.store import Store
@@ -147,12 +152,16 @@ def _inspect(folder: Path) -> Path:
     return _written(folder, inspection.html(inspect_image(folder / "dump.bin", oob=True)))
 
 
-def _lifetime(folder: Path) -> Path:
+def _reckoned() -> Lifetime:
     experiment = Experiment(ALONE.replace("zero-overhead", "omap3evm"), "small.toml", Path())
     works = [
         lifetime.Workload(name, experiment.changed(seed=seed)) for name, seed in (("a logger", 1), ("settings", 2))
     ]
-    return _written(folder, lifetimes.html(lifetime.alone(works, lifetime.Given(per_day=1440))))
+    return lifetime.alone(works, lifetime.Given(per_day=1440))
+
+
+def _lifetime(folder: Path) -> Path:
+    return _written(folder, lifetimes.html(_reckoned()))
 
 
 def _lives(folder: Path) -> Path:
@@ -180,17 +189,10 @@ def _trace_diff(folder: Path) -> Path:
     return traces.diff(a, b, traces.Options(), folder / "out")[2] / REPORT
 
 
-def _reproduce(folder: Path) -> Path:
+def _judged() -> JudgedPaper:
     claims = Claims("readahead")
     claims["RA-2"].shape("programs", "some", "4 pages", True)
-    sizes, times_ms = [4, 8, 16, 32], [0, 0.1, 1, 10]
-    fs = ("jffs2", "yaffs2", "ubifs")
-    figures = [
-        Figure("Sizes", "size, KiB", "saved, %", [Line(name, sizes, [i, -i, 2, 3]) for i, name in enumerate(fs)]),
-        Figure("Pauses", "pause, ms", "us", [Line("jffs2", times_ms, [9, 4, 3, 1])], x_scale="symlog", y_log=True),
-        Figure("Kinds", "engine", "MB/s", [Line(name, range(2), [1, 2]) for name in fs], kinds=("sync", "mmap")),
-    ]
-    judged: JudgedPaper = {
+    return {
         "paper": "readahead",
         "title": claims.title,
         "ffslab": "0",
@@ -198,7 +200,17 @@ def _reproduce(folder: Path) -> Path:
         "runs": 1,
         "claims": [claim.as_dict() for claim in claims],
     }
-    return _written(folder, campaign.report(judged, figures, "board omap3evm"))
+
+
+def _reproduce(folder: Path) -> Path:
+    sizes, times_ms = [4, 8, 16, 32], [0, 0.1, 1, 10]
+    fs = ("jffs2", "yaffs2", "ubifs")
+    figures = [
+        Figure("Sizes", "size, KiB", "saved, %", [Line(name, sizes, [i, -i, 2, 3]) for i, name in enumerate(fs)]),
+        Figure("Pauses", "pause, ms", "us", [Line("jffs2", times_ms, [9, 4, 3, 1])], x_scale="symlog", y_log=True),
+        Figure("Kinds", "engine", "MB/s", [Line(name, range(2), [1, 2]) for name in fs], kinds=("sync", "mmap")),
+    ]
+    return _written(folder, campaign.report(_judged(), figures, "board omap3evm"))
 
 
 def _uflip(folder: Path) -> Path:
@@ -210,6 +222,23 @@ def _uflip(folder: Path) -> Path:
 def _written(folder: Path, text: str) -> Path:
     write_report(folder / REPORT, text)
     return folder / REPORT
+
+
+def documented(folder: Path) -> None:
+    """The data that docs/reports.md draws pictures of, where it says that they are; uFLIP's by hand."""
+    for kind, name in (("sweep", "sweep"), ("calibrate", "calibrate"), ("trace-report", "trace"), ("trace-diff",) * 2):
+        data = made(kind, folder / "made" / kind).parent
+        shutil.copytree(data, folder / "results" / name)
+    made("inspect", folder / "made" / "inspect")
+    facts = inspect_image(folder / "made" / "inspect" / "dump.bin", oob=True)
+    (folder / "image.json").write_text(dump_json(facts), encoding="utf-8")
+    (folder / "lifetime.json").write_text(dump_json(_reckoned()), encoding="utf-8")
+    points = [("a", "granularity", "RW", value, 8, 1.0 * value, 1.0, 2.0, 0.1) for value in (512, 1024, 2048)]
+    (folder / "results" / "uflip").mkdir()
+    table = pd.DataFrame(points, columns=["device", *UflipPoint.__annotations__])
+    table.to_parquet(folder / "results" / "uflip" / "points.parquet", index=False)
+    (folder / "results" / "readahead").mkdir()
+    (folder / "results" / "readahead" / "claims.json").write_text(dump_json(_judged()), encoding="utf-8")
 
 
 # Each makes its page in an empty folder.

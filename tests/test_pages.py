@@ -20,6 +20,7 @@ from ffslab.api.observe import Observe
 from ffslab.files import films
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame as flame_of
+from page_kinds import documented
 
 AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
 
@@ -318,6 +319,7 @@ def test_the_documented_lines_draw_a_picture(filmed: Run, tmp_path: Path) -> Non
     changed = [{"figure": "erases", "before": 1.0, "after": 2.0, "change": 1.0}]
     pairs = [{**found["pairs"][0], "figures": changed}]
     (tmp_path / "out/diff.json").write_text(json.dumps({**found, "pairs": pairs}), encoding="utf-8")
+    documented(tmp_path / "out")
     env = os.environ | {"MPLBACKEND": "agg"}
     # One process for all: each would load pandas again.
     script = "import matplotlib.pyplot as plt\n" + "\nplt.close()\n".join(codes)
