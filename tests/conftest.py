@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 FFSLAB = Path(sys.executable).with_name("ffslab")
@@ -134,3 +137,22 @@ def small_summary(small_results: Path) -> dict[str, Any]:
     """`summary.json` of the small experiment."""
     summary: dict[str, Any] = json.loads((small_results / "summary.json").read_text(encoding="utf-8"))
     return summary
+
+
+# ---- pages in a browser: one for all tests of a process, since its start takes longer than most of them -----------
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The browser of this machine, for all tests of this process."""
+    import browsing
+
+    yield from browsing.started()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens a file; at the end nothing may have gone wrong, and nobody may have asked the network for anything."""
+    import browsing
+
+    yield from browsing.opening(browser)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from browsing import PHONE, Opened, check_axe
 from conftest import SMALL, Command
 from ffslab import Experiment, InputError
 from ffslab.boards.compare import verb
@@ -14,9 +15,6 @@ from ffslab.files.results import write_report
 from ffslab.report import board_comparison, changes, difference
 from ffslab.studies.differences.results import Side, compared
 from test_advise import QUESTION
-from test_pages import PHONE, Opened, browser, check_axe, opened
-
-assert browser and opened
 
 
 def test_half_is_as_far_to_the_left_as_double_to_the_right() -> None:

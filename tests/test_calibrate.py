@@ -56,9 +56,10 @@ def test_a_log_of_loops_becomes_a_profile(ffslab: Command, tmp_path: Path) -> No
     assert written["vfs"]["call_ns"]["status"] == "unverified"
     assert written["vfs"]["call_ns"]["source"].startswith("not measured on this board; of zero-overhead: ")
     names = {path.name for path in (tmp_path / "results/calibrate-loops").iterdir()}
-    assert names == {"board.toml", "calibration.json", "report.html"}
+    assert names == {"board.toml", "calibration.json", "measurements.parquet", "report.html"}
     html = (tmp_path / "results/calibrate-loops/report.html").read_text(encoding="utf-8")
-    assert html.count("<svg") == 11
+    # Of each regression the line and what it leaves over, and on the first screen all that is left over.
+    assert html.count('<figure class="chart"') == 2 * 11 + 1 and "<svg" not in html
 
 
 def test_the_same_measurements_give_the_same_bytes(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_the_same_measurements_give_the_same_bytes(tmp_path: Path) -> None:
     folders = [tmp_path / "once", tmp_path / "again"]
     for folder in folders:
         verb.run(Inputs(loops=tmp_path / "loops.csv"), folder, json=False)
-    for name in ("board.toml", "calibration.json", "report.html"):
+    for name in ("board.toml", "calibration.json", "measurements.parquet", "report.html"):
         once, again = ((folder / name).read_bytes() for folder in folders)
         assert once == again, name
 

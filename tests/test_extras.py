@@ -73,14 +73,12 @@ CALLS = {
     "calibrate": ["calibrate", "--loops", "loops.csv"],
     "compare": ["compare", "."],
     "diff": ["diff", "a", "b"],
-    "inspect --report": ["inspect", "small.toml", "--report", "page.html"],
     "lifetime --simulate": ["lifetime", "small.toml", "--simulate"],
+    "policy amplification --picture": ["policy", "amplification", "--picture", "points.png"],
     "reproduce": ["reproduce", "readahead"],
     "sqlite": ["sqlite"],
     "store ls": ["store", "ls"],
     "sweep": ["sweep", "study.toml"],
-    "trace diff": ["trace", "diff", "a", "b"],
-    "trace report": ["trace", "report", "a"],
     "uflip": ["uflip", "devices.toml"],
 }
 

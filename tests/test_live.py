@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
+from browsing import check_axe
 from conftest import FFSLAB, Command
 from ffslab.mount.watch import FACTS, Look, drawn, state_of
 from mounted import Mounted, mounted
 from pftrace import read
-from test_pages import check_axe, chromium
 
 # Machines may be busy with other tests.
 PATIENCE_S = 120
@@ -127,13 +127,10 @@ def served(mount: Mounted) -> Iterator[str]:
     assert (process.returncode, errors) == (0, "")
 
 
-def test_the_page_shows_what_goes_on(mount: Mounted, served: str) -> None:
+def test_the_page_shows_what_goes_on(mount: Mounted, served: str, browser: Browser) -> None:
     wrong: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
-        page = browser.new_page(viewport={"width": 420, "height": 900})
+    with browser.new_context(viewport={"width": 420, "height": 900}) as context:
+        page = context.new_page()
         page.set_default_timeout(PATIENCE_S * 1000)
         expect.set_options(timeout=PATIENCE_S * 1000)
         page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
@@ -159,6 +156,8 @@ def test_the_page_shows_what_goes_on(mount: Mounted, served: str) -> None:
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= 420
         check_axe(page)
+        page.emulate_media(color_scheme="dark")
+        check_axe(page)
         with page.expect_download() as download:
             page.get_by_role("link", name="Save the timeline so far").click()
         # It is whole up to now: it can be read, and holds what was written.
@@ -166,7 +165,6 @@ def test_the_page_shows_what_goes_on(mount: Mounted, served: str) -> None:
             "select count(*) from slice where name = 'write'"
         )
         assert written > 0
-        browser.close()
     assert wrong == []
 
 

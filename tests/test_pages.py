@@ -5,78 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from browsing import PHONE, WIDE, Opened, check_axe, draw_all
 from conftest import ROOT, SMALL
 from ffslab import Experiment, Run
 from ffslab.api.observe import Observe
 from ffslab.files import films
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame as flame_of
-from left_out import leave_out
+from page_kinds import documented
 
 AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
-WIDE, PHONE = 1300, 360
-Opened = Callable[..., Page]
-
-
-def check_axe(page: Page) -> None:
-    """Nothing is in the way of who cannot see, or has no mouse."""
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
-
-
-def chromium() -> str:
-    """The browser of this machine."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        leave_out("chromium is missing: apt-get install chromium")
-    return found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Opened]:
-    """Opens a file; at the end nothing may have gone wrong, and nobody may have asked the network for anything."""
-    wrong: list[str] = []
-    contexts = []
-
-    def go(path: Path, wide: int = WIDE, scheme: Any = "light") -> Page:
-        contexts.append(browser.new_context(viewport={"width": wide, "height": 900}, color_scheme=scheme))
-        page = contexts[-1].new_page()
-        # A machine that has much to do is no failure.
-        page.set_default_timeout(120_000)
-        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith("file:") else None)
-        # What is copied, instead of the clipboard of the machine.
-        page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
-        page.goto(path.as_uri())
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
-    assert wrong == []
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +127,7 @@ def test_maps_tell_of_each_block(many: Path, opened: Opened) -> None:
 @pytest.mark.parametrize("wide", [WIDE, PHONE])
 def test_nothing_is_in_the_way_of_anybody(many: Path, opened: Opened, wide: int, scheme: str) -> None:
     page = opened(many, wide, scheme)
-    # Everything is drawn, and folded parts are open.
-    page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    draw_all(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= wide
     check_axe(page)
 
@@ -375,6 +319,7 @@ def test_the_documented_lines_draw_a_picture(filmed: Run, tmp_path: Path) -> Non
     changed = [{"figure": "erases", "before": 1.0, "after": 2.0, "change": 1.0}]
     pairs = [{**found["pairs"][0], "figures": changed}]
     (tmp_path / "out/diff.json").write_text(json.dumps({**found, "pairs": pairs}), encoding="utf-8")
+    documented(tmp_path / "out")
     env = os.environ | {"MPLBACKEND": "agg"}
     # One process for all: each would load pandas again.
     script = "import matplotlib.pyplot as plt\n" + "\nplt.close()\n".join(codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from ffslab.boards.tracereport.columns import Names
 from ffslab.boards.tracereport.header import VFSMON, Chip
 from ffslab.boards.tracereport.operations import mapped_blocks
 from ffslab.boards.tracereport.page import html
-from ffslab.boards.tracereport.plots import map_cells, response_times
+from ffslab.boards.tracereport.plots import block_maps, response_times
 from ffslab.boards.tracereport.reader import read_log
 from ffslab.boards.tracereport.recording import load
 from ffslab.boards.tracereport.sentences import sentences
@@ -173,8 +174,10 @@ def test_the_longest_call_of_each_function_is_in_the_picture(session: Path) -> N
     calls.duration_ns[:] = 1_000
     calls.duration_ns[calls.function == first] = 40_000_000
     calls.duration_ns[int(np.flatnonzero(calls.function != first)[0])] = 110_000_000
-    picture = response_times(recording)
-    assert picture is not None and ">100,000</text>" in picture
+    (picture,) = [one for one in response_times(recording) if "times-vfsmon" in one.data]
+    spec: Any = picture.data["times-vfsmon"]
+    drawn = [np.frombuffer(base64.b64decode(line["x"]), dtype="<f4") for line in spec["series"]]
+    assert max(line.max() for line in drawn) == 110_000
 
 
 def test_the_command_writes_text_page_summary_and_blocks(ffslab: Command, session: Path, tmp_path: Path) -> None:
@@ -188,7 +191,9 @@ def test_the_command_writes_text_page_summary_and_blocks(ffslab: Command, sessio
     assert len(blocks) == 1024
     assert blocks[["page_reads", "page_programs", "erases"]].sum().tolist() == [66, 5, 1]
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4
+    assert re.findall(r'data-(?:chart|blocks)="([^"]*)"', page) == [
+        "over-time-0", "over-time-1", "over-time-2", "where", "blocks", "times-vfsmon", "times-funcmon"
+    ]  # fmt: skip
     assert "src=" not in page.replace('src="data:', "").replace('xlink:href="data:', "")
     again = ffslab("trace", "report", session, "--endurance", "100000", "--json")
     assert again.stdout == (folder / "summary.json").read_text(encoding="utf-8")
@@ -219,8 +224,11 @@ def test_the_map_shows_the_partition_that_was_worked_on(tmp_path: Path) -> None:
     assert table is not None and len(table) == 1024
     shown = mapped_blocks(recording, table)
     assert shown == range(512, 520)
-    cells = map_cells(table[:, 0], shown)
-    assert cells[0, :8].tolist() == [1, 0, 0, 1, 0, 0, 0, 0] and np.isnan(cells[0, 8:]).all()
+    drawn = block_maps(table, shown)
+    assert drawn is not None
+    held: Any = drawn.data["blocks"]
+    assert held[0]["first"] == 512
+    assert held[0]["metrics"][0]["values"] == [1, None, None, 1, None, None, None, None]
     assert "Erase blocks 512 to 519 of the chip" in html(recording, summary, table, "t")
     # What is in no partition is not hidden.
     table[600, 0] = 1

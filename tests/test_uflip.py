@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from conftest import Command
+from ffslab.answers.uflip_study import UflipPoint
 from ffslab.api import schemas
 from ffslab.studies.uflip.folder import FILES
 from ffslab.studies.uflip.phases import lingering_of, phases_of
@@ -191,6 +192,7 @@ def test_a_study_of_small_devices(tmp_path: Path, ffslab: Command) -> None:
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert all(f"<h2>{benchmark.capitalize()}</h2>" in report for benchmark in BENCHMARKS)
     points = pd.read_parquet(tmp_path / "out" / "points.parquet")
+    assert list(points) == ["device", *UflipPoint.__annotations__]
     assert len(points) == sum(len(device["points"]) for device in study["devices"])
 
 

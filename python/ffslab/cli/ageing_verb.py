@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +65,9 @@ def ageing(
     if corrected is not None:
         age_years = days_of("--age", age) / DAYS_PER_YEAR if age else 1.0
         seen = study.Seen(corrected, page_reads, age_years)
+    if picture is not None:
+        # A package that is missing is said before all is reckoned.
+        import_module("ffslab.report.drawing")
     facts = study.of_experiment(experiment, study.Given(years, risk, reads_per_day, temperature), seen)
     say(results.dump_json(facts).rstrip() if json else study.text(facts))
     if picture is not None:

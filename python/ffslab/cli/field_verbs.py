@@ -12,7 +12,7 @@ from ffslab import InputError
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Jobs, ReportFile
+from ffslab.cli.result_options import Jobs, ReportFile, with_report
 from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes
 from ffslab.cli.terminal import say, tell
 
@@ -64,7 +64,6 @@ def inspect(
         raise InputError("--partial: says what is recovered: give --recover DIR, too")
 
     if report is not None:
-        check_packages("inspect --report")
         results.check_report(report)
     how = looks.how(place)
     found = inspection.inspect_partitions(
@@ -167,6 +166,7 @@ def lifetime(
             "Folder to write; with --simulate: the report and its data. [default: none]",
         ),
     ] = None,
+    report: ReportFile = None,
     json: Annotated[
         bool, option("--json", "Print JSON in place of text: everything, with the erases a day of each block.")
     ] = False,
@@ -191,6 +191,10 @@ def lifetime(
     kind = _kind(start, workload or [], age_days, place)
     if not simulate and (fast or out is not None):
         raise InputError(f"{'--fast' if fast else '--out'}: is about a simulated life: give --simulate, too")
+    if simulate and report is not None:
+        raise InputError("--report: a simulated life has its page in the folder of --out: give --out DIR")
+    if report is not None:
+        results.check_report(report)
     if simulate and (kind == "results" or age_days is not None):
         raise InputError("--simulate: repeats a workload: give an experiment, or an image with --workload")
     if simulate:
@@ -229,7 +233,11 @@ def lifetime(
             part = machine.part or part_of(machine.board or LINUX_BOARD)
             parts.insert(0, life.of_past(start, found, age_days, part, given))
         facts = {"start": parts[0]["start"], "workloads": [row for each in parts for row in each["workloads"]]}
-    say(results.dump_json(facts).rstrip() if json else life.text(facts))
+    if report is not None:
+        from ffslab.report import lifetimes
+
+        results.write_report(report, lifetimes.html(facts))
+    say(results.dump_json(facts).rstrip() if json else with_report(life.text(facts), report))
     if any(row["verdict"] and row["verdict"]["answer"] != "yes" for row in facts["workloads"]):
         raise typer.Exit(EXIT_NEGATIVE)
 

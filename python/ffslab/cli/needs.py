@@ -12,19 +12,17 @@ from ffslab._native import InputError
 # is said before they begin. What stands not here is said when it is imported (`said_of_import`).
 NEEDS = {
     "advise": ("pandas", "scipy"),
-    "ageing": ("matplotlib", "scipy"),
-    "calibrate": ("matplotlib", "pandas", "scipy", "statsmodels"),
+    "ageing": ("scipy",),
+    "calibrate": ("pandas", "scipy", "statsmodels"),
     "compare": ("apsw", "pandas"),
     "diff": ("pandas",),
-    "inspect --report": ("matplotlib",),
-    "lifetime --simulate": ("matplotlib", "pandas"),
-    "reproduce": ("apsw", "matplotlib", "pandas"),
+    "lifetime --simulate": ("pandas",),
+    "policy amplification --picture": ("matplotlib",),
+    "reproduce": ("apsw", "pandas"),
     "sqlite": ("apsw",),
     "store ls": ("pandas",),
     "sweep": ("pandas", "scipy"),
-    "trace diff": ("matplotlib",),
-    "trace report": ("matplotlib",),
-    "uflip": ("matplotlib", "pandas"),
+    "uflip": ("pandas",),
 }
 # Extras that nobody needs who does not change ffslab.
 OF_DEVELOPERS = ("dev", "docs")

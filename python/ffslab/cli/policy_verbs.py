@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ffslab._native import InputError
+from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import argument, group, help_without_verb, option, verb
 from ffslab.cli.result_options import Json
 from ffslab.cli.terminal import say
@@ -110,6 +111,8 @@ def amplification(
     if picture is not None and picture.suffix not in (".png", ".svg"):
         message = f"--picture {picture}: the name of a .png or .svg is needed"
         raise InputError(message)
+    if picture is not None:
+        check_packages("policy amplification --picture")
     with progress_bar("write amplification") as show:
         rows = compared(blocks, show)
     if picture is not None:

@@ -7,7 +7,7 @@ import json
 from ffslab import __version__
 from ffslab.answers.advice import Advice
 from ffslab.report.changes import Change, bars
-from ffslab.report.page import Drawn, KeyFigure, Opening, bullets, folded, page, paragraph, section, table
+from ffslab.report.page import Drawn, KeyFigure, Opening, bullets, folded, page, paragraph, section, table, verbatim
 from ffslab.studies.advise.text import (
     CHANGES_ALIGN,
     FIGURES_ALIGN,
@@ -19,7 +19,6 @@ from ffslab.studies.advise.text import (
     take,
     told,
 )
-from ffslab.text.quoting import escape
 from ffslab.text.tables import number, percent
 
 
@@ -34,7 +33,7 @@ def html(advice: Advice) -> str:
         section("What one other value would do", paragraph(said) + changes if changes else ""),
         section("Other choices", bullets(list(others(advice)))),
         section("What this rests on", bullets(list(rests_on(advice)))),
-        section("The data", folded("As JSON", f"<pre>{escape(json.dumps(advice, indent=1))}</pre>")),
+        section("The data", folded("As JSON", verbatim(json.dumps(advice, indent=1)))),
     ]
     setting = f"{number(advice['points_tried'])} of {number(advice['points'])} points tried by ffslab {__version__}."
     return page(

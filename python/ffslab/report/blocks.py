@@ -1,14 +1,21 @@
-"""Erase blocks of a run as data of a page: what each was and became, for the map that `assets/blocks.js` draws."""
+"""Erase blocks as data of a page: what each was and became, for the maps and planes that `assets/blocks.js` and
+`assets/plane.js` draw."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ffslab.answers.summary import VariantSummary
+from ffslab.report.charts import packed
 from ffslab.report.page import Drawn
+from ffslab.text.quoting import escape, plain_html
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Run
@@ -45,12 +52,62 @@ def block_map(run: Run, variants: Sequence[VariantSummary]) -> Drawn | None:
         shown.append({"name": variant["name"], "metrics": metrics, "marks": marks})
     if not shown:
         return None
+    return maps(DATA, shown)
+
+
+def maps(name: str, shown: Sequence[Mapping[str, object]], choice: str = "Variant") -> Drawn:
+    """A map with a choice of these, each of blocks: `name`, `metrics`, `first` (number of its first block), `marks`.
+
+    A metric has `label` and `values`, one a block, `None` where nothing is known; `kinds` when the values are places in
+    a list of (name, colour), `log` for logarithmic colours, `signed` for differences. `choice`: what these are.
+    """
     html = (
-        f'<figure class="map" data-blocks="{DATA}"><div class="tools"></div>'
+        f'<figure class="map" data-blocks="{name}" data-choice="{choice}"><div class="tools"></div>'
         '<canvas tabindex="0" role="img" aria-label="Map of erase blocks; arrow keys go through it"></canvas>'
         '<p class="said" role="status"></p><div class="scale"></div></figure>'
     )
-    return Drawn(html, {DATA: shown}, SCRIPTS)
+    return Drawn(html, {name: shown}, SCRIPTS)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A figure over two axes. `edges`: of the columns, one more than these; `values`: a row a row, NaN where there is
+    none; the rows are `step` numbers each from `first` on."""
+
+    x: str
+    y: str
+    value: str
+    edges: ArrayLike
+    values: ArrayLike
+    first: int = 0
+    step: int = 1
+    log: bool = False
+    marks: Sequence[tuple[float, str]] = ()
+
+
+def plane(name: str, title: str, of: Plane, tall_rem: float = 22) -> Drawn:
+    """A cell for each value; `name` is its id in the page, `title` stands over it (may be empty)."""
+    values = np.asarray(of.values, dtype="<f4")
+    data = {
+        "x": {"label": of.x, "edges": packed(of.edges)},
+        "y": of.y,
+        "value": of.value,
+        "rows": values.shape[0],
+        "first": of.first,
+        "step": of.step,
+        "log": of.log,
+        "marks": [{"at": at, "text": text} for at, text in of.marks],
+        "packed": base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii"),
+    }
+    caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
+    label = plain_html(f"{of.value} by {of.y} and {of.x}{', ' + title if title else ''}; arrow keys go through it")
+    html = (
+        f'<figure class="map plane" data-plane="{name}" style="--tall:{tall_rem:g}rem">{caption}'
+        '<div class="tools"></div>'
+        f'<canvas tabindex="0" role="img" aria-label="{label}"></canvas>'
+        '<p class="said" role="status"></p><div class="scale"></div></figure>'
+    )
+    return Drawn(html, {name: data}, (*SCRIPTS, "plane.js"))
 
 
 def _starts(variant: VariantSummary) -> list[int]:

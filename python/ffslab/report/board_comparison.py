@@ -16,8 +16,7 @@ from ffslab.boards.compare.verb import (
     times_cells,
 )
 from ffslab.report.charts import Axis, Line, chart, wants_log
-from ffslab.report.page import Drawn, KeyFigure, Opening, bullets, folded, page, paragraph, section, table
-from ffslab.text.quoting import escape
+from ffslab.report.page import Drawn, KeyFigure, Opening, bullets, folded, page, paragraph, section, table, verbatim
 from ffslab.text.tables import number
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def html(compared: Comparison) -> str:
         section("Each session", _table(times_cells(compared), TIMES_ALIGN, errors)),
         section("Each task", _table(flash_cells(compared), FLASH_ALIGN, errors)),
         section("Notes", bullets(compared.notes)),
-        section("The data", folded("As JSON", f"<pre>{escape(json.dumps(compared.as_dict(), indent=1))}</pre>")),
+        section("The data", folded("As JSON", verbatim(json.dumps(compared.as_dict(), indent=1)))),
     ]
     sessions = len(
         {(row.workload, row.record_bytes, row.run) for row in compared.times}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,8 @@ from ffslab.text.quoting import escape, plain_html
 SCRIPTS = (UPLOT, "charts.js")
 # A logarithmic axis begins where values span more than this.
 LOG_FROM = 10
+# Of a distribution, as many as can be told apart.
+NINES_POINTS = 500
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Line:
 @dataclass(frozen=True)
 class Axis:
     """An axis. `short`: its name where a value is told. `ticks`: names of 0, 1, 2 ...; `nines`: the values are
-    -log10(1 - share); `span`: what several charts have in common; `free`: need not begin at 0."""
+    -log10(1 - share); `span`: what several charts have in common; `free`: need not begin at 0; `at`: where the axis has
+    numbers, if not at round ones."""
 
     label: str
     short: str = ""
@@ -43,14 +46,32 @@ class Axis:
     linear: bool = False
     free: bool = False
     span: tuple[float, float] | None = None
+    at: Sequence[float] = ()
 
 
-def chart(name: str, title: str, x: Axis, y: Axis, lines: Sequence[Line], tall_rem: float = 20) -> Drawn:
+@dataclass(frozen=True)
+class Ground:
+    """What lies under and over the lines. `stacked`: the lines, which have the same x, stand on each other, the last
+    one at the bottom; `bands`: (upper line, lower line, colour) by their numbers; `shades`: (from, to) on the x axis;
+    `marks`: (place on the x axis, name)."""
+
+    stacked: bool = False
+    bands: Sequence[tuple[int, int, str]] = ()
+    shades: Sequence[tuple[float, float]] = ()
+    marks: Sequence[tuple[float, str]] = ()
+
+
+def chart(
+    name: str, title: str, x: Axis, y: Axis, lines: Sequence[Line], tall_rem: float = 20, ground: Ground | None = None
+) -> Drawn:
     """A chart with its tools; `name` is its id in the page, `title` stands over it (may be empty)."""
     series = [
         {"name": line.name, "x": packed(line.x), "y": packed(line.y), "kind": line.kind, **line.more} for line in lines
     ]
-    spec = {"x": _axis(x), "y": _axis(y), "series": series}
+    spec: dict[str, object] = {"x": _axis(x), "y": _axis(y), "series": series}
+    if ground is not None:
+        spec |= {key: value for key, value in vars(ground).items() if value and key != "marks"}
+        spec |= {"marks": [{"at": at, "text": text} for at, text in ground.marks]} if ground.marks else {}
     caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
     label = plain_html(f"Chart: {y.label} over {x.label}{', ' + title if title else ''}; arrow keys go through it")
     html = (
@@ -104,6 +125,13 @@ def thinned(x: ArrayLike, y: ArrayLike, points_max: int) -> tuple[Any, Any]:
     return at[chosen], height[chosen]
 
 
+def steps(edges: ArrayLike, values: ArrayLike) -> tuple[Any, Any]:
+    """A value from each edge to the next one, for a line of kind "step"; equal neighbours are one step."""
+    at, height = np.asarray(edges, dtype=float), np.asarray(values, dtype=float)
+    kept = np.flatnonzero(np.append(True, np.diff(height) != 0)) if len(height) else np.zeros(0, dtype=int)
+    return np.append(at[kept], at[-1:]), np.append(height[kept], height[-1:])
+
+
 def distribution(values: ArrayLike, points_max: int) -> tuple[Any, Any]:
     """Sorted values, and for each the number of nines: -log10 of the share of the values that are larger."""
     ordered = np.sort(np.asarray(values, dtype=float))
@@ -112,6 +140,18 @@ def distribution(values: ArrayLike, points_max: int) -> tuple[Any, Any]:
     ranks = np.unique(np.concatenate([spaced.astype(int), np.arange(max(0, n - points_max // 4), n)]))
     height = np.log10(n / (n - ranks))
     return np.append(ordered[ranks], ordered[-1]), np.append(height, height[-1] + 0.3)
+
+
+def distributions(
+    name: str, title: str, x: Axis, values: Sequence[tuple[str, ArrayLike, Mapping[str, object]]]
+) -> Drawn:
+    """Shares of values that are smaller, each further nine (90, 99, 99.9 ... %) as high as the one before.
+
+    `values`: (name, values, what else a line is) of each line.
+    """
+    lines = [Line(label, *distribution(each, NINES_POINTS), "step", more) for label, each, more in values]
+    axis = replace(x, log=wants_log([each for _, each, _ in values]))
+    return chart(name, title, axis, Axis("share that is smaller, %", "share", nines=True), lines)
 
 
 def _axis(axis: Axis) -> dict[str, object]:

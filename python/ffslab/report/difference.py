@@ -7,7 +7,19 @@ import json
 from ffslab import __version__
 from ffslab.answers.run_diff import FigureChange, PairDiff, RunDiff
 from ffslab.report.changes import Change, bars
-from ffslab.report.page import Drawn, KeyFigure, Opening, Part, bullets, folded, page, paragraph, section, table
+from ffslab.report.page import (
+    Drawn,
+    KeyFigure,
+    Opening,
+    Part,
+    bullets,
+    folded,
+    page,
+    paragraph,
+    section,
+    table,
+    verbatim,
+)
 from ffslab.text.quoting import escape
 from ffslab.text.repeats import SHOWN
 from ffslab.text.tables import number, percent
@@ -31,7 +43,7 @@ def html(diff: RunDiff) -> str:
         if names
     ]
     parts.append(section("Variants without a counterpart", bullets(only)))
-    parts.append(section("The data", folded("As JSON", f"<pre>{escape(json.dumps(diff, indent=1))}</pre>")))
+    parts.append(section("The data", folded("As JSON", verbatim(json.dumps(diff, indent=1)))))
     pairs = f"{number(len(diff['pairs']))} variants of the same name" if len(diff["pairs"]) > 1 else "One variant each"
     setting = f"{pairs}, compared by ffslab {__version__}. A: {diff['before']}; B: {diff['after']}."
     first = max(changed, key=_size, default=None)

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from matplotlib.colors import ListedColormap
-from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
 from ffslab.answers.image import Facts
@@ -25,25 +20,23 @@ from ffslab.images.inspection import (
     sentences,
     start_text,
 )
-from ffslab.report import Opening, figure, page, section, table
-from ffslab.report.drawing import colour, new_figure, svg_text, thousands
+from ffslab.report import Opening, page, section, table
+from ffslab.report.blocks import maps
+from ffslab.report.charts import Axis, Ground, Line, chart, multiples, steps
+from ffslab.report.page import Drawn, KeyFigure, paragraph
 from ffslab.text.causes import titles
 from ffslab.text.quoting import escape, quoted
 from ffslab.text.tables import number, size
 from ffslab.text.time_table import flash_us
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-MAP_COLUMNS = 64
+# What most of a block is, and its colour of the style sheet.
 KINDS = (
-    ("valid", "#0072b2"),
-    ("invalid", "#d55e00"),
-    ("free", "#d9d9d9"),
-    ("bad", "#000000"),
-    ("unknown", "#f5e663"),
-    ("damaged", "#cc79a7"),
+    ("valid", "s0"),
+    ("invalid", "s1"),
+    ("free", "free"),
+    ("bad", "ink"),
+    ("unknown", "s4"),
+    ("damaged", "s3"),
 )
 FILES_MAX = 500
 
@@ -54,9 +47,8 @@ def html(facts: Facts) -> str:
     said = [_sentence(line) for line in sentences(facts)]
     parts = [
         section("What this means", _list(said[1:])),
-        figure("Erase blocks", "What most of each erase block is, row by row.", block_map(facts)),
-        figure("Space", "What each erase block holds, as the file system accounts for it.", space_bars(facts)),
-        section("Wear", _figures(_wear_said(facts), [wear_histogram(facts), wear_by_block(facts)])),
+        section("Space", _space(facts)),
+        section("Wear", _wear(facts)),
         section("Damage", _damage(facts)),
         section("Deleted and overwritten", _lost(facts)),
         section("Files", _files(facts)),
@@ -65,7 +57,27 @@ def html(facts: Facts) -> str:
         section("How that is known", _list(layout["because"] + start_text(facts) + facts["notes"])),
     ]
     setting = f"{size(facts['file_B'])}: {layout_text(layout)}. Looked into by ffslab {__version__}."
-    return page(facts["file"], parts, Opening(quoted(facts["file"]), setting, said[0] if said else ""))
+    answer = said[0] if said else ""
+    opening = Opening(quoted(facts["file"]), setting, answer, _key_figures(facts), block_map(facts))
+    return page(facts["file"], parts, opening)
+
+
+def _key_figures(facts: Facts) -> list[KeyFigure]:
+    """Damage, room, and wear or the cost of a mount."""
+    blocks = number(len(facts["blocks"]))
+    damaged = sum(bool(block["damage_count"]) for block in facts["blocks"])
+    within = f"in {damaged:,} of {blocks} blocks" if damaged else f"in {blocks} blocks" if facts["blocks"] else ""
+    made = [KeyFigure("Damaged pieces", number(facts["damage_count"]), within)]
+    if (held := facts["space"]) is not None and (known := sum(held[key] for _, key in HELD)):
+        valid, invalid, free = (held[key] for _, key in HELD)
+        beside = f"{size(invalid)} garbage, {size(free)} free"
+        made.append(KeyFigure("Valid data", f"{100 * valid / known:.0f} %", beside))
+    if (worn := facts["wear"]) is not None and worn["kind"] == ERASE_COUNTER:
+        made.append(KeyFigure("Erases of the most worn block", number(worn["max"]), f"on average {worn['mean']:,.1f}"))
+    elif facts["mount"] is not None:
+        beside = f"on {facts['mount']['machine']}"
+        made.append(KeyFigure("A mount takes", f"{number(facts['mount']['time_us'] / 1e3)} ms", beside))
+    return made
 
 
 def _list(items: list[str]) -> str:
@@ -76,98 +88,81 @@ def _sentence(line: str) -> str:
     return f"{line[0].upper()}{line[1:]}."
 
 
-def _figures(said: str, svgs: list[str | None]) -> str:
-    drawn = "\n".join(f"<figure>{svg}</figure>" for svg in svgs if svg is not None)
-    return f"<p>{escape(said)}</p>\n{drawn}" if drawn else ""
-
-
-def _wear_said(facts: Facts) -> str:
-    if facts["wear"] is None:
-        return ""
-    if facts["wear"]["kind"] == ERASE_COUNTER:
-        return "How often blocks were erased, by UBI's counters."
-    return "The sequence numbers of the blocks: the higher, the later a block was begun."
-
-
-def block_map(facts: Facts) -> str | None:
-    """Each erase block as a cell, row by row: what most of it is, or that it is bad or damaged."""
+def block_map(facts: Facts) -> Drawn | None:
+    """Each erase block as a cell: what most of it is, or that it is bad or damaged; what it holds, how it is worn."""
     blocks = facts["blocks"]
     if not blocks:
         return None
     names = [kind for kind, _ in KINDS]
     codes = [names.index("damaged" if block["damage_count"] else mark_of(block)) for block in blocks]
-    cells = np.full(-(-len(codes) // MAP_COLUMNS) * MAP_COLUMNS, np.nan)
-    cells[: len(codes)] = codes
-    rows = len(cells) // MAP_COLUMNS
-    drawing = new_figure(1.0 + min(0.14 * rows, 8.0) if rows > 6 else 1.8)
-    axes = drawing.add_subplot()
-    colours = ListedColormap([tint for _, tint in KINDS])
-    grid = cells.reshape(-1, MAP_COLUMNS)
-    axes.imshow(grid, cmap=colours, vmin=-0.5, vmax=len(KINDS) - 0.5, interpolation="nearest", aspect="auto")
-    axes.set(xticks=[], ylabel="first block\nof the row")
-    step = max(1, rows // 8)
-    axes.set_yticks(range(0, rows, step), [str(row * MAP_COLUMNS) for row in range(0, rows, step)])
-    there = sorted(set(codes))
-    drawing.legend(
-        handles=[Patch(color=KINDS[code][1], label=KINDS[code][0]) for code in there],
-        loc="outside lower center",
-        ncols=len(KINDS),
-        fontsize=8,
-        frameon=False,
-    )
-    return svg_text(drawing, "block-map")
+    metrics: list[dict[str, object]] = [{"label": "what most of it is", "values": codes, "kinds": KINDS}]
+    if facts["space"] is not None:
+        sums = [sum(block[key] or 0 for _, key in HELD) for block in blocks]
+        for name, key in HELD:
+            held = [block[key] for block in blocks]
+            shares = [
+                round(100 * part / of) if of and part is not None else None for part, of in zip(held, sums, strict=True)
+            ]
+            metrics.append({"label": f"{name}, %", "values": shares})
+    if (worn := facts["wear"]) is not None:
+        is_erases = worn["kind"] == ERASE_COUNTER
+        values = [block["erases"] if is_erases else block["sequence"] for block in blocks]
+        metrics.append({"label": worn["kind"], "values": values})
+    return maps("blocks", [{"name": "", "metrics": metrics}])
 
 
-def space_bars(facts: Facts) -> str | None:
+def _space(facts: Facts) -> list[str | Drawn]:
     """Valid, invalid and free bytes of each erase block, one on top of the other."""
     if facts["space"] is None:
-        return None
-    drawing = new_figure(2.2)
-    axes = drawing.add_subplot()
-    held = [np.array([(block[key] or 0) / 1024 for block in facts["blocks"]]) for _, key in HELD]
-    _stacked(axes, held)
-    most = np.sum(held, axis=0).max() or 1
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="erase block", ylabel="KiB", xlim=(0, len(facts["blocks"])), ylim=(0, most))
-    axes.set_yticks(np.linspace(0, most, 3))
-    thousands(axes.xaxis, axes.yaxis)
-    return svg_text(drawing, "space-bars", axes, 3)
+        return []
+    edges = np.arange(len(facts["blocks"]) + 1)
+    inks = dict(KINDS)
+    # What is valid is at the bottom.
+    lines = [
+        Line(name, edges, np.append(held, held[-1]), "step", {"colour": inks[name], "wide": 0})
+        for name, key in reversed(HELD)
+        for held in [np.array([(block[key] or 0) / 1024 for block in facts["blocks"]])]
+    ]
+    x, y = Axis("erase block", "block", linear=True), Axis("KiB", linear=True)
+    said = paragraph("What each erase block holds, as the file system accounts for it.")
+    return [said, chart("space", "", x, y, lines, 14, Ground(stacked=True))]
 
 
-def wear_histogram(facts: Facts) -> str | None:
-    """How many blocks have which erase counter, or which sequence number."""
+def _wear(facts: Facts) -> list[str | Drawn]:
+    """How many blocks have which erase counter, or which sequence number; and that of each block."""
     worn = facts["wear"]
     if worn is None:
-        return None
-    drawing = new_figure(2.4)
-    axes = drawing.add_subplot()
+        return []
+    is_erases = worn["kind"] == ERASE_COUNTER
     # A class reaches half a number beyond its least and most: the bar of one number stands on that number.
     edges = [row["from"] - 0.5 for row in worn["histogram"]] + [worn["histogram"][-1]["to"] + 0.5]
-    axes.stairs([row["blocks"] for row in worn["histogram"]], edges, fill=True, color=colour(0), edgecolor="#ffffff")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(8, integer=True, steps=[1, 2, 5, 10]))
-        thousands(axis)
-    axes.set(xlabel=worn["kind"], ylabel="blocks")
-    return svg_text(drawing, "wear-histogram")
-
-
-def wear_by_block(facts: Facts) -> str | None:
-    """The same over the blocks."""
-    worn = facts["wear"]
-    if worn is None:
-        return None
-    is_erases = worn["kind"] == ERASE_COUNTER
-    drawing = new_figure(2.2)
-    axes = drawing.add_subplot()
-    counted = ((block["erases"] if is_erases else block["sequence"]) for block in facts["blocks"])
-    values = [np.nan if count is None else count for count in counted]
-    axes.plot(values, linestyle="none", marker=".", markersize=3, color=colour(0))
-    axes.set(xlabel="erase block", ylabel=worn["kind"], xlim=(-0.5, max(len(values), 1)))
-    if worn["kind"] == ERASE_COUNTER:
-        axes.set_ylim(0, 1.08 * worn["max"] + 1)
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    thousands(axes.xaxis, axes.yaxis)
-    return svg_text(drawing, "wear-by-block")
+    counts = [row["blocks"] for row in worn["histogram"]]
+    bar = Line("", *steps(edges, counts), "step", {"colour": "s0", "filled": True})
+    counted = [(block["erases"] if is_erases else block["sequence"]) for block in facts["blocks"]]
+    at = [block for block, count in enumerate(counted) if count is not None]
+    dots = Line("", at, [count for count in counted if count is not None], "dots", {"colour": "s0", "size": 5})
+    block = Axis("erase block", "block", linear=True)
+    said = (
+        "How often blocks were erased, by UBI's counters."
+        if is_erases
+        else "The sequence numbers of the blocks: the higher, the later a block was begun."
+    )
+    of_block = Axis(worn["kind"], linear=not is_erases, free=not is_erases)
+    return [
+        paragraph(said),
+        multiples(
+            [
+                chart(
+                    "wear-histogram",
+                    "How many blocks",
+                    Axis(worn["kind"], linear=True, free=True),
+                    Axis("blocks"),
+                    [bar],
+                ),
+                chart("wear-by-block", "Each block", block, of_block, [dots]),
+            ]
+        ),
+    ]
 
 
 def _damage(facts: Facts) -> str:
@@ -220,15 +215,3 @@ def _mount(facts: Facts) -> str:
     head = ["cause", "page reads", "OOB reads", "programs", "erases", "time, ms"]
     said = f"<p>{number(mount['time_us'] / 1e3)} ms on {escape(mount['machine'])}.</p>"
     return said + (table(head, rows) if rows else "")
-
-
-SPACE_KINDS = (("valid", "#0072b2"), ("invalid", "#d55e00"), ("free", "#d9d9d9"))
-
-
-def _stacked(axes: Axes, held: list[NDArray[np.float64]]) -> None:
-    """A bar a block: what is valid, invalid and free in it, one on top of the other; blocks alike in one piece."""
-    stacked = np.cumsum(np.vstack([np.zeros(len(held[0])), *held]), axis=0)
-    starts = np.concatenate([[0], np.flatnonzero(np.any(np.diff(stacked), axis=0)) + 1])
-    edges = np.append(starts, len(held[0]))
-    for below, above, (label, tint) in zip(stacked, stacked[1:], SPACE_KINDS, strict=False):
-        axes.stairs(above[starts], edges, baseline=below[starts], fill=True, color=tint, label=label)

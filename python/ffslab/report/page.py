@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,7 @@ class Drawn:
     """HTML of something that a script fills, with the data for it (what JSON can hold) under its id."""
 
     html: str
-    data: dict[str, object]
+    data: Mapping[str, object]
     scripts: tuple[str, ...] = ()
 
 
@@ -116,11 +116,6 @@ def section(title: str, body: str | Drawn | Sequence[str | Drawn]) -> Section | 
     return Section(title, text, tuple(one for one in pieces if isinstance(one, Drawn))) if text else None
 
 
-def figure(title: str, note: str, svg: str | None) -> Section | None:
-    """A picture with its title and what it shows; nothing when there is none."""
-    return section(title, f"<p>{escape(note)}</p>\n<figure>{svg}</figure>") if svg else None
-
-
 def bullets(items: Sequence[str]) -> str:
     """A list of plain texts; nothing when there is none."""
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""
@@ -129,6 +124,11 @@ def bullets(items: Sequence[str]) -> str:
 def paragraph(text: str) -> str:
     """A paragraph of plain text."""
     return f"<p>{escape(text)}</p>" if text else ""
+
+
+def verbatim(text: str) -> str:
+    """Plain text as it is, line by line; who has no mouse can go through it."""
+    return f'<pre tabindex="0">{escape(text)}</pre>'
 
 
 def folded(summary: str, body: str) -> str:

@@ -11,7 +11,7 @@ from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.api.variants import machine_of, typical_of
 from ffslab.report import blocks, causes, charts, film, flame, sweeps, variants
 from ffslab.report.charts import Axis, Line, chart, multiples
-from ffslab.report.page import Drawn, Opening, Part, Section, bullets, folded, page, paragraph, section, table
+from ffslab.report.page import Drawn, Opening, Part, Section, bullets, folded, page, paragraph, section, table, verbatim
 from ffslab.text.energy import have_energy
 from ffslab.text.mounts import alignment as mounts_alignment
 from ffslab.text.mounts import mounts_cells
@@ -211,7 +211,7 @@ def _programs(drawn: list[VariantSummary]) -> str:
                 parts.append(named + table(fio.HEAD, fio.job_rows(jobs), align=fio.ALIGN))
             # Postmark prints nothing when it runs out of files.
             printed = [done["report"] for done in step.get("postmark", []) if done["report"]]
-            parts += [f"{named}<pre>{escape(text)}</pre>" for text in printed]
+            parts += [named + verbatim(text) for text in printed]
     return "\n".join(parts)
 
 
@@ -334,5 +334,5 @@ def _data(run: Run) -> str:
         "Everything that is drawn here stands beside this file in the results folder: summary.json and "
         "variants.parquet (each variant), requests.parquet (each call), blocks.parquet (each erase block)."
     )
-    resolved = folded("The experiment, with every default", f"<pre>{escape(run.resolved_toml)}</pre>")
-    return paragraph(said) + f'<pre tabindex="0">{escape(DATA_CODE)}</pre>' + resolved
+    resolved = folded("The experiment, with every default", verbatim(run.resolved_toml))
+    return paragraph(said) + verbatim(DATA_CODE) + resolved

@@ -7,31 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffslab import __version__
-from ffslab.report import Opening, Section, bullets, figure, page, section, table
-from ffslab.report.drawing import (
-    MARKS,
-    VECTOR_MARKS_MAX,
-    colour,
-    new_figure,
-    svg_text,
-    thousands,
-    value_axis,
-)
+from ffslab.report import Opening, Section, bullets, page, section, table
+from ffslab.report.charts import Axis, Ground, Line, chart, multiples, thinned, wants_log
+from ffslab.report.page import Drawn, KeyFigure, paragraph
 from ffslab.studies.uflip.plan import BASE, BENCHMARKS
 from ffslab.studies.uflip.table import ALIGN, HEAD, cells
 from ffslab.studies.uflip.text import PHASES_ALIGN, PHASES_HEAD, phases_rows, said
+from ffslab.text.tables import number
 
 if TYPE_CHECKING:
-    from ffslab.answers.uflip_study import UflipDevice, UflipStudy
+    from ffslab.answers.uflip_study import UflipDevice, UflipPoint, UflipStudy
     from ffslab.studies.uflip.study import UflipResult
 
 # More devices than this are told in the tables alone.
 DRAWN_MAX = 8
-COLUMNS = 4
-PANEL_INCHES = 2.3
+CALLS_MAX = 4_000
 US_PER_MS = 1_000
 # Benchmarks whose values are doubled from point to point, from something larger than 0 on.
 DOUBLED = ("granularity", "locality", "partitioning", "parallelism", "mix", "bursts")
+NAMES = {"SR": "sequential read", "RR": "random read", "SW": "sequential write", "RW": "random write"}
 
 
 def html(result: UflipResult) -> str:
@@ -43,69 +37,88 @@ def html(result: UflipResult) -> str:
     parts = [
         section("Devices", table(HEAD, rows, align=ALIGN) + bullets(said(study))),
         section("Start-up and running phases", table(PHASES_HEAD, phases_rows(study), align=PHASES_ALIGN)),
-        *(_phases(result, device) for device in drawn),
+        *(_phases(result, device, at) for at, device in enumerate(drawn)),
         *(_benchmark(study, drawn, name, about) for name, about in BENCHMARKS.items()),
     ]
-    opening = Opening(study["title"], f"uFLIP on {state} devices, simulated by ffslab {__version__} in virtual time.")
+    setting = f"uFLIP on {state} devices, simulated by ffslab {__version__} in virtual time."
+    opening = Opening(study["title"], setting, _answer(study), _key_figures(study), _costs(drawn))
     return page(study["title"], parts, opening)
 
 
-def _phases(result: UflipResult, device: UflipDevice) -> Section | None:
+def _answer(study: UflipStudy) -> str:
+    """What random writes cost, in a sentence."""
+    factors = [(device["row"]["RW_ms"] / device["row"]["SW_ms"], device["name"]) for device in study["devices"]]
+    (low, best), (high, worst) = min(factors), max(factors)
+    said = f"A random write costs {number(low, 1)} times a sequential one on {best}"
+    return f"{said}, {number(high, 1)} times on {worst}." if best != worst else f"{said}."
+
+
+def _key_figures(study: UflipStudy) -> list[KeyFigure]:
+    """The fastest device at each of three kinds of calls, beside the slowest."""
+    made = []
+    for key in ("RW", "SW", "RR"):
+        costs = sorted((device["row"][f"{key}_ms"], device["name"]) for device in study["devices"])  # type: ignore[literal-required]
+        (least, best), (most, worst) = costs[0], costs[-1]
+        label = f"{NAMES[key].capitalize()}, least" if len(costs) > 1 else NAMES[key].capitalize()
+        beside = f"{best}; most: {number(most, 2)} ms, {worst}" if len(costs) > 1 else best
+        made.append(KeyFigure(label, f"{number(least, 2)} ms", beside))
+    return made
+
+
+def _costs(devices: list[UflipDevice]) -> Drawn:
+    """The four base patterns of each device side by side."""
+    values = {device["name"]: [device["row"][f"{key}_ms"] for key in BASE] for device in devices}  # type: ignore[literal-required]
+    lines = [
+        Line(name, np.arange(len(BASE)) + (i - (len(values) - 1) / 2) * 0.5 / len(values), costs, "dots", {"size": 10})
+        for i, (name, costs) in enumerate(values.items())
+    ]
+    y = Axis("response time, ms", log=wants_log(list(values.values())))
+    return chart("costs", "", Axis("pattern", ticks=[NAMES[key] for key in BASE]), y, lines, 17)
+
+
+def _phases(result: UflipResult, device: UflipDevice, at: int) -> Section | None:
     """Response time by number of the call, with the mean so far of the running phase and the end of the start-up
     phase."""
     series = result.series_us[device["name"]]
-    drawing = new_figure(PANEL_INCHES + 0.6)
-    panels = drawing.subplots(1, len(BASE))
-    for axes, one in zip(panels, device["phases"], strict=True):
+    charts = []
+    for one in device["phases"]:
         times_ms = np.asarray(series[one["pattern"]]) / US_PER_MS
-        many = len(times_ms) > VECTOR_MARKS_MAX // len(BASE)
-        axes.plot(times_ms, ".", markersize=2, color=colour(0), rasterized=many)
         running = times_ms[one["startup_n"] :]
+        calls = np.arange(len(times_ms))
         means = np.cumsum(running) / np.arange(1, len(running) + 1)
-        axes.plot(one["startup_n"] + np.arange(len(running)), means, color=colour(1), linewidth=1.2)
-        if one["startup_n"]:
-            axes.axvline(one["startup_n"], color="#000000", linewidth=0.8, linestyle="--")
-        axes.set_title(one["pattern"], fontsize=9)
-        axes.set_xlabel("call")
-        value_axis(axes, "y", [times_ms])
-        thousands(axes.xaxis)
-    panels[0].set_ylabel("response time, ms")
-    note = "Each dot is a call. Line: mean of the running phase so far; dashed: where the start-up phase ends."
-    return figure(f"Phases of {device['name']}", note, svg_text(drawing, f"phases-{device['name']}"))
+        lines = [
+            Line("a call", *thinned(calls, times_ms, CALLS_MAX), "dots", {"colour": "s0", "size": 3}),
+            Line("mean so far", *thinned(calls[one["startup_n"] :], means, CALLS_MAX), "line", {"colour": "s1"}),
+        ]
+        marks = [(float(one["startup_n"]), "running")] if one["startup_n"] else []
+        y = Axis("response time, ms", log=wants_log([times_ms]))
+        name = f"phases-{at}-{one['pattern']}"
+        charts.append(chart(name, one["pattern"], Axis("call", linear=True), y, lines, 15, Ground(marks=marks)))
+    note = "Each dot is a call. Line: mean of the running phase so far, which begins where the dashed line stands."
+    return section(f"Phases of {device['name']}", [paragraph(note), multiples(charts)])
 
 
 def _benchmark(study: UflipStudy, devices: list[UflipDevice], benchmark: str, about: str) -> Section | None:
     """A panel for each pattern, a line for each device."""
-    patterns = list(
-        dict.fromkeys(point["pattern"] for point in devices[0]["points"] if point["benchmark"] == benchmark)
-    )
-    rows = -(-len(patterns) // COLUMNS)
-    drawing = new_figure(PANEL_INCHES * rows + 0.9)
-    grid = drawing.subplots(rows, min(COLUMNS, len(patterns)), squeeze=False)
-    panels = [axes for row in grid for axes in row]
-    for axes, pattern in zip(panels, patterns, strict=False):
-        heights = []
-        for i, device in enumerate(devices):
-            points = [one for one in device["points"] if (one["benchmark"], one["pattern"]) == (benchmark, pattern)]
-            points.sort(key=lambda point: point["value"])
-            means_ms = [point["mean_us"] / US_PER_MS for point in points]
-            heights.append(means_ms)
-            line = {"marker": MARKS[i % len(MARKS)], "markersize": 3.5, "markerfacecolor": "none", "linewidth": 1.1}
-            axes.plot([point["value"] for point in points], means_ms, color=colour(i), label=device["name"], **line)
-        if benchmark in DOUBLED:
-            axes.set_xscale("log", base=2)
-        else:
-            axes.set_xscale("symlog", linthresh=1 if benchmark == "order" else 100, base=2)
-        axes.set_title(pattern, fontsize=9)
-        axes.set_xlabel(about, fontsize=8)
-        value_axis(axes, "y", heights)
-        thousands(axes.xaxis)
-        axes.tick_params(axis="x", labelsize=7, labelrotation=45)
-        axes.grid(alpha=0.3)
-    for axes in panels[len(patterns) :]:
-        axes.set_visible(False)
-    for row in grid:
-        row[0].set_ylabel("response time, ms")
+    every = [(device["name"], point) for device in devices for point in device["points"]]
+    chosen = [(name, point) for name, point in every if point["benchmark"] == benchmark]
+    charts = []
+    for pattern in dict.fromkeys(point["pattern"] for _, point in chosen):
+        points = sorted(((name, point) for name, point in chosen if point["pattern"] == pattern), key=_value)
+        values = sorted({point["value"] for _, point in points})
+        # On a logarithmic axis 0 and what is less have no place: then values stand side by side.
+        ticks = [] if benchmark in DOUBLED else [number(value) for value in values]
+        lines = []
+        for device in devices:
+            own = [point for name, point in points if name == device["name"]]
+            at = [values.index(point["value"]) if ticks else point["value"] for point in own]
+            lines.append(Line(device["name"], at, [point["mean_us"] / US_PER_MS for point in own], "marks"))
+        x = Axis(about, ticks=ticks) if ticks else Axis(about, log=True)
+        y = Axis("response time, ms", log=wants_log([line.y for line in lines]))
+        charts.append(chart(f"{benchmark}-{pattern}".replace("+", "-"), pattern, x, y, lines, 15))
     note = f"Mean response time of the running phase by {about}."
-    svg = svg_text(drawing, f"uflip-{benchmark}", panels[0], len(devices))
-    return figure(benchmark.capitalize(), note, svg)
+    return section(benchmark.capitalize(), [paragraph(note), multiples(charts)]) if charts else None
+
+
+def _value(named: tuple[str, UflipPoint]) -> int:
+    return named[1]["value"]

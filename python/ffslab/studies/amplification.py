@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TypedDict
 
 from ffslab import _native
-from ffslab.report.drawing import colour, new_figure
 from ffslab.text.tables import text_table
 
 # Points of a curve.
@@ -92,6 +91,8 @@ def text_of(rows: list[Comparison], blocks: int) -> str:
 
 def drawn(rows: list[Comparison], picture: Path) -> None:
     """Draws a panel for each number of pages a block: curves are formulas, points are simulated."""
+    from ffslab.report.drawing import colour, new_figure
+
     sizes = sorted({row["pages_per_block"] for row in rows})
     victims = list(dict.fromkeys(row["victim"] for row in rows))
     figure = new_figure(4.2)

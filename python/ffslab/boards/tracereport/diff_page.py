@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from matplotlib.colors import SymLogNorm
-from matplotlib.ticker import FuncFormatter
-
 from ffslab import __version__
-from ffslab.answers.trace_diff import Counted, DiffSide, OperationsCounted, Shift, TraceDiff
+from ffslab.answers.trace_diff import CountChange, Counted, DiffSide, OperationsCounted, Shift, TraceDiff
 from ffslab.boards.tracereport.columns import OPERATIONS
 from ffslab.boards.tracereport.diff import TESTS, Side
-from ffslab.boards.tracereport.operations import MAPPED, mapped_blocks
+from ffslab.boards.tracereport.operations import mapped_blocks
 from ffslab.boards.tracereport.page import headline, section_of
-from ffslab.boards.tracereport.plots import FUNCTIONS_MAX, map_cells, map_columns, map_note
+from ffslab.boards.tracereport.plots import FUNCTIONS_MAX, map_note, maps_of
 from ffslab.boards.tracereport.tables import LIMITS, ROWS_MAX, Table, interval, short
-from ffslab.report import Opening, Section, bullets, figure, page, section
-from ffslab.report.drawing import colour, new_figure, svg_text, tails, value_axis
+from ffslab.report import Opening, Section, bullets, page, section
+from ffslab.report.changes import Change, bars
+from ffslab.report.charts import Axis, distributions
+from ffslab.report.page import Drawn, KeyFigure, paragraph
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number, percent, text_table
 
@@ -51,11 +49,43 @@ def html(a: Side, b: Side, difference: TraceDiff) -> str:
             bullets(difference["notes"]),
             section("What moved", bullets(moved)),
             *(section_of(made) for made in tables(difference)),
-            figure("Distributions of response times", "Solid: A; dashed: B.", _distributions(a, b, difference)),
+            _distributions(a, b, difference),
             _maps(a, b),
         ],
-        Opening(title, " ".join([*heads, f"Compared by ffslab {__version__}."]), moved[0]),
+        Opening(
+            title,
+            " ".join([*heads, f"Compared by ffslab {__version__}."]),
+            moved[0],
+            _key_figures(difference),
+            bars([_changed(row) for row in difference["counts"]], "Flash operations of B beside those of A."),
+        ),
     )
+
+
+def _changed(row: CountChange) -> Change:
+    before, after = row["a"], row["b"]
+    said = f"{number(before)} became {number(after)}"
+    return Change(NAMES[row["type"]], after / before if before else None, said)
+
+
+def _key_figures(difference: TraceDiff) -> list[KeyFigure]:
+    """The counts that changed most, and the function whose times are furthest apart."""
+    known = [row for row in difference["counts"] if row["change"] is not None]
+    most = sorted(known, key=lambda row: -abs(row["change"] or 0))[:2]
+    made = [
+        KeyFigure(
+            NAMES[row["type"]].capitalize(),
+            percent(row["change"]) if row["change"] else "same",
+            f"{number(row['a'])} in A, {number(row['b'])} in B",
+        )
+        for row in most
+    ]
+    if difference["response_times"]:
+        row = max(difference["response_times"], key=lambda one: one["ks_distance"])
+        mean = row["mean_us"]
+        beside = f"mean in us, A / B; distributions are {row['ks_distance']:.2f} of 1 apart (KS)"
+        made.append(KeyFigure(row["function"], f"{number(mean['a'])} / {number(mean['b'])}", beside))
+    return made
 
 
 def _sides(difference: TraceDiff) -> tuple[tuple[str, DiffSide], tuple[str, DiffSide]]:
@@ -183,57 +213,26 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _distributions(a: Side, b: Side, difference: TraceDiff) -> str | None:
+def _distributions(a: Side, b: Side, difference: TraceDiff) -> Section | None:
     drawn = difference["response_times"][:FUNCTIONS_MAX]
-    if not drawn:
-        return None
-    drawing = new_figure(3.6)
-    axes = drawing.add_subplot()
-    durations_us, styles = [], []
+    values = []
     for i, row in enumerate(drawn):
-        for side, style in ((a, "-"), (b, "--")):
+        for side, whose, dash in ((a, "A", {}), (b, "B", {"dash": [6, 4]})):
             calls = side.recording.calls(row["level"])
             assert calls is not None
             number_of = side.recording.functions.number(row["function"])
             chosen = (calls.function == number_of) & ~calls.under_way
-            durations_us.append(calls.duration_ns[chosen] / 1e3)
-            styles.append({"color": colour(i), "linestyle": style, "label": row["function"] if side is a else ""})
-    tails(axes, durations_us, styles)
-    value_axis(axes, "x", durations_us)
-    axes.set(xlabel="duration, us", ylabel="calls that took less, %")
-    axes.legend(loc="lower right", fontsize=8, frameon=False)
-    return svg_text(drawing, "diff-response-times")
+            ink: dict[str, object] = {"colour": f"s{i}", **dash}
+            values.append((f"{row['function']}, {whose}", calls.duration_ns[chosen] / 1e3, ink))
+    if not values:
+        return None
+    made = distributions("times", "", Axis("duration, us", "duration"), values)
+    return section("Distributions of response times", [paragraph("Solid: A; dashed: B."), made])
 
 
 def _maps(a: Side, b: Side) -> Section | None:
-    title = "Maps: B minus A"
     if a.blocks is None or b.blocks is None or len(a.blocks) != len(b.blocks):
-        return figure(title, "", None)
-    change = b.blocks - a.blocks
-    columns = [column for column in range(len(MAPPED)) if change[:, column].any()]
-    if not columns:
-        return figure(title, "", None)
-    # Of the partition the rows from the first block that either touched to the last.
-    touched = np.flatnonzero((a.blocks + b.blocks).any(axis=1))
+        return None
     shown = mapped_blocks(a.recording, a.blocks + b.blocks)
-    starts = shown[:: map_columns(shown)]
-    begun = [start for start in starts if start <= touched[-1]]
-    first = max(start for start in starts if start <= touched[0])
-    shown = range(first, min(begun[-1] + map_columns(shown), shown.stop))
-    lines = -(-len(shown) // map_columns(shown))
-    drawing = new_figure(0.4 + len(columns) * (0.5 + max(0.3, 0.075 * lines)))
-    panels = np.atleast_1d(drawing.subplots(len(columns), 1))
-    for axes, column in zip(panels, columns, strict=True):
-        cells = map_cells(change[:, column], shown)
-        most = max(float(np.nanmax(np.abs(cells))), 1.0)
-        image = axes.imshow(
-            cells, cmap="RdBu_r", interpolation="nearest", aspect="auto",
-            norm=SymLogNorm(1, vmin=-most, vmax=most),
-        )  # fmt: skip
-        axes.set_title(f"{OPERATIONS[MAPPED[column]][2]}: {int(change[:, column].sum()):+,}", fontsize=9)
-        axes.set(xticks=[])
-        rows = sorted({0, lines - 1})
-        axes.set_yticks(rows, [f"{shown.start + row * map_columns(shown):,}" for row in rows], fontsize=8)
-        bar = drawing.colorbar(image, ax=axes, ticks=[-most, 0, most])
-        bar.formatter = FuncFormatter(lambda value, _: f"{value:+,g}" if value else "0")
-    return figure(title, map_note(shown), svg_text(drawing, "diff-maps"))
+    made: Drawn | None = maps_of("blocks", b.blocks - a.blocks, shown, signed=True)
+    return section("Maps: B minus A", [paragraph(map_note(shown)), made]) if made is not None else None

@@ -1,18 +1,22 @@
-"""A report for people: a text for the terminal, and one HTML file with pictures that needs no other."""
+"""A report for people: a text for the terminal, and one HTML file with charts that needs no other."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ffslab import __version__
-from ffslab.answers.trace_report import LogFacts, Traced, TraceReport
+from ffslab.answers.trace_report import LogFacts, OperationCounts, Traced, TraceReport
 from ffslab.boards.tracereport import plots
 from ffslab.boards.tracereport.columns import Ints
 from ffslab.boards.tracereport.operations import mapped_blocks
 from ffslab.boards.tracereport.recording import Recording
 from ffslab.boards.tracereport.sentences import sentences
-from ffslab.boards.tracereport.tables import Table, tables
-from ffslab.report import Opening, Section, bullets, figure, page, section, table
+from ffslab.boards.tracereport.tables import Table, short, tables
+from ffslab.report import Opening, Section, bullets, page, section, table
+from ffslab.report.page import Drawn, KeyFigure, paragraph
+from ffslab.text.durations import duration
 from ffslab.text.quoting import escape
-from ffslab.text.tables import number, text_table
+from ffslab.text.tables import counted, number, text_table
 
 
 def text(summary: TraceReport) -> str:
@@ -53,32 +57,66 @@ def html(recording: Recording, summary: TraceReport, blocks: Ints | None, title:
     flaws = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in _incomplete(summary))
     said = sentences(summary)
     mapped = mapped_blocks(recording, blocks) if blocks is not None else range(1)
-    drawn = [
+    over_time = plots.over_time(recording, summary)
+    where, maps = plots.where_over_time(recording), plots.block_maps(blocks, mapped)
+    times = plots.response_times(recording)
+    # The first screen has what the log is about: operations, or times when only calls were traced.
+    picture = over_time[0] if over_time else times[0] if times else None
+    drawn: list[tuple[str, str, Sequence[Drawn | None]]] = [
+        ("Operations over time", "Operations per second. Dashed: markers.", over_time[1:]),
+        ("Where the operations fell", "The erase block of each operation.", [where]),
+        ("Map of erase blocks", f"{plots.map_note(mapped)} Grey: nothing was counted.", [maps]),
         (
-            "Operations over time",
-            "Operations per second. Dotted: markers.",
-            plots.over_time(recording, summary),
+            "Distributions of response times",
+            "Share of the calls within that time.",
+            times if picture in over_time else times[1:],
         ),
-        (
-            "Where the operations fell",
-            "The erase block of each operation.",
-            plots.where_over_time(recording),
-        ),
-        (
-            "Map of erase blocks",
-            f"{plots.map_note(mapped)} Grey: none.",
-            plots.block_maps(blocks, mapped),
-        ),
-        ("Distributions of response times", "Share of the calls within that time.", plots.response_times(recording)),
     ]
     parts = [
         flaws,
         bullets(summary["notes"]),
         section("What this means", bullets(said[1:])),
         *(section_of(shown) for shown in tables(summary)),
-        *(figure(name, note, svg) for name, note, svg in drawn),
+        *(
+            section(name, [paragraph(note), *there])
+            for name, note, pictures in drawn
+            if (there := [one for one in pictures if one is not None])
+        ),
     ]
-    return page(title, parts, Opening(title, ". ".join(lines), said[0] if said else ""))
+    opening = Opening(title, ". ".join(lines), said[0] if said else "", _key_figures(summary), picture)
+    return page(title, parts, opening)
+
+
+def _key_figures(summary: TraceReport) -> list[KeyFigure]:
+    """The slowest function, flash operations, lifetime: what of them the logs know."""
+    made = []
+    timed = [row for row in summary["response_times"] if "mean_us" in row]
+    if timed:
+        row = max(timed, key=lambda one: one["sum_us"])
+        beside = f"on average in {number(row['n'])} calls; one in a hundred takes {duration(row['p99_us'])} or more"
+        made.append(KeyFigure(f"{row['function']} takes", duration(row["mean_us"]), beside))
+    if (found := summary.get("operations")) is not None:
+        totals = found["totals"]
+        every = _moved(totals)
+        if every:
+            behind = sum(_moved(row) for row in found["by_task"] if row["background"])
+            said = f"{100 * behind / every:.0f} % by background threads; {counted(totals['erases'], 'erase')}"
+            made.append(KeyFigure("Flash operations", number(every), said))
+    lives = [
+        (years["levelled"]["estimate"] or 0.0, years["busiest_block"]["estimate"], row["partition"])
+        for row in summary.get("wear", [])
+        if row["erases"] and (years := row.get("lifetime_years"))
+    ]
+    if lives:
+        levelled, busiest, partition = min(lives, key=lambda one: one[0])
+        beside = f"its busiest block {short(busiest)}, if the time of the log repeated for ever"
+        made.append(KeyFigure(f"Years of {partition}, levelled", short(levelled), beside))
+    return made
+
+
+def _moved(counts: OperationCounts) -> int:
+    """What reads, writes or erases cells."""
+    return counts["page_reads"] + counts["page_programs"] + counts["erases"]
 
 
 def section_of(shown: Table) -> Section | None:

@@ -1,17 +1,25 @@
-// Maps of erase blocks on a canvas: a cell each, row by row. The film uses the same grid.
+// Maps of erase blocks on a canvas, a cell each, row by row, and planes of two axes. The film uses the same grid.
 "use strict";
 {
   const { make, data, colour, number } = ffslab;
   const RAMPS = { light: ["#eef3f7", "#bcd6e8", "#7db2d6", "#3f86b8", "#12598c", "#06304f"], dark: ["#23303a", "#234e6b", "#2c78a6", "#4aa3df", "#93cdf5", "#e3f3ff"] };
   const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  // 64 colours from the lowest value to the highest.
-  function ramp() {
-    const isDark = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim() !== "#ffffff";
-    const stops = RAMPS[isDark ? "dark" : "light"].map(parse);
+  // Below nothing and above it, for differences.
+  const SIGNED = { light: ["#b35806", "#f1a340", "#f4ece2", "#eef1f6", "#7db2d6", "#12598c"].reverse(), dark: ["#ffb668", "#a8651f", "#3a3026", "#26313a", "#2c78a6", "#93cdf5"].reverse() };
+  const isDarkNow = () => getComputedStyle(document.documentElement).getPropertyValue("--paper").trim() !== "#ffffff";
+  function rampOf(stops) {
+    const parsed = stops.map(parse);
     return Array.from({ length: 64 }, (_, i) => {
-      const at = i / 63 * (stops.length - 1), low = Math.min(Math.floor(at), stops.length - 2), part = at - low;
-      return `rgb(${stops[low].map((one, c) => Math.round(one + (stops[low + 1][c] - one) * part)).join(",")})`;
+      const at = i / 63 * (parsed.length - 1), low = Math.min(Math.floor(at), parsed.length - 2), part = at - low;
+      return `rgb(${parsed[low].map((one, c) => Math.round(one + (parsed[low + 1][c] - one) * part)).join(",")})`;
     });
+  }
+  // 64 colours from the lowest value to the highest; of differences from the most below nothing to the most above.
+  const ramp = (isSigned = false) => rampOf((isSigned ? SIGNED : RAMPS)[isDarkNow() ? "dark" : "light"]);
+  // The place of a value among the 64 colours.
+  function shadeOf(value, most, isLog, isSigned) {
+    const share = isLog ? Math.log1p(Math.abs(value)) / Math.log1p(most) : Math.abs(value) / most;
+    return isSigned ? Math.round(31.5 + 31.5 * Math.sign(value) * share) : Math.round(63 * share);
   }
 
   class Grid {
@@ -62,7 +70,15 @@
       });
     }
   }
-  Object.assign(ffslab, { Grid, ramp });
+  Object.assign(ffslab, { Grid, ramp, shadeOf });
+
+  const scaleOf = (ramped, low, high) => {
+    const bar = make("span", { class: "ramp" });
+    bar.style.background = `linear-gradient(90deg, ${ramped.filter((_, i) => i % 9 === 0).join(",")})`;
+    return [low, bar, make("span", {}, high)];
+  };
+  const keyOf = (name, ink) => { const dot = make("span", { class: "dot" }); dot.style.setProperty("--c", `var(--${ink})`); return make("span", {}, dot, " ", name); };
+  ffslab.scaleOf = scaleOf;
 
   for (const figure of document.querySelectorAll("figure[data-blocks]")) {
     const of = data(figure.dataset.blocks), tools = figure.querySelector(".tools"), canvas = figure.querySelector("canvas");
@@ -73,29 +89,46 @@
       made.addEventListener("change", () => draw());
       return made;
     };
-    const variant = of.length > 1 ? select("Variant", of.map((one) => one.name)) : { value: "0" };
-    const metric = select("Colour", of[0].metrics.map((one) => one.label));
+    const variant = of.length > 1 ? select(figure.dataset.choice, of.map((one) => one.name)) : { value: "0" };
+    const metric = of[0].metrics.length > 1 ? select("Colour", of[0].metrics.map((one) => one.label)) : { value: "0" };
+    const log = make("button", { type: "button", "aria-pressed": String(Boolean(of[0].metrics[0].log)) }, "Log colours");
+    let isLog = Boolean(of[0].metrics[0].log);
+    log.addEventListener("click", () => { isLog = !isLog; log.setAttribute("aria-pressed", String(isLog)); draw(); });
+    const copier = make("button", { type: "button" }, "Copy CSV");
+    tools.append(log, copier);
     let grid = null, ring = null;
     const of_now = () => { const one = of[variant.value]; return { one, shown: one.metrics.find((other) => other.label === of[0].metrics[metric.value].label) ?? one.metrics[0] }; };
+    const valueText = (metric, value) => value === null ? "-" : metric.kinds ? metric.kinds[value][0] : `${metric.signed && value > 0 ? "+" : ""}${number(value)}${metric.label.endsWith("%") ? " %" : ""}`;
+    copier.addEventListener("click", () => {
+      const { one } = of_now(), first = one.first ?? 0;
+      const rows = one.metrics[0].values.map((_, block) => [String(first + block), ...one.metrics.map((each) => each.values[block] === null ? "" : each.kinds ? each.kinds[each.values[block]][0] : String(each.values[block]))]);
+      ffslab.copy(copier, [["block", ...one.metrics.map((each) => each.label)], ...rows].map(ffslab.csv).join("\n") + "\n");
+    });
     const draw = (again = true) => {
-      const { one, shown } = of_now(), count = shown.values.length;
+      const { one, shown } = of_now(), count = shown.values.length, first = one.first ?? 0;
       if (!grid || again) { if (!grid) { grid = new Grid(canvas, count); grid.follow(tell); } grid.count = count; grid.fit(); }
-      const colours = ramp();
+      const known = shown.values.filter((value) => value !== null);
       // One scale for all variants: their maps can be compared.
-      const most = shown.label.endsWith("%") ? 100 : Math.max(1, ...of.flatMap((other) => other.metrics.find((each) => each.label === shown.label)?.values ?? []));
-      shown.values.forEach((value, block) => grid.cell(block, colours[Math.round(63 * value / most)]));
-      for (const mark of one.marks) grid.ring(mark.block, colour("s1"));
+      const every = of.flatMap((other) => other.metrics.find((each) => each.label === shown.label)?.values ?? []);
+      const most = shown.label.endsWith("%") ? 100 : every.reduce((high, value) => Math.max(high, Math.abs(value ?? 0)), 1);
+      const inks = shown.kinds ? shown.kinds.map(([, ink]) => colour(ink)) : ramp(shown.signed), none = colour("free");
+      shown.values.forEach((value, block) => grid.cell(block, value === null ? none : shown.kinds ? inks[value] : inks[shadeOf(value, most, isLog, shown.signed)]));
+      for (const mark of one.marks ?? []) grid.ring(mark.block, colour("s1"));
       if (ring !== null && ring < count) grid.ring(ring, colour("ink"));
-      const bar = make("span", { class: "ramp" });
-      bar.style.background = `linear-gradient(90deg, ${colours.filter((_, i) => i % 9 === 0).join(",")})`;
-      scale.replaceChildren("0", bar, make("span", {}, `${number(most)} ${shown.label}`));
-      for (const mark of one.marks) scale.append(make("span", {}, `ring: ${mark.at} begins`));
-      if (ring === null) said.textContent = `${number(count)} erase blocks, ${grid.columns} a row; at most ${number(Math.max(...shown.values))}, on average ${number(shown.values.reduce((sum, value) => sum + value, 0) / count, 2)}.`;
+      log.hidden = Boolean(shown.kinds);
+      if (shown.kinds) scale.replaceChildren(...shown.kinds.flatMap(([name, ink], kind) => known.includes(kind) ? [keyOf(name, ink)] : []));
+      else scale.replaceChildren(...scaleOf(inks, shown.signed ? `-${number(most)}` : "0", `${shown.signed ? "+" : ""}${number(most)} ${shown.label}`));
+      for (const mark of one.marks ?? []) scale.append(make("span", {}, `ring: ${mark.at} begins`));
+      if (ring !== null) return;
+      const blocks = `${number(count)} erase blocks${first ? ` from ${number(first)} on` : ""}, ${grid.columns} a row`;
+      if (shown.kinds) said.textContent = `${blocks}: ${shown.kinds.flatMap(([name], kind) => { const n = known.filter((value) => value === kind).length; return n ? [`${number(n)} ${name}`] : []; }).join(", ")}.`;
+      else said.textContent = `${blocks}; at most ${number(known.reduce((high, value) => Math.max(high, value), -Infinity))}, on average ${number(known.reduce((sum, value) => sum + value, 0) / known.length, 2)}.`;
     };
     const tell = (block) => {
       ring = block;
       draw(false);
-      said.textContent = `Block ${number(block)}: ${of_now().one.metrics.map((one) => `${one.label.replace(", %", "")} ${number(one.values[block])}${one.label.endsWith("%") ? " %" : ""}`).join(", ")}`;
+      const { one } = of_now();
+      said.textContent = `Block ${number((one.first ?? 0) + block)}: ${one.metrics.map((each) => `${each.kinds ? "" : `${each.label.replace(", %", "")} `}${valueText(each, each.values[block])}`).join(", ")}`;
     };
     new ResizeObserver(() => { if (!grid || grid.wide !== canvas.clientWidth) { draw(); grid.wide = canvas.clientWidth; } }).observe(canvas);
     ffslab.drawers.push(() => draw());

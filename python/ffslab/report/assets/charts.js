@@ -3,15 +3,41 @@
 {
   const { make, data, colour, number, floats } = ffslab;
 
-  // Points of all series in one order of x, which is what uPlot takes; where a series has none there is null.
-  function merged(series) {
+  // Points of all series in one order of x, which is what uPlot takes: a row has a point of each series at most, and
+  // null where a series has none. `places` are the points in their order: series, index in it, row.
+  function merged(series, across, heights) {
     const places = [];
-    series.forEach((one, s) => { for (let i = 0; i < one.x.length; i++) if (Number.isFinite(one.y[i])) places.push([one.x[i], s, i]); });
+    series.forEach((one, s) => { for (let i = 0; i < one.x.length; i++) if (Number.isFinite(heights[s][i])) places.push([across[s][i], s, i, 0]); });
     places.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
-    const columns = series.map(() => new Array(places.length).fill(null));
-    places.forEach(([, s, i], at) => { columns[s][at] = series[s].y[i]; });
-    return { xs: places.map((place) => place[0]), columns, places };
+    const xs = [], starts = [], last = series.map(() => -1);
+    places.forEach((place, at) => {
+      if (!xs.length || xs[xs.length - 1] !== place[0] || last[place[1]] === xs.length - 1) { xs.push(place[0]); starts.push(at); }
+      place[3] = last[place[1]] = xs.length - 1;
+    });
+    starts.push(places.length);
+    const columns = series.map(() => new Array(xs.length).fill(null));
+    for (const [, s, i, row] of places) columns[s][row] = heights[s][i];
+    return { xs, columns, places, starts };
   }
+
+  // How high points stand. Of a stack the first series is on top, and what does not show is left out.
+  function heightsOf(spec, shown) {
+    if (!spec.stacked) return spec.series.map((one) => one.y);
+    const sum = new Float64Array(spec.series[0].y.length), heights = [];
+    for (let s = spec.series.length - 1; s >= 0; s--) {
+      if (shown[s]) spec.series[s].y.forEach((value, i) => { sum[i] += value; });
+      heights[s] = sum.slice();
+    }
+    return heights;
+  }
+
+  // On a logarithmic axis nothing has no place: it stands at the axis' low end. Of fewer than two values there is none.
+  function lowEnd(columns) {
+    let [least, most] = [Infinity, 0];
+    for (const values of columns) for (const value of values) if (value > 0 && value < Infinity) { least = Math.min(least, value); most = Math.max(most, value); }
+    return least < most ? least / 1.3 : null;
+  }
+  const raised = (columns, low) => columns.map((values) => Array.from(values, (value) => value <= 0 ? low : value));
 
   // More marks on a line, or lines at ticks, than these hide it.
   const MARKS_MAX = 60, TICKS_MAX = 40;
@@ -22,6 +48,7 @@
     if (axis.ticks) return { time: false, range: [-0.4, axis.ticks.length - 0.6] };
     if (axis.nines) return { time: false, range: [0, Math.max(1, ...values) * 1.02] };
     let [low, high] = axis.span ?? [Infinity, -Infinity];
+    if (isLog && low <= 0) low = Infinity;
     for (const value of values) if (Number.isFinite(value) && (!isLog || value > 0)) { low = Math.min(low, value); high = Math.max(high, value); }
     // Unless somebody has zoomed, what several charts have in common is shown whole.
     const own = values.filter((value) => Number.isFinite(value) && (!isLog || value > 0));
@@ -57,12 +84,57 @@
       const shown = axis.ticks.length > TICKS_MAX ? every : 1;
       return { ...common, splits: () => axis.ticks.map((_, i) => i).filter((i) => i % shown === 0), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
     }
+    if (axis.at) {
+      const few = (u, which, low, high) => {
+        const scale = isX ? "x" : "y", kept = [];
+        for (const at of axis.at) if (at >= low && at <= high && (!kept.length || Math.abs(u.valToPos(at, scale) - u.valToPos(kept[kept.length - 1], scale)) >= 44)) kept.push(at);
+        return kept;
+      };
+      return { ...common, splits: few, filter: (u, at) => at, values: (u, at) => at.map((value) => number(value)) };
+    }
     if (axis.nines) return { ...common, splits: (u) => NINES.map(([at]) => at).filter((at) => at <= u.scales.y.max), values: (u, at) => at.map((one) => NINES.find((nine) => nine[0] === one)?.[1] ?? "") };
     const values = (u, at) => at.map((value) => value === null ? "" : number(value));
     return isLog ? { ...common, splits: (u, which, low, high) => logSplits(low, high), filter: (u, at) => at, values } : { ...common, values };
   }
 
   const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
+
+  // Grey stretches below what is drawn; above it moments with names, as many of these as there is room for.
+  function shade(u, shades) {
+    u.ctx.save();
+    u.ctx.fillStyle = colour("quiet") + "26";
+    for (const [from, to] of shades) { const left = u.valToPos(from, "x", true); u.ctx.fillRect(left, u.bbox.top, u.valToPos(to, "x", true) - left, u.bbox.height); }
+    u.ctx.restore();
+  }
+  function mark(u, marks) {
+    const { ctx, bbox } = u, scale = devicePixelRatio || 1, ends = [-Infinity, -Infinity, -Infinity];
+    ctx.save();
+    ctx.font = `${11 * scale}px system-ui, sans-serif`;
+    ctx.textBaseline = "top";
+    for (const { at, text } of marks) {
+      const x = u.valToPos(at, "x", true);
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.strokeStyle = ctx.fillStyle = colour("quiet");
+      ctx.setLineDash([3 * scale, 3 * scale]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      const wide = ctx.measureText(text).width + 8 * scale, left = Math.min(x + 4 * scale, bbox.left + bbox.width - wide);
+      const row = ends.findIndex((end) => end <= left);
+      if (row < 0 || !text) continue;
+      ends[row] = left + wide;
+      ctx.fillText(text, left, bbox.top + (2 + 13 * row) * scale);
+    }
+    ctx.restore();
+  }
+
+  // What is drawn, a row a point; 32-bit floats have seven digits.
+  function csvOf(spec) {
+    const plain = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? String(Number((100 * (1 - 10 ** -value)).toPrecision(7))) : String(Number(value.toPrecision(7)));
+    const rows = spec.series.flatMap((one) => Array.from(one.x, (x, i) => [one.name, plain(spec.x, x), plain(spec.y, one.y[i])]));
+    return [["series", spec.x.label, spec.y.label], ...rows].map(ffslab.csv).join("\n") + "\n";
+  }
 
   // Draws `spec` into `figure`; what it returns draws it anew.
   function chart(figure, spec, options = {}) {
@@ -74,23 +146,29 @@
     function draw() {
       drawn?.destroy();
       const series = spec.series;
-      join = merged(series);
+      let across = series.map((one) => one.x), heights = heightsOf(spec, shown);
+      const lows = { x: logs.x ? lowEnd(across) : null, y: logs.y ? lowEnd(heights) : null }, isLog = { x: lows.x !== null, y: lows.y !== null };
+      if (isLog.x) across = raised(across, lows.x);
+      if (isLog.y) heights = raised(heights, lows.y);
+      join = merged(series, across, heights);
       const wide = plot.clientWidth, tall = plot.clientHeight;
       drawn = new uPlot({
         width: wide, height: tall, legend: { show: false },
         padding: [10, 14, 0, 0],
         cursor: { drag: { x: true, y: true, uni: 30 }, points: { show: false }, y: true },
-        scales: { x: scaleOf(spec.x, join.xs, logs.x), y: scaleOf(spec.y, series.flatMap((one) => [...one.y]), logs.y) },
-        axes: [axisOf(spec.x, true, wide, logs.x), axisOf(spec.y, false, wide, logs.y)],
+        scales: { x: scaleOf(spec.x, join.xs, isLog.x), y: scaleOf(spec.y, heights.flatMap((one) => [...one]), isLog.y) },
+        axes: [axisOf(spec.x, true, wide, isLog.x), axisOf(spec.y, false, wide, isLog.y)],
         series: [{}, ...series.map((one, s) => {
           const ink = colour(one.colour), dots = one.kind === "dots";
           return {
             label: one.name, show: shown[s], stroke: ink, width: one.wide ?? 1.8, spanGaps: true, dash: one.dash,
+            fill: spec.stacked ? ink : one.filled ? ink + "70" : undefined,
             paths: dots ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
             points: { show: dots || (one.kind === "marks" && one.x.length <= MARKS_MAX), size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
           };
         })],
-        hooks: { setCursor: [tell] },
+        bands: (spec.bands ?? []).map(([high, low, ink]) => ({ series: [high + 1, low + 1], fill: colour(ink) + "38" })),
+        hooks: { setCursor: [tell], drawClear: [(u) => shade(u, spec.shades ?? [])], draw: [(u) => mark(u, spec.marks ?? [])] },
       }, [join.xs, ...join.columns], plot);
     }
 
@@ -98,21 +176,24 @@
       const { left, top, idx } = u.cursor;
       if (idx === null || idx === undefined || left < 0) return null;
       let best = null, distance = Infinity;
-      for (let step = 0; step < 400; step++) for (const at of step ? [idx - step, idx + step] : [idx]) {
-        if (at < 0 || at >= join.xs.length) continue;
-        const across = u.valToPos(join.xs[at], "x") - left;
-        const s = join.places[at][1];
-        if (Math.abs(across) > 60 || !shown[s]) continue;
-        const away = Math.hypot(across, u.valToPos(join.columns[s][at], "y") - top);
-        if (away < distance) { distance = away; best = at; }
+      for (let step = 0; step < 400; step++) for (const row of step ? [idx - step, idx + step] : [idx]) {
+        if (row < 0 || row >= join.xs.length) continue;
+        const across = u.valToPos(join.xs[row], "x") - left;
+        if (Math.abs(across) > 60) continue;
+        for (let at = join.starts[row]; at < join.starts[row + 1]; at++) {
+          const s = join.places[at][1];
+          if (!shown[s]) continue;
+          const away = Math.hypot(across, u.valToPos(join.columns[s][row], "y") - top);
+          if (away < distance) { distance = away; best = at; }
+        }
       }
       return best;
     }
     function tell(u) {
       const at = nearest(u);
       if (at === null) { said.textContent = options.idle ?? ""; return; }
-      const [x, s, i] = join.places[at];
-      said.textContent = options.said ? options.said(s, i) : `${spec.series[s].name ? `${spec.series[s].name}: ` : ""}${spec.y.short ?? spec.y.label} ${valueText(spec.y, join.columns[s][at])} at ${spec.x.short ?? spec.x.label} ${valueText(spec.x, x)}`;
+      const [, s, i] = join.places[at], x = spec.series[s].x[i];
+      said.textContent = options.said ? options.said(s, i) : `${spec.series[s].name ? `${spec.series[s].name}: ` : ""}${spec.y.short ?? spec.y.label} ${valueText(spec.y, spec.series[s].y[i])} at ${spec.x.short ?? spec.x.label} ${valueText(spec.x, x)}`;
     }
 
     plot.tabIndex = 0;
@@ -122,9 +203,10 @@
       if (!step || !drawn) return;
       event.preventDefault();
       let at = focus;
-      do { at += step; } while (at >= 0 && at < join.xs.length && !shown[join.places[at][1]]);
-      focus = Math.max(0, Math.min(join.xs.length - 1, at));
-      drawn.setCursor({ left: drawn.valToPos(join.xs[focus], "x"), top: drawn.valToPos(join.columns[join.places[focus][1]][focus], "y") });
+      do { at += step; } while (at >= 0 && at < join.places.length && !shown[join.places[at][1]]);
+      focus = Math.max(0, Math.min(join.places.length - 1, at));
+      const [x, s, , row] = join.places[focus];
+      drawn.setCursor({ left: drawn.valToPos(x, "x"), top: drawn.valToPos(join.columns[s][row], "y") });
     });
     plot.addEventListener("click", () => {
       const at = drawn && nearest(drawn);
@@ -141,7 +223,9 @@
     if (tools) {
       const reset = make("button", { type: "button" }, "Reset zoom");
       reset.addEventListener("click", draw);
-      tools.append(reset);
+      const copier = make("button", { type: "button" }, "Copy CSV");
+      copier.addEventListener("click", () => ffslab.copy(copier, csvOf(spec)));
+      tools.append(reset, copier);
     }
     const legend = figure.querySelector(".legend");
     if (legend && !options.quiet) legend.replaceChildren(...(spec.series.length > 1 ? spec.series.map((one, s) => {
@@ -151,7 +235,7 @@
       button.addEventListener("click", () => {
         shown[s] = !shown[s];
         button.setAttribute("aria-pressed", String(shown[s]));
-        drawn?.setSeries(s + 1, { show: shown[s] });
+        if (spec.stacked) again(); else drawn?.setSeries(s + 1, { show: shown[s] });
       });
       return make("li", {}, button);
     }) : []));
@@ -161,7 +245,7 @@
     ffslab.drawers.push(again);
     addEventListener("beforeprint", () => { if (!drawn) draw(); });
     // Only what comes near the screen is drawn.
-    const near = new IntersectionObserver((entries) => { if (entries.some((one) => one.isIntersecting)) { near.disconnect(); draw(); } }, { rootMargin: "300px" });
+    const near = new IntersectionObserver((entries) => { if (entries.some((one) => one.isIntersecting)) { near.disconnect(); if (!drawn) draw(); } }, { rootMargin: "300px" });
     near.observe(plot);
     const stop = () => { near.disconnect(); size.disconnect(); drawn?.destroy(); ffslab.drawers.splice(ffslab.drawers.indexOf(again), 1); };
     return { draw: again, stop, u: () => drawn };

@@ -67,9 +67,9 @@
     }
     // Orange grew, blue shrank; the stronger, the larger the change is of the larger of both.
     function fill(one) {
-      if (!Number(against.value)) return one.path.length < 3 ? `color-mix(in srgb, var(--quiet) ${[8, 18, 12][one.path.length]}%, var(--paper))` : `color-mix(in srgb, var(--${ink(one.path[2])}) ${one.path.length === 3 ? 48 : 26}%, var(--paper))`;
+      if (!Number(against.value)) return one.path.length < 3 ? `color-mix(in srgb, var(--quiet) ${[8, 18, 12][one.path.length]}%, var(--paper))` : `color-mix(in srgb, var(--${ink(one.path[2])}) ${one.path.length === 3 ? 40 : 26}%, var(--paper))`;
       const change = Math.max(one.a, one.b) ? (one.b - one.a) / Math.max(one.a, one.b) : 0;
-      return `color-mix(in srgb, var(--${change > 0 ? "s1" : "s0"}) ${Math.round(60 * Math.abs(change))}%, var(--mark))`;
+      return `color-mix(in srgb, var(--${change > 0 ? "s1" : "s0"}) ${Math.round(45 * Math.abs(change))}%, var(--mark))`;
     }
 
     let root = null, focused = null;

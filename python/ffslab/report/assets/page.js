@@ -79,6 +79,7 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = before; }, 1500);
   }
+  Object.assign(ffslab, { copy, csv });
 
   // "jffs2 mean<300": words that a row holds, and limits on the column whose name has that word.
   function matcher(query, heads) {

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from ffslab import __version__
 from ffslab.report import Opening, bullets, page, section
 from ffslab.report import table as html_table
-from ffslab.report.drawing import colour, new_figure, svg_text, thousands
-from ffslab.report.page import folded
+from ffslab.report.charts import Axis, Line, chart, multiples
+from ffslab.report.page import Drawn, KeyFigure, folded, paragraph, verbatim
 from ffslab.studies.calibrate.regression import Fit
-from ffslab.text.quoting import escape
+from ffslab.text.tables import counted, number
 
 if TYPE_CHECKING:
     from ffslab.studies.calibrate.verb import Calibration
+
+R2_GOOD = 0.99
 
 
 def html(done: Calibration) -> str:
@@ -24,15 +25,79 @@ def html(done: Calibration) -> str:
     from ffslab.studies.calibrate.verb import ALIGN, table
 
     drawn = [of for of in done.fits if of.observations.measured.any()]
-    plots = "\n".join(f"<p>{escape(_named(of))}:</p>\n<figure>{residual_plot(of)}</figure>" for of in drawn)
+    plots = [residual_plot(of, f"fit-{at}") for at, of in enumerate(drawn)]
     parts = [
-        section("Constants", html_table(*table(done), align=ALIGN)),
         section("Warnings", bullets(done.warnings)),
-        section("Regressions", "<p>Left: measured values and the line. Right: what the line leaves over.</p>" + plots),
-        folded("The profile", f"<pre>{escape(done.toml)}</pre>"),
+        section("Constants", html_table(*table(done), align=ALIGN)),
+        section(
+            "Regressions",
+            [
+                paragraph(
+                    "Measured values and the line, and beside them what the line leaves over: if that has a shape, the "
+                    "line is not all there is."
+                ),
+                *plots,
+            ],
+        )
+        if plots
+        else None,
+        folded("The profile", verbatim(done.toml)),
     ]
     setting = f"Calibrated by ffslab {__version__}; what was not measured is that of {done.base}."
-    return page(done.title, parts, Opening(done.title, setting))
+    return page(done.title, parts, Opening(done.title, setting, _answer(done), _key_figures(done), _off(drawn)))
+
+
+def _answer(done: Calibration) -> str:
+    """How far the profile can be trusted, in a sentence."""
+    constants = [one for of in done.fits for one in of.constants.values()]
+    known = sum(one.identified for one in constants)
+    said = f"The measurements determine {number(known)} of {counted(len(constants), 'constant')}"
+    doubts = counted(len(done.warnings), "warning")
+    return f"{said}; {f'{doubts} say what to doubt' if done.warnings else 'nothing about them is in doubt'}."
+
+
+def _key_figures(done: Calibration) -> list[KeyFigure]:
+    """What belongs into the profile, how well lines explain, how many measurements there are."""
+    explained = [of.r2 for of in done.fits if of.r2 is not None]
+    made = [
+        KeyFigure(
+            "Constants of the profile that are measured",
+            number(len(done.measured)),
+            f"the others are those of {done.base}",
+        )
+    ]
+    if explained:
+        poor = sum(one < R2_GOOD for one in explained)
+        made.append(
+            KeyFigure(
+                "Least R2",
+                f"{min(explained):.4f}",
+                f"{poor} of {counted(len(explained), 'regression')} below {R2_GOOD}",
+            )
+        )
+    made.append(
+        KeyFigure(
+            "Measurements",
+            number(sum(len(of.fitted) for of in done.fits)),
+            f"in {counted(len(done.fits), 'regression')}",
+        )
+    )
+    return made
+
+
+def _off(drawn: list[Fit]) -> Drawn | None:
+    """How far measurements are from their lines, all regressions in one picture, in percent of what was measured."""
+    lines = []
+    for of in drawn:
+        measured = of.observations.measured
+        there = measured != 0
+        if there.any():
+            off = 100 * of.residuals[there] / measured[there]
+            lines.append(Line(_named(of), np.arange(1, len(off) + 1), off, "dots", {"size": 6}))
+    if not lines:
+        return None
+    x = Axis("measurement", linear=True)
+    return chart("off", "How far each measurement is from its line", x, Axis("measured minus fitted, %", "off"), lines)
 
 
 def _named(of: Fit) -> str:
@@ -41,7 +106,7 @@ def _named(of: Fit) -> str:
     return f"{what[0].upper()}{what[1:]}"
 
 
-def residual_plot(of: Fit) -> str:
+def residual_plot(of: Fit, name: str) -> Drawn:
     """Measured and fitted values over the amount of the only constant; of several, over the fitted values."""
     observed = of.observations
     keys = [str(key) for key in observed.amounts.columns if not str(key).startswith("loop.")]
@@ -50,21 +115,22 @@ def residual_plot(of: Fit) -> str:
     if not single and np.ptp(x) == 0:
         x = np.arange(1, len(x) + 1, dtype=float)
     order = np.argsort(x, kind="stable")
-    figure = new_figure(2.6)
-    left, right = figure.subplots(1, 2)
-    left.plot(x, observed.measured, linestyle="none", marker=".", color=colour(0))
-    left.plot(x[order], of.fitted[order], color=colour(1), linewidth=1)
-    right.axhline(0, color=colour(1), linewidth=1)
-    right.plot(x, of.residuals, linestyle="none", marker=".", color=colour(0))
     if single:
-        along = f"{keys[0].rpartition('.')[2].partition('_')[0]}s in a loop"
+        label = f"{keys[0].rpartition('.')[2].partition('_')[0]}s in a loop"
     else:
-        along = f"fitted, {observed.unit}" if np.ptp(of.fitted) else "measurement"
-    left.set(xlabel=along, ylabel=f"measured, {observed.unit}")
-    right.set(xlabel=along, ylabel=f"residual, {observed.unit}")
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.xaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_locator(MaxNLocator(6))
-        thousands(axes.xaxis, axes.yaxis)
-    return svg_text(figure, f"residuals-{observed.what}".replace(" ", "-").replace(",", ""))
+        label = f"fitted, {observed.unit}" if np.ptp(of.fitted) else "measurement"
+    along = Axis(label)
+    dots: dict[str, object] = {"colour": "s0", "size": 6}
+    line: dict[str, object] = {"colour": "s1"}
+    ends = x[order][[0, -1]]
+    left = [
+        Line("measured", x, observed.measured, "dots", dots),
+        Line("fitted", x[order], of.fitted[order], "line", line),
+    ]
+    right = [Line("left over", x, of.residuals, "dots", dots), Line("nothing", ends, [0, 0], "line", line)]
+    return multiples(
+        [
+            chart(f"{name}-values", _named(of), along, Axis(f"measured, {observed.unit}"), left),
+            chart(f"{name}-rest", f"{_named(of)}: left over", along, Axis(f"residual, {observed.unit}"), right),
+        ]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ffslab import __version__
 from ffslab._native import InputError, is_path
@@ -16,9 +17,13 @@ from ffslab.studies.calibrate.observations import Observations
 from ffslab.studies.calibrate.regression import Constant, Fit, Method, fit
 from ffslab.text.tables import text_table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 BOARD = "board.toml"
 CALIBRATION = "calibration.json"
-FILES = frozenset({BOARD, CALIBRATION, results.REPORT, "part.toml", "kernel.toml"})
+MEASUREMENTS = "measurements.parquet"
+FILES = frozenset({BOARD, CALIBRATION, MEASUREMENTS, results.REPORT, "part.toml", "kernel.toml"})
 DRIVER_TIMES = ("driver.read_us", "driver.program_us", "driver.erase_us")
 IDLE_POWERS = ("idle.cpu_mW", "idle.memory_mW")
 # Keys of constants that are found but belong into no profile.
@@ -221,9 +226,26 @@ def save(done: Calibration, folder: Path) -> Path:
                 f"the profile cannot be used: {str(error).removeprefix(str(place)).lstrip(': ')}"
             ) from None
         (fresh / CALIBRATION).write_text(results.dump_json(done.as_dict()), encoding="utf-8")
+        measurements(done.fits).to_parquet(fresh / MEASUREMENTS, index=False)
         (fresh / results.REPORT).write_text(report.html(done), encoding="utf-8")
 
     return results.replace(folder, write)
+
+
+def measurements(fits: list[Fit]) -> pd.DataFrame:
+    """A row for each measurement: the regression, its unit, what was measured, what the line says."""
+    import pandas as pd
+
+    frames = [
+        pd.DataFrame({
+            "regression": of.observations.what,
+            "unit": of.observations.unit,
+            "measured": of.observations.measured,
+            "fitted": of.fitted,
+        })
+        for of in fits
+    ]  # fmt: skip
+    return pd.concat(frames, ignore_index=True)
 
 
 def text(done: Calibration, folder: Path) -> str:

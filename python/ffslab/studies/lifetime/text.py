@@ -10,50 +10,67 @@ CAUSES_SHOWN = 4
 NO_ERASE = "no erase"
 
 
+HEAD = [
+    "workload",
+    "erases a day",
+    "per block: mean",
+    "median",
+    "95 %",
+    "most",
+    "levelled, years",
+    "busiest block, years",
+]
+ALIGN = "l" + "r" * 7
+
+
 def text(facts: Lifetime) -> str:
     """A table of the workloads, and what dominates in each."""
-    head = [
-        "workload",
-        "erases a day",
-        "per block: mean",
-        "median",
-        "95 %",
-        "most",
-        "levelled, years",
-        "busiest block, years",
-    ]
-    rows, below = [], []
+    below = []
     for row in facts["workloads"]:
-        name = row["workload"] if row["variant"] == "base" else f"{row['workload']} ({row['variant']})"
-        spread = row["erases_per_block_per_day"]
-        lives = row["lifetime_years"]
+        first, *others = said(row)
+        below += ["", f"{named(row)}: {first}", *(f"  {line}" for line in others)]
+    return "\n".join([facts["start"], "", text_table(HEAD, cells(facts), ALIGN), *below])
+
+
+def cells(facts: Lifetime) -> list[list[str]]:
+    """A row for each workload, under `HEAD`."""
+    rows = []
+    for row in facts["workloads"]:
+        spread, lives = row["erases_per_block_per_day"], row["lifetime_years"]
         blocks = [number(erases, 2) for erases in (spread["mean"], spread["p50"], spread["p95"], spread["max"])]
-        past = row["kind"] == "past"
-        years = [_years(lives["levelled"]), _years(lives["busiest_block"], "not known" if past else NO_ERASE)]
-        rows.append([name, number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
-        top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
-        said = ", ".join(f"{cause['cause']} {cause['share_of_programs']:.0%}" for cause in top)
-        below += [
-            "",
-            f"{name}: {_often(row)}",
-            *([] if past else [f"  dominated by (share of page programs): {said or 'nothing is programmed'}"]),
-            f"  endurance {number(row['endurance_erases'])} erases ({row['endurance_source']}); worn so far: "
-            f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'], 0)} ({row['wear_said_by']})",
-            f"  intervals of 95 %: {row['uncertainty']}",
-        ]
-        if row["of_setup"]:
-            totals = row["of_setup"]["totals"]
-            below.append(
-                f"  of the setup, taken off: {number(totals['page_programs'])} page programs and "
-                f"{number(totals['erases'])} erases for what it had left in memory"
-            )
-        if row["formatting_erases"]:
-            erases = number(row["formatting_erases"], 0)
-            below.append(f"  not in it: {erases} erases that made the new partition usable, once in its life")
-        below += [f"  {sentence}" for sentence in row["said"]]
-        if row["verdict"]:
-            below.append(f"  {row['verdict']['said']}")
-    return "\n".join([facts["start"], "", text_table(head, rows, "l" + "r" * 7), *below])
+        without = "not known" if row["kind"] == "past" else NO_ERASE
+        years = [_years(lives["levelled"]), _years(lives["busiest_block"], without)]
+        rows.append([named(row), number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
+    return rows
+
+
+def named(row: WorkloadLife) -> str:
+    """What a workload is called, with its variant if it has several."""
+    return row["workload"] if row["variant"] == "base" else f"{row['workload']} ({row['variant']})"
+
+
+def said(row: WorkloadLife) -> list[str]:
+    """What there is to know of a workload, a line each: how often it happens first."""
+    top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
+    causes = ", ".join(f"{cause['cause']} {cause['share_of_programs']:.0%}" for cause in top)
+    dominated = f"dominated by (share of page programs): {causes or 'nothing is programmed'}"
+    lines = [
+        _often(row),
+        *([] if row["kind"] == "past" else [dominated]),
+        f"endurance {number(row['endurance_erases'])} erases ({row['endurance_source']}); worn so far: "
+        f"mean {number(row['worn']['mean'])}, most {number(row['worn']['max'], 0)} ({row['wear_said_by']})",
+        f"intervals of 95 %: {row['uncertainty']}",
+    ]
+    if row["of_setup"]:
+        totals = row["of_setup"]["totals"]
+        lines.append(
+            f"of the setup, taken off: {number(totals['page_programs'])} page programs and "
+            f"{number(totals['erases'])} erases for what it had left in memory"
+        )
+    if row["formatting_erases"]:
+        erases = number(row["formatting_erases"], 0)
+        lines.append(f"not in it: {erases} erases that made the new partition usable, once in its life")
+    return [*lines, *row["said"], *([row["verdict"]["said"]] if row["verdict"] else [])]
 
 
 def _often(row: WorkloadLife) -> str:

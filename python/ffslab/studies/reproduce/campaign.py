@@ -13,14 +13,14 @@ from ffslab.answers.reproduction import JudgedClaim, JudgedPaper, ReadingRow
 from ffslab.api.experiment import Progress
 from ffslab.files import results
 from ffslab.report import Opening, page, section, table
-from ffslab.report.page import Part
+from ffslab.report.page import KeyFigure, Part, paragraph
 from ffslab.studies.reproduce import driver, kernel, readahead, rtems, rtems_claims, wear_gc, wear_gc_claims
 from ffslab.studies.reproduce.claims import Cause, Claims, Verdict
 from ffslab.studies.reproduce.figures import Figure
 from ffslab.studies.reproduce.rows import Row
 from ffslab.studies.reproduce.runs import RUNS, PlannedRun, by_series, run_all, unfinished, write_rows
 from ffslab.text.quoting import escape
-from ffslab.text.tables import text_table
+from ffslab.text.tables import number, text_table
 
 CLAIMS = "claims.json"
 FILES = frozenset({CLAIMS, results.REPORT, RUNS})
@@ -88,10 +88,12 @@ def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
         [claim["id"], claim["title"], claim["verdict"], "" if (cause := claim["cause"]) is None else Cause(cause).who]
         for claim in judged["claims"]
     ]
+    # The first one stands on the first screen.
+    pictures = [figure.drawn(f"figure-{at}") for at, figure in enumerate(figures)]
     parts: list[Part] = [
         *(f"<p>{escape(line)}</p>" for line in _about_real(judged)),
         section("Claims", table(["claim", "what", "verdict", "who differs"], claims)),
-        section("Figures", f"<p>{drawn}</p>\n" + "\n".join(f"<figure>{figure.svg()}</figure>" for figure in figures)),
+        section("Figures", [paragraph(drawn), *pictures[1:]]) if pictures[1:] else None,
     ]
     for claim in judged["claims"]:
         body = f"<p>{escape(claim['source'])}: <b>{claim['verdict']}</b>{escape(_why(claim))}</p>"
@@ -104,9 +106,25 @@ def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
     opening = Opening(
         f"{judged['title']}: published and simulated",
         f"Simulated by ffslab {__version__}: {setting}, in virtual time.",
-        _counted(judged),
+        _counted(judged) + ".",
+        _key_figures(judged),
+        pictures[0] if pictures else None,
     )
     return page(judged["title"], parts, opening)
+
+
+def _key_figures(judged: JudgedPaper) -> list[KeyFigure]:
+    """How many claims come out as published, and how many readings as on the real kernel."""
+    claims = judged["claims"]
+    same = sum(claim["verdict"] == Verdict.REPRODUCED for claim in claims)
+    made = [KeyFigure("Claims that come out as published", number(same), f"of {number(len(claims))}")]
+    agree = [one for claim in claims for r in claim["readings"] if (one := r["agrees_with_real_kernel"]) is not None]
+    if agree:
+        made.append(
+            KeyFigure("Readings as on the real kernel", number(sum(agree)), f"of {number(len(agree))} measured")
+        )
+    made.append(KeyFigure("Runs", number(judged["runs"]), "all simulated; their figures are beside this file"))
+    return made
 
 
 def text(judged: JudgedPaper, folder: Path) -> str:

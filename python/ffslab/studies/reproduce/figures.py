@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, NullLocator
 
-from ffslab.report.drawing import MARKS, colour, new_figure, svg_text, thousands, value_axis, width
+from ffslab.report import charts
+from ffslab.report.page import Drawn
+from ffslab.text.tables import number
 
-DASHES = ("-", "--", ":")
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+DASHES: tuple[list[int], ...] = ([], [8, 4], [2, 3])
+COLOURS = 8
 
 
 @dataclass(frozen=True)
@@ -44,49 +43,24 @@ class Figure:
     kinds: Sequence[str] = ()
     y_log: bool = False
 
-    def svg(self) -> str:
-        """The chart as an SVG element."""
-        figure = new_figure(3.4 + 0.08 * len(self.lines))
-        axes = figure.add_subplot()
+    def drawn(self, name: str) -> Drawn:
+        """The chart, `name` is its id in the page."""
         count = len(self.lines)
-        for i, line in enumerate(self.lines):
-            # Hollow marks, and lines that get thinner: one that lies on another hides nothing.
-            # Matplotlib types each of its many keywords by itself.
-            style: dict[str, Any] = {
-                "marker": MARKS[i % len(MARKS)],
-                "markersize": 5,
-                "markerfacecolor": "none",
-                "color": colour(i if line.hue is None else line.hue),
-            }
-            if self.kinds:
-                beside = np.asarray(line.x) + (i - (count - 1) / 2) * 0.5 / count
-                axes.plot(beside, line.y, linestyle="none", markeredgewidth=1.5, label=line.label, **style)
-            else:
-                axes.plot(
-                    line.x, line.y, linestyle=DASHES[line.dash], linewidth=width(i, count), label=line.label, **style
-                )
-        axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
-        self._scale_x(axes)
-        if self.y_log:
-            value_axis(axes, "y", [line.y for line in self.lines])
-        else:
-            thousands(axes.yaxis)
-            ys = [y for line in self.lines for y in line.y]
-            axes.set_ylim(min(0, 1.08 * min(ys)), 1.08 * max(ys) or 1)
-        axes.grid(alpha=0.3)
-        return svg_text(figure, self.title.lower().replace(" ", "-"), axes, count)
-
-    def _scale_x(self, axes: Axes) -> None:
-        if self.kinds:
-            axes.set_xticks(range(len(self.kinds)), self.kinds)
-            axes.set_xlim(-0.5, len(self.kinds) - 0.5)
-            return
         xs = sorted({x for line in self.lines for x in line.x})
-        if self.x_scale == "log2":
-            axes.set_xscale("log", base=2)
-        else:
-            axes.set_xscale("symlog", linthresh=min(x for x in xs if x), linscale=0.6)
-        axes.set_xticks(xs)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.10g}"))
-        axes.tick_params(axis="x", labelsize=9)
-        axes.xaxis.set_minor_locator(NullLocator())
+        # On a logarithmic axis 0 has no place: then times stand side by side, as kinds do, and lines join them.
+        ticks = list(self.kinds) or ([number(x) for x in xs] if self.x_scale == "symlog" else [])
+        lines = []
+        for i, line in enumerate(self.lines):
+            hue = i if line.hue is None else line.hue
+            # Of more curves than colours, those of one colour are told apart by their dash.
+            dash = DASHES[(line.dash + hue // COLOURS) % len(DASHES)]
+            more: dict[str, object] = {"colour": f"s{hue % COLOURS}", **({"dash": dash} if dash else {})}
+            if self.kinds:
+                at = np.asarray(line.x, dtype=float) + (i - (count - 1) / 2) * 0.5 / count
+                lines.append(charts.Line(line.label, at, line.y, "dots", {**more, "size": 9}))
+            else:
+                places = [xs.index(x) for x in line.x] if ticks else list(line.x)
+                lines.append(charts.Line(line.label, places, line.y, "marks", more))
+        is_log = self.y_log and charts.wants_log([line.y for line in self.lines])
+        x = charts.Axis(self.x_label, ticks=ticks) if ticks else charts.Axis(self.x_label, log=True, at=xs)
+        return charts.chart(name, self.title, x, charts.Axis(self.y_label, log=is_log), lines, 22)

@@ -1,0 +1,64 @@
+"""A page of each kind in a real browser: nothing is in anybody's way, nothing goes wrong, each chart can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page
+
+from browsing import PHONE, WIDE, Opened, check_axe, draw_all
+from page_kinds import KINDS, made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
+    path = made(kind, tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert "<svg" not in text and "<img" not in text, "a picture that nobody can ask"
+    page = opened(path)
+    # The first screen: a question, its answer, and what it rests on; a flame graph alone is its own answer.
+    if kind != "flame":
+        assert page.locator("h1").inner_text() and page.locator(".answer").inner_text()
+        assert page.locator(".key .value").count() >= 2
+        assert page.locator("#answer :is(figure, .bars, .lone)").count() >= 1
+    draw_all(page)
+    for plot in page.locator("figure[data-chart]").all():
+        _ask(page, plot)
+    for canvas in page.locator("figure.map > canvas").all():
+        _ask_map(page, canvas.locator(".."))
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        check_axe(page)
+    for wide in (PHONE, WIDE):
+        page.set_viewport_size({"width": wide, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= wide, wide
+
+
+def _ask(page: Page, chart: Locator) -> None:
+    """A chart tells a value, changes its scale, and gives all that it shows."""
+    plot = chart.locator(".plot")
+    plot.locator("canvas").wait_for()
+    plot.focus()
+    plot.press("ArrowRight")
+    assert " at " in chart.locator("> .said").inner_text()
+    # Whatever it shows: nothing at all, values that are all the same, or less than nothing.
+    for log in chart.get_by_role("button", name="Log").all():
+        before = log.get_attribute("aria-pressed")
+        log.click()
+        assert log.get_attribute("aria-pressed") != before
+    chart.get_by_role("button", name="Copy CSV").click()
+    head, *rows = page.evaluate("window.copied").splitlines()
+    points = page.evaluate("it => it.chart.u().data[0].length", chart.element_handle())
+    assert head.startswith("series,") and len(rows) >= points > 0
+
+
+def _ask_map(page: Page, figure: Locator) -> None:
+    """A map tells of a block, and gives all that it shows."""
+    canvas = figure.locator("canvas")
+    canvas.focus()
+    canvas.press("ArrowRight")
+    canvas.press("ArrowRight")
+    assert ":" in figure.locator(".said").inner_text()
+    figure.get_by_role("button", name="Copy CSV").click()
+    assert len(page.evaluate("window.copied").splitlines()) > 2
