@@ -16,6 +16,7 @@
 pub mod causes;
 mod errno;
 mod host;
+mod key_value;
 mod name_hash;
 mod page_set;
 mod paths;
@@ -24,6 +25,7 @@ mod types;
 
 pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
+pub use key_value::{KeyEntry, KeyValueStore, WithoutFiles};
 pub use name_hash::NameHash;
 pub use page_set::PageSet;
 pub use paths::{FileHandle, OpenHow, PathFileSystem, PathStat};

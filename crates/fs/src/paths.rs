@@ -1,6 +1,6 @@
 //! The seam for file systems whose calls take paths and handles, as those of firmware do: littlefs, FAT, SPIFFS.
 
-use crate::{Errno, FileKind, Result, StatFs};
+use crate::{Errno, FileKind, KeyValueStore, Result, StatFs};
 use ffslab_sim::Sim;
 
 /// How a file is opened.
@@ -43,6 +43,11 @@ pub trait PathFileSystem {
     fn name(&self) -> &'static str;
 
     fn sim(&self) -> &Sim;
+
+    /// The store of keys and values that stands in the place of a file system; `None`, which is the default: it has files.
+    fn store(&mut self) -> Option<&mut dyn KeyValueStore> {
+        None
+    }
 
     /// Longest name, in bytes.
     fn name_bytes_max(&self) -> usize;
