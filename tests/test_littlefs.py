@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -268,3 +269,27 @@ def test_the_curve_of_allocation_scans_is_true(ffslab: Command, tmp_path: Path) 
         assert not [cause for cause in variant["by_cause"] if cause["reason"] == "other"]
         caused = sum(c["cpu_us"] + c["driver_us"] + c["busy_us"] for c in variant["by_cause"])
         assert abs(caused + variant["program_us"] + variant["idle_us"] - variant["time_us"]) < 1.0
+
+
+def test_the_table_beside_esp_idf_is_true(ffslab: Command, tmp_path: Path) -> None:
+    folder = ROOT / "experiments/bare/esp-idf"
+    written = (ROOT / "docs/littlefs.md").read_text(encoding="utf-8")
+
+    def steps(name: str) -> list[dict[str, Any]]:
+        done = ffslab("run", str(folder / name), "--json", "--out", str(tmp_path / name))
+        found: list[dict[str, Any]] = json.loads(done.stdout)["variants"][0]["steps"]
+        return [step for step in found if step["latency_us"] and step["latency_us"]["n"]]
+
+    def mean_ms(step: dict[str, Any]) -> float:
+        return float(step["latency_us"]["mean"]) / 1000
+
+    program, read = steps("raw.toml")
+    assert f"| raw write, 64 KiB | 96.6 | {mean_ms(program) * 256:.1f} |" in written
+    assert f"| raw read, 64 KiB | 8.08 | {mean_ms(read) * 256:.2f} |" in written
+    timed = [step for step in steps("littlefs.toml") if step["step"].split()[0] in ("append", "requests")]
+    sizes = ("65,536", "78,643", "54,613")
+    published_ms = (946.405, 1176.518, 821.555)
+    for size, published, write, read in zip(sizes, published_ms, timed[::2], timed[1::2], strict=True):
+        assert abs(mean_ms(write) / published - 1) < 0.15
+        assert f"| littlefs, write {size} B | {published:.1f} | {mean_ms(write):.1f} |" in written
+        assert re.search(rf"\| littlefs, read {size} B \| [0-9.]+ \| {mean_ms(read):.2f} \|", written)
