@@ -33,14 +33,15 @@ def stack_with(medium: str, settings: dict[str, Any]) -> ffslab.Stack:
     return ffslab.Stack.of(keys | MEDIA[medium])
 
 
-def real(stack: ffslab.Stack, image: bytes | None) -> LittleFS:
+def real(stack: ffslab.Stack, image: bytes | None, device: UserContext | None = None) -> LittleFS:
     """littlefs of PyPI with the same configuration: a newer version of the C code, in another process's hands."""
     sizes = cast("dict[str, Any]", stack.keys)["littlefs"]
     block_bytes = sizes["block_size_B"]
     count = len(image or stack.image()) // block_bytes
     limits = {name: sizes[f"{name}_B"] % 2**32 for name in ("metadata_max", "inline_max")}
+    held = bytearray(image if image is not None else b"\xff" * (count * block_bytes))
     fs = LittleFS(
-        context=UserContext(buffer=bytearray(image if image is not None else b"\xff" * (count * block_bytes))),
+        context=device or UserContext(buffer=held),
         mount=False,
         block_size=block_bytes,
         block_count=count,
@@ -197,6 +198,44 @@ def exchange(medium: str, seeds: range, tmp_path: Path) -> int:
 @pytest.mark.parametrize("medium", MEDIA)
 def test_images_are_those_of_littlefs_python_both_ways(medium: str, tmp_path: Path) -> None:
     assert exchange(medium, range(1, 25), tmp_path) > 120
+
+
+class Counting(UserContext):
+    """The emulated device of littlefs-python, with a count of its calls."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(buffer=bytearray(b"\xff" * size_bytes))
+        self.reads = self.programs = self.erases = 0
+
+    def read(self, cfg: Any, block: int, off: int, size: int) -> bytearray:
+        self.reads += 1
+        return super().read(cfg, block, off, size)
+
+    def prog(self, cfg: Any, block: int, off: int, data: bytes) -> int:
+        self.programs += 1
+        return super().prog(cfg, block, off, data)
+
+    def erase(self, cfg: Any, block: int) -> int:
+        self.erases += 1
+        return super().erase(cfg, block)
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_flash_works_as_often_as_an_emulated_device_is_called(seed: int) -> None:
+    """On NAND, where littlefs reads and programs page by page, each call is one operation."""
+    stack = stack_with("nand", dict(SETTINGS["nand"]))
+    stack.mount()
+    device = Counting(len(stack.image()))
+    fs = real(stack, None, device)
+    before = stack.counters()
+    device.reads = device.programs = device.erases = 0
+    Random(seed).run(Calls(stack), 40)
+    Random(seed).run(RealCalls(fs), 40)
+    after = stack.counters()
+    assert after["page_reads"] - before["page_reads"] == device.reads > 1000
+    assert after["page_programs"] - before["page_programs"] == device.programs > 50
+    assert after["erases"] - before["erases"] == device.erases > 10
+    assert stack.image() == bytes(device.buffer)
 
 
 @pytest.mark.soak
