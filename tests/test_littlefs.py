@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,14 +33,15 @@ def stack_with(medium: str, settings: dict[str, Any]) -> ffslab.Stack:
     return ffslab.Stack.of(keys | MEDIA[medium])
 
 
-def real(stack: ffslab.Stack, image: bytes | None) -> LittleFS:
+def real(stack: ffslab.Stack, image: bytes | None, device: UserContext | None = None) -> LittleFS:
     """littlefs of PyPI with the same configuration: a newer version of the C code, in another process's hands."""
     sizes = cast("dict[str, Any]", stack.keys)["littlefs"]
     block_bytes = sizes["block_size_B"]
     count = len(image or stack.image()) // block_bytes
     limits = {name: sizes[f"{name}_B"] % 2**32 for name in ("metadata_max", "inline_max")}
+    held = bytearray(image if image is not None else b"\xff" * (count * block_bytes))
     fs = LittleFS(
-        context=UserContext(buffer=bytearray(image if image is not None else b"\xff" * (count * block_bytes))),
+        context=device or UserContext(buffer=held),
         mount=False,
         block_size=block_bytes,
         block_count=count,
@@ -198,6 +200,44 @@ def test_images_are_those_of_littlefs_python_both_ways(medium: str, tmp_path: Pa
     assert exchange(medium, range(1, 25), tmp_path) > 120
 
 
+class Counting(UserContext):
+    """The emulated device of littlefs-python, with a count of its calls."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(buffer=bytearray(b"\xff" * size_bytes))
+        self.reads = self.programs = self.erases = 0
+
+    def read(self, cfg: Any, block: int, off: int, size: int) -> bytearray:
+        self.reads += 1
+        return super().read(cfg, block, off, size)
+
+    def prog(self, cfg: Any, block: int, off: int, data: bytes) -> int:
+        self.programs += 1
+        return super().prog(cfg, block, off, data)
+
+    def erase(self, cfg: Any, block: int) -> int:
+        self.erases += 1
+        return super().erase(cfg, block)
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_flash_works_as_often_as_an_emulated_device_is_called(seed: int) -> None:
+    """On NAND, where littlefs reads and programs page by page, each call is one operation."""
+    stack = stack_with("nand", dict(SETTINGS["nand"]))
+    stack.mount()
+    device = Counting(len(stack.image()))
+    fs = real(stack, None, device)
+    before = stack.counters()
+    device.reads = device.programs = device.erases = 0
+    Random(seed).run(Calls(stack), 40)
+    Random(seed).run(RealCalls(fs), 40)
+    after = stack.counters()
+    assert after["page_reads"] - before["page_reads"] == device.reads > 1000
+    assert after["page_programs"] - before["page_programs"] == device.programs > 50
+    assert after["erases"] - before["erases"] == device.erases > 10
+    assert stack.image() == bytes(device.buffer)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("medium", MEDIA)
 def test_a_thousand_images_are_those_of_littlefs_python_both_ways(medium: str, tmp_path: Path) -> None:
@@ -268,3 +308,27 @@ def test_the_curve_of_allocation_scans_is_true(ffslab: Command, tmp_path: Path) 
         assert not [cause for cause in variant["by_cause"] if cause["reason"] == "other"]
         caused = sum(c["cpu_us"] + c["driver_us"] + c["busy_us"] for c in variant["by_cause"])
         assert abs(caused + variant["program_us"] + variant["idle_us"] - variant["time_us"]) < 1.0
+
+
+def test_the_table_beside_esp_idf_is_true(ffslab: Command, tmp_path: Path) -> None:
+    folder = ROOT / "experiments/bare/esp-idf"
+    written = (ROOT / "docs/littlefs.md").read_text(encoding="utf-8")
+
+    def steps(name: str) -> list[dict[str, Any]]:
+        done = ffslab("run", str(folder / name), "--json", "--out", str(tmp_path / name))
+        found: list[dict[str, Any]] = json.loads(done.stdout)["variants"][0]["steps"]
+        return [step for step in found if step["latency_us"] and step["latency_us"]["n"]]
+
+    def mean_ms(step: dict[str, Any]) -> float:
+        return float(step["latency_us"]["mean"]) / 1000
+
+    program, read = steps("raw.toml")
+    assert f"| raw write, 64 KiB | 96.6 | {mean_ms(program) * 256:.1f} |" in written
+    assert f"| raw read, 64 KiB | 8.08 | {mean_ms(read) * 256:.2f} |" in written
+    timed = [step for step in steps("littlefs.toml") if step["step"].split()[0] in ("append", "requests")]
+    sizes = ("65,536", "78,643", "54,613")
+    published_ms = (946.405, 1176.518, 821.555)
+    for size, published, write, read in zip(sizes, published_ms, timed[::2], timed[1::2], strict=True):
+        assert abs(mean_ms(write) / published - 1) < 0.15
+        assert f"| littlefs, write {size} B | {published:.1f} | {mean_ms(write):.1f} |" in written
+        assert re.search(rf"\| littlefs, read {size} B \| [0-9.]+ \| {mean_ms(read):.2f} \|", written)

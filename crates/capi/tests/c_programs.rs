@@ -111,3 +111,13 @@ fn littlefs_runs_on_a_chip() {
     more.extend([Path::new(&include), &lfs, &util]);
     assert_eq!(run(&compiled(&program, &place, &more), &[]), "ok\n");
 }
+
+/// A driver of Zephyr. Its headers stand in no registry, so that stubs of the declarations that it needs are compiled with it.
+#[test]
+fn zephyr_finds_a_flash_driver() {
+    let place = folder("zephyr");
+    let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adapters");
+    let stubs = format!("-I{}", adapters.join("stubs").display());
+    let program = compiled(&adapters.join("zephyr_flash.c"), &place, &[Path::new(&stubs)]);
+    assert_eq!(run(&program, &[]), "ok\n");
+}

@@ -225,8 +225,14 @@ def whole(constant: ShownConstant) -> int:
 
 
 def endurance_of(part: str) -> tuple[int, str] | None:
-    """Erases that a block of a part bears, and who says so; `None` when its profile does not know."""
-    return _endurance_of(part) if is_path(part) else _known_endurance_of(part)
+    """Erases that a block of a part bears, and who says so; `None` when its profile does not know.
+
+    Or when it is a file that is not here: results name it as the experiment did, relative to a folder that may be
+    another one, or on another computer.
+    """
+    if not is_path(part):
+        return _known_endurance_of(part)
+    return _endurance_of(part) if Path(part).is_file() else None
 
 
 def _endurance_of(part: str) -> tuple[int, str] | None:
