@@ -15,11 +15,12 @@ import pytest
 import same_bytes
 from conftest import Command
 from ffslab import InputError
-from ffslab.studies.crashtest import CrashTest, Cut, Cuts, crashtest
+from ffslab.studies.crashtest import CrashTest, Cut, Cuts, crashtest, run
 from ffslab.studies.crashtest.keep import keep
 from ffslab.studies.crashtest.run import Outcome, answer_of
 from ffslab.studies.crashtest.shrink import same_kind, shrunk
 from ffslab.studies.crashtest.text import text_of
+from mounted import need_fuse
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples/crashtest"
@@ -299,3 +300,73 @@ def test_a_fixed_set_of_runs_gives_the_same_bytes_with_any_number_of_workers() -
     one = same_bytes.lines(1)
     assert same_bytes.lines(3) == one
     assert len(set(one)) == 5
+
+
+SAVES = "for i in 1 2; do echo $i > new; {sync}mv new saved; sync .; done"
+
+
+@pytest.mark.parametrize(("sync", "code"), [("sync new; ", 0), ("", 1)])
+def test_a_real_program_on_a_mount_is_cut_everywhere(ffslab: Command, tmp_path: Path, sync: str, code: int) -> None:
+    need_fuse()
+    judge = "test ! -e saved || test -s saved"
+    words = ["--fs", "ubifs", "--blocks", "40", "--judge", judge, "--out", str(tmp_path / "kept"), "--json"]
+    done = ffslab("crashtest", *words, "--", "sh", "-c", SAVES.format(sync=sync))
+    assert done.returncode == code, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["operations"] > 10 and answer["points"] == answer["possible"]
+    for failure in answer["failures"]:
+        assert failure["found"] == "application" and failure["says"] == "the command ended with 1"
+        # What was kept is a real program, too, and fails again.
+        assert ffslab("crashtest", failure["file"]).returncode == 1
+
+
+def test_a_program_on_a_mount_that_fails_is_no_workload(tmp_path: Path) -> None:
+    need_fuse()
+    for command, says in (("exit 3", "ended with 3"), (["./none"], "cannot be run")):
+        path = tmp_path / "t.toml"
+        said = json.dumps(command)
+        path.write_text(
+            f'command = {said}\n[stack]\nboard = "omap3evm"\nfs = "jffs2"\npartition_blocks = 40\n', encoding="utf-8"
+        )
+        with pytest.raises(InputError, match=says):
+            crashtest(CrashTest.from_file(path))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "name a TEST.toml, or a file system and a program"),
+        (["--fs", "ubifs"], "--fs ubifs: is of a program on a mount"),
+        (["t.toml", "--", "true"], "a TEST.toml says all this itself"),
+        (["t.toml", "--board", "omap3evm"], "a TEST.toml says all this itself"),
+    ],
+)
+def test_a_program_on_a_mount_needs_a_file_system(ffslab: Command, words: list[str], says: str) -> None:
+    done = ffslab("crashtest", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_an_interrupted_test_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "BATCH", 10)
+    test = application("whole_settings", "settings_no_fsync")
+    whole = crashtest(test, points=100)
+
+    def stops(share: float) -> None:
+        if share > 0.4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        crashtest(test, points=100, progress=stops, folder=tmp_path / "kept")
+    held = json.loads((tmp_path / "kept/unfinished.json").read_text(encoding="utf-8"))
+    assert held["judged"]["points"] in range(10, 60)
+    shares: list[float] = []
+    after = crashtest(test, points=100, progress=shares.append, folder=tmp_path / "kept")
+    assert min(shares) >= 0.1
+    assert after.judged == whole.judged
+    assert not (tmp_path / "kept").exists()
+    # What another workload left is not taken.
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/unfinished.json").write_text(json.dumps(held), encoding="utf-8")
+    other = application("whole_settings", "settings_right")
+    assert found(crashtest(other, points=100, folder=tmp_path / "kept")) == []

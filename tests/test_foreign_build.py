@@ -99,9 +99,9 @@ def test_what_is_wrong_is_one_line(
     monkeypatch.delenv("CC")
     old = tmp_path / "old"
     shutil.copytree(sources, old)
-    text = (old / "lfs.h").read_text(encoding="utf-8").replace("LFS_VERSION 0x00020009", "LFS_VERSION 0x00020002")
+    text = (old / "lfs.h").read_text(encoding="utf-8").replace("LFS_VERSION 0x00020009", "LFS_VERSION 0x00020001")
     (old / "lfs.h").write_text(text, encoding="utf-8")
-    assert "littlefs is 2.2" in refused("littlefs", "--source", str(old))
+    assert "littlefs is 2.1" in refused("littlefs", "--source", str(old))
 
 
 def test_functions_of_earlier_versions_are_found_by_their_names() -> None:

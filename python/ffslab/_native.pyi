@@ -369,12 +369,14 @@ def mount(
     epoch_s: int,
     save: str | PathLike[str] | None,
     observe: tuple[str | PathLike[str] | None, int] | None,
+    records: bool,
+    base_dir: str | PathLike[str] = ".",
     ready: Callable[[], object],
     say: Callable[[str], object],
     shall_end: Callable[[], bool],
-) -> tuple[str, Columns, Columns, str, Columns | None]:
-    """Mounts, serves until unmounted: a variant of the summary (JSON), calls, blocks, the keys of the stack (JSON), and
-    stacks if it was observed."""
+) -> tuple[str, Columns, Columns, str, Columns | None, CrashRecording | None]:
+    """Mounts, serves until unmounted: a variant of the summary (JSON), calls, blocks, the keys of the stack (JSON),
+    stacks if it was observed, and the workload if it was to be recorded."""
 
 def write_timeline(
     path: str | PathLike[str],

@@ -28,6 +28,6 @@ mod witness;
 pub use cuts::{Asked, Finding, Found, JudgeFiles, Judged, Moment, Point, Stopped};
 pub use ledger::Ledger;
 pub use log::{Effect, NoteOfCall};
-pub use recording::{CannotRecord, Recording, Watched};
+pub use recording::{CannotRecord, Recorder, Recording, Watched};
 pub use recover::{recover, Recovered};
 pub use tree::{FileOrSo, Tree};

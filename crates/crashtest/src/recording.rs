@@ -40,6 +40,11 @@ pub enum CannotRecord {
 /// A session whose workload can be recorded.
 pub struct Watched {
     pub session: Session,
+    pub recorder: Recorder,
+}
+
+/// What keeps the workload of a session that was made for it.
+pub struct Recorder {
     book: Rc<RefCell<Book>>,
     begun: Option<Begun>,
 }
@@ -72,18 +77,34 @@ impl Watched {
         let book = Rc::new(RefCell::new(Book::default()));
         let session =
             Session::wrapped(stack_toml, seed, base_dir, |system| Box::new(Witness::new(system, book.clone())))?;
-        Ok(Watched { session, book, begun: None })
+        Ok(Watched { session, recorder: Recorder { book, begun: None } })
     }
 
     /// From now on everything is kept. `options`: those of the mounts after power cuts.
     ///
     /// Errors: something is mounted, or there is nothing to cut.
     pub fn begin(&mut self, options: Vec<String>) -> Result<(), CannotRecord> {
-        if self.session.system().is_mounted() {
+        self.recorder.begin(&mut self.session, options)
+    }
+
+    /// The workload is over.
+    ///
+    /// Errors: it was never begun.
+    pub fn end(&mut self) -> Result<Recording, CannotRecord> {
+        self.recorder.end(&self.session)
+    }
+}
+
+impl Recorder {
+    /// See [`Watched::begin`]; `session` is the one with which it was made.
+    ///
+    /// Errors: as there.
+    pub fn begin(&mut self, session: &mut Session, options: Vec<String>) -> Result<(), CannotRecord> {
+        if session.system().is_mounted() {
             // Who drives a device has nothing to unmount, and brings what waits to its flash.
-            self.session.system_mut().umount().map_err(|_| CannotRecord::Mounted)?;
+            session.system_mut().umount().map_err(|_| CannotRecord::Mounted)?;
         }
-        let system = self.session.system();
+        let system = session.system();
         let mtd = system.mtd().ok_or(CannotRecord::NoFlash)?;
         if !mtd.keep_modifications() {
             return Err(CannotRecord::NoFlash);
@@ -94,7 +115,7 @@ impl Watched {
             return Err(CannotRecord::Ages);
         }
         let base = State { medium, at_ns: system.now_ns(), content_position_bytes: 0 };
-        let before = recover(self.session.machine_spec(), &base, &options, false).tree.unwrap_or_default();
+        let before = recover(session.machine_spec(), &base, &options, false).tree.unwrap_or_default();
         let mut book = self.book.borrow_mut();
         *book = Book {
             is_on: true,
@@ -108,18 +129,18 @@ impl Watched {
         Ok(())
     }
 
-    /// The workload is over.
+    /// See [`Watched::end`].
     ///
-    /// Errors: it was never begun.
-    pub fn end(&mut self) -> Result<Recording, CannotRecord> {
+    /// Errors: as there.
+    pub fn end(&mut self, session: &Session) -> Result<Recording, CannotRecord> {
         let Begun { base, before, options } = self.begun.take().ok_or(CannotRecord::NotBegun)?;
-        let mtd = self.session.system().mtd().ok_or(CannotRecord::NoFlash)?;
+        let mtd = session.system().mtd().ok_or(CannotRecord::NoFlash)?;
         let modifications = mtd.take_modifications();
         let mut book = self.book.borrow_mut();
         book.is_on = false;
         let log = std::mem::take(&mut book.log);
-        let spec = self.session.machine_spec().clone();
-        let promises = promises(self.session.keys().fs());
+        let spec = session.machine_spec().clone();
+        let promises = promises(session.keys().fs());
         Ok(Recording { spec, base, before, modifications, log, options, promises })
     }
 }

@@ -175,6 +175,7 @@ fn compare(fs: &str, folder: &Path) -> [Vec<f64>; 4] {
         epoch_s: 0,
         save: None,
         observed: None,
+        records: false,
     };
     let (ready, wait) = channel();
     std::thread::scope(|scope| {

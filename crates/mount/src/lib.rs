@@ -23,6 +23,7 @@ mod world;
 use crate::fuse::Bridge;
 use crate::simulation::Simulation;
 use crate::unmount::{mount_error, Unmount};
+use ffslab_crashtest::Recording;
 use ffslab_lab::{Described, LabError, Observed, SessionResult};
 use ffslab_machine::mount_options::MountOptions;
 use ffslab_machine::StackTable;
@@ -75,12 +76,15 @@ pub struct MountSpec {
     pub save: Option<PathBuf>,
     /// What is written down from the mount to its end.
     pub observed: Option<Observed>,
+    /// Everything that power cuts of the workload need is kept, from the mount to its end.
+    pub records: bool,
 }
 
 /// The result of a mount after its end.
-#[derive(Clone, Debug)]
 pub struct Mounted {
     pub result: SessionResult,
+    /// `None`: it was not asked for.
+    pub recording: Option<Recording>,
     /// The stack's keys with the board's values filled in.
     pub keys: StackTable,
 }

@@ -143,6 +143,7 @@ mod tests {
             epoch_s: 0,
             save: None,
             observed: None,
+            records: false,
         }
     }
 

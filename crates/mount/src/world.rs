@@ -7,6 +7,7 @@ use crate::paths::{with_nodes, Paths};
 use crate::simulation::Asked;
 use crate::walk::Walks;
 use crate::{MountSpec, Mounted};
+use ffslab_crashtest::{Recorder, Watched};
 use ffslab_fs::{FileKind, Ino};
 use ffslab_lab::requests::CallOp;
 use ffslab_lab::{io_reason, LabError, Session};
@@ -38,6 +39,8 @@ pub struct Line {
 /// The simulated machine, and its relation to the host's time.
 pub struct World {
     pub session: Session,
+    /// Keeps what power cuts need, where that is asked for.
+    recorder: Option<Recorder>,
     pub walks: Walks,
     /// Of a system that knows files by path alone: which inode has which path.
     pub paths: Paths,
@@ -68,7 +71,7 @@ impl World {
     ///
     /// Errors: what is wrong with the stack; why it cannot be mounted.
     pub fn new(spec: &MountSpec) -> Result<World, LabError> {
-        let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
+        let (mut session, recorder) = session_of(spec)?;
         if let Some(observed) = &spec.observed {
             session.observe(observed)?;
         }
@@ -91,6 +94,7 @@ impl World {
         let now_ns = session.system().now_ns();
         Ok(World {
             session,
+            recorder,
             walks: Walks::default(),
             paths,
             directories: BTreeMap::new(),
@@ -228,7 +232,21 @@ impl World {
             })?;
         }
         let keys = self.session.keys().clone();
+        let recording = self.recorder.as_mut().map(|recorder| recorder.end(&self.session)).transpose();
+        let recording = recording.map_err(|error| LabError::Input(error.to_string()))?;
         let result = self.session.result("mount", "{}")?;
-        Ok(Mounted { result, keys })
+        Ok(Mounted { result, recording, keys })
     }
+}
+
+/// The machine, and who keeps its workload if that is asked for: it begins with a file system that is made and not mounted. Such a
+/// machine gives no calls by node, so that each call has a path and can be seen.
+fn session_of(spec: &MountSpec) -> Result<(Session, Option<Recorder>), LabError> {
+    if !spec.records {
+        return Ok((Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?, None));
+    }
+    let Watched { mut session, mut recorder } = Watched::new(&spec.stack_toml, spec.seed, &spec.base_dir)?;
+    session.system_mut().mount(&spec.options)?;
+    recorder.begin(&mut session, spec.options.clone()).map_err(|error| LabError::Input(error.to_string()))?;
+    Ok((session, Some(recorder)))
 }

@@ -1,5 +1,6 @@
 //! A simulated file system that real programs use, served until it is unmounted.
 
+use crate::crash::CrashRecording;
 use crate::experiments::{self, AskedToObserve};
 use crate::session::torn_of;
 use crate::watched::text_of;
@@ -55,14 +56,15 @@ pub fn mount_sleeps_library() -> &'static [u8] {
 }
 
 /// What `mount` returns: a variant of the summary (JSON), columns of calls and of blocks, the stack's keys (JSON), columns of
-/// stacks if it was observed.
-type Ended<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Option<Bound<'py, PyDict>>);
+/// stacks if it was observed, the workload if it was recorded.
+type Ended<'py> =
+    (String, Bound<'py, PyDict>, Bound<'py, PyDict>, String, Option<Bound<'py, PyDict>>, Option<CrashRecording>);
 
 /// Mounts and serves until the file system is unmounted, or `shall_end()` says so. `ready()` is called once programs can
 /// use it, `say(text)` with what a person should read.
 #[pyfunction]
 #[pyo3(signature = (keys_json, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
-                    save, observe, ready, say, shall_end))]
+                    save, observe, records, base_dir=PathBuf::from("."), ready, say, shall_end))]
 #[allow(clippy::too_many_arguments)]
 pub fn mount<'py>(
     py: Python<'py>,
@@ -79,13 +81,15 @@ pub fn mount<'py>(
     epoch_s: u64,
     save: Option<PathBuf>,
     observe: Option<AskedToObserve>,
+    records: bool,
+    base_dir: PathBuf,
     ready: Py<PyAny>,
     say: Py<PyAny>,
     shall_end: Py<PyAny>,
 ) -> PyResult<Ended<'py>> {
     let spec = MountSpec {
         stack_toml: ffslab_lab::data::toml_of(keys_json).map_err(to_python)?,
-        base_dir: PathBuf::from("."),
+        base_dir,
         seed,
         options,
         owner: owner.map(|(uid, gid)| ffslab_mount::Caller { uid, gid }),
@@ -98,6 +102,7 @@ pub fn mount<'py>(
         epoch_s,
         save,
         observed: observe.map(|asked| Observed::alone(&experiments::observe(asked), "mount", 1)),
+        records,
     };
     let callables = Callables { ready, say, shall_end, raised: Mutex::new(None) };
     let served = py.detach(|| catch_unwind(AssertUnwindSafe(|| ffslab_mount::mount(&spec, &callables))));
@@ -112,5 +117,6 @@ pub fn mount<'py>(
         columns::table(py, result.blocks)?,
         to_json(&mounted.keys)?,
         result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
+        mounted.recording.map(CrashRecording),
     ))
 }

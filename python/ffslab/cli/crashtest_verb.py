@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs, Json
+from ffslab.cli.stack_options import (
+    Kernel,
+    MountedBlocks,
+    MountedFs,
+    MountOptions,
+    OwnBoard,
+    Part,
+    Settings,
+    System,
+)
 from ffslab.cli.terminal import say
+from ffslab.systems import DEFAULT
+
+if TYPE_CHECKING:
+    from ffslab.studies.crashtest.file import CrashTest
 
 
 def crashtest(
-    test: Annotated[Path, argument("TEST.toml", "A workload, a judge, and which cuts; or a failure that was kept.")],
+    test: Annotated[
+        Path | None, argument("TEST.toml", "A workload, a judge, and which cuts; or a failure that was kept.")
+    ] = None,
+    command: Annotated[
+        list[str] | None,
+        argument("-- COMMAND", "Instead, with --fs: a program to run in a mounted folder, as ffslab mount does."),
+    ] = None,
+    system: System = None,
+    fs: MountedFs = None,
+    board: OwnBoard = None,
+    part: Part = None,
+    kernel: Kernel = None,
+    blocks: MountedBlocks = None,
+    settings: Settings = None,
+    options: MountOptions = None,
+    judge: Annotated[
+        str | None,
+        option(
+            "--judge COMMAND",
+            "With --fs: a command for the shell that looks at the files after a cut, in a folder with them, and ends "
+            "with 0 when they are right. [default: what was synced is looked at alone]",
+        ),
+    ] = None,
     points: Annotated[str, option("--points N", "How many cuts at most, or all.")] = "all",
     seed: Annotated[
         int | None,
@@ -39,23 +77,29 @@ def crashtest(
     """
     from ffslab.cli.progress import progress_of_parts
     from ffslab.files import results
-    from ffslab.studies.crashtest.file import CrashTest, points_of
+    from ffslab.studies.crashtest.file import points_of
     from ffslab.studies.crashtest.keep import keep
     from ffslab.studies.crashtest.run import answer_of
     from ffslab.studies.crashtest.run import crashtest as judged
     from ffslab.studies.crashtest.shrink import same_kind, shrunk
     from ffslab.studies.crashtest.text import text_of
 
-    asked = CrashTest.from_file(test)
+    asked = _asked(
+        test, command or [], judge, fs, _Machine(system, board, part, kernel, blocks, settings or [], options or [])
+    )
     if seed is not None:
         asked = replace(asked, seed=seed)
     most = points_of(points)
+    folder = out or Path("crashtest") / Path(asked.file_name).name.removesuffix(".toml")
     with progress_of_parts("power cuts") as show:
         outcome = judged(
-            asked, points=most, jobs=jobs, progress=None if show is None else lambda share: show(share, "power cuts")
+            asked,
+            points=most,
+            jobs=jobs,
+            progress=None if show is None else lambda share: show(share, "power cuts"),
+            folder=folder,
         )
         answer = answer_of(outcome)
-        folder = out or Path("crashtest") / test.name.removesuffix(".toml")
         for number, failure in enumerate(answer["failures"] if asked.cut is None else [], 1):
             smaller = shrunk(
                 outcome, failure, jobs=jobs, progress=None if show is None else lambda share: show(share, "shrinking")
@@ -65,6 +109,58 @@ def crashtest(
     say(results.dump_json(answer).rstrip() if json else text_of(answer))
     if not answer["holds"]:
         raise typer.Exit(EXIT_NEGATIVE)
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """What the options say of the machine on which a program is run."""
+
+    system: str | None
+    board: str | None
+    part: str | None
+    kernel: str | None
+    blocks: int | None
+    settings: list[str]
+    options: list[str]
+
+
+def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | None, machine: _Machine) -> CrashTest:
+    """The test: that of a file, or a program on a mount."""
+    from ffslab.studies.crashtest.file import CrashTest
+
+    if fs is None:
+        if test is None:
+            raise InputError("name a TEST.toml, or a file system and a program: ffslab crashtest --fs ubifs -- PROGRAM")
+        if command or judge is not None or machine != _Machine(None, None, None, None, None, [], []):
+            raise InputError("a machine, a program and --judge go with --fs; a TEST.toml says all this itself")
+        return CrashTest.from_file(test)
+    from ffslab.mount.run import Wanted
+
+    # The first word stands where TEST.toml would.
+    words = ([str(test)] if test is not None else []) + command
+    if not words:
+        raise InputError(f"--fs {fs}: is of a program on a mount: name it: ffslab crashtest --fs {fs} -- PROGRAM")
+    wanted = Wanted(
+        machine.system or DEFAULT.name,
+        fs,
+        machine.board,
+        machine.part,
+        machine.kernel,
+        machine.blocks,
+        image=None,
+        oob=None,
+        autoplace=False,
+        settings=machine.settings,
+        options=machine.options,
+    )
+    return CrashTest(
+        stack=wanted.machine().keys(),
+        judge={"kind": "synced"} if judge is None else {"kind": "command", "command": judge},
+        title=shlex.join(words),
+        command=tuple(words),
+        mount=tuple(machine.options),
+        file_name=words[0],
+    )
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,10 +13,18 @@ from ffslab._native import InputError
 from ffslab.cli.image_options import Place
 from ffslab.cli.parts import argument, option, verb
 from ffslab.cli.result_options import Json, SummaryJson, TimelineOptions
-from ffslab.cli.stack_options import Kernel, OwnBoard, Part, Settings, System
+from ffslab.cli.stack_options import (
+    Kernel,
+    MountedBlocks,
+    MountedFs,
+    MountOptions,
+    OwnBoard,
+    Part,
+    Settings,
+    System,
+)
 from ffslab.cli.terminal import say
-from ffslab.file_systems import listed
-from ffslab.systems import DEFAULT, file_systems_of_others
+from ffslab.systems import DEFAULT
 
 
 class MountThink(StrEnum):
@@ -50,25 +58,11 @@ def mount(
         argument("-- COMMAND", "A program to run on the mount, which ends with it. [default: until it is unmounted]"),
     ] = None,
     system: System = None,
-    fs: Annotated[
-        str | None,
-        option(
-            "--fs NAME",
-            f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}. "
-            f"[default: that of the image, or {DEFAULT.file_systems[0]}; of other systems to be said]",
-        ),
-    ] = None,
+    fs: MountedFs = None,
     board: OwnBoard = None,
     part: Part = None,
     kernel: Kernel = None,
-    blocks: Annotated[
-        int | None,
-        option(
-            "--partition-blocks --blocks BLOCKS",
-            "Erase blocks of the partition; RTEMS: --set device_KiB=N. [default: those of the image, or 400]",
-            least=1,
-        ),
-    ] = None,
+    blocks: MountedBlocks = None,
     settings: Settings = None,
     image: Annotated[
         Path | None,
@@ -86,13 +80,7 @@ def mount(
     ] = False,
     *,
     place: Place,
-    options: Annotated[
-        list[str] | None,
-        option(
-            "--option -o OPTION",
-            "Options of mount(8) and of the file system, as ro,noatime; can be given several times.",
-        ),
-    ] = None,
+    options: MountOptions = None,
     owner: Annotated[
         str | None,
         option(

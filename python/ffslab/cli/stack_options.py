@@ -39,6 +39,29 @@ FileSystems = Annotated[
 OwnBlocks = Annotated[
     int | None, option("--partition-blocks --blocks BLOCKS", "Erase blocks of the partition. [default: 400]", least=1)
 ]
+MountedFs = Annotated[
+    str | None,
+    option(
+        "--fs NAME",
+        f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}. "
+        f"[default: that of the image, or {DEFAULT.file_systems[0]}; of other systems to be said]",
+    ),
+]
+MountedBlocks = Annotated[
+    int | None,
+    option(
+        "--partition-blocks --blocks BLOCKS",
+        "Erase blocks of the partition; RTEMS: --set device_KiB=N. [default: those of the image, or 400]",
+        least=1,
+    ),
+]
+MountOptions = Annotated[
+    list[str] | None,
+    option(
+        "--option -o OPTION",
+        "Options of mount(8) and of the file system, as ro,noatime; can be given several times.",
+    ),
+]
 ReadAheads = Annotated[
     list[int] | None,
     option(

@@ -24,7 +24,7 @@ EARLIER = {
     "lfs_file_flushedwrite": ["lfs_file_write"],
 }
 NO_FUNCTION = "ffslab_no_function"
-OLDEST = (2, 3)
+OLDEST = (2, 2)
 FLAGS = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-finstrument-functions"]
 DEFINES = ["-DLFS_NO_DEBUG", "-DLFS_NO_WARN", "-DLFS_NO_ERROR"]
 # Compilers that know them get faster code: small functions that touch no flash do not report.
@@ -59,7 +59,7 @@ def version_of(source: Path) -> tuple[int, int]:
     version = (int(found[1], 16), int(found[2], 16)) if found else (0, 0)
     if version < OLDEST or version[0] != OLDEST[0]:
         is_now = f"{version[0]}.{version[1]}" if found else "of an unknown version"
-        raise InputError(f"{source}: littlefs is {is_now}: 2.3 and later ones of 2 can be built")
+        raise InputError(f"{source}: littlefs is {is_now}: 2.2 and later ones of 2 can be built")
     return version
 
 

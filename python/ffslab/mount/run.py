@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TextIO
@@ -23,11 +20,10 @@ from ffslab.api.observe import Observe
 from ffslab.cli.terminal import remark, say, tell
 from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
-from ffslab.files.interruption import STOPS
-from ffslab.files.os_errors import reason
 from ffslab.images.inspection import stack_keys
 from ffslab.mount.control import socket_path
 from ffslab.mount.point import check_mountpoint, root_owner
+from ffslab.mount.running import Running, stops_heard
 from ffslab.mount.sleeps import remarks, sleeps_library
 from ffslab.systems import file_systems_of_others
 from ffslab.text.quoting import quoted
@@ -199,44 +195,26 @@ class Mount:
         if self.save is not None:
             self._check_save(self.save)
         keys = self.wanted.machine().keys()
-        child: subprocess.Popen[bytes] | None = None
-        failed: InputError | None = None
 
         def ready() -> None:
-            nonlocal child, failed
-            if not command:
-                where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.wanted.runs_on}"
-                say(f"{where}; end it with Ctrl-C or umount {quoted(self.mountpoint)}", to)
-                if preloaded:
-                    names = " ".join(f"{name}={quoted(value)}" for name, value in preloaded.items())
-                    say(f"programs that shall sleep on the board: env {names} PROGRAM", to)
+            if command:
+                running.start()
                 return
-            try:
-                child = subprocess.Popen(list(command), env={**os.environ, **preloaded})
-            except OSError as error:
-                failed = InputError(f"{command[0]}: cannot be run: {reason(error)}")
+            where = f"{quoted(self.mountpoint)}: {keys['fs']} on {self.wanted.runs_on}"
+            say(f"{where}; end it with Ctrl-C or umount {quoted(self.mountpoint)}", to)
+            if preloaded:
+                names = " ".join(f"{name}={quoted(value)}" for name, value in preloaded.items())
+                say(f"programs that shall sleep on the board: env {names} PROGRAM", to)
 
         socket = socket_path(self.mountpoint, make=True)
-        with _signals() as wishes, sleeps_library(socket if self.think == "fast" else None) as preloaded:
+        with stops_heard() as wishes, sleeps_library(socket if self.think == "fast" else None) as preloaded:
             for text in remarks(command) if preloaded else ():
                 remark(text)
-            asked = 0
-            ended = False
-
-            def shall_end() -> bool:
-                nonlocal asked, ended
-                over = failed is not None or (child is not None and child.poll() is not None)
-                if over and not ended:
-                    ended = True
-                    return True
-                fresh = len(wishes) > asked
-                asked = len(wishes)
-                return fresh
-
+            running = Running(command, {**os.environ, **preloaded}, wishes)
             # Without think time nothing of the host enters the results, not even the day.
             epoch_s = int(time.time()) if self.think == "real" else _native.EPOCH_S
             try:
-                summary, requests, blocks, used, stacks = _native.mount(
+                summary, requests, blocks, used, stacks, _ = _native.mount(
                     as_json(keys),
                     self.mountpoint,
                     socket=socket,
@@ -250,14 +228,14 @@ class Mount:
                     epoch_s=epoch_s,
                     save=self.save.absolute() if self.save is not None else None,
                     observe=None if self.observe is None else self.observe.native(),
+                    records=False,
                     ready=ready,
                     say=tell,
-                    shall_end=shall_end,
+                    shall_end=running.shall_end,
                 )
             except InputError as error:
                 raise self.wanted.explained(error) from None
-        if failed is not None:
-            raise failed
+        code = running.code()
         title = f"{keys['fs']} on {self.wanted.runs_on}, mounted" + (f" for {command[0]}" if command else "")
         run = Run(
             {
@@ -272,8 +250,7 @@ class Mount:
             self._resolved(title, json.loads(used), command),
             stacks=stacks,
         )
-        code = 0 if child is None else child.wait()
-        return run, code if code >= 0 else 128 - code
+        return run, code
 
     def _check_save(self, file: Path) -> None:
         """Refuses a place for the image before anything is mounted: what a program did would be lost at the end."""
@@ -299,16 +276,3 @@ class Mount:
         }
         data = {"title": title, "stack": used, "mount": served}
         return "# What `ffslab mount` served.\n" + _native.toml_of(as_json(data))
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collects the signals that end programs instead of dying of them."""
-    caught: list[int] = []
-    heard = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, lambda got, _: caught.append(got)) for number in heard}
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,7 +5,7 @@
  * lfs.c is part of this file. Its functions report when they begin and end, and the table below says which of them explain the
  * flash operations that happen within them; each operation carries the cause of the innermost one.
  *
- * It is for littlefs 2.9, which ffslab carries, and for others from 2.3 on (`ffslab foreign build`). A function of the table that another version
+ * It is for littlefs 2.9, which ffslab carries, and for others from 2.2 on (`ffslab foreign build`). A function of the table that another version
  * calls otherwise, or has not, is another name by a macro of that build.
  *
  * An assertion that fails in lfs.c ends the call and the file system instead of the process: firmware would stop there.
@@ -295,7 +295,9 @@ struct ffslab_lfs *QUIET ffslab_lfs_new(const struct ffslab_lfs_config *config, 
         .cache_size = config->cache_size_bytes,
         .lookahead_size = config->lookahead_size_bytes,
         .name_max = config->name_max_bytes,
+#if LFS_VERSION >= 0x00020004
         .metadata_max = config->metadata_max_bytes,
+#endif
 #if LFS_VERSION >= 0x00020009
         .compact_thresh = config->compact_thresh_bytes,
         .inline_max = config->inline_max_bytes,

@@ -11,7 +11,10 @@ from ffslab._native import InputError
 from ffslab.files.inputs import read_text
 from ffslab.files.toml_tables import check_keys, read_toml, table_at, texts_at, whole
 
-_KEYS = ("title", "seed", "folder", "stack", "setup", "steps", "program", "mount", "judge", "cuts", "cut", "timeline")
+_KEYS = (
+    *("title", "seed", "folder", "stack", "setup", "steps", "program", "command", "mount", "judge", "cuts", "cut"),
+    "timeline",
+)
 _CUT_KEYS = ("operation", "torn", "seed", "says")
 _CUTS_KEYS = ("points", "tears", "recovery", "depth", "second_mount")
 TORN = ("nothing", "partial", "complete")
@@ -49,8 +52,8 @@ class Cuts:
 class CrashTest:
     """A test of power cuts.
 
-    `steps`: the workload, or `program`: a Python function, "FILE.py:NAME" or "MODULE:NAME". `cut`: the only one to be
-    made.
+    `steps`: the workload, or `program`: a Python function, "FILE.py:NAME" or "MODULE:NAME", or `command`: a real
+    program that runs in the mounted folder. `cut`: the only one to be made.
     """
 
     stack: Mapping[str, Any]
@@ -58,6 +61,7 @@ class CrashTest:
     title: str = ""
     steps: tuple[Step, ...] = ()
     program: str | None = None
+    command: tuple[str, ...] = ()
     setup: tuple[Step, ...] = ()
     mount: tuple[str, ...] = ()
     cuts: Cuts = field(default_factory=Cuts)
@@ -84,8 +88,14 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
     steps = _steps(data, "steps")
     if program is not None and not (isinstance(program, str) and ":" in program):
         raise InputError('`program` must name a Python function, as "settings.py:run"')
-    if (program is None) == (not steps):
-        raise InputError("the workload is either steps, [[steps]], or `program`, a Python function: give one of them")
+    command = words_of(data["command"], "command") if "command" in data else ()
+    if (program is not None) + bool(steps) + bool(command) != 1:
+        raise InputError(
+            "the workload is either steps, [[steps]], or `program`, a Python function, or `command`, a real program: "
+            "give one of them"
+        )
+    if command and data.get("setup"):
+        raise InputError("`setup`: is of steps and Python programs; a command makes what it needs")
     cut = _cut(table_at(data, "cut")) if "cut" in data else None
     seed = whole("seed", data.get("seed", 1), 0)
     title = data.get("title", Path(file_name).name.removesuffix(".toml"))
@@ -97,6 +107,7 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
         title=title,
         steps=steps,
         program=program,
+        command=command,
         setup=_steps(data, "setup"),
         mount=texts_at(data, "mount"),
         cuts=_cuts(table_at(data, "cuts")),
@@ -112,6 +123,14 @@ def _steps(data: dict[str, Any], key: str) -> tuple[Step, ...]:
     if not isinstance(steps, list) or not all(isinstance(step, dict) and "step" in step for step in steps):
         raise InputError(f"`{key}` must be tables [[{key}]], each with `step`")
     return tuple(steps)
+
+
+def words_of(said: object, key: str) -> tuple[str, ...]:
+    """The words of a command: a list of them, or a text for the shell."""
+    words = ["/bin/sh", "-c", said] if isinstance(said, str) else said
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise InputError(f"`{key}` must be a text for the shell, or a list of words")
+    return tuple(words)
 
 
 def _cut(table: dict[str, Any]) -> Cut:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
 from ffslab.files.toml_tables import check_keys, meant
-from ffslab.studies.crashtest.file import CrashTest
+from ffslab.studies.crashtest.file import CrashTest, words_of
 from ffslab.studies.crashtest.functions import function_at
 from ffslab.studies.crashtest.sqlite_judge import sqlite_judge
 
@@ -121,10 +121,10 @@ def _sums_differ(path: str, contents: Mapping[str, bytes]) -> str | None:
 
 
 def _command(test: CrashTest, recording: CrashRecording) -> Judge:
-    command = test.judge.get("command")
-    words = ["/bin/sh", "-c", command] if isinstance(command, str) else command
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        raise InputError("[judge]: `command` must be a text for the shell, or a list of words")
+    try:
+        words = words_of(test.judge.get("command"), "command")
+    except InputError as error:
+        raise InputError(f"[judge]: {error}") from None
     told = [what for what, _ in recording.told()]
     folder = test.folder.resolve()
 

@@ -44,6 +44,7 @@ def _as_table(outcome: Outcome, failure: CrashFailure, folder: Path) -> dict[str
         # From where relative paths in it start.
         "folder": os.path.relpath(test.folder.resolve(), folder.resolve()),
         "program": test.program,
+        "command": list(test.command),
         "mount": list(test.mount),
         "timeline": timeline(outcome, failure["operation"]),
         "stack": dict(test.stack),

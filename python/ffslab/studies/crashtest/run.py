@@ -6,7 +6,8 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from ffslab._native import InputError, __version__
 from ffslab.studies.crashtest.file import CrashTest, Cut
@@ -14,12 +15,15 @@ from ffslab.studies.crashtest.functions import function_at
 from ffslab.studies.crashtest.judges import judge_of
 from ffslab.studies.crashtest.machine import WatchedStack
 from ffslab.studies.crashtest.points import Points, points_of
+from ffslab.studies.crashtest.resume import Kept
 
 if TYPE_CHECKING:
     from ffslab._native import CrashRecording
     from ffslab.answers.crashtest import CrashAnswer, CrashFailure
 
 Progress = Callable[[float], object]
+# Cuts that are made at once. Media that are equal are mounted once within a batch; they mostly follow each other.
+BATCH = 1000
 
 # An empty partition gets its file system before the workload.
 _MADE = ({"step": "mount"}, {"step": "umount"})
@@ -78,11 +82,17 @@ class Outcome:
 
 
 def crashtest(
-    test: CrashTest, *, points: int | None = None, jobs: int | None = None, progress: Progress | None = None
+    test: CrashTest,
+    *,
+    points: int | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    folder: Path | None = None,
 ) -> Outcome:
     """Runs a test: its workload, and every cut that it asks for, `points` of them at most.
 
-    The result does not depend on `jobs`, the number of threads.
+    The result does not depend on `jobs`, the number of threads. Cuts are made in batches of `BATCH`; what is judged is
+    kept in `folder` until the end, so that a test that was interrupted goes on where it was.
 
     Raises `ffslab.InputError` when the workload cannot be run, or the judge is none.
     """
@@ -98,9 +108,39 @@ def crashtest(
         "second_mount": test.cuts.second_mount,
         "jobs": jobs or os.cpu_count() or 1,
     }
-    rows = [(cut.operation, cut.torn, cut.seed) for cut in chosen.cuts]
-    judged: _Judged = json.loads(recording.judge(rows, json.dumps(wanted), judge, progress))
+    kept = Kept.of(folder, test, recording, chosen) if folder is not None and len(chosen.cuts) > BATCH else None
+    judged = cast("_Judged", kept and kept.read()) or _Judged(
+        points=0, states=0, recoveries=0, cuts_of_recoveries=0, findings=[]
+    )
+    while judged["points"] < len(chosen.cuts):
+        at = judged["points"]
+        rows = [(cut.operation, cut.torn, cut.seed) for cut in chosen.cuts[at : at + BATCH]]
+        shown = _of_batch(progress, at, len(rows), len(chosen.cuts))
+        fresh: _Judged = json.loads(recording.judge(rows, json.dumps(wanted), judge, shown))
+        judged = _together(judged, fresh)
+        if kept is not None:
+            kept.write(judged)
+    if kept is not None:
+        kept.remove()
     return Outcome(test, recording, chosen, judged)
+
+
+def _of_batch(progress: Progress | None, at: int, cuts: int, all_cuts: int) -> Progress | None:
+    """Tells of a batch that begins after `at` cuts how much of all that is."""
+    return None if progress is None else lambda share: progress((at + share * cuts) / all_cuts)
+
+
+def _together(judged: _Judged, fresh: _Judged) -> _Judged:
+    """What is judged so far, and of the next batch, whose points are counted from there."""
+    at = judged["points"]
+    findings: list[_Finding] = [{**finding, "point": finding["point"] + at} for finding in fresh["findings"]]
+    return {
+        "points": at + fresh["points"],
+        "states": judged["states"] + fresh["states"],
+        "recoveries": judged["recoveries"] + fresh["recoveries"],
+        "cuts_of_recoveries": judged["cuts_of_recoveries"] + fresh["cuts_of_recoveries"],
+        "findings": [*judged["findings"], *findings],
+    }
 
 
 def recorded(test: CrashTest) -> CrashRecording:
@@ -108,6 +148,13 @@ def recorded(test: CrashTest) -> CrashRecording:
 
     Raises `ffslab.InputError` when it does not come to its end.
     """
+    if test.command:
+        from ffslab.mount.recording import recorded as recorded_on_mount
+
+        try:
+            return recorded_on_mount(test.stack, test.command, seed=test.seed, options=test.mount, folder=test.folder)
+        except InputError as error:
+            raise InputError(f"{test.file_name}: {error}") from None
     stack = WatchedStack.watched(test.stack, test.seed, test.folder)
     at = "setup"
     try:
