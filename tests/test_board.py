@@ -31,7 +31,8 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {fs: simulated(folder, fs)["dump.bin"] for fs in ("jffs2", "yaffs2", "ubifs")}
     made["rfs"] = simulated_rfs(folder)
     damaged = bytearray(made["jffs2"])
-    damaged[2112 * 64 : 2112 * 64 + 3000] = bytes(3000)
+    for at in range(1000, len(damaged), 7 * 2112):
+        damaged[at] ^= 0xFF if damaged[at] != 0xFF else 0
     made["damaged"] = bytes(damaged)
     paths = {name: folder / f"{name}.img" for name in made}
     for name, path in paths.items():
