@@ -28,7 +28,7 @@ def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
     for canvas in page.locator("figure.map > canvas").all():
         _ask_map(page, canvas.locator(".."))
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         check_axe(page)
     for wide in (PHONE, WIDE):
         page.set_viewport_size({"width": wide, "height": 900})
@@ -39,6 +39,8 @@ def _ask(page: Page, chart: Locator) -> None:
     """A chart tells a value, changes its scale, and gives all that it shows."""
     plot = chart.locator(".plot")
     plot.locator("canvas").wait_for()
+    # What scrolls under the pointer is pointed at.
+    page.mouse.move(0, 0)
     plot.focus()
     plot.press("ArrowRight")
     assert " at " in chart.locator("> .said").inner_text()
@@ -56,6 +58,7 @@ def _ask(page: Page, chart: Locator) -> None:
 def _ask_map(page: Page, figure: Locator) -> None:
     """A map tells of a block, and gives all that it shows."""
     canvas = figure.locator("canvas")
+    page.mouse.move(0, 0)
     canvas.focus()
     canvas.press("ArrowRight")
     canvas.press("ArrowRight")
