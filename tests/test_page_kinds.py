@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,14 @@ def _ask(page: Page, chart: Locator) -> None:
     plot.press("ArrowRight")
     assert " at " in chart.locator("> .said").inner_text()
     # Whatever it shows: nothing at all, values that are all the same, or less than nothing.
-    for log in chart.get_by_role("button", name="Log").all():
+    for log in chart.get_by_role("button", name=re.compile("^Log (across|upwards)$")).all():
         before = log.get_attribute("aria-pressed")
         log.click()
         assert log.get_attribute("aria-pressed") != before
+    # A series can be left out, and is still told of.
+    if (series := chart.locator(".legend button").first).is_visible():
+        series.click()
+        assert series.get_attribute("aria-pressed") == "false"
     chart.get_by_role("button", name="Copy CSV").click()
     head, *rows = page.evaluate("window.copied").splitlines()
     points = page.evaluate("it => it.chart.u().data[0].length", chart.element_handle())
