@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
     for canvas in page.locator("figure.map > canvas").all():
         _ask_map(page, canvas.locator(".."))
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         check_axe(page)
     for wide in (PHONE, WIDE):
         page.set_viewport_size({"width": wide, "height": 900})
@@ -39,14 +40,20 @@ def _ask(page: Page, chart: Locator) -> None:
     """A chart tells a value, changes its scale, and gives all that it shows."""
     plot = chart.locator(".plot")
     plot.locator("canvas").wait_for()
+    # What scrolls under the pointer is pointed at.
+    page.mouse.move(0, 0)
     plot.focus()
     plot.press("ArrowRight")
     assert " at " in chart.locator("> .said").inner_text()
     # Whatever it shows: nothing at all, values that are all the same, or less than nothing.
-    for log in chart.get_by_role("button", name="Log").all():
+    for log in chart.get_by_role("button", name=re.compile("^Log (across|upwards)$")).all():
         before = log.get_attribute("aria-pressed")
         log.click()
         assert log.get_attribute("aria-pressed") != before
+    # A series can be left out, and is still told of.
+    if (series := chart.locator(".legend button").first).is_visible():
+        series.click()
+        assert series.get_attribute("aria-pressed") == "false"
     chart.get_by_role("button", name="Copy CSV").click()
     head, *rows = page.evaluate("window.copied").splitlines()
     points = page.evaluate("it => it.chart.u().data[0].length", chart.element_handle())
@@ -56,6 +63,7 @@ def _ask(page: Page, chart: Locator) -> None:
 def _ask_map(page: Page, figure: Locator) -> None:
     """A map tells of a block, and gives all that it shows."""
     canvas = figure.locator("canvas")
+    page.mouse.move(0, 0)
     canvas.focus()
     canvas.press("ArrowRight")
     canvas.press("ArrowRight")

@@ -122,7 +122,7 @@
       if (ring !== null) return;
       const blocks = `${number(count)} erase blocks${first ? ` from ${number(first)} on` : ""}, ${grid.columns} a row`;
       if (shown.kinds) said.textContent = `${blocks}: ${shown.kinds.flatMap(([name], kind) => { const n = known.filter((value) => value === kind).length; return n ? [`${number(n)} ${name}`] : []; }).join(", ")}.`;
-      else said.textContent = `${blocks}; at most ${number(known.reduce((high, value) => Math.max(high, value), -Infinity))}, on average ${number(known.reduce((sum, value) => sum + value, 0) / known.length, 2)}.`;
+      else said.textContent = `${blocks}; at most ${number(known.reduce((high, value) => Math.max(high, value), -Infinity))}, on average ${known.length < count ? "(of those with any) " : ""}${number(known.reduce((sum, value) => sum + value, 0) / known.length, 2)}.`;
     };
     const tell = (block) => {
       ring = block;

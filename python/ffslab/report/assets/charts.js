@@ -111,6 +111,7 @@
     ctx.save();
     ctx.font = `${11 * scale}px system-ui, sans-serif`;
     ctx.textBaseline = "top";
+    ctx.textAlign = "left";
     for (const { at, text } of marks) {
       const x = u.valToPos(at, "x", true);
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
