@@ -28,8 +28,25 @@ const DEPTH_MAX: usize = 64;
 /// Errors: a directory that cannot be read, in a line.
 pub fn read(system: &mut dyn System) -> Result<Tree, String> {
     let mut tree = Tree::new();
+    if system.has_keys() {
+        keys(system, &mut tree)?;
+        return Ok(tree);
+    }
     directory(system, b"/", &mut tree, 0)?;
     Ok(tree)
+}
+
+/// The keys of a store, each as a file in the root.
+fn keys(system: &mut dyn System, tree: &mut Tree) -> Result<(), String> {
+    let entries = system.list_values().map_err(|error| format!("the keys cannot be listed: {error}"))?;
+    for entry in entries {
+        let found = match system.get_value(&entry.key) {
+            Ok(value) => FileOrSo::File(value),
+            Err(error) => FileOrSo::Unreadable(error.name()),
+        };
+        tree.insert([b"/", entry.key.as_slice()].concat(), found);
+    }
+    Ok(())
 }
 
 fn directory(system: &mut dyn System, path: &[u8], tree: &mut Tree, depth: usize) -> Result<(), String> {

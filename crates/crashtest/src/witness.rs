@@ -5,7 +5,7 @@ use crate::log::{Effect, NodeKind, NoteOfCall, ROOT};
 use crate::namespace::OpenNode;
 use crate::tree::shown;
 use ffslab_flash::Torn;
-use ffslab_fs::{BlockSpace, FileKind, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
+use ffslab_fs::{BlockSpace, FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
@@ -149,6 +149,7 @@ impl Calls for Witness {
         fn timer_slack_ns() -> u64;
         fn epoch_s() -> u64;
         fn is_unnamed(fd: Fd) -> bool;
+        fn has_keys() -> bool;
     }
 
     asks! {
@@ -179,6 +180,8 @@ impl Calls for Witness {
         fn llistxattr(path: &[u8]) -> Answer<Vec<Vec<u8>>>;
         fn removexattr(path: &[u8], name: &[u8]) -> Answer<()>;
         fn lremovexattr(path: &[u8], name: &[u8]) -> Answer<()>;
+        fn get_value(key: &[u8]) -> Answer<Vec<u8>>;
+        fn list_values() -> Answer<Vec<KeyEntry>>;
         fn statfs() -> Answer<StatFs>;
         fn statfs_at(path: &[u8]) -> Answer<StatFs>;
         fn drop_caches() -> Answer<()>;
@@ -383,6 +386,36 @@ impl Calls for Witness {
         )
     }
 
+    /// A key is as a file that is replaced as a whole, and is safe when the call has returned.
+    fn set_value(&mut self, key: &[u8], value: &[u8]) -> Answer<()> {
+        let path = path_of_key(key);
+        self.seen(
+            || format!("set {} bytes of {}", value.len(), shown(&path)),
+            |system| system.set_value(key, value),
+            |book, when, ()| {
+                let Some(place) = book.namespace.place(&path, false) else { return };
+                let node = book.namespace.make(NodeKind::File);
+                book.add(when.from_operations, Effect::Made { node, kind: NodeKind::File });
+                book.add(when.from_operations, Effect::Data { node, at: 0, data: Arc::from(value) });
+                book.add(when.from_operations, Effect::Safe { node });
+                book.named(when.from_operations, &place, Some(node));
+                book.add(when.to_operations, Effect::Safe { node: ROOT });
+            },
+        )
+    }
+
+    fn delete_value(&mut self, key: &[u8]) -> Answer<()> {
+        let path = path_of_key(key);
+        self.seen(
+            || format!("delete {}", shown(&path)),
+            |system| system.delete_value(key),
+            |book, when, ()| {
+                gone(&path)(book, when, &());
+                book.add(when.to_operations, Effect::Safe { node: ROOT });
+            },
+        )
+    }
+
     fn sync(&mut self) -> Answer<()> {
         self.all_synced("sync", |system| system.sync())
     }
@@ -390,6 +423,11 @@ impl Calls for Witness {
     fn syncfs(&mut self) -> Answer<()> {
         self.all_synced("syncfs", |system| system.syncfs())
     }
+}
+
+/// Where a key stands in trees of files.
+fn path_of_key(key: &[u8]) -> Vec<u8> {
+    [b"/", key].concat()
 }
 
 /// Notes that a name is gone.

@@ -66,6 +66,10 @@ impl PathFileSystem for WithoutFiles {
         self.0.sim()
     }
 
+    fn has_store(&self) -> bool {
+        true
+    }
+
     fn store(&mut self) -> Option<&mut dyn KeyValueStore> {
         Some(&mut *self.0)
     }

@@ -44,7 +44,12 @@ pub trait PathFileSystem {
 
     fn sim(&self) -> &Sim;
 
-    /// The store of keys and values that stands in the place of a file system; `None`, which is the default: it has files.
+    /// Whether a store of keys and values stands in the place of a file system ([`PathFileSystem::store`]).
+    fn has_store(&self) -> bool {
+        false
+    }
+
+    /// That store; `None`, which is the default: it has files.
     fn store(&mut self) -> Option<&mut dyn KeyValueStore> {
         None
     }

@@ -15,7 +15,7 @@ use ambassador::delegate_to_methods;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use ffslab_flash::Torn;
-use ffslab_fs::{BlockSpace, FileKind, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
+use ffslab_fs::{BlockSpace, FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{

@@ -6,6 +6,7 @@ mod facts;
 mod images;
 mod jobs;
 mod jobs_kept;
+mod key_value;
 mod many;
 mod map;
 mod mtd_loop;

@@ -4,6 +4,7 @@ use crate::device_keys::{DeviceKeys, DiskSpec};
 use crate::error::MachineError;
 use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
+use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys};
 use crate::file_systems::{self, Descriptor, Ground, OnBare, PathSettings};
 use crate::mount_options::MountOptions;
 use crate::policy_keys::PolicyKeys;
@@ -51,7 +52,7 @@ pub struct BareKeys {
     /// NOR: size of its erase blocks, where the part can erase 4 KiB, too.
     #[serde(rename = "erase_block_KiB", default, skip_serializing_if = "Option::is_none")]
     pub erase_block_kib: Option<u32>,
-    /// File system with an interface for such programs: "yaffs2", "littlefs" ...; "none" for a program that only drives the flash (`mtd_loop`),
+    /// File system with an interface for such programs: "yaffs2", "littlefs" ...; or a store of keys and values: "sequential-storage" ...; "none" for a program that only drives the flash (`mtd_loop`),
     /// "block-device" for one that drives `device`: the file `disk` is all of it.
     pub fs: String,
     /// Block device: a profile or its path, or flash behind a translation layer, as in `{ ftl = "page-map", part = "k9f1g08u0a" }`
@@ -78,6 +79,13 @@ pub struct BareKeys {
     /// (`docs/littlefs.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub littlefs: Option<LittlefsKeys>,
+    /// Configuration of sequential-storage, as in `[stack.sequential_storage]`: `word_B`, `buffer_B`, `cache`, `cache_keys`
+    /// (`docs/key-value.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential_storage: Option<SequentialStorageKeys>,
+    /// Configuration of ekv, as in `[stack.ekv]`: `random_seed` (`docs/key-value.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ekv: Option<EkvKeys>,
     /// Age of YAFFS2's sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -142,7 +150,11 @@ impl BareKeys {
 
     /// A table of settings of another file system is a mistake.
     fn refuse_tables_of_others(&self) -> Result<(), MachineError> {
-        let given = [("littlefs", self.littlefs.is_some())];
+        let given = [
+            ("littlefs", self.littlefs.is_some()),
+            ("sequential_storage", self.sequential_storage.is_some()),
+            ("ekv", self.ekv.is_some()),
+        ];
         for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
             let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
             let owners: Vec<&str> = file_systems::all().into_iter().filter(owns).map(|fs| fs.name).collect();

@@ -7,7 +7,7 @@ use crate::policy_keys::Policies;
 use crate::stack_keys::{StackKeys, NO_FS};
 use ambassador::Delegate;
 use ffslab_flash::{Geometry, Torn};
-use ffslab_fs::{BlockSpace, FileKind, FileSystem, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
+use ffslab_fs::{BlockSpace, FileKind, FileSystem, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_images::file::{load, read_file};
 use ffslab_images::recognise::arranged::arranged;
 use ffslab_images::ImageSpec;

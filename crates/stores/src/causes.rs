@@ -4,8 +4,12 @@ use ffslab_fs::causes;
 use ffslab_sim::{Kind, Purpose, Reason, Sim};
 
 /// A value is written.
-pub static SET: Reason =
-    Reason { name: "set", sentence: "a value that the program sets is written", kind: Kind::Writing, purpose: Purpose::Write };
+pub static SET: Reason = Reason {
+    name: "set",
+    sentence: "a value that the program sets is written",
+    kind: Kind::Writing,
+    purpose: Purpose::Write,
+};
 
 /// A value is read.
 pub static GET: Reason = Reason {

@@ -2,7 +2,7 @@
 
 use crate::causes::{self, COMMIT, COMPACTION, DELETION, GET, ITERATE, SET};
 use crate::config::{demand_block, demand_blocks, demand_nor, ConfigError};
-use crate::flash::{now, Flash};
+use crate::flash::{now, unless_cut, Flash};
 use crate::StoreError;
 use ekv::config::{MAX_KEY_SIZE, MAX_PAGE_COUNT, MAX_VALUE_SIZE, PAGE_SIZE};
 use ekv::flash::PageID;
@@ -149,20 +149,20 @@ impl ekv::flash::Flash for Pages {
 
     async fn erase(&mut self, page: PageID) -> std::result::Result<(), MtdError> {
         let why = self.doing.reason_of_erase(page.index());
-        self.flash.erase(why, place(page, 0), place(page, PAGE_SIZE))
+        unless_cut(self.flash.erase(why, place(page, 0), place(page, PAGE_SIZE))).await
     }
 
     async fn read(&mut self, page: PageID, offset: usize, data: &mut [u8]) -> std::result::Result<(), MtdError> {
         let why = self.doing.reason_of_read();
         let read = self.flash.read(why, place(page, offset), data);
         self.doing.note_header(page.index(), offset, data);
-        read
+        unless_cut(read).await
     }
 
     async fn write(&mut self, page: PageID, offset: usize, data: &[u8]) -> std::result::Result<(), MtdError> {
         self.doing.note_header(page.index(), offset, data);
         let why = self.doing.reason_of_program(page.index());
-        self.flash.program(why, place(page, offset), data)
+        unless_cut(self.flash.program(why, place(page, offset), data)).await
     }
 }
 
@@ -195,7 +195,7 @@ fn on(medium: &Mtd, config: &EkvConfig, phase: Phase) -> std::result::Result<Ekv
 /// Errors: the medium does not suit it, or fails.
 pub fn format(medium: &Mtd, config: &EkvConfig) -> std::result::Result<(), StoreError> {
     let ekv = on(medium, config, Phase::Formatting)?;
-    let made = now(ekv.db.format()).map_err(|_| StoreError::Waits)?;
+    let made = now(ekv.db.format()).map_err(|_| StoreError::Medium(MtdError::PowerCut))?;
     made.map_err(|ekv::FormatError::Flash(error)| StoreError::Medium(error))
 }
 
@@ -204,7 +204,7 @@ pub fn format(medium: &Mtd, config: &EkvConfig) -> std::result::Result<(), Store
 /// Errors: the medium does not suit it, or holds no such store.
 pub fn mount(medium: &Mtd, config: &EkvConfig) -> std::result::Result<Box<dyn KeyValueStore>, StoreError> {
     let ekv = on(medium, config, Phase::Mounting)?;
-    let mounted = now(ekv.db.mount()).map_err(|_| StoreError::Waits)?;
+    let mounted = now(ekv.db.mount()).map_err(|_| StoreError::Medium(MtdError::PowerCut))?;
     mounted.map_err(|error| match error {
         MountError::Corrupted => StoreError::NoStore { name: NAME },
         MountError::Flash(error) => StoreError::Medium(error),
@@ -213,7 +213,7 @@ pub fn mount(medium: &Mtd, config: &EkvConfig) -> std::result::Result<Box<dyn Ke
 }
 
 impl Ekv {
-    /// Whether the medium has power. Without it ekv would give up what it has begun, which nobody wants to see.
+    /// Errors: the medium has no power, and what ekv has in memory is of no use any more.
     fn is_on(&self) -> Result<()> {
         match self.flash.mtd.is_on() {
             true => Ok(()),

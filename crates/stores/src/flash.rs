@@ -61,12 +61,20 @@ pub fn is_blank(medium: &Mtd) -> bool {
     })
 }
 
+/// What an operation of the flash came to. Without power nobody learns that, and the program never goes on.
+pub(crate) async fn unless_cut(done: Result<(), MtdError>) -> Result<(), MtdError> {
+    match done {
+        Err(MtdError::PowerCut) => std::future::pending().await,
+        done => done,
+    }
+}
+
 /// The result of a store's function that waits for flash alone. Flash here never lets anybody wait, so that it is ready at once.
 ///
-/// Errors: it waits for something else, which nobody would ever bring.
+/// Errors: it waits for ever, as a program does whose power is gone.
 pub(crate) fn now<T>(future: impl Future<Output = T>) -> Result<T, Errno> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Ok(value),
-        Poll::Pending => Err(Errno::Busy),
+        Poll::Pending => Err(Errno::PowerCut),
     }
 }

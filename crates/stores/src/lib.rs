@@ -35,6 +35,4 @@ pub enum StoreError {
     Stopped { name: &'static str, error: Errno },
     #[error(transparent)]
     Medium(#[from] MtdError),
-    #[error("the store waits for something that is not flash")]
-    Waits,
 }

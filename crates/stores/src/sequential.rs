@@ -2,7 +2,7 @@
 
 use crate::causes::{self, DELETION, GET, ITERATE, MIGRATION, REPAIR, SEARCH, SET};
 use crate::config::{demand, demand_block, demand_blocks, demand_nor, ConfigError};
-use crate::flash::{is_blank, now, Flash};
+use crate::flash::{is_blank, now, unless_cut, Flash};
 use crate::StoreError;
 use embedded_storage_async::nor_flash::{
     ErrorType, MultiwriteNorFlash, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
@@ -243,7 +243,7 @@ impl<const WORD: usize, const PAGE: usize> ReadNorFlash for Pages<WORD, PAGE> {
             Call::Iterate => &ITERATE,
             Call::Set | Call::Delete => &SEARCH,
         });
-        self.flash.read(why, offset.into(), bytes).map_err(PageError)
+        unless_cut(self.flash.read(why, offset.into(), bytes)).await.map_err(PageError)
     }
 
     fn capacity(&self) -> usize {
@@ -262,12 +262,12 @@ impl<const WORD: usize, const PAGE: usize> NorFlash for Pages<WORD, PAGE> {
         let why = self.doing.beside().unwrap_or(&MIGRATION);
         let erased = self.flash.erase(why, from.into(), to.into());
         self.doing.takes_page.set(false);
-        erased.map_err(PageError)
+        unless_cut(erased).await.map_err(PageError)
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> std::result::Result<(), PageError> {
         let why = self.reason_of_write(offset);
-        self.flash.program(why, offset.into(), bytes).map_err(PageError)
+        unless_cut(self.flash.program(why, offset.into(), bytes)).await.map_err(PageError)
     }
 }
 

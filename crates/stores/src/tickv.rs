@@ -107,7 +107,11 @@ impl Tickv {
 
     /// As `set` of the capsule `tickv.rs` of Tock does: what the key had is marked invalid, then the new value is appended; if there
     /// is no room, garbage is collected and it is tried once more.
-    fn replace(store: &TicKV<'_, Regions<'_>, REGION_BYTES>, hash: u64, value: &[u8]) -> std::result::Result<SuccessCode, ErrorCode> {
+    fn replace(
+        store: &TicKV<'_, Regions<'_>, REGION_BYTES>,
+        hash: u64,
+        value: &[u8],
+    ) -> std::result::Result<SuccessCode, ErrorCode> {
         let append = || match store.append_key(hash, value) {
             Err(ErrorCode::RegionFull | ErrorCode::FlashFull) => {
                 store.controller.why.set(COLLECTS);

@@ -2,7 +2,7 @@
 
 use crate::{Advice, Answer, Entry, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence};
 use ambassador::delegatable_trait;
-use ffslab_fs::{FileKind, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
+use ffslab_fs::{FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
 
 /// A system with files. Paths are relative to the mount point; "/" is its root.
@@ -250,6 +250,34 @@ pub trait Calls {
     /// As [`Calls::removexattr`], of a symbolic link itself.
     fn lremovexattr(&mut self, path: &[u8], name: &[u8]) -> Answer<()> {
         self.removexattr(path, name)
+    }
+
+    // ---- keys and values ----------------------------------------------------------------------------------------------
+
+    /// Whether a store of keys and values stands in the place of the file system. Such a system has no files, and others have
+    /// no keys.
+    fn has_keys(&self) -> bool {
+        false
+    }
+
+    /// Gives a key this value. It is safe when the call has returned.
+    fn set_value(&mut self, _key: &[u8], _value: &[u8]) -> Answer<()> {
+        Err(self.lacks("keys and values"))
+    }
+
+    /// The value of a key; ENOENT: it is not there.
+    fn get_value(&mut self, _key: &[u8]) -> Answer<Vec<u8>> {
+        Err(self.lacks("keys and values"))
+    }
+
+    /// Forgets a key; ENOENT: it is not there, where the store says so.
+    fn delete_value(&mut self, _key: &[u8]) -> Answer<()> {
+        Err(self.lacks("keys and values"))
+    }
+
+    /// All keys, sorted, and how many bytes their values have, which are read for that.
+    fn list_values(&mut self) -> Answer<Vec<KeyEntry>> {
+        Err(self.lacks("keys and values"))
     }
 
     // ---- the whole file system ----------------------------------------------------------------------------------------

@@ -80,6 +80,10 @@ steps! {
     "stat_many" StatMany,
     "read_many" ReadMany,
     "unlink_many" UnlinkMany,
+    "set" Set,
+    "get" Get,
+    "delete" Delete,
+    "iterate" Iterate,
     "setxattr" SetXattr,
     "getxattr" GetXattr,
     "listxattr" ListXattr,
@@ -482,6 +486,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 mod attributes;
 mod error;
 mod explained;
+mod key_value;
 mod many;
 mod map;
 mod raw;
@@ -493,6 +498,7 @@ mod words;
 pub use attributes::{permission_bits, Chmod, Chown, Ftruncate, Readlink, Statfs, Symlink, Utimens};
 pub use error::StepError;
 pub use explained::Explained;
+pub use key_value::{Delete, Get, Iterate, KeyOrder, Set};
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use map::Mmap;
 pub use raw::{MtdLoop, MtdOp};

@@ -2,9 +2,9 @@
 
 use super::{ino_of, plain, Handle, PathProgram};
 use crate::handles::foreign_flag;
-use ffslab_fs::{causes, Errno, FileHandle, FileKind, OpenHow, PathStat, Stat, StatFs};
+use ffslab_fs::{causes, Errno, FileHandle, FileKind, KeyEntry, OpenHow, PathStat, Stat, StatFs};
 use ffslab_sim::{Idle, Sim};
-use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Whence};
+use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Refusal, Whence};
 
 impl PathProgram {
     fn handle(&mut self, fd: Fd) -> Answer<&mut Handle> {
@@ -243,6 +243,44 @@ impl Calls for PathProgram {
         let files: Vec<FileHandle> =
             self.handles.iter().filter(|handle| handle.flags.write).filter_map(|handle| handle.file).collect();
         files.into_iter().try_for_each(|file| self.call(&causes::SYNC, |fs| fs.sync(file)))
+    }
+
+    fn has_keys(&self) -> bool {
+        self.fs.as_ref().is_some_and(|fs| fs.has_store())
+    }
+
+    fn set_value(&mut self, key: &[u8], value: &[u8]) -> Answer<()> {
+        self.call_store(|store| store.set(key, value))?;
+        self.copies(value.len());
+        Ok(())
+    }
+
+    fn get_value(&mut self, key: &[u8]) -> Answer<Vec<u8>> {
+        let value = self.call_store(|store| store.get(key))?;
+        self.copies(value.len());
+        Ok(value)
+    }
+
+    fn delete_value(&mut self, key: &[u8]) -> Answer<()> {
+        self.call_store(|store| store.delete(key))
+    }
+
+    fn list_values(&mut self) -> Answer<Vec<KeyEntry>> {
+        let mut entries = Vec::new();
+        let listed = self.call_store(|store| {
+            store.iterate(&mut |key, value| {
+                entries.push(KeyEntry { key: key.to_vec(), value_bytes: value.len() as u64 });
+            })
+        });
+        match listed {
+            Err(Refusal::Failed(Errno::NoSys)) => {
+                let what = "list of its keys, only hashes of them";
+                return Err(Refusal::Lacks { system: super::STORE_NAME, what });
+            }
+            listed => listed?,
+        }
+        entries.iter().for_each(|entry| self.copies(entry.value_bytes as usize));
+        Ok(entries)
     }
 
     fn statfs(&mut self) -> Answer<StatFs> {

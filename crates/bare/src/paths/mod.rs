@@ -1,4 +1,5 @@
-//! A program with a file system of paths and handles linked into it ([`ffslab_fs::PathFileSystem`]): littlefs and the like.
+//! A program with a file system of paths and handles linked into it ([`ffslab_fs::PathFileSystem`]): littlefs and the like, or a store
+//! of keys and values in its place ([`ffslab_fs::KeyValueStore`]).
 //!
 //! Each call of the program is one call of the file system. Descriptors that name the same file are handles of their own, as in
 //! firmware: what one has written the others see after a sync or close. Files have no times, owners or permissions, and the
@@ -9,8 +10,10 @@ mod system;
 
 use crate::handles::Handles;
 use crate::Costs;
-use ffslab_fs::{causes, Errno, FileHandle, FileKind, Ino, PathFileSystem, Result, Stat, TimeSpec, STAT_BLOCK_BYTES};
-use ffslab_mtd::Mtd;
+use ffslab_fs::{
+    causes, Errno, FileHandle, FileKind, Ino, KeyValueStore, PathFileSystem, Result, Stat, TimeSpec, STAT_BLOCK_BYTES,
+};
+use ffslab_mtd::{is_erased, Mtd};
 use ffslab_sim::{Reason, Sim};
 use ffslab_system::{Answer, OpenFlags, Refusal, SystemError};
 use ffslab_workload::steps;
@@ -25,6 +28,16 @@ pub trait Make {
     /// Errors: the medium does not suit it.
     fn format(&self, medium: &Mtd) -> std::result::Result<(), SystemError>;
 
+    /// Whether nothing has been written to the medium yet, so that a mount makes a new one before. The default looks at the first two
+    /// erase blocks.
+    fn is_new(&self, medium: &Mtd) -> bool {
+        let mut block = vec![0; medium.erase_block_bytes() as usize];
+        (0..u64::from(medium.blocks().min(2))).all(|number| {
+            let looked = medium.look(number * block.len() as u64, &mut block);
+            looked.is_ok() && is_erased(&block)
+        })
+    }
+
     /// Puts an image on the medium, as a programmer does with a chip. Nothing is mounted.
     ///
     /// Errors: an image that does not fit; nobody can do so, which is the default.
@@ -36,6 +49,7 @@ pub trait Make {
 
 /// In messages.
 const SYSTEM_NAME: &str = "a bare program with files by path";
+const STORE_NAME: &str = "a bare program with a key-value store";
 
 /// A program with a file system of paths and handles linked into it.
 pub struct PathProgram {
@@ -84,11 +98,23 @@ impl PathProgram {
         }
     }
 
-    /// A call into the file system, which gives its operations causes of its own where it can.
+    /// A call about files into the file system, which gives its operations causes of its own where it can.
     fn call<R>(&mut self, why: &'static Reason, body: impl FnOnce(&mut dyn PathFileSystem) -> Result<R>) -> Answer<R> {
         let fs = self.fs.as_deref_mut().ok_or(Errno::NoDev)?;
+        if fs.has_store() {
+            return Err(Refusal::Lacks { system: STORE_NAME, what: "files (its steps are set, get, delete, iterate)" });
+        }
         let _why = self.sim.because(why);
         Ok(body(fs)?)
+    }
+
+    /// A call about keys into the store that stands in the place of a file system. All of its operations have causes of their own.
+    fn call_store<R>(&mut self, body: impl FnOnce(&mut dyn KeyValueStore) -> Result<R>) -> Answer<R> {
+        let fs = self.fs.as_deref_mut().ok_or(Errno::NoDev)?;
+        match fs.store() {
+            Some(store) => Ok(body(store)?),
+            None => Err(Refusal::Lacks { system: SYSTEM_NAME, what: "keys and values" }),
+        }
     }
 
     fn computes(&self, duration_ns: u64) {

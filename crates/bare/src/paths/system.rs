@@ -2,28 +2,17 @@
 
 use super::PathProgram;
 use ffslab_fs::{causes, Errno, Unwritten};
-use ffslab_mtd::{is_erased, MediumImage, Mtd};
+use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_system::{Answer, System, SystemError};
 use ffslab_workload::steps;
 
-impl PathProgram {
-    /// Whether nothing has been written to the medium yet.
-    fn is_erased(&self) -> bool {
-        let mut block = vec![0; self.medium.erase_block_bytes() as usize];
-        (0..u64::from(self.medium.blocks().min(2))).all(|number| {
-            let looked = self.medium.look(number * block.len() as u64, &mut block);
-            looked.is_ok() && is_erased(&block)
-        })
-    }
-}
-
 impl System for PathProgram {
-    /// On a medium whose first two blocks are erased a file system is made before.
+    /// On a new medium a file system is made before.
     fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         if self.fs.is_some() {
             return Err(SystemError::MountedAlready { what: "the partition", has_remount: false });
         }
-        if self.is_erased() {
+        if self.make.is_new(&self.medium) {
             self.format()?;
         }
         self.fs = Some(self.make.mount(&self.medium, options)?);
@@ -41,11 +30,9 @@ impl System for PathProgram {
         if self.handles.is_any_open() {
             return Err(Errno::Busy.into());
         }
-        let unmounted = self.call(&causes::SYNC, |fs| fs.unmount());
-        if unmounted != Err(Errno::NoDev.into()) {
-            self.fs = None;
-        }
-        unmounted
+        let mut fs = self.fs.take().ok_or(Errno::NoDev)?;
+        let _why = self.sim.because(&causes::SYNC);
+        Ok(fs.unmount()?)
     }
 
     fn is_mounted(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::Shared;
 use corosensei::Yielder;
 use ffslab_flash::Torn;
-use ffslab_fs::{BlockSpace, Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
+use ffslab_fs::{BlockSpace, Errno, FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, Unwritten, XattrMode};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
@@ -157,6 +157,7 @@ impl Calls for Seat<'_> {
         fn timer_slack_ns() -> u64;
         fn epoch_s() -> u64;
         fn is_unnamed(fd: Fd) -> bool;
+        fn has_keys() -> bool;
     }
 
     fn now_ns(&self) -> u64 {
@@ -268,6 +269,10 @@ impl Calls for Seat<'_> {
         fn llistxattr(path: &[u8]) -> Vec<Vec<u8>>;
         fn removexattr(path: &[u8], name: &[u8]) -> ();
         fn lremovexattr(path: &[u8], name: &[u8]) -> ();
+        fn set_value(key: &[u8], value: &[u8]) -> ();
+        fn get_value(key: &[u8]) -> Vec<u8>;
+        fn delete_value(key: &[u8]) -> ();
+        fn list_values() -> Vec<KeyEntry>;
         fn sync() -> ();
         fn syncfs() -> ();
         fn statfs() -> StatFs;

@@ -40,6 +40,10 @@ impl Make for Shared {
         self.0.format(medium)
     }
 
+    fn is_new(&self, medium: &Mtd) -> bool {
+        self.0.is_new(medium)
+    }
+
     /// The image is all of the partition, or its beginning: nothing in it is looked for.
     fn load(&self, medium: &Mtd, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
         let start = step.offset_bytes.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).min(image.len());

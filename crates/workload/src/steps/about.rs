@@ -46,7 +46,8 @@ const SLEEP_US_MAX: u64 = 366 * 86_400_000_000;
 const MEANT: &[(&[&str], &str)] = &[
     (&["write", "overwrite"], "`create`, `append`, or `requests` with op = \"write\""),
     (&["read"], "`requests` with op = \"read\", or `read_many`"),
-    (&["delete", "remove", "rm"], "`unlink`"),
+    (&["remove", "rm"], "`unlink` for a file, `delete` for a key"),
+    (&["put", "store"], "`set` for a key"),
     (&["copy", "cp"], "`copy_in`"),
     (&["mv", "move"], "`rename`"),
     (&["wait", "pause", "idle"], "`sleep`"),
@@ -122,6 +123,7 @@ impl Step {
             | Step::Load(Load { image: path, .. })
             | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
             Step::MtdLoop(MtdLoop { op, .. }) => op.name(),
+            Step::Set(Set { name, .. }) | Step::Get(Get { name, .. }) | Step::Delete(Delete { name, .. }) => name,
             Step::Mkdir(Mkdir { dir })
             | Step::Rmdir(Rmdir { dir, .. })
             | Step::Readdir(Readdir { dir })
@@ -141,6 +143,9 @@ impl Step {
         | Step::Mmap(Mmap { seed, .. })
         | Step::Age(Age { seed, .. })
         | Step::Sqlite(Sqlite { seed, .. })
+        | Step::Set(Set { seed, .. })
+        | Step::Get(Get { seed, .. })
+        | Step::Delete(Delete { seed, .. })
         | Step::Uflip(Uflip { seed, .. }) = self
         {
             *seed = seed.wrapping_add(by);
@@ -181,6 +186,9 @@ impl Step {
             | Step::UnlinkMany(UnlinkMany { count, .. })
             | Step::CreateMany(CreateMany { count: Some(count), .. }) => (*count).max(1),
             Step::Uflip(uflip) => uflip.count().max(1),
+            Step::Set(set) => set.key_order().count.max(1),
+            Step::Get(get) => get.key_order().count.max(1),
+            Step::Delete(delete) => delete.key_order().count.max(1),
             Step::Create(Create { bytes, request_bytes, .. }) => bytes.0.div_ceil(request_bytes.0.max(1)).max(1),
             _ => 1,
         }
@@ -193,6 +201,7 @@ impl Step {
         | Step::Requests(Requests { content_file, content, .. })
         | Step::Append(Append { content_file, content, .. })
         | Step::Mmap(Mmap { content_file, content, .. })
+        | Step::Set(Set { content_file, content, .. })
         | Step::CreateMany(CreateMany { content_file, content, .. })) = self
         else {
             return None;
@@ -213,6 +222,7 @@ impl Step {
             | Step::Requests(Requests { content_file, .. })
             | Step::Append(Append { content_file, .. })
             | Step::Mmap(Mmap { content_file, .. })
+            | Step::Set(Set { content_file, .. })
             | Step::CreateMany(CreateMany { content_file, .. }) => content_file.as_mut(),
             _ => None,
         }
@@ -266,6 +276,12 @@ impl Step {
                 return Err(StepError::Sql);
             }
             Step::Chmod(chmod) => chmod.check()?,
+            Step::Set(set) => {
+                request_size("bytes", Bytes(set.bytes.0.max(1)))?;
+                set.check()?;
+            }
+            Step::Get(get) => get.check()?,
+            Step::Delete(delete) => delete.check()?,
             Step::Load(load) => load.check()?,
             Step::SaveImage(SaveImage { file, .. })
                 if file.is_empty() || file.starts_with('.') || file.contains(['/', '\\', '\0']) =>

@@ -58,6 +58,8 @@ pub enum StepError {
     PlainName,
     #[error("name is \"{name}\": it must be a plain name with one run of # for the number, such as \"file##.txt\"")]
     NumberedName { name: String },
+    #[error("order names key {number}: there are {keys}, the first is 0")]
+    NoSuchKey { number: u64, keys: u64 },
     #[error("count is missing: give a number of files, or until = \"ENOSPC\"")]
     NoCount,
     #[error(transparent)]

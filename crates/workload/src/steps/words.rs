@@ -114,6 +114,14 @@ words! {
         Sync = "sync",
         None = "none",
     }
+    /// How `set` writes on a file system, where a key is a file in the root.
+    KeyFile {
+        /// A new file `KEY.new` is written, synced and renamed to the key, and the directory is synced: the key has its old or its new
+        /// value at any time.
+        Renamed = "renamed",
+        /// The file is truncated, written and synced: a power cut may leave neither value.
+        Overwritten = "overwritten",
+    }
     Until {
         NoSpc = "ENOSPC",
     }
@@ -147,7 +155,7 @@ macro_rules! by_default {
     };
 }
 
-by_default! { AppendSync = None, Msync = None, Think = Keep, RequestCalls = Positioned, ContentName = Random }
+by_default! { AppendSync = None, Msync = None, Think = Keep, KeyFile = Renamed, RequestCalls = Positioned, ContentName = Random }
 
 /// Which way the bytes of a request go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

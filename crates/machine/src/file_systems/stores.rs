@@ -1,0 +1,227 @@
+//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV.
+
+use super::descriptor::{Descriptor, Promises};
+use super::on_bare::{OnBare, PathSettings};
+use crate::bare::BareKeys;
+use crate::error::MachineError;
+use crate::mount_options::{no_options, MountOptions};
+use ffslab_bare::paths::Make;
+use ffslab_fs::{KeyValueStore, PathFileSystem, WithoutFiles};
+use ffslab_mtd::{Capabilities, Mtd};
+use ffslab_stores::ekv::{self, EkvConfig};
+use ffslab_stores::sequential::{self, SequentialCache, SequentialConfig};
+use ffslab_stores::{is_blank, tickv, ConfigError, StoreError};
+use ffslab_system::{OptionError, SystemError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+pub static SEQUENTIAL_STORAGE: Descriptor = Descriptor {
+    name: "sequential-storage",
+    title: "sequential-storage",
+    about: "the map of the Rust crate: items are appended to a ring of pages of NOR flash",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Linked(Which::SequentialStorage)),
+    image: None,
+    promises: EACH_CALL,
+};
+
+pub static EKV: Descriptor = Descriptor {
+    name: "ekv",
+    title: "ekv",
+    about: "the Rust crate: sorted files of keys and values on NOR flash, merged level by level",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Linked(Which::Ekv)),
+    image: None,
+    promises: EACH_CALL,
+};
+
+pub static TICKV: Descriptor = Descriptor {
+    name: "tickv",
+    title: "TicKV",
+    about: "the Rust crate of Tock: values in regions of NOR flash that hashes of their keys name",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Linked(Which::Tickv)),
+    image: None,
+    promises: Promises {
+        about: "what was set is there, but for the key that a cut catches while it is set: it may be gone",
+        keeps_synced: false,
+        ..Promises::SYNCED
+    },
+};
+
+const EACH_CALL: Promises = Promises {
+    about: "each set and each delete that has returned is there, and one under way happened as a whole or not at all",
+    ..Promises::SYNCED
+};
+
+/// The configuration of the map of sequential-storage, as in `[stack.sequential_storage]`; the flash range is the partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SequentialStorageKeys {
+    /// Words to which items are padded and which are programmed at once: 1, 4 or 32 bytes; 1 if absent.
+    #[serde(rename = "word_B", default, skip_serializing_if = "Option::is_none")]
+    pub word_bytes: Option<u32>,
+    /// Buffer for an item with its key, which bounds the largest value; 1024 if absent.
+    #[serde(rename = "buffer_B", default, skip_serializing_if = "Option::is_none")]
+    pub buffer_bytes: Option<u32>,
+    /// What it keeps in memory; "none" if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<SequentialCacheName>,
+    /// Keys of which `cache = "key-pointers"` knows the place; 64 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_keys: Option<u32>,
+}
+
+/// What sequential-storage keeps in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SequentialCacheName {
+    /// Nothing.
+    #[default]
+    None,
+    /// Which pages are open, in use, full.
+    PageStates,
+    /// That, and where in each page items begin and end.
+    PagePointers,
+    /// That, and where the newest item of each key is.
+    KeyPointers,
+}
+
+impl From<SequentialCacheName> for SequentialCache {
+    fn from(name: SequentialCacheName) -> SequentialCache {
+        match name {
+            SequentialCacheName::None => SequentialCache::None,
+            SequentialCacheName::PageStates => SequentialCache::PageStates,
+            SequentialCacheName::PagePointers => SequentialCache::PagePointers,
+            SequentialCacheName::KeyPointers => SequentialCache::KeyPointers,
+        }
+    }
+}
+
+/// What ekv can be told at run time, as in `[stack.ekv]`; its sizes are set when it is compiled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EkvKeys {
+    /// Which free page it takes first after a mount; absent: another one each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random_seed: Option<u32>,
+}
+
+impl SequentialStorageKeys {
+    /// Values that are absent are filled in.
+    fn config(&mut self) -> SequentialConfig {
+        let usual = SequentialConfig::default();
+        SequentialConfig {
+            word_bytes: *self.word_bytes.get_or_insert(usual.word_bytes),
+            buffer_bytes: *self.buffer_bytes.get_or_insert(usual.buffer_bytes),
+            cache: (*self.cache.get_or_insert_default()).into(),
+            cache_keys: *self.cache_keys.get_or_insert(usual.cache_keys),
+        }
+    }
+}
+
+/// The keys of the tables as messages write them; others stand in `[stack]`.
+const KEYS: [&str; 3] = ["sequential_storage.word_B", "sequential_storage.buffer_B", "sequential_storage.cache_keys"];
+
+fn wrong(ConfigError { key, value, needed }: ConfigError) -> MachineError {
+    let key = KEYS.iter().find(|known| known.ends_with(&format!(".{key}"))).copied().unwrap_or(key);
+    MachineError::Value { key, value, needed }
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    SequentialStorage,
+    Ekv,
+    Tickv,
+}
+
+struct Linked(Which);
+
+impl OnBare for Linked {
+    fn own_keys(&self) -> &'static [&'static str] {
+        match self.0 {
+            Which::SequentialStorage => &["sequential_storage"],
+            Which::Ekv => &["ekv"],
+            Which::Tickv => &[],
+        }
+    }
+
+    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let store = match self.0 {
+            Which::SequentialStorage => {
+                let config = keys.sequential_storage.get_or_insert_default().config();
+                config.check(medium).map_err(wrong)?;
+                StoreSettings::SequentialStorage(config)
+            }
+            Which::Ekv => {
+                let config = EkvConfig { random_seed: keys.ekv.get_or_insert_default().random_seed };
+                config.check(medium).map_err(wrong)?;
+                StoreSettings::Ekv(config)
+            }
+            Which::Tickv => {
+                tickv::check(medium).map_err(wrong)?;
+                StoreSettings::Tickv
+            }
+        };
+        Ok(Arc::new(store))
+    }
+}
+
+#[derive(Debug)]
+enum StoreSettings {
+    SequentialStorage(SequentialConfig),
+    Ekv(EkvConfig),
+    Tickv,
+}
+
+impl StoreSettings {
+    fn name(&self) -> &'static str {
+        match self {
+            StoreSettings::SequentialStorage(_) => SEQUENTIAL_STORAGE.name,
+            StoreSettings::Ekv(_) => EKV.name,
+            StoreSettings::Tickv => TICKV.name,
+        }
+    }
+
+    fn store(&self, medium: &Mtd) -> Result<Box<dyn KeyValueStore>, StoreError> {
+        match self {
+            StoreSettings::SequentialStorage(config) => sequential::mount(medium, config),
+            StoreSettings::Ekv(config) => ekv::mount(medium, config),
+            StoreSettings::Tickv => tickv::mount(medium),
+        }
+    }
+}
+
+impl Make for StoreSettings {
+    fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
+        let options = MountOptions::of(options)?;
+        if options.remount || options.synchronous {
+            return Err(OptionError::OfLinux.into());
+        }
+        if options.read_only {
+            let why = "a store of keys and values has no read-only mounts: leave it out";
+            return Err(OptionError::NotSimulated { option: "ro".to_string(), why }.into());
+        }
+        no_options(self.name(), &options.others)?;
+        let store = self.store(medium).map_err(SystemError::unusable)?;
+        Ok(Box::new(WithoutFiles(store)))
+    }
+
+    fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
+        let made = match self {
+            StoreSettings::SequentialStorage(config) => sequential::format(medium, config),
+            StoreSettings::Ekv(config) => ekv::format(medium, config),
+            StoreSettings::Tickv => tickv::format(medium),
+        };
+        made.map_err(SystemError::unusable)
+    }
+
+    /// Its first pages may be empty while others are not.
+    fn is_new(&self, medium: &Mtd) -> bool {
+        is_blank(medium)
+    }
+}
