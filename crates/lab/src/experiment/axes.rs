@@ -193,7 +193,7 @@ fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mu
 }
 
 /// Tables in `[stack]` whose keys can be axes: `policy.victim`, `device.ftl`, `littlefs.lookahead_size_B`.
-const TABLES_OF_STACK: [&str; 5] = ["policy", "device", "faults", "ageing", "littlefs"];
+const TABLES_OF_STACK: [&str; 6] = ["policy", "device", "faults", "ageing", "littlefs", "spiffs"];
 
 /// Such a table, which is empty if the experiment has none.
 ///

@@ -13,6 +13,7 @@ pub mod on_bare;
 pub mod on_rtems;
 mod own_keys;
 pub mod rtems_volumes;
+pub mod spiffs;
 mod table;
 pub mod ubifs;
 pub mod yaffs2;
@@ -28,7 +29,7 @@ pub use table::{
 };
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 8] = [
+static BUILT_IN: [&Descriptor; 9] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -37,4 +38,5 @@ static BUILT_IN: [&Descriptor; 8] = [
     &rtems_volumes::IMFS,
     &rtems_volumes::MINI_IMFS,
     &littlefs::LITTLEFS,
+    &spiffs::SPIFFS,
 ];
