@@ -103,7 +103,7 @@ UNITLESS = {
     **dict.fromkeys(("object", "equivalent"), "the number of an object"),
     "shadows": "the number of an object",
     "chunk": "the number of a chunk",
-    **dict.fromkeys(("sequence", "serial"), "an ordinal"),
+    **dict.fromkeys(("sequence", "serial", "revision"), "an ordinal"),
     "sum": "a check sum",
     "level": "a height in a tree",
     "dnode": "a position in an arena",
@@ -211,10 +211,7 @@ UNSAFE_IN = ROOT / "crates" / "mount" / "src" / "simulation.rs"
 # Arrays of Python over memory of policies, without copies.
 LENDS_MEMORY = ROOT / "crates" / "python" / "src" / "lent_columns.rs"
 # SQLite, littlefs and what users build are C, and call tables of functions; C programs call `capi`.
-CALLS_C = [
-    ROOT / "crates" / name
-    for name in ("sqlite/src/connection.rs", "sqlite/src/vfs.rs", "littlefs/src/c.rs", "foreign/src/c.rs")
-]
+CALLS_C = [*ROOT.glob("crates/*/src/c.rs"), *(ROOT / "crates/sqlite/src").glob("[cv]*.rs")]
 
 
 def unsafe_code(text: str) -> list[str]:

@@ -39,7 +39,7 @@ pub struct Entry {
 /// Where the list of all metadata pairs goes on; `is_same` if there is more of the same directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
-    pub pair: [u32; 2],
+    pub blocks: [u32; 2],
     pub is_same: bool,
 }
 
@@ -48,9 +48,9 @@ pub struct Tail {
 pub struct Log {
     /// Counts how often the log was written anew.
     pub revision: u32,
-    pub commits: u32,
+    pub commit_count: u32,
     /// End of the last commit that is whole.
-    pub end: usize,
+    pub end_bytes: usize,
     pub entries: Vec<Entry>,
     pub tail: Option<Tail>,
     /// What the block adds to the state of the whole file system, by exclusive or.
@@ -148,12 +148,12 @@ impl Log {
             // The next valid bit may be the other one.
             before ^= (tag.chunk() & 1) << 31;
             crc = Crc::START;
-            next.commits += 1;
-            next.end = at;
+            next.commit_count += 1;
+            next.end_bytes = at;
             log = next.clone();
         }
-        log.is_torn = block[log.end..].iter().any(|&byte| byte != 0xFF);
-        (log.commits > 0).then_some(log)
+        log.is_torn = block[log.end_bytes..].iter().any(|&byte| byte != 0xFF);
+        (log.commit_count > 0).then_some(log)
     }
 
     /// `None`: it makes no sense.
@@ -187,7 +187,7 @@ impl Log {
             }
             // Of one that is not there nothing is left.
             4 if tag.chunk() == 0xff && id < self.entries.len() => drop(self.entries.remove(id)),
-            6 => self.tail = Some(Tail { pair: pair(data)?, is_same: tag.chunk() & 1 == 1 }),
+            6 => self.tail = Some(Tail { blocks: pair(data)?, is_same: tag.chunk() & 1 == 1 }),
             7 => {
                 for (byte, more) in self.state.iter_mut().zip(data.get(..12)?) {
                     *byte ^= more;

@@ -246,7 +246,7 @@ fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     scanned.fact("files in their directory", files.filter(|entry| inline(&entry.held)).count());
     wear_hint(&walk, scanned);
     for flaw in &walk.flaws {
-        scanned.damaged(flaw.block, layout.offset_in_image(flaw.block, flaw.at), flaw.what.clone());
+        scanned.damaged(flaw.block, layout.offset_in_image(flaw.block, flaw.at_bytes), flaw.what.clone());
     }
 }
 

@@ -22,7 +22,7 @@ pub enum Use {
 /// Damage: the block, the place in it, what it is.
 pub struct Flaw {
     pub block: u32,
-    pub at: u32,
+    pub at_bytes: u32,
     pub what: String,
 }
 
@@ -95,7 +95,7 @@ impl<'i> Walk<'i> {
     }
 
     fn flaw(&mut self, block: u32, at: usize, what: impl Into<String>) {
-        self.flaws.push(Flaw { block, at: at as u32, what: what.into() });
+        self.flaws.push(Flaw { block, at_bytes: at as u32, what: what.into() });
     }
 
     fn data(&self, block: u32) -> Option<Cow<'i, [u8]>> {
@@ -113,7 +113,7 @@ impl<'i> Walk<'i> {
                 return;
             }
             let Some(log) = self.read_pair(blocks, from) else { return };
-            (next, from) = (log.tail.map(|tail| tail.pair), blocks[0]);
+            (next, from) = (log.tail.map(|tail| tail.blocks), blocks[0]);
             if let Some(superblock) = Superblock::of(&log) {
                 (self.superblock, self.root) = (Some(superblock), key);
             }
@@ -140,9 +140,9 @@ impl<'i> Walk<'i> {
             let block = pair.blocks[number];
             match log {
                 Some(log) if number == current => {
-                    self.uses[block as usize] = Use::Log { bytes: log.end as u32 };
+                    self.uses[block as usize] = Use::Log { bytes: log.end_bytes as u32 };
                     if log.is_torn {
-                        self.flaw(block, log.end, "a commit that is not whole, behind the last that is");
+                        self.flaw(block, log.end_bytes, "a commit that is not whole, behind the last that is");
                     }
                 }
                 Some(_) => self.uses[block as usize] = Use::OlderLog,
@@ -262,7 +262,7 @@ impl<'i> Walk<'i> {
                     Some(format!("its blocks {} and {} cannot be read: names are missing", pair[0], pair[1])),
                 );
             };
-            next = directory.log.tail.filter(|tail| tail.is_same).map(|tail| sorted(tail.pair));
+            next = directory.log.tail.filter(|tail| tail.is_same).map(|tail| sorted(tail.blocks));
             parts.push(directory);
         }
         (parts, None)
