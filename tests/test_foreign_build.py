@@ -174,11 +174,11 @@ def test_files_of_a_users_spiffs_survive_and_have_one_directory(toy: Path) -> No
     stack.pwrite(fd, b"changed", 600)
     assert stack.fstat(fd).size_bytes == 607
     stack.close(fd)
-    with pytest.raises(OSError, match="ENOSYS"):
+    with pytest.raises(OSError, match="function not implemented"):
         stack.mkdir("d")
-    with pytest.raises(OSError, match="ENOENT"):
+    with pytest.raises(OSError, match="no such file"):
         stack.write_file("d/a", b"")
-    with pytest.raises(OSError, match="EEXIST"):
+    with pytest.raises(OSError, match="file exists"):
         stack.rename("a", "b")
     stack.unlink("b")
     stack.umount()

@@ -24,15 +24,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
-/// Reasons that libraries name as their causes.
-pub(crate) static KNOWN: [&Reason; 7] = [
+/// Reasons that each machine has: a cause of a library with the name of one is that one, since no name may stand for two.
+pub(crate) static KNOWN: [&Reason; 14] = [
     &causes::OTHER,
+    &causes::FORMATTING,
     &causes::READ,
-    &causes::DATA,
+    &causes::READ_AHEAD,
+    &causes::READ_MODIFY_WRITE,
+    &causes::INODE_READ,
     &causes::NAME_LOOKUP,
     &causes::MOUNT_SCAN,
-    &causes::FORMATTING,
+    &causes::DATA,
     &causes::METADATA,
+    &causes::PADDING,
+    &causes::SYNC,
+    &causes::GC_COPY,
+    &causes::SUMMARY,
 ];
 
 /// The code of a file system in a library.

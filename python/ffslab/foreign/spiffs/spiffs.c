@@ -39,7 +39,7 @@ static const struct ffslab_paths_cause CAUSES[] = {
     [DATA] = {"user data", "data that the program wrote, and indices that name their pages", KIND_WRITING, FOR_WRITTEN_DATA},
     [FREE_PAGE] = {"free page search", "the look-up pages are read for a free page or number", KIND_MANAGING, FOR_COST},
     [GC_CHOICE] = {"gc choice", "the look-up pages of all blocks are read to choose one to erase", KIND_COLLECTING, FOR_COST},
-    [GC_MOVE] = {"gc copy", "valid pages of a block are copied, and the block is erased", KIND_COLLECTING, FOR_COST},
+    [GC_MOVE] = {"gc move", "valid pages of a block are copied, and the block is erased", KIND_COLLECTING, FOR_COST},
     [REMOVAL] = {"removal", "pages of a file that is removed or cut are marked deleted", KIND_WRITING, FOR_COST},
 };
 #define CAUSE_COUNT (sizeof CAUSES / sizeof CAUSES[0])
