@@ -1,4 +1,4 @@
-"""`ffslab foreign build`: a littlefs of sources that a user has, compiled and named by an experiment."""
+"""`ffslab foreign build`: littlefs or SPIFFS of sources that a user has, compiled and named by an experiment."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_one_line(
         assert said.count("\n") == 1
         return said
 
-    assert "known is littlefs" in refused("jffs9", "--source", str(sources))
+    assert "known are littlefs and spiffs" in refused("jffs9", "--source", str(sources))
     assert "lfs.c is missing" in refused("littlefs", "--source", str(tmp_path))
     assert "is not a file" in refused("littlefs", "--source", str(sources), "--config", str(tmp_path / "none.h"))
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -115,3 +115,118 @@ def test_functions_of_earlier_versions_are_found_by_their_names() -> None:
         "lfs_fs_size_": "lfs_fs_rawsize",
         "lfs_fs_pred": "ffslab_no_function",
     }
+
+
+# A file system with the calls of SPIFFS, which itself stands in no registry.
+TOY = Path(__file__).parent / "foreign/spiffs"
+SPIFFS = """
+title = "toy"
+[stack]
+system = "bare"
+fs = "spiffs"
+board = "licheepi-nano"
+part = "w25q128jv"
+erase_block_KiB = 4
+partition_blocks = 16
+[stack.spiffs]
+library = "toy.so"
+[[setup]]
+step = "mount"
+[[measure]]
+step = "create"
+file = "a"
+bytes = 3000
+request_B = 500
+[[measure]]
+step = "rename"
+file = "a"
+to = "b"
+[[measure]]
+step = "statfs"
+"""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy, compiled."""
+    place = tmp_path_factory.mktemp("toy")
+    assert root.run(["foreign", "build", "spiffs", "--source", str(TOY), "--out", str(place / "toy.so")]) == 0
+    return place
+
+
+def test_a_users_spiffs_runs_in_an_experiment(toy: Path) -> None:
+    run = ffslab.Experiment(SPIFFS, "toy.toml", toy).run()
+    (variant,) = run.summary["variants"]
+    spent = {cause["reason"]: cause for cause in variant["by_cause"]}
+    # The file is written into a block of its own when it is closed, and again when it is renamed.
+    assert spent["user data"]["erases"] == 2 and spent["file header"]["page_programs"] > 0
+    assert spent["name look-up"]["page_reads"] > 0 and "other" not in spent
+    assert str(toy / "toy.so") in run.resolved_toml and "log_page_size_B = 256" in run.resolved_toml
+
+
+def test_files_of_a_users_spiffs_survive_and_have_one_directory(toy: Path) -> None:
+    keys = {"system": "bare", "fs": "spiffs", "board": "licheepi-nano", "part": "w25q128jv", "partition_blocks": 16}
+    stack = ffslab.Stack.of(keys | {"erase_block_KiB": 4, "spiffs": {"library": str(toy / "toy.so")}})
+    stack.mount()
+    stack.write_file("a", b"first" * 100)
+    stack.write_file("b", b"")
+    fd = stack.open("a", "rdwr")
+    stack.pwrite(fd, b"changed", 600)
+    assert stack.fstat(fd).size_bytes == 607
+    stack.close(fd)
+    with pytest.raises(OSError, match="function not implemented"):
+        stack.mkdir("d")
+    with pytest.raises(OSError, match="no such file"):
+        stack.write_file("d/a", b"")
+    with pytest.raises(OSError, match="file exists"):
+        stack.rename("a", "b")
+    stack.unlink("b")
+    stack.umount()
+    stack.mount()
+    assert stack.listdir() == ["a"] and stack.read_file("a") == b"first" * 100 + bytes(100) + b"changed"
+    stack.cut_power_after(1)
+    with pytest.raises(ffslab.PowerCut):
+        stack.write_file("c", b"lost")
+    stack.crash()
+    stack.mount()
+    assert stack.read_file("a").endswith(b"changed")
+
+
+def test_a_configuration_and_an_error_of_the_users_spiffs_are_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "mine.h"
+    config.write_text('#error "no such board"\n', encoding="utf-8")
+    out = tmp_path / "a.so"
+    words = ["foreign", "build", "spiffs", "--source", str(TOY), "--config", str(config), "--out", str(out)]
+    assert root.run(words) == 2
+    assert 'error: #error "no such board"' in capsys.readouterr().err and not out.exists()
+    assert root.run(["foreign", "build", "spiffs", "--source", str(tmp_path)]) == 2
+    assert "spiffs.h is missing" in capsys.readouterr().err
+    assert root.run([*words[:5], "--config", str(tmp_path / "none.h")]) == 2
+    assert "is not a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("log_page_size_B", 100, "spiffs.log_page_size_B = 100: a power of two, 64 at least"),
+        ("log_block_size_B", 6000, "spiffs.log_block_size_B = 6000: a multiple of the 4096 bytes"),
+        ("open_files", 0, "spiffs.open_files = 0: 1 to 1024"),
+        ("library", "none.so", "none.so"),
+    ],
+)
+def test_settings_that_spiffs_cannot_have_are_refused(key: str, value: object, told: str, toy: Path) -> None:
+    table = {"library": str(toy / "toy.so")} | {key: value}
+    keys = {"system": "bare", "fs": "spiffs", "board": "licheepi-nano", "part": "w25q128jv", "partition_blocks": 16}
+    with pytest.raises(ffslab.InputError) as refusal:
+        ffslab.Stack.of(keys | {"erase_block_KiB": 4, "spiffs": table})
+    assert told in str(refusal.value)
+
+
+def test_spiffs_needs_nor_and_a_library(toy: Path) -> None:
+    keys = {"system": "bare", "fs": "spiffs", "board": "omap3evm", "partition_blocks": 16}
+    with pytest.raises(ffslab.InputError, match="NOR"):
+        ffslab.Stack.of(keys | {"spiffs": {"library": str(toy / "toy.so")}})
+    with pytest.raises(ffslab.InputError, match="ffslab foreign build spiffs"):
+        ffslab.Stack.of(keys)

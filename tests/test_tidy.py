@@ -103,7 +103,7 @@ UNITLESS = {
     **dict.fromkeys(("object", "equivalent"), "the number of an object"),
     "shadows": "the number of an object",
     "chunk": "the number of a chunk",
-    **dict.fromkeys(("sequence", "serial"), "an ordinal"),
+    **dict.fromkeys(("sequence", "serial", "revision"), "an ordinal"),
     "sum": "a check sum",
     "level": "a height in a tree",
     "dnode": "a position in an arena",
@@ -210,8 +210,8 @@ def test_the_head_check_refuses_a_crate_without_one() -> None:
 UNSAFE_IN = ROOT / "crates" / "mount" / "src" / "simulation.rs"
 # Arrays of Python over memory of policies, without copies.
 LENDS_MEMORY = ROOT / "crates" / "python" / "src" / "lent_columns.rs"
-# SQLite and littlefs are C, and call tables of functions; C programs call `capi`.
-CALLS_C = [ROOT / "crates" / name for name in ("sqlite/src/connection.rs", "sqlite/src/vfs.rs", "littlefs/src/c.rs")]
+# SQLite, littlefs and what users build are C, and call tables of functions; C programs call `capi`.
+CALLS_C = [*ROOT.glob("crates/*/src/c.rs"), *(ROOT / "crates/sqlite/src").glob("[cv]*.rs")]
 
 
 def unsafe_code(text: str) -> list[str]:

@@ -14,6 +14,7 @@
 pub mod file;
 pub mod format;
 pub mod jffs2;
+pub mod littlefs;
 pub mod look;
 pub mod lost;
 pub mod recognise;

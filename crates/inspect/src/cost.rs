@@ -12,6 +12,7 @@ use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
 use ffslab_lab::{LabError, SystemError};
 use ffslab_linux::{Calls, OpenFlags};
+use ffslab_machine::file_systems;
 use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_machine::stack_keys::{EndianName, StackKeys};
 use ffslab_machine::MachineError;
@@ -43,6 +44,8 @@ pub enum CostError {
     /// The machine does not mount it.
     #[error(transparent)]
     System(#[from] SystemError),
+    #[error("no kernel mounts {title}; an experiment with system = \"bare\" and the step load does")]
+    OnlyBare { title: &'static str },
     #[error("only the first {most} files are read")]
     ManyFiles { most: usize },
     #[error("/{from} and what follows is too much to read")]
@@ -51,8 +54,15 @@ pub enum CostError {
 
 /// The machine on which an image is mounted and read.
 pub enum Machine {
-    Board { spec: Box<StackSpec>, name: String },
+    Board {
+        spec: Box<StackSpec>,
+        name: String,
+    },
     Device(DeviceProfile),
+    /// Only programs without an operating system mount it.
+    Nobody {
+        title: &'static str,
+    },
 }
 
 impl Machine {
@@ -62,6 +72,9 @@ impl Machine {
     pub fn of(layout: &Layout, options: &InspectOptions) -> Result<Machine, LabError> {
         if layout.fs.format().is_volume() {
             return Ok(Machine::Device(block_device(&options.device, Path::new(""))?));
+        }
+        if file_systems::find(layout.fs.name()).is_some_and(|fs| fs.mountable.is_none()) {
+            return Ok(Machine::Nobody { title: layout.fs.title() });
         }
         let keys = json!({"board": options.board, "fs": layout.fs.name(), "partition_blocks": layout.blocks.max(1)});
         let keys: StackKeys = serde_json::from_value(keys).map_err(|error| LabError::Input(error.to_string()))?;
@@ -115,6 +128,7 @@ impl Machine {
                     device_read_bytes: Some(counts.read_bytes),
                 })
             }
+            Machine::Nobody { title } => Err(CostError::OnlyBare { title }),
         }
     }
 
@@ -136,6 +150,7 @@ impl Machine {
             Machine::Device(profile) => {
                 Reader::OnDevice { mounted: Box::new(layout.fs.format().on_device(image, layout, profile.clone())?) }
             }
+            Machine::Nobody { title } => return Err(CostError::OnlyBare { title }),
         };
         for (number, (entry, facts)) in files.enumerate() {
             if number == FILES_MAX {

@@ -4,6 +4,7 @@ use crate::device_keys::{DeviceKeys, DiskSpec};
 use crate::error::MachineError;
 use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
+use crate::file_systems::spiffs::SpiffsKeys;
 use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys};
 use crate::file_systems::{self, Descriptor, Ground, OnBare, PathSettings};
 use crate::mount_options::MountOptions;
@@ -86,6 +87,9 @@ pub struct BareKeys {
     /// Configuration of ekv, as in `[stack.ekv]`: `random_seed` (`docs/key-value.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ekv: Option<EkvKeys>,
+    /// SPIFFS of your sources, as in `[stack.spiffs]`: `library`, `log_page_size_B`, `log_block_size_B`, `cache_pages` ... (`docs/spiffs.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spiffs: Option<SpiffsKeys>,
     /// Age of YAFFS2's sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -154,6 +158,7 @@ impl BareKeys {
             ("littlefs", self.littlefs.is_some()),
             ("sequential_storage", self.sequential_storage.is_some()),
             ("ekv", self.ekv.is_some()),
+            ("spiffs", self.spiffs.is_some()),
         ];
         for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
             let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
@@ -167,7 +172,8 @@ impl BareKeys {
 
     /// Files that keys name, relative to the experiment.
     pub(crate) fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.littlefs.iter_mut().filter_map(|littlefs| littlefs.library.as_mut())
+        let littlefs = self.littlefs.iter_mut().filter_map(|littlefs| littlefs.library.as_mut());
+        littlefs.chain(self.spiffs.iter_mut().map(|spiffs| &mut spiffs.library))
     }
 
     fn refuse_page_policies(&self) -> Result<(), MachineError> {

@@ -53,6 +53,7 @@ class BareKeys(TypedDict):
     part: NotRequired[str | None]
     partition_blocks: int
     policy: NotRequired[PolicyKeys | None]
+    spiffs: NotRequired[SpiffsKeys | None]
     system: BareName
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
@@ -175,6 +176,16 @@ class RtemsKeys(TypedDict):
     tick_us: NotRequired[int | None]
 
 
+class SpiffsKeys(TypedDict):
+    """What SPIFFS is built and mounted with, as in `[stack.spiffs]` (`docs/spiffs.md`)."""
+
+    cache_pages: NotRequired[int | None]
+    library: str
+    log_block_size_B: NotRequired[int | None]
+    log_page_size_B: NotRequired[int | None]
+    open_files: NotRequired[int | None]
+
+
 class StackKeys(TypedDict):
     """The machine and its file system."""
 
@@ -286,6 +297,7 @@ class StackTable(TypedDict):
     system: NotRequired[SystemName | BareName]
     tick_us: NotRequired[int | None]
     littlefs: NotRequired[LittlefsKeys | None]
+    spiffs: NotRequired[SpiffsKeys | None]
 
 
 SystemName: TypeAlias = Literal["rtems"]

@@ -37,7 +37,7 @@ def flags() -> None:
 
 @verb(foreign_app, "include")
 def include() -> None:
-    """Print the folder of ffslab.h, and of headers that connect it with littlefs, SPIFFS, FatFs, Dhara, ESP-IDF.
+    """Print the folder of ffslab.h, and of headers that connect it with littlefs, SPIFFS, Zephyr and others.
 
     Example: ffslab foreign include
     """
@@ -48,33 +48,39 @@ def include() -> None:
 
 @verb(foreign_app, "build")
 def build(
-    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs.")],
-    source: Annotated[Path, option("--source DIR", "Folder with the sources: that of lfs.c.")],
+    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs or spiffs.")],
+    source: Annotated[Path, option("--source DIR", "Folder with the sources: that of lfs.c or spiffs.h.")],
     config: Annotated[
-        Path | None, option("--config FILE", "Header that the sources are configured with: LFS_CONFIG.")
+        Path | None,
+        option("--config FILE", "Header that the sources are configured with: LFS_CONFIG, or spiffs_config.h."),
     ] = None,
     out: Annotated[Path | None, option("--out FILE", "File to write. [default: ADAPTER.so]")] = None,
 ) -> None:
     """Compile your own version of a file system to a library that experiments name.
 
-    The C compiler is `cc`, or what CC names. An experiment takes the library by `library` in `[stack.littlefs]`.
+    The C compiler is `cc`, or what CC names. An experiment takes the library by `library` in
+    `[stack.littlefs]` or `[stack.spiffs]`.
 
     Example: ffslab foreign build littlefs --source littlefs --out littlefs.so
     """
     from ffslab._native import InputError
     from ffslab.cli.terminal import tell
-    from ffslab.foreign.build import CompilerError, littlefs
+    from ffslab.foreign.build import CompilerError, littlefs, spiffs
 
-    if adapter != "littlefs":
-        message = f"{adapter}: cannot be built; known is littlefs"
+    if adapter not in ("littlefs", "spiffs"):
+        message = f"{adapter}: cannot be built; known are littlefs and spiffs"
         raise InputError(message)
     out = out or Path(f"{adapter}.so")
     try:
-        version = littlefs(source, config, out)
+        if adapter == "spiffs":
+            spiffs(source, config, out)
+            built = "SPIFFS"
+        else:
+            built = f"littlefs {littlefs(source, config, out)}"
     except CompilerError as error:
         tell(error.said.rstrip())
         raise
-    say(f"{out}: littlefs {version}")
+    say(f"{out}: {built}")
 
 
 @verb(foreign_app, "report")

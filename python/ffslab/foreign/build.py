@@ -1,4 +1,4 @@
-"""A user's own littlefs, compiled to a library that experiments name: `[stack.littlefs] library = "littlefs.so"`."""
+"""A user's own littlefs or SPIFFS, compiled to a library that experiments name by `[stack.littlefs] library`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ffslab._native import InputError
 from ffslab.files.os_errors import reason
 
 GLUE = Path(__file__).with_name("littlefs")
+GLUE_SPIFFS = Path(__file__).with_name("spiffs")
+PATHS = Path(__file__).with_name("paths")
 # `littlefs.c` says what flash operations are for by these functions of lfs.c. Earlier versions: other names, or none.
 LABELS = re.compile(r"^    \{\(const void \*\)(\w+),", re.MULTILINE)
 EARLIER = {
@@ -93,18 +95,73 @@ def littlefs(source: Path, config: Path | None, out: Path, compiler: str | None 
         raise InputError(f"--config {config}: is not a file: name the header that your build gives as LFS_CONFIG")
     labels = LABELS.findall((GLUE / "littlefs.c").read_text(encoding="utf-8"))
     names = renamed((source / "lfs.c").read_text(encoding="utf-8", errors="replace"), labels)
-    cc = shlex.split(compiler or os.environ.get("CC", "cc"))
     define = [*DEFINES, *(f"-D{label}={name}" for label, name in names.items())]
     if version >= (2, 7):
         define.append("-DLFS_MULTIVERSION")
     if config is not None:
         define.append(f"-DLFS_CONFIG={config.name}")
     include = [f"-I{folder}" for folder in ([config.parent] if config else []) + [source, GLUE]]
+    _compile(GLUE / "littlefs.c", [*define, *include], IF_KNOWN, out, compiler)
+    return f"{version[0]}.{version[1]}"
+
+
+SPIFFS_SOURCES = (
+    "spiffs.h",
+    "spiffs_nucleus.h",
+    "spiffs_cache.c",
+    "spiffs_check.c",
+    "spiffs_gc.c",
+    "spiffs_hydrogen.c",
+    "spiffs_nucleus.c",
+)
+SPIFFS_CONFIG = "spiffs_config.h"
+# Small functions that touch no flash themselves.
+SPIFFS_IF_KNOWN = [
+    "-finstrument-functions-exclude-function-list=spiffs_phys_,spiffs_cache_,spiffs_fd_,spiffs_hash,spiffs_strncpy"
+]
+
+
+def spiffs(source: Path, config: Path | None, out: Path, compiler: str | None = None) -> None:
+    """Compiles the SPIFFS in the folder `source` (that of spiffs.h) to the library `out`.
+
+    `config`: the header that SPIFFS includes as spiffs_config.h; without it one with the values of ESP-IDF.
+
+    Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
+    says, when it refuses them.
+    """
+    missing = [name for name in SPIFFS_SOURCES if not (source / name).is_file()]
+    if missing:
+        raise InputError(f"{source}: no sources of SPIFFS ({missing[0]} is missing): name the folder with spiffs.h")
+    config = config or GLUE_SPIFFS / SPIFFS_CONFIG
+    if not config.is_file():
+        raise InputError(f"--config {config}: is not a file: name the header that your build has as {SPIFFS_CONFIG}")
+    text = "".join((source / name).read_text(encoding="utf-8", errors="replace") for name in SPIFFS_SOURCES)
+    labels = LABELS.findall((GLUE_SPIFFS / "spiffs.c").read_text(encoding="utf-8"))
+    # A call also counts as sign of a function: whatever is called is there.
+    define = [f"-D{label}={NO_FUNCTION}" for label in labels if not re.search(rf"\b{label}\(", text)]
+    if re.search(r"\bSPIFFS_ftruncate\(", text):
+        define.append("-DFFSLAB_HAS_FTRUNCATE")
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            # Whatever the file is called, and whatever else stands beside it.
+            (Path(place) / SPIFFS_CONFIG).write_text(f'#include "{config.resolve()}"\n', encoding="utf-8")
+            include = [f"-I{folder}" for folder in (place, source, config.resolve().parent, PATHS)]
+            _compile(GLUE_SPIFFS / "spiffs.c", [*define, *include], SPIFFS_IF_KNOWN, out, compiler)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {reason(error)}") from None
+
+
+def _compile(glue: Path, options: Sequence[str], if_known: Sequence[str], out: Path, compiler: str | None) -> None:
+    """Compiles a file of ours, which includes the user's, to the library `out`.
+
+    Raises `ffslab.InputError` without a compiler, and `CompilerError` when it refuses the sources.
+    """
+    cc = shlex.split(compiler or os.environ.get("CC", "cc"))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent) as place:
             fresh = Path(place) / out.name
-            command = [*cc, *FLAGS, *_known(cc, place), *define, *include, str(GLUE / "littlefs.c"), "-o", str(fresh)]
+            command = [*cc, *FLAGS, *_known(cc, if_known, place), *options, str(glue), "-o", str(fresh)]
             done = _ran(command)
             if done.returncode != 0:
                 raise CompilerError(command, done.stderr)
@@ -112,7 +169,6 @@ def littlefs(source: Path, config: Path | None, out: Path, compiler: str | None 
             fresh.replace(out)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {reason(error)}") from None
-    return f"{version[0]}.{version[1]}"
 
 
 def _ran(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -122,9 +178,9 @@ def _ran(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         raise InputError(f"{command[0]}: there is no such C compiler: install one, or name it with CC") from None
 
 
-def _known(cc: Sequence[str], place: str) -> list[str]:
-    """Those of `IF_KNOWN` that the compiler knows."""
+def _known(cc: Sequence[str], wanted: Sequence[str], place: str) -> Sequence[str]:
+    """The options `wanted`, or none if the compiler does not know them."""
     empty = Path(place) / "empty.c"
     empty.write_text("int empty;\n", encoding="utf-8")
-    tried = [*cc, "-Werror", "-finstrument-functions", *IF_KNOWN, "-c", str(empty), "-o", f"{place}/empty.o"]
-    return IF_KNOWN if _ran(tried).returncode == 0 else []
+    tried = [*cc, "-Werror", "-finstrument-functions", *wanted, "-c", str(empty), "-o", f"{place}/empty.o"]
+    return wanted if _ran(tried).returncode == 0 else []

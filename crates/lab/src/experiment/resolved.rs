@@ -12,6 +12,7 @@ const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
 const FILE_AXES: &[&str] = &[
     "image",
     "littlefs.library",
+    "spiffs.library",
     "replay.file",
     "copy_in.from",
     "load.image",

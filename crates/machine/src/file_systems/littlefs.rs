@@ -24,7 +24,7 @@ pub static LITTLEFS: Descriptor = Descriptor {
     mountable: None,
     on_rtems: None,
     on_bare: Some(&Linked),
-    image: None,
+    image: Some(&ffslab_images::littlefs::InImages),
     promises: Promises {
         about:
             "what was synced or closed is there as it was then; a file that is open otherwise holds what it held before",

@@ -13,6 +13,7 @@ pub mod on_bare;
 pub mod on_rtems;
 mod own_keys;
 pub mod rtems_volumes;
+pub mod spiffs;
 pub mod stores;
 mod table;
 pub mod ubifs;
@@ -29,7 +30,7 @@ pub use table::{
 };
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 11] = [
+static BUILT_IN: [&Descriptor; 12] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -38,6 +39,7 @@ static BUILT_IN: [&Descriptor; 11] = [
     &rtems_volumes::IMFS,
     &rtems_volumes::MINI_IMFS,
     &littlefs::LITTLEFS,
+    &spiffs::SPIFFS,
     &stores::SEQUENTIAL_STORAGE,
     &stores::EKV,
     &stores::TICKV,

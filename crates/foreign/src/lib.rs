@@ -1,0 +1,322 @@
+//! # foreign: file systems of a user's own, from libraries
+//!
+//! **Role.** Loads a library that `ffslab foreign build` made of C sources ([`Code`]) and calls it as firmware does:
+//! [`Foreign`] is a mounted file system with paths and handles ([`PathFileSystem`]). Each flash operation carries the cause that the
+//! library gives it by its functions; the library brings the table of its causes with it.
+//!
+//! **Follows.** `python/ffslab/foreign/paths/paths.h`. SPIFFS is the first of its users (`python/ffslab/foreign/spiffs`).
+//!
+//! **Leaves out.** The CPU's work in the library takes no time. What a failed assertion would do to firmware, it does to the process.
+
+#[allow(unsafe_code)]
+mod c;
+mod device;
+
+use c::{Info, NotLoaded, C};
+use device::Device;
+use ffslab_fs::{causes, Errno, FileHandle, FileKind, OpenHow, PathFileSystem, PathStat, Result, StatFs};
+use ffslab_mtd::{Mtd, MtdError};
+use ffslab_sim::{Reason, Sim};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use thiserror::Error;
+
+/// Reasons that each machine has: a cause of a library with the name of one is that one, since no name may stand for two.
+pub(crate) static KNOWN: [&Reason; 14] = [
+    &causes::OTHER,
+    &causes::FORMATTING,
+    &causes::READ,
+    &causes::READ_AHEAD,
+    &causes::READ_MODIFY_WRITE,
+    &causes::INODE_READ,
+    &causes::NAME_LOOKUP,
+    &causes::MOUNT_SCAN,
+    &causes::DATA,
+    &causes::METADATA,
+    &causes::PADDING,
+    &causes::SYNC,
+    &causes::GC_COPY,
+    &causes::SUMMARY,
+];
+
+/// The code of a file system in a library.
+#[derive(Clone, Copy)]
+pub struct Code {
+    code: &'static c::Code,
+    file: &'static Path,
+}
+
+/// Why there is no such code.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    #[error("{file}: cannot be loaded: {why}")]
+    Unloadable { file: String, why: String },
+    #[error("{file}: was built for another ffslab: build it again with `ffslab foreign build`")]
+    OtherAbi { file: String },
+}
+
+/// Why there is no mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MountError {
+    #[error("{fs} takes no such settings, or has no memory")]
+    Settings { fs: &'static str },
+    #[error("the partition holds no {fs} that could be mounted")]
+    NoFileSystem { fs: &'static str },
+    #[error("{0}")]
+    Medium(MtdError),
+    #[error("{fs} answers error {code} of Linux")]
+    Other { fs: &'static str, code: i64 },
+}
+
+/// Libraries stay loaded, and each is loaded once.
+static LOADED: Mutex<BTreeMap<PathBuf, Code>> = Mutex::new(BTreeMap::new());
+
+impl Code {
+    /// The code of a library.
+    ///
+    /// Errors: the file is none, or one of another ffslab.
+    pub fn load(file: &Path) -> std::result::Result<Code, LoadError> {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = loaded.get(file) {
+            return Ok(*code);
+        }
+        let name = || file.display().to_string();
+        let code = c::load(file).map_err(|error| match error {
+            NotLoaded::Unloadable(why) => LoadError::Unloadable { file: name(), why },
+            NotLoaded::OtherAbi => LoadError::OtherAbi { file: name() },
+        })?;
+        let code = Code { code: Box::leak(Box::new(code)), file: Box::leak(file.to_path_buf().into_boxed_path()) };
+        loaded.insert(file.to_path_buf(), code);
+        Ok(code)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}", self.file.display())
+    }
+}
+
+/// `ENODATA`: there is no file system on the medium.
+const NO_FILE_SYSTEM: i64 = -61;
+
+/// A mounted file system of a library.
+pub struct Foreign {
+    fs: &'static str,
+    c: C,
+    medium: Mtd,
+}
+
+/// What a format or mount says.
+fn answer(fs: &'static str, c: &C, code: i64) -> std::result::Result<(), MountError> {
+    match (code, c.device().take_failure()) {
+        (0.., _) => Ok(()),
+        (_, Some(failure)) => Err(MountError::Medium(failure)),
+        (NO_FILE_SYSTEM, None) => Err(MountError::NoFileSystem { fs }),
+        (code, None) => Err(MountError::Other { fs, code }),
+    }
+}
+
+impl Foreign {
+    fn on(
+        fs: &'static str,
+        code: Code,
+        settings: &[(&'static str, i64)],
+        medium: &Mtd,
+    ) -> std::result::Result<C, MountError> {
+        causes::register(medium.sim());
+        medium.sim().register(&code.code.causes);
+        let device = Device::new(medium.clone(), &code.code.causes);
+        C::new(code.code, settings, device).ok_or(MountError::Settings { fs })
+    }
+
+    /// Makes a new file system. `fs` is its name, `settings` are what its library calls by these names.
+    ///
+    /// Errors: settings that it does not take, a medium that fails.
+    pub fn format(
+        fs: &'static str,
+        code: Code,
+        settings: &[(&'static str, i64)],
+        medium: &Mtd,
+    ) -> std::result::Result<(), MountError> {
+        let mut c = Foreign::on(fs, code, settings, medium)?;
+        let formatted = c.format();
+        answer(fs, &c, formatted)
+    }
+
+    /// Errors: as [`Foreign::format`]; no file system is there.
+    pub fn mount(
+        fs: &'static str,
+        code: Code,
+        settings: &[(&'static str, i64)],
+        medium: &Mtd,
+    ) -> std::result::Result<Foreign, MountError> {
+        let mut c = Foreign::on(fs, code, settings, medium)?;
+        let mounted = c.mount();
+        answer(fs, &c, mounted)?;
+        Ok(Foreign { fs, c, medium: medium.clone() })
+    }
+
+    /// What a call gave back.
+    fn done(&self, code: i64) -> Result<u64> {
+        let failure = self.c.device().take_failure();
+        match code {
+            0.. => Ok(code as u64),
+            _ if failure == Some(MtdError::PowerCut) => Err(Errno::PowerCut),
+            _ => Err(errno(code)),
+        }
+    }
+}
+
+/// The error of a number of Linux. Others are errors of the medium to a program.
+fn errno(code: i64) -> Errno {
+    match code {
+        -2 => Errno::NoEnt,
+        -9 => Errno::BadF,
+        -12 => Errno::NoMem,
+        -16 => Errno::Busy,
+        -17 => Errno::Exist,
+        -20 => Errno::NotDir,
+        -21 => Errno::IsDir,
+        -22 => Errno::Inval,
+        -23 => Errno::NFile,
+        -27 => Errno::FBig,
+        -28 => Errno::NoSpc,
+        -36 => Errno::NameTooLong,
+        -38 => Errno::NoSys,
+        -39 => Errno::NotEmpty,
+        NO_FILE_SYSTEM => Errno::NoData,
+        _ => Errno::Io,
+    }
+}
+
+/// For C. A path with NUL names nothing.
+fn c_path(path: &[u8]) -> Result<CString> {
+    CString::new(path).map_err(|_| Errno::Inval)
+}
+
+fn told(info: &Info) -> PathStat {
+    let kind = if info.is_directory != 0 { FileKind::Directory } else { FileKind::File };
+    PathStat { name: info.name().to_vec(), kind, size_bytes: info.size_bytes }
+}
+
+/// No file of a small chip is larger; offsets in C are signed.
+const FILE_BYTES_MAX: u64 = i32::MAX as u64;
+
+impl PathFileSystem for Foreign {
+    fn name(&self) -> &'static str {
+        self.fs
+    }
+
+    fn sim(&self) -> &Sim {
+        self.medium.sim()
+    }
+
+    fn name_bytes_max(&self) -> usize {
+        self.c.name_bytes_max() as usize
+    }
+
+    fn file_bytes_max(&self) -> u64 {
+        FILE_BYTES_MAX
+    }
+
+    fn open(&mut self, path: &[u8], how: OpenHow) -> Result<FileHandle> {
+        // `enum ffslab_paths_how`.
+        let given =
+            [(how.read || !how.write, 1), (how.write, 2), (how.create, 4), (how.exclusive, 8), (how.truncate, 16)];
+        let flags = given.iter().filter(|(is_given, _)| *is_given).fold(0, |flags, (_, flag)| flags | flag);
+        let code = self.c.open(&c_path(path)?, flags);
+        self.done(code).map(|number| FileHandle(number as u32))
+    }
+
+    fn close(&mut self, file: FileHandle) -> Result<()> {
+        let code = self.c.close(file.0);
+        self.done(code).map(drop)
+    }
+
+    fn read_at(&mut self, file: FileHandle, at: u64, into: &mut [u8]) -> Result<usize> {
+        if at > FILE_BYTES_MAX {
+            return Ok(0);
+        }
+        let code = self.c.read(file.0, at, into);
+        self.done(code).map(|bytes| bytes as usize)
+    }
+
+    fn write_at(&mut self, file: FileHandle, at: u64, data: &[u8]) -> Result<usize> {
+        if at.saturating_add(data.len() as u64) > FILE_BYTES_MAX {
+            return Err(Errno::FBig);
+        }
+        let code = self.c.write(file.0, at, data);
+        self.done(code).map(|bytes| bytes as usize)
+    }
+
+    fn truncate(&mut self, file: FileHandle, bytes: u64) -> Result<()> {
+        if bytes > FILE_BYTES_MAX {
+            return Err(Errno::FBig);
+        }
+        let code = self.c.truncate(file.0, bytes);
+        self.done(code).map(drop)
+    }
+
+    fn sync(&mut self, file: FileHandle) -> Result<()> {
+        let code = self.c.sync(file.0);
+        self.done(code).map(drop)
+    }
+
+    fn size_bytes(&mut self, file: FileHandle) -> Result<u64> {
+        let code = self.c.size(file.0);
+        self.done(code)
+    }
+
+    fn mkdir(&mut self, path: &[u8]) -> Result<()> {
+        let code = self.c.mkdir(&c_path(path)?);
+        self.done(code).map(drop)
+    }
+
+    fn remove(&mut self, path: &[u8]) -> Result<()> {
+        let code = self.c.remove(&c_path(path)?);
+        self.done(code).map(drop)
+    }
+
+    fn rename(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
+        let code = self.c.rename(&c_path(old)?, &c_path(new)?);
+        self.done(code).map(drop)
+    }
+
+    fn stat(&mut self, path: &[u8]) -> Result<PathStat> {
+        let (info, code) = self.c.stat(&c_path(path)?);
+        self.done(code).map(|_| told(&info))
+    }
+
+    fn list(&mut self, path: &[u8]) -> Result<Vec<PathStat>> {
+        let (entries, code) = self.c.list(&c_path(path)?);
+        self.done(code).map(|_| entries.iter().map(told).collect())
+    }
+
+    fn statfs(&mut self) -> Result<StatFs> {
+        let (total_bytes, used_bytes, code) = self.c.space();
+        self.done(code)?;
+        let block_bytes = self.medium.erase_block_bytes();
+        let blocks = |bytes: u64| bytes / u64::from(block_bytes);
+        Ok(StatFs {
+            block_bytes,
+            blocks: blocks(total_bytes),
+            blocks_free: blocks(total_bytes.saturating_sub(used_bytes)),
+            files: 0,
+            files_free: 0,
+        })
+    }
+
+    fn collect_garbage(&mut self) -> Result<()> {
+        let code = self.c.gc();
+        self.done(code).map(drop)
+    }
+
+    fn unmount(&mut self) -> Result<()> {
+        let code = self.c.unmount();
+        self.done(code).map(drop)
+    }
+}

@@ -1,0 +1,2 @@
+/* Nothing of this in a toy. */
+#include "spiffs_nucleus.h"
