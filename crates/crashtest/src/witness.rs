@@ -1,5 +1,7 @@
 //! A system that answers as the one in it does, and writes down what its calls do to files and what they promise.
 
+// long file: it passes on each call of two traits.
+
 use crate::book::{Book, When};
 use crate::log::{Effect, NodeKind, NoteOfCall, ROOT};
 use crate::namespace::OpenNode;

@@ -1,6 +1,8 @@
 //! The steps of experiments and measured cases. Keys and meanings are those of the case format; sizes are bytes, times
 //! microseconds, file names are relative to the mount point.
 
+// long file: the steps stand in one list, with their keys.
+
 use crate::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
