@@ -161,6 +161,15 @@ def test_what_was_synced_is_there_after_each_cut_and_each_cut_of_a_recovery(name
     assert answer["recoveries"] >= answer["states"]
 
 
+def test_a_torn_program_on_mlc_takes_along_what_was_synced_in_the_page_that_shares_its_cells() -> None:
+    for part, holds in (("k9gag08u0m", False), ("k9f1g08u0a", True)):
+        append = {"step": "append", "file": "b", "request_B": 4000, "count": 12, "sync": "fsync"}
+        test = of_steps(WRITES[1], append, WRITES[-1], fs="yaffs2", part=part, partition_blocks=24)
+        outcome = crashtest(test, points=120)
+        assert answer_of(outcome)["holds"] is holds
+        assert all("file-system: /b: byte " in text for text in found(outcome))
+
+
 @pytest.mark.parametrize("fs", ["dosfs", "rfs"])
 def test_a_file_system_of_rtems_on_a_flash_disk_is_not_blamed_for_what_it_does_not_promise(fs: str) -> None:
     stack = {"system": "rtems", "fs": fs, "device": {"ftl": "page-map", **FLASH_DISK}}
