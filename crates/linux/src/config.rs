@@ -152,6 +152,9 @@ pub struct VfsConfig {
     pub costs: VfsCosts,
     /// Time of day at virtual time 0, in seconds since 1970.
     pub epoch_s: u64,
+    /// How far its wall clock was in that second. File systems that keep times by whole seconds write an inode whenever a new
+    /// second has begun, so it decides which of many writes also writes the inode.
+    pub epoch_ns: u32,
     /// The kernel is one for several CPUs (`CONFIG_SMP`), though the machine has one: its counters are seen in batches.
     pub smp: bool,
 }

@@ -13,6 +13,7 @@ pub(crate) struct Memory {
     pub write_back: WriteBack,
     sim: Sim,
     epoch_s: u64,
+    epoch_ns: u32,
     /// The page for which read-ahead has reserved a place in the cache without having read it yet; see
     /// [`Host::is_page_locked`].
     pub locked_page: Option<(Ino, u64)>,
@@ -22,7 +23,7 @@ impl Memory {
     pub fn new(sim: Sim, config: &VfsConfig) -> Self {
         let pages = PageCache::new(config.page_cache_bytes);
         let write_back = WriteBack::new(&sim, config, pages.capacity_pages());
-        Self { pages, write_back, sim, epoch_s: config.epoch_s, locked_page: None }
+        Self { pages, write_back, sim, epoch_s: config.epoch_s, epoch_ns: config.epoch_ns, locked_page: None }
     }
 
     /// Cuts the cached pages of a file to a new size. The file system is told which dirty pages are dropped unwritten.
@@ -88,7 +89,7 @@ impl Host for Memory {
     }
 
     fn now(&self) -> TimeSpec {
-        let now_ns = self.sim.now_ns();
+        let now_ns = self.sim.now_ns() + u64::from(self.epoch_ns);
         TimeSpec {
             seconds: (self.epoch_s + now_ns / 1_000_000_000) as i64,
             nanoseconds: (now_ns % 1_000_000_000) as u32,

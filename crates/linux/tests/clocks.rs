@@ -5,6 +5,7 @@ mod support;
 use ffslab_fs::Errno;
 use ffslab_linux::{timed, Calls, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
 use ffslab_sim::{PowerMilliwatt, Sim, SimConfig, Task};
+use support::delayed::CREATE;
 use support::{config, empty, mounted, MemFs};
 
 static THREAD: Task = Task { name: "thread", title: "thread", nice: 0, process: "thread/0" };
@@ -164,4 +165,18 @@ fn pages_that_leave_the_cache_take_time_and_a_task_runs_between_them() {
     let start_ns = sim.now_ns();
     vfs.unlink(b"f").unwrap();
     assert_eq!(sim.now_ns() - start_ns, 3_000_000);
+}
+
+#[test]
+fn a_second_of_the_wall_clock_begins_where_the_epoch_says() {
+    let config = VfsConfig { epoch_s: 100, epoch_ns: 900_000_000, ..config(ReadAheadRules::V6_1, 0) };
+    let (mut vfs, _) = mounted(config, MemFs::new);
+    let mut made_at = |name: &[u8]| {
+        let fd = vfs.open(name, CREATE, 0o644).unwrap();
+        vfs.close(fd).unwrap();
+        let time = vfs.stat(name).unwrap().modified;
+        vfs.sleep_ns(200_000_000);
+        (time.seconds, time.nanoseconds / 100_000_000)
+    };
+    assert_eq!([made_at(b"a"), made_at(b"b")], [(100, 9), (101, 1)]);
 }

@@ -153,3 +153,30 @@ fn an_inode_that_became_dirty_during_a_piece_of_work_is_not_written_by_it_but_by
     vfs.sleep_ns(6 * SECOND_NS);
     assert_eq!(log.borrow_mut().take_written().split_off(1_537), [pages_of(b, 0..3), vec![(b, None)]].concat());
 }
+
+#[test]
+fn an_inode_that_gets_dirty_pages_while_it_is_written_stays_as_old_as_it_is() {
+    let written_after_s = |stores_meanwhile: bool| {
+        let (mut vfs, log) = delaying_with(old());
+        log.borrow_mut().write_ns = 1_000_000;
+        let (fd, ino) = file(&mut vfs, "f", 0..600);
+        while log.borrow().written.is_empty() {
+            vfs.sleep_ns(10_000_000);
+        }
+        if stores_meanwhile {
+            write_pages(&mut vfs, fd, 600..601);
+        }
+        vfs.sleep_ns(SECOND_NS);
+        let pages = 600 + u64::from(stores_meanwhile);
+        let expected = [pages_of(ino, 0..pages), vec![(ino, None)]].concat();
+        assert_eq!(log.borrow_mut().take_written(), expected, "the walk has come to the new page, too");
+        write_pages(&mut vfs, fd, 0..1);
+        let begun_ns = vfs.now_ns();
+        while log.borrow().written.is_empty() {
+            vfs.sleep_ns(SECOND_NS / 10);
+        }
+        (vfs.now_ns() - begun_ns) / SECOND_NS
+    };
+    assert!(written_after_s(true) <= 5, "the next look finds an inode that is old");
+    assert!(written_after_s(false) >= 29);
+}

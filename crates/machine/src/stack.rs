@@ -186,6 +186,7 @@ impl StackSpec {
                 policies: policies.pages,
                 costs,
                 epoch_s: EPOCH_S,
+                epoch_ns: 0,
                 smp: false,
             },
             fs,

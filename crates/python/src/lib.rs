@@ -173,7 +173,7 @@ fn recorded_calls<'py>(
 }
 
 /// Runs measured cases and returns the comparison as JSON. `jobs` is the number of threads, 0 for one per core,
-/// `phases` at how many phases of the tick counter a case is run that does not tell its own.
+/// `phases` at how many phases of its clocks a case is run that does not tell where they stood.
 #[pyfunction]
 fn validate(
     py: Python<'_>,

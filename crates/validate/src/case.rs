@@ -59,6 +59,9 @@ pub struct System {
     pub tick_rate_hz: Option<u32>,
     /// How long the machine had been up when the case began, as its tick counter tells it; recorded where that was looked at.
     pub uptime_us: Option<f64>,
+    /// How far into its second the wall clock was when the case began; recorded where that was looked at. File systems that keep
+    /// times by whole seconds write an inode whenever a new second has begun.
+    pub wall_clock_us: Option<f64>,
     /// The kernel was built for several CPUs (`CONFIG_SMP`); the machine has one.
     #[serde(default)]
     pub smp: bool,

@@ -32,6 +32,7 @@ use ffslab_sim::units::ns_to_us;
 use ffslab_sim::OpCounts;
 use ffslab_workload::Step;
 use parallel::{in_parallel, nothing_matches};
+use phases::Later;
 use report::Pairs;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -93,17 +94,13 @@ fn reports(
         }
     }
     let base_dir = path.parent().unwrap_or(Path::new(""));
-    let runs: Vec<(&Case, u64)> = cases.iter().flat_map(|case| begins_ns(case, options)).collect();
-    let one = |run: &(&Case, u64), go_on: &dyn Fn() -> bool| check_later(run.0, run.1, base_dir, go_on);
+    let begins = |case| phases::begins(case, options.phases);
+    let runs: Vec<(&Case, Later)> =
+        cases.iter().flat_map(|case| begins(case).map(move |later| (case, later))).collect();
+    let one = |run: &(&Case, Later), go_on: &dyn Fn() -> bool| check_later(run.0, run.1, base_dir, go_on);
     let mut rows = in_parallel(&runs, |run| weight(run.0), options, progress, one)?.into_iter();
-    let of_case = |case| phases::merged(rows.by_ref().take(begins_ns(case, options).count()).collect());
+    let of_case = |case| phases::merged(rows.by_ref().take(begins(case).count()).collect());
     Ok(cases.iter().map(of_case).collect())
-}
-
-/// The simulations of a case: by how much later, in ns, than the first of them each begins.
-fn begins_ns<'a>(case: &'a Case, options: &ValidateOptions) -> impl Iterator<Item = (&'a Case, u64)> {
-    let count = if stacks::phase_is_unknown(case) { options.phases.max(1) as u64 } else { 1 };
-    (0..count).map(move |index| (case, phases::shift_ns(case, index, count)))
 }
 
 /// Estimates the work for a case, for the progress. A mount counts as a hundred calls.
@@ -113,18 +110,18 @@ fn weight(case: &Case) -> u64 {
 
 /// Runs one case and compares. `None`: it was interrupted. Files that its steps name are relative to `base_dir`.
 pub fn check(case: &Case, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
-    check_later(case, 0, base_dir, go_on)
+    check_later(case, Later::default(), base_dir, go_on)
 }
 
-/// As [`check`], on a machine that has been up `later_ns` longer when the case begins.
-fn check_later(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
+/// As [`check`], on a machine whose clocks are later when the case begins.
+fn check_later(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Option<CaseReport> {
     let mut report = CaseReport {
         id: case.id.clone(),
         family: case.family.clone(),
         fs: case.system.fs.clone(),
         ..CaseReport::default()
     };
-    match catch_unwind(AssertUnwindSafe(|| simulate(case, later_ns, base_dir, go_on))) {
+    match catch_unwind(AssertUnwindSafe(|| simulate(case, later, base_dir, go_on))) {
         Ok(Ok(outcome)) => compare(case, &outcome, &mut report),
         Ok(Err(RunError::Step(text))) => report.error = Some(text),
         Ok(Err(RunError::Interrupted)) => return None,
@@ -137,13 +134,13 @@ fn check_later(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> 
     Some(report)
 }
 
-fn simulate(case: &Case, later_ns: u64, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
+fn simulate(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
     let mut traces = Traces::default();
     traces
         .read(case.setup.iter().chain(&case.measure), base_dir, None)
         .map_err(|error| RunError::Step(error.to_string()))?;
     let mut stack = stacks::stack_of(case).map_err(|error| RunError::Step(error.to_string()))?;
-    stack.sim.uptime_ns += later_ns;
+    later.shift(&mut stack);
     let system = Stack::new(&stack)?;
     let pace = stacks::pace(case);
     let plan = Plan {

@@ -2,11 +2,14 @@
 //!
 //! When a case does not say how long its machine had been up, nobody knows where in the tick and at which tick it began.
 //! JFFS2 draws its victims by the tick counter modulo 128 (`fs/jffs2/gc.c`, `jffs2_find_gc_block`), and timers fire at ticks.
-//! So its result is one of several that are equally right, and a measured value is to lie between the least and the largest.
+//! When it does not say where its wall clock stood, nobody knows where seconds end, and with them when a file system that keeps times by
+//! seconds writes an inode (UBIFS: `update_mctime` of `fs/ubifs/file.c`). So its result is one of several that are equally right, and a measured value is to lie between the least and the largest.
 
 use crate::case::Case;
 use crate::report::{CaseReport, Pairs};
+use crate::stacks::{self, Unknown, SECOND_NS};
 use crate::summary::error_percent;
+use ffslab_machine::stack::StackSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -49,11 +52,33 @@ pub struct PhaseSummary {
     pub cases_within_1_percent_or_inside: u64,
 }
 
-/// By how much later the simulation number `index` of `count` begins, in ns. Both the tick and the place in the tick
-/// move, and the first of them is that of the case.
-pub(crate) fn shift_ns(case: &Case, index: u64, count: u64) -> u64 {
-    let tick_ns = 1_000_000_000 / u64::from(case.system.tick_rate_hz.unwrap_or(100).max(1));
-    (PERIOD_TICKS + 1) * tick_ns * index / count
+/// By how much later than the first simulation of a case another one begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Later {
+    pub uptime_ns: u64,
+    pub wall_clock_ns: u64,
+}
+
+impl Later {
+    /// Lets the machine begin so much later. Each of both clocks moves by its own part.
+    pub fn shift(self, stack: &mut StackSpec) {
+        let wall_clock_ns = stacks::wall_clock_ns(stack) + self.wall_clock_ns;
+        stack.sim.uptime_ns += self.uptime_ns;
+        stacks::set_wall_clock(stack, wall_clock_ns);
+    }
+}
+
+/// The simulations of a case. The first of them is the usual one.
+pub(crate) fn begins(case: &Case, phases: usize) -> impl Iterator<Item = Later> {
+    let unknown = Unknown::of(case);
+    let count = if unknown.uptime || unknown.wall_clock { phases.max(1) as u64 } else { 1 };
+    // Both the tick and the place in the tick move.
+    let tick_ns = SECOND_NS / u64::from(case.system.tick_rate_hz.unwrap_or(100).max(1));
+    let at = move |is_unknown: bool, period_ns: u64, index: u64| u64::from(is_unknown) * (period_ns * index / count);
+    (0..count).map(move |index| Later {
+        uptime_ns: at(unknown.uptime, (PERIOD_TICKS + 1) * tick_ns, index),
+        wall_clock_ns: at(unknown.wall_clock, SECOND_NS, index),
+    })
 }
 
 /// One row for a case from the rows of its phases; the first is the one of the case itself.
@@ -121,6 +146,41 @@ mod tests {
         assert_eq!((found.cases, found.cases_with_ranges), (3, 2));
         assert_eq!((found.cases_within_1_percent, found.cases_within_1_percent_or_inside), (1, 2));
         assert_eq!(summarize(&[row(10.0)]), None);
+    }
+
+    fn case(system: &str) -> Case {
+        let system = format!(r#"{{"name": "linux", "version": "2.6.37", "hz": 128, {system}}}"#);
+        let flash =
+            r#"{"page_B": 2048, "oob_B": 64, "pages_per_block": 64, "partition_blocks": 64, "chip_blocks": 64}"#;
+        let steps = r#""setup": [], "measure": [], "expect": {"at_step": 0}"#;
+        let text = format!(r#"{{"id": "a", "family": "W", "system": {system}, "flash": {flash}, {steps}}}"#);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// By how many ms the clocks of the simulations of a case are later than those of the first one: uptime, wall clock.
+    fn begins_of(system: &str, phases: usize) -> Vec<(u64, u64)> {
+        let begins = begins(&case(system), phases);
+        begins.map(|later| (later.uptime_ns / 1_000_000, later.wall_clock_ns / 1_000_000)).collect()
+    }
+
+    #[test]
+    fn a_clock_moves_where_the_case_does_not_say_where_it_stood() {
+        assert_eq!(begins_of(r#""fs": "ubifs""#, 2), [(0, 0), (503, 500)]);
+        assert_eq!(begins_of(r#""fs": "ubifs", "uptime_us": 7"#, 2), [(0, 0), (0, 500)]);
+        assert_eq!(begins_of(r#""fs": "ubifs", "wall_clock_us": 7"#, 2), [(0, 0), (503, 0)]);
+        assert_eq!(begins_of(r#""fs": "ubifs", "uptime_us": 7, "wall_clock_us": 7"#, 2), [(0, 0)]);
+        assert_eq!(begins_of(r#""fs": "jffs2", "uptime_us": 7"#, 2), [(0, 0)]);
+        assert_eq!(begins_of(r#""fs": "ubifs""#, 0), [(0, 0)]);
+    }
+
+    #[test]
+    fn the_wall_clock_moves_by_itself() {
+        let mut stack = stacks::stack_of(&case(r#""fs": "ubifs""#)).unwrap();
+        let before = stacks::wall_clock_ns(&stack);
+        Later { uptime_ns: 123, wall_clock_ns: 0 }.shift(&mut stack);
+        assert_eq!(stacks::wall_clock_ns(&stack), before);
+        Later { uptime_ns: 123, wall_clock_ns: 456 }.shift(&mut stack);
+        assert_eq!(stacks::wall_clock_ns(&stack), before + 456);
     }
 
     #[test]

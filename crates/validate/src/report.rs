@@ -13,7 +13,7 @@ pub struct ValidateOptions {
     pub only: Option<String>,
     /// Number of threads; 0: one per core.
     pub jobs: usize,
-    /// At how many phases of the tick counter a case is simulated that does not tell its own; 0 and 1: at one.
+    /// At how many phases of its tick counter and wall clock a case is simulated that does not tell where they stood; 0 and 1: at one.
     pub phases: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct CaseReport {
     pub by_task: BTreeMap<String, Pairs>,
     /// Mean and standard deviation of the erases per block in the main phase.
     pub erases_per_block: Pairs,
-    /// The counters over several phases of the tick counter, where the case does not tell its own and several were asked for.
+    /// The counters over several phases of the clocks, where the case does not tell where they stood and several were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranges: Option<PhaseRanges>,
     /// Values that are not counters of the main phase: bytes, files, virtual time.

@@ -31,8 +31,8 @@ def compare(
 ) -> ValidationReport:
     """Runs the cases of a file and returns simulated beside expected values (see DESIGN.md for the format).
 
-    `phases`: at how many phases of the tick counter a case is simulated that does not say how long its machine had
-    been up; the first is the usual one, and `ranges` holds the least and the largest value of each counter.
+    `phases`: at how many phases of its tick counter and its wall clock a case is simulated that does not say where they
+    stood; the first is the usual one, and `ranges` holds the least and the largest value of each counter.
     """
     report: ValidationReport = json.loads(_native.validate(Path(path), only, jobs or 0, phases, progress))
     return report

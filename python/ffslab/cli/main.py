@@ -107,7 +107,7 @@ def validate(
         int,
         _option(
             "--phases N",
-            "Simulate a case whose machine's uptime is unknown at so many phases of the tick counter, and say between "
+            "Simulate a case at so many phases of the clocks of which it does not say where they stood, and say between "
             "which values each counter lies.",
         ),
     ] = 1,

@@ -46,7 +46,7 @@ pub(super) struct Walk {
     last: u64,
     /// The flusher gives way to other tasks; a program only lets them run and continues.
     gives_way: bool,
-    has_begun: bool,
+    pub has_begun: bool,
     is_done: bool,
     /// At the end of the file the walk goes on with the pages before this one (`cycled`, until 4.20).
     wraps_to: Option<u64>,

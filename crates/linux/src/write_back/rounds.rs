@@ -189,6 +189,18 @@ impl WriteBack {
         (pages / PORTION_PAGES_MIN + 1) * PORTION_PAGES_MIN
     }
 
+    /// 2.6.37 clears the mark that an inode has got dirty pages (`I_DIRTY_PAGES`) before it writes them
+    /// (`writeback_single_inode` of `fs/fs-writeback.c`). So one that gets some meanwhile stays marked, though the same walk may have
+    /// written these as well; it goes back to its queue as old as it was, and the next look for old inodes, after
+    /// `dirty_writeback_centisecs`, writes whatever has become dirty since.
+    fn forget_that_pages_were_dirtied(&mut self, ino: Ino) {
+        if self.rules == WriteBackRules::V2_6 {
+            if let Some(inode) = self.inodes.get_mut(ino) {
+                inode.had_pages = false;
+            }
+        }
+    }
+
     /// Puts an inode that was written into the right queue, or off the queues (`requeue_inode`).
     fn requeue(&mut self, ino: Ino, walk: &Walk) {
         let now = tick(&self.sim);
@@ -279,6 +291,9 @@ fn write_portion(
     if is_of_writer {
         cache.state().writer_holds(Some(portion.ino));
     }
+    if !portion.walk.has_begun {
+        cache.state().forget_that_pages_were_dirtied(portion.ino);
+    }
     if !write_pages(cache, fs, portion.ino, &mut portion.walk)? {
         return Ok(Turn::Yielded);
     }
@@ -318,8 +333,9 @@ pub(super) fn write_in_writer(cache: &mut impl DirtyCache, fs: &mut dyn FileSyst
 /// `__writeback_single_inode`, the part after the pages. The inode itself is only written if it is dirty, not only
 /// its pages.
 fn write_inode(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, ino: Ino) -> Result<()> {
+    let rules = cache.state().rules;
     let Some(inode) = cache.state().inodes.get_mut(ino) else { return Ok(()) };
-    inode.had_pages = !inode.pages.is_empty();
+    inode.had_pages = !inode.pages.is_empty() || (inode.had_pages && rules == WriteBackRules::V2_6);
     let why = if std::mem::take(&mut inode.is_of_setup) { &causes::LEFT_BY_SETUP } else { &causes::METADATA };
     if inode.dirt.take().is_none() {
         return Ok(());

@@ -7,6 +7,7 @@
 //! fill a page against those that do not. With these prices the mean latencies of most families agree within 1 % in the
 //! median.
 
+use super::set_wall_clock;
 use crate::case::Case;
 use ffslab_lab::run::Pace;
 use ffslab_machine::media::PartitionSpec;
@@ -20,6 +21,15 @@ use ffslab_workload::Step;
 /// the middle of an erase, with 10 pages to go, 12 with software ECC). Part of the last tick decides that, and 50 us more or
 /// less change it.
 pub(super) const UPTIME_NS: u64 = 171_562_500;
+
+/// How far into its second the wall clock was when a case began, on the machine on which an instruction takes 1 ns and on the one
+/// where it takes 2 ns. It was not recorded. UBIFS keeps the times of its inodes by whole seconds (`s_time_gran`, `update_mctime` of
+/// `fs/ubifs/file.c`), so a write behind the end of a second also makes the inode dirty, and how many pages a synchronous writer
+/// programs tells where seconds end. Each of the values is inferred as one for all cases of its machine: page programs of
+/// synchronous writes and of overwrites are those of the real kernel from 340 to 347 ms and from 379 to 402 ms, and off by one to six
+/// elsewhere. It is not the place in the second at which the tick counter stood ([`UPTIME_NS`]), which lags behind the clock.
+const WALL_CLOCK_NS: u64 = 345_500_000;
+const SLOWER_WALL_CLOCK_NS: u64 = 394_000_000;
 
 /// What the kernel, the measuring program and the tree in memory that it was started from keep of `MemTotal`: neither free nor
 /// clean pages of files, so that no part of it counts in the limits of dirty pages (`determine_dirtyable_memory` of
@@ -141,6 +151,10 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     let Some(each_ns) = case.system.tree.as_deref().and_then(instruction_ns) else { return };
     if let Some(kib) = case.system.mem_total_kib {
         stack.vfs.page_cache_bytes = kib.saturating_sub(MEMORY_TAKEN_KIB) << 10;
+    }
+    if case.system.wall_clock_us.is_none() {
+        let wall_ns = if each_ns == SLOWER_NS { SLOWER_WALL_CLOCK_NS } else { WALL_CLOCK_NS };
+        set_wall_clock(stack, wall_ns);
     }
     let poll = if case.system.cond_resched_after_program_and_erase { prices.poll } else { 0 };
     let short_ppm = if each_ns == SLOWER_NS { prices.delays_short_ppm } else { 0 };

@@ -1,5 +1,6 @@
 //! Stacks like those on which the cases of the kernel's file systems were measured.
 
+use super::set_wall_clock;
 use crate::case::{Case, System, WriteBack};
 use ffslab_flash::{Rules, Timing};
 use ffslab_linux::{Kernel, NameHash, VfsConfig, VfsCosts, WriteBackKnobs};
@@ -80,7 +81,7 @@ pub(super) fn linux_stack(
     let wait = OpCost { overhead_ns: if sleeps { 2 * clock_read_ns } else { 0 }, power: PowerMilliwatt::default() };
     let faults = flash.faults.faults()?;
     let (medium, nor) = medium_of(case)?;
-    Ok(StackSpec {
+    let mut stack = StackSpec {
         medium,
         image: None,
         volumes: Default::default(),
@@ -138,8 +139,13 @@ pub(super) fn linux_stack(
             policies: Default::default(),
             costs: VfsCosts { clock_read_ns, ..VfsCosts::default() },
             epoch_s: EPOCH_S,
+            epoch_ns: 0,
             smp: system.smp,
         },
         fs,
-    })
+    };
+    if let Some(us) = system.wall_clock_us {
+        set_wall_clock(&mut stack, us_to_ns(us));
+    }
+    Ok(stack)
 }

@@ -30,18 +30,22 @@ struct Measured {
     complete: fn(&mut Case),
     /// Whether it ran in a kernel; a harness has no tick counter.
     has_ticks: fn(&Case) -> bool,
+    /// A new second of the wall clock makes it write inodes that it would not write otherwise. The nodes of JFFS2 are written by
+    /// each call, whatever the time.
+    keeps_seconds: bool,
 }
 
 /// The file systems with which cases were measured.
 static MEASURED: [Measured; 3] = [
-    Measured { fs: &jffs2::JFFS2, stack: jffs2_stack, complete: |_| {}, has_ticks: |_| true },
+    Measured { fs: &jffs2::JFFS2, stack: jffs2_stack, complete: |_| {}, has_ticks: |_| true, keeps_seconds: false },
     Measured {
         fs: &file_systems::yaffs2::YAFFS2,
         stack: |case| Ok(yaffs2::stack(case)?),
         complete: yaffs2::add_unsaid_steps,
         has_ticks: |case| case.system.yaffs2_in_linux.is_some(),
+        keeps_seconds: true,
     },
-    Measured { fs: &ubifs::UBIFS, stack: ubifs_stack, complete: |_| {}, has_ticks: |_| true },
+    Measured { fs: &ubifs::UBIFS, stack: ubifs_stack, complete: |_| {}, has_ticks: |_| true, keeps_seconds: true },
 ];
 
 fn measured(fs: &str) -> Option<&'static Measured> {
@@ -71,10 +75,37 @@ pub fn complete(case: &mut Case) {
     }
 }
 
-/// Whether a case ran on a kernel with ticks and does not say how long that had been up.
-pub(crate) fn phase_is_unknown(case: &Case) -> bool {
-    let has_ticks = measured(&case.system.fs).is_some_and(|measured| (measured.has_ticks)(case));
-    has_ticks && case.system.uptime_us.is_none()
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
+/// How far the wall clock is in its second when the machine begins, in ns.
+pub(crate) fn wall_clock_ns(stack: &StackSpec) -> u64 {
+    (stack.sim.uptime_ns + u64::from(stack.vfs.epoch_ns)) % SECOND_NS
+}
+
+/// Lets the wall clock stand so far in its second when the machine begins, however long that has been up.
+pub(crate) fn set_wall_clock(stack: &mut StackSpec, wall_clock_ns: u64) {
+    let uptime_ns = stack.sim.uptime_ns % SECOND_NS;
+    stack.vfs.epoch_ns = ((wall_clock_ns % SECOND_NS + SECOND_NS - uptime_ns) % SECOND_NS) as u32;
+}
+
+/// What a case does not say of the time at which it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    /// How long its kernel had been up, if that has ticks.
+    pub uptime: bool,
+    /// How far the wall clock was in its second, if the file system keeps times by seconds and writes inodes for them.
+    pub wall_clock: bool,
+}
+
+impl Unknown {
+    pub fn of(case: &Case) -> Unknown {
+        let in_kernel = measured(&case.system.fs).filter(|measured| (measured.has_ticks)(case));
+        let keeps_seconds = in_kernel.is_some_and(|measured| measured.keeps_seconds);
+        Unknown {
+            uptime: in_kernel.is_some() && case.system.uptime_us.is_none(),
+            wall_clock: keeps_seconds && case.system.wall_clock_us.is_none(),
+        }
+    }
 }
 
 /// What the program that does the steps of the case computes itself. `None`: it takes no time.

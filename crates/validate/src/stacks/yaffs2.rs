@@ -156,6 +156,7 @@ fn harness(case: &Case) -> StackSpec {
             policies: Default::default(),
             costs,
             epoch_s: EPOCH_S,
+            epoch_ns: 0,
             smp: false,
         },
         fs: Some(Arc::new(Yaffs2Settings(options(settings, standard, background)))),

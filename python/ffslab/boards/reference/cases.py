@@ -64,6 +64,13 @@ def uptime_us(steps: list[StepDone]) -> float:
     return (int(first.values["from_ns"]) - int(lag_ns)) / 1000
 
 
+def wall_clock_us(steps: list[StepDone]) -> float:
+    """How far into its second the wall clock was when the first step began."""
+    ahead_ns = next(step.values["wall_ahead_ns"] for step in steps if "wall_ahead_ns" in step.values)
+    first = next(step for step in steps if step.phase != "begin")
+    return (int(first.values["from_ns"]) + int(ahead_ns)) % 1_000_000_000 / 1000
+
+
 def without_pauses(log: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a log without what `steps/` does to the chip itself: see `crash` there."""
     paused = False

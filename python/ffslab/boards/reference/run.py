@@ -247,6 +247,7 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
         "smp": is_set(kit.kernel, "SMP"),
         "word_bits": 64 if is_set(kit.kernel, "64BIT") else 32,
         "uptime_us": cases.uptime_us(steps),
+        "wall_clock_us": cases.wall_clock_us(steps),
         "fs": variant.fs,
         "mount": {"compression": variant.compression},
         "read_ahead_KiB": variant.read_ahead_KiB,

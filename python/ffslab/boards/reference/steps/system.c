@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <time.h>
 #include <unistd.h>
 
 static char fs[16] = "jffs2";
@@ -170,6 +171,17 @@ static uint64_t tick_lag_ns(uint64_t tick_ns)
     fail("/proc/timer_list does not tell the tick counter");
 }
 
+/* How far the wall clock is ahead of CLOCK_MONOTONIC within a second: the kernel sets it to half a second when it finds the clock
+ * chip, whenever that is (drivers/rtc/class.c, rtc_hctosys). */
+static uint64_t wall_ahead_ns(void)
+{
+    const uint64_t second_ns = 1000000000;
+    struct timespec wall;
+    if (clock_gettime(CLOCK_REALTIME, &wall))
+        fail("no wall clock");
+    return ((uint64_t)wall.tv_nsec + second_ns - now_ns() % second_ns) % second_ns;
+}
+
 /* The steps begin here: it must not matter how long the machine took to come here, so the time since boot, as the tick
  * counter tells it, becomes phase_us modulo period_us. */
 static void step_begin(void)
@@ -180,6 +192,7 @@ static void step_begin(void)
     uint64_t lag_ns = tick_lag_ns(1000000000 / number("hz", NULL));
     uint64_t up_us = (now_ns() - lag_ns) / 1000, at_us = (up_us / period_us + 1) * period_us + phase_us;
     result("tick_lag_ns", lag_ns);
+    result("wall_ahead_ns", wall_ahead_ns());
     sleep_us(at_us - up_us);
 }
 
