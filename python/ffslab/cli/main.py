@@ -107,8 +107,8 @@ def validate(
         int,
         _option(
             "--phases N",
-            "Simulate a case at so many phases of the clocks of which it does not say where they stood, and say between "
-            "which values each counter lies.",
+            "Simulate a case at so many phases of the clocks of which it does not say where they stood, and say "
+            "between which values each counter lies.",
         ),
     ] = 1,
     max_error: Annotated[
