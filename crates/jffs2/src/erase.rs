@@ -32,6 +32,9 @@ pub enum EraseStep {
     Begun,
     /// The medium erases by itself until then, or a bit longer if others interrupt it. A background task sleeps.
     Sleeps { until_ns: u64 },
+    /// The medium has erased the block, and the task is about to take the lock under which it says so (`erase_free_sem` in
+    /// `jffs2_erase_succeeded`). Who runs here finds the block neither among those to erase nor among those to read back.
+    Erased,
     /// Part of the work is done, and other tasks may run before the next step.
     More,
     /// One block was completed (or given up).
@@ -64,7 +67,7 @@ impl Eraser {
             match space.blocks[current.block].list() {
                 List::Erasing => {
                     let step = erase_chosen(space, flash, current.block, may_sleep)?;
-                    if matches!(step, EraseStep::Sleeps { .. }) {
+                    if matches!(step, EraseStep::Sleeps { .. } | EraseStep::Erased) {
                         *job = Some(current);
                     }
                     return Ok(step);
@@ -102,7 +105,10 @@ impl Eraser {
     /// Erases and marks one block without letting other tasks run.
     pub fn erase_one(&mut self, space: &mut Space, flash: &Flash) -> Result<()> {
         let mut job = self.begin_in_need(space, flash)?;
-        while matches!(self.step(space, flash, &mut job, false)?, EraseStep::Begun | EraseStep::More) {}
+        while matches!(
+            self.step(space, flash, &mut job, false)?,
+            EraseStep::Begun | EraseStep::Erased | EraseStep::More
+        ) {}
         Ok(())
     }
 
@@ -199,9 +205,10 @@ pub fn take_erased(space: &mut Space) -> Option<EraseJob> {
 /// Erases a block, or lets the medium begin, or sees whether an erase that was begun has ended.
 fn erase_chosen(space: &mut Space, flash: &Flash, block: u32, may_sleep: bool) -> Result<EraseStep> {
     let at = u64::from(block * flash.block_bytes);
+    let seen_at_ns = space.blocks[block].erase_seen_at_ns.take();
     let erased = {
         let _why = because_of_erase(space, flash, block, &causes::ERASE);
-        match space.blocks[block].erase_seen_at_ns.take() {
+        match seen_at_ns {
             Some(seen_at_ns) => {
                 Ok(Some(flash.mtd.erase_goes_on(at).map_or(seen_at_ns, |end_ns| end_ns.max(seen_at_ns))))
             }
@@ -216,6 +223,10 @@ fn erase_chosen(space: &mut Space, flash: &Flash, block: u32, may_sleep: bool) -
         }
         Ok(until_ns) => {
             flash.sim.wait_for_medium(until_ns.unwrap_or_default());
+            if flash.sim.preempts_calls() && seen_at_ns.is_none() {
+                space.blocks[block].erase_seen_at_ns = Some(flash.sim.now_ns());
+                return Ok(EraseStep::Erased);
+            }
             space.blocks.append(block, List::EraseComplete);
             space.trigger_gc_thread(flash);
         }

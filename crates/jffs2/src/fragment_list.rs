@@ -100,6 +100,15 @@ impl FragmentList {
         first.iter().chain(rest.iter().flat_map(|leaf| &leaf.fragments)).copied()
     }
 
+    /// How many fragments begin before `offset`.
+    pub fn count_before(&self, offset: u32) -> usize {
+        let (behind, in_leaf) = match self.leaf_position(offset) {
+            Ok(at) => (at, self.leaves[at].position(offset).unwrap_or_else(|at| at)),
+            Err(at) => (at, 0),
+        };
+        in_leaf + self.leaves[..behind].iter().map(|leaf| leaf.fragments.len()).sum::<usize>()
+    }
+
     pub fn len(&self) -> usize {
         self.leaves.iter().map(|leaf| leaf.fragments.len()).sum()
     }

@@ -40,6 +40,11 @@ impl FragmentMap {
         self.list.starting_at(from)
     }
 
+    /// How many fragments begin before `offset`.
+    pub fn count_before(&self, offset: u32) -> usize {
+        self.list.count_before(offset)
+    }
+
     pub fn len(&self) -> usize {
         self.list.len()
     }

@@ -4,7 +4,7 @@
 
 use crate::causes;
 use ffslab_fs::{Errno, Host, Result};
-use ffslab_sim::{Task, Work};
+use ffslab_sim::Task;
 
 use crate::blocks::List;
 use crate::damage::{Damage, Flaw, Place};
@@ -56,7 +56,7 @@ impl Jffs2 {
     pub(crate) fn gc_pass(&mut self, host: &mut dyn Host, task: &'static Task) -> Result<PassEnd> {
         if !self.has_job(task) {
             self.take_allocation(host);
-            self.store.flash.sim.work(Work::GcPass, 0);
+            self.store.flash.sim.work_of_pass(|| self.has_work_for_pass());
             if self.store.space.blocks.totals().unchecked_bytes() != 0 && self.check_next_inode()? {
                 self.release_allocation();
                 return Ok(PassEnd::Done);
@@ -75,6 +75,24 @@ impl Jffs2 {
             Some(_) => self.move_one_node(host),
             None => Ok(PassEnd::Yielded),
         }
+    }
+
+    /// Whether a pass that begins now finds something to check, to erase or to move.
+    fn has_work_for_pass(&self) -> bool {
+        const TO_COLLECT_OR_ERASE: [List; 7] = [
+            List::EraseComplete,
+            List::ErasePending,
+            List::BadUsed,
+            List::Erasable,
+            List::VeryDirty,
+            List::Dirty,
+            List::Clean,
+        ];
+        let space = &self.store.space;
+        space.gc_block.is_some()
+            || space.blocks.totals().unchecked_bytes() != 0
+            || TO_COLLECT_OR_ERASE.iter().any(|&list| !space.blocks.is_empty(list))
+            || space.flush_makes_erasable(&self.store.flash)
     }
 
     /// Completes one erase. The allocation semaphore is free meanwhile, and other tasks get their turns between the
@@ -100,7 +118,7 @@ impl Jffs2 {
                 EraseStep::More if job.is_none() && self.sleeps() => {
                     job = crate::erase::take_erased(&mut self.store.space)
                 }
-                EraseStep::More => {}
+                EraseStep::Erased | EraseStep::More => {}
                 EraseStep::Done | EraseStep::Nothing => return Ok(Some(step)),
             }
             if self.take_turns(host) {

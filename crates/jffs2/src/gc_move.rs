@@ -11,6 +11,7 @@ use crate::format::{
     crc32, Header, RawDirent, RawInode, COMPR_NONE, COMPR_ZERO, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES, TYPE_DIRENT,
 };
 use crate::fragment_list::Fragment;
+use crate::fragments::FragmentMap;
 use crate::inode::{encode_device, Dirent};
 use crate::refs::{NodeState, RefId, NONE};
 use crate::space::is_dirty;
@@ -56,20 +57,28 @@ impl Jffs2 {
         }
     }
 
-    /// The range of the file from the first byte to the end of the last byte that still comes from the node.
+    /// The range of the file from the first byte to the end of the last byte that still comes from the node. The kernel walks over all
+    /// fragments from the beginning of the file until it has seen all of the node (`jffs2_garbage_collect_live`).
     fn extent_of(&self, ino: u32, id: RefId) -> Option<(u32, u32)> {
         let inode = self.inodes.get(&ino)?;
+        let extent = self.extent_in(&inode.fragments, id);
+        let end = extent.map_or(u32::MAX, |(_, end)| end);
+        self.store.flash.sim.work_of_walk(|| inode.fragments.count_before(end));
+        extent
+    }
+
+    fn extent_in(&self, fragments: &FragmentMap, id: RefId) -> Option<(u32, u32)> {
         let node = &self.store.space.refs[id];
         if node.fragments_or_slot == 1 {
-            let whole = inode.fragments.lookup(node.file_offset).filter(|f| f.node == id);
+            let whole = fragments.lookup(node.file_offset).filter(|f| f.node == id);
             if let Some(only) = whole {
                 return Some((only.offset, only.end()));
             }
         }
         let mut extent: Option<(u32, u32)> = None;
         let mut left = node.fragments_or_slot;
-        let first = inode.fragments.lookup(node.file_offset).map_or(node.file_offset, |f| f.offset);
-        for fragment in inode.fragments.starting_at(first) {
+        let first = fragments.lookup(node.file_offset).map_or(node.file_offset, |f| f.offset);
+        for fragment in fragments.starting_at(first) {
             if left == 0 || fragment.offset >= node.file_offset + node.file_bytes {
                 break;
             }

@@ -241,7 +241,7 @@ impl Jffs2 {
         loop {
             match self.store.eraser.step(&mut self.store.space, &self.store.flash, &mut job, false)? {
                 EraseStep::Begun | EraseStep::Sleeps { .. } => {}
-                EraseStep::More => drop(self.take_turns(host)),
+                EraseStep::Erased | EraseStep::More => drop(self.take_turns(host)),
                 EraseStep::Done | EraseStep::Nothing => return Ok(()),
             }
         }

@@ -21,6 +21,12 @@ pub struct OpCost {
 pub struct PageMemory {
     pub pages_per_slab: u32,
     pub slab_ns: u64,
+    /// What each read operation on a page that has memory takes longer: whether bits flip is drawn by chance.
+    pub draw_ns: u64,
+    /// How long it takes to give back the memory of a page when its block is erased.
+    pub free_ns: u64,
+    /// Slabs that the allocator has kept of a chip that was there before.
+    pub slabs_at_hand: u32,
 }
 
 /// A NAND driver. Partial reads and OOB operations have the cost of `read` and `program`.

@@ -216,6 +216,7 @@ impl Core {
         let began_ns = self.sim.now_ns();
         let flips = self.chip.read_page(page, data, None)?;
         self.charge(self.driver.read, began_ns);
+        self.draw_flips(page, 1);
         self.compute_ecc(data.len());
         Ok(if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) })
     }
@@ -229,6 +230,7 @@ impl Core {
         let began_ns = self.sim.now_ns();
         let flips = self.chip.read_page_unless_erased(page, data)?;
         self.charge(self.driver.read, began_ns);
+        self.draw_flips(page, 1);
         self.compute_ecc(data.len());
         Ok(match flips {
             None => (EccResult::CLEAN, true),
@@ -251,6 +253,8 @@ impl Core {
         let result = self.chip.read_part(page, start as u32, moved, ecc_bytes).map(|flips| {
             self.sim.drive_by_clock(self.driver.read_part_wait_ns);
             self.charge(cost, began_ns);
+            // Data and ECC bytes are read by two operations.
+            self.draw_flips(page, 2);
             self.compute_ecc(moved.len());
             if flips == 0 {
                 EccResult::CLEAN
@@ -370,10 +374,9 @@ impl Core {
         let pages_per_block = self.chip.geometry().pages_per_block;
         self.forget(block * pages_per_block, pages_per_block);
         let result = self.chip.erase(block);
-        if let Some(memory) = &mut self.page_memory {
-            memory.give_back(block);
-        }
-        self.finish(self.driver.erase, began_ns, result)
+        let freed_ns = self.page_memory.as_mut().map_or(0, |memory| memory.give_back(block));
+        let cost = OpCost { overhead_ns: self.driver.erase.overhead_ns + freed_ns, ..self.driver.erase };
+        self.finish(cost, began_ns, result)
     }
 
     /// Removes pages from the cache.
@@ -381,6 +384,17 @@ impl Core {
     pub fn forget(&mut self, first_page: u32, pages: u32) {
         if self.cached_page.is_some_and(|page| page >= first_page && page - first_page < pages) {
             self.cached_page = None;
+        }
+    }
+
+    /// Charges for drawing whether bits flip in so many read operations, where the chip is memory.
+    #[inline]
+    fn draw_flips(&mut self, page: u32, operations: u64) {
+        if let Some(memory) = &self.page_memory {
+            let draw_ns = memory.draw(page) * operations;
+            if draw_ns > 0 {
+                self.sim.drive(draw_ns);
+            }
         }
     }
 

@@ -23,7 +23,12 @@ impl PagesInMemory {
     pub fn new(rules: PageMemory, geometry: &Geometry) -> PagesInMemory {
         let pages = geometry.pages_per_block as usize * geometry.blocks as usize;
         let taken = vec![0; pages.div_ceil(64)].into_boxed_slice();
-        PagesInMemory { rules, pages_per_block: geometry.pages_per_block, taken, free: 0 }
+        PagesInMemory {
+            rules,
+            pages_per_block: geometry.pages_per_block,
+            taken,
+            free: rules.slabs_at_hand * rules.pages_per_slab,
+        }
     }
 
     /// Takes memory for a page, if it has none. Returns how long that takes beyond a program into memory that is there.
@@ -45,15 +50,30 @@ impl PagesInMemory {
         }
     }
 
-    /// Gives back the memory of a block that is erased.
-    pub fn give_back(&mut self, block: u32) {
+    /// How long drawing takes whether bits of a page flip in a read. One without memory has none.
+    pub fn draw(&self, page: u32) -> u64 {
+        let is_taken = self.taken[page as usize / 64] & (1 << (page % 64)) != 0;
+        if is_taken {
+            self.rules.draw_ns
+        } else {
+            0
+        }
+    }
+
+    /// Gives back the memory of a block that is erased. Returns how long that takes beyond the erase of an empty block.
+    pub fn give_back(&mut self, block: u32) -> u64 {
         let first = block * self.pages_per_block;
+        let free_before = self.free;
         for page in first..first + self.pages_per_block {
             let (word, bit) = (page as usize / 64, 1 << (page % 64));
             self.free += u32::from(self.taken[word] & bit != 0);
             self.taken[word] &= !bit;
         }
-        self.free = self.free.min((SLABS_KEPT + 1) * self.rules.pages_per_slab - 1);
+        let freed = self.free - free_before;
+        if freed > 0 {
+            self.free = self.free.min((SLABS_KEPT + 1) * self.rules.pages_per_slab - 1);
+        }
+        u64::from(freed) * self.rules.free_ns
     }
 }
 
@@ -64,13 +84,18 @@ mod tests {
     #[test]
     fn each_fifteenth_page_needs_a_slab_and_an_erase_gives_pages_back() {
         let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 4 };
-        let mut memory = PagesInMemory::new(PageMemory { pages_per_slab: 15, slab_ns: 65 }, &geometry);
+        let mut memory = PagesInMemory::new(
+            PageMemory { pages_per_slab: 15, slab_ns: 65, slabs_at_hand: 0, free_ns: 1, draw_ns: 7 },
+            &geometry,
+        );
         let slabs = |memory: &mut PagesInMemory, pages: std::ops::Range<u32>| -> Vec<u32> {
             pages.filter(|&page| memory.take(page) > 0).collect()
         };
         assert_eq!(slabs(&mut memory, 0..64), [0, 15, 30, 45, 60]);
         assert_eq!(memory.take(3), 0, "the page has memory");
-        memory.give_back(0);
+        assert_eq!([memory.draw(3), memory.draw(64)], [7, 0]);
+        assert_eq!(memory.give_back(0), 64);
+        assert_eq!(memory.give_back(0), 0, "nothing is left to give back");
         assert_eq!(slabs(&mut memory, 64..140), [139], "the 64 pages given back, and 11 of the last slab");
     }
 }

@@ -110,6 +110,10 @@ pub struct CpuCosts {
     pub copied_node: Option<CopiedNode>,
     /// What the summary at the end of an erase block costs.
     pub summary_ns: u64,
+    /// What a pass of garbage collection costs that finds nothing to do; `None`: as much as others.
+    pub pass_in_vain_ns: Option<u64>,
+    /// What each fragment of a file costs over which garbage collection walks to find those of a node.
+    pub fragment_ns: u64,
 }
 
 /// What a node costs that garbage collection moves as it is.
@@ -128,6 +132,8 @@ impl CpuCosts {
         power: PowerMilliwatt { cpu: 0.0, memory: 0.0 },
         copied_node: None,
         summary_ns: 0,
+        pass_in_vain_ns: None,
+        fragment_ns: 0,
     };
 
     pub fn is_free(&self) -> bool {
@@ -161,6 +167,21 @@ impl Sim {
     pub fn copy_begins(&self) {
         if let Some(copied) = self.0.cpu_costs.and_then(|costs| costs.copied_node) {
             self.compute(copied.before_ns);
+        }
+    }
+
+    /// A pass of garbage collection begins. `finds_work` is only asked where it matters.
+    pub fn work_of_pass(&self, finds_work: impl FnOnce() -> bool) {
+        match self.0.cpu_costs.and_then(|costs| costs.pass_in_vain_ns) {
+            Some(in_vain_ns) if !finds_work() => self.compute(in_vain_ns),
+            _ => self.work(Work::GcPass, 0),
+        }
+    }
+
+    /// Garbage collection looks for the fragments of a node. `fragments`, over how many it walks, is only asked where that has a price.
+    pub fn work_of_walk(&self, fragments: impl FnOnce() -> usize) {
+        if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.fragment_ns > 0) {
+            self.compute(costs.fragment_ns * fragments() as u64);
         }
     }
 

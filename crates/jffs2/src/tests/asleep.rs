@@ -3,9 +3,11 @@
 
 use crate::causes;
 use ffslab_fs::FileSystem;
-use ffslab_sim::NandWait;
+use ffslab_sim::{NandWait, Preemption, SimConfig};
 
 use super::{content, Bench};
+use crate::blocks::List;
+use crate::erase::EraseStep;
 use crate::Options;
 
 const BLOCKS: u32 = 64;
@@ -51,6 +53,31 @@ fn who_holds_the_cpu_erases_nearly_all_itself() {
     let [caller, thread] = erases_in_one_fsync(NandWait::Busy);
     assert!(caller + thread > 30, "{caller} + {thread}");
     assert!(caller > 4 * thread, "{caller} by the program, {thread} by the thread");
+}
+
+/// Where a kernel may take the CPU in the middle of a call, it can do so between an erase and the note that the block is erased: the thread
+/// then finds nothing to erase or to read back, and moves a node. The measured counterpart are the cases `jffs2-chip-sizes`.
+#[test]
+fn who_runs_behind_an_erase_does_not_see_the_block_yet() {
+    for (preemption, comes_between) in [(Preemption::None, false), (Preemption::Voluntary, true)] {
+        let mut bench = Bench::on(SimConfig { preemption, ..SimConfig::default() }, 24, Options::default());
+        let ino = bench.create("old").unwrap();
+        bench.write(ino, 0, &content(0, 200_000)).unwrap();
+        bench.fs.sync(&mut bench.host).unwrap();
+        bench.unlink("old").unwrap();
+        let store = &mut bench.fs.store;
+        assert!(!store.space.blocks.is_empty(List::ErasePending) && store.space.blocks.is_empty(List::EraseComplete));
+        let mut job = None;
+        let mut step = || store.eraser.step(&mut store.space, &store.flash, &mut job, false).unwrap();
+        assert_eq!(step(), EraseStep::Begun);
+        if comes_between {
+            assert_eq!(step(), EraseStep::Erased);
+            assert_eq!(step(), EraseStep::More);
+        } else {
+            assert_eq!(step(), EraseStep::More);
+        }
+        assert!(!store.space.blocks.is_empty(List::EraseComplete), "{preemption:?}");
+    }
 }
 
 /// Overwrites a file of 3 pages by `pages` at a time with an fsync each. By whom its blocks are erased.

@@ -40,7 +40,11 @@ impl Bench {
     }
 
     fn waiting(nand_wait: NandWait, blocks: u32, options: Options) -> Bench {
-        let sim = Sim::new(SimConfig { nand_wait, ..SimConfig::default() });
+        Bench::on(SimConfig { nand_wait, ..SimConfig::default() }, blocks, options)
+    }
+
+    fn on(config: SimConfig, blocks: u32, options: Options) -> Bench {
+        let sim = Sim::new(config);
         let geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 16, blocks };
         let timing = Timing { read_ns: 25_000, program_ns: 200_000, erase_ns: 500_000, bus_ps_per_byte: 50_000 };
         let chip = Chip::new(sim.clone(), geometry, timing, Rules { partial_programs_max: 4, in_order: true }).unwrap();

@@ -22,6 +22,15 @@ const DRIVER_READ: u64 = 2_400;
 const SMALL_PAGE_BYTES: u32 = 512;
 const SMALL_PAGE_READ: u64 = 875;
 const SMALL_PAGE_SCAN_BLOCK: u64 = 8_000;
+/// Pages that one call of the driver programs follow each other after 258 us, and the first of them follows the one that the write buffer
+/// had filled after 263 us: a page costs the file system nearly nothing beside the program, and a summary 16 us.
+const SMALL_PAGE_FLUSH: u64 = 150;
+const SMALL_PAGE_SUMMARY: u64 = 4_000;
+/// Making a file, beyond [`CREATE`].
+const SMALL_PAGE_CREATE: u64 = 52_000;
+/// With bits that flip, each read of a page that was programmed draws a random number (`ns_do_bit_flips`), for which a machine whose
+/// generator has no seed yet computes a block of ChaCha (`drivers/char/random.c`): 45 us.
+const DRAW: u64 = 11_200;
 /// What the second operation costs beside the chip's time.
 const DRIVER_READ_PART: u64 = 1_050;
 /// A program, and thousandths of an instruction for each byte that it puts into the page.
@@ -30,10 +39,21 @@ const PROGRAM_PER_BYTE: u64 = 3_990;
 /// What UBI and UBIFS take beside a program of a page: 393 us from one to the next one of the same LEB.
 const UBI_PROGRAM: u64 = 4_500;
 /// A new slab for pages, so much longer takes each fifteenth program of a page in the steps `create`: 65 us with pages of 2048 B, which
-/// are in slabs of 32 KiB, and 52 us with 512 B in 8 KiB.
+/// are in slabs of 32 KiB, and 60 us with 512 B in 8 KiB.
 const SLAB: u64 = 16_250;
-const SMALL_SLAB: u64 = 13_000;
+const SMALL_SLAB: u64 = 15_000;
+/// Slabs that are kept when a chip goes: five on the list of the node (`min_partial`), four on that of the CPU (`set_cpu_partial`: 24
+/// objects of this size).
+const SLABS_OF_CHIP_BEFORE: u32 = 9;
+const FIRST_CHIP_UNTIL_US: f64 = 13e6;
+/// An erase by a program takes 1063 us to the first read behind it, one of an empty block, by JFFS2's thread, 1012 us.
+const PAGE_FREE: u64 = 210;
 const DRIVER_ERASE: u64 = 3_000;
+/// `fsync` on a partition with no block to collect: a pass that ends at once, before the buffer is padded. From an append of 4 KiB to the
+/// next one 1266 us pass, 863 us from a node of the step `create` to the next one.
+const PASS_IN_VAIN: u64 = 1_250;
+/// A fragment over which garbage collection walks.
+const FRAGMENT: u64 = 27;
 /// Thousandths of an instruction for each byte: of its ECC, one way.
 const SOFTWARE_ECC_PER_BYTE: u64 = 2_580;
 
@@ -41,8 +61,9 @@ const SOFTWARE_ECC_PER_BYTE: u64 = 2_580;
 ///
 /// A node in the step `create` takes 3 us longer on average than at least, as each few nodes the allocators need more memory for
 /// pages and what stands for nodes; so a node's price is the average.
-const WORK: [(Work, u64, u64); 6] = [
-    (Work::NodeWrite, 2_200, 4_500),
+const WORK: [(Work, u64, u64); 7] = [
+    (Work::GcPass, 750, 0),
+    (Work::NodeWrite, 4_140, 4_034),
     (Work::PageFill, 1_050, 0),
     (Work::ScanBlock, 11_800, 0),
     (Work::BufferFlush, 3_600, 0),
@@ -60,14 +81,23 @@ const SUMMARY: u64 = 8_300;
 
 /// Thousandths of an instruction for each byte of its ECC. BCH of 1, 4 and 8 bits lets a program of 2048 B take 60, 79 and 118 us longer
 /// than Hamming, in the steps `create` of cases that have the one or the other.
+fn is_bch(case: &Case) -> bool {
+    case.system.ecc.is_some_and(|ecc| ecc.engine().name == "bch")
+}
+
 fn ecc_per_byte(case: &Case) -> u64 {
-    let is_bch = case.system.ecc.is_some_and(|ecc| ecc.engine().name == "bch");
     let of_bch = match case.system.ecc_strength_bits {
         Some(..=1) => 7_370,
         Some(..=4) | None => 9_640,
         Some(_) => 14_420,
     };
-    SOFTWARE_ECC_PER_BYTE + if is_bch { of_bch } else { 0 }
+    SOFTWARE_ECC_PER_BYTE + if is_bch(case) { of_bch } else { 0 }
+}
+
+/// Whether no chip was simulated on the machine before. The first variant of an experiment begins 12.80 s after the boot, each further one
+/// later.
+fn is_first_chip(case: &Case) -> bool {
+    case.system.uptime_us.is_none_or(|uptime_us| uptime_us < FIRST_CHIP_UNTIL_US)
 }
 
 /// How many pages with their OOB areas are in a slab (`calculate_order` of `mm/slub.c`, on one CPU): 15 of 528 B in 8 KiB, 15 of 2112 B in
@@ -101,23 +131,32 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     driver.erase.overhead_ns += DRIVER_ERASE * each_ns;
     let has_small_pages = case.flash.page_bytes <= SMALL_PAGE_BYTES;
     let slab = if has_small_pages { SMALL_SLAB } else { SLAB };
-    driver.page_memory =
-        Some(PageMemory { pages_per_slab: pages_per_slab(case.flash.page_bytes), slab_ns: slab * each_ns });
+    driver.page_memory = Some(PageMemory {
+        pages_per_slab: pages_per_slab(case.flash.page_bytes),
+        slab_ns: slab * each_ns,
+        free_ns: PAGE_FREE * each_ns,
+        draw_ns: if case.flash.faults.bitflips > 0 { DRAW * each_ns } else { 0 },
+        slabs_at_hand: if is_first_chip(case) { 0 } else { SLABS_OF_CHIP_BEFORE },
+    });
     if has_small_pages {
         driver.read.overhead_ns += SMALL_PAGE_READ * each_ns;
     }
     prices.of_calls(stack, each_ns);
     debian::price(case, stack, each_ns);
-    stack.vfs.costs.create_ns = CREATE * each_ns;
+    stack.vfs.costs.create_ns = (CREATE + if has_small_pages { SMALL_PAGE_CREATE } else { 0 }) * each_ns;
     let cost = |each, per_byte| WorkCost { each_ns: each * each_ns, per_byte_ps: per_byte * each_ns };
     stack.cpu_costs.copied_node =
         Some(CopiedNode { before_ns: BEFORE_COPY * each_ns, each_way: cost(COPIED_NODE.0, COPIED_NODE.1) });
     stack.cpu_costs.summary_ns = SUMMARY * each_ns;
+    stack.cpu_costs.fragment_ns = FRAGMENT * each_ns;
+    stack.cpu_costs.pass_in_vain_ns = Some(PASS_IN_VAIN * each_ns);
     for (work, each, per_byte) in WORK {
         stack.cpu_costs.of[work as usize] = cost(each, per_byte);
     }
     if has_small_pages {
         stack.cpu_costs.of[Work::ScanBlock as usize] = cost(SMALL_PAGE_SCAN_BLOCK, 0);
+        stack.cpu_costs.of[Work::BufferFlush as usize] = cost(SMALL_PAGE_FLUSH, 0);
+        stack.cpu_costs.summary_ns = SMALL_PAGE_SUMMARY * each_ns;
     }
     stack.cpu_costs.of[Work::SoftwareEcc as usize] = cost(0, ecc_per_byte(case));
 }
