@@ -18,6 +18,7 @@ from ffslab.answers.typed_keys import (
     ContentName,
     Distribution,
     Failure,
+    KeyFile,
     MapAccess,
     Msync,
     MtdOp,
@@ -441,6 +442,72 @@ def read_many(
 def unlink_many(*, dir: str, count: int, name: str | None = None) -> Step:
     """Deletes the files of `create_many`, in the order of creation."""
     return said_step("unlink_many", dir=dir, count=count, name=name)
+
+
+def set(
+    *,
+    bytes: int | str,
+    keys: int,
+    content: ContentName | None = None,
+    content_file: str | None = None,
+    count: int | None = None,
+    files: KeyFile | None = None,
+    gap_us: int | str | None = None,
+    name: str | None = None,
+    order: Sequence[int] | None = None,
+    pattern: Pattern | None = None,
+    seed: int | None = None,
+) -> Step:
+    """Gives keys values, one after the other. Each is safe when its call has returned."""
+    return said_step(
+        "set",
+        bytes=bytes,
+        keys=keys,
+        content=content,
+        content_file=content_file,
+        count=count,
+        files=files,
+        gap_us=gap_us,
+        name=name,
+        order=order,
+        pattern=pattern,
+        seed=seed,
+    )
+
+
+def get(
+    *,
+    keys: int,
+    count: int | None = None,
+    gap_us: int | str | None = None,
+    name: str | None = None,
+    order: Sequence[int] | None = None,
+    pattern: Pattern | None = None,
+    seed: int | None = None,
+) -> Step:
+    """Reads values of keys. A key that is not there is counted, and no error."""
+    return said_step("get", keys=keys, count=count, gap_us=gap_us, name=name, order=order, pattern=pattern, seed=seed)
+
+
+def delete(
+    *,
+    keys: int,
+    count: int | None = None,
+    gap_us: int | str | None = None,
+    name: str | None = None,
+    order: Sequence[int] | None = None,
+    pattern: Pattern | None = None,
+    seed: int | None = None,
+) -> Step:
+    """Deletes keys. A key that is not there is counted, as far as the store tells, and no error."""
+    return said_step(
+        "delete", keys=keys, count=count, gap_us=gap_us, name=name, order=order, pattern=pattern, seed=seed
+    )
+
+
+def iterate() -> Step:
+    """Reads all keys and their values, in one call."""
+    return said_step("iterate")
 
 
 def setxattr(

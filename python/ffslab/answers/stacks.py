@@ -44,6 +44,7 @@ class BareKeys(TypedDict):
     device: NotRequired[DeviceKeys | None]
     device_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]
+    ekv: NotRequired[EkvKeys | None]
     erase_block_KiB: NotRequired[int | None]
     first_block: int
     fs: str
@@ -53,6 +54,7 @@ class BareKeys(TypedDict):
     part: NotRequired[str | None]
     partition_blocks: int
     policy: NotRequired[PolicyKeys | None]
+    sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]
     system: BareName
     yaffs2_version: NotRequired[Yaffs2Version | None]
@@ -68,6 +70,12 @@ DeviceKeys: TypeAlias = "str | FtlKeys"
 
 
 EccName: TypeAlias = Literal["hw", "sw", "bch", "on-die"]
+
+
+class EkvKeys(TypedDict):
+    """What ekv can be told at run time, as in `[stack.ekv]`; its sizes are set when it is compiled."""
+
+    random_seed: NotRequired[int | None]
 
 
 EndianName: TypeAlias = Literal["little", "big"]
@@ -174,6 +182,18 @@ class RtemsKeys(TypedDict):
     swapout_workers: NotRequired[int | None]
     system: SystemName
     tick_us: NotRequired[int | None]
+
+
+SequentialCacheName: TypeAlias = Literal["none", "page-states", "page-pointers", "key-pointers"]
+
+
+class SequentialStorageKeys(TypedDict):
+    """The configuration of the map of sequential-storage, as in `[stack.sequential_storage]`; the flash range is..."""
+
+    buffer_B: NotRequired[int | None]
+    cache: NotRequired[SequentialCacheName | None]
+    cache_keys: NotRequired[int | None]
+    word_B: NotRequired[int | None]
 
 
 class SpiffsKeys(TypedDict):
@@ -296,7 +316,9 @@ class StackTable(TypedDict):
     swapout_workers: NotRequired[int | None]
     system: NotRequired[SystemName | BareName]
     tick_us: NotRequired[int | None]
+    ekv: NotRequired[EkvKeys | None]
     littlefs: NotRequired[LittlefsKeys | None]
+    sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]
 
 

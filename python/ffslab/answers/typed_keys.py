@@ -33,6 +33,7 @@ Failure: TypeAlias = Literal[
     "ERANGE",
     "E2BIG",
 ]
+KeyFile: TypeAlias = Literal["renamed", "overwritten"]
 MapAccess: TypeAlias = Literal["read", "write"]
 Msync: TypeAlias = Literal["none", "each", "end"]
 MtdOp: TypeAlias = Literal["read", "program", "erase"]
@@ -77,6 +78,7 @@ class OtherKeys(TypedDict, total=False):
     dirty_background_KiB: int | None
     ecc: EccName | None
     ecc_strength_bits: int | None
+    ekv: Mapping[str, object] | None
     endian: EndianName | None
     erase_block_KiB: int | None
     faults: Mapping[str, object] | None
@@ -103,7 +105,9 @@ class OtherKeys(TypedDict, total=False):
     policy: Mapping[str, object] | None
     quirks: str | None
     read_ahead_KiB: int | None
+    sequential_storage: Mapping[str, object] | None
     slc_mode: bool | None
+    spiffs: Mapping[str, object] | None
     summary: bool | None
     swapout_hold_ms: int | None
     swapout_period_ms: int | None
@@ -410,6 +414,58 @@ class StepCalls:
 
     @overload
     def step(self, step: Literal["unlink_many"], /, *, dir: str, count: int, name: str | None = None) -> None: ...
+
+    @overload
+    def step(
+        self,
+        step: Literal["set"],
+        /,
+        *,
+        bytes: int | str,
+        keys: int,
+        content: ContentName | None = None,
+        content_file: str | None = None,
+        count: int | None = None,
+        files: KeyFile | None = None,
+        gap_us: int | str | None = None,
+        name: str | None = None,
+        order: Sequence[int] | None = None,
+        pattern: Pattern | None = None,
+        seed: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def step(
+        self,
+        step: Literal["get"],
+        /,
+        *,
+        keys: int,
+        count: int | None = None,
+        gap_us: int | str | None = None,
+        name: str | None = None,
+        order: Sequence[int] | None = None,
+        pattern: Pattern | None = None,
+        seed: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def step(
+        self,
+        step: Literal["delete"],
+        /,
+        *,
+        keys: int,
+        count: int | None = None,
+        gap_us: int | str | None = None,
+        name: str | None = None,
+        order: Sequence[int] | None = None,
+        pattern: Pattern | None = None,
+        seed: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def step(self, step: Literal["iterate"], /) -> None: ...
 
     @overload
     def step(
