@@ -62,7 +62,7 @@ def written(tmp_path: Path, stack: dict[str, Any], steps: str) -> str:
 
 def ran(ffslab: Command, tmp_path: Path, stack: dict[str, Any], steps: str) -> dict[str, Any]:
     out = tmp_path / "results"
-    done = ffslab("run", written(tmp_path, stack, steps), "--out", str(out), "--force")
+    done = ffslab("run", written(tmp_path, stack, steps), "--out", str(out))
     assert done.returncode == 0, done.stderr
     variant: dict[str, Any] = json.loads((out / "summary.json").read_text())["variants"][0]
     return variant

@@ -59,6 +59,7 @@ impl Board {
             policies: machine.policies,
             costs: VfsCosts::default(),
             epoch_s,
+            epoch_ns: 0,
             smp: false,
         };
         let vfs = Vfs::new(sim.clone(), config);

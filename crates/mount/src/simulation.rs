@@ -176,6 +176,7 @@ mod tests {
         assert_eq!(simulation.question(|_| -> () { panic!("a fault of ours") }), None);
         assert!(simulation.has_failed());
         let ended = catch_unwind(AssertUnwindSafe(|| simulation.end(&spec())));
-        assert_eq!(ended.unwrap_err().downcast_ref(), Some(&"a fault of ours"));
+        let Err(panic) = ended else { unreachable!("it panicked") };
+        assert_eq!(panic.downcast_ref(), Some(&"a fault of ours"));
     }
 }

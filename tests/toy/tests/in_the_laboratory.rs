@@ -182,6 +182,7 @@ fn programs_use_it_on_a_mount() {
         epoch_s: 1_000_000_000,
         save: Some(folder.join("saved.bin")),
         observed: None,
+        records: false,
     };
     let worker = Worker { ready: AtomicBool::new(false), done: AtomicBool::new(false) };
     let content = vec![7; 100_000];
