@@ -10,6 +10,7 @@ import pytest
 
 from conftest import Command
 
+ROOT = Path(__file__).resolve().parent.parent
 NOR: dict[str, Any] = {
     "system": "bare",
     "board": "licheepi-nano",
@@ -80,6 +81,45 @@ def test_the_same_steps_run_on_stores_and_on_file_systems(ffslab: Command, tmp_p
     # Each operation of a store has a cause of its own.
     if name in STORES:
         assert not [cause for cause in variant["by_cause"] if cause["reason"] in ("other", "user data", "metadata")]
+
+
+def store_rows(summary: dict[str, Any]) -> list[str]:
+    """The rows of docs/key-value.md, from the results of its experiment."""
+    rows = []
+    for variant in summary["variants"]:
+        sets, gets, _, boot, _ = variant["steps"]
+        cells = [
+            variant["axes"]["fs"],
+            *(f"{sets['latency_us'][name] / 1000:,.2f}" for name in ("mean", "p99", "max")),
+            f"{gets['latency_us']['mean'] / 1000:,.2f}",
+            f"{boot['elapsed_us'] / 1000:,.1f}",
+            *(f"{sets['counts'][name]:,}" for name in ("page_reads", "page_programs", "erases")),
+        ]
+        rows.append("| " + " | ".join(cells) + " |")
+    return rows
+
+
+def test_the_comparison_is_true(ffslab: Command, tmp_path: Path) -> None:
+    experiment = ROOT / "experiments/bare/key-value.toml"
+    summary = json.loads(ffslab("run", str(experiment), "--json", "--out", str(tmp_path / "out")).stdout)
+    written = (ROOT / "docs/key-value.md").read_text(encoding="utf-8")
+    for row in store_rows(summary):
+        assert row in written, row
+
+
+def part_row(variant: dict[str, Any]) -> str:
+    """The row of docs/key-value.md of one file system on the part."""
+    sets, appends, gets = variant["steps"]
+    times = [sets["latency_us"]["mean"], sets["latency_us"]["max"], appends["latency_us"]["mean"], gets["latency_us"]["mean"]]
+    both = [sets["counts"][name] + appends["counts"][name] for name in ("page_programs", "erases")]
+    return " | ".join([*(f"{time_us / 1000:,.2f}" for time_us in times), *(f"{count:,}" for count in both)])
+
+
+@pytest.mark.parametrize("fs", ["littlefs", "yaffs2", "ubifs", "fat"])
+def test_the_table_of_one_part_is_true(ffslab: Command, tmp_path: Path, fs: str) -> None:
+    experiment = ROOT / f"experiments/one-part/{fs}.toml"
+    summary = json.loads(ffslab("run", str(experiment), "--json", "--out", str(tmp_path / "out")).stdout)
+    assert part_row(summary["variants"][0]) in (ROOT / "docs/key-value.md").read_text(encoding="utf-8")
 
 
 def test_what_is_no_file_system_has_no_files(ffslab: Command, tmp_path: Path) -> None:

@@ -145,3 +145,18 @@ fn sequential_storage_keeps_what_was_acknowledged() {
         assert!(found.is_clean() && found.cuts > 300, "{found}");
     }
 }
+
+#[test]
+fn ekv_keeps_what_was_acknowledged() {
+    let found = cut_everywhere(Kind::Ekv, 16, 20, any);
+    assert!(found.is_clean() && found.cuts > 200, "{found}");
+}
+
+/// TicKV marks the old value before it writes the new one, and demands that a write happens as a whole or not at all, which flash does
+/// not: what a cut tears is there and cannot be read, until it is set again.
+#[test]
+fn tickv_may_lose_the_key_that_is_set() {
+    let found = cut_everywhere(Kind::Tickv, 16, 40, any);
+    println!("{found}");
+    assert!(found.key_gone > 0 && found.key_unreadable > 0, "{found}");
+}
