@@ -56,7 +56,7 @@ COUNTED_WORDS = """
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
      lebs pebs chunks strikes uses statements runs planes dies lines years channels chips clocks
-     frames scrubs tortures modes leaps repetitions keys
+     frames scrubs tortures modes leaps repetitions keys slabs
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.

@@ -21,12 +21,13 @@ use std::process::ExitCode;
 
 /// The file systems whose images are read: name, title, format. `machine` has the table of all file systems, and with it a
 /// whole simulator; a test compares the two.
-const FORMATS: [(&str, &str, &dyn ImageFormat); 5] = [
+const FORMATS: [(&str, &str, &dyn ImageFormat); 6] = [
     ("jffs2", "JFFS2", &ffslab_images::jffs2::InImages),
     ("yaffs2", "YAFFS2", &ffslab_images::yaffs2::InImages),
     ("ubifs", "UBIFS", &ffslab_images::ubifs::InImages),
     ("fat", "FAT", &ffslab_images::rtems_volumes::FatImages),
     ("rfs", "RFS", &ffslab_images::rtems_volumes::RfsImages),
+    ("littlefs", "littlefs", &ffslab_images::littlefs::InImages),
 ];
 
 const EXIT_NEGATIVE: u8 = 1;

@@ -15,12 +15,12 @@ Usage: ffslab-board inspect [OPTIONS] IMAGE
   names, for the board itself. What a mount would cost is for the desk.
 
 Arguments:
-  IMAGE  Image of JFFS2, YAFFS2, UBIFS, FAT or RFS, or a dump of raw flash with
+  IMAGE  Image of a file system (one of those of --fs), or a dump of raw flash with
          or without OOB areas; /dev/stdin: nanddump's output.
   DIR    New or empty folder for the files; without one they are listed.
 
 Options:
-  --fs NAME         File system: jffs2, yaffs2, ubifs, fat, rfs, or auto.
+  --fs NAME         File system, in small letters, or auto: found out.
   --block-KiB KiB   Size of the erase blocks.
   --page-B B        Size of a page.
   --oob-B B         Size of the OOB area behind each page; 0: there is none.

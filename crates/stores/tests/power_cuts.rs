@@ -147,9 +147,17 @@ fn sequential_storage_keeps_what_was_acknowledged() {
 }
 
 #[test]
-fn ekv_keeps_what_was_acknowledged() {
-    let found = cut_everywhere(Kind::Ekv, 16, 20, any);
+fn ekv_keeps_what_was_acknowledged_if_programs_are_whole() {
+    let found = cut_everywhere(Kind::Ekv, 16, 20, |_| vec![Torn::Nothing, Torn::Complete]);
     assert!(found.is_clean() && found.cuts > 200, "{found}");
+}
+
+/// ekv 1.0 finds its list of files by the headers of pages. A header of which only some bytes have arrived ends its mount.
+#[test]
+fn ekv_may_not_mount_behind_a_torn_program() {
+    let found = cut_everywhere(Kind::Ekv, 16, 20, |seed| vec![Torn::Partial { seed }]);
+    assert!(!found.lost.is_empty() && found.lost.len() < found.cuts as usize / 10, "{found}");
+    assert!(found.lost.iter().all(|lost| lost.contains("could be mounted")), "{found}");
 }
 
 /// TicKV marks the old value before it writes the new one, and demands that a write happens as a whole or not at all, which flash does

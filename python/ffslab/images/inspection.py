@@ -275,6 +275,9 @@ def start_text(facts: Facts) -> list[str]:
     layout = facts["layout"]
     if layout["fs"] in VOLUMES:
         return []
+    if layout["fs"] == "littlefs":
+        # The stacks of bare programs have no key for an image.
+        return ['an experiment with system = "bare" starts from it with the step load']
     keys = {
         "fs": layout["fs"],
         "image": facts["file"],

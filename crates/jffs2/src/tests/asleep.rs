@@ -65,6 +65,7 @@ fn who_runs_behind_an_erase_does_not_see_the_block_yet() {
         bench.write(ino, 0, &content(0, 200_000)).unwrap();
         bench.fs.sync(&mut bench.host).unwrap();
         bench.unlink("old").unwrap();
+        bench.fs.sync(&mut bench.host).unwrap();
         let store = &mut bench.fs.store;
         assert!(!store.space.blocks.is_empty(List::ErasePending) && store.space.blocks.is_empty(List::EraseComplete));
         let mut job = None;
