@@ -90,8 +90,8 @@ def test_text_says_what_matters(images: dict[str, Path]) -> None:
     told = board("inspect", images["ubifs"]).stdout
     assert "UBI with UBIFS: 64 erase blocks of 128.0 KiB, pages of 2048 B + 64 B OOB" in told
     assert "wear: erase counter of 64 blocks: least " in told and "no damage was found" in told
-    told = board("inspect", images["damaged"])
-    assert told.returncode == 1 and "\ndamage: " in told.stdout
+    damaged = board("inspect", images["damaged"])
+    assert damaged.returncode == 1 and "\ndamage: " in damaged.stdout
 
 
 def test_a_pipe_will_do(images: dict[str, Path]) -> None:

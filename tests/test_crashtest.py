@@ -102,7 +102,7 @@ def test_a_deliberate_defect_is_found_and_the_application_is_blamed(judge: str, 
     assert all(text.startswith("application: ") for text in said)
 
 
-WRITES = (
+WRITES: tuple[dict[str, object], ...] = (
     {"step": "create", "file": "a", "bytes": 6000, "request_B": 2000},
     {"step": "open", "file": "b", "flags": ["rdwr", "create"]},
     {"step": "append", "file": "b", "request_B": 3000, "count": 2, "sync": "fsync"},
@@ -163,7 +163,7 @@ def test_what_was_synced_is_there_after_each_cut_and_each_cut_of_a_recovery(name
 
 def test_a_torn_program_on_mlc_takes_along_what_was_synced_in_the_page_that_shares_its_cells() -> None:
     for part, holds in (("k9gag08u0m", False), ("k9f1g08u0a", True)):
-        append = {"step": "append", "file": "b", "request_B": 4000, "count": 12, "sync": "fsync"}
+        append: dict[str, object] = {"step": "append", "file": "b", "request_B": 4000, "count": 12, "sync": "fsync"}
         test = of_steps(WRITES[1], append, WRITES[-1], fs="yaffs2", part=part, partition_blocks=24)
         outcome = crashtest(test, points=120)
         assert answer_of(outcome)["holds"] is holds

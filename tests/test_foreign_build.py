@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,7 +166,13 @@ def test_a_users_spiffs_runs_in_an_experiment(toy: Path) -> None:
 
 
 def test_files_of_a_users_spiffs_survive_and_have_one_directory(toy: Path) -> None:
-    keys = {"system": "bare", "fs": "spiffs", "board": "licheepi-nano", "part": "w25q128jv", "partition_blocks": 16}
+    keys: dict[str, Any] = {
+        "system": "bare",
+        "fs": "spiffs",
+        "board": "licheepi-nano",
+        "part": "w25q128jv",
+        "partition_blocks": 16,
+    }
     stack = ffslab.Stack.of(keys | {"erase_block_KiB": 4, "spiffs": {"library": str(toy / "toy.so")}})
     stack.mount()
     stack.write_file("a", b"first" * 100)
@@ -218,14 +225,20 @@ def test_a_configuration_and_an_error_of_the_users_spiffs_are_taken(
 )
 def test_settings_that_spiffs_cannot_have_are_refused(key: str, value: object, told: str, toy: Path) -> None:
     table = {"library": str(toy / "toy.so")} | {key: value}
-    keys = {"system": "bare", "fs": "spiffs", "board": "licheepi-nano", "part": "w25q128jv", "partition_blocks": 16}
+    keys: dict[str, Any] = {
+        "system": "bare",
+        "fs": "spiffs",
+        "board": "licheepi-nano",
+        "part": "w25q128jv",
+        "partition_blocks": 16,
+    }
     with pytest.raises(ffslab.InputError) as refusal:
         ffslab.Stack.of(keys | {"erase_block_KiB": 4, "spiffs": table})
     assert told in str(refusal.value)
 
 
 def test_spiffs_needs_nor_and_a_library(toy: Path) -> None:
-    keys = {"system": "bare", "fs": "spiffs", "board": "omap3evm", "partition_blocks": 16}
+    keys: dict[str, Any] = {"system": "bare", "fs": "spiffs", "board": "omap3evm", "partition_blocks": 16}
     with pytest.raises(ffslab.InputError, match="NOR"):
         ffslab.Stack.of(keys | {"spiffs": {"library": str(toy / "toy.so")}})
     with pytest.raises(ffslab.InputError, match="ffslab foreign build spiffs"):

@@ -110,7 +110,12 @@ def test_the_comparison_is_true(ffslab: Command, tmp_path: Path) -> None:
 def part_row(variant: dict[str, Any]) -> str:
     """The row of docs/key-value.md of one file system on the part."""
     sets, appends, gets = variant["steps"]
-    times = [sets["latency_us"]["mean"], sets["latency_us"]["max"], appends["latency_us"]["mean"], gets["latency_us"]["mean"]]
+    times = [
+        sets["latency_us"]["mean"],
+        sets["latency_us"]["max"],
+        appends["latency_us"]["mean"],
+        gets["latency_us"]["mean"],
+    ]
     both = [sets["counts"][name] + appends["counts"][name] for name in ("page_programs", "erases")]
     return " | ".join([*(f"{time_us / 1000:,.2f}" for time_us in times), *(f"{count:,}" for count in both)])
 

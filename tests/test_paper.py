@@ -21,7 +21,7 @@ def rows(text: str) -> dict[tuple[str, str], list[int]]:
 
 
 def test_the_table_is_what_the_simulation_gives(tmp_path: Path) -> None:
-    command = [sys.executable, PAPER / "figures.py", "--out", tmp_path]
+    command = [sys.executable, str(PAPER / "figures.py"), "--out", str(tmp_path)]
     drawn = subprocess.run(command, check=True, capture_output=True, text=True)
     kept, now = (rows((folder / "paper.md").read_text(encoding="utf-8")) for folder in (PAPER, tmp_path))
     assert len(kept) > 10 and kept.keys() == now.keys()
