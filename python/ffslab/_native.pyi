@@ -370,7 +370,7 @@ def mount(
     save: str | PathLike[str] | None,
     observe: tuple[str | PathLike[str] | None, int] | None,
     records: bool,
-    base_dir: str | PathLike[str] = ".",
+    base_dir: str | PathLike[str],
     ready: Callable[[], object],
     say: Callable[[str], object],
     shall_end: Callable[[], bool],

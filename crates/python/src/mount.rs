@@ -64,7 +64,7 @@ type Ended<'py> =
 /// use it, `say(text)` with what a person should read.
 #[pyfunction]
 #[pyo3(signature = (keys_json, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
-                    save, observe, records, base_dir=PathBuf::from("."), ready, say, shall_end))]
+                    save, observe, records, base_dir, ready, say, shall_end))]
 #[allow(clippy::too_many_arguments)]
 pub fn mount<'py>(
     py: Python<'py>,

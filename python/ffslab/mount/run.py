@@ -229,6 +229,7 @@ class Mount:
                     save=self.save.absolute() if self.save is not None else None,
                     observe=None if self.observe is None else self.observe.native(),
                     records=False,
+                    base_dir=".",
                     ready=ready,
                     say=tell,
                     shall_end=running.shall_end,
