@@ -134,7 +134,7 @@ def test_erase_blocks_of_the_wrong_size_are_not_passed_over_in_silence(
 def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
     nothing_known = (
         "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT boot sector, "
-        "no RFS superblock"
+        "no RFS superblock, no superblock of littlefs"
     )
     for name, content, told in (
         ("nothing", b"", "the image is empty"),

@@ -112,7 +112,7 @@ def test_what_is_no_image_is_refused(tree: Path, tmp_path: Path, ffslab: Command
             "no-oob",
             "auto",
             "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT boot sector, "
-            "no RFS superblock",
+            "no RFS superblock, no superblock of littlefs",
         ),
         (
             "no-oob",
