@@ -33,7 +33,8 @@ def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
         check_axe(page)
     for wide in (PHONE, WIDE):
         page.set_viewport_size({"width": wide, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= wide, wide
+        # Charts follow a moment later.
+        page.wait_for_function("wide => document.documentElement.scrollWidth <= wide", arg=wide)
 
 
 def _ask(page: Page, chart: Locator) -> None:
