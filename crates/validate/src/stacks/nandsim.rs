@@ -28,8 +28,8 @@ const SMALL_PAGE_FLUSH: u64 = 150;
 const SMALL_PAGE_SUMMARY: u64 = 4_000;
 /// Making a file, beyond [`CREATE`].
 const SMALL_PAGE_CREATE: u64 = 52_000;
-/// With bits that flip, each read of a page that was programmed draws a random number (`ns_do_bit_flips`), for which a machine whose
-/// generator has no seed yet computes a block of ChaCha (`drivers/char/random.c`): 45 us.
+/// With bits that flip, each read of a page that was programmed draws a random number (`ns_do_bit_flips`), 45 us.
+/// That is as much as a block of ChaCha takes, which a generator without a seed computes each time (`drivers/char/random.c`).
 const DRAW: u64 = 11_200;
 /// What the second operation costs beside the chip's time.
 const DRIVER_READ_PART: u64 = 1_050;
@@ -81,17 +81,14 @@ const SUMMARY: u64 = 8_300;
 
 /// Thousandths of an instruction for each byte of its ECC. BCH of 1, 4 and 8 bits lets a program of 2048 B take 60, 79 and 118 us longer
 /// than Hamming, in the steps `create` of cases that have the one or the other.
-fn is_bch(case: &Case) -> bool {
-    case.system.ecc.is_some_and(|ecc| ecc.engine().name == "bch")
-}
-
 fn ecc_per_byte(case: &Case) -> u64 {
+    let is_bch = case.system.ecc.is_some_and(|ecc| ecc.engine().name == "bch");
     let of_bch = match case.system.ecc_strength_bits {
         Some(..=1) => 7_370,
         Some(..=4) | None => 9_640,
         Some(_) => 14_420,
     };
-    SOFTWARE_ECC_PER_BYTE + if is_bch(case) { of_bch } else { 0 }
+    SOFTWARE_ECC_PER_BYTE + if is_bch { of_bch } else { 0 }
 }
 
 /// Whether no chip was simulated on the machine before. The first variant of an experiment begins 12.80 s after the boot, each further one
