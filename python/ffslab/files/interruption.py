@@ -21,6 +21,8 @@ def catch_signals() -> None:
     """
     for number in STOPS:
         if signal.getsignal(number) is signal.SIG_DFL:
+            # A signal that ended other work of this process, before anybody caught them again, says nothing of this.
+            _received.clear()
             signal.signal(number, _end)
 
 
