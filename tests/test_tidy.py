@@ -129,7 +129,7 @@ UNIT_ELSEWHERE = {
     "Pair": "the unit of the counter that it compares",
     "Spread": "the unit of the figure that it describes",
     "SummaryRow": "the unit of the counter, or percent where the name says so",
-    "PhaseRange": "of the counter under whose name it stands",
+    "CounterRange": "of the counter under whose name it stands",
     "EnergySummary": "written under keys that end in uJ",
     "Cost": "flash operations per request",
     "Sourced": "stands in the key of a profile",

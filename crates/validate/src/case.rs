@@ -26,6 +26,9 @@ pub struct Case {
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
     pub expect: Expect,
+    /// The counters of the main phase in further boots of the same machine, each by name.
+    #[serde(default)]
+    pub boots: Vec<Map<String, Value>>,
 }
 
 fn default_seed() -> u64 {

@@ -15,6 +15,7 @@ mod error;
 mod glob;
 mod parallel;
 mod phases;
+mod ranges;
 mod report;
 mod rtems;
 pub mod stacks;
@@ -42,7 +43,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 
 pub use error::CaseError;
-pub use phases::{PhaseRange, PhaseRanges, PhaseSummary};
+pub use phases::PhaseRanges;
+pub use ranges::{BootRanges, CounterRange, RangeSummary};
 pub use report::{CaseReport, Pair, ValidateOptions};
 pub use summary::{summarize, Summary, SummaryRow};
 
@@ -166,6 +168,7 @@ fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     for name in COUNTERS {
         pair(&mut report.counters, name, expect.values.get(*name), simulated.get(*name).and_then(Value::as_f64));
     }
+    report.boots = BootRanges::of(case, &report.counters);
     compare_tasks(case, outcome, report);
     compare_latency(case, outcome, report);
     compare_facts(case, outcome, report);

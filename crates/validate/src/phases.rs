@@ -6,9 +6,9 @@
 //! seconds writes an inode (UBIFS: `update_mctime` of `fs/ubifs/file.c`). So its result is one of several that are equally right, and a measured value is to lie between the least and the largest.
 
 use crate::case::Case;
+use crate::ranges::CounterRange;
 use crate::report::{CaseReport, Pairs};
 use crate::stacks::{self, Unknown, SECOND_NS};
-use crate::summary::error_percent;
 use ffslab_machine::stack::StackSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,40 +16,13 @@ use std::collections::BTreeMap;
 
 /// Ticks after which JFFS2's draws repeat.
 const PERIOD_TICKS: u64 = 128;
-/// The counters by which a case as a whole is judged.
-const JUDGED: [&str; 3] = ["page_reads", "page_programs", "erases"];
-/// A counter is met when its error is at most this.
-const MET_PERCENT: f64 = 1.0;
-
 /// The counters of a case over simulations that begin at different phases. The first is that of the case's own row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PhaseRanges {
     /// Number of phases that were simulated.
     pub phases: u64,
     /// Main counters in the main phase of the case.
-    pub counters: BTreeMap<String, PhaseRange>,
-}
-
-/// The least and the largest value of a counter over phases.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct PhaseRange {
-    pub min: u64,
-    pub max: u64,
-    /// Whether the measured value is one of these or lies between them.
-    pub inside: bool,
-}
-
-/// How many cases are met in page reads, page programs and erases, as far as these were measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct PhaseSummary {
-    /// Cases that were run and count.
-    pub cases: u64,
-    /// Those that were simulated at several phases.
-    pub cases_with_ranges: u64,
-    /// Cases with an error of at most 1 % in each of these counters, at their first phase.
-    pub cases_within_1_percent: u64,
-    /// Cases in which each of these counters has such an error or lies inside its range.
-    pub cases_within_1_percent_or_inside: u64,
+    pub counters: BTreeMap<String, CounterRange>,
 }
 
 /// By how much later than the first simulation of a case another one begins.
@@ -91,39 +64,19 @@ pub(crate) fn merged(mut rows: Vec<CaseReport>) -> CaseReport {
     if let Some(failed) = others.iter().find_map(|row| row.error.as_ref()) {
         return CaseReport { error: Some(format!("at another phase: {failed}")), counters: Pairs::new(), ..report };
     }
-    let of_all = |name: &str| {
-        let values = others.iter().filter_map(|row| row.counters.get(name)).map(|pair| pair.simulated);
-        values.fold((f64::INFINITY, 0.0_f64), |(min, max), value| (min.min(value), max.max(value)))
-    };
     let range = |(name, pair): (&String, &crate::report::Pair)| {
-        let (min, max) = of_all(name);
-        let (min, max) = (min.min(pair.simulated), max.max(pair.simulated));
-        let inside = (min..=max).contains(&pair.expected);
-        (name.clone(), PhaseRange { min: min as u64, max: max as u64, inside })
+        let values = others.iter().filter_map(|row| row.counters.get(name)).map(|pair| pair.simulated);
+        (name.clone(), CounterRange::of(values.chain([pair.simulated]), pair.expected))
     };
     let counters = report.counters.iter().map(range).collect();
     report.ranges = Some(PhaseRanges { phases: others.len() as u64 + 1, counters });
     report
 }
 
-/// `None`: no case has ranges.
-pub(crate) fn summarize(cases: &[CaseReport]) -> Option<PhaseSummary> {
-    let mut found = PhaseSummary::default();
-    for case in cases.iter().filter(|case| case.error.is_none() && case.not_counted.is_none()) {
-        let judged = || JUDGED.iter().filter_map(|name| Some((*name, *case.counters.get(*name)?)));
-        let inside = |name: &str| case.ranges.as_ref().is_some_and(|ranges| ranges.counters[name].inside);
-        found.cases += 1;
-        found.cases_with_ranges += u64::from(case.ranges.is_some());
-        found.cases_within_1_percent += u64::from(judged().all(|(_, pair)| error_percent(pair) <= MET_PERCENT));
-        found.cases_within_1_percent_or_inside +=
-            u64::from(judged().all(|(name, pair)| error_percent(pair) <= MET_PERCENT || inside(name)));
-    }
-    (found.cases_with_ranges > 0).then_some(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ranges::summarize;
     use crate::report::Pair;
 
     fn row(simulated: f64) -> CaseReport {
@@ -136,10 +89,13 @@ mod tests {
     fn a_range_holds_all_phases_and_says_whether_the_measured_value_is_inside() {
         let inside = merged(vec![row(12.0), row(9.0), row(11.0)]);
         let range = inside.ranges.as_ref().unwrap();
-        assert_eq!((range.phases, range.counters["erases"]), (3, PhaseRange { min: 9, max: 12, inside: true }));
+        assert_eq!((range.phases, range.counters["erases"]), (3, CounterRange { min: 9, max: 12, inside: true }));
         assert_eq!(inside.counters["erases"].simulated, 12.0);
         let outside = merged(vec![row(12.0), row(11.0)]);
-        assert_eq!(outside.ranges.as_ref().unwrap().counters["erases"], PhaseRange { min: 11, max: 12, inside: false });
+        assert_eq!(
+            outside.ranges.as_ref().unwrap().counters["erases"],
+            CounterRange { min: 11, max: 12, inside: false }
+        );
         let one = merged(vec![row(10.0)]);
         assert_eq!(one.ranges, None);
         let found = summarize(&[inside, outside, one]).unwrap();

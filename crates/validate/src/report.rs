@@ -1,6 +1,7 @@
 //! What is asked, and what is answered.
 
 use crate::phases::PhaseRanges;
+use crate::ranges::BootRanges;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -54,6 +55,9 @@ pub struct CaseReport {
     /// The counters over several phases of the clocks, where the case does not tell where they stood and several were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranges: Option<PhaseRanges>,
+    /// What the machine counted over several boots, where the case was measured in more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boots: Option<BootRanges>,
     /// Values that are not counters of the main phase: bytes, files, virtual time.
     pub facts: Pairs,
     /// Main counters and virtual time after each recorded step, where they differ. They help to find the cause of a

@@ -1,6 +1,6 @@
 //! Errors over many cases: how often a value is exact, and how large the error is otherwise.
 
-use crate::phases::{self, PhaseSummary};
+use crate::ranges::{self, RangeSummary};
 use crate::report::{CaseReport, Pair};
 use ffslab_lab::stats::element_at;
 use schemars::JsonSchema;
@@ -15,9 +15,9 @@ pub struct Summary {
     pub failed: u64,
     /// Number of cases that were run and do not count in the rows, because not all that they did is recorded.
     pub uncounted_cases: u64,
-    /// How many cases are met when ranges over phases are taken for what they are; absent without ranges.
+    /// How many cases are met when ranges over phases and boots are taken for what they are; absent without ranges.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ranges: Option<PhaseSummary>,
+    pub ranges: Option<RangeSummary>,
     /// A row for each file system, family and counter. Family "all" stands for all families together.
     pub rows: Vec<SummaryRow>,
 }
@@ -36,7 +36,7 @@ pub struct SummaryRow {
     pub median_error_percent: f64,
     pub p95_error_percent: f64,
     pub worst_error_percent: f64,
-    /// Share of the cases with ranges (0 to 1) whose measured value is inside; absent where there is none.
+    /// Share of the cases with ranges (0 to 1) that are inside theirs; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside_share: Option<f64>,
     /// The case with the worst error.
@@ -50,7 +50,7 @@ struct Errors<'a> {
     percent: Vec<f64>,
     exact: u64,
     unexpected_max: f64,
-    /// Of how many ranges, and how many have the measured value inside.
+    /// How many cases have ranges, and how many are inside theirs.
     ranges: (u64, u64),
     worst: Option<(f64, &'a str)>,
 }
@@ -121,8 +121,8 @@ pub fn summarize(cases: &[CaseReport]) -> Summary {
             for family in ["", case.family.as_str()] {
                 let errors = errors.entry((&case.fs, family, group, counter.clone())).or_default();
                 errors.add(&case.id, pair);
-                if let Some(range) = case.ranges.as_ref().and_then(|ranges| ranges.counters.get(&counter)) {
-                    errors.ranges = (errors.ranges.0 + 1, errors.ranges.1 + u64::from(range.inside));
+                if let Some(inside) = ranges::inside(case, &counter) {
+                    errors.ranges = (errors.ranges.0 + 1, errors.ranges.1 + u64::from(inside));
                 }
             }
         }
@@ -131,7 +131,7 @@ pub fn summarize(cases: &[CaseReport]) -> Summary {
         cases: cases.len() as u64,
         failed: cases.iter().filter(|case| case.error.is_some()).count() as u64,
         uncounted_cases: cases.iter().filter(|case| case.not_counted.is_some()).count() as u64,
-        ranges: phases::summarize(cases),
+        ranges: ranges::summarize(cases),
         rows: errors
             .into_iter()
             .map(|((fs, family, _, counter), errors)| {

@@ -7,10 +7,18 @@ from typing import NotRequired, TypedDict
 from ffslab.answers import Json
 
 
+class BootRanges(TypedDict):
+    """What the same machine counted in the same steps when it was booted several times."""
+
+    boots: int
+    counters: dict[str, CounterRange]
+
+
 class CaseReport(TypedDict):
     """CaseReport."""
 
     after_step: list[Json]
+    boots: NotRequired[BootRanges | None]
     by_task: dict[str, dict[str, Pair]]
     counters: dict[str, Pair]
     erases_per_block: dict[str, Pair]
@@ -25,6 +33,14 @@ class CaseReport(TypedDict):
     ranges: NotRequired[PhaseRanges | None]
 
 
+class CounterRange(TypedDict):
+    """The least and the largest value of a counter, and whether the other side's is among them."""
+
+    inside: bool
+    max: int
+    min: int
+
+
 class Pair(TypedDict):
     """An expected and a simulated value under one name."""
 
@@ -32,22 +48,14 @@ class Pair(TypedDict):
     simulated: float
 
 
-class PhaseRange(TypedDict):
-    """The least and the largest value of a counter over phases."""
-
-    inside: bool
-    max: int
-    min: int
-
-
 class PhaseRanges(TypedDict):
     """The counters of a case over simulations that begin at different phases."""
 
-    counters: dict[str, PhaseRange]
+    counters: dict[str, CounterRange]
     phases: int
 
 
-class PhaseSummary(TypedDict):
+class RangeSummary(TypedDict):
     """How many cases are met in page reads, page programs and erases, as far as these were measured."""
 
     cases: int
@@ -84,6 +92,6 @@ class ValidationSummary(TypedDict):
 
     cases: int
     failed: int
-    ranges: NotRequired[PhaseSummary | None]
+    ranges: NotRequired[RangeSummary | None]
     rows: list[SummaryRow]
     uncounted_cases: int

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ffslab import _native
-from ffslab.answers.validation import CaseReport, PhaseRange, PhaseSummary, SummaryRow, ValidationReport
+from ffslab.answers.validation import CaseReport, CounterRange, RangeSummary, SummaryRow, ValidationReport
 from ffslab.text.tables import percent, text_table
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def compared(case: CaseReport) -> Iterator[tuple[str, float, float]]:
             yield f"{before}{name}{after}", pair["expected"], pair["simulated"]
 
 
-def range_of(case: CaseReport, counter: str) -> PhaseRange | None:
+def range_of(case: CaseReport, counter: str) -> CounterRange | None:
     """The range of a counter over phases, of a case that has ranges."""
     ranges = case.get("ranges")
     return ranges["counters"].get(counter) if ranges else None
@@ -174,17 +174,20 @@ def _case_line(case: CaseReport) -> str:
 
 
 def _range(case: CaseReport, counter: str) -> str:
-    """Least and largest value over phases, where they differ, and whether the measured one is inside."""
-    found = range_of(case, counter)
-    if found is None or found["min"] == found["max"]:
-        return ""
-    return f" [{found['min']} to {found['max']}, {'inside' if found['inside'] else 'outside'}]"
+    """Least and largest value over phases and over boots, where they differ, and whether the other side is inside."""
+    boots = case.get("boots")
+    ranges = [("", range_of(case, counter)), ("boots ", boots["counters"].get(counter) if boots else None)]
+    return "".join(
+        f" [{of}{found['min']} to {found['max']}, {'inside' if found['inside'] else 'outside'}]"
+        for of, found in ranges
+        if found is not None and found["min"] != found["max"]
+    )
 
 
-def _ranges_line(ranges: PhaseSummary) -> str:
+def _ranges_line(ranges: RangeSummary) -> str:
     return (
         f"page reads, programs and erases within 1 %: {ranges['cases_within_1_percent']} of {ranges['cases']} cases; "
-        f"within 1 % or inside the range over phases: {ranges['cases_within_1_percent_or_inside']} "
+        f"within 1 % or inside the range over phases or boots: {ranges['cases_within_1_percent_or_inside']} "
         f"({ranges['cases_with_ranges']} cases have ranges)"
     )
 

@@ -67,6 +67,15 @@ def reference_run(
             "--jobs N", "How many run at once; one machine for each experiment file. [default: one per core]", least=1
         ),
     ] = None,
+    boots: Annotated[
+        int,
+        option(
+            "--boots N",
+            "How often each machine boots, with other random numbers each time and later begun; a case then says how far "
+            "the kernel agrees with itself. [default: 1]",
+            least=1,
+        ),
+    ] = 1,
     json: Json = False,
 ) -> None:
     """Run experiments on a real kernel in QEMU; compare the simulation.
@@ -79,7 +88,7 @@ def reference_run(
 
     folder = out if out is not None else measured.folder_of(experiments, arch.value)
     with progress_of_parts() as show:
-        measured.measure(experiments, folder, kernel, modules, probe, jobs, show, arch.value)
+        measured.measure(experiments, folder, kernel, modules, probe, jobs, show, arch.value, boots)
     say(results.dump_json(measured.answer(folder)).rstrip() if json else measured.text(folder))
 
 

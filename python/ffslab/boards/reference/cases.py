@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash
@@ -21,6 +22,7 @@ TASKS = (
     ("ubifs_bgt", "ubifs_thread"),
     ("kworker", "kworker"),
 )
+COUNTERS = (*COUNTER_OF.values(), "partial_page_reads", "reprograms")
 PERCENTILES = (50, 90, 99)
 TIMED = ("requests", "append", "mmap", "create_many")
 
@@ -157,6 +159,12 @@ def names_of(step: StepDone) -> list[str]:
 
 def plain(counter: Counter[str], counters: Iterable[str]) -> dict[str, int]:
     return {name: counter[name] for name in counters}
+
+
+def boot(of: dict[str, Any]) -> dict[str, object]:
+    """What a case says of a further boot of the machine on which another one was measured: its clocks and counters."""
+    clocks = {name: of["system"][name] for name in ("uptime_us", "wall_clock_us")}
+    return clocks | {name: of["expect"][name] for name in COUNTERS if name in of["expect"]}
 
 
 def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps: list[StepDone]) -> dict[str, object]:

@@ -42,15 +42,16 @@ class Done:
     kernel_log: list[str]  # what the kernel said meanwhile, without time stamps
 
 
-def icount(instructions_per_us: int | None) -> list[str]:
+def icount(instructions_per_us: int | None, boot: int = 0) -> list[str]:
     """QEMU's options for a clock that counts instructions: 1000, 500, 250 ... per virtual microsecond. When nothing
-    can run, the clock jumps to the next timer. Until a guest meets its host, all its boots are the same to the ns."""
+    can run, the clock jumps to the next timer. Until a guest meets its host, all its boots with the same number `boot`
+    are the same to the ns."""
     if instructions_per_us is None:
         return []
     shift = (1000 // instructions_per_us).bit_length() - 1
     assert 1000 >> shift == instructions_per_us, "a power of two of nanoseconds is what one instruction takes"
     # QEMU passes a seed for random numbers to the kernel, which is to be the same again, too.
-    return ["-icount", f"shift={shift},sleep=off", "-seed", "1"]
+    return ["-icount", f"shift={shift},sleep=off", "-seed", str(1 + boot)]
 
 
 LIBC = ctypes.CDLL(None)
@@ -67,7 +68,8 @@ class Machine:
     `guest_script` is /guest.sh in the guest, whose functions jobs may call; called with the word `clean_up` it undoes
     what a job left. `programs`: further executable files, by their path in the guest. `instructions_per_us`: time in
     the guest is the number of instructions (see [`icount`]), so that a run can be repeated; otherwise the host's.
-    `kernel_arguments`: further words of the kernel's command line.
+    `kernel_arguments`: further words of the kernel's command line. `boot`: of several boots which one this is; each has
+    random numbers of its own.
     """
 
     def __init__(
@@ -78,10 +80,11 @@ class Machine:
         programs: Mapping[str, bytes] | None = None,
         instructions_per_us: int | None = None,
         kernel_arguments: str = "",
+        boot: int = 0,
     ) -> None:
         self.folder = folder
         self.kernel_arguments = kernel_arguments
-        self._icount = icount(instructions_per_us)
+        self._icount = icount(instructions_per_us, boot)
         self.jobs = folder / "jobs"
         self.console = folder / "console.log"
         self._kit = kit

@@ -49,6 +49,9 @@ TRACE_BUFFER_KiB = 256 << 10
 # What an event costs at that speed: about 400 instructions; measured with `ffslab-probe overhead` in such a guest.
 EVENT_NS = 1600
 USUAL_TICKS_PER_S = 250
+# By how much later the steps of another boot can begin. In no simple relation to 512 ms and 2 s, the periods of
+# `kcompactd` and of the kernel's statistics.
+WAIT_OF_BOOT_us = 3_703_703
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,15 @@ def find_parts(
     return Parts(kit, steps.read_bytes(), probe)
 
 
-def first_job(variants: list[Variant]) -> str:
-    """The script that runs all variants; each leaves a folder with its number."""
+def first_job(variants: list[Variant], boot: int = 0) -> str:
+    """The script that runs all variants; each leaves a folder with its number.
+
+    `boot`: of several boots which one this is. On a board that has just started nobody knows how far the kernel's own
+    periodic work is; here each boot but the first waits for a time of its own, and lets `kcompactd` begin anew.
+    """
     lines = [". /guest.sh", "mount -t tracefs tracefs /sys/kernel/tracing || true", "uname -r > release"]
+    if boot:
+        lines += [f"usleep {boot * WAIT_OF_BOOT_us}", "echo 20 > /proc/sys/vm/compaction_proactiveness || true"]
     lines += ["grep MemAvailable /proc/meminfo > memory"]
     rtime_alone = False
     for number, variant in enumerate(variants):
@@ -141,18 +150,25 @@ class Measured:
 
 
 def run(
-    parts: Parts, experiments: Sequence[list[Variant]], folder: Path, at_once: int, show: Show | None = None
+    parts: Parts,
+    experiments: Sequence[list[Variant]],
+    folder: Path,
+    at_once: int,
+    show: Show | None = None,
+    boots: int = 1,
 ) -> Measured:
-    """Boots a machine for each experiment, `at_once` side by side; a case for each variant, in order.
+    """Boots a machine for each experiment, `boots` times, `at_once` side by side; a case for each variant, in order.
 
-    `folder` gets their traces: `traces/NUMBER.log`. `show` is told how far it is. Raises `InputError` when a kernel did
-    not boot.
+    `folder` gets their traces: `traces/NUMBER.log`, and `traces/NUMBER.boot2.log` and so on of further boots. `show` is
+    told how far it is. Raises `InputError` when a kernel did not boot.
     """
+    runs = [(variants, boot) for variants in experiments for boot in range(boots)]
     with tempfile.TemporaryDirectory() as temporary:
         machines = [
-            machine_of(parts, variants, Path(temporary) / str(number)) for number, variants in enumerate(experiments)
+            machine_of(parts, variants, Path(temporary) / str(number), boot)
+            for number, (variants, boot) in enumerate(runs)
         ]
-        at = Progress(experiments, show).take if show else ignore
+        at = Progress([variants for variants, _ in runs], show).take if show else ignore
         try:
             done = run_first_jobs(machines, at_once, at)
         except GuestError as error:
@@ -163,15 +179,33 @@ def run(
             folder / INPUTS,
             [path for variants in experiments for variant in variants for path in variant.inputs.values()],
         )
-        for variants, left in zip(experiments, done, strict=True):
-            for number, variant in enumerate(variants):
-                log = folder / "traces" / f"{len(found.cases) + 1}.log"
+        for number, variants in enumerate(experiments):
+            of_boots = [left.folder for left in done[number * boots : (number + 1) * boots]]
+            for index, variant in enumerate(variants):
+                stem = folder / "traces" / str(len(found.cases) + 1)
                 try:
-                    found.cases.append(case_of(parts, variant, left.folder, left.folder / str(number), log))
+                    found.cases.append(case_of_boots(parts, variant, index, of_boots, stem))
                 except InputError as error:
-                    log.unlink(missing_ok=True)
+                    for log in stem.parent.glob(f"{stem.name}.*"):
+                        log.unlink()
                     found.failed[variant.identity] = str(error)
         return found
+
+
+def case_of_boots(parts: Parts, variant: Variant, index: int, of_boots: list[Path], stem: Path) -> dict[str, object]:
+    """The case of the first boot, with what the others counted. `stem`: of the paths of their logs.
+
+    Raises `InputError` as [`case_of`] does.
+    """
+    first, *others = [
+        case_of(parts, variant, left, left / str(index), stem.with_name(f"{stem.name}{boot_name(boot)}.log"))
+        for boot, left in enumerate(of_boots)
+    ]
+    return {**first, "boots": [cases.boot(other) for other in others]} if others else first
+
+
+def boot_name(boot: int) -> str:
+    return f".boot{boot + 1}" if boot else ""
 
 
 def put_inputs(folder: Path, paths: Sequence[Path]) -> None:
@@ -192,9 +226,9 @@ def put_inputs(folder: Path, paths: Sequence[Path]) -> None:
             shutil.copyfile(path, folder / path.name)
 
 
-def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
+def machine_of(parts: Parts, variants: list[Variant], folder: Path, boot: int = 0) -> Machine:
     """A machine that runs the variants of an experiment as its first job."""
-    programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants).encode()}
+    programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants, boot).encode()}
     hz = ticks_per_s(parts.kit.kernel)
     programs |= {f"variant.{number}": variant.lines(hz).encode() for number, variant in enumerate(variants)}
     for variant in variants:
@@ -208,7 +242,8 @@ def machine_of(parts: Parts, variants: list[Variant], folder: Path) -> Machine:
     for path in (parts.probe / "ffslab-probe", *sorted((parts.probe / "lib").iterdir())):
         if path.is_file():
             programs[f"probe/{path.relative_to(parts.probe)}"] = path.read_bytes()
-    return Machine(parts.kit, folder, (HERE / "guest.sh").read_bytes(), programs, INSTRUCTIONS_PER_US)
+    guest = (HERE / "guest.sh").read_bytes()
+    return Machine(parts.kit, folder, guest, programs, INSTRUCTIONS_PER_US, boot=boot)
 
 
 def case_of(parts: Parts, variant: Variant, of_machine: Path, left: Path, log: Path) -> dict[str, object]:

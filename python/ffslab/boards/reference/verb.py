@@ -31,13 +31,15 @@ def measure(
     jobs: int | None = None,
     show: Show | None = None,
     arch: str = "amd64",
+    boots: int = 1,
 ) -> list[dict[str, object]]:
     """Runs experiment files on a real kernel and returns the cases.
 
     `folder` becomes `cases.jsonl`, a log of flashmon for each case, and `failed.json` with the reason for each variant
     that has none.
 
-    A machine is booted for each experiment, `jobs` at a time (otherwise one per core). `show` is told how far it is.
+    A machine is booted for each experiment, `jobs` at a time (otherwise one per core), and that `boots` times: a case has
+    what the first boot counted, and under `boots` what the others did. `show` is told how far it is.
     `arch`: a name of `ARCHITECTURES`.
 
     The folder is complete or absent; an older one of the same kind is replaced. Raises `InputError` when an experiment
@@ -53,7 +55,7 @@ def measure(
         parts = run.find_parts(Path(temporary), kernel, modules, probe or run.PROBE, ARCHITECTURES[arch])
         made = Path(temporary) / "made"
         made.mkdir()
-        found = run.run(parts, experiments, made, jobs or os.cpu_count() or 1, show)
+        found = run.run(parts, experiments, made, jobs or os.cpu_count() or 1, show, boots)
         if not found.cases:
             identity, why = next(iter(found.failed.items()))
             raise InputError(f"{identity}: {why}")
