@@ -116,12 +116,14 @@ impl Jffs2 {
     }
 
     /// On a kernel whose tasks may lose the CPU in the middle of a call: the running task takes the allocation semaphore, unless
-    /// it was handed over to the thread.
+    /// it was handed over to the thread. Just before it is a scheduling point (`might_sleep` in `mutex_lock`), at which the
+    /// thread finds it free.
     pub(crate) fn hold_allocation(&mut self, host: &mut dyn Host) {
         let sim = self.store.flash.sim.clone();
         if !sim.preempts_calls() || sim.running() == &causes::GC_THREAD {
             return;
         }
+        self.take_turns(host);
         if sim.lock_is_handed_over() && self.background.thread != ThreadState::InPass {
             self.give_turn(host, &causes::GC_THREAD);
         }

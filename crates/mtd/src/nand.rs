@@ -319,9 +319,9 @@ impl Core {
     #[inline]
     pub fn write(&mut self, page: u32, data: &[u8]) -> Result<(), MtdError> {
         self.compute_ecc(data.len());
+        self.take_memory(page);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, None);
-        self.take_memory(page);
         self.finish(self.driver.program_data(), began_ns, result)
     }
 
@@ -332,9 +332,9 @@ impl Core {
         self.page_buffer.fill(0xFF);
         self.page_buffer[column..column + data.len()].copy_from_slice(data);
         self.compute_ecc(self.page_bytes);
+        self.take_memory(page);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, &self.page_buffer, None);
-        self.take_memory(page);
         self.finish(self.driver.program_data(), began_ns, result)
     }
 
@@ -344,9 +344,9 @@ impl Core {
         self.oob_buffer.fill(0xFF);
         self.layout.scatter(free, &mut self.oob_buffer);
         self.compute_ecc(data.len());
+        self.take_memory(page);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_page(page, data, Some(&self.oob_buffer));
-        self.take_memory(page);
         self.finish(self.driver.program_data(), began_ns, result)
     }
 
@@ -359,9 +359,9 @@ impl Core {
 
     fn program_oob_buffer(&mut self, page: u32) -> Result<(), MtdError> {
         self.forget(page, 1);
+        self.take_memory(page);
         let began_ns = self.sim.now_ns();
         let result = self.chip.program_oob(page, &self.oob_buffer);
-        self.take_memory(page);
         self.finish(self.driver.program, began_ns, result)
     }
 
@@ -398,13 +398,16 @@ impl Core {
         }
     }
 
-    /// Charges for the memory of a page that is programmed, where the chip is memory.
+    /// Where the chip is memory: takes some for a page that is programmed, and charges for it. The allocator may sleep
+    /// (`GFP_NOFS` in `ns_prog_page`), so here is a scheduling point within the request.
     #[inline]
     fn take_memory(&mut self, page: u32) {
         if let Some(memory) = &mut self.page_memory {
-            let taken_ns = memory.take(page);
-            if taken_ns > 0 {
-                self.sim.drive(taken_ns);
+            if let Some(taken_ns) = memory.take(page) {
+                self.sim.may_sleep_in_request();
+                if taken_ns > 0 {
+                    self.sim.drive(taken_ns);
+                }
             }
         }
     }

@@ -31,11 +31,11 @@ impl PagesInMemory {
         }
     }
 
-    /// Takes memory for a page, if it has none. Returns how long that takes beyond a program into memory that is there.
-    pub fn take(&mut self, page: u32) -> u64 {
+    /// Takes memory for a page. Returns how long that takes beyond a program into memory that is there; `None`: the page has some.
+    pub fn take(&mut self, page: u32) -> Option<u64> {
         let (word, bit) = (page as usize / 64, 1 << (page % 64));
         if self.taken[word] & bit != 0 {
-            return 0;
+            return None;
         }
         self.taken[word] |= bit;
         let is_new_slab = self.free == 0;
@@ -43,11 +43,7 @@ impl PagesInMemory {
             self.free = self.rules.pages_per_slab;
         }
         self.free -= 1;
-        if is_new_slab {
-            self.rules.slab_ns
-        } else {
-            0
-        }
+        Some(if is_new_slab { self.rules.slab_ns } else { 0 })
     }
 
     /// How long drawing takes whether bits of a page flip in a read. One without memory has none.
@@ -89,10 +85,10 @@ mod tests {
             &geometry,
         );
         let slabs = |memory: &mut PagesInMemory, pages: std::ops::Range<u32>| -> Vec<u32> {
-            pages.filter(|&page| memory.take(page) > 0).collect()
+            pages.filter(|&page| memory.take(page) > Some(0)).collect()
         };
         assert_eq!(slabs(&mut memory, 0..64), [0, 15, 30, 45, 60]);
-        assert_eq!(memory.take(3), 0, "the page has memory");
+        assert_eq!(memory.take(3), None, "the page has memory");
         assert_eq!([memory.draw(3), memory.draw(64)], [7, 0]);
         assert_eq!(memory.give_back(0), 64);
         assert_eq!(memory.give_back(0), 0, "nothing is left to give back");

@@ -77,6 +77,15 @@ impl Sim {
         lock.came
     }
 
+    /// A scheduling point between two requests to a driver or in the middle of one: if the running task holds the lock, its
+    /// contender may come.
+    #[inline]
+    pub fn may_sleep_in_request(&self) {
+        if self.0.contended.get().is_held {
+            self.let_contender_come();
+        }
+    }
+
     /// A scheduling point of the task that holds the lock.
     #[cold]
     pub(crate) fn let_contender_come(&self) {

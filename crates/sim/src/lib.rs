@@ -232,9 +232,7 @@ impl Sim {
         let operations = self.0.operations.get();
         if self.0.operations_of_uses.replace(operations) != operations {
             self.0.chip_uses.set(self.0.chip_uses.get() + 1);
-            if self.0.contended.get().is_held {
-                self.let_contender_come();
-            }
+            self.may_sleep_in_request();
         }
     }
 
