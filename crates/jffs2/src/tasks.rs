@@ -380,7 +380,12 @@ impl Jffs2 {
         // A pass that was interrupted goes on to its end, even if another task has written the page in the meantime.
         while self.has_job(task) || self.store.flash.wbuf.is_dirty() && self.store.flash.wbuf.offset == began_at {
             match self.gc_pass(host, task) {
-                Ok(PassEnd::Done) => {}
+                // The semaphore is taken to see whether the page has gone out. If the thread came first and wrote it, that was
+                // the last pass.
+                Ok(PassEnd::Done) => {
+                    self.hold_allocation(host);
+                    self.release_allocation();
+                }
                 Ok(PassEnd::Yielded) => return Ok(false),
                 Err(Errno::PowerCut) => return Err(Errno::PowerCut),
                 Ok(PassEnd::Stuck) | Err(_) => {
