@@ -208,6 +208,9 @@ fn erase_chosen(space: &mut Space, flash: &Flash, block: u32, may_sleep: bool) -
     let seen_at_ns = space.blocks[block].erase_seen_at_ns.take();
     let erased = {
         let _why = because_of_erase(space, flash, block, &causes::ERASE);
+        if seen_at_ns.is_none() {
+            flash.sim.work_of_erase();
+        }
         match seen_at_ns {
             Some(seen_at_ns) => {
                 Ok(Some(flash.mtd.erase_goes_on(at).map_or(seen_at_ns, |end_ns| end_ns.max(seen_at_ns))))

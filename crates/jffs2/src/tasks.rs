@@ -423,6 +423,11 @@ impl Jffs2 {
 
 #[cfg(test)]
 impl Jffs2 {
+    /// The thread's next turn begins a pass.
+    pub(crate) fn thread_has_paused(&mut self) {
+        self.background.thread = ThreadState::Throttled;
+    }
+
     /// Leaves the worker where an interruption would: it flushes the page at `began_at` and has erased a block that it has
     /// not read back yet.
     pub(crate) fn begin_interrupted_erase(&mut self, began_at: u32) {

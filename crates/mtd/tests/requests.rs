@@ -4,8 +4,10 @@ mod common;
 
 use common::*;
 use ffslab_flash::Faults;
-use ffslab_mtd::{Corrected, Driver, Ecc, Mtd, MtdError, Nand, OpCost};
-use ffslab_sim::PowerMilliwatt;
+use ffslab_mtd::{Corrected, Driver, Ecc, Mtd, MtdError, Nand, OpCost, PageMemory};
+use ffslab_sim::{EventSink, OpEvent, PowerMilliwatt, Preemption, Sim, SimConfig, Task};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 #[test]
 fn sizes() {
@@ -309,4 +311,41 @@ fn a_driver_without_a_table_reads_the_mark_of_a_block_when_it_is_asked_and_befor
         assert_eq!(oob_reads_of(&mtd), oob_reads[2], "marking erases the block first");
         assert_eq!(mtd.erase(BLOCK), Err(MtdError::BadBlock));
     }
+}
+
+/// When each operation began.
+struct Begins(Rc<RefCell<Vec<u64>>>);
+
+impl EventSink for Begins {
+    fn flash_op(&mut self, event: &OpEvent) {
+        self.0.borrow_mut().push(event.at_ns);
+    }
+}
+
+/// A chip that is simulated in memory takes some for each page that is programmed first. The kernel may take the CPU there, in the middle
+/// of a request; the task that comes finds its lock taken.
+#[test]
+fn who_programs_into_memory_may_lose_the_cpu_in_the_middle_of_a_request() {
+    static OTHER: Task = Task { name: "other", title: "other", nice: 0, process: "other" };
+    let sim = Sim::new(SimConfig { preemption: Preemption::Voluntary, ..SimConfig::default() });
+    let memory = PageMemory { pages_per_slab: 15, slab_ns: 0, draw_ns: 0, free_ns: 0, slabs_at_hand: 0 };
+    let driver = Driver { page_memory: Some(memory), ..Driver::default() };
+    let mtd = whole(&Nand::new(chip_on(sim.clone(), 2048, 64), driver).unwrap());
+    let begins = Rc::new(RefCell::new(Vec::new()));
+    sim.set_sink(Some(Box::new(Begins(Rc::clone(&begins)))));
+    sim.spawn(&OTHER);
+    let waits_before_first_ns = || {
+        sim.lock_is_had();
+        sim.wake(&OTHER);
+        sim.takes_lock_from(&OTHER);
+        sim.gives_others_a_chance();
+        let asked_ns = sim.now_ns();
+        begins.borrow_mut().clear();
+        mtd.write(0, &[0; 2 * PAGE as usize]).unwrap();
+        assert!(sim.came_in_vain());
+        let first_ns = begins.borrow()[0];
+        first_ns - asked_ns
+    };
+    let (without_memory_ns, with_memory_ns) = (waits_before_first_ns(), waits_before_first_ns());
+    assert_eq!(without_memory_ns - with_memory_ns, 30_000);
 }

@@ -114,6 +114,8 @@ pub struct CpuCosts {
     pub pass_in_vain_ns: Option<u64>,
     /// What each fragment of a file costs over which garbage collection walks to find those of a node.
     pub fragment_ns: u64,
+    /// What a file system does before it lets the driver erase a block: what stood for its nodes goes.
+    pub before_erase_ns: u64,
 }
 
 /// What a node costs that garbage collection moves as it is.
@@ -134,6 +136,7 @@ impl CpuCosts {
         summary_ns: 0,
         pass_in_vain_ns: None,
         fragment_ns: 0,
+        before_erase_ns: 0,
     };
 
     pub fn is_free(&self) -> bool {
@@ -182,6 +185,13 @@ impl Sim {
     pub fn work_of_walk(&self, fragments: impl FnOnce() -> usize) {
         if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.fragment_ns > 0) {
             self.compute(costs.fragment_ns * fragments() as u64);
+        }
+    }
+
+    /// A file system is about to let the driver erase a block.
+    pub fn work_of_erase(&self) {
+        if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.before_erase_ns > 0) {
+            self.compute(costs.before_erase_ns);
         }
     }
 

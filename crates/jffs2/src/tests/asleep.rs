@@ -81,6 +81,27 @@ fn who_runs_behind_an_erase_does_not_see_the_block_yet() {
     }
 }
 
+/// Such a kernel also takes the CPU just before a task takes the semaphore of allocation: the thread finds it free, and erases. The
+/// measured counterpart are the cases `jffs2-partition` and `jffs2-nor-saturated`.
+#[test]
+fn who_is_about_to_take_the_semaphore_may_lose_the_cpu_before() {
+    for (preemption, comes_before) in [(Preemption::None, false), (Preemption::Voluntary, true)] {
+        let mut bench = Bench::on(SimConfig { preemption, ..SimConfig::default() }, 24, Options::default());
+        let ino = bench.create("old").unwrap();
+        bench.write(ino, 0, &content(0, 200_000)).unwrap();
+        bench.fs.sync(&mut bench.host).unwrap();
+        bench.unlink("old").unwrap();
+        bench.fs.sync(&mut bench.host).unwrap();
+        assert!(!bench.fs.store.space.blocks.is_empty(List::ErasePending));
+        bench.fs.thread_has_paused();
+        bench.sim.wake(&causes::GC_THREAD);
+        bench.sim.gives_others_a_chance();
+        let before = erases(&bench)[1];
+        bench.fs.hold_allocation(&mut bench.host);
+        assert_eq!(erases(&bench)[1] > before, comes_before, "{preemption:?}");
+    }
+}
+
 /// Overwrites a file of 3 pages by `pages` at a time with an fsync each. By whom its blocks are erased.
 fn erases_while_overwriting(pages: usize) -> [u64; 2] {
     let mut bench = Bench::waiting(NandWait::Sleep, BLOCKS, Options::default());

@@ -26,6 +26,8 @@ const SMALL_PAGE_SCAN_BLOCK: u64 = 8_000;
 /// had filled after 263 us: a page costs the file system nearly nothing beside the program, and a summary 16 us.
 const SMALL_PAGE_FLUSH: u64 = 150;
 const SMALL_PAGE_SUMMARY: u64 = 4_000;
+/// The first read behind an erase follows 10 us sooner.
+const SMALL_PAGE_DRIVER_ERASE: u64 = 500;
 /// Making a file, beyond [`CREATE`].
 const SMALL_PAGE_CREATE: u64 = 52_000;
 /// With bits that flip, each read of a page that was programmed draws a random number (`ns_do_bit_flips`), 45 us.
@@ -49,6 +51,9 @@ const FIRST_CHIP_UNTIL_US: f64 = 13e6;
 /// An erase by a program takes 1063 us to the first read behind it, one of an empty block, by JFFS2's thread, 1012 us.
 const PAGE_FREE: u64 = 210;
 const DRIVER_ERASE: u64 = 3_000;
+/// From the program before an erase to the erase, beyond what lies between two programs: 23 to 31 us in blocks of 16 KiB, 14 to 43 us in
+/// blocks of 128 KiB.
+const BEFORE_ERASE: u64 = 7_500;
 /// `fsync` on a partition with no block to collect: a pass that ends at once, before the buffer is padded. From an append of 4 KiB to the
 /// next one 1266 us pass, 863 us from a node of the step `create` to the next one.
 const PASS_IN_VAIN: u64 = 1_250;
@@ -125,8 +130,8 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     let of_ubi = if case.system.fs == "ubifs" { UBI_PROGRAM } else { 0 };
     driver.program.overhead_ns += (DRIVER_PROGRAM + of_ubi) * each_ns;
     driver.program_data_ns = u64::from(case.flash.page_bytes) * PROGRAM_PER_BYTE * each_ns / 1_000;
-    driver.erase.overhead_ns += DRIVER_ERASE * each_ns;
     let has_small_pages = case.flash.page_bytes <= SMALL_PAGE_BYTES;
+    driver.erase.overhead_ns += (if has_small_pages { SMALL_PAGE_DRIVER_ERASE } else { DRIVER_ERASE }) * each_ns;
     let slab = if has_small_pages { SMALL_SLAB } else { SLAB };
     driver.page_memory = Some(PageMemory {
         pages_per_slab: pages_per_slab(case.flash.page_bytes),
@@ -147,6 +152,7 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     stack.cpu_costs.summary_ns = SUMMARY * each_ns;
     stack.cpu_costs.fragment_ns = FRAGMENT * each_ns;
     stack.cpu_costs.pass_in_vain_ns = Some(PASS_IN_VAIN * each_ns);
+    stack.cpu_costs.before_erase_ns = BEFORE_ERASE * each_ns;
     for (work, each, per_byte) in WORK {
         stack.cpu_costs.of[work as usize] = cost(each, per_byte);
     }
