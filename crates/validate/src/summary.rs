@@ -15,9 +15,8 @@ pub struct Summary {
     pub failed: u64,
     /// Number of cases that were run and do not count in the rows, because not all that they did is recorded.
     pub uncounted_cases: u64,
-    /// How many cases are met when ranges over phases and boots are taken for what they are; absent without ranges.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ranges: Option<RangeSummary>,
+    /// How many cases are met, and how many when ranges over phases and boots are taken for what they are.
+    pub ranges: RangeSummary,
     /// A row for each file system, family and counter. Family "all" stands for all families together.
     pub rows: Vec<SummaryRow>,
 }

@@ -92,6 +92,6 @@ class ValidationSummary(TypedDict):
 
     cases: int
     failed: int
-    ranges: NotRequired[RangeSummary | None]
+    ranges: RangeSummary
     rows: list[SummaryRow]
     uncounted_cases: int
