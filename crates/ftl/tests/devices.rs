@@ -24,12 +24,17 @@ fn page_map(faults: &Faults, config: FtlConfig) -> PageMap<OnMedium> {
 #[test]
 fn contents_are_those_of_a_plain_device() {
     for (setup, seed) in support::setups().iter().zip(7..) {
-        let mut device = setup.format(&setup.medium(&Faults::default())).unwrap();
+        let mtd = setup.medium(&Faults::default());
+        let mut device = setup.format(&mtd).unwrap();
         let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(seed));
         for _ in 0..1500 {
             model.step(&mut device, &mut random).unwrap();
         }
         model.verify(&mut device);
+        mtd.restart();
+        let block_bytes = u64::from(mtd.erase_block_bytes());
+        let bad = (0..u64::from(mtd.blocks())).filter(|block| mtd.ask_bad(block * block_bytes)).count();
+        assert_eq!(bad, 0, "{}: records are taken for marks of bad blocks", setup.name());
     }
 }
 
@@ -137,6 +142,34 @@ fn a_page_that_was_lost_stays_lost_when_it_is_moved() {
     assert_eq!(lost(&mut ftl, &mut data), before);
     ftl.write(before[0], &page(2), false).unwrap();
     assert_eq!(lost(&mut ftl, &mut data), Vec::<u32>::new());
+}
+
+/// A block that leaves the buffer is padded with what is on flash. A page of it that cannot be read any more keeps nobody waiting.
+#[test]
+fn a_lost_page_does_not_stop_the_rest_of_its_block() {
+    let mtd = medium(&Faults::default());
+    let setup = Setup { buffer: BufferRule::Bplru, buffer_pages: 2, ..Setup::new(Victim::Greedy) };
+    let mut device = setup.format(&mtd).unwrap();
+    let per_page = u64::from(PAGE_BYTES / support::SECTOR_BYTES);
+    for number in 0..16 {
+        device.write(number * per_page, &page(number)).unwrap();
+    }
+    device.flush().unwrap();
+    // What stands on flash is lost; the first page of each block is written anew, so that both blocks leave the buffer.
+    let pages = 0..u32::try_from(mtd.size_bytes() / u64::from(PAGE_BYTES)).unwrap();
+    let gravepages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
+    let nand = mtd.nand().unwrap().clone();
+    nand.with_chip(|chip| chip.set_faults(&Faults { gravepages, ..Faults::default() })).unwrap();
+    for block in [0, 1, 2, 3] {
+        device.write(block * 8 * per_page, &page(90 + block)).unwrap();
+    }
+    device.flush().unwrap();
+    nand.with_chip(|chip| chip.set_faults(&Faults::default())).unwrap();
+    let mut data = vec![0; PAGE_BYTES as usize];
+    for block in [0, 1, 2, 3] {
+        device.read(block * 8 * per_page, &mut data).unwrap();
+        assert!(data == page(90 + block), "block {block}");
+    }
 }
 
 /// Each read of a translation page is compared with the map by an assertion of the crate.
