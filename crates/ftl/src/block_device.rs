@@ -50,6 +50,13 @@ pub trait BlockDevice {
     fn trim(&mut self, sector: u64, sectors: u64) -> Result<(), DeviceError>;
 }
 
+/// Lets the layer do something. If it refuses, because it cannot go on, it tells why.
+fn told<T>(ftl: &mut dyn Ftl, call: impl FnOnce(&mut dyn Ftl) -> Result<T, FtlError>) -> Result<T, DeviceError> {
+    let answer = call(ftl);
+    ftl.tell_refusal();
+    Ok(answer?)
+}
+
 /// Sectors over a translation layer.
 pub struct Disk {
     ftl: Box<dyn Ftl>,
@@ -87,9 +94,7 @@ impl Disk {
     ///
     /// Errors: as of a write.
     pub fn idle(&mut self) -> Result<bool, DeviceError> {
-        let works_on = self.ftl.idle();
-        self.ftl.tell_refusal();
-        Ok(works_on?)
+        told(&mut *self.ftl, |ftl| ftl.idle())
     }
 
     fn check(&self, sector: u64, bytes: usize) -> Result<(), DeviceError> {
@@ -148,15 +153,14 @@ impl Disk {
         }
         if let Some(buffered) = self.buffer.get(page) {
             self.ftl.hint_request_pages(buffered.request_pages);
-            let written = self.ftl.write(page, &buffered.data, false);
-            self.ftl.tell_refusal();
-            written?;
+            told(&mut *self.ftl, |ftl| ftl.write(page, &buffered.data, false))?;
         }
         self.buffer.remove(page);
         Ok(())
     }
 
-    /// Writes a logical block in order: what is buffered of it, and between that what is on flash already.
+    /// Writes a logical block in order: what is buffered of it, and between that what is on flash already. A page that cannot be read
+    /// any more stays where it is: it was lost before, and the rest of the block must not wait for it.
     fn write_block(&mut self, block: u32) -> Result<(), DeviceError> {
         let pages_per_block = self.ftl.shape().pages_per_block;
         let first = block * pages_per_block;
@@ -168,12 +172,14 @@ impl Disk {
                 continue;
             }
             let _reason = self.ftl.because(&causes::BLOCK_PADDING);
-            self.ftl.read(page, &mut self.spare)?;
+            let read = told(&mut *self.ftl, |ftl| ftl.read(page, &mut self.spare));
             self.ftl.settle_reads();
+            match read {
+                Err(DeviceError::Ftl(FtlError::Uncorrectable { .. })) => continue,
+                read => read?,
+            }
             self.ftl.hint_request_pages(last - first);
-            let written = self.ftl.pad(page, &self.spare);
-            self.ftl.tell_refusal();
-            written?;
+            told(&mut *self.ftl, |ftl| ftl.pad(page, &self.spare))?;
         }
         Ok(())
     }
@@ -182,7 +188,7 @@ impl Disk {
     fn fill(&mut self, page: u32, missing_bits: u64) -> Result<(), DeviceError> {
         {
             let _reason = self.ftl.because(&causes::PAGE_FILL);
-            self.ftl.read(page, &mut self.spare)?;
+            told(&mut *self.ftl, |ftl| ftl.read(page, &mut self.spare))?;
             self.ftl.settle_reads();
         }
         let bytes = self.sector_bytes as usize;
@@ -217,9 +223,7 @@ impl BlockDevice for Disk {
             let held_bits = self.buffer.get(page).map_or(0, |buffered| buffered.sectors_bits);
             if wanted_bits & !held_bits != 0 {
                 let _reason = self.ftl.because(&causes::HOST_READ);
-                let read = self.ftl.read(page, &mut self.spare);
-                self.ftl.tell_refusal();
-                read?;
+                told(&mut *self.ftl, |ftl| ftl.read(page, &mut self.spare))?;
             }
             for (sector, target) in (first as usize..).zip(data[part].chunks_exact_mut(bytes)) {
                 let range = sector * bytes..(sector + 1) * bytes;
@@ -259,9 +263,7 @@ impl BlockDevice for Disk {
         while let Some(page) = self.buffer.next_of_flush() {
             self.write_page(page)?;
         }
-        let flushed = self.ftl.flush();
-        self.ftl.tell_refusal();
-        Ok(flushed?)
+        told(&mut *self.ftl, |ftl| ftl.flush())
     }
 
     fn can_trim(&self) -> bool {
@@ -277,7 +279,7 @@ impl BlockDevice for Disk {
         for page in sector.div_ceil(per_page)..end / per_page {
             let page = page as u32;
             self.buffer.remove(page);
-            self.ftl.trim(page)?;
+            told(&mut *self.ftl, |ftl| ftl.trim(page))?;
         }
         Ok(())
     }

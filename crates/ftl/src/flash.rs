@@ -79,22 +79,40 @@ pub trait Flash {
 
     /// The time for device drivers and studies.
     fn now_ns(&self) -> u64;
+
+    /// When somebody began to look at the medium: a mount takes its time from then on.
+    fn found_ns(&self) -> u64 {
+        self.now_ns()
+    }
 }
+
+/// Most bytes of the out-of-band area that belong to the mark of a bad block.
+const MARK_BYTES_MAX: usize = 2;
+
+/// The record with the bytes before it, as it stands among the free out-of-band bytes.
+type Stored = [u8; MARK_BYTES_MAX + TAG_BYTES];
 
 /// A medium with real bytes.
 pub struct OnMedium {
     mtd: Mtd,
     shape: Shape,
+    /// Free out-of-band bytes before the record, which stay 0xFF: the driver takes them for a part of the mark of a bad block.
+    mark_bytes: usize,
+    found_ns: u64,
     mode: Cell<CellMode>,
     read_further_ns: Cell<u64>,
     program_further_ns: Cell<u64>,
 }
 
 impl OnMedium {
+    /// Drivers that look for bad blocks on the flash do so now.
+    ///
     /// # Errors
     /// The medium has no out-of-band bytes, or pages that share cells.
     pub fn new(mtd: Mtd) -> Result<OnMedium, FtlError> {
-        tag::check_room(mtd.oob_free_bytes())?;
+        let mark_bytes = mtd.free_mark_bytes();
+        debug_assert!(mark_bytes as usize <= MARK_BYTES_MAX);
+        tag::check_room(mtd.oob_free_bytes().saturating_sub(mark_bytes))?;
         if let Some(nand) = mtd.nand() {
             let all_pages = nand.geometry().pages_per_block == mtd.pages_per_block();
             if all_pages && nand.with_chip(|chip| chip.pairing().is_some()) {
@@ -102,11 +120,20 @@ impl OnMedium {
             }
         }
         crate::causes::register(mtd.sim());
+        let found_ns = mtd.sim().now_ns();
+        {
+            let _reason = mtd.sim().because(&crate::causes::RECOVERY_SCAN);
+            for block in 0..mtd.blocks() {
+                mtd.ask_bad(u64::from(block) * u64::from(mtd.erase_block_bytes()));
+            }
+        }
         let shape =
             Shape { blocks: mtd.blocks(), pages_per_block: mtd.pages_per_block(), page_bytes: mtd.page_bytes() };
         Ok(OnMedium {
             mtd,
             shape,
+            mark_bytes: mark_bytes as usize,
+            found_ns,
             mode: Cell::default(),
             read_further_ns: Cell::default(),
             program_further_ns: Cell::default(),
@@ -127,9 +154,15 @@ impl OnMedium {
     }
 
     /// What a read gave.
-    fn answer(&self, read: Result<Corrected, MtdError>, record: &[u8; TAG_BYTES]) -> (Found, Result<bool, MtdError>) {
+    fn answer(&self, read: Result<Corrected, MtdError>, stored: &Stored) -> (Found, Result<bool, MtdError>) {
         self.take_longer(&self.read_further_ns);
-        (Tag::decode(record), read.map(|corrected| corrected != Corrected::Clean))
+        (self.decoded(stored), read.map(|corrected| corrected != Corrected::Clean))
+    }
+
+    fn decoded(&self, stored: &Stored) -> Found {
+        let mut record = [0xFF; TAG_BYTES];
+        record.copy_from_slice(&stored[self.mark_bytes..self.mark_bytes + TAG_BYTES]);
+        Tag::decode(&record)
     }
 
     fn at(&self, page: u32) -> u64 {
@@ -166,21 +199,24 @@ impl Flash for OnMedium {
     }
 
     fn program(&self, page: u32, data: &[u8], tag: &Tag) -> Result<(), MtdError> {
-        let programmed = self.mtd.write_page_with_oob(self.at(page), data, &tag.encode());
+        let end = self.mark_bytes + TAG_BYTES;
+        let mut stored: Stored = [0xFF; MARK_BYTES_MAX + TAG_BYTES];
+        stored[self.mark_bytes..end].copy_from_slice(&tag.encode());
+        let programmed = self.mtd.write_page_with_oob(self.at(page), data, &stored[..end]);
         self.take_longer(&self.program_further_ns);
         programmed
     }
 
     fn read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
-        let mut record = [0xFF; TAG_BYTES];
-        let read = self.mtd.read_page_with_oob(self.at(page), data, &mut record);
-        self.answer(read, &record)
+        let mut stored: Stored = [0xFF; MARK_BYTES_MAX + TAG_BYTES];
+        let read = self.mtd.read_page_with_oob(self.at(page), data, &mut stored[..self.mark_bytes + TAG_BYTES]);
+        self.answer(read, &stored)
     }
 
     fn begin_read(&self, page: u32, data: &mut [u8]) -> (Found, Result<bool, MtdError>) {
-        let mut record = [0xFF; TAG_BYTES];
-        let read = self.mtd.begin_read(self.at(page), data, &mut record);
-        self.answer(read, &record)
+        let mut stored: Stored = [0xFF; MARK_BYTES_MAX + TAG_BYTES];
+        let read = self.mtd.begin_read(self.at(page), data, &mut stored[..self.mark_bytes + TAG_BYTES]);
+        self.answer(read, &stored)
     }
 
     fn settle_reads(&self) {
@@ -188,10 +224,15 @@ impl Flash for OnMedium {
     }
 
     fn read_tag(&self, page: u32) -> Result<Found, MtdError> {
-        let mut record = [0xFF; TAG_BYTES];
-        self.mtd.read_oob_free(self.at(page), &mut record)?;
+        let mut stored: Stored = [0xFF; MARK_BYTES_MAX + TAG_BYTES];
+        match self.mtd.read_oob_free(self.at(page), &mut stored[..self.mark_bytes + TAG_BYTES]) {
+            // A chip with ECC of its own corrects whole pages and says so of the data, too. The bytes are there, and the record has a
+            // check sum of its own.
+            Ok(()) | Err(MtdError::Uncorrectable) => {}
+            Err(error) => return Err(error),
+        }
         self.take_longer(&self.read_further_ns);
-        Ok(Tag::decode(&record))
+        Ok(self.decoded(&stored))
     }
 
     fn overlap_programs(&self) -> u32 {
@@ -216,6 +257,10 @@ impl Flash for OnMedium {
 
     fn now_ns(&self) -> u64 {
         self.mtd.sim().now_ns()
+    }
+
+    fn found_ns(&self) -> u64 {
+        self.found_ns
     }
 }
 

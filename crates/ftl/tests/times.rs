@@ -5,10 +5,11 @@ mod support;
 use ffslab_flash::Faults;
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, Ftl, FtlConfig, PageMap, Victim};
+use ffslab_mtd::spi_nand::Layout;
 use ffslab_mtd::striped::Stripes;
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg32;
-use support::{below, medium, Setup, LOGICAL_PAGES, PAGE_BYTES};
+use support::{below, medium, Setup, BLOCKS, LOGICAL_PAGES, PAGE_BYTES};
 
 /// What is collected while nobody waits is not collected while somebody does.
 #[test]
@@ -86,4 +87,35 @@ fn pages_that_dftl_moves_while_it_is_idle_are_counted_as_such() {
     }
     let counts = ftl.statistics();
     assert!(counts.idle_pages > 0 && counts.idle_pages <= counts.gc_pages, "{counts:?}");
+}
+
+/// The operations of a write and a read are those of docs/spi-nand.md, with the out-of-band area in which the record stands; a mount asks
+/// each block for its mark, with the ECC off.
+#[test]
+fn a_layer_on_spi_nand_takes_what_the_serial_bus_takes() {
+    let layout = Layout::WinbondW25m02gv;
+    let setup = Setup { serial: Some(layout), buffer_pages: 0, ..Setup::new(Victim::Greedy) };
+    let mtd = setup.medium(&Faults::default());
+    let mut device = setup.format(&mtd).unwrap();
+    let sim = mtd.sim().clone();
+    let mut data = vec![7; 2 * PAGE_BYTES as usize];
+    device.write(0, &data).unwrap();
+    let before_ns = sim.now_ns();
+    device.write(0, &data).unwrap();
+    // WRITE ENABLE 2 + 0.1, PROGRAM LOAD 2 + 0.3 + 2112 x 0.025, PROGRAM EXECUTE 2 + 0.4, the wait for 200: 75 + 2.3 + 8 x (15 + 2.3).
+    let program_ns = 2_100 + 2_300 + 52_800 + 2_400 + 215_700;
+    assert_eq!(sim.now_ns() - before_ns, 2 * program_ns);
+    let before_ns = sim.now_ns();
+    device.read(0, &mut data).unwrap();
+    // PAGE READ 2 + 0.4, the wait for 25: 6 + 2.3 + 3 x (5 + 2.3), READ FROM CACHE 2 + 0.4 + 2112 x 0.025.
+    let fetch_ns = 2_400 + 30_200 + 2_400;
+    assert_eq!(sim.now_ns() - before_ns, 2 * (fetch_ns + 52_800));
+    drop(device);
+    mtd.restart();
+    let before_ns = sim.now_ns();
+    let mounted = setup.mount(&mtd).unwrap();
+    let statistics = *mounted.ftl().statistics();
+    assert_eq!(statistics.mount_ns, sim.now_ns() - before_ns);
+    // 24 marks and 24 records at least.
+    assert!(statistics.mount_ns >= 2 * u64::from(BLOCKS) * (fetch_ns + 64 * 25), "{} ns", statistics.mount_ns);
 }

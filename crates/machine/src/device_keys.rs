@@ -3,12 +3,13 @@
 use crate::error::MachineError;
 use crate::fault_keys::FaultKeys;
 use crate::flash_device::{pages_of, FlashDevice};
-use crate::media::{MlcSpec, PartitionSpec, NAND};
+use crate::media::{self, MlcSpec, PartitionSpec, NAND, SPI_NAND};
 use crate::policy_keys::{wrong_victim, PolicyKeys};
 use ffslab_block::ftl::Translated;
 use ffslab_block::{Device, DeviceProfile, FtlSettings};
 use ffslab_flash::Torn;
 use ffslab_ftl::{mapping, BlockDevice, BufferRule, FtlConfig, Mapping, SlcCacheConfig, Victim, MAPPINGS};
+use ffslab_mtd::spi_nand::Wiring;
 use ffslab_mtd::striped::Stripes;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_profiles::{block_device, Profile};
@@ -40,8 +41,11 @@ pub enum DeviceKeys {
 pub struct FtlKeys {
     /// The mapping: "page-map", "dftl", "block-map", "bast", "fast", "open-segments", "slc-cache" (`docs/ftl.md`).
     pub ftl: String,
-    /// Name or path of a NAND part.
+    /// Name or path of a part: raw NAND or SPI NAND.
     pub part: String,
+    /// Of SPI NAND: name or path of the board whose SPI controller and kernel drive it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub board: Option<String>,
     /// Erase blocks of the chip, or of each die; all that the part has if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u32>,
@@ -209,7 +213,10 @@ impl DeviceKeys {
     pub fn profiles_mut(&mut self) -> Vec<&mut String> {
         match self {
             DeviceKeys::Profile(name) => vec![name],
-            DeviceKeys::Flash(keys) => [Some(&mut keys.part), keys.interface.as_mut()].into_iter().flatten().collect(),
+            DeviceKeys::Flash(keys) => {
+                let names = [Some(&mut keys.part), keys.board.as_mut(), keys.interface.as_mut()];
+                names.into_iter().flatten().collect()
+            }
         }
     }
 
@@ -314,6 +321,10 @@ impl FtlKeys {
         if stripes == Stripes::ONE {
             return Ok(None);
         }
+        if chip.spi_nand.is_some() {
+            let needed = "a chip on a serial bus works alone: leave out channels, dies and planes";
+            return Err(MachineError::word("device.part", &self.part, needed));
+        }
         if chip.mlc.pairing.is_some() || chip.mlc.laws.is_some() {
             let needed = "a part whose pages share no cells is needed where channels, dies or planes are told";
             return Err(MachineError::word("device.part", &self.part, needed));
@@ -322,27 +333,51 @@ impl FtlKeys {
         Ok(Some(stripes))
     }
 
+    /// The part with who drives it: a controller that costs nothing beyond a parallel bus, or a board with a serial one.
+    ///
+    /// Errors: another kind of part, no board for a serial one.
+    fn profile(&self, base_dir: &Path) -> Result<Profile, MachineError> {
+        let kind = Profile::load(CONTROLLER, Some(&self.part), None, base_dir)?.part.kind();
+        let wrong = |needed: String| Err(MachineError::word("device.part", &self.part, needed));
+        match &self.board {
+            Some(board) if SPI_NAND.of_parts.contains(&kind) => {
+                Ok(Profile::load(board, Some(&self.part), None, base_dir)?)
+            }
+            None if NAND.of_parts.contains(&kind) => Ok(Profile::load(CONTROLLER, Some(&self.part), None, base_dir)?),
+            None if SPI_NAND.of_parts.contains(&kind) => {
+                wrong("it stands on a serial bus: device.board names the board whose controller drives it".to_string())
+            }
+            Some(board) if NAND.of_parts.contains(&kind) => {
+                let needed = "the controller inside the device drives raw NAND: leave it out";
+                Err(MachineError::word("device.board", board, needed))
+            }
+            _ => {
+                let (one, other) = (NAND.title, SPI_NAND.title);
+                wrong(format!("it is a {}; a translation layer stands on {one} and {other}", kind.title()))
+            }
+        }
+    }
+
     /// The chip as its controller drives it, and the erases that each of its blocks bears, if its data sheet says it.
     fn chip(&self, base_dir: &Path) -> Result<(PartitionSpec, Option<u32>), MachineError> {
-        let mut profile = Profile::load(CONTROLLER, Some(&self.part), None, base_dir)?;
-        let kind = profile.part.kind();
-        if !NAND.of_parts.contains(&kind) {
-            let needed = format!("it is a {}; a translation layer stands on {}", kind.title(), NAND.title);
-            return Err(MachineError::word("device.part", &self.part, needed));
-        }
+        let mut profile = self.profile(base_dir)?;
         match self.blocks {
             Some(0) => return Err(MachineError::number("device.blocks", 0u64, "a chip has erase blocks")),
             Some(blocks) => profile.part.set_blocks(blocks),
             None => {}
         }
-        let (geometry, timing) = (profile.part.geometry(), profile.part.timing());
+        let spi_nand = media::wiring(&profile)?;
+        let geometry = profile.part.geometry();
+        let timing = spi_nand.as_ref().map_or(profile.part.timing(), |wiring| wiring.timing(profile.part.timing()));
+        let mut driver = profile.driver();
+        driver.ecc = spi_nand.as_ref().map_or(driver.ecc, Wiring::ecc);
         let chip = PartitionSpec {
             geometry,
             timing,
             rules: profile.part.rules(),
-            driver: profile.driver(),
+            driver,
             mlc: MlcSpec::of(&profile.part, timing, self.slc_mode)?,
-            spi_nand: None,
+            spi_nand,
             nor: None,
             faults: self.faults.as_ref().map(FaultKeys::faults).transpose()?.unwrap_or_default(),
             ageing: None,

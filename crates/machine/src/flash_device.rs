@@ -1,7 +1,7 @@
 //! Flash behind a translation layer: one chip, or several dies that work at the same time.
 
 use crate::error::MachineError;
-use crate::media::{PartitionSpec, NAND};
+use crate::media::{PartitionSpec, NAND, SPI_NAND};
 use crate::spec::FlashSummary;
 use ffslab_block::ftl::Translated;
 use ffslab_block::FtlSettings;
@@ -42,7 +42,8 @@ impl FlashDevice {
             let made = made.map_err(|error| MachineError::Device(format!("device: {error}")))?;
             return Ok(Mtd::from(Rc::new(made) as Rc<dyn Medium>));
         }
-        let make = NAND.on_linux.ok_or(MachineError::NotOnLinux { title: NAND.title })?;
+        let medium = if self.chip.spi_nand.is_some() { &SPI_NAND } else { &NAND };
+        let make = medium.on_linux.ok_or(MachineError::NotOnLinux { title: medium.title })?;
         Ok(make(&self.chip, sim)?)
     }
 

@@ -10,6 +10,8 @@ use std::path::Path;
 const MAPPINGS: [&str; 5] = ["page-map", "dftl", "block-map", "bast", "fast"];
 /// Several dies and planes; a layer that collects while it is idle.
 const DIES: &str = "page-map\", channels = 2, dies = 2, planes = 2, idle_free_blocks = 6, interface = \"sd-card";
+/// SPI NAND, whose layout of the out-of-band area leaves what stands there the bytes of bad block marks.
+const SERIAL: &str = "page-map\", board = \"luckfox-pico-max";
 const SECTOR_BYTES: usize = 512;
 
 fn spec(stack: &str) -> MachineSpec {
@@ -25,17 +27,27 @@ fn refusal(stack: &str) -> String {
     }
 }
 
+fn part_below(mapping: &str) -> &'static str {
+    if mapping == SERIAL {
+        "gd5f1gq5ue"
+    } else {
+        "k9f1g08u0a"
+    }
+}
+
 fn rtems_on(fs: &str, mapping: &str) -> String {
     format!(
         "system = \"rtems\"\nboard = \"none\"\nfs = \"{fs}\"\n\
-         device = {{ ftl = \"{mapping}\", part = \"k9f1g08u0a\", blocks = 48, spare = 0.4 }}\n"
+         device = {{ ftl = \"{mapping}\", part = \"{}\", blocks = 48, spare = 0.4 }}\n",
+        part_below(mapping)
     )
 }
 
 fn bare_on(mapping: &str) -> String {
     format!(
         "system = \"bare\"\nfs = \"block-device\"\n\
-         device = {{ ftl = \"{mapping}\", part = \"k9f1g08u0a\", blocks = 24, spare = 0.6, buffer_pages = 3 }}\n"
+         device = {{ ftl = \"{mapping}\", part = \"{}\", blocks = 24, spare = 0.6, buffer_pages = 3 }}\n",
+        part_below(mapping)
     )
 }
 
@@ -88,7 +100,9 @@ fn worked_on(stack: &str) -> Box<dyn System> {
 
 #[test]
 fn flash_below_a_layer_holds_what_a_plain_device_would() {
-    for (fs, mappings) in [("dosfs", &MAPPINGS[..]), ("rfs", &MAPPINGS[..]), ("dosfs", &[DIES]), ("rfs", &[DIES])] {
+    for (fs, mappings) in
+        [("dosfs", &MAPPINGS[..]), ("rfs", &MAPPINGS[..]), ("dosfs", &[DIES]), ("rfs", &[DIES]), ("dosfs", &[SERIAL])]
+    {
         let mut kib = 0;
         let images: Vec<Vec<u8>> = mappings
             .iter()
@@ -114,7 +128,7 @@ fn flash_below_a_layer_holds_what_a_plain_device_would() {
 #[test]
 fn a_synchronised_file_survives_a_power_cut_at_any_operation() {
     for fs in ["dosfs", "rfs"] {
-        for (mapping, first) in MAPPINGS.iter().chain([&DIES]).zip(1..) {
+        for (mapping, first) in MAPPINGS.iter().chain([&DIES, &SERIAL]).zip(1..) {
             for cut in (0..5).map(|step| first + step * 37) {
                 let mut system = spec(&rtems_on(fs, mapping)).build(None).unwrap();
                 system.mount(&[]).unwrap();
@@ -142,7 +156,7 @@ fn a_synchronised_file_survives_a_power_cut_at_any_operation() {
 
 #[test]
 fn sectors_that_were_flushed_survive_power_cuts_and_states() {
-    for mapping in MAPPINGS.into_iter().chain([DIES]) {
+    for mapping in MAPPINGS.into_iter().chain([DIES, SERIAL]) {
         let spec = spec(&bare_on(mapping));
         let mut system = spec.build(None).unwrap();
         let sectors = system.medium_bytes() as usize / SECTOR_BYTES;
@@ -196,6 +210,17 @@ fn mistakes_are_told_with_what_would_be_right() {
     assert!(unknown.contains("device.ftl") && unknown.contains("did you mean `page-map`?"), "{unknown}");
     let spare = refusal(&device("{ ftl = \"bast\", part = \"k9f1g08u0a\", blocks = 64, spare = 0.05 }"));
     assert!(spare.starts_with("device.spare = 0.05: bast needs blocks of its own"), "{spare}");
+    let alone = refusal(&device("{ ftl = \"fast\", part = \"w25n01gv\" }"));
+    assert!(alone.contains("device.board names the board whose controller drives it"), "{alone}");
+    let serial = |more: &str| device(&format!("{{ ftl = \"fast\", part = \"w25n01gv\", blocks = 64, {more} }}"));
+    let dies = refusal(&serial("board = \"luckfox-pico-max\", dies = 2"));
+    assert!(dies.contains("a chip on a serial bus works alone"), "{dies}");
+    let parallel = refusal(&device("{ ftl = \"fast\", part = \"k9f1g08u0a\", board = \"omap3evm\" }"));
+    assert!(parallel.starts_with("device.board = \"omap3evm\": the controller inside"), "{parallel}");
+    let no_bus = refusal(&serial("board = \"omap3evm\""));
+    assert!(no_bus.contains("board `omap3evm` has no table [spi]"), "{no_bus}");
+    let few = refusal(&device("{ ftl = \"fast\", part = \"f50l1g41a\", board = \"luckfox-pico-max\", blocks = 64 }"));
+    assert!(few.contains("8 free out-of-band bytes a page"), "{few}");
     let part = refusal(&device("{ ftl = \"fast\", part = \"w25q128jv\" }"));
     assert!(part.starts_with("device.part = \"w25q128jv\": it is a"), "{part}");
     let none = refusal("system = \"bare\"\nfs = \"block-device\"\n");

@@ -148,6 +148,11 @@ impl Mtd {
         self.can.oob_free_bytes
     }
 
+    /// As [`Medium::free_mark_bytes`].
+    pub fn free_mark_bytes(&self) -> u32 {
+        on!(self, medium => Medium::free_mark_bytes(medium))
+    }
+
     // ---- operations -----------------------------------------------------------------------------------------------
 
     #[inline]

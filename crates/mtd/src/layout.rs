@@ -60,6 +60,11 @@ impl OobLayout {
         self.free_bytes
     }
 
+    /// How many of the free bytes, from the first on, stand among the first `count` bytes of the area.
+    pub fn free_bytes_before(&self, count: usize) -> usize {
+        self.free.iter().map(|region| region.end.min(count).saturating_sub(region.start)).sum()
+    }
+
     /// The ECC step whose code holds OOB byte `at`.
     pub fn step_of_byte(&self, at: usize) -> Option<u32> {
         self.step_of_byte.get(at).copied().flatten()

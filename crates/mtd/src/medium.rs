@@ -152,6 +152,12 @@ pub trait Medium {
         Err(MtdError::NotSupported)
     }
 
+    /// Free out-of-band bytes, from the first on, in which the driver looks for the mark of a bad block nevertheless: who keeps anything
+    /// there makes a bad block of it.
+    fn free_mark_bytes(&self) -> u32 {
+        0
+    }
+
     // ---- bad blocks -----------------------------------------------------------------------------------------------
 
     /// Whether the block that holds `at` is bad, from a table in RAM without an operation. Beyond the partition: `true`.

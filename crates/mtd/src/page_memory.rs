@@ -31,9 +31,14 @@ impl PagesInMemory {
         }
     }
 
+    /// The word of `taken` in which a page has its bit, and the bit.
+    fn place(page: u32) -> (usize, u64) {
+        (page as usize / 64, 1 << (page % 64))
+    }
+
     /// Takes memory for a page. Returns how long that takes beyond a program into memory that is there; `None`: the page has some.
     pub fn take(&mut self, page: u32) -> Option<u64> {
-        let (word, bit) = (page as usize / 64, 1 << (page % 64));
+        let (word, bit) = Self::place(page);
         if self.taken[word] & bit != 0 {
             return None;
         }
@@ -48,8 +53,8 @@ impl PagesInMemory {
 
     /// How long drawing takes whether bits of a page flip in a read. One without memory has none.
     pub fn draw(&self, page: u32) -> u64 {
-        let is_taken = self.taken[page as usize / 64] & (1 << (page % 64)) != 0;
-        if is_taken {
+        let (word, bit) = Self::place(page);
+        if self.taken[word] & bit != 0 {
             self.rules.draw_ns
         } else {
             0
@@ -61,7 +66,7 @@ impl PagesInMemory {
         let first = block * self.pages_per_block;
         let free_before = self.free;
         for page in first..first + self.pages_per_block {
-            let (word, bit) = (page as usize / 64, 1 << (page % 64));
+            let (word, bit) = Self::place(page);
             self.free += u32::from(self.taken[word] & bit != 0);
             self.taken[word] &= !bit;
         }

@@ -96,6 +96,7 @@ class FtlKeys(TypedDict):
     """Flash behind a translation layer."""
 
     blocks: NotRequired[int | None]
+    board: NotRequired[str | None]
     buffer: NotRequired[str | None]
     buffer_pages: NotRequired[int | None]
     cell_bits: NotRequired[int | None]

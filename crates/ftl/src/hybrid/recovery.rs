@@ -12,7 +12,7 @@ use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
 impl<F: Flash> Hybrid<F> {
     pub fn mount(flash: F, config: FtlConfig, scheme: Scheme) -> Result<Hybrid<F>, FtlError> {
         let mut made = Hybrid::blank(flash, config, scheme)?;
-        let begun_ns = made.flash.now_ns();
+        let begun_ns = made.flash.found_ns();
         {
             let _reason = made.flash.because(&causes::RECOVERY_SCAN);
             made.scan()?;

@@ -51,7 +51,7 @@ impl<F: Flash> PageMap<F> {
     /// The medium holds a device of another size; errors of the medium.
     pub fn mount(flash: F, config: FtlConfig) -> Result<(PageMap<F>, Recovered), FtlError> {
         let mut ftl = PageMap::blank(flash, config)?;
-        let begun_ns = ftl.flash.now_ns();
+        let begun_ns = ftl.flash.found_ns();
         let found = {
             let _reason = ftl.flash.because(&causes::RECOVERY_SCAN);
             ftl.recover()?

@@ -14,7 +14,7 @@ use crate::tag::{Found, Tag, KIND_DATA};
 
 impl<F: Flash> SlcCache<F> {
     pub fn mount(flash: F, config: FtlConfig) -> Result<SlcCache<F>, FtlError> {
-        let begun_ns = flash.now_ns();
+        let begun_ns = flash.found_ns();
         let (cache, rest, settings) = parts(flash, &config)?;
         let rest = PageMap::mount(rest, settings)?.0;
         let mut made = SlcCache::blank(cache, rest, &config);

@@ -77,4 +77,8 @@ impl<F: Flash> Flash for Region<F> {
     fn now_ns(&self) -> u64 {
         self.flash.now_ns()
     }
+
+    fn found_ns(&self) -> u64 {
+        self.flash.found_ns()
+    }
 }

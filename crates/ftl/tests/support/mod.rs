@@ -7,6 +7,7 @@
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, Disk, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim};
+use ffslab_mtd::spi_nand::{Bus, Encoding, Layout, ReadCommand, SpiNand, Waiting, Wiring};
 use ffslab_mtd::striped::Stripes;
 use ffslab_mtd::{Driver, Medium, MediumImage, Mtd, Nand};
 use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
@@ -36,6 +37,34 @@ pub fn medium_of(faults: &Faults, blocks: u32, pages_per_block: u32) -> Mtd {
     Mtd::new(&Nand::new(chip, Driver::default()).unwrap(), 0, blocks).unwrap()
 }
 
+/// SPI NAND of the same sizes, whose chip corrects it, and whose out-of-band area has this layout.
+fn serial(layout: Layout, faults: &Faults) -> Mtd {
+    let bus = Bus {
+        clock_hz: 80_000_000,
+        transfer_overhead_ns: 2_000,
+        copy_ps_per_byte: 0,
+        transfer_max_bytes: u32::MAX,
+        waiting: Waiting::Sleeps,
+    };
+    let wiring = Wiring {
+        layout,
+        encoding: Encoding::Register30h,
+        strength_bits: 8,
+        bus,
+        read: ReadCommand::over(4),
+        program_lines: 4,
+        dies: 1,
+        select_die_bytes: 2,
+        continuous_reads: false,
+    };
+    let oob_bytes = if layout == Layout::GigadeviceVariant2 { 128 } else { 64 };
+    let geometry = Geometry { page_bytes: PAGE_BYTES, oob_bytes, pages_per_block: PAGES_PER_BLOCK, blocks: BLOCKS };
+    let mut chip = Chip::new(Sim::new(SimConfig::default()), geometry, wiring.timing(TIMING), RULES).unwrap();
+    chip.set_faults(faults).unwrap();
+    let driver = Driver { ecc: wiring.ecc(), ..Driver::default() };
+    SpiNand::of_chip(chip, wiring, driver, 0..BLOCKS).unwrap()
+}
+
 /// A medium of the same sizes, in which eight planes of four dies work.
 fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
     let page_bytes = PAGE_BYTES / stripes.planes;
@@ -52,6 +81,8 @@ fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
 pub struct Setup {
     /// Several dies; `None`: one chip.
     pub stripes: Option<Stripes>,
+    /// SPI NAND with this layout of its out-of-band area.
+    pub serial: Option<Layout>,
     pub mapping: &'static Mapping,
     pub config: FtlConfig,
     pub buffer_pages: u32,
@@ -70,21 +101,30 @@ impl Setup {
         let dies = self.stripes.map(|Stripes { channels, dies_per_channel, planes }| {
             format!(", {channels} channels of {dies_per_channel} dies of {planes} planes")
         });
+        let serial = self.serial.map(|layout| format!(", SPI NAND {layout:?}")).unwrap_or_default();
         let buffer = if self.buffer == BufferRule::Bplru { ", bplru" } else { "" };
-        format!("{}, {victim}, {rules}{cache}{buffer}{}", self.mapping.name, dies.unwrap_or_default())
+        format!("{}, {victim}, {rules}{cache}{buffer}{serial}{}", self.mapping.name, dies.unwrap_or_default())
     }
 
     pub fn new(victim: Victim) -> Setup {
         // The host's requests have up to four pages.
         let config = FtlConfig { victim, sequential_request_pages: 3, ..FtlConfig::new(LOGICAL_PAGES) };
-        Setup { stripes: None, mapping: mapping("page-map"), config, buffer_pages: 3, buffer: BufferRule::Arrival }
+        Setup {
+            stripes: None,
+            serial: None,
+            mapping: mapping("page-map"),
+            config,
+            buffer_pages: 3,
+            buffer: BufferRule::Arrival,
+        }
     }
 
     /// The flash below, as it left the factory.
     pub fn medium(&self, faults: &Faults) -> Mtd {
-        match self.stripes {
-            None => medium(faults),
-            Some(stripes) => striped(stripes, faults),
+        match (self.stripes, self.serial) {
+            (Some(stripes), _) => striped(stripes, faults),
+            (None, Some(layout)) => serial(layout, faults),
+            (None, None) => medium(faults),
         }
     }
 
@@ -202,8 +242,26 @@ pub fn setups() -> Vec<Setup> {
         ]
         .map(|setup| Setup { stripes, ..setup })
     });
+    let on_serial = [
+        greedy(),
+        with(|setup| setup.config.checkpoint_every_pages = Some(40)),
+        with(|setup| setup.config.idle_free_blocks = Some(6)),
+        dftl(6, 12),
+        hybrid("block-map", 3),
+        hybrid("bast", 3),
+        hybrid("fast", 3),
+        hybrid("last", 3),
+        segments(4, 1, None),
+        slc_cache(4, 2),
+    ];
+    // The free bytes of GigaDevice's layout begin in the mark of a bad block.
+    let layouts = [Layout::WinbondW25m02gv, Layout::GigadeviceVariant2];
+    let serial = on_serial
+        .into_iter()
+        .zip(layouts.into_iter().cycle())
+        .map(|(setup, layout)| Setup { serial: Some(layout), ..setup });
     let all = plain.chain(special).chain(idle).chain(dftls).chain(hybrids).chain(cards).chain(levelled());
-    all.chain(striped.collect::<Vec<_>>()).chain(padded).collect()
+    all.chain(striped.collect::<Vec<_>>()).chain(padded).chain(serial).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.

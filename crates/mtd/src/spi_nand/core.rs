@@ -65,6 +65,11 @@ impl Serial {
         &self.wiring
     }
 
+    /// Free bytes of the out-of-band area that are bytes of the mark, too (GigaDevice, XTX).
+    pub fn free_mark_bytes(&self, core: &Core) -> u32 {
+        core.layout.free_bytes_before(MARK_BYTES) as u32
+    }
+
     /// As after `spinand_init`, which ends with the last die, its ECC switched off.
     pub fn restart(&mut self, core: &Core) {
         self.die = self.wiring.dies - 1;

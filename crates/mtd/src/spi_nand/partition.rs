@@ -180,6 +180,10 @@ impl Medium for SpiNand {
         Ok(())
     }
 
+    fn free_mark_bytes(&self) -> u32 {
+        self.serial.borrow().free_mark_bytes(&self.part.nand().0.borrow())
+    }
+
     // ---- bad blocks ------------------------------------------------------------------------------------------------
 
     fn is_bad(&self, at: u64) -> bool {
