@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import tomllib
 from pathlib import Path
 from typing import Any, cast
 
@@ -322,13 +323,19 @@ def test_the_table_beside_esp_idf_is_true(ffslab: Command, tmp_path: Path) -> No
     def mean_ms(step: dict[str, Any]) -> float:
         return float(step["latency_us"]["mean"]) / 1000
 
+    # The loop calls the driver for 256 bytes, ESP-IDF's wear levelling for 4 KiB.
+    driver = tomllib.loads((folder / "parts/board.toml").read_text(encoding="utf-8"))["driver"]
+    fewer_calls_ms = {op: (256 - 16) * driver[f"{op}_overhead_us"]["value"] / 1000 for op in ("program", "read")}
     program, read = steps("raw.toml")
-    assert f"| raw write, 64 KiB | 96.6 | {mean_ms(program) * 256:.1f} |" in written
-    assert f"| raw read, 64 KiB | 8.08 | {mean_ms(read) * 256:.2f} |" in written
+    assert f"| raw write, 64 KiB | 96.6 | {mean_ms(program) * 256 - fewer_calls_ms['program']:.1f} |" in written
+    assert f"| raw read, 64 KiB | 8.08 | {mean_ms(read) * 256 - fewer_calls_ms['read']:.2f} |" in written
     timed = [step for step in steps("littlefs.toml") if step["step"].split()[0] in ("append", "requests")]
     sizes = ("65,536", "78,643", "54,613")
     published_ms = (946.405, 1176.518, 821.555)
-    for size, published, write, read in zip(sizes, published_ms, timed[::2], timed[1::2], strict=True):
-        assert abs(mean_ms(write) / published - 1) < 0.15
+    read_ms = (28.988, 39.843, 25.848)
+    for size, published, of_read, write, read in zip(
+        sizes, published_ms, read_ms, timed[::2], timed[1::2], strict=True
+    ):
+        assert abs(mean_ms(write) / published - 1) < 0.15 and abs(mean_ms(read) / of_read - 1) < 0.15
         assert f"| littlefs, write {size} B | {published:.1f} | {mean_ms(write):.1f} |" in written
         assert re.search(rf"\| littlefs, read {size} B \| [0-9.]+ \| {mean_ms(read):.2f} \|", written)
