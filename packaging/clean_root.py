@@ -1,4 +1,4 @@
-"""Tries wheels where nothing is: a fresh Debian or a root for musl, in a folder, without Rust or a compiler. Needs root.
+"""Tries wheels where nothing is: a fresh Debian or a root for musl, in a folder, without compilers. Needs root.
 
     python packaging/clean_root.py ROOTS WHEEL...
 
