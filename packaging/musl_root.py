@@ -20,10 +20,15 @@ from pathlib import Path
 NEEDS = {"musl-gcc": "musl-tools", "make": "build-essential", "busybox": "busybox-static"}
 PYTHON = "python3.11"  # As Debian calls its source package; the oldest that wheels are for.
 LOADER = "ld-musl-x86_64.so.1"
-# The headers of Linux know nothing of a C library; musl-gcc leaves them out with all others of the machine.
+# The headers of Linux know nothing of a C library; musl-gcc leaves them out with all others of the machine. CPython's
+# build adds the folders of the machine's own libraries, which are for glibc.
 COMPILER = """\
 #!/bin/sh
 [ "$*" = --print-multiarch ] && {{ echo x86_64-linux-musl; exit; }}
+for word do
+  shift
+  case $word in -I/usr/* | -L/usr/*) ;; *) set -- "$@" "$word" ;; esac
+done
 exec musl-gcc "$@" -idirafter {headers}
 """
 SHELL_TOOLS = ("sh", "ls", "cat", "env", "mkdir", "rm", "cp", "uname")
