@@ -47,7 +47,9 @@ def fetched(work: Path) -> dict[str, Path]:
     """The sources that are compiled, unpacked: those of the Debian that this machine is set up for."""
     told = "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)"
     command = ["apt-get", "indextargets", "--format", told, "Created-By: Packages", "Origin: Debian"]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    known = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    # The release itself has all sources that its later patches are for, and only those are compiled here.
+    lines = [line for line in known if "-" not in line.split()[2]]
     sources = work / "sources.list"
     sources.write_text("\n".join(sorted(set(lines))) + "\n", "utf-8")
     lists = work / "lists"

@@ -86,7 +86,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--profile", default="dist")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     failed = False
     if unknown := set(given.targets) - set(TARGETS):
         parser.error(f"{min(unknown)}: known are {', '.join(TARGETS)}")
