@@ -78,7 +78,11 @@ def musl(roots: Path, processor: str) -> Place:
     """A root in which everything is for musl."""
     if processor != "x86_64" or platform.machine() != "x86_64":
         raise NotHereError("a root for musl is made for x86-64 only, on x86-64")
+    if reason := musl_root.too_old():
+        raise NotHereError(reason)
     root = musl_root.made(roots / f"musl-{processor}")
+    if run(root, "python3", "-c", "import ssl", check=False).returncode != 0:
+        raise NotHereError(f"the Python of {root} has no TLS, which pyarrow imports")
     return Place(root, f"a root with musl ({processor})", (f"musllinux_1_2_{processor}", f"musllinux_1_1_{processor}"))
 
 

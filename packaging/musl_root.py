@@ -4,7 +4,8 @@
 
 No registry that this project uses has a Python for musl, so that CPython is compiled here, by musl-gcc, from the
 sources that Debian has of it; the shell is Debian's static busybox. Debian packages: build-essential, busybox-static,
-musl-tools. Left out: TLS (pip gets its packages from a folder there), readline, curses, compressions other than zlib.
+musl-tools. Left out: TLS, readline, curses, compressions other than zlib. Without TLS pip gets its packages from a
+folder, and pyarrow, which imports `ssl`, does not load: ffslab runs in such a root only when that is added.
 """
 
 from __future__ import annotations
@@ -31,7 +32,20 @@ for word do
 done
 exec musl-gcc "$@" -idirafter {headers}
 """
+OLDEST_MUSL = (1, 2, 4)
 SHELL_TOOLS = ("sh", "ls", "cat", "env", "mkdir", "rm", "cp", "uname")
+
+
+def too_old() -> str | None:
+    """Why this machine's musl is none for today's packages: their libraries have relocations (RELR) of musl 1.2.4."""
+    loader = Path("/lib") / LOADER
+    if not loader.exists():
+        return "musl is missing: apt install musl-tools"
+    told = subprocess.run([loader], capture_output=True, text=True, check=False).stderr
+    version = told.partition("Version ")[2].split()[0]
+    if tuple(map(int, version.split("."))) >= OLDEST_MUSL:
+        return None
+    return f"musl here is {version}; numpy and pyarrow for musl crash before 1.2.4"
 
 
 def run(*command: object, where: Path, **environment: str) -> None:
