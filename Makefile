@@ -15,7 +15,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
 DIST_TARGETS =
 DIST_BOARDS =
-DIST_WHEEL = $(wildcard dist/ffslab-$(VERSION)-*-manylinux*_$(shell uname -m).whl)
+DIST_WHEELS = $(wildcard dist/ffslab-$(VERSION)-*.whl)
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
@@ -87,9 +87,9 @@ dist: $(VENV)/.dist $(ASSETS)/uPlot.iife.min.js ## build audited wheels (Linux: 
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/board.py dist $(DIST_BOARDS)
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/wheels.py dist $(DIST_TARGETS)
 
-dist-test: setup ## try the programs for boards, others' by qemu-user, and this processor's wheel in a clean Debian; needs root and debootstrap
+dist-test: setup ## try the programs for boards and the wheels, others' by qemu-user, in a clean Debian and in a root for musl; needs root, debootstrap, musl-tools
 	$(BIN)/python packaging/board_trial.py dist
-	$(BIN)/python packaging/clean_root.py $(or $(DIST_WHEEL),$(error dist-test: there is no wheel of this processor: make dist)) $(VENV)/roots
+	$(BIN)/python packaging/clean_root.py $(VENV)/roots $(or $(DIST_WHEELS),$(error dist-test: there is no wheel of this version: make dist))
 
 soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
 	cargo run --profile soak --quiet -p ffslab-jffs2 --example jffs2_soak

@@ -57,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if unknown := set(given.targets) - set(TARGETS):
         parser.error(f"{min(unknown)}: known are {', '.join(TARGETS)}")
     failed = False

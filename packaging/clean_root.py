@@ -1,11 +1,12 @@
-"""Tries a wheel where nothing is: a fresh Debian in a folder, without Rust or a compiler. Needs root and debootstrap.
+"""Tries wheels where nothing is: a fresh Debian or a root for musl, in a folder, without compilers. Needs root.
 
-    python packaging/clean_root.py WHEEL ROOTS [--arch arm64]
+    python packaging/clean_root.py ROOTS WHEEL...
 
-The root is made once and kept in ROOTS; another processor's programs run by qemu-user-static. In it the wheel is
-installed with pip, then the demo runs. What is printed: the seconds from `pip install` to the demo's report, and how
-many packages that took. It is an error when a compiler or Rust is there, when the report is not, or when a verb of an
-extra does not say which one.
+A root is made once and kept in ROOTS: Debian's by debootstrap, for the processors that this machine runs (others' by
+qemu-user-static); that for musl by musl_root.py. In it the wheel is installed with pip, then the demo runs. What is
+printed: the seconds from `pip install` to the demo's report, and how many packages that took. It is an error when a
+compiler or Rust is there, when the report is not, or when a verb of an extra does not say which one. A wheel for which
+no root can be made here is said, and is no error.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
+
+import musl_root
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITE = "bookworm"
-HOST = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+# As Debian calls the processors.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # What in this environment says where packages come from and whom to trust.
 PASSED_ON = (
     "PIP_",
@@ -37,17 +42,55 @@ PASSED_ON = (
 FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 
 
-def made(roots: Path, arch: str) -> Path:
-    """The root; it is complete or not there."""
+class NotHereError(Exception):
+    """No root for a wheel can be made on this machine; the text says why."""
+
+
+class Place(NamedTuple):
+    """A root. `said`: what it is; `wheels`: platforms whose packages this pip gets for it, as its Python has no TLS."""
+
+    root: Path
+    said: str
+    wheels: tuple[str, ...] = ()
+
+
+def debian(roots: Path, processor: str) -> Place:
+    """A fresh Debian; it is complete or not there."""
+    arch = ARCHITECTURES[processor]
+    if processor != platform.machine() and not Path(f"/proc/sys/fs/binfmt_misc/qemu-{processor}").exists():
+        raise NotHereError(f"programs for {arch} do not run here: apt install qemu-user-static binfmt-support")
     root = roots / f"{SUITE}-{arch}"
+    place = Place(root, f"a clean {SUITE} ({arch})")
     if root.is_dir():
-        return root
+        return place
+    if shutil.which("debootstrap") is None:
+        raise NotHereError("debootstrap is missing: apt install debootstrap")
     fresh = roots / f"{SUITE}-{arch}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     packages = "--include=python3,python3-venv,ca-certificates"
     command = ["debootstrap", "--variant=minbase", f"--arch={arch}", packages]
     subprocess.run([*command, SUITE, str(fresh)], check=True, stdout=subprocess.DEVNULL)
-    return fresh.rename(root)
+    fresh.rename(root)
+    return place
+
+
+def musl(roots: Path, processor: str) -> Place:
+    """A root in which everything is for musl."""
+    if processor != "x86_64" or platform.machine() != "x86_64":
+        raise NotHereError("a root for musl is made for x86-64 only, on x86-64")
+    if reason := musl_root.too_old():
+        raise NotHereError(reason)
+    root = musl_root.made(roots / f"musl-{processor}")
+    if run(root, "python3", "-c", "import ssl", check=False).returncode != 0:
+        raise NotHereError(f"the Python of {root} has no TLS, which pyarrow imports")
+    return Place(root, f"a root with musl ({processor})", (f"musllinux_1_2_{processor}", f"musllinux_1_1_{processor}"))
+
+
+def made(roots: Path, wheel: Path) -> Place:
+    """The root for a wheel, by its tag."""
+    tag = wheel.stem.rpartition("-")[2]
+    processor = next(name for name in ARCHITECTURES if tag.endswith(name))
+    return (musl if "musllinux" in tag else debian)(roots, processor)
 
 
 def run(root: Path, *command: str, where: str = "/", check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -69,41 +112,52 @@ def run(root: Path, *command: str, where: str = "/", check: bool = True) -> subp
     return ran
 
 
-def main() -> None:
-    """Installs, runs, says."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("wheel", type=Path)
-    parser.add_argument("roots", type=Path)
-    parser.add_argument("--arch", default=HOST)
-    given = parser.parse_args()
-    given.roots.mkdir(parents=True, exist_ok=True)
-    root = made(given.roots, given.arch)
+def prepared(place: Place, wheel: Path) -> list[str]:
+    """Lays out the trial and an environment in the root; returns what `pip install` needs beside the names."""
+    root = place.root
     for file in map(Path, FILES):
         if file.is_file():
-            place = root / file.relative_to("/")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, place)
+            copy = root / file.relative_to("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
     for tool in ("cc", "gcc", "rustc", "cargo"):
         if run(root, "sh", "-c", f"command -v {tool}", check=False).returncode == 0:
             sys.exit(f"{root}: has {tool}: it is not clean")
     trial = root / "trial"
     shutil.rmtree(trial, ignore_errors=True)
     trial.mkdir()
-    shutil.copy(given.wheel, trial)
+    shutil.copy(wheel, trial)
     for folder in ("experiments/first-run", "examples/sqlite"):
         shutil.copytree(ROOT / folder, trial / folder)
-    run(root, "python3", "-m", "venv", "/trial/venv")
+    if not place.wheels:
+        run(root, "python3", "-m", "venv", "/trial/venv")
+        return []
+    platforms = [word for name in place.wheels for word in ("--platform", name)]
+    options = ["--only-binary=:all:", "--python-version", "3.11", *platforms, "--dest", str(trial / "wheels")]
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "download", *options, f"{wheel}[sqlite]", "pip"], check=True)
+    (its_pip,) = (trial / "wheels").glob("pip-*.whl")
+    offline = ["--no-index", "--find-links", "/trial/wheels"]
+    run(root, "python3", "-m", "venv", "--without-pip", "/trial/venv")
+    run(root, "/trial/venv/bin/python", f"/trial/wheels/{its_pip.name}/pip", "install", *offline, "pip")
+    return offline
+
+
+def tried(place: Place, wheel: Path) -> None:
+    """Installs, runs, says."""
+    root, options = place.root, prepared(place, wheel)
+    install = ["/trial/venv/bin/pip", "install", "--quiet", *options]
     began_s = time.monotonic()
-    run(root, "/trial/venv/bin/pip", "install", "--quiet", f"/trial/{given.wheel.name}")
+    run(root, *install, f"/trial/{wheel.name}")
     installed_s = time.monotonic()
     demo = run(root, "/trial/venv/bin/ffslab", "run", "experiments/first-run/sqlite.toml", where="/trial")
     ended_s = time.monotonic()
     print(demo.stdout[: demo.stdout.index("\n\n", demo.stdout.index("\n\n") + 2)])
-    report = trial / "results" / "sqlite" / "report.html"
+    report = root / "trial" / "results" / "sqlite" / "report.html"
     packages = run(root, "/trial/venv/bin/pip", "list", "--format=freeze").stdout.splitlines()
     names = [line.partition("==")[0] for line in packages]
     print(
-        f"\n{given.wheel.name} in a clean {SUITE} ({given.arch}): "
+        f"\n{wheel.name} in {place.said}: "
         f"{ended_s - began_s:.1f} s from pip install to the report, of it {ended_s - installed_s:.1f} s the demo; "
         f"report {report.stat().st_size / 1024:.0f} KiB; {len(names)} packages: {', '.join(names)}"
     )
@@ -113,8 +167,24 @@ def main() -> None:
         sys.exit(f"ffslab sqlite without its extra: exit code {told.returncode}, {told.stderr}")
     print(told.stderr.rstrip())
     # The extra comes as the message says.
-    run(root, "/trial/venv/bin/pip", "install", "--quiet", "ffslab[sqlite]")
+    run(root, *install, "ffslab[sqlite]")
     print(run(root, "/trial/venv/bin/ffslab", "sqlite", "--help").stdout.splitlines()[0])
+
+
+def main() -> None:
+    """Tries each wheel."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("roots", type=Path, metavar="ROOTS")
+    parser.add_argument("wheels", type=Path, nargs="+", metavar="WHEEL")
+    given = parser.parse_args()
+    given.roots.mkdir(parents=True, exist_ok=True)
+    for wheel in given.wheels:
+        try:
+            place = made(given.roots, wheel)
+        except NotHereError as reason:
+            print(f"{wheel.name}: not tried: {reason}", flush=True)
+            continue
+        tried(place, wheel)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def has_standard_library(rust: str) -> bool:
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], cwd=ROOT, capture_output=True, text=True, check=True)
     folder = Path(sysroot.stdout.strip()) / "lib" / "rustlib" / rust / "lib"
     if not folder.is_dir() and shutil.which("rustup") is not None:
-        subprocess.run(["rustup", "--quiet", "target", "add", rust], cwd=ROOT, check=False)
+        # What it says when there is none is long; whoever asked says it in a line.
+        subprocess.run(["rustup", "--quiet", "target", "add", rust], cwd=ROOT, capture_output=True, check=False)
     return folder.is_dir()
 
 
@@ -85,7 +86,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--profile", default="dist")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     failed = False
     if unknown := set(given.targets) - set(TARGETS):
         parser.error(f"{min(unknown)}: known are {', '.join(TARGETS)}")

@@ -34,9 +34,15 @@
 #define SECOND_NS 1000000000LL
 #define PUBLIC __attribute__((visibility("default")))
 
-/* The next definition of a function; `version` where glibc has an older one of the same name, too. */
+/* The next definition of a function; `version` where glibc has an older one of the same name, too; musl has no versions. */
 static void *next(const char *name, const char *version) {
-    void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+    void *found = NULL;
+#ifdef __GLIBC__
+    if (version)
+        found = dlvsym(RTLD_NEXT, name, version);
+#else
+    (void)version;
+#endif
     return found ? found : dlsym(RTLD_NEXT, name);
 }
 #define NEXT(name) ((__typeof__(&name))next(#name, NULL))
