@@ -248,5 +248,9 @@
   const near = new IntersectionObserver((entries) => {
     for (const one of entries) if (one.isIntersecting) { near.unobserve(one.target); film(one.target); }
   }, { rootMargin: "400px" });
-  for (const figure of document.querySelectorAll("figure[data-film]")) near.observe(figure);
+  for (const figure of document.querySelectorAll("figure[data-film]")) {
+    // What stands below has its place before the film is there.
+    new Grid(figure.querySelector(":scope > canvas"), Number(figure.dataset.count));
+    near.observe(figure);
+  }
 }
