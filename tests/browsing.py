@@ -33,8 +33,8 @@ READ = """async () => {
   scrollTo({ top: 0, behavior: "instant" });
   await frame();
 }"""
-# What paper would cut off, and what is of no use on it.
-CUT_OFF = """() => [...document.querySelectorAll("main *")].filter((it) => {
+# What paper would cut off, and what is of no use on it. In narrow frames of flame graphs names end at the frame.
+CUT_OFF = """() => [...document.querySelectorAll("main :not(.frames span)")].filter((it) => {
   const box = it.getBoundingClientRect();
   return box.width && (box.right > innerWidth + 1 || it.matches(".tools, .deck, input, select, nav"));
 }).map((it) => it.outerHTML.slice(0, 200))"""
