@@ -245,10 +245,14 @@
     figure.dataset.ready = "true";
   }
 
+  // Controls come with the films: soon enough, and for all of them, that nobody sees what is below move.
+  const figures = [...document.querySelectorAll("figure[data-film]")];
   const near = new IntersectionObserver((entries) => {
-    for (const one of entries) if (one.isIntersecting) { near.unobserve(one.target); film(one.target); }
-  }, { rootMargin: "400px" });
-  for (const figure of document.querySelectorAll("figure[data-film]")) {
+    if (!entries.some((one) => one.isIntersecting)) return;
+    near.disconnect();
+    for (const figure of figures) film(figure);
+  }, { rootMargin: "1600px" });
+  for (const figure of figures) {
     // What stands below has its place before the film is there.
     new Grid(figure.querySelector(":scope > canvas"), Number(figure.dataset.count));
     near.observe(figure);
