@@ -110,7 +110,7 @@ mod tests {
         }
         let all = [1, 6, 9].map(Purpose::File);
         let texts = purposes.texts(all.into_iter().chain([Purpose::Own("index")]));
-        assert_eq!(texts.into_values().collect::<Vec<_>>(), ["/", "'/dir/a b'", "'/#9'", "index"]);
+        assert_eq!(texts.into_values().collect::<Vec<_>>(), ["/", "'/dir/a b'", "/#9", "index"]);
     }
 
     #[test]
