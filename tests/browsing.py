@@ -13,6 +13,31 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from left_out import leave_out
 
 WIDE, PHONE = 1300, 360
+# An A4 sheet between its margins.
+PAPER = 700
+# Of the window; less than this is a line of pixels.
+SHIFT_MAX = 0.01
+# Sums what moves before a reader's eyes without their doing (https://web.dev/articles/cls).
+WATCH = """window.shifted = [];
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput)
+    window.shifted.push([one.value, ...one.sources.map((it) => it.node?.outerHTML?.slice(0, 200) ?? "")]);
+}).observe({ type: "layout-shift", buffered: true });"""
+# To the end of the page, as somebody who reads it.
+READ = """async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  for (let at = 0; at < document.documentElement.scrollHeight; at += 800) {
+    scrollTo({ top: at, behavior: "instant" });
+    await frame();
+  }
+  scrollTo({ top: 0, behavior: "instant" });
+  await frame();
+}"""
+# What paper would cut off, and what is of no use on it. In narrow frames of flame graphs names end at the frame.
+CUT_OFF = """() => [...document.querySelectorAll("main :not(.frames span)")].filter((it) => {
+  const box = it.getBoundingClientRect();
+  return box.width && (box.right > innerWidth + 1 || it.matches(".tools, .deck, input, select, nav"));
+}).map((it) => it.outerHTML.slice(0, 200))"""
 # A machine that has much to do is no failure.
 PATIENCE_MS = 120_000
 Opened = Callable[..., Page]
@@ -48,6 +73,7 @@ def opening(browser: Browser) -> Iterator[Opened]:
         page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith("file:") else None)
+        page.add_init_script(WATCH)
         # What is copied, instead of the clipboard of the machine.
         page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
         page.goto(path.as_uri())
@@ -63,6 +89,25 @@ def draw_all(page: Page) -> None:
     """Opens what is folded, and draws what else is drawn when it comes near the screen."""
     page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+
+
+def check_stands_still(page: Page) -> None:
+    """Nothing moves while the page is read."""
+    page.evaluate(READ)
+    shifted = page.evaluate("window.shifted")
+    assert sum(value for value, *_ in shifted) < SHIFT_MAX, shifted
+
+
+def check_print(page: Page) -> None:
+    """On paper everything has its place, in ink on white, whatever the screen shows."""
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": PAPER, "height": 1000})
+    # Charts follow a moment later.
+    page.evaluate(READ)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"
+    assert page.evaluate(CUT_OFF) == []
+    page.emulate_media(media="screen", color_scheme="light")
 
 
 def check_axe(page: Page) -> None:

@@ -3,8 +3,9 @@
     python tests/page_shots.py OUT PAGE.html...        every part of these pages
     python tests/page_shots.py OUT --counts            pages of runs with 1, 6, 40 and 1,000 variants, made here
 
-A picture is a whole page, with everything drawn. Printed is what a page takes until it has loaded, how large it is,
-what its console says, and what axe-core finds that is serious.
+A picture is a whole page, with everything drawn. Printed is what a page takes until it has loaded and is painted (by
+the clock, and as CPU time of its main thread), how large it is, what its console says, and what axe-core finds that is
+serious.
 """
 
 from __future__ import annotations
@@ -57,9 +58,13 @@ def shoot(browser: Browser, path: Path, out: Path, wide: int, scheme: Any) -> li
     page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith(path.as_uri()) else None)
+    counters = context.new_cdp_session(page)
+    counters.send("Performance.enable", {"timeDomain": "threadTicks"})
     begun_s = time.monotonic()
     page.goto(path.as_uri())
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     loaded_s = time.monotonic() - begun_s
+    known = {one["name"]: one["value"] for one in counters.send("Performance.getMetrics")["metrics"]}
     _draw_all(page)
     high = min(HEIGHT_MAX, page.evaluate("document.documentElement.scrollHeight"))
     page.set_viewport_size({"width": wide, "height": high})
@@ -74,9 +79,8 @@ def shoot(browser: Browser, path: Path, out: Path, wide: int, scheme: Any) -> li
         for one in found
         if one["impact"] in ("serious", "critical")
     ]
-    print(
-        f"{path.name} {wide} {scheme}: loaded in {loaded_s:.2f} s, {path.stat().st_size / 1e6:.2f} MB, {high} px high"
-    )
+    took = f"loaded in {loaded_s:.2f} s, {known['TaskDuration']:.2f} s of CPU time"
+    print(f"{path.name} {wide} {scheme}: {took}, {path.stat().st_size / 1e6:.2f} MB, {high} px high")
     context.close()
     return wrong
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page
 
-from browsing import PHONE, WIDE, Opened, check_axe, draw_all
+from browsing import PHONE, WIDE, Opened, check_axe, check_print, check_stands_still, draw_all
 from page_kinds import KINDS, made
 
 
@@ -23,6 +23,7 @@ def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
         assert page.locator("h1").inner_text() and page.locator(".answer").inner_text()
         assert page.locator(".key .value").count() >= 2
         assert page.locator("#answer :is(figure, .bars, .lone)").count() >= 1
+    check_stands_still(page)
     draw_all(page)
     for plot in page.locator("figure[data-chart]").all():
         _ask(page, plot)
@@ -31,6 +32,7 @@ def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         check_axe(page)
+    check_print(page)
     for wide in (PHONE, WIDE):
         page.set_viewport_size({"width": wide, "height": 900})
         # Charts follow a moment later.

@@ -219,6 +219,25 @@ def test_the_film_is_played_scrubbed_and_stepped(filmed: Run, tmp_path: Path, op
     assert f"There are {len(begins)}, " in film.locator(":scope > .said").inner_text()
     film.get_by_label("Colour").select_option("last written because")
     assert "GC thread" in film.locator(":scope > .keys").inner_text()
+    # Each block has the colour of the file for which most of it was written.
+    film.get_by_label("Colour").select_option("file")
+    assert "/target" in film.locator(":scope > .keys").inner_text()
+    slider.press("End")
+    told = table[(table["what"] == "holds") | (table["what"] == "erase")].groupby("block").tail(1)
+    files = page.evaluate(
+        "(([film, data]) => [...film.state().file].map(it => it ? data.files[it - 1] : null))"
+        "([document.querySelector('figure.film').film, ffslab.data('film-0')])"
+    )
+    assert {one.block: one.written_for for one in told.itertuples() if isinstance(one.written_for, str)} == {
+        block: name for block, name in enumerate(files) if name
+    }
+    assert files.count("/target") > 2
+    canvas = film.locator("canvas").last
+    canvas.focus()
+    for _ in range(files.index("/target", 1)):
+        canvas.press("ArrowRight")
+    assert "written mostly for /target" in film.locator(":scope > .said").inner_text()
+    slider.press("Home")
     film.get_by_label("Speed").select_option("whole in 5 s")
     film.locator("canvas").last.press(" ")
     stood = page.evaluate("document.querySelector('figure.film').film.at")

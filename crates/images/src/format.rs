@@ -1,6 +1,7 @@
 //! The seam between those who read images and the formats of file systems.
 
 use crate::lost::history::History;
+use crate::purposes::BlockReader;
 use crate::recognise::{Given, Layout};
 use crate::rtems_volumes::Mounted;
 use crate::scan::Scanned;
@@ -102,6 +103,12 @@ pub trait ImageFormat: Sync {
 
     /// Who tells its erase blocks from others in the dump of a whole chip, whose pages have such sizes. `None`: nobody can.
     fn block_owner<'a>(&self, _image: &'a [u8], _page_bytes: u32, _oob_bytes: u32) -> Option<BlockOwner<'a>> {
+        None
+    }
+
+    /// Who tells for which files the pages of blocks were written, if this block shows that they are of this file system and
+    /// how they are written. `None`: it does not, or nobody can.
+    fn block_reader(&self, _block: &BlockLook<'_>) -> Option<BlockReader> {
         None
     }
 

@@ -2,7 +2,7 @@
 //!
 //! **Role.** Finds out what an image is ([`recognise`]), cuts the dump of a whole chip into its partitions
 //! ([`recognise::parts`]), puts images on simulated media ([`mod@file`], [`recognise::arranged`]), reads their files ([`tree`]), and
-//! says what stands in each block and what is damaged ([`scan()`]), and what was deleted or overwritten ([`lost`]); [`look`] does all of it. What is asked about a format is one trait ([`ImageFormat`]);
+//! says what stands in each block and what is damaged ([`scan()`]), for which file a block was written ([`purposes`]), and what was deleted or overwritten ([`lost`]); [`look`] does all of it. What is asked about a format is one trait ([`ImageFormat`]);
 //! the formats of the file systems that ffslab has implement it here.
 //!
 //! **Follows.** `nanddump`, `nandwrite` and the `mkfs` tools of mtd-utils and YAFFS2 for the layouts of files; the kernel's
@@ -17,6 +17,7 @@ pub mod jffs2;
 pub mod littlefs;
 pub mod look;
 pub mod lost;
+pub mod purposes;
 pub mod recognise;
 pub mod rtems_volumes;
 pub mod scan;

@@ -1,15 +1,21 @@
 //! What happens to each erase block during the measured steps, for a film of them: each flash operation with its cause,
-//! and what a block holds whenever that has changed between two calls.
+//! and what a block holds, and for which file it was written, whenever that has changed between two calls.
 //!
 //! Only differences are kept. Looking takes no time and changes nothing; a look costs a pass over the blocks, so none is
 //! taken unless something was programmed or erased since the last one, and after many of them only at every second such
 //! call, at every fourth, and so on.
 
 use crate::probe_log::has_nand;
+use ffslab_flash::ImageLayout;
 use ffslab_fs::BlockSpace;
+use ffslab_images::purposes::{Purpose, Purposes};
+use ffslab_images::BlockLook;
+use ffslab_machine::file_systems::image_formats;
+use ffslab_mtd::NandPartition;
 use ffslab_sim::{EventSink, Op, OpEvent, Reason, Task};
 use ffslab_system::System;
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -21,6 +27,8 @@ const ROWS_MAX: usize = 2_000_000;
 const LOOKS_MAX: u32 = 4_096;
 
 pub(crate) struct Film {
+    page_bytes: u32,
+    oob_bytes: u32,
     pages_per_block: u32,
     /// Of the partition, in the chip.
     first_block: u32,
@@ -28,6 +36,10 @@ pub(crate) struct Film {
     start_ns: u64,
     seen: Rc<RefCell<Seen>>,
     held: Vec<BlockSpace>,
+    /// For what each block was written, and what of that has been told.
+    purposes: Purposes,
+    written_for: Vec<Option<Purpose>>,
+    told_for: Vec<Option<Purpose>>,
     looks: u32,
     /// Calls that changed something since the last look, and how many a look waits for.
     changed_calls: u32,
@@ -37,7 +49,10 @@ pub(crate) struct Film {
 #[derive(Default)]
 struct Seen {
     rows: Vec<Row>,
+    /// Blocks of the chip that were programmed or erased since the last look, and whether one was since the last call.
+    changed: BTreeSet<u32>,
     has_changed: bool,
+    pages_per_block: u32,
 }
 
 struct Row {
@@ -49,7 +64,7 @@ enum Event {
     /// Of the chip; the address is that of a page, or for an erase of a block.
     Operation { op: Op, address: u32, task: &'static Task, reason: &'static Reason },
     /// What a block of the partition holds from now on.
-    Holds { block: u32, space: BlockSpace },
+    Holds { block: u32, space: BlockSpace, written_for: Option<Purpose> },
 }
 
 struct Sink(Rc<RefCell<Seen>>);
@@ -58,7 +73,11 @@ impl EventSink for Sink {
     fn flash_op(&mut self, event: &OpEvent) {
         let &OpEvent { at_ns, address, op, task, reason, .. } = event;
         let mut seen = self.0.borrow_mut();
-        seen.has_changed |= !matches!(op, Op::PageRead | Op::PartialPageRead | Op::OobRead);
+        if !matches!(op, Op::PageRead | Op::PartialPageRead | Op::OobRead) {
+            seen.has_changed = true;
+            let block = if op == Op::Erase { address } else { address / seen.pages_per_block };
+            seen.changed.insert(block);
+        }
         if seen.rows.len() < ROWS_MAX {
             seen.rows.push(Row { at_ns, event: Event::Operation { op, address, task, reason } });
         }
@@ -73,15 +92,27 @@ impl Film {
         let nand = has_nand("film", system)?;
         let (geometry, range) = (nand.geometry(), nand.range());
         let sim = system.sim();
-        let seen = Rc::default();
+        let seen = Seen {
+            // At first all of them are new.
+            changed: range.clone().collect(),
+            pages_per_block: geometry.pages_per_block,
+            ..Seen::default()
+        };
+        let seen = Rc::new(RefCell::new(seen));
         sim.set_sink(Some(Box::new(Sink(Rc::clone(&seen)))));
+        let blocks = range.end - range.start;
         let mut film = Film {
+            page_bytes: geometry.page_bytes,
+            oob_bytes: geometry.oob_bytes,
             pages_per_block: geometry.pages_per_block,
             first_block: range.start,
-            blocks: range.end - range.start,
+            blocks,
             start_ns: sim.now_ns(),
             seen,
             held: Vec::new(),
+            purposes: Purposes::new(image_formats()),
+            written_for: vec![None; blocks as usize],
+            told_for: vec![None; blocks as usize],
             looks: 0,
             changed_calls: 0,
             stride_calls: 1,
@@ -108,35 +139,60 @@ impl Film {
             self.stride_calls *= 2;
         }
         let (at_ns, space) = (system.sim().now_ns(), system.block_space());
+        self.read_changed(system);
         let mut seen = self.seen.borrow_mut();
         for (block, space) in (0..).zip(&space) {
-            if self.held.get(block as usize) != Some(space) && seen.rows.len() < ROWS_MAX {
-                seen.rows.push(Row { at_ns, event: Event::Holds { block, space: *space } });
+            let at = block as usize;
+            let written_for = self.written_for.get(at).copied().flatten();
+            let is_new =
+                self.held.get(at) != Some(space) || self.told_for.get(at).is_some_and(|told| *told != written_for);
+            if is_new && seen.rows.len() < ROWS_MAX {
+                seen.rows.push(Row { at_ns, event: Event::Holds { block, space: *space, written_for } });
             }
         }
         drop(seen);
+        if !space.is_empty() {
+            self.told_for.clone_from(&self.written_for);
+        }
         // Nothing is known while nothing is mounted: the last that was known stands.
         if !space.is_empty() {
             self.held = space;
         }
     }
 
+    /// Finds out for what the blocks were written that have changed since the last look.
+    fn read_changed(&mut self, system: &dyn System) {
+        let changed = std::mem::take(&mut self.seen.borrow_mut().changed);
+        let Ok(nand) = has_nand("film", system) else { return };
+        for block in changed {
+            let at = block.checked_sub(self.first_block).and_then(|at| self.written_for.get_mut(at as usize));
+            if let Some(written_for) = at {
+                *written_for = purpose_of(&mut self.purposes, nand, block, self.page_bytes, self.oob_bytes);
+            }
+        }
+    }
+
     /// Ends with a last look. Returns the film as lines of comma-separated values: microseconds since the measurement
     /// began, what happened, the block in the partition; of an operation its page in the block, task and reason; of what
-    /// a block holds its bytes.
+    /// a block holds its bytes, and for what it was written.
     pub fn end(mut self, system: &dyn System) -> (String, String) {
         system.sim().set_sink(None);
         self.look(system);
         let seen = self.seen.borrow();
-        let mut text = "at_us,what,block,page,task,reason,valid_B,invalid_B,free_B\n".to_string();
+        let purposes = seen.rows.iter().filter_map(|row| match row.event {
+            Event::Holds { written_for, .. } => written_for,
+            Event::Operation { .. } => None,
+        });
+        let names = self.purposes.texts(purposes.collect::<BTreeSet<_>>());
+        let mut text = "at_us,what,block,page,task,reason,valid_B,invalid_B,free_B,written_for\n".to_string();
         text.reserve(seen.rows.len() * 48);
         for row in &seen.rows {
-            self.line(&mut text, row).expect("text grows");
+            self.line(&mut text, row, &names).expect("text grows");
         }
         (FILM.to_string(), text)
     }
 
-    fn line(&self, text: &mut String, row: &Row) -> std::fmt::Result {
+    fn line(&self, text: &mut String, row: &Row, names: &BTreeMap<Purpose, String>) -> std::fmt::Result {
         let since_ns = row.at_ns - self.start_ns;
         let at = format_args!("{}.{:03}", since_ns / 1_000, since_ns % 1_000);
         match row.event {
@@ -149,13 +205,31 @@ impl Film {
                 let Some(block) = block.checked_sub(self.first_block).filter(|block| *block < self.blocks) else {
                     return Ok(());
                 };
-                writeln!(text, "{at},{},{block},{page},{},{},,,", word(op), task.name, quoted(reason.name))
+                writeln!(text, "{at},{},{block},{page},{},{},,,,", word(op), task.name, quoted(reason.name))
             }
-            Event::Holds { block, space: BlockSpace { valid_bytes, invalid_bytes, free_bytes } } => {
-                writeln!(text, "{at},holds,{block},,,,{valid_bytes},{invalid_bytes},{free_bytes}")
+            Event::Holds { block, space: BlockSpace { valid_bytes, invalid_bytes, free_bytes }, written_for } => {
+                let written_for =
+                    written_for.and_then(|purpose| names.get(&purpose)).map_or(String::new(), |it| quoted(it));
+                writeln!(text, "{at},holds,{block},,,,{valid_bytes},{invalid_bytes},{free_bytes},{written_for}")
             }
         }
     }
+}
+
+/// For what a block of the chip was written, read from its cells without an operation.
+fn purpose_of(
+    purposes: &mut Purposes,
+    nand: &NandPartition,
+    block: u32,
+    page_bytes: u32,
+    oob_bytes: u32,
+) -> Option<Purpose> {
+    let mut stored = Vec::new();
+    let layout = ImageLayout { oob: true, hamming_ecc: false };
+    nand.with_chip(|chip| chip.write_image(&mut stored, block..block + 1, layout)).ok()?;
+    let pages = stored.chunks_exact((page_bytes + oob_bytes) as usize);
+    let data: Vec<u8> = pages.flat_map(|page| &page[..page_bytes as usize]).copied().collect();
+    purposes.of(&BlockLook { stored: &stored, data: &data, page_bytes, oob_bytes })
 }
 
 fn word(op: Op) -> &'static str {

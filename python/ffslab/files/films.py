@@ -2,7 +2,8 @@
 
 Columns: `at_us` since the measured steps began; `what` happened: read, program, erase, or holds (what the block holds
 from then on); `block` in the partition; of an operation its `page` in the block, `task` and `reason`; of what a block
-holds `valid_B`, `invalid_B` and `free_B`. Others are null.
+holds `valid_B`, `invalid_B` and `free_B`, and for which file or structure of the file system most bytes in it were
+`written_for` (null: it is erased, or nobody knows). Others are null.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 LOG, TABLE = "film.csv", "film.parquet"
 TYPES = {"at_us": "float64", "what": "string", "block": "int64", "page": "int64", "task": "string", "reason": "string"}
 TYPES |= dict.fromkeys(("valid_B", "invalid_B", "free_B"), "int64")
+WRITTEN_FOR = "written_for"
+TYPES |= {WRITTEN_FOR: "string"}
+# What may hold commas and quotes.
+QUOTED = ("reason", WRITTEN_FOR)
 
 
 def is_film(name: str) -> bool:
@@ -53,7 +58,7 @@ def as_log(parquet: bytes) -> str:
         values = column.to_pylist()
         if name == "at_us":
             texts.append([f"{value:.3f}" for value in values])
-        elif name == "reason":
+        elif name in QUOTED:
             texts.append(["" if value is None else '"' + value.replace('"', '""') + '"' for value in values])
         else:
             texts.append(["" if value is None else str(value) for value in values])

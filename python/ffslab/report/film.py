@@ -1,7 +1,7 @@
 """The film of erase blocks: each operation and what blocks hold, as differences, for `assets/film.js`.
 
-An event is a difference of time and of block from the one before, a kind and two details, each as planes of bytes (all
-low bytes, then all second ones ...), which deflate makes small: 1 to 4 bytes an event. The page says how large it is.
+An event is a difference of time and of block from the one before, a kind and three details, each as planes of bytes
+(all low bytes, then all second ones ...), which deflate makes small: 1 to 4 bytes an event. The page says how large.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ LATENCIES_MAX = 4_000
 COLLECTING = ("gc ", "compaction", "relocation")
 # A share of a block is told in so many parts.
 PARTS = 255
+# Files that most events are about have numbers of their own, from 1 on; all others share the last. 0: nobody's.
+FILES_MAX = 250
+OTHER_FILES = "other files"
 
 
 def drawn(run: Run, variants: Sequence[VariantSummary]) -> list[tuple[str, Drawn]]:
@@ -71,7 +74,7 @@ def _film(run: Run, variant: VariantSummary, log: str, name: str) -> tuple[str, 
     }
     plot, latency = _latency(run, variant, name)
     html = (
-        f'<figure class="film" data-film="{name}">{latency}<div class="deck"></div>'
+        f'<figure class="film" data-film="{name}" data-count="{len(before)}">{latency}<div class="deck"></div>'
         '<canvas tabindex="0" role="img" aria-label="Film of erase blocks; arrow keys go through them"></canvas>'
         '<p class="said" role="status"></p><ul class="keys"></ul></figure>'
     )
@@ -106,8 +109,27 @@ def _packed(table: Any, block_bytes: int) -> tuple[str, dict[str, Any]]:
         first.tobytes(),
         _planes(second, "<u2"),
     ]
+    files, file = _files(table)
+    planes.append(file.tobytes())
     packed = base64.b64encode(zlib.compress(b"".join(planes), 6)).decode("ascii")
-    return packed, {"events": len(at), "unit_us": unit_us, "causes": known}
+    return packed, {"events": len(at), "unit_us": unit_us, "causes": known, "files": files}
+
+
+def _files(table: Any) -> tuple[list[str], Any]:
+    """Names of files and structures for which blocks are written, from number 1 on, and the number in each event."""
+    if films.WRITTEN_FOR not in table.column_names:
+        return [], np.zeros(table.num_rows, dtype=np.uint8)
+    words, codes = _codes(table[films.WRITTEN_FOR].fill_null(""))
+    events = np.bincount(codes, minlength=len(words))
+    named = [int(at) for at in np.argsort(-events, kind="stable") if words[at]]
+    if not named:
+        return [], np.zeros(table.num_rows, dtype=np.uint8)
+    kept = sorted(named[:FILES_MAX], key=lambda at: words[at])
+    numbers = np.zeros(len(words), dtype=np.uint8)
+    numbers[named] = len(kept) + 1
+    numbers[kept] = np.arange(1, len(kept) + 1)
+    names = [words[at] for at in kept] + ([OTHER_FILES] if len(named) > len(kept) else [])
+    return names, numbers[codes]
 
 
 def _planes(values: Any, kind: str) -> bytes:

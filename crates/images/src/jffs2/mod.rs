@@ -1,11 +1,13 @@
 //! Images of JFFS2.
 
 mod past;
+mod purposes;
 mod recognise;
 mod scan;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 use crate::lost::history::History;
+use crate::purposes::BlockReader;
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{self, Content, CutOff, OnChip, Tree, TreeError};
@@ -38,6 +40,10 @@ impl ImageFormat for InImages {
                 || oob > 0 && is_erased(block.data) && [Endian::Little, Endian::Big].into_iter().any(has_marker);
             (probe::byte_order(block.data).is_some() || is_clean()).then_some(0)
         }))
+    }
+
+    fn block_reader(&self, block: &BlockLook<'_>) -> Option<BlockReader> {
+        purposes::reader(block)
     }
 
     fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {

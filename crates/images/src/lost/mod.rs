@@ -7,7 +7,7 @@
 mod content;
 pub mod history;
 pub mod hits;
-mod paths;
+pub(crate) mod paths;
 
 use crate::file::{read_file, ImageError};
 use crate::format::ImageFs;

@@ -1,6 +1,7 @@
 //! Images of UBIFS, on UBI.
 
 mod past;
+mod purposes;
 mod recognise;
 mod scan;
 mod tree;
@@ -9,6 +10,7 @@ pub use tree::ubi_options;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 use crate::lost::history::History;
+use crate::purposes::BlockReader;
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree, TreeError};
@@ -40,6 +42,10 @@ impl ImageFormat for InImages {
 
     fn block_owner<'a>(&self, _image: &'a [u8], _page_bytes: u32, _oob_bytes: u32) -> Option<BlockOwner<'a>> {
         Some(Box::new(|block: &BlockLook<'_>| ffslab_ubi::probe::image_number(block.data)))
+    }
+
+    fn block_reader(&self, block: &BlockLook<'_>) -> Option<BlockReader> {
+        purposes::reader(block)
     }
 
     fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {

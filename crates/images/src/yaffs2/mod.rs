@@ -1,12 +1,14 @@
 //! Images of YAFFS2.
 
 mod past;
+mod purposes;
 mod recognise;
 mod scan;
 mod tree;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 use crate::lost::history::History;
+use crate::purposes::BlockReader;
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, OnChip, Tree, TreeError};
@@ -54,6 +56,10 @@ impl ImageFormat for InImages {
             looked.for_each(|page| if matches!(page.kind, PageKind::Damage(_)) { wrong += 1 } else { sound += 1 });
             (sound > wrong).then_some(0)
         }))
+    }
+
+    fn block_reader(&self, block: &BlockLook<'_>) -> Option<BlockReader> {
+        purposes::reader(block)
     }
 
     fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {

@@ -130,7 +130,10 @@
       const { one } = of_now();
       said.textContent = `Block ${number((one.first ?? 0) + block)}: ${one.metrics.map((each) => `${each.kinds ? "" : `${each.label.replace(", %", "")} `}${valueText(each, each.values[block])}`).join(", ")}`;
     };
-    new ResizeObserver(() => { if (!grid || grid.wide !== canvas.clientWidth) { draw(); grid.wide = canvas.clientWidth; } }).observe(canvas);
+    // At once, so that what stands below has its place before anything is painted.
+    draw();
+    grid.wide = canvas.clientWidth;
+    new ResizeObserver(() => { if (grid.wide !== canvas.clientWidth) { draw(); grid.wide = canvas.clientWidth; } }).observe(canvas);
     ffslab.drawers.push(() => draw());
   }
 }

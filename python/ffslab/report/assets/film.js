@@ -21,7 +21,7 @@
       block[i] = place;
       second[i] = bytes[10 * n + i] + bytes[11 * n + i] * 256;
     }
-    return { n, at, block, kind: bytes.subarray(8 * n, 9 * n), first: bytes.subarray(9 * n, 10 * n), second };
+    return { n, at, block, kind: bytes.subarray(8 * n, 9 * n), first: bytes.subarray(9 * n, 10 * n), second, file: bytes.subarray(12 * n, 13 * n) };
   }
 
   // What is known of each block; `i` events have happened.
@@ -34,6 +34,7 @@
       this.pages = from ? from.pages.slice() : new Uint16Array(n);
       this.erases = from ? from.erases.slice() : Uint32Array.from(of.erases);
       this.owner = from ? from.owner.slice() : new Uint8Array(n).fill(UNKNOWN);
+      this.file = from ? from.file.slice() : new Uint8Array(n);
       this.last = from ? from.last.slice() : new Float64Array(n).fill(-1);
       this.marked = Math.max(1, Math.floor(of.pages * MARKS));
       this.free_blocks = from?.free_blocks ?? n;
@@ -51,16 +52,25 @@
           this.free[block] = 255;
           this.erases[block]++;
           this.owner[block] = UNKNOWN;
+          this.file[block] = 0;
           this.last[block] = events.at[i];
           break;
         case HOLDS:
           this.valid[block] = events.first[i];
           this.free[block] = Math.min(255, events.second[i]);
+          this.file[block] = events.file[i];
           if (this.last[block] < 0) this.pages[block] = Math.round(perBlock * (1 - this.free[block] / 255));
       }
       this.free_blocks += (this.pages[block] <= this.marked) - (before <= this.marked);
       return block;
     }
+  }
+
+  // The numbers of the files, those first that at some time had most blocks.
+  function filesByBlocks(events, count) {
+    const blocks = Array.from({ length: count + 1 }, () => new Set());
+    for (let i = 0; i < events.n; i++) if (events.kind[i] === HOLDS) blocks[events.file[i]].add(events.block[i]);
+    return Array.from({ length: count }, (_, i) => i + 1).sort((a, b) => blocks[b].size - blocks[a].size || a - b);
   }
 
   async function film(figure) {
@@ -87,7 +97,7 @@
     deck.append(clock);
     const speed = select("Speed", ["whole in 60 s", "whole in 20 s", "whole in 5 s", "1 event a second", "10 events a second", "100 events a second", "1,000 events a second"], () => {});
     speed.value = "whole in 20 s";
-    const by = select("Colour", ["valid share", "state", "erases", "age", "last written because"], () => { whole = true; draw(); legend(); });
+    const by = select("Colour", ["valid share", "state", "erases", "age", "last written because", ...(of.files.length ? ["file"] : [])], () => { whole = true; draw(); legend(); });
     button("Back", () => go(state.i - 1));
     button("Step", () => go(state.i + 1));
     button("Next erase", () => until((i) => events.kind[i] === ERASE));
@@ -157,7 +167,11 @@
       "erases": (b) => ramped[Math.round(63 * state.erases[b] / most)],
       "age": (b) => state.last[b] < 0 ? ink.free : ramped[63 - Math.min(63, Math.round(63 * (now() - state.last[b]) / Math.max(now(), 1)))],
       "last written because": (b) => state.owner[b] === UNKNOWN ? ink.free : ink[OWNERS[state.owner[b] % 8]],
+      "file": (b) => state.file[b] === 0 ? ink.free : paintOf(state.file[b]),
     };
+    // Those of which most blocks are have colours of their own, all others one.
+    const ranked = filesByBlocks(events, of.files.length).slice(0, OWNERS.length);
+    const paintOf = (file) => ranked.includes(file) ? ink[OWNERS[ranked.indexOf(file)]] : ink.further;
     const isFree = (b) => state.pages[b] <= state.marked;
     const now = () => state.i > first ? events.at[state.i - 1] : 0;
     function legend() {
@@ -169,6 +183,7 @@
         "erases": () => [of_ramp("0", `${number(most)} erases`)],
         "age": () => [of_ramp("written long ago", "just now"), key(ink.free, "not written in the film")],
         "last written because": () => [...of.causes.flatMap((name, i) => owners.has(i) ? [key(ink[OWNERS[i % 8]], name)] : []), key(ink.free, "erased, or not written in the film")],
+        "file": () => [...ranked.map((file) => key(paintOf(file), of.files[file - 1])), ...(ranked.length < of.files.length ? [key(ink.further, `${number(of.files.length - ranked.length)} others`)] : []), key(ink.free, "erased")],
       }[by.value]());
     }
     const owners = new Set();
@@ -191,10 +206,11 @@
     }
     const event = (i) => {
       const b = number(events.block[i]);
-      if (events.kind[i] === HOLDS) return `Block ${b} holds ${Math.round(events.first[i] / 2.55)} % valid, ${Math.round(events.second[i] / 2.55)} % free`;
+      if (events.kind[i] === HOLDS) return `Block ${b} holds ${Math.round(events.first[i] / 2.55)} % valid, ${Math.round(events.second[i] / 2.55)} % free${ownedBy(events.file[i])}`;
       return `${["Read of", "Program of", "Erase of"][events.kind[i]]} block ${b}${events.kind[i] === ERASE ? "" : `, page ${events.second[i]}`}: ${of.causes[events.first[i]]}`;
     };
-    const block = (b) => `Block ${number(b)}: ${state.pages[b]} of ${of.pages} pages written, ${Math.round(state.valid[b] / 2.55)} % valid, ${number(state.erases[b])} erases${state.owner[b] === UNKNOWN ? "" : `, last written because: ${of.causes[state.owner[b]]}`}`;
+    const ownedBy = (file) => file === 0 ? "" : `, written mostly for ${of.files[file - 1]}`;
+    const block = (b) => `Block ${number(b)}: ${state.pages[b]} of ${of.pages} pages written, ${Math.round(state.valid[b] / 2.55)} % valid, ${number(state.erases[b])} erases${state.owner[b] === UNKNOWN ? "" : `, last written because: ${of.causes[state.owner[b]]}`}${ownedBy(state.file[b])}`;
 
     // A line in the chart above, where the film stands; a click there brings the film to that time.
     const line = make("div", { "aria-hidden": "true" });
@@ -229,8 +245,16 @@
     figure.dataset.ready = "true";
   }
 
+  // Controls come with the films: soon enough, and for all of them, that nobody sees what is below move.
+  const figures = [...document.querySelectorAll("figure[data-film]")];
   const near = new IntersectionObserver((entries) => {
-    for (const one of entries) if (one.isIntersecting) { near.unobserve(one.target); film(one.target); }
-  }, { rootMargin: "400px" });
-  for (const figure of document.querySelectorAll("figure[data-film]")) near.observe(figure);
+    if (!entries.some((one) => one.isIntersecting)) return;
+    near.disconnect();
+    for (const figure of figures) film(figure);
+  }, { rootMargin: "1600px" });
+  for (const figure of figures) {
+    // What stands below has its place before the film is there.
+    new Grid(figure.querySelector(":scope > canvas"), Number(figure.dataset.count));
+    near.observe(figure);
+  }
 }

@@ -53,6 +53,8 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
     }
   }, { rootMargin: "-15% 0px -75% 0px" });
   for (const part of document.querySelectorAll("section[id]")) seen.observe(part);
+  // Paper has light colours, which canvases were not drawn in.
+  matchMedia("print").addEventListener("change", () => ffslab.redraw());
   addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("details")) one.open = true; });
 
   // ---- tables ----
