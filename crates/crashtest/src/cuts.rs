@@ -293,7 +293,9 @@ impl<'a> Worker<'a> {
         self.findings_of(&recovered, instants, trail)?;
         if self.asked.second_mount && recovered.tree.is_ok() {
             if let Err(says) = recovered.second_mount(options) {
-                self.add(instants[0].point, Found::FileSystem, says, trail);
+                let is_promised = !self.is_unstable(instants[0].point);
+                let found = if is_promised { Found::FileSystem } else { Found::NotPromised };
+                self.add(instants[0].point, found, says, trail);
             }
         }
         let operations = recovered.modifications.operations.len() as u64;
@@ -318,6 +320,15 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    fn is_unstable(&self, point: usize) -> bool {
+        matches!(self.asked.points[point].torn, Torn::Unstable { .. })
+    }
+
+    /// Whether what was synced must be there. No file system promises that after it has read what reads differently the next time.
+    fn keeps_synced(&self, point: usize) -> bool {
+        self.recording.promises.keeps_synced && !self.is_unstable(point)
+    }
+
     fn add(&mut self, point: usize, found: Found, says: String, trail: &[String]) {
         self.findings.push(Finding { point_index: point, found, says, recoveries_cut: trail.to_vec() });
     }
@@ -330,7 +341,7 @@ impl<'a> Worker<'a> {
                     let refused = !recovered.is_mounted
                         && self.recording.promises.may_refuse_unfinished
                         && instant.ledger.nothing_is_safe();
-                    let found = match (refused, self.recording.promises.keeps_synced) {
+                    let found = match (refused, self.keeps_synced(instant.point)) {
                         (true, _) => Found::Refused,
                         (false, true) => Found::FileSystem,
                         (false, false) => Found::NotPromised,
@@ -352,7 +363,7 @@ impl<'a> Worker<'a> {
                     verdict
                 }
             };
-            match (explained, verdict, self.recording.promises.keeps_synced) {
+            match (explained, verdict, self.keeps_synced(instant.point)) {
                 (Ok(()), None, _) => {}
                 (Err(broken), None, true) => self.add(instant.point, Found::FileSystem, broken, trail),
                 (Err(broken), None, false) => self.add(instant.point, Found::NotPromised, broken, trail),

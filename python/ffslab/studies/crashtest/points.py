@@ -25,10 +25,11 @@ class Points:
 
 
 def points_of(test: CrashTest, operations: int, most: int | None = None) -> Points:
-    """The cuts of a workload of so many programs and erases: before each, and torn in each way; and after the last."""
+    """The cuts of a workload of so many programs and erases: before each, and torn and unstable in each way; and after
+    the last."""
     if test.cut is not None:
         return Points([test.cut], 1, operations)
-    ways = 1 + test.cuts.tears
+    ways = 1 + test.cuts.tears + test.cuts.unstable
     possible = operations * ways + 1
     wanted = min(possible, most or possible, test.cuts.points or possible)
     chosen = operations if wanted == possible else max(1, (wanted - 1) // ways)
@@ -37,5 +38,6 @@ def points_of(test: CrashTest, operations: int, most: int | None = None) -> Poin
 
 
 def _cuts_at(test: CrashTest, operation: int) -> list[Cut]:
-    seeds = ((test.seed * 1_000_003 + operation) * _WAYS + way for way in range(test.cuts.tears))
-    return [Cut(operation), *(Cut(operation, "partial", seed) for seed in seeds)]
+    first = (test.seed * 1_000_003 + operation) * _WAYS
+    torn = [Cut(operation, "partial", first + way) for way in range(test.cuts.tears)]
+    return [Cut(operation), *torn, *(Cut(operation, "unstable", first + way) for way in range(test.cuts.unstable))]
