@@ -19,7 +19,7 @@ DIST_WHEELS = $(wildcard dist/ffslab-$(VERSION)-*.whl)
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup assets packages demo test check docs man sbom dist dist-test bench soak lib clean
+.PHONY: help setup assets packages demo test check docs man sbom dist dist-test bench soak same-bytes lib clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -96,6 +96,9 @@ soak: setup ## cut the power at every flash operation of every workload, mount d
 	cargo run --profile soak --quiet -p ffslab-yaffs2 --example yaffs2_soak
 	cargo run --profile soak --quiet -p ffslab-ubifs --example ubifs_soak
 	$(BIN)/python -m pytest --quiet -m soak
+
+same-bytes: setup $(VENV)/.dist ## compare results of a build for debugging, a release and an arm64 one (by qemu-user) with the kept hashes
+	CARGO_INCREMENTAL=0 PATH="$(CURDIR)/$(VENV)/dist/bin:$$PATH" .ci/same_bytes
 
 # Where `ffslab foreign flags` looks for it; a wheel that is built afterwards carries it.
 lib: ## build libffslab for C programs: python/ffslab/foreign/lib

@@ -13,11 +13,31 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// What a power cut takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// What was under way in the flash.
+    Operation(Torn),
+    /// What a device had in its write cache, but for a subset that the seed chooses: a multiple of 64 only the last write. Of a block
+    /// device that a program drives alone.
+    Cache { seed: u64 },
+}
+
 /// A power cut: which operation it hits, from 1 (one more than there are: after the last), and what is left of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     pub operation_number: u64,
-    pub torn: Torn,
+    pub taken: Taken,
+}
+
+impl Point {
+    /// What is left of the operation itself.
+    pub fn torn(&self) -> Torn {
+        match self.taken {
+            Taken::Operation(torn) => torn,
+            Taken::Cache { .. } => Torn::Nothing,
+        }
+    }
 }
 
 /// What is to be looked at.
@@ -160,7 +180,12 @@ impl Recording {
                 whole ^= std::mem::replace(&mut hashes[block], hash) ^ hash;
                 operation += 1;
             }
-            let hash = match (done.operations.get(operation as usize - 1), point.torn) {
+            let hash = match (done.operations.get(operation as usize - 1), point.torn()) {
+                _ if matches!(point.taken, Taken::Cache { .. }) => {
+                    // Made when it is looked at: as a rule it differs from all others.
+                    groups.push(Group { point: *point, members: vec![number] });
+                    continue;
+                }
                 (None, _) | (_, Torn::Nothing) => whole,
                 (Some(change), torn) => {
                     let block = done.block_of(change, &medium);
@@ -230,13 +255,22 @@ impl<'a> Worker<'a> {
 
     fn group(&mut self, group: &Group) -> Result<(), Stopped> {
         let done = &self.recording.modifications;
-        let Point { operation_number: operation, torn } = group.point;
+        let (operation, torn) = (group.point.operation_number, group.point.torn());
         while self.operations + 1 < operation {
             let Some(change) = done.operations.get(self.operations as usize) else { break };
             done.apply(change, Torn::Complete, &mut self.state.medium);
             self.operations += 1;
         }
         let instants = self.instants(group);
+        if let Taken::Cache { seed } = group.point.taken {
+            return match self.recording.lost_cache(operation, seed) {
+                Ok(state) => self.cut(&instants, Some(&state), self.asked.depth, &mut Vec::new()),
+                Err(says) => {
+                    self.add(instants[0].point, Found::FileSystem, says, &[]);
+                    Ok(())
+                }
+            };
+        }
         let change = done.operations.get(operation as usize - 1).filter(|_| torn != Torn::Nothing);
         let part = change.map(|change| {
             let part = done.part(&self.state.medium, done.block_of(change, &self.state.medium));
@@ -293,7 +327,9 @@ impl<'a> Worker<'a> {
         self.findings_of(&recovered, instants, trail)?;
         if self.asked.second_mount && recovered.tree.is_ok() {
             if let Err(says) = recovered.second_mount(options) {
-                self.add(instants[0].point, Found::FileSystem, says, trail);
+                let is_promised = !self.is_unstable(instants[0].point);
+                let found = if is_promised { Found::FileSystem } else { Found::NotPromised };
+                self.add(instants[0].point, found, says, trail);
             }
         }
         let operations = recovered.modifications.operations.len() as u64;
@@ -318,6 +354,15 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    fn is_unstable(&self, point: usize) -> bool {
+        matches!(self.asked.points[point].torn(), Torn::Unstable { .. })
+    }
+
+    /// Whether what was synced must be there. No file system promises that after it has read what reads differently the next time.
+    fn keeps_synced(&self, point: usize) -> bool {
+        self.recording.promises.keeps_synced && !self.is_unstable(point)
+    }
+
     fn add(&mut self, point: usize, found: Found, says: String, trail: &[String]) {
         self.findings.push(Finding { point_index: point, found, says, recoveries_cut: trail.to_vec() });
     }
@@ -330,7 +375,7 @@ impl<'a> Worker<'a> {
                     let refused = !recovered.is_mounted
                         && self.recording.promises.may_refuse_unfinished
                         && instant.ledger.nothing_is_safe();
-                    let found = match (refused, self.recording.promises.keeps_synced) {
+                    let found = match (refused, self.keeps_synced(instant.point)) {
                         (true, _) => Found::Refused,
                         (false, true) => Found::FileSystem,
                         (false, false) => Found::NotPromised,
@@ -352,7 +397,7 @@ impl<'a> Worker<'a> {
                     verdict
                 }
             };
-            match (explained, verdict, self.recording.promises.keeps_synced) {
+            match (explained, verdict, self.keeps_synced(instant.point)) {
                 (Ok(()), None, _) => {}
                 (Err(broken), None, true) => self.add(instant.point, Found::FileSystem, broken, trail),
                 (Err(broken), None, false) => self.add(instant.point, Found::NotPromised, broken, trail),

@@ -16,6 +16,7 @@
 //! without flash below. Chips that age.
 
 mod book;
+mod cache;
 mod cuts;
 mod ledger;
 mod log;
@@ -25,7 +26,7 @@ mod recover;
 mod tree;
 mod witness;
 
-pub use cuts::{Asked, Finding, Found, JudgeFiles, Judged, Moment, Point, Stopped};
+pub use cuts::{Asked, Finding, Found, JudgeFiles, Judged, Moment, Point, Stopped, Taken};
 pub use ledger::Ledger;
 pub use log::{Effect, NoteOfCall};
 pub use recording::{CannotRecord, Recorder, Recording, Watched};

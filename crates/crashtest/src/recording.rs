@@ -1,7 +1,7 @@
 //! A workload that runs on a machine that keeps what power cuts need.
 
 use crate::book::Book;
-use crate::cuts::Point;
+use crate::cuts::{Point, Taken};
 use crate::ledger::Ledger;
 use crate::log::{Effect, Log, Node, NodeKind, ROOT};
 use crate::namespace::Namespace;
@@ -12,7 +12,6 @@ use ffslab_flash::Torn;
 use ffslab_lab::{LabError, Session};
 use ffslab_machine::file_systems::{promises, Promises};
 use ffslab_machine::spec::{MachineSpec, State};
-use ffslab_machine::MachineError;
 use ffslab_mtd::{MediumImage, Modifications};
 use ffslab_system::SystemError;
 use std::cell::RefCell;
@@ -188,19 +187,27 @@ impl Recording {
 
     /// The partition's bytes after a cut, if they can be taken, and what a mount then shows.
     ///
-    /// Errors: the machine cannot be made.
-    pub fn after(&self, point: Point, oob: bool) -> Result<AfterCut, MachineError> {
+    /// Errors: the machine cannot be made, or the device takes no write, in a line.
+    pub fn after(&self, point: Point, oob: bool) -> Result<AfterCut, String> {
+        let state = match point.taken {
+            Taken::Cache { seed } => self.lost_cache(point.operation_number, seed)?,
+            Taken::Operation(torn) => self.at_cut(point.operation_number, torn),
+        };
+        let image = self.spec.build(Some(&state)).map_err(|error| error.to_string())?.image(oob).ok();
+        Ok((image, recover(&self.spec, &state, &self.options, false).tree))
+    }
+
+    /// What the medium holds after a cut of an operation.
+    fn at_cut(&self, operation_number: u64, left: Torn) -> State {
         let mut medium = self.base.medium.clone();
         for (number, change) in (1..).zip(&self.modifications.operations) {
-            if number > point.operation_number {
+            if number > operation_number {
                 break;
             }
-            let torn = if number == point.operation_number { point.torn } else { Torn::Complete };
+            let torn = if number == operation_number { left } else { Torn::Complete };
             self.modifications.apply(change, torn, &mut medium);
         }
-        let state = State { medium, at_ns: self.base.at_ns, content_position_bytes: 0 };
-        let image = self.spec.build(Some(&state))?.image(oob).ok();
-        Ok((image, recover(&self.spec, &state, &self.options, false).tree))
+        State { medium, at_ns: self.base.at_ns, content_position_bytes: 0 }
     }
 
     /// The promises before the workload.

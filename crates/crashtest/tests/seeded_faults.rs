@@ -2,7 +2,7 @@
 //!
 //! A defect is seeded for the whole process, so one test does all of them, one after the other.
 
-use ffslab_crashtest::{Asked, Found, Point, Recording, Watched};
+use ffslab_crashtest::{Asked, Found, Point, Recording, Taken, Watched};
 use ffslab_flash::Torn;
 use ffslab_sim::Fault;
 use ffslab_workload::Step;
@@ -55,7 +55,7 @@ fn first_failure(recording: &Recording) -> Result<(String, usize), usize> {
         let at = numbers.map(|number| 1 + number * operations / cut);
         let points = at.flat_map(|operation_number| {
             let torn = Torn::Partial { seed: operation_number };
-            [Point { operation_number, torn: Torn::Nothing }, Point { operation_number, torn }]
+            [Torn::Nothing, torn].map(|torn| Point { operation_number, taken: Taken::Operation(torn) })
         });
         let asked = Asked { points: points.collect(), recovery_cuts: 0, depth: 0, second_mount: false, jobs: 2 };
         made += asked.points.len();

@@ -4,8 +4,10 @@
 pub mod block;
 mod stored;
 mod torn;
+mod unstable;
 
 pub use block::BlockContent;
+pub use unstable::{disturb, Unstable};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -50,6 +52,8 @@ pub struct Cells {
     /// Pages with units that no ECC can correct, because the power was cut while they changed. Bit n of the mask is
     /// unit n.
     damage: BTreeMap<u32, u64>,
+    /// Pages that read differently each time.
+    unstable: BTreeMap<u32, Unstable>,
 }
 
 impl Cells {
@@ -69,6 +73,7 @@ impl Cells {
             blocks: vec![Block::default(); blocks],
             erase_counts: vec![0; blocks],
             damage: BTreeMap::new(),
+            unstable: BTreeMap::new(),
         }
     }
 
@@ -201,6 +206,7 @@ impl Cells {
                 self.damage.remove(&page);
             }
         }
+        self.settle(block);
         self.blocks[block as usize] = Block {
             reads_between_erases_max: state.reads_between_erases_max.max(state.reads_since_erase),
             ..Block::default()
@@ -274,9 +280,10 @@ impl Cells {
         }
     }
 
+    /// Whether some page may read otherwise than it was programmed.
     #[inline]
     pub fn any_damage(&self) -> bool {
-        !self.damage.is_empty()
+        !self.damage.is_empty() || !self.unstable.is_empty()
     }
 
     /// Damaged units of a page.
@@ -328,6 +335,7 @@ impl Clone for Cells {
             blocks: self.blocks.clone(),
             erase_counts: self.erase_counts.clone(),
             damage: self.damage.clone(),
+            unstable: self.unstable.clone(),
         }
     }
 
@@ -342,5 +350,6 @@ impl Clone for Cells {
         self.blocks.clone_from(&source.blocks);
         self.erase_counts.clone_from(&source.erase_counts);
         self.damage.clone_from(&source.damage);
+        self.unstable.clone_from(&source.unstable);
     }
 }

@@ -237,6 +237,7 @@ impl Chip {
             Some(Torn::Partial { seed }) => {
                 self.cells.program_torn(seed, page, data, oob, self.pairing.as_deref());
             }
+            Some(Torn::Unstable { seed }) => self.cells.program_unstable(seed, page, data, oob),
         }
         self.spend(op, page, 0, page_bytes + oob_bytes, self.program_page_ns);
         self.program_status(page, cut)
@@ -262,6 +263,7 @@ impl Chip {
             Some(Torn::Partial { seed }) => {
                 self.cells.program_oob_torn(seed, page, oob, self.pairing.as_deref());
             }
+            Some(Torn::Unstable { seed }) => self.cells.program_oob_unstable(seed, page, oob),
         }
         self.spend(Op::OobProgram, page, 0, moved_bytes, busy_ns);
         self.program_status(page, cut)
@@ -279,6 +281,7 @@ impl Chip {
             None | Some(Torn::Complete) => self.cells.wipe(block),
             Some(Torn::Nothing) => return Err(FlashError::PowerCut),
             Some(Torn::Partial { seed }) => self.cells.erase_torn(seed, block),
+            Some(Torn::Unstable { seed }) => self.cells.erase_unstable(seed, block),
         }
         self.cells.erase_counts[block as usize] += 1;
         self.formatting_erases[block as usize] += u32::from(self.sim.reason() == &FORMATTING);

@@ -68,13 +68,18 @@ impl ChipImage {
             (Modification::Page { page, data, oob }, Torn::Partial { seed }) => {
                 cells.program_torn(seed, *page, data, oob.as_deref(), pairing);
             }
+            (Modification::Page { page, data, oob }, Torn::Unstable { seed }) => {
+                cells.program_unstable(seed, *page, data, oob.as_deref());
+            }
             (Modification::Oob { page, oob }, Torn::Complete) => cells.program_oob(*page, oob),
             (Modification::Oob { page, oob }, Torn::Partial { seed }) => {
                 cells.program_oob_torn(seed, *page, oob, pairing);
             }
+            (Modification::Oob { page, oob }, Torn::Unstable { seed }) => cells.program_oob_unstable(seed, *page, oob),
             (Modification::Erase { block }, torn) => {
                 match torn {
                     Torn::Partial { seed } => cells.erase_torn(seed, *block),
+                    Torn::Unstable { seed } => cells.erase_unstable(seed, *block),
                     _ => cells.wipe(*block),
                 }
                 cells.erase_counts[*block as usize] += 1;
@@ -113,7 +118,7 @@ pub fn apply_to_nor(bytes: &mut [u8], block_bytes: usize, modification: &Modific
             let cells = &mut bytes[*at as usize..*at as usize + data.len()];
             match torn {
                 Torn::Nothing => {}
-                Torn::Partial { seed } => {
+                Torn::Partial { seed } | Torn::Unstable { seed } => {
                     nor::torn::program(seed, cells, data);
                 }
                 Torn::Complete => cells.iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte),
@@ -123,7 +128,7 @@ pub fn apply_to_nor(bytes: &mut [u8], block_bytes: usize, modification: &Modific
             let cells = &mut bytes[*block as usize * block_bytes..(*block as usize + 1) * block_bytes];
             match torn {
                 Torn::Nothing => {}
-                Torn::Partial { seed } => nor::torn::erase(seed, cells),
+                Torn::Partial { seed } | Torn::Unstable { seed } => nor::torn::erase(seed, cells),
                 Torn::Complete => cells.fill(0xFF),
             }
         }

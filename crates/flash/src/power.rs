@@ -9,6 +9,9 @@ pub enum Torn {
     /// the cells, and ECC cannot correct them. After an erase, some pages are erased and others hold a mix of their old
     /// content and ones. The seed decides.
     Partial { seed: u64 },
+    /// The operation had hardly begun, or was nearly over: the seed says which. What it was to change reads as before it, or as if it
+    /// were done, and at other times as damaged: cells stand between 0 and 1, and each read decides anew. NOR: as `Partial`.
+    Unstable { seed: u64 },
     /// The operation was complete, but its caller gets no result.
     Complete,
 }

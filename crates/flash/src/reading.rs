@@ -6,7 +6,7 @@
 use ffslab_sim::Sim;
 
 use crate::ageing::{AgeingState, Read, WornOut};
-use crate::cells::{Cells, DAMAGE_UNIT_BYTES};
+use crate::cells::{disturb, Cells, DAMAGE_UNIT_BYTES};
 use crate::faults::FaultState;
 
 /// Returned by a read instead of a number of bit flips when no ECC can correct the data: the page is a grave page, or a
@@ -45,7 +45,19 @@ impl Reading {
     /// Flips bits of what a read has moved. Returns their number, or [`DAMAGED`].
     #[cold]
     pub fn disturb(&mut self, cells: &Cells, moved: Moved) -> u32 {
-        let Moved { page, now_ns, column, data, tail_bytes, tail } = moved;
+        let Moved { page, now_ns, column, data, tail_bytes, mut tail } = moved;
+        if let Some(unstable) = cells.unstable(page) {
+            let reads = cells.blocks[(page / cells.geometry.pages_per_block) as usize].reads_since_erase;
+            if let Some(mut noise) = unstable.noise(page, reads) {
+                if let Some(tail) = tail.as_deref_mut().filter(|_| unstable.oob) {
+                    disturb(&mut noise, tail);
+                }
+                if unstable.units & units(column, data.len()) != 0 {
+                    disturb(&mut noise, data);
+                    return DAMAGED;
+                }
+            }
+        }
         if cells.data(page).is_none() && cells.oob(page).is_none() {
             return 0;
         }
@@ -80,7 +92,6 @@ impl Reading {
             };
             ageing.flip(&read, &mut self.flipped_bits);
         }
-        let mut tail = tail;
         for &bit in &self.flipped_bits {
             if bit < data_bits {
                 data[bit as usize / 8] ^= 1 << (bit % 8);

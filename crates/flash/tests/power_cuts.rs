@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use ffslab_flash::{Chip, FlashError, Torn, DAMAGED};
+use ffslab_flash::{Chip, ChipImage, FlashError, Torn, DAMAGED};
 
 /// Two pages, an OOB program and an erase: four operations that change cells.
 fn workload(chip: &mut Chip) -> Result<(), FlashError> {
@@ -174,4 +174,44 @@ fn a_torn_erase_leaves_some_pages_erased_and_others_mixed() {
         read(&mut chip, 0);
     }
     assert!(mixed > 15 && erased > 35, "{mixed} mixed, {erased} erased");
+}
+
+/// What the documentation of UBIFS calls unstable bits: all four kinds happen, a page reads well at one time and not at another, and
+/// an erase ends it.
+#[test]
+fn unstable_bits_read_differently_each_time() {
+    let (good, erased) = (pattern(1, PAGE), vec![0xFF; PAGE]);
+    let mut kinds = [0; 4];
+    for seed in 0..16 {
+        for erases in [false, true] {
+            let mut chip = chip();
+            if erases {
+                chip.program_page(0, &good, Some(&pattern(2, OOB))).unwrap();
+                chip.cut_power_after(1, Torn::Unstable { seed });
+                assert_eq!(chip.erase(0), Err(FlashError::PowerCut));
+            } else {
+                chip.cut_power_after(1, Torn::Unstable { seed });
+                assert_eq!(chip.program_page(0, &good, Some(&pattern(2, OOB))), Err(FlashError::PowerCut));
+            }
+            chip.power_on();
+            let mut data = vec![0; PAGE];
+            let mut reads = |chip: &mut Chip| (chip.read_page(0, &mut data, None).unwrap() == DAMAGED, data.clone());
+            let found: Vec<_> = (0..24).map(|_| reads(&mut chip)).collect();
+            let well: Vec<_> = found.iter().filter(|(is_damaged, _)| !is_damaged).collect();
+            assert!((1..24).contains(&well.len()));
+            assert!(well.iter().all(|(_, data)| *data == well[0].1));
+            assert!(well[0].1 == good || well[0].1 == erased);
+            kinds[2 * usize::from(erases) + usize::from(well[0].1 == good)] += 1;
+            // The same medium reads the same, also one that was stored.
+            let image = ChipImage::from_bytes(&chip.snapshot().to_bytes(), chip.geometry()).unwrap();
+            let mut other = common::chip();
+            other.restore(&image).unwrap();
+            for _ in 0..8 {
+                assert_eq!(reads(&mut chip), reads(&mut other));
+            }
+            chip.erase(0).unwrap();
+            assert!((0..24).all(|_| reads(&mut chip) == (false, erased.clone())));
+        }
+    }
+    assert!(kinds.iter().all(|&count| count > 2), "{kinds:?}");
 }

@@ -2,7 +2,7 @@
 
 use crate::session::torn_of;
 use crate::{to_json, watched, InputError};
-use ffslab_crashtest::{Asked, FileOrSo, JudgeFiles, Moment, Point, Recording, Stopped, Tree};
+use ffslab_crashtest::{Asked, FileOrSo, JudgeFiles, Moment, Point, Recording, Stopped, Taken, Tree};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -30,7 +30,11 @@ type PointRow = (u64, String, u64);
 type After<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyList>>, Option<String>);
 
 fn point_of((operation, torn, seed): &PointRow) -> PyResult<Point> {
-    Ok(Point { operation_number: *operation, torn: torn_of(torn, *seed)? })
+    let taken = match torn.as_str() {
+        "cache" => Taken::Cache { seed: *seed },
+        word => Taken::Operation(torn_of(word, *seed)?),
+    };
+    Ok(Point { operation_number: *operation, taken })
 }
 
 /// Path, kind and content of each file.
@@ -128,8 +132,7 @@ impl CrashRecording {
 
     /// The bytes of the partition after a cut, with OOB areas if wanted, and what a mount then shows: files, or what went wrong.
     fn after<'py>(&self, py: Python<'py>, point: PointRow, oob: bool) -> PyResult<After<'py>> {
-        let (image, tree) =
-            self.0.after(point_of(&point)?, oob).map_err(|error| InputError::new_err(error.to_string()))?;
+        let (image, tree) = self.0.after(point_of(&point)?, oob).map_err(InputError::new_err)?;
         let image = image.map(|image| PyBytes::new(py, &image));
         Ok(match tree {
             Ok(tree) => (image, Some(rows(py, &tree)?), None),

@@ -58,9 +58,12 @@ pub fn torn_of(word: &str, seed: u64) -> PyResult<Torn> {
     Ok(match word {
         "nothing" => Torn::Nothing,
         "partial" => Torn::Partial { seed },
+        "unstable" => Torn::Unstable { seed },
         "complete" => Torn::Complete,
         other => {
-            return Err(InputError::new_err(format!("torn \"{other}\": must be nothing, partial or complete")));
+            return Err(InputError::new_err(format!(
+                "torn \"{other}\": must be nothing, partial, unstable or complete"
+            )));
         }
     })
 }

@@ -119,7 +119,7 @@ class Stack(StepCalls):
         self.boots += 1
 
     def cut_power_after(
-        self, operations: int, torn: Literal["nothing", "partial", "complete"] = "partial", seed: int = 1
+        self, operations: int, torn: Literal["nothing", "partial", "unstable", "complete"] = "partial", seed: int = 1
     ) -> None:
         """Lets the power go away at the `operations`-th page program or block erase from now.
 

@@ -36,6 +36,7 @@ impl Cut {
     pub fn for_part(self, index: usize) -> Torn {
         match self.0 {
             Torn::Partial { seed } => Torn::Partial { seed: seed.wrapping_add(index as u64) },
+            Torn::Unstable { seed } => Torn::Unstable { seed: seed.wrapping_add(index as u64) },
             torn => torn,
         }
     }
@@ -46,14 +47,14 @@ impl Cut {
         let end_ns = times_ns.iter().map(|&(_, end_ns)| end_ns).max().unwrap_or(0);
         match self.0 {
             Torn::Nothing => start_ns,
-            Torn::Partial { .. } => start_ns + (end_ns - start_ns) / 2,
+            Torn::Partial { .. } | Torn::Unstable { .. } => start_ns + (end_ns - start_ns) / 2,
             Torn::Complete => end_ns,
         }
     }
 
     fn seed(self) -> u64 {
         match self.0 {
-            Torn::Partial { seed } => seed,
+            Torn::Partial { seed } | Torn::Unstable { seed } => seed,
             Torn::Nothing | Torn::Complete => 0,
         }
     }
@@ -65,7 +66,7 @@ impl Array {
     pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
         if operations == 0 {
             let seed = match torn {
-                Torn::Partial { seed } => seed,
+                Torn::Partial { seed } | Torn::Unstable { seed } => seed,
                 Torn::Nothing | Torn::Complete => 0,
             };
             self.tear_running(self.sim.now_ns(), seed);
@@ -129,11 +130,14 @@ impl Array {
         match torn {
             Torn::Nothing => {}
             Torn::Complete => drop(self.put(page, moved_bytes, times_ns)),
-            Torn::Partial { seed } => {
+            Torn::Partial { seed } | Torn::Unstable { seed } => {
                 let op = if self.cells.programs(number) == 0 { Op::PageProgram } else { Op::Reprogram };
                 let (start_ns, end_ns) = times_ns;
                 self.sim.count_queued(op, number, 0, moved_bytes, start_ns, end_ns - start_ns);
-                self.cells.program_torn(seed, number, page.data, page.oob, self.config.pairing.as_ref());
+                match torn {
+                    Torn::Unstable { .. } => self.cells.program_unstable(seed, number, page.data, page.oob),
+                    _ => self.cells.program_torn(seed, number, page.data, page.oob, self.config.pairing.as_ref()),
+                }
             }
         }
     }
@@ -146,13 +150,17 @@ impl Array {
     ) -> ArrayError {
         for (index, &at) in blocks.iter().enumerate() {
             let number = self.hierarchy.block_number(at);
-            match cut.for_part(index) {
+            let torn = cut.for_part(index);
+            match torn {
                 Torn::Nothing => {}
                 Torn::Complete => drop(self.wipe(at, times_ns[index])),
-                Torn::Partial { seed } => {
+                Torn::Partial { seed } | Torn::Unstable { seed } => {
                     let (start_ns, end_ns) = times_ns[index];
                     self.sim.count_queued(Op::Erase, number, 0, 0, start_ns, end_ns - start_ns);
-                    self.cells.erase_torn(seed, number);
+                    match torn {
+                        Torn::Unstable { .. } => self.cells.erase_unstable(seed, number),
+                        _ => self.cells.erase_torn(seed, number),
+                    }
                     self.cells.erase_counts[number as usize] += 1;
                 }
             }

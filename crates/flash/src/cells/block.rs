@@ -1,6 +1,6 @@
 //! One block of a medium by itself: copied, put back, and told from others by a hash.
 
-use super::{Block, Cells};
+use super::{Block, Cells, Unstable};
 use crate::slab::NONE;
 
 /// What a block of a chip holds.
@@ -19,18 +19,20 @@ struct PageContent {
     data: Option<Box<[u8]>>,
     oob: Option<Box<[u8]>>,
     damage: u64,
+    unstable: Option<Unstable>,
 }
 
 impl Cells {
     pub fn block_content(&self, block: u32) -> BlockContent {
         let (first, end) = self.pages_of(block);
-        let written = (first..end).filter(|&page| self.is_written(page));
+        let written = (first..end).filter(|&page| self.is_written(page) || self.unstable(page).is_some());
         let pages = written.map(|page| PageContent {
             page,
             programs: self.programs[page as usize],
             data: self.data(page).map(Box::from),
             oob: self.oob(page).map(Box::from),
             damage: self.damage(page),
+            unstable: self.unstable(page),
         });
         let (state, erases) = (self.blocks[block as usize], self.erase_counts[block as usize]);
         BlockContent { block, state, erases, pages: pages.collect() }
@@ -39,7 +41,7 @@ impl Cells {
     /// Puts back what [`Cells::block_content`] has copied.
     pub fn put_block_content(&mut self, content: &BlockContent) {
         self.wipe(content.block);
-        for PageContent { page, programs, data, oob, damage } in &content.pages {
+        for PageContent { page, programs, data, oob, damage, unstable } in &content.pages {
             if let Some(data) = data {
                 self.program_data(*page, data);
                 self.programs[*page as usize] = *programs;
@@ -48,6 +50,9 @@ impl Cells {
                 self.program_oob(*page, oob);
             }
             self.add_damage(*page, *damage);
+            if let Some(unstable) = unstable {
+                self.unstable.insert(*page, *unstable);
+            }
         }
         self.blocks[content.block as usize] = content.state;
         self.erase_counts[content.block as usize] = content.erases;
@@ -63,10 +68,17 @@ impl Cells {
             hash.bytes(self.oob(page).unwrap_or_default());
             hash.number(self.damage(page));
         }
+        if !self.unstable.is_empty() {
+            for (page, Unstable { seed, units, oob }) in self.unstable.range(first..end) {
+                for number in [u64::from(page - first), *seed, *units, u64::from(*oob)] {
+                    hash.number(number);
+                }
+            }
+        }
         hash.finish()
     }
 
-    fn is_written(&self, page: u32) -> bool {
+    pub(super) fn is_written(&self, page: u32) -> bool {
         self.programs[page as usize] != 0 || self.oob_slot[page as usize] != NONE
     }
 }

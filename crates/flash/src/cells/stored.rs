@@ -2,9 +2,9 @@
 //! to this program: images for others are written by [`crate::ImageLayout`].
 //!
 //! Little-endian, in order: mark, geometry; per block its erase count and state; per page its programs and what of it is
-//! programmed; the contents of the programmed pages; damage.
+//! programmed; the contents of the programmed pages; damage; unstable pages.
 
-use super::{Block, Cells};
+use super::{Block, Cells, Unstable};
 use crate::geometry::Geometry;
 use crate::slab::NONE;
 
@@ -61,6 +61,13 @@ impl Cells {
             put(&mut out, page);
             out.extend_from_slice(&mask.to_le_bytes());
         }
+        // Only where there is any, so that all other media are stored as ever.
+        for (page, Unstable { seed, units, oob }) in self.unstable_pages() {
+            put(&mut out, page);
+            out.extend_from_slice(&seed.to_le_bytes());
+            out.extend_from_slice(&units.to_le_bytes());
+            put(&mut out, u32::from(oob));
+        }
         out
     }
 
@@ -111,6 +118,11 @@ impl Cells {
             let page = reader.u32()?;
             cells.damage.insert(page, reader.u64()?);
         }
-        reader.0.is_empty().then_some(cells)
+        while !reader.0.is_empty() {
+            let page = reader.u32().filter(|&page| page < geometry.pages())?;
+            let unstable = Unstable { seed: reader.u64()?, units: reader.u64()?, oob: reader.u32()? != 0 };
+            cells.unstable.insert(page, unstable);
+        }
+        Some(cells)
     }
 }

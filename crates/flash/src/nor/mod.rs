@@ -160,7 +160,9 @@ impl NorFlash {
         }
         let done_bytes = match cells.power.begin() {
             Some(Torn::Nothing) => 0,
-            Some(Torn::Partial { seed }) => torn::program(seed, &mut cells.bytes[range.clone()], data),
+            Some(Torn::Partial { seed } | Torn::Unstable { seed }) => {
+                torn::program(seed, &mut cells.bytes[range.clone()], data)
+            }
             None | Some(Torn::Complete) => {
                 let range = range.clone();
                 cells.bytes[range].iter_mut().zip(data).for_each(|(cell, byte)| *cell &= byte);
@@ -227,7 +229,7 @@ impl NorFlash {
         }
         match cells.power.begin() {
             Some(Torn::Nothing) => {}
-            Some(Torn::Partial { seed }) => torn::erase(seed, &mut cells.bytes[range]),
+            Some(Torn::Partial { seed } | Torn::Unstable { seed }) => torn::erase(seed, &mut cells.bytes[range]),
             None | Some(Torn::Complete) => cells.bytes[range].fill(0xFF),
         }
         cells.traffic.erases += 1;

@@ -16,8 +16,8 @@ _KEYS = (
     "timeline",
 )
 _CUT_KEYS = ("operation", "torn", "seed", "says")
-_CUTS_KEYS = ("points", "tears", "recovery", "depth", "second_mount")
-TORN = ("nothing", "partial", "complete")
+_CUTS_KEYS = ("points", "tears", "unstable", "cache", "recovery", "depth", "second_mount")
+TORN = ("nothing", "partial", "unstable", "cache", "complete")
 ALL = "all"
 
 Step = dict[str, Any]
@@ -25,7 +25,10 @@ Step = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cut:
-    """At which program or erase of the flash, from 1, and what is left of that (of `partial`, `seed` says how)."""
+    """At which program or erase of the flash, from 1, and what is left of that.
+
+    Of `partial` and `unstable`, `seed` says how; `cache`: of a device's write cache a subset is left, by `seed`.
+    """
 
     operation: int
     torn: str = "nothing"
@@ -36,13 +39,17 @@ class Cut:
 class Cuts:
     """Which cuts are made.
 
-    `points`: how many at most, `None`: all. `tears`: in how many ways each operation is torn. `recovery`: how many
+    `points`: how many at most, `None`: all. `tears`: in how many ways each operation is torn, `unstable`:
+    in how many it is left so that it reads differently each time. `cache`: how many subsets of what a device has not
+    flushed are lost. `recovery`: how many
     further cuts of each recovery, `depth`: how often a recovery is cut again and again. `second_mount`: what a first
     mount shows, a second one must show, too.
     """
 
     points: int | None = None
     tears: int = 1
+    unstable: int = 0
+    cache: int = 0
     recovery: int = 0
     depth: int = 1
     second_mount: bool = True
@@ -153,6 +160,8 @@ def _cuts(table: dict[str, Any]) -> Cuts:
     return Cuts(
         points=points_of(table.get("points", ALL)),
         tears=whole("tears", table.get("tears", usual.tears), 0),
+        unstable=whole("unstable", table.get("unstable", usual.unstable), 0),
+        cache=whole("cache", table.get("cache", usual.cache), 0),
         recovery=whole("recovery", table.get("recovery", usual.recovery), 0),
         depth=whole("depth", table.get("depth", usual.depth), 1),
         second_mount=second_mount,

@@ -25,10 +25,13 @@ class Points:
 
 
 def points_of(test: CrashTest, operations: int, most: int | None = None) -> Points:
-    """The cuts of a workload of so many programs and erases: before each, and torn in each way; and after the last."""
+    """The cuts of a workload of so many programs and erases, and the one after the last.
+
+    Each is before an operation, or torn, unstable, or of a cache that is lost, in each way that is asked for.
+    """
     if test.cut is not None:
         return Points([test.cut], 1, operations)
-    ways = 1 + test.cuts.tears
+    ways = 1 + sum(_ways(test).values())
     possible = operations * ways + 1
     wanted = min(possible, most or possible, test.cuts.points or possible)
     chosen = operations if wanted == possible else max(1, (wanted - 1) // ways)
@@ -37,5 +40,11 @@ def points_of(test: CrashTest, operations: int, most: int | None = None) -> Poin
 
 
 def _cuts_at(test: CrashTest, operation: int) -> list[Cut]:
-    seeds = ((test.seed * 1_000_003 + operation) * _WAYS + way for way in range(test.cuts.tears))
-    return [Cut(operation), *(Cut(operation, "partial", seed) for seed in seeds)]
+    first = (test.seed * 1_000_003 + operation) * _WAYS
+    torn = (Cut(operation, word, first + way) for word, ways in _ways(test).items() for way in range(ways))
+    return [Cut(operation), *torn]
+
+
+def _ways(test: CrashTest) -> dict[str, int]:
+    """In how many ways each kind of cut is made."""
+    return {"partial": test.cuts.tears, "unstable": test.cuts.unstable, "cache": test.cuts.cache}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -96,6 +96,7 @@ def crashtest(
 
     Raises `ffslab.InputError` when the workload cannot be run, or the judge is none.
     """
+    _check_cache(test)
     recording = recorded(test)
     judge = judge_of(test, recording)
     chosen = points_of(test, recording.operations(), points)
@@ -123,6 +124,18 @@ def crashtest(
     if kept is not None:
         kept.remove()
     return Outcome(test, recording, chosen, judged)
+
+
+def _check_cache(test: CrashTest) -> None:
+    """Refuses cuts of a write cache where there is none."""
+    is_asked = test.cuts.cache or (test.cut is not None and test.cut.torn == "cache")
+    device = test.stack.get("device", {})
+    has_cache = isinstance(device, Mapping) and (device.get("buffer_pages") or device.get("card"))
+    if is_asked and not (test.stack.get("fs") == "block-device" and has_cache):
+        raise InputError(
+            f"{test.file_name}: [cuts]: `cache` is of a device with a write cache that a program drives alone: "
+            'fs = "block-device" and buffer_pages in [stack.device]'
+        )
 
 
 def _of_batch(progress: Progress | None, at: int, cuts: int, all_cuts: int) -> Progress | None:

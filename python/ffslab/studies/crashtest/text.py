@@ -10,7 +10,13 @@ _BLAMED = {
     "file-system": "the file system breaks its promises",
     "not-promised": "lost, which this file system does not promise to prevent",
 }
-_LEFT = {"nothing": "not begun", "partial": "torn", "complete": "done"}
+_LEFT = {
+    "nothing": "not begun",
+    "partial": "torn",
+    "unstable": "unstable bits",
+    "cache": "cache lost but for a part",
+    "complete": "done",
+}
 
 
 def text_of(answer: CrashAnswer) -> str:
