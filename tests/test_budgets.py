@@ -139,7 +139,11 @@ def test_the_same_application_is_never_found(baseline: Baseline, tmp_path: Path)
 
 def test_a_thousand_runs_do_not_differ(tmp_path: Path) -> None:
     """Each is run anew: what is stored of another run is never asked for."""
-    save = [steps.create(file="settings.new", bytes=2048), steps.sync(), steps.rename(file="settings.new", to="settings")]
+    save = [
+        steps.create(file="settings.new", bytes=2048),
+        steps.sync(),
+        steps.rename(file="settings.new", to="settings"),
+    ]
     small = Experiment.of("small", stack=cast("Any", STACK), setup=[steps.mount()], measure=[*save, steps.sync()])
     before = Baseline.of(measured(budgets_of(small)))
     for i in range(1000):

@@ -63,13 +63,13 @@ def test_the_kit_runs_nothing_that_others_put_there(kit: Path, tmp_path: Path) -
 def test_a_wheel_that_cannot_be_tried_here_is_told(tmp_path: Path) -> None:
     script = ROOT / "packaging" / "clean_root.py"
     wheel = "ffslab-1.2.3-cp311-abi3-musllinux_1_2_aarch64.whl"
-    command = [sys.executable, script, tmp_path / "roots", tmp_path / wheel]
+    command: list[str | Path] = [sys.executable, script, tmp_path / "roots", tmp_path / wheel]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert told == f"{wheel}: not tried: a root for musl is made for x86-64 only, on x86-64\n"
 
 
 def test_a_target_that_is_none_is_refused(tmp_path: Path) -> None:
     for script, wrong in (("wheels.py", "manylinux-x86-64"), ("board.py", "arm64")):
-        command = [sys.executable, ROOT / "packaging" / script, tmp_path, wrong]
+        command: list[str | Path] = [sys.executable, ROOT / "packaging" / script, tmp_path, wrong]
         told = subprocess.run(command, capture_output=True, text=True, check=False)
         assert told.returncode == 2 and f"{wrong}: known are " in told.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import ROOT, Command
-from ffslab.answers.validation import CaseReport, RangeSummary, Pair, ValidationReport
+from ffslab.answers.validation import CaseReport, Pair, RangeSummary, ValidationReport
 from ffslab.boards.validation import beyond, relative_error
 
 # Two reads of a page each from a new file: what they cost can be counted by hand. A page of 4096 B is a node of

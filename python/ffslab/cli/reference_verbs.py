@@ -71,8 +71,8 @@ def reference_run(
         int,
         option(
             "--boots N",
-            "How often each machine boots, with other random numbers each time and later begun; a case then says how far "
-            "the kernel agrees with itself. [default: 1]",
+            "How often each machine boots, with other random numbers each time and later begun; a case then says how "
+            "far the kernel agrees with itself. [default: 1]",
             least=1,
         ),
     ] = 1,

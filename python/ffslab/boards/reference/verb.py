@@ -38,9 +38,8 @@ def measure(
     `folder` becomes `cases.jsonl`, a log of flashmon for each case, and `failed.json` with the reason for each variant
     that has none.
 
-    A machine is booted for each experiment, `jobs` at a time (otherwise one per core), and that `boots` times: a case has
-    what the first boot counted, and under `boots` what the others did. `show` is told how far it is.
-    `arch`: a name of `ARCHITECTURES`.
+    A machine is booted for each experiment, `jobs` at a time (otherwise one per core), and that `boots` times: a case
+    has what the first boot counted, and under `boots` what the others did. `show` is told how far it is. `arch`: a name of `ARCHITECTURES`.
 
     The folder is complete or absent; an older one of the same kind is replaced. Raises `InputError` when an experiment
     is wrong, something is missing, or no variant could be measured.
