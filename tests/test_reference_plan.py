@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, SMALL, Command
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
-from ffslab.boards.reference import cases, chip, jffs2_module, medium, mtdram, plan, run, verb
+from ffslab.boards.reference import cases, chip, jffs2_module, machine, medium, mtdram, plan, run, verb
 from ffslab.boards.reference.kit import Kernel, program
 from ffslab.boards.reference.progress import Progress
 from left_out import leave_out
@@ -416,3 +416,19 @@ def test_each_of_several_steps_with_requests_has_its_own_facts() -> None:
     assert expect["requests_done"] == 20
     assert [row.get("requests_done") for row in expect["after_step"]] == [None, 20, 600, None, None]
     assert set(measured["latency_us"]) == {"requests", "requests 2"}
+
+
+def test_further_boots_begin_later_and_draw_other_numbers() -> None:
+    first, third = run.first_job([], 0), run.first_job([], 2)
+    assert "usleep" not in first
+    assert "usleep 7407406\necho 20 > /proc/sys/vm/compaction_proactiveness || true\n" in third
+    assert machine.icount(250)[-2:] == ["-seed", "1"]
+    assert machine.icount(250, 2)[-2:] == ["-seed", "3"]
+
+
+def test_a_case_says_what_other_boots_counted() -> None:
+    other = {
+        "system": {"fs": "jffs2", "uptime_us": 15.5, "wall_clock_us": 2},
+        "expect": {"page_reads": 3, "reprograms": 0, "by_task": {}, "files": 4},
+    }
+    assert cases.boot(other) == {"uptime_us": 15.5, "wall_clock_us": 2, "page_reads": 3, "reprograms": 0}

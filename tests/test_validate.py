@@ -200,11 +200,32 @@ def test_a_case_that_does_not_know_its_phase_has_ranges(ffslab: Command, tmp_pat
     outside = off.get("ranges")
     assert outside is not None
     assert outside["counters"]["page_reads"] == {"min": 5, "max": 5, "inside": False}
-    assert report["summary"].get("ranges") == {
+    assert report["summary"]["ranges"] == {
         "cases": 3,
         "cases_with_ranges": 2,
         "cases_within_1_percent": 2,
         "cases_within_1_percent_or_inside": 2,
     }
-    assert "range" not in ffslab("validate", path, "--json").stdout
+    at_one_phase = json.loads(ffslab("validate", path, "--json").stdout)
+    assert at_one_phase["summary"]["ranges"]["cases_with_ranges"] == 0
+    assert all("ranges" not in case for case in at_one_phase["cases"])
     assert ffslab("validate", path, "--phases", "0").stderr == "ffslab: --phases 0: must be 1 to 1024\n"
+
+
+def test_a_case_of_several_boots_has_the_range_of_what_was_measured(ffslab: Command, tmp_path: Path) -> None:
+    """The simulator reads 5 pages; the kernel read 6 of them in its first boot, and 4 in another."""
+    measured = CASE["expect"] | {"page_reads": 6}
+    several = {"id": "hand/R/jffs2/several", "expect": measured, "boots": [{"page_reads": 4}]}
+    one = {"id": "hand/R/jffs2/one", "expect": measured}
+    path = tmp_path / "boots.jsonl"
+    path.write_text("".join(json.dumps(CASE | case) + "\n" for case in (several, one)), encoding="utf-8")
+    report: ValidationReport = json.loads(ffslab("validate", path, "--json").stdout)
+    boots = report["cases"][0].get("boots")
+    assert boots is not None
+    assert (boots["boots"], boots["counters"]["page_reads"]) == (2, {"min": 4, "max": 6, "inside": True})
+    assert "boots" not in report["cases"][1]
+    met = report["summary"]["ranges"]
+    assert (met["cases_within_1_percent"], met["cases_within_1_percent_or_inside"]) == (0, 1)
+    text = ffslab("validate", path).stdout
+    assert "page_reads 5/6 -16.7 % [boots 4 to 6, inside]" in text
+    assert "within 1 %: 0 of 2 cases; within 1 % or inside the range over phases or boots: 1" in text

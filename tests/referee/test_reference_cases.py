@@ -73,10 +73,10 @@ OFF_BY_MAX = {
 }
 
 
-def reference_run(names: Iterable[str], out: Path) -> dict[str, dict[str, Any]]:
-    """Runs experiments in one boot; the compared cases by identity."""
+def reference_run(names: Iterable[str], out: Path, boots: int = 1) -> dict[str, dict[str, Any]]:
+    """Runs experiments in one boot, or several; the compared cases by identity."""
     files = [EXPERIMENTS / f"{name}.toml" for name in names]
-    command: list[str | Path] = [FFSLAB, "reference", "run", *files, "--out", out, "--json"]
+    command: list[str | Path] = [FFSLAB, "reference", "run", *files, "--out", out, "--boots", str(boots), "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return {case["id"]: case for case in json.loads(ran.stdout)["cases"]}
@@ -121,6 +121,20 @@ def test_a_case_is_the_same_again(all_cases: tuple[Path, dict[str, dict[str, Any
     again = measured(tmp_path / "alone")
     assert len(again) == 2
     assert {name: found for name, found in measured(all_cases[0]).items() if name in again} == again
+
+
+def test_a_further_boot_counts_the_same_reads_later(
+    all_cases: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path
+) -> None:
+    """Nothing runs beside them. And the first boot is what it is without the other one."""
+    reference_run(["jffs2-reads"], tmp_path / "twice", boots=2)
+    alone = measured(all_cases[0])
+    for name, (case, log) in measured(tmp_path / "twice").items():
+        (other,) = case.pop("boots")
+        assert (case, log) == alone[name]
+        assert other["page_reads"] == case["expect"]["page_reads"] > 0
+        assert other["uptime_us"] > case["system"]["uptime_us"] + 2e6
+    assert (tmp_path / "twice" / "traces" / "4.boot2.log").exists()
 
 
 def test_it_tells_how_far_it_is_and_leaves_nothing_behind_when_it_is_interrupted(kit: Kit, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def reference_run(
         option(
             "--boots N",
             "How often each machine boots, with other random numbers each time and later begun; a case then says how "
-            "far the kernel agrees with itself. [default: 1]",
+            "far the kernel agrees with itself.",
             least=1,
         ),
     ] = 1,

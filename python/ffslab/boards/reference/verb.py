@@ -39,7 +39,8 @@ def measure(
     that has none.
 
     A machine is booted for each experiment, `jobs` at a time (otherwise one per core), and that `boots` times: a case
-    has what the first boot counted, and under `boots` what the others did. `show` is told how far it is. `arch`: a name of `ARCHITECTURES`.
+    has what the first boot counted, and under `boots` what the others did. `show` is told how far it is. `arch`: a
+    name of `ARCHITECTURES`.
 
     The folder is complete or absent; an older one of the same kind is replaced. Raises `InputError` when an experiment
     is wrong, something is missing, or no variant could be measured.
