@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conftest import ROOT, Command
 from ffslab.answers.validation import CaseReport, Pair, RangeSummary, ValidationReport
-from ffslab.boards.validation import beyond, relative_error
+from ffslab.boards.validation import beyond, compare, relative_error
 
 # Two reads of a page each from a new file: what they cost can be counted by hand. A page of 4096 B is a node of
 # 4164 B, which lies in 3 flash pages; the page that two neighbouring nodes share is read once: the driver keeps it.
@@ -229,3 +232,15 @@ def test_a_case_of_several_boots_has_the_range_of_what_was_measured(ffslab: Comm
     text = ffslab("validate", path).stdout
     assert "page_reads 5/6 -16.7 % [boots 4 to 6, inside]" in text
     assert "within 1 %: 0 of 2 cases; within 1 % or inside the range over phases or boots: 1" in text
+
+
+def test_the_documented_agreement_is_what_comes_out(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """In docs/reference.md, in words and as the program that counts it."""
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    exec(code, {})
+    equal, total = re.findall(r"\d+", capsys.readouterr().out)
+    assert f"Of the {total} counters" in page and f"{equal} are equal" in page
+    met = compare(ROOT / "tests" / "measured" / "reference.jsonl.gz")["summary"]["ranges"]
+    assert f"All in all {met['cases_within_1_percent']} of {met['cases']} " in page
