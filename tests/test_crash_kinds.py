@@ -27,8 +27,9 @@ def unstable(fs: str) -> Outcome:
 
 
 def test_a_file_system_that_trusts_one_read_loses_what_it_read_well_and_one_that_writes_it_anew_does_not() -> None:
-    trusting = {fs: unstable(fs) for fs in ("jffs2", "yaffs2", "ubifs")}
-    assert {fs: found(outcome) for fs, outcome in trusting.items()} == {}
+    """No file system promises it: those that lose something are not blamed."""
+    found_of = {fs: found(unstable(fs)) for fs in ("jffs2", "yaffs2", "ubifs")}
+    assert found_of == {"jffs2": {"not-promised"}, "yaffs2": {"not-promised"}, "ubifs": set()}
 
 
 def disk(program: str, **cuts: Any) -> Outcome:
@@ -58,17 +59,17 @@ def test_a_device_without_a_write_cache_has_none_to_lose() -> None:
 
 
 STRACE = """\
-1 100.000100 openat(AT_FDCWD, "new", O_WRONLY|O_CREAT, 0644) = 3
-1 100.000200 write(3, "{text}", {bytes}) = {bytes}
-{fsync}1 100.000400 close(3) = 0
-1 100.000500 rename("new", "saved") = 0
-1 100.000600 openat(AT_FDCWD, ".", O_RDONLY|O_DIRECTORY) = 4
-1 100.000700 fsync(4) = 0
-1 100.000800 close(4) = 0
+1 100.000100 openat(AT_FDCWD, "new", O_WRONLY|O_CREAT, 0644) = 3 <0.000010>
+1 100.000200 write(3, "{text}", {bytes}) = {bytes} <0.000010>
+{fsync}1 100.000400 close(3) = 0 <0.000010>
+1 100.000500 rename("new", "saved") = 0 <0.000010>
+1 100.000600 openat(AT_FDCWD, ".", O_RDONLY|O_DIRECTORY) = 4 <0.000010>
+1 100.000700 fsync(4) = 0 <0.000010>
+1 100.000800 close(4) = 0 <0.000010>
 """
 
 
-@pytest.mark.parametrize(("fsync", "holds"), [("1 100.000300 fsync(3) = 0\\n", True), ("", False)])
+@pytest.mark.parametrize(("fsync", "holds"), [("1 100.000300 fsync(3) = 0 <0.000010>\\n", True), ("", False)])
 def test_a_recorded_trace_is_a_workload(tmp_path: Path, fsync: str, holds: bool) -> None:
     text = "x" * 3000
     (tmp_path / "saves.strace").write_text(

@@ -102,7 +102,7 @@ fn of_cuts(stack: &str, jobs: usize) -> Result<u64, String> {
     watched.session.system_mut().mount(&[]).map_err(|error| text(&error))?;
     watched.begin(Vec::new()).map_err(|error| text(&error))?;
     watched.session.system_mut().mount(&[]).map_err(|error| text(&error))?;
-    steps.iter().try_for_each(|step| watched.session.run_step(step)).map_err(|error| text(&error))?;
+    steps.iter().try_for_each(|step| watched.session.run_step(step).map(drop)).map_err(|error| text(&error))?;
     let recording = watched.end().map_err(|error| text(&error))?;
     let each = |operation_number| {
         let seed = operation_number;
