@@ -135,6 +135,7 @@ UNIT_ELSEWHERE = {
     "Sourced": "stands in the key of a profile",
     "ShownConstant": "stands beside it",
     "Registers": "bits as a chip holds them",
+    "Unstable": "a bit for each unit of a page",
     "AgeingConstant": "stands in its name",
     "ConstantSummary": "stands in its name",
 }
