@@ -56,7 +56,7 @@ COUNTED_WORDS = """
     counts cycles records steps cases phases retries pieces copies failures fragments jiffies bytes bitflips badblocks
     rows handles ignored depth n rounds remounts images mounted refused writable points cuts full different failed jobs
      lebs pebs chunks strikes uses statements runs planes dies lines years channels chips clocks
-     frames scrubs tortures modes leaps repetitions keys slabs
+     frames scrubs tortures modes leaps repetitions keys slabs boots
 """
 COUNTED = frozenset(COUNTED_WORDS.split())
 # Numbers that are no quantity, by the last word of their name, with the reason.
@@ -134,8 +134,7 @@ UNIT_ELSEWHERE = {
     "Cost": "flash operations per request",
     "Sourced": "stands in the key of a profile",
     "ShownConstant": "stands beside it",
-    "Registers": "bits as a chip holds them",
-    "Unstable": "a bit for each unit of a page",
+    **dict.fromkeys(("Registers", "Unstable"), "bits as a chip holds them, or one for each unit of a page"),
     "AgeingConstant": "stands in its name",
     "ConstantSummary": "stands in its name",
 }
