@@ -29,6 +29,17 @@ fn with_blocks_to_erase(wait: NandWait) -> Bench {
     bench
 }
 
+/// A small file system on which a deleted file has left a block that waits to be erased.
+fn with_a_block_to_erase(preemption: Preemption) -> Bench {
+    let mut bench = Bench::on(SimConfig { preemption, ..SimConfig::default() }, 24, Options::default());
+    let ino = bench.create("old").unwrap();
+    bench.write(ino, 0, &content(0, 200_000)).unwrap();
+    bench.fs.sync(&mut bench.host).unwrap();
+    bench.unlink("old").unwrap();
+    bench.fs.sync(&mut bench.host).unwrap();
+    bench
+}
+
 /// By the program and by the thread, while the program writes and flushes once.
 fn erases_in_one_fsync(wait: NandWait) -> [u64; 2] {
     let mut bench = with_blocks_to_erase(wait);
@@ -60,12 +71,7 @@ fn who_holds_the_cpu_erases_nearly_all_itself() {
 #[test]
 fn who_runs_behind_an_erase_does_not_see_the_block_yet() {
     for (preemption, comes_between) in [(Preemption::None, false), (Preemption::Voluntary, true)] {
-        let mut bench = Bench::on(SimConfig { preemption, ..SimConfig::default() }, 24, Options::default());
-        let ino = bench.create("old").unwrap();
-        bench.write(ino, 0, &content(0, 200_000)).unwrap();
-        bench.fs.sync(&mut bench.host).unwrap();
-        bench.unlink("old").unwrap();
-        bench.fs.sync(&mut bench.host).unwrap();
+        let mut bench = with_a_block_to_erase(preemption);
         let store = &mut bench.fs.store;
         assert!(!store.space.blocks.is_empty(List::ErasePending) && store.space.blocks.is_empty(List::EraseComplete));
         let mut job = None;
@@ -86,12 +92,7 @@ fn who_runs_behind_an_erase_does_not_see_the_block_yet() {
 #[test]
 fn who_is_about_to_take_the_semaphore_may_lose_the_cpu_before() {
     for (preemption, comes_before) in [(Preemption::None, false), (Preemption::Voluntary, true)] {
-        let mut bench = Bench::on(SimConfig { preemption, ..SimConfig::default() }, 24, Options::default());
-        let ino = bench.create("old").unwrap();
-        bench.write(ino, 0, &content(0, 200_000)).unwrap();
-        bench.fs.sync(&mut bench.host).unwrap();
-        bench.unlink("old").unwrap();
-        bench.fs.sync(&mut bench.host).unwrap();
+        let mut bench = with_a_block_to_erase(preemption);
         assert!(!bench.fs.store.space.blocks.is_empty(List::ErasePending));
         bench.fs.thread_has_paused();
         bench.sim.wake(&causes::GC_THREAD);
