@@ -38,11 +38,7 @@ impl Recording {
     /// Errors: the device does not take them, in a line.
     pub(crate) fn lost_cache(&self, operation_number: u64, seed: u64) -> Result<State, String> {
         let (flushed, writes) = self.unflushed(operation_number);
-        let mut medium = self.base.medium.clone();
-        for change in &self.modifications.operations[..(flushed as usize).min(self.modifications.operations.len())] {
-            self.modifications.apply(change, Torn::Complete, &mut medium);
-        }
-        let state = State { medium, at_ns: self.base.at_ns, content_position_bytes: 0 };
+        let state = self.at_cut(flushed, Torn::Complete);
         let mut system = self.spec.build(Some(&state)).map_err(|error| error.to_string())?;
         system.mount(&self.options).map_err(|error| error.to_string())?;
         let put = |error: ffslab_system::Refusal| format!("the device takes no write after the cut: {error:?}");

@@ -198,7 +198,7 @@ impl Recording {
     }
 
     /// What the medium holds after a cut of an operation.
-    fn at_cut(&self, operation_number: u64, left: Torn) -> State {
+    pub(crate) fn at_cut(&self, operation_number: u64, left: Torn) -> State {
         let mut medium = self.base.medium.clone();
         for (number, change) in (1..).zip(&self.modifications.operations) {
             if number > operation_number {

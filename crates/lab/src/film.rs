@@ -151,11 +151,9 @@ impl Film {
             }
         }
         drop(seen);
-        if !space.is_empty() {
-            self.told_for.clone_from(&self.written_for);
-        }
         // Nothing is known while nothing is mounted: the last that was known stands.
         if !space.is_empty() {
+            self.told_for.clone_from(&self.written_for);
             self.held = space;
         }
     }

@@ -65,11 +65,7 @@ impl Array {
     /// every command is refused until [`Array::power_on`]. 0 switches the array off at once; what is under way is torn.
     pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
         if operations == 0 {
-            let seed = match torn {
-                Torn::Partial { seed } | Torn::Unstable { seed } => seed,
-                Torn::Nothing | Torn::Complete => 0,
-            };
-            self.tear_running(self.sim.now_ns(), seed);
+            self.tear_running(self.sim.now_ns(), Cut(torn).seed());
         }
         self.power.cut_after(operations, torn);
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash
-from ffslab.boards.reference import medium
+from ffslab.boards.reference import chip, medium
 from ffslab.boards.reference.plan import Variant
 
 COUNTER_OF = {"R": "page_reads", "r": "oob_reads", "W": "page_programs", "w": "oob_programs", "E": "erases"}
@@ -22,7 +22,6 @@ TASKS = (
     ("ubifs_bgt", "ubifs_thread"),
     ("kworker", "kworker"),
 )
-COUNTERS = (*COUNTER_OF.values(), "partial_page_reads", "reprograms")
 PERCENTILES = (50, 90, 99)
 TIMED = ("requests", "append", "mmap", "create_many")
 
@@ -164,7 +163,7 @@ def plain(counter: Counter[str], counters: Iterable[str]) -> dict[str, int]:
 def boot(of: dict[str, Any]) -> dict[str, object]:
     """What a case says of a further boot of the machine on which another one was measured: its clocks and counters."""
     clocks = {name: of["system"][name] for name in ("uptime_us", "wall_clock_us")}
-    return clocks | {name: of["expect"][name] for name in COUNTERS if name in of["expect"]}
+    return clocks | {name: of["expect"][name] for name in chip.COUNTERS if name in of["expect"]}
 
 
 def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps: list[StepDone]) -> dict[str, object]:
