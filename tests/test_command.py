@@ -103,8 +103,8 @@ def test_the_report_needs_no_other_file(small_results: Path) -> None:
         "Erase blocks",
     ):
         assert f"<h2>{section}</h2>" in report
-    # One link is an empty icon, so that no browser asks a server for one; another names a place in the page, up to which
-    # a browser reads before it draws.
+    # One link is an empty icon, so that no browser asks a server for one; another names a place in the page, up to
+    # which a browser reads before it draws.
     report = report.replace('<link rel="icon" href="data:,">', "")
     report = report.replace('<link rel="expect" href="#all-read" blocking="render">', "")
     assert "src=" not in report and "<link" not in report and "@import" not in report
