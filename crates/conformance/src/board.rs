@@ -51,6 +51,7 @@ impl Board {
                 write_back: WriteBackRules::V6_1,
                 timer_slack_ns: 50_000,
                 chip_lock: ffslab_sim::ChipLock::Mutex,
+                clock_stops_when_asked: false,
                 name_hash: ffslab_fs::NameHash::Bytes,
             },
             read_ahead_bytes: machine.read_ahead_bytes,

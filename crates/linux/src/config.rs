@@ -56,6 +56,9 @@ pub struct Kernel {
     pub chip_lock: ChipLock,
     /// Where tasks may lose the CPU.
     pub preemption: Preemption,
+    /// The clock of the scheduler stops between the request that the running task yield and its next scheduling point: see
+    /// [`ffslab_sim::SimConfig::clock_stops_when_asked`].
+    pub clock_stops_when_asked: bool,
     /// An unmount waits until all readers have left the list of mounts, and a worker sees to that (`namespace_unlock` of
     /// `fs/namespace.c`, `synchronize_rcu_expedited`): the worker gets the CPU at once, and when it sleeps again, whoever has
     /// had the CPU least. Kernels for one CPU, and those before 6.1 that cannot be pre-empted, have nothing to wait for.

@@ -172,6 +172,7 @@ impl StackSpec {
                 timer_wheel: kernel.timer_wheel(),
                 chip_lock: kernel.chip_lock,
                 preemption: kernel.preemption,
+                clock_stops_when_asked: kernel.clock_stops_when_asked,
                 ..SimConfig::default()
             },
             cpu_costs: profile.cpu_costs(keys.traced)?,

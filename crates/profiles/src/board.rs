@@ -214,6 +214,8 @@ pub struct KernelProfile {
     timer_slack_us: Sourced<Amount>,
     /// How tasks wait for the chip. Absent: a mutex, as in all kernels of today.
     chip_lock: Option<Sourced<ChipLockName>>,
+    /// Whether the scheduler's clock stops from a wake-up that asks the running task to yield until it does. Absent: no, as since 4.0.
+    clock_stops_when_asked: Option<Sourced<bool>>,
     /// What its hash of a name takes at once: bytes, or little-endian words of 32 or 64 bits. Absent: bytes.
     name_hash: Option<Sourced<NameHashName>>,
     /// Version of the YAFFS2 sources with which the kernel was patched, as YAFFS2 is not part of Linux.
@@ -260,6 +262,7 @@ impl KernelProfile {
                 None | Some(ChipLockName::Mutex) => ChipLock::Mutex,
                 Some(ChipLockName::Queue) => ChipLock::Queue,
             },
+            clock_stops_when_asked: self.clock_stops_when_asked.as_ref().is_some_and(|stops| stops.value),
             preemption: Preemption::None,
             unmount_wakes_worker: false,
             name_hash: match self.name_hash.as_ref().map(|hash| hash.value) {

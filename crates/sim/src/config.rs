@@ -16,6 +16,11 @@ pub struct SimConfig {
     pub timer_wheel: TimerWheel,
     pub chip_lock: ChipLock,
     pub preemption: Preemption,
+    /// The clock by which run time is charged stops when a wake-up asks the running task to yield, until the next scheduling
+    /// point, to save an update of it (`skip_clock_update` in `kernel/sched.c` before Linux 4.0). When the running task is in the
+    /// middle of a system call that may be long, and then the task that gets the CPU is charged for that time and has to
+    /// wait longer for its next turn.
+    pub clock_stops_when_asked: bool,
     /// Whoever waits for the chip asks with each poll whether another task shall run (`cond_resched`, as in `omap_wait` of
     /// `drivers/mtd/nand/omap2.c`). So the flusher can be left after each page, and not only after each batch of pages. It is for
     /// file systems whose tasks need no lock that the waiting task holds; see `Driver::polls_with_resched` of `mtd` for the others.
@@ -80,6 +85,7 @@ impl Default for SimConfig {
             timer_wheel: TimerWheel::Levels,
             chip_lock: ChipLock::Mutex,
             preemption: Preemption::None,
+            clock_stops_when_asked: false,
             polls_with_resched: false,
             tick_cost_ns: 0,
         }

@@ -93,6 +93,11 @@ pub struct Cpu {
     /// Each tick takes time, whoever waits.
     ticks_cost: bool,
     charged_until_ns: u64,
+    clock_stops_when_asked: bool,
+    /// The clock stands still since a wake-up asked the running task to yield ([`SimConfig::clock_stops_when_asked`]).
+    clock_stands: bool,
+    /// Time for which it has stood still. The task that is picked next is charged for it.
+    uncharged_ns: i64,
     run_since_pick_ns: i64,
     min_virtual_run_ns: i64,
     need_resched: bool,
@@ -118,6 +123,9 @@ impl Cpu {
             keeps_slice: config.preemption == Preemption::Voluntary,
             charges_ticks: config.scheduler_clock == SchedulerClock::Tick,
             charged_until_ns: config.uptime_ns,
+            clock_stops_when_asked: config.clock_stops_when_asked && config.nand_wait == NandWait::Busy,
+            clock_stands: false,
+            uncharged_ns: 0,
             run_since_pick_ns: 0,
             min_virtual_run_ns: 0,
             need_resched: false,
@@ -182,12 +190,29 @@ impl Cpu {
             false => until_ns - self.charged_until_ns,
         } as i64;
         self.charged_until_ns = until_ns;
+        match self.clock_stands {
+            true => self.uncharged_ns += ran_ns,
+            false => self.charge_running(ran_ns),
+        }
+    }
+
+    fn charge_running(&mut self, ran_ns: i64) {
         let entity = &mut self.entities[self.turns[self.turns.len() - 1]];
         if entity.runnable && !self.sleeping_wait {
             entity.virtual_run_ns += ran_ns * NICE_0_WEIGHT / entity.weight;
             self.run_since_pick_ns += ran_ns;
         }
         self.update_minimum();
+    }
+
+    /// A task has been picked: a new slice begins, and a clock that stood still goes on.
+    fn begin_turn(&mut self) {
+        self.run_since_pick_ns = 0;
+        self.clock_stands = false;
+        let uncharged_ns = std::mem::take(&mut self.uncharged_ns);
+        if uncharged_ns > 0 {
+            self.charge_running(uncharged_ns);
+        }
     }
 
     fn update_minimum(&mut self) {
@@ -314,6 +339,8 @@ impl Cpu {
         if !mine.runnable || mine.virtual_run_ns - woken.virtual_run_ns > granularity_ns {
             self.need_resched = true;
         }
+        // A task that no longer runs is not asked: its scheduling point has come.
+        self.clock_stands |= self.clock_stops_when_asked && mine.runnable && self.need_resched;
     }
 
     pub fn is_runnable(&self, task: usize) -> bool {
@@ -359,7 +386,7 @@ impl Cpu {
     fn goes_on(&mut self) {
         self.need_resched = false;
         if !self.keeps_slice {
-            self.run_since_pick_ns = 0;
+            self.begin_turn();
         }
     }
 
@@ -380,13 +407,24 @@ impl Cpu {
     /// The turn of a task that finds a lock taken: it begins here and ends with [`Cpu::switch_back`].
     pub fn come_in_vain(&mut self, task: usize) {
         self.turns.push(task);
-        self.run_since_pick_ns = 0;
+        self.begin_turn();
+    }
+
+    /// The task that the kernel picks at this scheduling point can only run at a later one here. If the clock has stood still, that task
+    /// is charged for it, as it would be, and the running one for its time from now on.
+    pub fn comes_later(&mut self) {
+        self.clock_stands = false;
+        let uncharged_ns = std::mem::take(&mut self.uncharged_ns);
+        if let Some(other) = self.least_waiting() {
+            let other = &mut self.entities[other];
+            other.virtual_run_ns += uncharged_ns * NICE_0_WEIGHT / other.weight;
+        }
     }
 
     /// The running task has been asked to yield and is picked again at once.
     pub fn begin_slice(&mut self) {
         if std::mem::take(&mut self.need_resched) {
-            self.run_since_pick_ns = 0;
+            self.begin_turn();
         }
     }
 
@@ -423,7 +461,7 @@ impl Cpu {
 
     fn picked(&mut self, uses: u64) {
         self.need_resched = false;
-        self.run_since_pick_ns = 0;
+        self.begin_turn();
         self.uses_at_turn = uses;
         self.count_waiting();
     }

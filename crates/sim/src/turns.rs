@@ -58,6 +58,11 @@ impl Sim {
         }
     }
 
+    /// What [`Sim::resched_in_driver`] has answered cannot be done there: the task gets its turn at a later scheduling point.
+    pub fn comes_later(&self) {
+        self.with_cpu(cpu::Cpu::comes_later);
+    }
+
     /// At the next scheduling point the task that has had the CPU least goes on: a worker that is not simulated was woken, had the CPU
     /// for a moment and sleeps again, or the running task has asked for another one.
     pub fn gives_others_a_chance(&self) {

@@ -285,6 +285,42 @@ fn a_scheduler_clock_of_ticks_knows_no_time_between_them() {
     assert_eq!(sim.resched(), Switch::Run(&WORKER));
 }
 
+/// A program that has had the CPU for 10 ms and goes on for 7 ms in a call after a worker has asked for it.
+fn asked_in_a_long_call(clock_stops_when_asked: bool) -> Sim {
+    let sim = machine(SimConfig { tick_rate_hz: 1_000, clock_stops_when_asked, ..SimConfig::default() });
+    sim.spawn(&WORKER);
+    sim.advance(10 * MS);
+    sim.wake(&WORKER);
+    sim.advance(7 * MS);
+    sim
+}
+
+#[test]
+fn who_gets_the_cpu_pays_for_the_time_since_it_asked_where_the_clock_stops() {
+    for (stops, expected) in [(false, Switch::Run(&WORKER)), (true, Switch::Stay)] {
+        let sim = asked_in_a_long_call(stops);
+        assert_eq!(sim.resched(), Switch::Run(&WORKER));
+        {
+            let _turn = sim.run_as(&WORKER);
+            sim.advance(MS);
+            sim.block(&WORKER);
+        }
+        sim.advance(2 * MS);
+        sim.wake(&WORKER);
+        // The program has 19 ms and the worker 8 ms, or 12 ms and 15 ms.
+        assert_eq!(sim.resched(), expected, "the clock stops: {stops}");
+    }
+}
+
+#[test]
+fn a_task_that_can_only_run_later_pays_and_the_clock_goes_on() {
+    let sim = asked_in_a_long_call(true);
+    sim.comes_later();
+    sim.advance(MS);
+    // The program has 11 ms, the worker 14 ms without having run.
+    assert_eq!(sim.resched(), Switch::Stay);
+}
+
 #[test]
 fn when_a_turn_ends_a_third_task_may_come_next() {
     let sim = fine();

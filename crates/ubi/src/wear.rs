@@ -281,10 +281,16 @@ impl Device {
     /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for a scheduling point
     /// outside UBI.
     pub fn let_thread_run(&mut self) {
-        while self.sim.resched_in_driver() == Switch::Run(&causes::UBI_THREAD) {
-            let sim = self.sim.clone();
-            let _turn = sim.run_as(&causes::UBI_THREAD);
-            while self.thread_step() && sim.resched_in_driver() == Switch::Stay {}
+        let sim = self.sim.clone();
+        loop {
+            match sim.resched_in_driver() {
+                Switch::Stay => return,
+                Switch::Run(task) if task == &causes::UBI_THREAD => {
+                    let _turn = sim.run_as(task);
+                    while self.thread_step() && sim.resched_in_driver() == Switch::Stay {}
+                }
+                Switch::Run(_) | Switch::Yield => return sim.comes_later(),
+            }
         }
     }
 

@@ -27,6 +27,7 @@ impl Bench {
             write_back: WriteBackRules::V6_1,
             timer_slack_ns: 0,
             chip_lock: ffslab_sim::ChipLock::Mutex,
+            clock_stops_when_asked: false,
             name_hash: ffslab_fs::NameHash::Bytes,
         };
         let (cached, marks) = (BTreeSet::new(), BTreeSet::new());

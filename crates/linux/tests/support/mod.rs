@@ -442,6 +442,7 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         write_back,
         timer_slack_ns: 50_000,
         chip_lock: ffslab_sim::ChipLock::Mutex,
+        clock_stops_when_asked: false,
         name_hash: ffslab_fs::NameHash::Bytes,
     }
 }

@@ -127,6 +127,7 @@ pub(super) fn linux_stack(
             timer_wheel: kernel.timer_wheel(),
             chip_lock: kernel.chip_lock,
             preemption: kernel.preemption,
+            clock_stops_when_asked: kernel.clock_stops_when_asked,
             polls_with_resched: false,
             tick_cost_ns: 0,
         },

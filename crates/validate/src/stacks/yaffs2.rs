@@ -148,6 +148,7 @@ fn harness(case: &Case) -> StackSpec {
                 write_back: WriteBackRules::V2_6,
                 timer_slack_ns: 0,
                 chip_lock: ffslab_sim::ChipLock::Mutex,
+                clock_stops_when_asked: false,
                 name_hash: ffslab_linux::NameHash::Bytes,
             },
             read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
