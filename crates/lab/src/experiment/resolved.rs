@@ -13,6 +13,8 @@ const FILE_AXES: &[&str] = &[
     "image",
     "littlefs.library",
     "spiffs.library",
+    "fatfs.library",
+    "fatfs.dhara_library",
     "replay.file",
     "copy_in.from",
     "load.image",
