@@ -101,14 +101,16 @@ fn answer(fs: &'static str, c: &C, code: i64) -> std::result::Result<(), MountEr
     }
 }
 
+/// Numbers by what a library calls them, which says their unit.
+pub type Settings = Vec<(&'static str, i64)>;
+
 /// A file system that is to be made or mounted.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Its name.
     pub fs: &'static str,
     pub code: Code,
-    /// What its library calls so.
-    pub settings: Vec<(&'static str, i64)>,
+    pub settings: Settings,
     pub translation: Translation,
 }
 
@@ -182,7 +184,7 @@ pub fn c_path(path: &[u8]) -> Result<CString> {
 
 impl From<&Info> for PathStat {
     fn from(info: &Info) -> PathStat {
-        let kind = if info.is_directory != 0 { FileKind::Directory } else { FileKind::File };
+        let kind = if info.is_directory() { FileKind::Directory } else { FileKind::File };
         let size_bytes = if kind == FileKind::File { info.size_bytes } else { 0 };
         PathStat { name: info.name().to_vec(), kind, size_bytes }
     }

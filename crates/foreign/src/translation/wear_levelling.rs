@@ -122,7 +122,7 @@ fn crc32_le(bytes: &[u8]) -> u32 {
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     block_bytes: u64,
-    size_bytes: u64,
+    partition_bytes: u64,
     state_bytes: u64,
     config_bytes: u64,
     /// What the file system may use.
@@ -131,17 +131,23 @@ struct Layout {
 
 impl Layout {
     /// `None`: the partition is too small.
-    fn of(size_bytes: u64, block_bytes: u64) -> Option<Layout> {
+    fn of(partition_bytes: u64, block_bytes: u64) -> Option<Layout> {
         let up = |bytes: u64| bytes.next_multiple_of(block_bytes);
-        let records_bytes = size_bytes / block_bytes * RECORD_BYTES as u64;
+        let records_bytes = partition_bytes / block_bytes * RECORD_BYTES as u64;
         let (state_bytes, config_bytes) = (up(STATE_BYTES as u64 + records_bytes), up(CONFIG_BYTES as u64));
-        let of_blocks = size_bytes.checked_sub(2 * state_bytes + config_bytes)? / block_bytes;
+        let of_blocks = partition_bytes.checked_sub(2 * state_bytes + config_bytes)? / block_bytes;
         let capacity_bytes = of_blocks.checked_sub(1)? * block_bytes;
-        (capacity_bytes > 0).then_some(Layout { block_bytes, size_bytes, state_bytes, config_bytes, capacity_bytes })
+        (capacity_bytes > 0).then_some(Layout {
+            block_bytes,
+            partition_bytes,
+            state_bytes,
+            config_bytes,
+            capacity_bytes,
+        })
     }
 
     fn state_at(&self, copy: u64) -> u64 {
-        self.size_bytes - self.config_bytes - (2 - copy) * self.state_bytes
+        self.partition_bytes - self.config_bytes - (2 - copy) * self.state_bytes
     }
 
     fn record_at(&self, copy: u64, block: u32) -> u64 {
@@ -228,7 +234,7 @@ impl WearLevelling {
         let to = 1 - from;
         self.erase_range(self.layout.state_at(to), self.layout.state_bytes)?;
         self.flash.write(self.layout.state_at(to), &head.bytes())?;
-        for block in 0..(self.layout.size_bytes / self.layout.block_bytes) as u32 {
+        for block in 0..(self.layout.partition_bytes / self.layout.block_bytes) as u32 {
             if let Some(record) = self.read_record(from, block)? {
                 self.flash.write(self.layout.record_at(to, block), &record)?;
             }
@@ -259,7 +265,7 @@ impl WearLevelling {
         let mut config = [0; CONFIG_BYTES];
         let fields = [
             0,
-            self.layout.size_bytes as u32,
+            self.layout.partition_bytes as u32,
             block_bytes,
             block_bytes,
             self.update_rate,
@@ -272,7 +278,7 @@ impl WearLevelling {
         }
         let crc = crc32_le(&config[..CONFIG_CRC_AT]);
         config[CONFIG_CRC_AT..CONFIG_CRC_AT + 4].copy_from_slice(&crc.to_le_bytes());
-        let at = self.layout.size_bytes - self.layout.config_bytes;
+        let at = self.layout.partition_bytes - self.layout.config_bytes;
         self.erase_range(at, self.layout.config_bytes)?;
         self.flash.write(at, &config)
     }

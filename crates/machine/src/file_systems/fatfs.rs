@@ -5,7 +5,7 @@ use super::on_bare::{demand, no_library, refuse_options, OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
-use ffslab_foreign::{wear_levelling_capacity_bytes, Code, DharaCode, Setup, Translation};
+use ffslab_foreign::{wear_levelling_capacity_bytes, Code, DharaCode, Settings, Setup, Translation};
 use ffslab_fs::PathFileSystem;
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_system::SystemError;
@@ -62,8 +62,8 @@ pub struct FatfsKeys {
     #[serde(rename = "cluster_size_B", default, skip_serializing_if = "Option::is_none")]
     pub cluster_size_bytes: Option<u32>,
     /// Copies of the allocation table: 1 or 2; 2 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tables: Option<u32>,
+    #[serde(rename = "tables", default, skip_serializing_if = "Option::is_none")]
+    pub table_copies: Option<u32>,
     /// Entries of the root directory of FAT12 and FAT16; absent or 0: 512.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root_entries: Option<u32>,
@@ -71,8 +71,8 @@ pub struct FatfsKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u32>,
     /// With "wear-levelling": erases after which a block moves; 16 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub update_rate: Option<u32>,
+    #[serde(rename = "update_rate", default, skip_serializing_if = "Option::is_none")]
+    pub update_erases: Option<u32>,
     /// With "dhara": garbage collections for each write, of which more leave more room; 4 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gc_ratio: Option<u32>,
@@ -104,7 +104,7 @@ impl FatfsKeys {
         let name = *self.translation.get_or_insert(TranslationName::None);
         let others = [
             ("fatfs.sector_size_B", self.sector_size_bytes.is_some(), TranslationName::None, "none"),
-            ("fatfs.update_rate", self.update_rate.is_some(), TranslationName::WearLevelling, "wear-levelling"),
+            ("fatfs.update_rate", self.update_erases.is_some(), TranslationName::WearLevelling, "wear-levelling"),
             ("fatfs.dhara_library", self.dhara_library.is_some(), TranslationName::Dhara, "dhara"),
             ("fatfs.gc_ratio", self.gc_ratio.is_some(), TranslationName::Dhara, "dhara"),
         ];
@@ -140,7 +140,7 @@ impl FatfsKeys {
     }
 
     fn wear_levelling(&mut self, medium: &Capabilities) -> Result<(Translation, u32), MachineError> {
-        let update_rate = *self.update_rate.get_or_insert(UPDATE_RATE);
+        let update_rate = *self.update_erases.get_or_insert(UPDATE_RATE);
         let sector_bytes = medium.erase_block_bytes;
         demand(medium.clears_bits_again && is_sector(sector_bytes), "fatfs.translation", "\"wear-levelling\"", || {
             "NOR with erase blocks of at most 4096 bytes is needed: erase_block_KiB = 4".to_string()
@@ -175,9 +175,9 @@ impl FatfsKeys {
     /// What the library calls so. Values that are absent are filled in.
     ///
     /// Errors: values that FAT does not have.
-    fn settings(&mut self, sector_bytes: u32) -> Result<Vec<(&'static str, i64)>, MachineError> {
+    fn settings(&mut self, sector_bytes: u32) -> Result<Settings, MachineError> {
         let cluster = *self.cluster_size_bytes.get_or_insert(0);
-        let tables = *self.tables.get_or_insert(TABLES);
+        let tables = *self.table_copies.get_or_insert(TABLES);
         let root = *self.root_entries.get_or_insert(0);
         let files = *self.open_files.get_or_insert(OPEN_FILES);
         let cluster_max = sector_bytes * CLUSTER_SECTORS_MAX;

@@ -5,7 +5,7 @@ use super::on_bare::{demand, no_library, refuse_options, OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
-use ffslab_foreign::{Code, Setup, Translation};
+use ffslab_foreign::{Code, Settings, Setup, Translation};
 use ffslab_fs::PathFileSystem;
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_system::SystemError;
@@ -68,7 +68,7 @@ impl SpiffsKeys {
     /// What the library calls so, on such a medium. Values that are absent are filled in.
     ///
     /// Errors: values that SPIFFS or the medium does not have.
-    fn settings(&mut self, medium: &Capabilities) -> Result<Vec<(&'static str, i64)>, MachineError> {
+    fn settings(&mut self, medium: &Capabilities) -> Result<Settings, MachineError> {
         let needs = "a medium is needed whose bits can be cleared one after the other: NOR";
         demand(medium.clears_bits_again, "fs", "spiffs", || needs.to_string())?;
         let page = *self.log_page_size_bytes.get_or_insert(PAGE_BYTES);
