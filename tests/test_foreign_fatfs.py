@@ -32,7 +32,9 @@ NOR: dict[str, Any] = {
     "partition_blocks": 128,
 }
 NAND: dict[str, Any] = {"system": "bare", "fs": "fatfs", "board": "omap3evm", "partition_blocks": 100}
-DIRECT, LEVELLED, ON_DHARA = {}, {"translation": "wear-levelling"}, {"translation": "dhara"}
+DIRECT: dict[str, Any] = {}
+LEVELLED: dict[str, Any] = {"translation": "wear-levelling"}
+ON_DHARA: dict[str, Any] = {"translation": "dhara"}
 
 
 @pytest.fixture(scope="module")
