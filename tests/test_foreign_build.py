@@ -92,7 +92,7 @@ def test_what_is_wrong_is_one_line(
         assert said.count("\n") == 1
         return said
 
-    assert "known are littlefs and spiffs" in refused("jffs9", "--source", str(sources))
+    assert "known are littlefs, spiffs, fatfs, dhara" in refused("jffs9", "--source", str(sources))
     assert "lfs.c is missing" in refused("littlefs", "--source", str(tmp_path))
     assert "is not a file" in refused("littlefs", "--source", str(sources), "--config", str(tmp_path / "none.h"))
     monkeypatch.setenv("CC", "no-such-compiler")

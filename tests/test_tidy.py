@@ -211,7 +211,7 @@ UNSAFE_IN = ROOT / "crates" / "mount" / "src" / "simulation.rs"
 # Arrays of Python over memory of policies, without copies.
 LENDS_MEMORY = ROOT / "crates" / "python" / "src" / "lent_columns.rs"
 # SQLite, littlefs and what users build are C, and call tables of functions; C programs call `capi`.
-CALLS_C = [*ROOT.glob("crates/*/src/c.rs"), *(ROOT / "crates/sqlite/src").glob("[cv]*.rs")]
+CALLS_C = [*ROOT.glob("crates/*/src/c.rs"), *ROOT.glob("crates/*/src/c/*.rs"), *ROOT.glob("crates/sq*/src/[cv]*.rs")]
 
 
 def unsafe_code(text: str) -> list[str]:

@@ -8,6 +8,8 @@ use std::path::Path;
 
 /// With the package, where `ffslab foreign build` finds it for other versions of littlefs.
 const OURS: &str = "../../python/ffslab/foreign/littlefs";
+/// What it has in common with other file systems in C.
+const PATHS: &str = "../../python/ffslab/foreign/paths";
 
 /// Functions that touch no flash or are many: parts of their names.
 const QUIET: &str = "lfs_tag_,lfs_pair_,lfs_gstate_,lfs_cache_,lfs_ctz_index,lfs_alloc_lookahead,lfs_alloc_ckpoint,lfs_bd_,\
@@ -20,6 +22,7 @@ fn main() {
     build
         .file(format!("{OURS}/littlefs.c"))
         .include(sources)
+        .include(PATHS)
         .std("c11")
         .define("LFS_MULTIVERSION", None)
         .define("LFS_NO_DEBUG", None)
@@ -32,5 +35,6 @@ fn main() {
         .flag_if_supported("-Wno-unused-function")
         .opt_level(2);
     println!("cargo::rerun-if-changed={OURS}");
+    println!("cargo::rerun-if-changed={PATHS}");
     build.compile("ffslab_littlefs");
 }

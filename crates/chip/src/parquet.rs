@@ -4,6 +4,7 @@
 //! values, nesting, dictionaries, statistics.
 
 use ffslab_lab::{Column, Columns};
+use ffslab_timeline::push_varint;
 use std::io;
 
 /// Numbers of `parquet.thrift`.
@@ -31,12 +32,8 @@ struct Thrift {
 }
 
 impl Thrift {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.bytes.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.bytes.push(value as u8);
+    fn varint(&mut self, value: u64) {
+        push_varint(&mut self.bytes, value);
     }
 
     fn zigzag(&mut self, value: i64) {

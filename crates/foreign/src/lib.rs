@@ -2,26 +2,31 @@
 //!
 //! **Role.** Loads a library that `ffslab foreign build` made of C sources ([`Code`]) and calls it as firmware does:
 //! [`Foreign`] is a mounted file system with paths and handles ([`PathFileSystem`]). Each flash operation carries the cause that the
-//! library gives it by its functions; the library brings the table of its causes with it.
+//! library gives it by its functions; the library brings the table of its causes with it. A file system that overwrites sectors stands on a
+//! [`Translation`].
 //!
-//! **Follows.** `python/ffslab/foreign/paths/paths.h`. SPIFFS is the first of its users (`python/ffslab/foreign/spiffs`).
+//! **Follows.** `python/ffslab/foreign/paths`: SPIFFS and FatFs are files by path (`paths.h`), Dhara is sectors (`sectors.h`).
 //!
 //! **Leaves out.** The CPU's work in the library takes no time. What a failed assertion would do to firmware, it does to the process.
 
 #[allow(unsafe_code)]
 mod c;
 mod device;
+mod libraries;
+mod translation;
 
-use c::{Info, NotLoaded, C};
+pub use c::Info;
+pub use libraries::{Libraries, LoadError};
+pub use translation::{wear_levelling_capacity_bytes, DharaCode, Translation};
+
+use c::paths::{self, C};
 use device::Device;
 use ffslab_fs::{causes, Errno, FileHandle, FileKind, OpenHow, PathFileSystem, PathStat, Result, StatFs};
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::{Reason, Sim};
-use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 use thiserror::Error;
 
 /// Reasons that each machine has: a cause of a library with the name of one is that one, since no name may stand for two.
@@ -44,18 +49,23 @@ pub(crate) static KNOWN: [&Reason; 14] = [
 
 /// The code of a file system in a library.
 #[derive(Clone, Copy)]
-pub struct Code {
-    code: &'static c::Code,
-    file: &'static Path,
+pub struct Code(&'static paths::Code);
+
+static LOADED: Libraries<paths::Code> = Libraries::new();
+
+impl Code {
+    /// The code of a library.
+    ///
+    /// Errors: the file is none, or one of another ffslab.
+    pub fn load(file: &Path) -> std::result::Result<Code, LoadError> {
+        LOADED.get(file, paths::load).map(Code)
+    }
 }
 
-/// Why there is no such code.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LoadError {
-    #[error("{file}: cannot be loaded: {why}")]
-    Unloadable { file: String, why: String },
-    #[error("{file}: was built for another ffslab: build it again with `ffslab foreign build`")]
-    OtherAbi { file: String },
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("code of a library")
+    }
 }
 
 /// Why there is no mounted file system.
@@ -69,35 +79,6 @@ pub enum MountError {
     Medium(MtdError),
     #[error("{fs} answers error {code} of Linux")]
     Other { fs: &'static str, code: i64 },
-}
-
-/// Libraries stay loaded, and each is loaded once.
-static LOADED: Mutex<BTreeMap<PathBuf, Code>> = Mutex::new(BTreeMap::new());
-
-impl Code {
-    /// The code of a library.
-    ///
-    /// Errors: the file is none, or one of another ffslab.
-    pub fn load(file: &Path) -> std::result::Result<Code, LoadError> {
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(code) = loaded.get(file) {
-            return Ok(*code);
-        }
-        let name = || file.display().to_string();
-        let code = c::load(file).map_err(|error| match error {
-            NotLoaded::Unloadable(why) => LoadError::Unloadable { file: name(), why },
-            NotLoaded::OtherAbi => LoadError::OtherAbi { file: name() },
-        })?;
-        let code = Code { code: Box::leak(Box::new(code)), file: Box::leak(file.to_path_buf().into_boxed_path()) };
-        loaded.insert(file.to_path_buf(), code);
-        Ok(code)
-    }
-}
-
-impl fmt::Debug for Code {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}", self.file.display())
-    }
 }
 
 /// `ENODATA`: there is no file system on the medium.
@@ -120,46 +101,46 @@ fn answer(fs: &'static str, c: &C, code: i64) -> std::result::Result<(), MountEr
     }
 }
 
-impl Foreign {
-    fn on(
-        fs: &'static str,
-        code: Code,
-        settings: &[(&'static str, i64)],
-        medium: &Mtd,
-    ) -> std::result::Result<C, MountError> {
+/// Numbers by what a library calls them, which says their unit.
+pub type Settings = Vec<(&'static str, i64)>;
+
+/// A file system that is to be made or mounted.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its name.
+    pub fs: &'static str,
+    pub code: Code,
+    pub settings: Settings,
+    pub translation: Translation,
+}
+
+impl Setup {
+    fn on(&self, medium: &Mtd) -> std::result::Result<C, MountError> {
         causes::register(medium.sim());
-        medium.sim().register(&code.code.causes);
-        let device = Device::new(medium.clone(), &code.code.causes);
-        C::new(code.code, settings, device).ok_or(MountError::Settings { fs })
+        medium.sim().register(&self.code.0.causes);
+        let device = Device::new(self.translation.open(medium)?, &self.code.0.causes);
+        C::new(self.code.0, &self.settings, device).ok_or(MountError::Settings { fs: self.fs })
     }
 
-    /// Makes a new file system. `fs` is its name, `settings` are what its library calls by these names.
+    /// Makes a new file system.
     ///
     /// Errors: settings that it does not take, a medium that fails.
-    pub fn format(
-        fs: &'static str,
-        code: Code,
-        settings: &[(&'static str, i64)],
-        medium: &Mtd,
-    ) -> std::result::Result<(), MountError> {
-        let mut c = Foreign::on(fs, code, settings, medium)?;
+    pub fn format(&self, medium: &Mtd) -> std::result::Result<(), MountError> {
+        let mut c = self.on(medium)?;
         let formatted = c.format();
-        answer(fs, &c, formatted)
+        answer(self.fs, &c, formatted)
     }
 
-    /// Errors: as [`Foreign::format`]; no file system is there.
-    pub fn mount(
-        fs: &'static str,
-        code: Code,
-        settings: &[(&'static str, i64)],
-        medium: &Mtd,
-    ) -> std::result::Result<Foreign, MountError> {
-        let mut c = Foreign::on(fs, code, settings, medium)?;
+    /// Errors: as [`Setup::format`]; no file system is there.
+    pub fn mount(&self, medium: &Mtd) -> std::result::Result<Foreign, MountError> {
+        let mut c = self.on(medium)?;
         let mounted = c.mount();
-        answer(fs, &c, mounted)?;
-        Ok(Foreign { fs, c, medium: medium.clone() })
+        answer(self.fs, &c, mounted)?;
+        Ok(Foreign { fs: self.fs, c, medium: medium.clone() })
     }
+}
 
+impl Foreign {
     /// What a call gave back.
     fn done(&self, code: i64) -> Result<u64> {
         let failure = self.c.device().take_failure();
@@ -177,6 +158,7 @@ fn errno(code: i64) -> Errno {
         -2 => Errno::NoEnt,
         -9 => Errno::BadF,
         -12 => Errno::NoMem,
+        -13 => Errno::Acces,
         -16 => Errno::Busy,
         -17 => Errno::Exist,
         -20 => Errno::NotDir,
@@ -193,14 +175,19 @@ fn errno(code: i64) -> Errno {
     }
 }
 
-/// For C. A path with NUL names nothing.
-fn c_path(path: &[u8]) -> Result<CString> {
+/// For C.
+///
+/// Errors: a path with NUL names nothing.
+pub fn c_path(path: &[u8]) -> Result<CString> {
     CString::new(path).map_err(|_| Errno::Inval)
 }
 
-fn told(info: &Info) -> PathStat {
-    let kind = if info.is_directory != 0 { FileKind::Directory } else { FileKind::File };
-    PathStat { name: info.name().to_vec(), kind, size_bytes: info.size_bytes }
+impl From<&Info> for PathStat {
+    fn from(info: &Info) -> PathStat {
+        let kind = if info.is_directory() { FileKind::Directory } else { FileKind::File };
+        let size_bytes = if kind == FileKind::File { info.size_bytes } else { 0 };
+        PathStat { name: info.name().to_vec(), kind, size_bytes }
+    }
 }
 
 /// No file of a small chip is larger; offsets in C are signed.
@@ -288,12 +275,12 @@ impl PathFileSystem for Foreign {
 
     fn stat(&mut self, path: &[u8]) -> Result<PathStat> {
         let (info, code) = self.c.stat(&c_path(path)?);
-        self.done(code).map(|_| told(&info))
+        self.done(code).map(|_| PathStat::from(&info))
     }
 
     fn list(&mut self, path: &[u8]) -> Result<Vec<PathStat>> {
         let (entries, code) = self.c.list(&c_path(path)?);
-        self.done(code).map(|_| entries.iter().map(told).collect())
+        self.done(code).map(|_| entries.iter().map(PathStat::from).collect())
     }
 
     fn statfs(&mut self) -> Result<StatFs> {
@@ -317,6 +304,10 @@ impl PathFileSystem for Foreign {
 
     fn unmount(&mut self) -> Result<()> {
         let code = self.c.unmount();
-        self.done(code).map(drop)
+        self.done(code)?;
+        self.c.device().below().close().map_err(|error| match error {
+            MtdError::PowerCut => Errno::PowerCut,
+            _ => Errno::Io,
+        })
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::config::Config;
 use crate::device::{Device, IO};
+use ffslab_foreign::Info;
 use std::ffi::{c_char, c_void, CStr};
 use std::path::Path;
 use std::ptr::NonNull;
@@ -36,23 +37,6 @@ struct RawDevice {
     read: Read,
     prog: Program,
     erase: Erase,
-}
-
-/// What littlefs tells of a name.
-#[repr(C)]
-pub(crate) struct Info {
-    pub is_directory: u32,
-    pub size_bytes: u32,
-    name: [u8; 256],
-}
-
-impl Info {
-    const EMPTY: Info = Info { is_directory: 0, size_bytes: 0, name: [0; 256] };
-
-    pub fn name(&self) -> &[u8] {
-        let end = self.name.iter().position(|&byte| byte == 0).unwrap_or(self.name.len());
-        &self.name[..end]
-    }
 }
 
 #[repr(C)]

@@ -22,12 +22,12 @@ pub use config::{Config, ConfigError, DISK_VERSION, DISK_VERSION_MIN, FILE_BYTES
 pub use device::Counts;
 pub use version::{LoadError, Version};
 
-use c::{Info, C, FAILED};
+use c::{C, FAILED};
 use device::Device;
-use ffslab_fs::{Errno, FileHandle, FileKind, OpenHow, PathFileSystem, PathStat, Result, StatFs};
+use ffslab_foreign::c_path;
+use ffslab_fs::{Errno, FileHandle, OpenHow, PathFileSystem, PathStat, Result, StatFs};
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
-use std::ffi::CString;
 use thiserror::Error;
 
 /// Why there is no mounted file system.
@@ -176,20 +176,9 @@ fn errno(code: i32) -> Errno {
     }
 }
 
-/// For C. A path with NUL names nothing.
-fn c_path(path: &[u8]) -> Result<CString> {
-    CString::new(path).map_err(|_| Errno::Inval)
-}
-
 /// A place or size in a file. Beyond what littlefs knows nothing can be.
 fn offset(at: u64) -> Result<u32> {
     u32::try_from(at).ok().filter(|&at| u64::from(at) <= FILE_BYTES_MAX).ok_or(Errno::FBig)
-}
-
-fn told(info: &Info) -> PathStat {
-    let kind = if info.is_directory != 0 { FileKind::Directory } else { FileKind::File };
-    let size_bytes = if kind == FileKind::File { u64::from(info.size_bytes) } else { 0 };
-    PathStat { name: info.name().to_vec(), kind, size_bytes }
 }
 
 impl PathFileSystem for Littlefs {
@@ -276,12 +265,12 @@ impl PathFileSystem for Littlefs {
         let found = self.c.stat(&c_path(path)?);
         let code = found.as_ref().err().copied().unwrap_or(0);
         self.done(code)?;
-        found.map(|info| told(&info)).map_err(errno)
+        found.map(|info| PathStat::from(&info)).map_err(errno)
     }
 
     fn list(&mut self, path: &[u8]) -> Result<Vec<PathStat>> {
         let mut entries = Vec::new();
-        let code = self.c.list(&c_path(path)?, |info| entries.push(told(info)));
+        let code = self.c.list(&c_path(path)?, |info| entries.push(PathStat::from(info)));
         self.done(code)?;
         entries.retain(|entry| entry.name != b"." && entry.name != b"..");
         Ok(entries)

@@ -2,6 +2,7 @@
 
 use crate::device_keys::{DeviceKeys, DiskSpec};
 use crate::error::MachineError;
+use crate::file_systems::fatfs::FatfsKeys;
 use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
 use crate::file_systems::spiffs::SpiffsKeys;
@@ -90,6 +91,9 @@ pub struct BareKeys {
     /// SPIFFS of your sources, as in `[stack.spiffs]`: `library`, `log_page_size_B`, `log_block_size_B`, `cache_pages` ... (`docs/spiffs.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spiffs: Option<SpiffsKeys>,
+    /// FatFs of your sources, as in `[stack.fatfs]`: `library`, `translation`, `cluster_size_B` ... (`docs/fatfs.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fatfs: Option<FatfsKeys>,
     /// Age of YAFFS2's sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -159,6 +163,7 @@ impl BareKeys {
             ("sequential_storage", self.sequential_storage.is_some()),
             ("ekv", self.ekv.is_some()),
             ("spiffs", self.spiffs.is_some()),
+            ("fatfs", self.fatfs.is_some()),
         ];
         for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
             let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
@@ -173,7 +178,8 @@ impl BareKeys {
     /// Files that keys name, relative to the experiment.
     pub(crate) fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let littlefs = self.littlefs.iter_mut().filter_map(|littlefs| littlefs.library.as_mut());
-        littlefs.chain(self.spiffs.iter_mut().map(|spiffs| &mut spiffs.library))
+        let spiffs = self.spiffs.iter_mut().map(|spiffs| &mut spiffs.library);
+        littlefs.chain(spiffs).chain(self.fatfs.iter_mut().flat_map(FatfsKeys::files_mut))
     }
 
     fn refuse_page_policies(&self) -> Result<(), MachineError> {

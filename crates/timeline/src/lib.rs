@@ -19,9 +19,11 @@ mod rows;
 mod stacks;
 mod timeline;
 mod trace;
+mod varint;
 mod words;
 
 pub use rows::{Row, Rows};
 pub use stacks::{Cost, Frame, StackRow, Stacks};
 pub use timeline::{Finished, Timeline, Wanted};
 pub use trace::{Arg, Flow, Name, Rank, Trace, Track, Written};
+pub use varint::push_varint;

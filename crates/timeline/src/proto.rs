@@ -1,6 +1,8 @@
 //! Writes messages of protocol buffers into bytes. Three kinds of fields are needed; a generated encoder would build each
 //! packet as a tree of structs first, and allocate for it.
 
+use crate::varint::push_varint;
+
 /// A message under way, or a row of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Proto {
@@ -8,12 +10,8 @@ pub(crate) struct Proto {
 }
 
 impl Proto {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.bytes.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.bytes.push(value as u8);
+    fn varint(&mut self, value: u64) {
+        push_varint(&mut self.bytes, value);
     }
 
     fn tag(&mut self, field: u32, wire: u32) {

@@ -46,6 +46,7 @@ class BareKeys(TypedDict):
     ecc: NotRequired[EccName | None]
     ekv: NotRequired[EkvKeys | None]
     erase_block_KiB: NotRequired[int | None]
+    fatfs: NotRequired[FatfsKeys | None]
     first_block: int
     fs: str
     inband_tags: bool
@@ -79,6 +80,21 @@ class EkvKeys(TypedDict):
 
 
 EndianName: TypeAlias = Literal["little", "big"]
+
+
+class FatfsKeys(TypedDict):
+    """What FatFs is built, formatted and mounted with, as in `[stack.fatfs]` (`docs/fatfs.md`)."""
+
+    cluster_size_B: NotRequired[int | None]
+    dhara_library: NotRequired[str | None]
+    gc_ratio: NotRequired[int | None]
+    library: str
+    open_files: NotRequired[int | None]
+    root_entries: NotRequired[int | None]
+    sector_size_B: NotRequired[int | None]
+    tables: NotRequired[int | None]
+    translation: NotRequired[TranslationName | None]
+    update_rate: NotRequired[int | None]
 
 
 class FaultKeys(TypedDict):
@@ -318,12 +334,16 @@ class StackTable(TypedDict):
     system: NotRequired[SystemName | BareName]
     tick_us: NotRequired[int | None]
     ekv: NotRequired[EkvKeys | None]
+    fatfs: NotRequired[FatfsKeys | None]
     littlefs: NotRequired[LittlefsKeys | None]
     sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]
 
 
 SystemName: TypeAlias = Literal["rtems"]
+
+
+TranslationName: TypeAlias = Literal["none", "wear-levelling", "dhara"]
 
 
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]

@@ -48,39 +48,38 @@ def include() -> None:
 
 @verb(foreign_app, "build")
 def build(
-    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs or spiffs.")],
-    source: Annotated[Path, option("--source DIR", "Folder with the sources: that of lfs.c or spiffs.h.")],
+    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs, spiffs, fatfs or dhara.")],
+    source: Annotated[Path, option("--source DIR", "Folder with the sources: that of lfs.c, spiffs.h, ff.c or map.h.")],
     config: Annotated[
         Path | None,
-        option("--config FILE", "Header that the sources are configured with: LFS_CONFIG, or spiffs_config.h."),
+        option(
+            "--config FILE", "Header that the sources are configured with: LFS_CONFIG, spiffs_config.h or ffconf.h."
+        ),
     ] = None,
     out: Annotated[Path | None, option("--out FILE", "File to write. [default: ADAPTER.so]")] = None,
 ) -> None:
     """Compile your own version of a file system to a library that experiments name.
 
     The C compiler is `cc`, or what CC names. An experiment takes the library by `library` in
-    `[stack.littlefs]` or `[stack.spiffs]`.
+    `[stack.littlefs]`, `[stack.spiffs]` or `[stack.fatfs]`, and Dhara by `dhara_library` in the last one.
 
     Example: ffslab foreign build littlefs --source littlefs --out littlefs.so
     """
     from ffslab._native import InputError
     from ffslab.cli.terminal import tell
-    from ffslab.foreign.build import CompilerError, littlefs, spiffs
+    from ffslab.foreign.build import ADAPTERS, CompilerError
 
-    if adapter not in ("littlefs", "spiffs"):
-        message = f"{adapter}: cannot be built; known are littlefs and spiffs"
+    if adapter not in ADAPTERS:
+        message = f"{adapter}: cannot be built; known are {', '.join(ADAPTERS)}"
         raise InputError(message)
     out = out or Path(f"{adapter}.so")
+    project, build_it = ADAPTERS[adapter]
     try:
-        if adapter == "spiffs":
-            spiffs(source, config, out)
-            built = "SPIFFS"
-        else:
-            built = f"littlefs {littlefs(source, config, out)}"
+        version = build_it(source, config, out)
     except CompilerError as error:
         tell(error.said.rstrip())
         raise
-    say(f"{out}: {built}")
+    say(f"{out}: {project} {version}" if version else f"{out}: {project}")
 
 
 @verb(foreign_app, "report")

@@ -1,4 +1,4 @@
-"""A user's own littlefs or SPIFFS, compiled to a library that experiments name by `[stack.littlefs] library`."""
+"""A user's littlefs, SPIFFS, FatFs or Dhara, compiled to a library that experiments name (`littlefs.library`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ffslab._native import InputError
@@ -15,6 +15,8 @@ from ffslab.files.os_errors import reason
 
 GLUE = Path(__file__).with_name("littlefs")
 GLUE_SPIFFS = Path(__file__).with_name("spiffs")
+GLUE_FATFS = Path(__file__).with_name("fatfs")
+GLUE_DHARA = Path(__file__).with_name("dhara")
 PATHS = Path(__file__).with_name("paths")
 # `littlefs.c` says what flash operations are for by these functions of lfs.c. Earlier versions: other names, or none.
 LABELS = re.compile(r"^    \{\(const void \*\)(\w+),", re.MULTILINE)
@@ -51,9 +53,7 @@ def version_of(source: Path) -> tuple[int, int]:
 
     Raises `ffslab.InputError` when there is none, or one that is too old.
     """
-    missing = [name for name in ("lfs.c", "lfs.h", "lfs_util.c") if not (source / name).is_file()]
-    if missing:
-        raise InputError(f"{source}: no sources of littlefs ({missing[0]} is missing): name the folder with lfs.c")
+    _demand_files(source, ("lfs.c", "lfs.h", "lfs_util.c"), "littlefs", "lfs.c")
     try:
         found = re.search(r"#define LFS_VERSION 0x(\w{4})(\w{4})\b", (source / "lfs.h").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -100,7 +100,7 @@ def littlefs(source: Path, config: Path | None, out: Path, compiler: str | None 
         define.append("-DLFS_MULTIVERSION")
     if config is not None:
         define.append(f"-DLFS_CONFIG={config.name}")
-    include = [f"-I{folder}" for folder in ([config.parent] if config else []) + [source, GLUE]]
+    include = [f"-I{folder}" for folder in ([config.parent] if config else []) + [source, GLUE, PATHS]]
     _compile(GLUE / "littlefs.c", [*define, *include], IF_KNOWN, out, compiler)
     return f"{version[0]}.{version[1]}"
 
@@ -129,16 +129,12 @@ def spiffs(source: Path, config: Path | None, out: Path, compiler: str | None = 
     Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
     says, when it refuses them.
     """
-    missing = [name for name in SPIFFS_SOURCES if not (source / name).is_file()]
-    if missing:
-        raise InputError(f"{source}: no sources of SPIFFS ({missing[0]} is missing): name the folder with spiffs.h")
+    _demand_files(source, SPIFFS_SOURCES, "SPIFFS", "spiffs.h")
     config = config or GLUE_SPIFFS / SPIFFS_CONFIG
     if not config.is_file():
         raise InputError(f"--config {config}: is not a file: name the header that your build has as {SPIFFS_CONFIG}")
-    text = "".join((source / name).read_text(encoding="utf-8", errors="replace") for name in SPIFFS_SOURCES)
-    labels = LABELS.findall((GLUE_SPIFFS / "spiffs.c").read_text(encoding="utf-8"))
-    # A call also counts as sign of a function: whatever is called is there.
-    define = [f"-D{label}={NO_FUNCTION}" for label in labels if not re.search(rf"\b{label}\(", text)]
+    text = _text(source, SPIFFS_SOURCES)
+    define = _lacking(GLUE_SPIFFS / "spiffs.c", text)
     if re.search(r"\bSPIFFS_ftruncate\(", text):
         define.append("-DFFSLAB_HAS_FTRUNCATE")
     try:
@@ -149,6 +145,103 @@ def spiffs(source: Path, config: Path | None, out: Path, compiler: str | None = 
             _compile(GLUE_SPIFFS / "spiffs.c", [*define, *include], SPIFFS_IF_KNOWN, out, compiler)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {reason(error)}") from None
+
+
+FATFS_SOURCES = ("ff.c", "ff.h", "diskio.h")
+FATFS_UNICODE = "ffunicode.c"
+FATFS_CONFIG = "ffconf.h"
+FATFS_OLDEST = 14
+# Small functions that touch no flash themselves.
+FATFS_IF_KNOWN = [
+    "-finstrument-functions-exclude-function-list=ld_16,ld_32,ld_clust,st_16,st_32,st_clust,clst2sect,tchar2uni,put_utf,"
+    "sum_sfn,cmp_lfn,pick_lfn,put_lfn,get_achar,ff_wtoupper,ff_uni2oem,ff_oem2uni"
+]
+
+
+def fatfs(source: Path, config: Path | None, out: Path, compiler: str | None = None) -> str:
+    """Compiles the FatFs in the folder `source` (that of ff.c) to the library `out`; its version, as in "R0.16".
+
+    `config`: the header in the place of ffconf.h; without it one with the values of ESP-IDF and long names.
+
+    Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
+    says, when it refuses them.
+    """
+    _demand_files(source, FATFS_SOURCES, "FatFs", "ff.c")
+    text = _text(source, FATFS_SOURCES)
+    found = re.search(r"\bR0\.(\d+)([a-z]?)", text)
+    if not found or int(found[1]) < FATFS_OLDEST:
+        is_now = found[0] if found else "of an unknown version"
+        raise InputError(f"{source}: FatFs is {is_now}: R0.{FATFS_OLDEST} and later ones can be built")
+    if config is not None and not config.is_file():
+        raise InputError(f"--config {config}: is not a file: name the header that your build has as {FATFS_CONFIG}")
+    # ff.h takes the configuration that stands beside it, unless there is one already.
+    if re.search(r"#\s*if(ndef\s+|\s+!\s*defined\W+)FFCONF_DEF\b", text):
+        config = (config or GLUE_FATFS / FATFS_CONFIG).resolve()
+        configured = ["-include", str(config), f"-I{config.parent}"]
+    elif config is None:
+        configured = []
+    else:
+        raise InputError(
+            f"--config {config}: {found[0]} takes only the {FATFS_CONFIG} beside its ff.h: change that one"
+        )
+    # ESP-IDF calls the type of a directory otherwise.
+    directory = "FF_DIR" if re.search(r"}\s*FF_DIR;", text) else "DIR"
+    define = [f"-DFFSLAB_FATFS_DIR={directory}", *_lacking(GLUE_FATFS / "fatfs.c", text)]
+    if (source / FATFS_UNICODE).is_file():
+        define.append("-DFFSLAB_HAS_UNICODE")
+    options = [*define, *configured, f"-I{source}", f"-I{PATHS}"]
+    _compile(GLUE_FATFS / "fatfs.c", options, FATFS_IF_KNOWN, out, compiler)
+    return found[0]
+
+
+DHARA_SOURCES = ("map.h", "map.c", "journal.h", "journal.c", "nand.h", "error.h", "bytes.h")
+
+
+def dhara(source: Path, config: Path | None, out: Path, compiler: str | None = None) -> None:
+    """Compiles the Dhara in the folder `source` (that of map.h, or the one above it) to the library `out`.
+
+    `config`: none is known.
+
+    Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
+    says, when it refuses them.
+    """
+    if config is not None:
+        raise InputError(f"--config {config}: Dhara has no configuration: leave it out")
+    folder = source / "dhara" if (source / "dhara" / "map.h").is_file() else source
+    _demand_files(folder, DHARA_SOURCES, "Dhara", "map.h")
+    define = _lacking(GLUE_DHARA / "dhara.c", _text(folder, DHARA_SOURCES))
+    _compile(GLUE_DHARA / "dhara.c", [*define, f"-I{folder}", f"-I{PATHS}"], [], out, compiler)
+
+
+# What `ffslab foreign build` knows: how the project is called, and what compiles it and may return its version.
+ADAPTERS: dict[str, tuple[str, Callable[[Path, Path | None, Path], str | None]]] = {
+    "littlefs": ("littlefs", littlefs),
+    "spiffs": ("SPIFFS", spiffs),
+    "fatfs": ("FatFs", fatfs),
+    "dhara": ("Dhara", dhara),
+}
+
+
+def _demand_files(source: Path, names: Sequence[str], project: str, sign: str) -> None:
+    """Raises `ffslab.InputError` when a folder lacks one of the files."""
+    missing = [name for name in names if not (source / name).is_file()]
+    if missing:
+        raise InputError(f"{source}: no sources of {project} ({missing[0]} is missing): name the folder with {sign}")
+
+
+def _text(source: Path, names: Sequence[str]) -> str:
+    """All of these files."""
+    try:
+        return "".join((source / name).read_text(encoding="utf-8", errors="replace") for name in names)
+    except OSError as error:
+        raise InputError(f"{source}: cannot be read: {reason(error)}") from None
+
+
+def _lacking(glue: Path, text: str) -> list[str]:
+    """Another name for each function of the table in `glue` that the sources `text` do not have."""
+    labels = LABELS.findall(glue.read_text(encoding="utf-8"))
+    # A call also counts as sign of a function: whatever is called is there.
+    return [f"-D{label}={NO_FUNCTION}" for label in labels if not re.search(rf"\b{label}\s*\(", text)]
 
 
 def _compile(glue: Path, options: Sequence[str], if_known: Sequence[str], out: Path, compiler: str | None) -> None:

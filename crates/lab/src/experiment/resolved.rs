@@ -13,6 +13,8 @@ const FILE_AXES: &[&str] = &[
     "image",
     "littlefs.library",
     "spiffs.library",
+    "fatfs.library",
+    "fatfs.dhara_library",
     "replay.file",
     "copy_in.from",
     "load.image",
@@ -87,6 +89,15 @@ impl Experiment {
     fn common(&self, stacks: &[&StackTable]) -> StackTable {
         let tables: Vec<toml::Table> = stacks.iter().map(|stack| as_table(stack)).collect();
         let mut common = in_all(&tables, |key| self.axes.iter().any(|(axis, _)| axis == key));
+        // Of a table that is not the same in all, as `[stack.littlefs]` with an axis of its keys, the keys that are.
+        for (name, value) in &tables[0] {
+            let of_stack = |table: &toml::Table| table.get(name)?.as_table().cloned();
+            let inner: Option<Vec<toml::Table>> = tables.iter().map(of_stack).collect();
+            if let (true, false, Some(inner)) = (value.is_table(), common.contains_key(name), inner) {
+                let is_varied = |key: &str| self.axes.iter().any(|(axis, _)| *axis == format!("{name}.{key}"));
+                common.insert(name.clone(), in_all(&inner, is_varied).into());
+            }
+        }
         if let Some(toml::Value::Array(first)) = tables[0].get(MOUNTS) {
             let common_mount = |number: usize| {
                 let of_stack = |table: &toml::Table| table.get(MOUNTS)?.as_array()?.get(number)?.as_table().cloned();

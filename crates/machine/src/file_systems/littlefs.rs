@@ -1,17 +1,14 @@
 //! littlefs.
 
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{OnBare, PathSettings};
+use super::on_bare::{no_library, refuse_options, OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
-use crate::mount_options::{no_options, MountOptions};
 use ffslab_bare::paths::Make;
 use ffslab_fs::PathFileSystem;
-use ffslab_littlefs::{
-    format_by, Config, ConfigError, Littlefs, LoadError, MountError, Version, DISK_VERSION, DISK_VERSION_MIN,
-};
+use ffslab_littlefs::{format_by, Config, ConfigError, Littlefs, MountError, Version, DISK_VERSION, DISK_VERSION_MIN};
 use ffslab_mtd::{Capabilities, Mtd};
-use ffslab_system::{OptionError, SystemError};
+use ffslab_system::SystemError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -83,13 +80,8 @@ impl LittlefsKeys {
     /// Errors: it cannot be loaded.
     fn version(&self) -> Result<Version, MachineError> {
         let Some(library) = &self.library else { return Ok(Version::LINKED) };
-        Version::load(Path::new(library)).map_err(|error| match error {
-            LoadError::Unloadable { file, why } => MachineError::word("littlefs.library", &file, why),
-            LoadError::OtherAbi { file } => {
-                let needed = "it was built for another ffslab: build it again with `ffslab foreign build littlefs`";
-                MachineError::word("littlefs.library", &file, needed.to_string())
-            }
-        })
+        let loaded = Version::load(Path::new(library));
+        loaded.map_err(|error| no_library("littlefs.library", LITTLEFS.name, error))
     }
 
     /// The configuration on such a medium. Values that are absent are filled in.
@@ -174,15 +166,7 @@ struct LittlefsSettings {
 
 impl Make for LittlefsSettings {
     fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
-        let options = MountOptions::of(options)?;
-        if options.remount || options.synchronous {
-            return Err(OptionError::OfLinux.into());
-        }
-        if options.read_only {
-            let why = "littlefs has no read-only mounts: leave it out";
-            return Err(OptionError::NotSimulated { option: "ro".to_string(), why }.into());
-        }
-        no_options(LITTLEFS.name, &options.others)?;
+        refuse_options(LITTLEFS.name, options, "littlefs has no read-only mounts: leave it out")?;
         Ok(Box::new(Littlefs::mount_by(self.version, medium, &self.config).map_err(refused)?))
     }
 

@@ -7,6 +7,7 @@
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
 mod descriptor;
+pub mod fatfs;
 pub mod jffs2;
 pub mod littlefs;
 pub mod on_bare;
@@ -30,7 +31,7 @@ pub use table::{
 };
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 12] = [
+static BUILT_IN: [&Descriptor; 13] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -40,6 +41,7 @@ static BUILT_IN: [&Descriptor; 12] = [
     &rtems_volumes::MINI_IMFS,
     &littlefs::LITTLEFS,
     &spiffs::SPIFFS,
+    &fatfs::FATFS,
     &stores::SEQUENTIAL_STORAGE,
     &stores::EKV,
     &stores::TICKV,

@@ -2,12 +2,14 @@
 
 use crate::bare::BareKeys;
 use crate::error::MachineError;
+use crate::mount_options::{no_options, MountOptions};
 use ffslab_bare::paths::Make;
+use ffslab_foreign::LoadError;
 use ffslab_fs::PathFileSystem;
 use ffslab_images::file::load_bytes;
 use ffslab_images::ImageSpec;
 use ffslab_mtd::{Capabilities, Mtd};
-use ffslab_system::SystemError;
+use ffslab_system::{OptionError, SystemError};
 use ffslab_workload::steps;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -57,5 +59,48 @@ impl Make for Shared {
         };
         let loaded = load_bytes(medium, &spec, &image[place_bytes]);
         loaded.map_err(|error| SystemError::Image { says: error.to_string() })
+    }
+}
+
+/// Of firmware, which mounts in one way. `no_read_only` says that the file system has no read-only mounts.
+///
+/// Errors: any option.
+pub(super) fn refuse_options(
+    fs: &'static str,
+    options: &[String],
+    no_read_only: &'static str,
+) -> Result<(), SystemError> {
+    let options = MountOptions::of(options)?;
+    if options.remount || options.synchronous {
+        return Err(OptionError::OfLinux.into());
+    }
+    if options.read_only {
+        return Err(OptionError::NotSimulated { option: "ro".to_string(), why: no_read_only }.into());
+    }
+    Ok(no_options(fs, &options.others)?)
+}
+
+/// Errors: a value that is not as it is needed.
+pub(super) fn demand(
+    holds: bool,
+    key: &'static str,
+    value: impl ToString,
+    needed: impl FnOnce() -> String,
+) -> Result<(), MachineError> {
+    match holds {
+        true => Ok(()),
+        false => Err(MachineError::Value { key, value: value.to_string(), needed: needed() }),
+    }
+}
+
+/// Why the library that a key names cannot be used. `adapter` is what `ffslab foreign build` makes it of.
+pub(super) fn no_library(key: &'static str, adapter: &str, error: LoadError) -> MachineError {
+    match error {
+        LoadError::Unloadable { file, why } => MachineError::word(key, &file, why),
+        LoadError::OtherAbi { file } => {
+            let needed =
+                format!("it was built for another ffslab: build it again with `ffslab foreign build {adapter}`");
+            MachineError::word(key, &file, needed)
+        }
     }
 }

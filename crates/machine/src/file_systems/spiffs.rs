@@ -1,15 +1,14 @@
 //! SPIFFS, of sources that a user has.
 
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{OnBare, PathSettings};
+use super::on_bare::{demand, no_library, refuse_options, OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
-use crate::mount_options::{no_options, MountOptions};
 use ffslab_bare::paths::Make;
-use ffslab_foreign::{Code, Foreign, LoadError};
+use ffslab_foreign::{Code, Settings, Setup, Translation};
 use ffslab_fs::PathFileSystem;
 use ffslab_mtd::{Capabilities, Mtd};
-use ffslab_system::{OptionError, SystemError};
+use ffslab_system::SystemError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -62,19 +61,14 @@ const PAGES_MAX: u64 = 1 << 16;
 
 impl SpiffsKeys {
     fn code(&self) -> Result<Code, MachineError> {
-        Code::load(Path::new(&self.library)).map_err(|error| match error {
-            LoadError::Unloadable { file, why } => MachineError::word("spiffs.library", &file, why),
-            LoadError::OtherAbi { file } => {
-                let needed = "it was built for another ffslab: build it again with `ffslab foreign build spiffs`";
-                MachineError::word("spiffs.library", &file, needed.to_string())
-            }
-        })
+        let loaded = Code::load(Path::new(&self.library));
+        loaded.map_err(|error| no_library("spiffs.library", SPIFFS.name, error))
     }
 
     /// What the library calls so, on such a medium. Values that are absent are filled in.
     ///
     /// Errors: values that SPIFFS or the medium does not have.
-    fn settings(&mut self, medium: &Capabilities) -> Result<Vec<(&'static str, i64)>, MachineError> {
+    fn settings(&mut self, medium: &Capabilities) -> Result<Settings, MachineError> {
         let needs = "a medium is needed whose bits can be cleared one after the other: NOR";
         demand(medium.clears_bits_again, "fs", "spiffs", || needs.to_string())?;
         let page = *self.log_page_size_bytes.get_or_insert(PAGE_BYTES);
@@ -106,18 +100,6 @@ impl SpiffsKeys {
     }
 }
 
-fn demand(
-    holds: bool,
-    key: &'static str,
-    value: impl ToString,
-    needed: impl FnOnce() -> String,
-) -> Result<(), MachineError> {
-    match holds {
-        true => Ok(()),
-        false => Err(MachineError::Value { key, value: value.to_string(), needed: needed() }),
-    }
-}
-
 struct Loaded;
 
 impl OnBare for Loaded {
@@ -131,32 +113,21 @@ impl OnBare for Loaded {
             return Err(MachineError::Without { key: "fs = \"spiffs\"", other: "spiffs.library", hint });
         };
         let settings = keys.settings(medium)?;
-        Ok(Arc::new(SpiffsSettings { code: keys.code()?, settings }))
+        let setup = Setup { fs: SPIFFS.name, code: keys.code()?, settings, translation: Translation::Flash };
+        Ok(Arc::new(SpiffsSettings(setup)))
     }
 }
 
 #[derive(Debug)]
-struct SpiffsSettings {
-    code: Code,
-    settings: Vec<(&'static str, i64)>,
-}
+struct SpiffsSettings(Setup);
 
 impl Make for SpiffsSettings {
     fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
-        let options = MountOptions::of(options)?;
-        if options.remount || options.synchronous {
-            return Err(OptionError::OfLinux.into());
-        }
-        if options.read_only {
-            let why = "SPIFFS has no read-only mounts: leave it out";
-            return Err(OptionError::NotSimulated { option: "ro".to_string(), why }.into());
-        }
-        no_options(SPIFFS.name, &options.others)?;
-        let mounted = Foreign::mount(SPIFFS.name, self.code, &self.settings, medium);
-        Ok(Box::new(mounted.map_err(SystemError::unusable)?))
+        refuse_options(SPIFFS.name, options, "SPIFFS has no read-only mounts: leave it out")?;
+        Ok(Box::new(self.0.mount(medium).map_err(SystemError::unusable)?))
     }
 
     fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
-        Foreign::format(SPIFFS.name, self.code, &self.settings, medium).map_err(SystemError::unusable)
+        self.0.format(medium).map_err(SystemError::unusable)
     }
 }

@@ -1,17 +1,16 @@
 //! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV.
 
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{OnBare, PathSettings};
+use super::on_bare::{refuse_options, OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
-use crate::mount_options::{no_options, MountOptions};
 use ffslab_bare::paths::Make;
 use ffslab_fs::{KeyValueStore, PathFileSystem, WithoutFiles};
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_stores::ekv::{self, EkvConfig};
 use ffslab_stores::sequential::{self, SequentialCache, SequentialConfig};
 use ffslab_stores::{is_blank, tickv, ConfigError, StoreError};
-use ffslab_system::{OptionError, SystemError};
+use ffslab_system::SystemError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -198,15 +197,8 @@ impl StoreSettings {
 
 impl Make for StoreSettings {
     fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
-        let options = MountOptions::of(options)?;
-        if options.remount || options.synchronous {
-            return Err(OptionError::OfLinux.into());
-        }
-        if options.read_only {
-            let why = "a store of keys and values has no read-only mounts: leave it out";
-            return Err(OptionError::NotSimulated { option: "ro".to_string(), why }.into());
-        }
-        no_options(self.name(), &options.others)?;
+        let no_read_only = "a store of keys and values has no read-only mounts: leave it out";
+        refuse_options(self.name(), options, no_read_only)?;
         let store = self.store(medium).map_err(SystemError::unusable)?;
         Ok(Box::new(WithoutFiles(store)))
     }

@@ -58,9 +58,6 @@ static void assertion_failed(const char *condition) QUIET;
 #include "lfs_util.c"
 #include "littlefs.h"
 
-/* In the place of functions that this version does not have. */
-static void QUIET __attribute__((unused)) ffslab_no_function(void) {}
-
 /* In the order of the reasons in causes.rs. */
 enum cause {
     OTHER,
@@ -83,52 +80,45 @@ enum cause {
     SPACE,
 };
 
-struct label {
-    const void *function;
-    uint8_t cause;
-    /* Only the search for free blocks has a cause of its own within. */
-    uint8_t lasts;
-};
+/* lfs_file_flush copies what stands behind the written part of a file: what it reads and writes for that is no wish of the program. */
+#define CALLS_WATCHED lfs_file_flush
+#define CALLS_REFINED(on, cause) \
+    ((on)->watched && ((cause) == READ || (cause) == WALK || (cause) == DATA || (cause) == EXTEND) ? TAIL : (cause))
+#include "calls.h"
 
-static const struct label LABELS[] = {
-    {(const void *)lfs_format_, FORMAT, 1},
-    {(const void *)lfs_mount_, MOUNT, 1},
-    {(const void *)lfs_dir_find, NAMES, 0},
-    {(const void *)lfs_stat_, NAMES, 0},
-    {(const void *)lfs_dir_open_, NAMES, 0},
-    {(const void *)lfs_dir_read_, NAMES, 0},
-    {(const void *)lfs_file_opencfg_, OPEN, 0},
-    {(const void *)lfs_file_flushedread, READ, 0},
-    {(const void *)lfs_ctz_find, WALK, 0},
-    {(const void *)lfs_file_flushedwrite, DATA, 0},
-    {(const void *)lfs_file_write_, DATA, 0},
-    {(const void *)lfs_file_flush, DATA, 0},
-    {(const void *)lfs_ctz_extend, EXTEND, 0},
-    {(const void *)lfs_file_outline, OUTLINE, 1},
-    {(const void *)lfs_file_relocate, RELOCATION, 1},
-    {(const void *)lfs_dir_orphaningcommit, COMMIT, 0},
-    {(const void *)lfs_dir_relocatingcommit, COMMIT, 0},
-    {(const void *)lfs_dir_alloc, COMMIT, 0},
-    {(const void *)lfs_dir_splittingcompact, COMPACTION, 1},
-    {(const void *)lfs_alloc_scan, SCAN, 1},
-    {(const void *)lfs_fs_parent, RELOCATION, 1},
-    {(const void *)lfs_fs_pred, RELOCATION, 1},
-    {(const void *)lfs_fs_forceconsistency, REPAIR, 0},
-    {(const void *)lfs_fs_deorphan, REPAIR, 1},
-    {(const void *)lfs_mkdir_, NAME_CHANGE, 0},
-    {(const void *)lfs_remove_, NAME_CHANGE, 0},
-    {(const void *)lfs_rename_, NAME_CHANGE, 0},
-    {(const void *)lfs_file_truncate_, NAME_CHANGE, 0},
-    {(const void *)lfs_fs_size_, SPACE, 1},
+static const struct ffslab_label LABELS[] = {
+    {(const void *)lfs_format_, FORMAT, CALLS_LAST},
+    {(const void *)lfs_mount_, MOUNT, CALLS_LAST},
+    {(const void *)lfs_dir_find, NAMES, CALLS_WITHIN},
+    {(const void *)lfs_stat_, NAMES, CALLS_WITHIN},
+    {(const void *)lfs_dir_open_, NAMES, CALLS_WITHIN},
+    {(const void *)lfs_dir_read_, NAMES, CALLS_WITHIN},
+    {(const void *)lfs_file_opencfg_, OPEN, CALLS_WITHIN},
+    {(const void *)lfs_file_flushedread, READ, CALLS_WITHIN},
+    {(const void *)lfs_ctz_find, WALK, CALLS_WITHIN},
+    {(const void *)lfs_file_flushedwrite, DATA, CALLS_WITHIN},
+    {(const void *)lfs_file_write_, DATA, CALLS_WITHIN},
+    {(const void *)lfs_file_flush, DATA, CALLS_WITHIN},
+    {(const void *)lfs_ctz_extend, EXTEND, CALLS_WITHIN},
+    {(const void *)lfs_file_outline, OUTLINE, CALLS_LAST},
+    {(const void *)lfs_file_relocate, RELOCATION, CALLS_LAST},
+    {(const void *)lfs_dir_orphaningcommit, COMMIT, CALLS_WITHIN},
+    {(const void *)lfs_dir_relocatingcommit, COMMIT, CALLS_WITHIN},
+    {(const void *)lfs_dir_alloc, COMMIT, CALLS_WITHIN},
+    {(const void *)lfs_dir_splittingcompact, COMPACTION, CALLS_LAST},
+    {(const void *)lfs_alloc_scan, SCAN, CALLS_LAST_ALWAYS},
+    {(const void *)lfs_fs_parent, RELOCATION, CALLS_LAST},
+    {(const void *)lfs_fs_pred, RELOCATION, CALLS_LAST},
+    {(const void *)lfs_fs_forceconsistency, REPAIR, CALLS_WITHIN},
+    {(const void *)lfs_fs_deorphan, REPAIR, CALLS_LAST},
+    {(const void *)lfs_mkdir_, NAME_CHANGE, CALLS_WITHIN},
+    {(const void *)lfs_remove_, NAME_CHANGE, CALLS_WITHIN},
+    {(const void *)lfs_rename_, NAME_CHANGE, CALLS_WITHIN},
+    {(const void *)lfs_file_truncate_, NAME_CHANGE, CALLS_WITHIN},
+    {(const void *)lfs_fs_size_, SPACE, CALLS_LAST},
 };
 
 #define LABEL_COUNT (sizeof LABELS / sizeof LABELS[0])
-/* A power of two, several times the number of labels. */
-#define SLOTS 256
-#define DEPTH_MAX 128
-
-static uint8_t slots[SLOTS];
-static int slots_filled;
 
 struct ffslab_lfs {
     lfs_t lfs;
@@ -136,11 +126,7 @@ struct ffslab_lfs {
     struct ffslab_lfs_device device;
     jmp_buf escape;
     const char *failed;
-    uint32_t depth;
-    /* How many parts of a file that is written anew go on: its own data, and what stands behind them. */
-    uint32_t flushing;
-    uint8_t causes[DEPTH_MAX];
-    uint8_t lasting[DEPTH_MAX];
+    struct ffslab_calls calls;
 };
 
 #if LFS_VERSION >= 0x00020009
@@ -157,78 +143,18 @@ struct ffslab_lfs_dir {
     lfs_dir_t dir;
 };
 
-/* Who is in a call: set when one begins, and nobody when it ends. */
-static _Thread_local struct ffslab_lfs *running;
-
-static inline uint32_t QUIET slot_of(const void *function) {
-    return (uint32_t)(((uintptr_t)function >> 4) ^ ((uintptr_t)function >> 12)) % SLOTS;
+/* Whose call goes on: that of `calls_running`. */
+static inline struct ffslab_lfs *QUIET running(void) {
+    return calls_running ? (struct ffslab_lfs *)((char *)calls_running - offsetof(struct ffslab_lfs, calls)) : NULL;
 }
 
-void QUIET ffslab_lfs_prepare(void) {
-    if (slots_filled) {
-        return;
-    }
-    for (uint32_t label = 0; label < LABEL_COUNT; label++) {
-        uint32_t at = slot_of(LABELS[label].function);
-        while (slots[at] != 0) {
-            at = (at + 1) % SLOTS;
-        }
-        slots[at] = (uint8_t)(label + 1);
-    }
-    slots_filled = 1;
-}
-
-static inline const struct label *QUIET label_of(const void *function) {
-    for (uint32_t at = slot_of(function); slots[at] != 0; at = (at + 1) % SLOTS) {
-        if (LABELS[slots[at] - 1].function == function) {
-            return &LABELS[slots[at] - 1];
-        }
-    }
-    return NULL;
-}
-
-void QUIET __cyg_profile_func_enter(void *function, void *from) {
-    (void)from;
-    struct ffslab_lfs *fs = running;
-    const struct label *label = fs ? label_of(function) : NULL;
-    if (!label) {
-        return;
-    }
-    uint32_t above = fs->depth < DEPTH_MAX ? fs->depth : DEPTH_MAX;
-    uint8_t cause = label->cause, lasts = label->lasts;
-    if (above > 0 && fs->lasting[above - 1] && cause != SCAN) {
-        cause = fs->causes[above - 1];
-        lasts = 1;
-    } else if (fs->flushing && (cause == READ || cause == WALK || cause == DATA || cause == EXTEND)) {
-        /* lfs_file_flush copies what stands behind the written part. */
-        cause = TAIL;
-    }
-    fs->flushing += function == (const void *)lfs_file_flush;
-    if (fs->depth < DEPTH_MAX) {
-        fs->causes[fs->depth] = cause;
-        fs->lasting[fs->depth] = lasts;
-    }
-    fs->depth++;
-}
-
-void QUIET __cyg_profile_func_exit(void *function, void *from) {
-    (void)from;
-    struct ffslab_lfs *fs = running;
-    if (fs && label_of(function) && fs->depth > 0) {
-        fs->depth--;
-        fs->flushing -= function == (const void *)lfs_file_flush;
-    }
-}
-
-static inline uint32_t QUIET cause_now(const struct ffslab_lfs *fs) {
-    uint32_t depth = fs->depth < DEPTH_MAX ? fs->depth : DEPTH_MAX;
-    return depth ? fs->causes[depth - 1] : OTHER;
-}
+void QUIET __attribute__((constructor)) ffslab_lfs_prepare(void) { calls_prepare(LABELS, LABEL_COUNT); }
 
 static void assertion_failed(const char *condition) {
-    if (running) {
-        running->failed = condition;
-        longjmp(running->escape, 1);
+    struct ffslab_lfs *fs = running();
+    if (fs) {
+        fs->failed = condition;
+        longjmp(fs->escape, 1);
     }
     abort();
 }
@@ -237,17 +163,17 @@ static void assertion_failed(const char *condition) {
 
 static int QUIET device_read(const struct lfs_config *c, lfs_block_t block, lfs_off_t off, void *buffer, lfs_size_t size) {
     struct ffslab_lfs *fs = c->context;
-    return fs->device.read(fs->device.context, cause_now(fs), block, off, buffer, size);
+    return fs->device.read(fs->device.context, calls_cause(&fs->calls), block, off, buffer, size);
 }
 
 static int QUIET device_prog(const struct lfs_config *c, lfs_block_t block, lfs_off_t off, const void *buffer, lfs_size_t size) {
     struct ffslab_lfs *fs = c->context;
-    return fs->device.prog(fs->device.context, cause_now(fs), block, off, buffer, size);
+    return fs->device.prog(fs->device.context, calls_cause(&fs->calls), block, off, buffer, size);
 }
 
 static int QUIET device_erase(const struct lfs_config *c, lfs_block_t block) {
     struct ffslab_lfs *fs = c->context;
-    return fs->device.erase(fs->device.context, cause_now(fs), block);
+    return fs->device.erase(fs->device.context, calls_cause(&fs->calls), block);
 }
 
 static int QUIET device_sync(const struct lfs_config *c) {
@@ -258,21 +184,19 @@ static int QUIET device_sync(const struct lfs_config *c) {
 /* ---- calls -------------------------------------------------------------------------------------------------------- */
 
 /* Evaluates a call of lfs.h. Nothing can be asked of a file system any more in which an assertion has failed. */
-#define CALL(fs, expression)               \
-    do {                                   \
-        if ((fs)->failed) {                \
-            return FFSLAB_LFS_FAILED;      \
-        }                                  \
-        (fs)->depth = 0;                   \
-        (fs)->flushing = 0;                \
-        running = (fs);                    \
-        if (setjmp((fs)->escape)) {        \
-            running = NULL;                \
-            return FFSLAB_LFS_FAILED;      \
-        }                                  \
-        int32_t result = (expression);     \
-        running = NULL;                    \
-        return result;                     \
+#define CALL(fs, expression)           \
+    do {                               \
+        if ((fs)->failed) {            \
+            return FFSLAB_LFS_FAILED;  \
+        }                              \
+        calls_begin(&(fs)->calls);     \
+        if (setjmp((fs)->escape)) {    \
+            calls_end();               \
+            return FFSLAB_LFS_FAILED;  \
+        }                              \
+        int32_t result = (expression); \
+        calls_end();                   \
+        return result;                 \
     } while (0)
 
 struct ffslab_lfs *QUIET ffslab_lfs_new(const struct ffslab_lfs_config *config, const struct ffslab_lfs_device *device) {
@@ -440,20 +364,20 @@ int32_t QUIET ffslab_lfs_rename(struct ffslab_lfs *fs, const char *from, const c
     CALL(fs, lfs_rename(&fs->lfs, from, to));
 }
 
-static void QUIET tell(const struct lfs_info *info, struct ffslab_lfs_info *found) {
+static void QUIET tell(const struct lfs_info *info, struct ffslab_paths_info *found) {
     found->is_directory = info->type == LFS_TYPE_DIR;
     found->size_bytes = info->size;
     memcpy(found->name, info->name, sizeof found->name);
 }
 
-static int32_t QUIET stat_path(struct ffslab_lfs *fs, const char *path, struct ffslab_lfs_info *found) {
+static int32_t QUIET stat_path(struct ffslab_lfs *fs, const char *path, struct ffslab_paths_info *found) {
     struct lfs_info info = {0};
     int32_t result = lfs_stat(&fs->lfs, path, &info);
     tell(&info, found);
     return result;
 }
 
-int32_t QUIET ffslab_lfs_stat(struct ffslab_lfs *fs, const char *path, struct ffslab_lfs_info *found) {
+int32_t QUIET ffslab_lfs_stat(struct ffslab_lfs *fs, const char *path, struct ffslab_paths_info *found) {
     CALL(fs, stat_path(fs, path, found));
 }
 
@@ -473,14 +397,14 @@ int32_t QUIET ffslab_lfs_dir_close(struct ffslab_lfs *fs, struct ffslab_lfs_dir 
     CALL(fs, lfs_dir_close(&fs->lfs, &dir->dir));
 }
 
-static int32_t QUIET next_entry(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir, struct ffslab_lfs_info *found) {
+static int32_t QUIET next_entry(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir, struct ffslab_paths_info *found) {
     struct lfs_info info = {0};
     int32_t result = lfs_dir_read(&fs->lfs, &dir->dir, &info);
     tell(&info, found);
     return result;
 }
 
-int32_t QUIET ffslab_lfs_dir_read(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir, struct ffslab_lfs_info *found) {
+int32_t QUIET ffslab_lfs_dir_read(struct ffslab_lfs *fs, struct ffslab_lfs_dir *dir, struct ffslab_paths_info *found) {
     CALL(fs, next_entry(fs, dir, found));
 }
 

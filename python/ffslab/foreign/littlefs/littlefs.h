@@ -2,10 +2,10 @@
 #ifndef FFSLAB_LITTLEFS_H
 #define FFSLAB_LITTLEFS_H
 
-#include <stdint.h>
+#include "paths.h"
 
 /* Of this interface: a library of another one is not loaded. */
-#define FFSLAB_LFS_ABI 1
+#define FFSLAB_LFS_ABI 2
 
 /* An assertion of lfs.c does not hold. */
 #define FFSLAB_LFS_FAILED (-1000)
@@ -35,12 +35,6 @@ struct ffslab_lfs_device {
     int32_t (*read)(void *context, uint32_t cause, uint32_t block, uint32_t off, void *buffer, uint32_t bytes);
     int32_t (*prog)(void *context, uint32_t cause, uint32_t block, uint32_t off, const void *buffer, uint32_t bytes);
     int32_t (*erase)(void *context, uint32_t cause, uint32_t block);
-};
-
-struct ffslab_lfs_info {
-    uint32_t is_directory;
-    uint32_t size_bytes;
-    char name[256];
 };
 
 #endif

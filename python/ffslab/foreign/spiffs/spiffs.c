@@ -7,8 +7,6 @@
  *
  * SPIFFS has no directories, and no error numbers of Linux: both are translated here. Nothing else is added to what it does.
  */
-#define QUIET __attribute__((no_instrument_function))
-
 #include "spiffs.h"
 #include "spiffs_nucleus.h"
 
@@ -18,16 +16,14 @@
 #include "spiffs_hydrogen.c"
 #include "spiffs_nucleus.c"
 
+#include "calls.h"
 #include "paths.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In the place of functions that this version does not have. */
-static void QUIET __attribute__((unused)) ffslab_no_function(void) {}
-
 enum cause { OTHER, FORMATTING, MOUNT, CHECK, NAMES, HEADER, INDEX, READ, DATA, FREE_PAGE, GC_CHOICE, GC_MOVE, REMOVAL };
 
-static const struct ffslab_paths_cause CAUSES[] = {
+static const struct ffslab_cause CAUSES[] = {
     [OTHER] = {"other", "nothing says why", KIND_READING, FOR_COST},
     [FORMATTING] = {"formatting", "all blocks are erased and marked", KIND_ERASING, FOR_FORMATTING},
     [MOUNT] = {"mount scan", "the look-up pages of all blocks are read at a mount", KIND_MOUNTING, FOR_COST},
@@ -44,114 +40,55 @@ static const struct ffslab_paths_cause CAUSES[] = {
 };
 #define CAUSE_COUNT (sizeof CAUSES / sizeof CAUSES[0])
 
-struct label {
-    const void *function;
-    uint8_t cause;
-    /* What it calls has no cause of its own. */
-    uint8_t lasts;
-};
-
-static const struct label LABELS[] = {
-    {(const void *)SPIFFS_format, FORMATTING, 1},
-    {(const void *)SPIFFS_mount, MOUNT, 1},
-    {(const void *)SPIFFS_check, CHECK, 1},
-    {(const void *)SPIFFS_readdir, NAMES, 0},
-    {(const void *)SPIFFS_info, MOUNT, 0},
-    {(const void *)spiffs_object_find_object_index_header_by_name, NAMES, 0},
-    {(const void *)spiffs_object_open_by_page, NAMES, 0},
-    {(const void *)spiffs_stat_pix, NAMES, 0},
-    {(const void *)spiffs_object_create, HEADER, 0},
-    {(const void *)spiffs_object_update_index_hdr, HEADER, 0},
-    {(const void *)spiffs_obj_lu_find_id_and_span, INDEX, 0},
-    {(const void *)spiffs_obj_lu_find_id_and_span_by_phdr, INDEX, 0},
-    {(const void *)spiffs_obj_lu_find_id, INDEX, 0},
-    {(const void *)spiffs_object_read, READ, 0},
-    {(const void *)spiffs_object_append, DATA, 0},
-    {(const void *)spiffs_object_modify, DATA, 0},
-    {(const void *)spiffs_obj_lu_find_free, FREE_PAGE, 0},
-    {(const void *)spiffs_obj_lu_find_free_obj_id, FREE_PAGE, 0},
-    {(const void *)spiffs_gc_find_candidate, GC_CHOICE, 1},
-    {(const void *)spiffs_gc_quick, GC_CHOICE, 0},
-    {(const void *)spiffs_gc_clean, GC_MOVE, 1},
-    {(const void *)spiffs_gc_erase_block, GC_MOVE, 1},
-    {(const void *)spiffs_gc_erase_page_stats, GC_CHOICE, 1},
-    {(const void *)spiffs_object_truncate, REMOVAL, 0},
-    {(const void *)SPIFFS_rename, HEADER, 0},
+static const struct ffslab_label LABELS[] = {
+    {(const void *)SPIFFS_format, FORMATTING, CALLS_LAST},
+    {(const void *)SPIFFS_mount, MOUNT, CALLS_LAST},
+    {(const void *)SPIFFS_check, CHECK, CALLS_LAST},
+    {(const void *)SPIFFS_readdir, NAMES, CALLS_WITHIN},
+    {(const void *)SPIFFS_info, MOUNT, CALLS_WITHIN},
+    {(const void *)spiffs_object_find_object_index_header_by_name, NAMES, CALLS_WITHIN},
+    {(const void *)spiffs_object_open_by_page, NAMES, CALLS_WITHIN},
+    {(const void *)spiffs_stat_pix, NAMES, CALLS_WITHIN},
+    {(const void *)spiffs_object_create, HEADER, CALLS_WITHIN},
+    {(const void *)spiffs_object_update_index_hdr, HEADER, CALLS_WITHIN},
+    {(const void *)spiffs_obj_lu_find_id_and_span, INDEX, CALLS_WITHIN},
+    {(const void *)spiffs_obj_lu_find_id_and_span_by_phdr, INDEX, CALLS_WITHIN},
+    {(const void *)spiffs_obj_lu_find_id, INDEX, CALLS_WITHIN},
+    {(const void *)spiffs_object_read, READ, CALLS_WITHIN},
+    {(const void *)spiffs_object_append, DATA, CALLS_WITHIN},
+    {(const void *)spiffs_object_modify, DATA, CALLS_WITHIN},
+    {(const void *)spiffs_obj_lu_find_free, FREE_PAGE, CALLS_WITHIN},
+    {(const void *)spiffs_obj_lu_find_free_obj_id, FREE_PAGE, CALLS_WITHIN},
+    {(const void *)spiffs_gc_find_candidate, GC_CHOICE, CALLS_LAST},
+    {(const void *)spiffs_gc_quick, GC_CHOICE, CALLS_WITHIN},
+    {(const void *)spiffs_gc_clean, GC_MOVE, CALLS_LAST},
+    {(const void *)spiffs_gc_erase_block, GC_MOVE, CALLS_LAST},
+    {(const void *)spiffs_gc_erase_page_stats, GC_CHOICE, CALLS_LAST},
+    {(const void *)spiffs_object_truncate, REMOVAL, CALLS_WITHIN},
+    {(const void *)SPIFFS_rename, HEADER, CALLS_WITHIN},
 };
 #define LABEL_COUNT (sizeof LABELS / sizeof LABELS[0])
-#define DEPTH_MAX 128
-#define SLOTS 256
 
 #define FILES_MAX 16
 
 struct ffslab_paths {
     spiffs fs;
     spiffs_config config;
-    struct ffslab_paths_device device;
+    struct ffslab_device device;
     u8_t *work;
     u8_t *descriptors;
     u8_t *cache;
     u32_t descriptors_bytes;
     u32_t cache_bytes;
-    uint32_t depth;
-    uint8_t causes[DEPTH_MAX];
-    uint8_t lasting[DEPTH_MAX];
+    struct ffslab_calls calls;
 };
 
-/* Who is in a call: set when one begins, and nobody when it ends. */
-static _Thread_local struct ffslab_paths *running;
-static uint8_t slots[SLOTS];
-
-static inline uint32_t QUIET slot_of(const void *function) {
-    return (uint32_t)(((uintptr_t)function >> 4) ^ ((uintptr_t)function >> 12)) % SLOTS;
+/* Whose call goes on: that of `calls_running`. */
+static inline struct ffslab_paths *QUIET running(void) {
+    return (struct ffslab_paths *)((char *)calls_running - offsetof(struct ffslab_paths, calls));
 }
 
-/* Before the library is used, in one thread. */
-static void QUIET __attribute__((constructor)) prepare(void) {
-    for (uint32_t label = 0; label < LABEL_COUNT; label++) {
-        uint32_t at = slot_of(LABELS[label].function);
-        while (slots[at] != 0) {
-            at = (at + 1) % SLOTS;
-        }
-        slots[at] = (uint8_t)(label + 1);
-    }
-}
-
-static inline const struct label *QUIET label_of(const void *function) {
-    for (uint32_t at = slot_of(function); slots[at] != 0; at = (at + 1) % SLOTS) {
-        if (LABELS[slots[at] - 1].function == function) {
-            return &LABELS[slots[at] - 1];
-        }
-    }
-    return NULL;
-}
-
-void QUIET __cyg_profile_func_enter(void *function, void *from) {
-    (void)from;
-    const struct label *label = running ? label_of(function) : NULL;
-    if (!label) {
-        return;
-    }
-    uint32_t above = running->depth;
-    int is_lasting = above > 0 && above <= DEPTH_MAX && running->lasting[above - 1];
-    if (above < DEPTH_MAX) {
-        running->causes[above] = is_lasting ? running->causes[above - 1] : label->cause;
-        running->lasting[above] = (uint8_t)(is_lasting || label->lasts);
-    }
-    running->depth++;
-}
-
-void QUIET __cyg_profile_func_exit(void *function, void *from) {
-    (void)from;
-    if (running && label_of(function) && running->depth > 0) {
-        running->depth--;
-    }
-}
-
-static uint32_t QUIET cause_now(const struct ffslab_paths *on) {
-    uint32_t depth = on->depth < DEPTH_MAX ? on->depth : DEPTH_MAX;
-    return depth ? on->causes[depth - 1] : OTHER;
-}
+static void QUIET __attribute__((constructor)) prepare(void) { calls_prepare(LABELS, LABEL_COUNT); }
 
 /* ---- the device --------------------------------------------------------------------------------------------------- */
 
@@ -165,30 +102,27 @@ static uint32_t QUIET cause_now(const struct ffslab_paths *on) {
 
 static s32_t QUIET device_read(HAL_ARGUMENTS u32_t addr, u32_t size, u8_t *dst) {
     HAL_UNUSED;
-    return running->device.read(running->device.context, cause_now(running), addr, dst, size) < 0 ? SPIFFS_ERR_INTERNAL : SPIFFS_OK;
+    const struct ffslab_device *device = &running()->device;
+    return device->read(device->context, calls_cause(calls_running), addr, dst, size) < 0 ? SPIFFS_ERR_INTERNAL : SPIFFS_OK;
 }
 
 static s32_t QUIET device_write(HAL_ARGUMENTS u32_t addr, u32_t size, u8_t *src) {
     HAL_UNUSED;
-    return running->device.program(running->device.context, cause_now(running), addr, src, size) < 0 ? SPIFFS_ERR_INTERNAL : SPIFFS_OK;
+    const struct ffslab_device *device = &running()->device;
+    return device->program(device->context, calls_cause(calls_running), addr, src, size) < 0 ? SPIFFS_ERR_INTERNAL : SPIFFS_OK;
 }
 
 static s32_t QUIET device_erase(HAL_ARGUMENTS u32_t addr, u32_t size) {
     HAL_UNUSED;
-    const struct ffslab_paths_device *device = &running->device;
-    for (u32_t done = 0; done < size; done += device->erase_block_bytes) {
-        if (device->erase(device->context, cause_now(running), (uint64_t)addr + done) < 0) {
-            return SPIFFS_ERR_ERASE_FAIL;
-        }
-    }
-    return SPIFFS_OK;
+    const struct ffslab_device *device = &running()->device;
+    return device->erase(device->context, calls_cause(calls_running), addr, size) < 0 ? SPIFFS_ERR_ERASE_FAIL : SPIFFS_OK;
 }
 
 /* ---- settings ----------------------------------------------------------------------------------------------------- */
 
 uint32_t QUIET ffslab_paths_abi(void) { return FFSLAB_PATHS_ABI; }
 
-const struct ffslab_paths_cause *QUIET ffslab_paths_causes(uint32_t *count) {
+const struct ffslab_cause *QUIET ffslab_paths_causes(uint32_t *count) {
     *count = CAUSE_COUNT;
     return CAUSES;
 }
@@ -202,25 +136,16 @@ void QUIET ffslab_paths_free(struct ffslab_paths *on) {
     free(on);
 }
 
-static int64_t QUIET setting(const struct ffslab_paths_setting *settings, uint32_t count, const char *name, int64_t absent) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(settings[i].name, name) == 0) {
-            return settings[i].value;
-        }
-    }
-    return absent;
-}
-
 /* NULL: there is no memory, or the build has its sizes in macros (SPIFFS_SINGLETON). */
 struct ffslab_paths *QUIET ffslab_paths_new(
-    const struct ffslab_paths_device *device, const struct ffslab_paths_setting *settings, uint32_t count) {
+    const struct ffslab_device *device, const struct ffslab_setting *settings, uint32_t count) {
     struct ffslab_paths *on = calloc(1, sizeof *on);
     if (!on) {
         return NULL;
     }
-    u32_t page = (u32_t)setting(settings, count, "log_page_size_B", 256);
-    u32_t files = (u32_t)setting(settings, count, "open_files", FILES_MAX);
-    u32_t pages = (u32_t)setting(settings, count, "cache_pages", 4);
+    u32_t page = (u32_t)ffslab_setting_of(settings, count, "log_page_size_B", 256);
+    u32_t files = (u32_t)ffslab_setting_of(settings, count, "open_files", FILES_MAX);
+    u32_t pages = (u32_t)ffslab_setting_of(settings, count, "cache_pages", 4);
     on->device = *device;
     on->config.hal_read_f = device_read;
     on->config.hal_write_f = device_write;
@@ -228,7 +153,7 @@ struct ffslab_paths *QUIET ffslab_paths_new(
 #if !SPIFFS_SINGLETON
     on->config.phys_size = (u32_t)device->size_bytes;
     on->config.phys_erase_block = device->erase_block_bytes;
-    on->config.log_block_size = (u32_t)setting(settings, count, "log_block_size_B", device->erase_block_bytes);
+    on->config.log_block_size = (u32_t)ffslab_setting_of(settings, count, "log_block_size_B", device->erase_block_bytes);
     on->config.log_page_size = page;
 #endif
     on->descriptors_bytes = (u32_t)(sizeof(spiffs_fd) * files + sizeof(void *));
@@ -252,10 +177,9 @@ struct ffslab_paths *QUIET ffslab_paths_new(
 /* Evaluates a call of spiffs.h. */
 #define CALL(on, expression)           \
     do {                               \
-        (on)->depth = 0;               \
-        running = (on);                \
+        calls_begin(&(on)->calls);     \
         int64_t result = (expression); \
-        running = NULL;                \
+        calls_end();                   \
         return result;                 \
     } while (0)
 
@@ -472,9 +396,7 @@ int64_t QUIET ffslab_paths_stat(struct ffslab_paths *on, const char *path, struc
     CALL(on, looked_up(on, path, found));
 }
 
-typedef void (*emit_entry)(void *context, const struct ffslab_paths_info *entry);
-
-static int64_t QUIET listed(struct ffslab_paths *on, const char *path, emit_entry emit, void *context) {
+static int64_t QUIET listed(struct ffslab_paths *on, const char *path, ffslab_paths_emit emit, void *context) {
     if (!is_root(path)) {
         const char *name = name_in(path);
         spiffs_stat stat;
@@ -497,7 +419,7 @@ static int64_t QUIET listed(struct ffslab_paths *on, const char *path, emit_entr
     return error == SPIFFS_VIS_END || error >= 0 ? 0 : errno_of(error);
 }
 
-int64_t QUIET ffslab_paths_list(struct ffslab_paths *on, const char *path, emit_entry emit, void *context) {
+int64_t QUIET ffslab_paths_list(struct ffslab_paths *on, const char *path, ffslab_paths_emit emit, void *context) {
     CALL(on, listed(on, path, emit, context));
 }
 

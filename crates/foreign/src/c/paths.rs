@@ -1,56 +1,12 @@
-//! The C side (`python/ffslab/foreign/paths/paths.h`) behind a safe type. All unsafe code of the crate stands here.
-//!
-//! What makes it sound: the file system in C lives as long as [`C`], which owns its device and frees both; a call of C calls back only
-//! the functions below, with the device or list that it was given and buffers of the length that is told; nobody else uses [`C`]
-//! meanwhile, because each call takes it exclusively.
+//! A file system in a library: files by path (`python/ffslab/foreign/paths/paths.h`).
 
+use super::{functions, length, made, opened, reasons, Info, RawCause, RawDevice, RawSetting};
 use crate::device::Device;
-use ffslab_sim::{Kind, Purpose, Reason};
-use std::ffi::{c_char, c_void, CStr, CString};
+use crate::libraries::LoadError;
+use ffslab_sim::Reason;
+use std::ffi::{c_char, c_void, CStr};
 use std::path::Path;
 use std::ptr::NonNull;
-
-#[repr(C)]
-struct RawDevice {
-    context: *mut c_void,
-    size_bytes: u64,
-    erase_block_bytes: u32,
-    program_bytes: u32,
-    read: unsafe extern "C" fn(*mut c_void, u32, u64, *mut u8, u32) -> i32,
-    program: unsafe extern "C" fn(*mut c_void, u32, u64, *const u8, u32) -> i32,
-    erase: unsafe extern "C" fn(*mut c_void, u32, u64) -> i32,
-}
-
-#[repr(C)]
-struct RawSetting {
-    name: *const c_char,
-    value: i64,
-}
-
-#[repr(C)]
-struct RawCause {
-    name: *const c_char,
-    sentence: *const c_char,
-    kind: u32,
-    purpose: u32,
-}
-
-/// What is told of a name.
-#[repr(C)]
-pub(crate) struct Info {
-    pub is_directory: u32,
-    pub size_bytes: u64,
-    name: [u8; 256],
-}
-
-impl Info {
-    const EMPTY: Info = Info { is_directory: 0, size_bytes: 0, name: [0; 256] };
-
-    pub fn name(&self) -> &[u8] {
-        let end = self.name.iter().position(|&byte| byte == 0).unwrap_or(self.name.len());
-        &self.name[..end]
-    }
-}
 
 #[repr(C)]
 struct RawFs {
@@ -58,25 +14,6 @@ struct RawFs {
 }
 
 type Emit = unsafe extern "C" fn(*mut c_void, *const Info);
-
-macro_rules! functions {
-    ($(fn $name:ident($($kind:ty),*) $(-> $answer:ty)?;)*) => {
-        /// The functions of a library.
-        struct Functions {
-            $($name: unsafe extern "C" fn($($kind),*) $(-> $answer)?,)*
-        }
-
-        impl Functions {
-            /// Errors: the library lacks one.
-            ///
-            /// # Safety
-            /// Its functions of these names are those of `paths.h`.
-            unsafe fn of(library: &libloading::Library) -> Result<Functions, libloading::Error> {
-                Ok(Functions { $($name: *library.get(concat!(stringify!($name), "\0").as_bytes())?,)* })
-            }
-        }
-    };
-}
 
 functions! {
     fn ffslab_paths_abi() -> u32;
@@ -109,74 +46,27 @@ pub(crate) struct Code {
     pub causes: Vec<&'static Reason>,
 }
 
-/// Why a file is no such library.
-pub(crate) enum NotLoaded {
-    Unloadable(String),
-    OtherAbi,
-}
-
 /// Of this interface (`FFSLAB_PATHS_ABI`).
-const ABI: u32 = 1;
+const ABI: u32 = 2;
 
 /// The code of a library, which stays loaded.
 ///
 /// Errors: it cannot be loaded, lacks a function, or was built for another ffslab.
-pub(crate) fn load(file: &Path) -> Result<Code, NotLoaded> {
-    let failed = |error: libloading::Error| NotLoaded::Unloadable(error.to_string());
+pub(crate) fn load(file: &Path) -> Result<Code, LoadError> {
     // What makes it sound is that the user has built it with `ffslab foreign build`: it runs as code of the user does.
     unsafe {
-        let library = libloading::Library::new(file).map_err(failed)?;
-        let f = Functions::of(&library).map_err(failed)?;
+        let f = opened(file, |library| Functions::of(library))?;
         if (f.ffslab_paths_abi)() != ABI {
-            return Err(NotLoaded::OtherAbi);
+            return Err(LoadError::other_abi(file));
         }
         let mut count = 0;
         let table = (f.ffslab_paths_causes)(&raw mut count);
-        let causes = std::slice::from_raw_parts(table, count as usize).iter().map(|raw| reason(raw)).collect();
-        std::mem::forget(library);
-        Ok(Code { f, causes })
+        Ok(Code { causes: reasons(table, count), f })
     }
-}
-
-/// A cause of the library as a reason: a known one where its name is that of one.
-///
-/// # Safety
-/// Its texts are texts of C.
-unsafe fn reason(raw: &RawCause) -> &'static Reason {
-    let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
-    let name = text(raw.name);
-    if let Some(known) = crate::KNOWN.iter().find(|known| known.name == name) {
-        return known;
-    }
-    // In the order of the enumerations of paths.h.
-    let kinds =
-        [Kind::Reading, Kind::Mounting, Kind::Writing, Kind::Collecting, Kind::Erasing, Kind::Checking, Kind::Managing];
-    let purposes = [Purpose::Read, Purpose::Write, Purpose::ForReads, Purpose::Cost, Purpose::Formatting];
-    Box::leak(Box::new(Reason {
-        name: name.leak(),
-        sentence: text(raw.sentence).leak(),
-        kind: kinds.get(raw.kind as usize).copied().unwrap_or(Kind::Managing),
-        purpose: purposes.get(raw.purpose as usize).copied().unwrap_or(Purpose::Cost),
-    }))
-}
-
-unsafe extern "C" fn read(context: *mut c_void, cause: u32, at: u64, into: *mut u8, bytes: u32) -> i32 {
-    // The buffer may never have been written: its bytes are set before anybody can look at them.
-    std::ptr::write_bytes(into, 0, bytes as usize);
-    (*context.cast::<Device>()).read(cause, at, std::slice::from_raw_parts_mut(into, bytes as usize))
-}
-
-unsafe extern "C" fn program(context: *mut c_void, cause: u32, at: u64, data: *const u8, bytes: u32) -> i32 {
-    (*context.cast::<Device>()).program(cause, at, std::slice::from_raw_parts(data, bytes as usize))
-}
-
-unsafe extern "C" fn erase(context: *mut c_void, cause: u32, at: u64) -> i32 {
-    (*context.cast::<Device>()).erase(cause, at)
 }
 
 unsafe extern "C" fn emit(list: *mut c_void, entry: *const Info) {
-    let Info { is_directory, size_bytes, name } = &*entry;
-    (*list.cast::<Vec<Info>>()).push(Info { is_directory: *is_directory, size_bytes: *size_bytes, name: *name });
+    (*list.cast::<Vec<Info>>()).push(*entry);
 }
 
 /// A file system on a device, mounted or not.
@@ -190,29 +80,9 @@ pub(crate) struct C {
 impl C {
     /// `None`: it has no memory, or cannot take such settings.
     pub fn new(code: &'static Code, settings: &[(&'static str, i64)], device: Device) -> Option<C> {
-        let names: Vec<CString> = settings.iter().filter_map(|(name, _)| CString::new(*name).ok()).collect();
-        let values = settings.iter().map(|(_, value)| *value);
-        let raw: Vec<RawSetting> =
-            names.iter().zip(values).map(|(name, value)| RawSetting { name: name.as_ptr(), value }).collect();
-        let can = *device.mtd.capabilities();
-        let device = NonNull::from(Box::leak(Box::new(device)));
-        let raw_device = RawDevice {
-            context: device.as_ptr().cast(),
-            size_bytes: u64::from(can.blocks) * u64::from(can.erase_block_bytes),
-            erase_block_bytes: can.erase_block_bytes,
-            program_bytes: can.program_bytes,
-            read,
-            program,
-            erase,
-        };
-        let made = unsafe { (code.f.ffslab_paths_new)(&raw const raw_device, raw.as_ptr(), raw.len() as u32) };
-        match NonNull::new(made) {
-            Some(fs) => Some(C { code, fs, device }),
-            None => {
-                drop(unsafe { Box::from_raw(device.as_ptr()) });
-                None
-            }
-        }
+        let new = code.f.ffslab_paths_new;
+        let (fs, device) = unsafe { made(settings, device, |device, settings, count| new(device, settings, count)) }?;
+        Some(C { code, fs, device })
     }
 
     pub fn device(&self) -> &Device {
@@ -311,9 +181,4 @@ impl Drop for C {
             drop(Box::from_raw(self.device.as_ptr()));
         }
     }
-}
-
-/// Of a request: the interface knows no longer ones.
-fn length(bytes: usize) -> u32 {
-    bytes.min(i32::MAX as usize) as u32
 }

@@ -1,0 +1,43 @@
+//! What stands between flash and a file system that overwrites sectors, as FAT does.
+
+mod dhara;
+mod direct;
+#[cfg(test)]
+mod tests;
+mod wear_levelling;
+
+pub use dhara::DharaCode;
+pub use wear_levelling::capacity_bytes as wear_levelling_capacity_bytes;
+
+use crate::device::Below;
+use crate::MountError;
+use ffslab_mtd::Mtd;
+
+/// How sectors come to lie on flash.
+#[derive(Clone, Copy, Debug)]
+pub enum Translation {
+    /// There are none: the file system knows flash.
+    Flash,
+    /// Each where its number says. A write reads the erase block, erases it and programs it.
+    Direct { sector_bytes: u32 },
+    /// ESP-IDF's wear levelling, with sectors of an erase block.
+    WearLevelling { update_rate: u32 },
+    /// A user's Dhara, with sectors of a page.
+    Dhara { code: DharaCode, gc_ratio: u32 },
+}
+
+impl Translation {
+    /// The translation on a medium, with what it finds there.
+    ///
+    /// Errors: a medium that fails or is too small, settings that it does not take.
+    pub(crate) fn open(self, medium: &Mtd) -> Result<Box<dyn Below>, MountError> {
+        Ok(match self {
+            Translation::Flash => Box::new(medium.clone()),
+            Translation::Direct { sector_bytes } => Box::new(direct::Direct::new(medium.clone(), sector_bytes)),
+            Translation::WearLevelling { update_rate } => {
+                Box::new(wear_levelling::WearLevelling::open(medium.clone(), update_rate).map_err(MountError::Medium)?)
+            }
+            Translation::Dhara { code, gc_ratio } => Box::new(dhara::Dhara::open(code, medium.clone(), gc_ratio)?),
+        })
+    }
+}

@@ -1,0 +1,1 @@
+/* Of a toy with the interface of Dhara: nothing is needed. */

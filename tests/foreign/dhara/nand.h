@@ -1,0 +1,26 @@
+/* Of a toy with the interface of Dhara. */
+#ifndef TOY_DHARA_NAND_H
+#define TOY_DHARA_NAND_H
+
+#include "error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint32_t dhara_page_t;
+typedef uint32_t dhara_block_t;
+
+struct dhara_nand {
+    uint8_t log2_page_size;
+    uint8_t log2_ppb;
+    unsigned int num_blocks;
+};
+
+int dhara_nand_is_bad(const struct dhara_nand *n, dhara_block_t b);
+void dhara_nand_mark_bad(const struct dhara_nand *n, dhara_block_t b);
+int dhara_nand_erase(const struct dhara_nand *n, dhara_block_t b, dhara_error_t *err);
+int dhara_nand_prog(const struct dhara_nand *n, dhara_page_t p, const uint8_t *data, dhara_error_t *err);
+int dhara_nand_is_free(const struct dhara_nand *n, dhara_page_t p);
+int dhara_nand_read(const struct dhara_nand *n, dhara_page_t p, size_t offset, size_t length, uint8_t *data, dhara_error_t *err);
+int dhara_nand_copy(const struct dhara_nand *n, dhara_page_t src, dhara_page_t dst, dhara_error_t *err);
+
+#endif

@@ -1,0 +1,1 @@
+/* Of a toy with the interface of FatFs: names are bytes. */
