@@ -11,7 +11,7 @@ from ffslab.report.blocks import maps
 from ffslab.report.charts import Axis, Line, chart, wants_log
 from ffslab.report.page import Drawn, KeyFigure, Opening, bullets, page, paragraph, section, table
 from ffslab.studies.lifetime.text import ALIGN, HEAD, cells, named, said
-from ffslab.text.tables import number
+from ffslab.text.tables import few, number
 
 # Workloads of which each has a line or a map.
 DRAWN_MAX = 8
@@ -39,11 +39,6 @@ def html(facts: Lifetime) -> str:
 
 def _sentence(line: str) -> str:
     return f"{line[0].upper()}{line[1:]}" if line else ""
-
-
-def _few(value: float) -> str:
-    """A number of few digits."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _estimates(row: WorkloadLife) -> tuple[float | None, float | None]:
@@ -86,8 +81,8 @@ def _key_figures(rows: list[WorkloadLife]) -> list[KeyFigure]:
     low, high = _estimates(row)
     spread, bears = row["erases_per_block_per_day"], number(row["endurance_erases"])
     known = row["lifetime_years"]["levelled"]
-    most = "-" if known["high"] is None else f"{known['high']:,.3g}"
-    interval = f"95 %: {known['low'] or 0:,.3g} to {most}"
+    most = " or more" if known["high"] is None else f" to {few(known['high'])}"
+    interval = f"95 %: {few(known['low'] or 0)}{most}"
     return [
         KeyFigure(
             "Years, busiest block", "-" if low is None else f"{low:,.3g}", f"nothing dies sooner; {bears} erases"
@@ -97,8 +92,8 @@ def _key_figures(rows: list[WorkloadLife]) -> list[KeyFigure]:
         ),
         KeyFigure(
             "Erases a day",
-            _few(row["erases_per_day"]["all_blocks"]),
-            f"mean block {_few(spread['mean'])}, busiest {_few(spread['max'])}",
+            few(row["erases_per_day"]["all_blocks"]),
+            f"mean block {few(spread['mean'])}, busiest {few(spread['max'])}",
         ),
     ]
 

@@ -65,7 +65,8 @@ def html(lives: WholeLives) -> str:
             ),
         ),
     ]
-    setting = f"{lives.answer['start']}. Simulated by ffslab {__version__} in virtual time."
+    start = lives.answer["start"]
+    setting = f"{start[:1].upper()}{start[1:]}. Simulated by ffslab {__version__} in virtual time."
     return page(title, parts, Opening(title, setting, _answer(lives), _key_figures(lives), _together(named)))
 
 
@@ -86,6 +87,8 @@ def _answer(lives: WholeLives) -> str:
     over = "over " if lasts(most) else ""
     if lasts(least):
         return f"All {len(named)} lives work after {least['years']:,.3g} years."
+    if least["years"] == most["years"]:
+        return f"Each of the {len(named)} lives {ends}."
     return f"The shortest, {name}, {ends}. The longest, {most_name}, lasts {over}{most['years']:,.3g} years."
 
 

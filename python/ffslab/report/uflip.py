@@ -93,7 +93,9 @@ def _phases(result: UflipResult, device: UflipDevice, at: int) -> Section | None
         marks = [(float(one["startup_n"]), "running")] if one["startup_n"] else []
         y = Axis("response time, ms", log=wants_log([times_ms]))
         name = f"phases-{at}-{one['pattern']}"
-        charts.append(chart(name, one["pattern"], Axis("call", linear=True), y, lines, 15, Ground(marks=marks)))
+        charts.append(
+            chart(name, _titled(one["pattern"]), Axis("call", linear=True), y, lines, 15, Ground(marks=marks))
+        )
     note = "Each dot is a call. Line: mean of the running phase so far, which begins where the dashed line stands."
     return section(f"Phases of {device['name']}", [paragraph(note), multiples(charts)])
 
@@ -115,9 +117,14 @@ def _benchmark(study: UflipStudy, devices: list[UflipDevice], benchmark: str, ab
             lines.append(Line(device["name"], at, [point["mean_us"] / US_PER_MS for point in own], "marks"))
         x = Axis(about, ticks=ticks) if ticks else Axis(about, log=True)
         y = Axis("response time, ms", log=wants_log([line.y for line in lines]))
-        charts.append(chart(f"{benchmark}-{pattern}".replace("+", "-"), pattern, x, y, lines, 15))
+        charts.append(chart(f"{benchmark}-{pattern}".replace("+", "-"), _titled(pattern), x, y, lines, 15))
     note = f"Mean response time of the running phase by {about}."
     return section(benchmark.capitalize(), [paragraph(note), multiples(charts)]) if charts else None
+
+
+def _titled(pattern: str) -> str:
+    """A pattern as the tables call it, and in words: "RW: random write"."""
+    return f"{pattern}: {' and '.join(NAMES[one] for one in pattern.split('+'))}"
 
 
 def _value(named: tuple[str, UflipPoint]) -> int:

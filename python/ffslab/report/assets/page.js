@@ -110,7 +110,10 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
     });
     const tools = make("div", { class: "tools" });
     const count = make("span", { class: "count", role: "status" });
-    frame.before(tools);
+    // As wide as the table, so that what stands at its end does.
+    const holder = make("div", { class: frame.classList.contains("long") ? "holder long" : "holder" });
+    frame.replaceWith(holder);
+    holder.append(tools, frame);
     let shown = known, sorted = null;
 
     const place = () => {
