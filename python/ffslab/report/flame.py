@@ -93,7 +93,7 @@ def _widest(stacks: Columns, names: Sequence[str]) -> str:
         return f"What is not idle took {both}; the largest part of that is {_path(most)}: {changes[most]:+,.1f} ms."
     of, stack, weights = rows[0]
     where = f" with {of}" if len(names) > 1 else ""
-    share = number(100 * weights[0] / sum(totals), 0)
+    share = number(100 * weights[0] / totals[names.index(of)], 0)
     return f"Most time{where} went to {_path(stack)}: {number(weights[0], 1)} ms, {share} % of what is not idle."
 
 

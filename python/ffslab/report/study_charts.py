@@ -39,7 +39,7 @@ def listed(result: StudyResult) -> Drawn | None:
     values = {figure: _values(shown, figure) for figure in figures}
     digits = {figure: _digits(values[figure]) for figure in figures}
     rows = [
-        [str(at), *("-" if (one := shown[axis][at]) != one else str(one) for axis in axes),
+        [str(shown["point"][at]), *("-" if (one := shown[axis][at]) != one else str(one) for axis in axes),
          *(number(float(values[figure][i]), digits[figure]) for figure in figures)]
         for i, at in enumerate(shown.index)
     ]  # fmt: skip
@@ -54,7 +54,7 @@ def _data(result: StudyResult, shown: pd.DataFrame) -> dict[str, object]:
     """What scripts know of the points."""
     first, maximise = result.objectives[0]
     ordered = _values(shown, first)
-    names = [f"point {at}: {_axes_said(result, shown, at)}" for at in shown.index]
+    names = [f"point {shown['point'][at]}: {_axes_said(result, shown, at)}" for at in shown.index]
     ends = [int(np.argmin(ordered)), int(np.argmax(ordered))][:: -1 if maximise else 1]
     figures = [
         {

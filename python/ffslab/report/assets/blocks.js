@@ -41,9 +41,17 @@
       this.gap = this.size > 7 ? 1 : 0.5;
       this.empty = colour("free");
       this.paper = colour("paper");
+      // What stands there is not drawn again: of thousands of blocks few change from one look to the next.
+      this.fills = new Array(this.count).fill(null);
+    }
+    clear() {
+      this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+      this.fills.fill(null);
     }
     // What is free is a frame with nothing in it, which no shade of a filled one is taken for.
     cell(block, fill) {
+      if (this.fills[block] === fill) return;
+      this.fills[block] = fill;
       const x = (block % this.columns) * this.size, y = Math.floor(block / this.columns) * this.size, wide = this.size - this.gap;
       this.context.fillStyle = fill;
       this.context.fillRect(x, y, wide, wide);
@@ -52,10 +60,11 @@
       this.context.fillRect(x + 1, y + 1, wide - 2, wide - 2);
     }
     ring(block, stroke) {
+      this.fills[block] = null;
       const x = (block % this.columns) * this.size, y = Math.floor(block / this.columns) * this.size;
       this.context.strokeStyle = stroke;
       this.context.lineWidth = 2;
-      this.context.strokeRect(x + 0.5, y + 0.5, this.size - this.gap - 1, this.size - this.gap - 1);
+      this.context.strokeRect(x + 1, y + 1, this.size - this.gap - 2, this.size - this.gap - 2);
     }
     at(event) {
       const box = this.canvas.getBoundingClientRect();

@@ -4,7 +4,7 @@
   const { make, data, colour, number, Grid, ramp, dotOf } = ffslab;
   const READ = 0, PROGRAM = 1, ERASE = 2, HOLDS = 3;
   const OWNERS = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
-  const FRAMES = 96, UNKNOWN = 255;
+  const FRAMES = 96, UNKNOWN = 255, SAID_EVERY_MS = 250;
   // A block is free when no more of it is written: layers mark blocks as theirs.
   const MARKS = 1 / 16;
 
@@ -85,14 +85,14 @@
     // The first events tell what blocks held before.
     let first = 0;
     while (first < events.n && events.kind[first] === HOLDS) first++;
-    let state = new State(of, frames[0]), ring = null, playing = false, whole = true, touched = new Set(), edges = [];
+    let state = new State(of, frames[0]), ring = null, playing = false, told_ms = 0, whole = true, touched = new Set(), edges = [];
 
     // What belongs together stays in a line, if there is room.
     let place = deck;
     const group = () => { place = make("span", { class: "group" }); deck.append(place); };
     const button = (name, act, keys) => { const made = make("button", { type: "button", ...(keys ? { "aria-keyshortcuts": keys } : {}) }, name); made.addEventListener("click", act); place.append(made); return made; };
     const select = (label, names, change) => { const made = make("select", {}, ...names.map((name) => make("option", { value: name }, name))); place.append(make("label", { class: "choice" }, label, " ", made)); made.addEventListener("change", change); return made; };
-    const play = button("Play", () => { playing = !playing; if (playing && state.i >= events.n) go(0); play.textContent = playing ? "Pause" : "Play"; if (playing) requestAnimationFrame(tick); }, "Space");
+    const play = button("Play", () => { playing = !playing; if (playing && state.i >= events.n) go(0); play.textContent = playing ? "Pause" : "Play"; if (playing) requestAnimationFrame(tick); else draw(); }, "Space");
     const bar = make("input", { type: "range", min: String(first), max: String(events.n), value: String(first), "aria-label": "Place in the film, in events" });
     bar.addEventListener("input", () => go(Number(bar.value)));
     deck.append(bar);
@@ -162,7 +162,7 @@
       tick.rest -= steps;
       before = now;
       if (steps) go(state.i + steps);
-      if (state.i >= events.n) { playing = false; play.textContent = "Play"; }
+      if (state.i >= events.n) { playing = false; play.textContent = "Play"; draw(); }
       requestAnimationFrame(tick);
     }
 
@@ -208,7 +208,12 @@
       if (i >= 0) { const b = events.block[i]; grid.ring(b, events.kind[i] === ERASE ? ink.s1 : ink.s4); edges.push(b); }
       bar.value = String(state.i);
       clock.textContent = `${number(now() / 1e6, 6)} s, event ${number(state.i)} of ${number(events.n)}, ${number(state.free_blocks)} free`;
-      said.textContent = ring !== null ? block(ring) : i >= 0 ? event(i) : "Play, drag the slider, or go to an event. Pointing at a block tells of it.";
+      // While it plays, nobody reads so fast, and the page is laid out for each new text.
+      const moment = performance.now();
+      if (!playing || moment - told_ms > SAID_EVERY_MS) {
+        told_ms = moment;
+        said.textContent = ring !== null ? block(ring) : i >= 0 ? event(i) : "Play, drag the slider, or go to an event. Pointing at a block tells of it.";
+      }
       cursor();
     }
     const event = (i) => {

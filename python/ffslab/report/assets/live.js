@@ -26,7 +26,7 @@
     const held = now.stat.blocks, n = held.erases.length, old = before?.stat.blocks, ramped = ramp();
     if (!grid) { grid = new Grid(canvas, n); grid.follow((b) => { ring = b; map(); }); }
     if (grid.wide !== canvas.clientWidth) { grid.fit(); grid.wide = canvas.clientWidth; }
-    grid.context.clearRect(0, 0, canvas.width, canvas.height);
+    grid.clear();
     const kind = held.free_B.length ? facts.value : facts.value.startsWith("erases") ? facts.value : "erases";
     const counts = kind.startsWith("erases") ? values() : [], most = Math.max(1, ...counts);
     const inks = STATES.map(([name]) => colour(name)), mark = colour("ink");

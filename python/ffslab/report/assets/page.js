@@ -133,7 +133,7 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
     };
     const tell = () => {
       const pinned = known.filter((one) => one.pinned).length;
-      const parts = known.length > 7 ? [shown.length === known.length ? `${known.length} rows` : `${shown.length} of ${known.length} rows`] : [];
+      const parts = known.length > 7 ? [shown.length === known.length ? `${number(known.length)} rows` : `${number(shown.length)} of ${number(known.length)} rows`] : [];
       if (of && pinned) parts.push(`${pinned} pinned`);
       count.textContent = parts.join(", ");
     };
