@@ -58,6 +58,7 @@ def cpu_s(experiment: Experiment, observe: Observe | None) -> float:
 
 def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """The fields of a message, by number: whole numbers and bytes; others are passed over."""
+    at = 0
 
     def varint() -> int:
         nonlocal at
@@ -70,7 +71,6 @@ def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
             if byte < 128:
                 return value
 
-    at = 0
     while at < len(data):
         key = varint()
         wire = key & 7

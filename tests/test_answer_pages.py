@@ -50,6 +50,21 @@ def test_two_that_are_the_same_are_said_to_be(tmp_path: Path) -> None:
     assert "both do the same" in difference.html(found)
 
 
+def test_many_pairs_are_a_table_and_those_that_changed_most(tmp_path: Path) -> None:
+    axes = '[axes]\n"requests.count" = ' + str(list(range(1, 16))) + "\n"
+    for name, bytes_each in (("a", "4 KiB"), ("b", "8 KiB")):
+        text = SMALL.split("[axes]")[0].replace('request_B = "4 KiB"', f'request_B = "{bytes_each}"')
+        Experiment(text + axes, "small.toml", Path()).run(any_size=True).save(tmp_path / name)
+    found = compared(Side.of(str(tmp_path / "a")), Side.of(str(tmp_path / "b")))
+    page = difference.html(found)
+    listed = page.split("<h2>Variants</h2>")[1].split("</table>")[0]
+    assert listed.count("<tr>") == 1 + 15 and page.count("<h3>Time</h3>") == difference.TOLD_MAX
+    changes = {pair["before"]: figure["change"] or 0.0 for pair in found["pairs"] for figure in pair["figures"]
+               if figure["figure"] == "time_us"}  # fmt: skip
+    least = min(changes, key=lambda name: abs(changes[name]))
+    assert f"<h2>{least}</h2>" not in page and f"<td>{least}</td>" in listed
+
+
 def test_advice_is_a_page(ffslab: Command, tmp_path: Path, opened: Opened) -> None:
     (tmp_path / "question.toml").write_text(QUESTION, encoding="utf-8")
     (tmp_path / "small.toml").write_text(

@@ -33,6 +33,15 @@ ASK_OTHERS = """async () => {
 }"""
 
 
+# Axes whose numbers stand in one another, at 6 px a character.
+CROWDED = """() => [...document.querySelectorAll("figure[data-chart]")].flatMap((figure) => {
+  const u = figure.chart.u(), { _splits, _values } = u.axes[0];
+  const place = (i) => ({ at: u.valToPos(_splits[i], "x"), half: 3 * _values[i].length });
+  const told = _values.flatMap((text, i) => text ? [place(i)] : []);
+  return told.some((one, i) => i && one.at - one.half < told[i - 1].at + told[i - 1].half) ? [_values.join(" ")] : [];
+})"""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
     path = made(kind, tmp_path)
@@ -46,6 +55,7 @@ def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
         assert page.locator("#answer :is(figure, .bars, .lone)").count() >= 1
     check_stands_still(page)
     draw_all(page)
+    assert page.evaluate(CROWDED) == []
     charts = page.locator("figure[data-chart]")
     if charts.count():
         _ask(page, charts.first)
