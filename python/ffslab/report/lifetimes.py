@@ -15,6 +15,8 @@ from ffslab.text.tables import few, number
 
 # Workloads of which each has a line or a map.
 DRAWN_MAX = 8
+# Of more workloads than this the table tells, and those that last shortest are told in full.
+TOLD_MAX = 12
 CAUSES_MAX = 7
 
 
@@ -22,14 +24,16 @@ def html(facts: Lifetime) -> str:
     """The whole page."""
     rows = facts["workloads"]
     drawn = rows[:DRAWN_MAX]
-    some = f" The first {len(drawn)} of {len(rows)} workloads." if len(drawn) < len(rows) else ""
+    some = f" The first {len(drawn)} of {number(len(rows))} workloads." if len(drawn) < len(rows) else ""
+    told = sorted(rows, key=_least_years)[:TOLD_MAX] if len(rows) > TOLD_MAX else rows
+    shortest = f"The {len(told)} that last shortest are told below." if len(told) < len(rows) else ""
     head = ["Erases of a day, the most worn block to the left: level is what levels wear.", some]
     parts = [
-        section("Workloads", table(HEAD, cells(facts), align=ALIGN)),
+        section("Workloads", paragraph(shortest) + table(HEAD, cells(facts), align=ALIGN)),
         section("How even the wear is", [paragraph("".join(head)), spread]) if (spread := _spread(drawn)) else None,
         section("Erases of each block", [paragraph(f"Erases a day.{some}"), _map(drawn)]),
         section("Why pages are programmed", _causes(drawn)),
-        *(section(named(row), bullets([_sentence(line) for line in said(row)])) for row in rows),
+        *(section(named(row), bullets([_sentence(line) for line in said(row)])) for row in told),
         section("The data", paragraph("`ffslab lifetime --json` prints all of this, erases_per_day of each block.")),
     ]
     setting = f"Begins with {facts['start']}. Reckoned by ffslab {__version__} from erases of one repetition."
@@ -47,12 +51,12 @@ def _estimates(row: WorkloadLife) -> tuple[float | None, float | None]:
     return None if busiest is None else busiest["estimate"], row["lifetime_years"]["levelled"]["estimate"]
 
 
-def _shortest(rows: list[WorkloadLife]) -> WorkloadLife:
-    def years(row: WorkloadLife) -> float:
-        known = [one for one in _estimates(row) if one is not None]
-        return min(known, default=float("inf"))
+def _least_years(row: WorkloadLife) -> float:
+    return min((one for one in _estimates(row) if one is not None), default=float("inf"))
 
-    return min(rows, key=years)
+
+def _shortest(rows: list[WorkloadLife]) -> WorkloadLife:
+    return min(rows, key=_least_years)
 
 
 def _answer(rows: list[WorkloadLife]) -> str:
@@ -67,7 +71,7 @@ def _answer(rows: list[WorkloadLife]) -> str:
         return f"{named(row)} erases nothing in the time that was looked at: nothing wears out."
     if low is None or low == high:
         return f"{named(row)}: {high:,.3g} years, if all blocks share the erases."
-    which = "" if len(rows) == 1 else f" The shortest of {len(rows)}."
+    which = "" if len(rows) == 1 else f" The shortest of {number(len(rows))}."
     return (
         f"{named(row)}: between {low:,.3g} years, if the busiest block goes on like that, and {high:,.3g} years, if "
         f"all blocks share the erases.{which}"

@@ -9,7 +9,7 @@ import numpy as np
 from ffslab import __version__
 from ffslab.report import Opening, Section, bullets, page, section, table
 from ffslab.report.charts import Axis, Ground, Line, chart, multiples, thinned, wants_log
-from ffslab.report.page import Drawn, KeyFigure, paragraph
+from ffslab.report.page import Drawn, KeyFigure, folded, paragraph
 from ffslab.studies.uflip.plan import BASE, BENCHMARKS
 from ffslab.studies.uflip.table import ALIGN, HEAD, cells
 from ffslab.studies.uflip.text import PHASES_ALIGN, PHASES_HEAD, phases_rows, said
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # More devices than this are told in the tables alone.
 DRAWN_MAX = 8
 CALLS_MAX = 4_000
+REMARKS_MAX = 20
 US_PER_MS = 1_000
 # Benchmarks whose values are doubled from point to point, from something larger than 0 on.
 DOUBLED = ("granularity", "locality", "partitioning", "parallelism", "mix", "bursts")
@@ -35,7 +36,7 @@ def html(result: UflipResult) -> str:
     rows = [cells(device["name"], device["row"]) for device in study["devices"]]
     state = {"fresh": "fresh", "random": "random-formatted", "sequential": "written in order"}[study["state"]]
     parts = [
-        section("Devices", table(HEAD, rows, align=ALIGN) + bullets(said(study))),
+        section("Devices", table(HEAD, rows, align=ALIGN) + _remarks(said(study))),
         section("Start-up and running phases", table(PHASES_HEAD, phases_rows(study), align=PHASES_ALIGN)),
         *(_phases(result, device, at) for at, device in enumerate(drawn)),
         *(_benchmark(study, drawn, name, about) for name, about in BENCHMARKS.items()),
@@ -43,6 +44,13 @@ def html(result: UflipResult) -> str:
     setting = f"uFLIP on {state} devices, simulated by ffslab {__version__} in virtual time."
     opening = Opening(study["title"], setting, _answer(study), _key_figures(study), _costs(drawn))
     return page(study["title"], parts, opening)
+
+
+def _remarks(lines: list[str]) -> str:
+    """Those on many devices are unfolded by who wants them; the first one says how the table is read."""
+    if len(lines) <= REMARKS_MAX:
+        return bullets(lines)
+    return bullets(lines[:1]) + folded(f"{number(len(lines) - 1)} remarks on single devices", bullets(lines[1:]))
 
 
 def _answer(study: UflipStudy) -> str:
