@@ -131,28 +131,28 @@ def _sweep(folder: Path) -> Path:
 def _advise(folder: Path) -> Path:
     (folder / "small.toml").write_text(ALONE.replace("zero-overhead", "omap3evm"), encoding="utf-8")
     answer = Question.from_toml(QUESTION, folder).answer(store=Store(folder / "store"), workers=AtOnce())
-    return _written(folder, advice.html(answer))
+    return written(folder, advice.html(answer))
 
 
 def _diff(folder: Path) -> Path:
     for name, text in (("a", ALONE), ("b", ALONE.replace("count = 600", "count = 300"))):
         Experiment(text, "small.toml", Path()).run().save(folder / name)
-    return _written(folder, difference.html(compared(Side.of(str(folder / "a")), Side.of(str(folder / "b")))))
+    return written(folder, difference.html(compared(Side.of(str(folder / "a")), Side.of(str(folder / "b")))))
 
 
 def _compare(folder: Path) -> Path:
     times = [TimeRow("INSERT", 128, run, "write", 10, 100.0 + run, 10, 110.0 + run, None, None) for run in (1, 2)]
     flash = [FlashRow("INSERT", 128, 1, "reads", "all", 100, 90, None)]
-    return _written(folder, board_comparison.html(Comparison("a board", times, flash, ["a note"])))
+    return written(folder, board_comparison.html(Comparison("a board", times, flash, ["a note"])))
 
 
 def _inspect(folder: Path) -> Path:
     images = simulated(folder, "ubifs", 64, hot="256 KiB")
     (folder / "dump.bin").write_bytes(images["dump.bin"])
-    return _written(folder, inspection.html(inspect_image(folder / "dump.bin", oob=True)))
+    return written(folder, inspection.html(inspect_image(folder / "dump.bin", oob=True)))
 
 
-def _reckoned() -> Lifetime:
+def reckoned() -> Lifetime:
     experiment = Experiment(ALONE.replace("zero-overhead", "omap3evm"), "small.toml", Path())
     works = [
         lifetime.Workload(name, experiment.changed(seed=seed)) for name, seed in (("a logger", 1), ("settings", 2))
@@ -161,14 +161,17 @@ def _reckoned() -> Lifetime:
 
 
 def _lifetime(folder: Path) -> Path:
-    return _written(folder, lifetimes.html(_reckoned()))
+    return written(folder, lifetimes.html(reckoned()))
+
+
+def lived(folder: Path) -> lifetime.WholeLives:
+    experiment = Experiment(LOGGER, "logger.toml", Path())
+    works = [lifetime.Workload(name, experiment.changed(seed=seed)) for name, seed in (("logger", 1), ("other", 2))]
+    return lifetime.lived(works, lifetime.Given(per_day=24), store=Store(folder / "store"))
 
 
 def _lives(folder: Path) -> Path:
-    experiment = Experiment(LOGGER, "logger.toml", Path())
-    works = [lifetime.Workload(name, experiment.changed(seed=seed)) for name, seed in (("logger", 1), ("other", 2))]
-    lives = lifetime.lived(works, lifetime.Given(per_day=24), store=Store(folder / "store"))
-    lives.save(folder / "out")
+    lived(folder).save(folder / "out")
     return folder / "out" / REPORT
 
 
@@ -189,7 +192,7 @@ def _trace_diff(folder: Path) -> Path:
     return traces.diff(a, b, traces.Options(), folder / "out")[2] / REPORT
 
 
-def _judged() -> JudgedPaper:
+def judged() -> JudgedPaper:
     claims = Claims("readahead")
     claims["RA-2"].shape("programs", "some", "4 pages", True)
     return {
@@ -210,7 +213,7 @@ def _reproduce(folder: Path) -> Path:
         Figure("Pauses", "pause, ms", "us", [Line("jffs2", times_ms, [9, 4, 3, 1])], x_scale="symlog", y_log=True),
         Figure("Kinds", "engine", "MB/s", [Line(name, range(2), [1, 2]) for name in fs], kinds=("sync", "mmap")),
     ]
-    return _written(folder, campaign.report(_judged(), figures, "board omap3evm"))
+    return written(folder, campaign.report(judged(), figures, "board omap3evm"))
 
 
 def _uflip(folder: Path) -> Path:
@@ -219,7 +222,7 @@ def _uflip(folder: Path) -> Path:
     return folder / "out" / REPORT
 
 
-def _written(folder: Path, text: str) -> Path:
+def written(folder: Path, text: str) -> Path:
     write_report(folder / REPORT, text)
     return folder / REPORT
 
@@ -232,13 +235,13 @@ def documented(folder: Path) -> None:
     made("inspect", folder / "made" / "inspect")
     facts = inspect_image(folder / "made" / "inspect" / "dump.bin", oob=True)
     (folder / "image.json").write_text(dump_json(facts), encoding="utf-8")
-    (folder / "lifetime.json").write_text(dump_json(_reckoned()), encoding="utf-8")
+    (folder / "lifetime.json").write_text(dump_json(reckoned()), encoding="utf-8")
     points = [("a", "granularity", "RW", value, 8, 1.0 * value, 1.0, 2.0, 0.1) for value in (512, 1024, 2048)]
     (folder / "results" / "uflip").mkdir()
     table = pd.DataFrame(points, columns=["device", *UflipPoint.__annotations__])
     table.to_parquet(folder / "results" / "uflip" / "points.parquet", index=False)
     (folder / "results" / "readahead").mkdir()
-    (folder / "results" / "readahead" / "claims.json").write_text(dump_json(_judged()), encoding="utf-8")
+    (folder / "results" / "readahead" / "claims.json").write_text(dump_json(judged()), encoding="utf-8")
 
 
 # Each makes its page in an empty folder.

@@ -1,11 +1,13 @@
 """Pictures of pages, wide and narrow, light and dark, for somebody to look at.
 
     python tests/page_shots.py OUT PAGE.html...        every part of these pages
-    python tests/page_shots.py OUT --counts            pages of runs with 1, 6, 40 and 1,000 variants, made here
+    python tests/page_shots.py OUT --kinds             a small page of each kind, made here
+    python tests/page_shots.py OUT --counts            pages with 1, 6, 40 and 1,000 variants, made here
+    python tests/page_shots.py OUT --counts run diff   of these kinds alone
 
-A picture is a whole page, with everything drawn. Printed is what a page takes until it has loaded and is painted (by
-the clock, and as CPU time of its main thread), how large it is, what its console says, and what axe-core finds that is
-serious.
+Pages that OUT holds already are not made again. A picture is a whole page, with everything drawn. Printed is what a
+page takes until it has loaded and is painted (by the clock, and as CPU time of its main thread), how large it is, what
+its console says, and what axe-core finds that is serious.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -24,34 +27,36 @@ from playwright.sync_api import Browser, Page, sync_playwright
 WIDTHS, SCHEMES = (1300, 420), ("light", "dark")
 # Higher pages are cut: nobody looks at more, and the browser draws no larger picture.
 HEIGHT_MAX = 14_000
-COUNTS = {
-    1: "",
-    6: '[axes]\nfs = ["jffs2", "yaffs2", "ubifs"]\nread_ahead_KiB = [128, 0]\n',
-    40: '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = '
-    + str([8 * n for n in range(1, 11)]) + "\n",
-    1000: '[axes]\nfs = ["jffs2", "yaffs2"]\n"requests.count" = ' + str(list(range(1, 501))) + "\n",
-}  # fmt: skip
+# Of a table of thousands, axe-core looks at the first rows: the others are like them, and it would take minutes.
+LOOKED_AT = {"include": [["html"]], "exclude": [["tbody tr:nth-child(n+40)"]]}
 
 
-def made(out: Path) -> list[Path]:
-    """Reports of runs with so many variants."""
-    from conftest import SMALL
-    from ffslab import Experiment
+def made(out: Path, kinds: Sequence[str] | None, counts: Sequence[str] | None) -> list[Path]:
+    """The page of each of these kinds, and of each of those with more and more variants; an empty list: of all."""
+    import page_counts
+    import page_kinds
 
-    pages = []
-    for count, axes in COUNTS.items():
-        # The zero-overhead board has no UBI headers of its own sizes, and thousands of variants are to be quick.
-        text = SMALL.split("[axes]")[0].replace("partition_blocks = 32", "partition_blocks = 64") + axes
-        text = text.replace("[stack]", "film = true\n\n[stack]", 1) if count == 1 else text
-        path = out / f"run-{count}.html"
-        Experiment(text, "small.toml", Path()).run(any_size=True).report(path)
-        pages.append(path)
-    return pages
+    wanted: dict[str, Callable[[Path], Path]] = {}
+    if kinds is not None:
+        wanted |= {kind: partial(page_kinds.made, kind) for kind in kinds or page_kinds.KINDS}
+    if counts is not None:
+        wanted |= {
+            f"{kind}-{count}": partial(page_counts.made, kind, count)
+            for kind in counts or page_counts.COUNTED
+            for count in page_counts.COUNTS
+        }
+    for name, make in wanted.items():
+        if not (out / f"{name}.html").exists():
+            begun_s = time.process_time()
+            with tempfile.TemporaryDirectory() as folder:
+                shutil.copyfile(make(Path(folder)), out / f"{name}.html")
+            print(f"{name}: made in {time.process_time() - begun_s:.1f} s of CPU time", flush=True)
+    return [out / f"{name}.html" for name in wanted]
 
 
-def shoot(browser: Browser, path: Path, out: Path, wide: int, scheme: Any) -> list[str]:
-    """Makes one picture; what is wrong with the page."""
-    context = browser.new_context(viewport={"width": wide, "height": 900}, color_scheme=scheme)
+def shoot(browser: Browser, path: Path, out: Path, wide: int, schemes: Sequence[str]) -> list[str]:
+    """Makes a picture in each of these colours; what is wrong with the page."""
+    context = browser.new_context(viewport={"width": wide, "height": 900}, color_scheme="light")
     page = context.new_page()
     page.set_default_timeout(120_000)
     wrong: list[str] = []
@@ -62,27 +67,33 @@ def shoot(browser: Browser, path: Path, out: Path, wide: int, scheme: Any) -> li
     counters.send("Performance.enable", {"timeDomain": "threadTicks"})
     begun_s = time.monotonic()
     page.goto(path.as_uri())
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    _painted(page)
     loaded_s = time.monotonic() - begun_s
     known = {one["name"]: one["value"] for one in counters.send("Performance.getMetrics")["metrics"]}
     _draw_all(page)
     high = min(HEIGHT_MAX, page.evaluate("document.documentElement.scrollHeight"))
     page.set_viewport_size({"width": wide, "height": high})
     page.wait_for_timeout(300)
-    page.screenshot(path=out / f"{path.parent.name}-{path.stem}-{wide}-{scheme}.png", timeout=120_000)
     across = page.evaluate("document.documentElement.scrollWidth")
     if across > wide:
         wrong.append(f"is {across} px wide")
-    found = Axe().run(page).response["violations"]
-    wrong += [
-        f"axe: {one['id']}: {one['nodes'][0]['html'][:120]}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
+    for scheme in schemes:
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        _painted(page)
+        page.screenshot(path=out / f"{path.stem}-{wide}-{scheme}.png", timeout=120_000)
+        wrong += [
+            f"{scheme}: axe: {one['id']}: {one['nodes'][0]['html'][:120]}"
+            for one in Axe().run(page, context=LOOKED_AT).response["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
     took = f"loaded in {loaded_s:.2f} s, {known['TaskDuration']:.2f} s of CPU time"
-    print(f"{path.name} {wide} {scheme}: {took}, {path.stat().st_size / 1e6:.2f} MB, {high} px high")
+    print(f"{path.name} {wide}: {took}, {path.stat().st_size / 1e6:.2f} MB, {high} px high", flush=True)
     context.close()
     return wrong
+
+
+def _painted(page: Page) -> None:
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def _draw_all(page: Page) -> None:
@@ -98,20 +109,20 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("pages", type=Path, nargs="*")
-    parser.add_argument("--counts", action="store_true")
+    parser.add_argument("--kinds", nargs="*", metavar="KIND")
+    parser.add_argument("--counts", nargs="*", metavar="KIND")
     parser.add_argument("--first", action="store_true", help="1300 px in light colours alone")
     given = parser.parse_args(words)
     given.out.mkdir(parents=True, exist_ok=True)
-    pages = [page.resolve() for page in given.pages] + (made(given.out.resolve()) if given.counts else [])
+    pages = [page.resolve() for page in given.pages] + made(given.out.resolve(), given.kinds, given.counts)
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     wrong: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
         for path in pages:
             for wide in WIDTHS[: 1 if given.first else None]:
-                for scheme in SCHEMES[: 1 if given.first else None]:
-                    said = shoot(browser, path, given.out, wide, scheme)
-                    wrong += [f"{path.name} {wide} {scheme}: {one}" for one in said]
+                said = shoot(browser, path, given.out, wide, SCHEMES[: 1 if given.first else None])
+                wrong += [f"{path.name} {wide}: {one}" for one in said]
         browser.close()
     print("\n".join(wrong) or "nothing wrong")
     return 1 if wrong else 0

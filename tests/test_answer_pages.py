@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from browsing import PHONE, Opened, check_axe
+from browsing import PHONE, WIDE, Opened, check_axe
 from conftest import SMALL, Command
 from ffslab import Experiment, InputError
 from ffslab.boards.compare import verb
@@ -14,7 +14,7 @@ from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.files.results import write_report
 from ffslab.report import board_comparison, changes, difference
 from ffslab.studies.differences.results import Side, compared
-from test_advise import QUESTION
+from page_kinds import QUESTION
 
 
 def test_half_is_as_far_to_the_left_as_double_to_the_right() -> None:
@@ -27,20 +27,21 @@ def test_half_is_as_far_to_the_left_as_double_to_the_right() -> None:
     assert changes.bars([], "") is None
 
 
-@pytest.mark.parametrize("wide", [1300, PHONE])
-def test_what_changed_is_said_first(tmp_path: Path, opened: Opened, wide: int) -> None:
+def test_what_changed_is_said_first(tmp_path: Path, opened: Opened) -> None:
     for name, text in (("a", SMALL), ("b", SMALL.replace("count = 600", "count = 300"))):
         Experiment(text.split("[axes]")[0], "small.toml", Path()).run().save(tmp_path / name)
     found = compared(Side.of(str(tmp_path / "a")), Side.of(str(tmp_path / "b")))
     write_report(tmp_path / "diff.html", difference.html(found))
-    page = opened(tmp_path / "diff.html", wide, "dark")
+    page = opened(tmp_path / "diff.html", WIDE, "dark")
     answer = page.locator(".answer").inner_text()
     time = next(one for one in found["pairs"][0]["figures"] if one["figure"] == "time_us")
     assert time["before"] and time["after"]
     assert f"from {time['before'] / 1e3:,.1f} ms to {time['after'] / 1e3:,.1f} ms" in answer and "user data" in answer
     assert page.locator(".changes-bar").count() == len(difference.shown(found["pairs"][0]))
-    assert page.evaluate("document.documentElement.scrollWidth") <= wide
-    check_axe(page)
+    for wide in (WIDE, PHONE):
+        page.set_viewport_size({"width": wide, "height": 900})
+        page.wait_for_function("wide => document.documentElement.scrollWidth <= wide", arg=wide)
+        check_axe(page)
 
 
 def test_two_that_are_the_same_are_said_to_be(tmp_path: Path) -> None:
@@ -49,9 +50,23 @@ def test_two_that_are_the_same_are_said_to_be(tmp_path: Path) -> None:
     assert "both do the same" in difference.html(found)
 
 
+def test_many_pairs_are_a_table_and_those_that_changed_most(tmp_path: Path) -> None:
+    axes = '[axes]\n"requests.count" = ' + str(list(range(1, 16))) + "\n"
+    for name, bytes_each in (("a", "4 KiB"), ("b", "8 KiB")):
+        text = SMALL.split("[axes]")[0].replace('request_B = "4 KiB"', f'request_B = "{bytes_each}"')
+        Experiment(text + axes, "small.toml", Path()).run(any_size=True).save(tmp_path / name)
+    found = compared(Side.of(str(tmp_path / "a")), Side.of(str(tmp_path / "b")))
+    page = difference.html(found)
+    listed = page.split("<h2>Variants</h2>")[1].split("</table>")[0]
+    assert listed.count("<tr>") == 1 + 15 and page.count("<h3>Time</h3>") == difference.TOLD_MAX
+    changes = {pair["before"]: figure["change"] or 0.0 for pair in found["pairs"] for figure in pair["figures"]
+               if figure["figure"] == "time_us"}  # fmt: skip
+    least = min(changes, key=lambda name: abs(changes[name]))
+    assert f"<h2>{least}</h2>" not in page and f"<td>{least}</td>" in listed
+
+
 def test_advice_is_a_page(ffslab: Command, tmp_path: Path, opened: Opened) -> None:
-    kept = [line for line in QUESTION.splitlines() if not line.startswith(("partition_blocks", "compression"))]
-    (tmp_path / "question.toml").write_text("\n".join(kept), encoding="utf-8")
+    (tmp_path / "question.toml").write_text(QUESTION, encoding="utf-8")
     (tmp_path / "small.toml").write_text(
         SMALL.split("[axes]")[0].replace("zero-overhead", "omap3evm"), encoding="utf-8"
     )

@@ -11,6 +11,7 @@ import pytest
 from conftest import Command
 from ffslab import InputError, Run
 from ffslab.answers import Columns
+from ffslab.report import flame as drawn
 from ffslab.text import stacks as text
 
 COLUMNS: Columns = {
@@ -81,3 +82,15 @@ def test_speedscope_and_what_it_cannot_do(ffslab: Command, tmp_path: Path, small
     for line in (tmp_path / "d.folded").read_text().splitlines():
         before, after = line.split(" ")[-2:]
         assert before == after
+
+
+def test_the_widest_stack_is_a_share_of_its_own_variant() -> None:
+    stacks: Columns = {
+        "variant": ["a", "a", "b", "c"], "task": ["t"] * 4, "call": ["write", "read", "write", "write"],
+        "reason": ["r"] * 4, "operation": ["program"] * 4, "time_ns": np.array([3_000_000, 1_000_000, 2_000_000, 1]),
+        "energy_uJ": np.zeros(4), "operations": np.ones(4), "erases": np.zeros(4),
+    }  # fmt: skip
+    page = drawn.html("Three", stacks, ["a", "b", "c"], against=False)
+    assert "Most time with a went to t, write, r, program: 3.0 ms, 75 % of what is not idle." in page
+    # What nothing has is no column.
+    assert "erases</th>" not in page and "operations</th>" in page

@@ -11,6 +11,36 @@ from playwright.sync_api import Locator, Page
 from browsing import PHONE, WIDE, Opened, check_axe, check_print, check_stands_still, draw_all
 from page_kinds import KINDS, made
 
+# All charts but the first one are asked the same by the events that keys and clicks make: a page has up to fifty, and
+# a browser that is driven from outside waits for frames at each step.
+ASK_OTHERS = """async () => {
+  const answers = [];
+  const pressed = (one) => { const before = one.ariaPressed; one.click(); return before !== one.ariaPressed; };
+  for (const figure of [...document.querySelectorAll("figure[data-chart]")].slice(1)) {
+    const plot = figure.querySelector(".plot"), buttons = [...figure.querySelectorAll("button")];
+    plot.focus();
+    plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+    await null;
+    const said = figure.querySelector(":scope > .said").textContent, series = figure.querySelector(".legend button");
+    const scales = buttons.filter((one) => /^Log (across|upwards)$/.test(one.textContent)).map(pressed);
+    const leaves_out = !series?.offsetParent || (series.click(), series.ariaPressed === "false");
+    buttons.find((one) => one.textContent === "Copy CSV").click();
+    await null;
+    const drawn = Boolean(plot.querySelector("canvas")), points = figure.chart.u().data[0].length;
+    answers.push({ drawn, said, scales, leaves_out, copied: window.copied, points });
+  }
+  return answers;
+}"""
+
+
+# Axes whose numbers stand in one another, at 6 px a character.
+CROWDED = """() => [...document.querySelectorAll("figure[data-chart]")].flatMap((figure) => {
+  const u = figure.chart.u(), { _splits, _values } = u.axes[0];
+  const place = (i) => ({ at: u.valToPos(_splits[i], "x"), half: 3 * _values[i].length });
+  const told = _values.flatMap((text, i) => text ? [place(i)] : []);
+  return told.some((one, i) => i && one.at - one.half < told[i - 1].at + told[i - 1].half) ? [_values.join(" ")] : [];
+})"""
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
@@ -25,13 +55,18 @@ def test_a_page_of_each_kind(kind: str, tmp_path: Path, opened: Opened) -> None:
         assert page.locator("#answer :is(figure, .bars, .lone)").count() >= 1
     check_stands_still(page)
     draw_all(page)
-    for plot in page.locator("figure[data-chart]").all():
-        _ask(page, plot)
+    assert page.evaluate(CROWDED) == []
+    charts = page.locator("figure[data-chart]")
+    if charts.count():
+        _ask(page, charts.first)
+    for told in page.evaluate(ASK_OTHERS):
+        assert told["drawn"] and " at " in told["said"], told
+        assert told["scales"] == [True] * len(told["scales"]) and told["leaves_out"], told
+        head, *rows = told["copied"].splitlines()
+        assert head.startswith("series,") and len(rows) >= told["points"] > 0
     for canvas in page.locator("figure.map > canvas").all():
         _ask_map(page, canvas.locator(".."))
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        check_axe(page)
+    check_axe(page, ("light", "dark"))
     check_print(page)
     for wide in (PHONE, WIDE):
         page.set_viewport_size({"width": wide, "height": 900})

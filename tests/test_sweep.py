@@ -459,6 +459,8 @@ def test_the_study_that_ships_runs_and_its_report_holds_every_picture(ffslab: Co
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     for title in ("Trade-offs", "Along each axis", "Two axes at once: ", "All points"):
         assert f"<h2>{title}" in report
+    # Points have the numbers that they have in the other tables and in points.parquet.
+    assert '"names":["point 1: ' in report
     assert 'data-explorer="points"' in report and report.count("data-chart=") > 3 and 'class="heat"' in report
     assert len(pq.read_table(tmp_path / "out" / "points.parquet")) == 51
 

@@ -19,7 +19,7 @@ from ffslab.studies.advise.text import (
     take,
     told,
 )
-from ffslab.text.tables import number, percent
+from ffslab.text.tables import few, number, percent
 
 
 def html(advice: Advice) -> str:
@@ -51,7 +51,7 @@ def _figures(advice: Advice) -> list[KeyFigure]:
     for limit in sorted(choice["limits"], key=lambda one: one["margin"] or float("inf")):
         name, _, bound = limit["limit"].partition(" ")
         found = told(name, choice["figures"][name]) if name in choice["figures"] else "-"
-        margin = f", {limit['margin']:.3g} times of room" if limit["margin"] and limit["holds"] else ""
+        margin = f", {few(limit['margin'])} times of room" if limit["margin"] and limit["holds"] else ""
         made.append(KeyFigure(name, found, f"limit {bound}{margin if limit['holds'] else ', missed'}"))
     return made[:3]
 

@@ -28,14 +28,18 @@ from ffslab.text.tables import number, percent
 FIRST = ("time_us", "energy_total_uJ", "erases", "page_programs", "page_reads", "latency_mean_us")
 OF = {"time_us": "Time", "page_reads": "Page reads", "page_programs": "Page programs", "erases": "Erases"}
 BARS_MAX = 14
+# Of more pairs than this the table tells, and what changed most is told in full.
+TOLD_MAX = 12
 
 
 def html(diff: RunDiff) -> str:
     """The whole page."""
     changed = [pair for pair in diff["pairs"] if shown(pair)]
+    told = sorted(changed, key=_size, reverse=True)[:TOLD_MAX] if len(changed) > TOLD_MAX else changed
     title = f"{diff['before']} and {diff['after']}"
     parts: list[Part] = [
-        section(_named(pair) if len(diff["pairs"]) > 1 else "What changed, and why", _pair(pair)) for pair in changed
+        section("Variants", _listed(diff["pairs"], len(told))) if len(diff["pairs"]) > 1 else None,
+        *(section(_named(pair) if len(diff["pairs"]) > 1 else "What changed, and why", _pair(pair)) for pair in told),
     ]
     only = [
         f"Only in {name}: {'; '.join(names)}"
@@ -43,7 +47,10 @@ def html(diff: RunDiff) -> str:
         if names
     ]
     parts.append(section("Variants without a counterpart", bullets(only)))
-    parts.append(section("The data", folded("As JSON", verbatim(json.dumps(diff, indent=1)))))
+    data = paragraph("`ffslab diff --json` prints all of this.")
+    if len(diff["pairs"]) <= TOLD_MAX:
+        data = folded("As JSON", verbatim(json.dumps(diff, indent=1)))
+    parts.append(section("The data", data))
     pairs = f"{number(len(diff['pairs']))} variants of the same name" if len(diff["pairs"]) > 1 else "One variant each"
     setting = f"{pairs}, compared by ffslab {__version__}. A: {diff['before']}; B: {diff['after']}."
     first = max(changed, key=_size, default=None)
@@ -60,6 +67,25 @@ def shown(pair: PairDiff) -> list[FigureChange]:
 
 def _named(pair: PairDiff) -> str:
     return pair["before"] if pair["before"] == pair["after"] else f"{pair['before']} and {pair['after']}"
+
+
+def _listed(pairs: list[PairDiff], told: int) -> str:
+    """A row for each pair: by how much the figures of the first screen changed, as far as any pair's did."""
+    known = [{one["figure"]: one for one in shown(pair)} for pair in pairs]
+    names = [name for name in FIRST if any(name in figures for figures in known)]
+    head = ["variant", *(text for name in names for text in (f"A: {SHOWN[name][0]}", "B", "change"))]
+    rows = []
+    for pair, figures in zip(pairs, known, strict=True):
+        cells = (_cells(figures[name]) if name in figures else ["", "", "same"] for name in names)
+        rows.append([_named(pair), *(text for three in cells for text in three)])
+    some = f" The {told} of which the time changed most are told below." if told < len(pairs) else ""
+    said = f"What is the same in both has no numbers.{some}"
+    return paragraph(said) + table(head, rows, align="l" + "r" * (len(head) - 1))
+
+
+def _cells(one: FigureChange) -> list[str]:
+    change = "" if one["change"] is None else percent(one["change"])
+    return [_value(one, "before"), _value(one, "after"), change]
 
 
 def _size(pair: PairDiff) -> float:
@@ -123,15 +149,7 @@ def _bars(pair: PairDiff) -> Drawn | None:
 
 
 def _pair(pair: PairDiff) -> list[str | Drawn]:
-    rows = [
-        [
-            _label(one),
-            _value(one, "before"),
-            _value(one, "after"),
-            "" if one["change"] is None else percent(one["change"]),
-        ]
-        for one in shown(pair)
-    ]
+    rows = [[_label(one), *_cells(one)] for one in shown(pair)]
     parts: list[str | Drawn] = [table(["figure", "A", "B", "change"], rows, align="lrrr")]
     said: set[str] = set()
     for figure, lines in pair["why"].items():

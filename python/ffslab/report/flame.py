@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DATA = "flame"
 SCRIPTS = ("flame.js",)
 IDLE = "idle"
+# Of the table: the weights, and digits behind the point.
+COLUMNS = (("time, ms", 2), ("energy, mJ", 3), ("operations", 0), ("erases", 0))
 # Of the table below a graph of its own page, for who has no scripts.
 STACKS_SHOWN = 40
 # What the numbers of a weight are in the page: of its column so many are one, and its unit.
@@ -91,7 +93,7 @@ def _widest(stacks: Columns, names: Sequence[str]) -> str:
         return f"What is not idle took {both}; the largest part of that is {_path(most)}: {changes[most]:+,.1f} ms."
     of, stack, weights = rows[0]
     where = f" with {of}" if len(names) > 1 else ""
-    share = number(100 * weights[0] / sum(totals), 0)
+    share = number(100 * weights[0] / totals[names.index(of)], 0)
     return f"Most time{where} went to {_path(stack)}: {number(weights[0], 1)} ms, {share} % of what is not idle."
 
 
@@ -101,9 +103,12 @@ def _path(stack: Sequence[str]) -> str:
 
 def _table(stacks: Columns, names: Sequence[str]) -> str:
     several = len(names) > 1
-    head = [*(["variant"] if several else []), *FRAMES, "time, ms", "energy, mJ", "operations", "erases"]
+    shown = _rows(stacks, names)[:STACKS_SHOWN]
+    # What nothing has, such as energy on a machine without power, is left out.
+    weights = [(at, name, digits) for at, (name, digits) in enumerate(COLUMNS) if any(w[at] for _, _, w in shown)]
+    head = [*(["variant"] if several else []), *FRAMES, *(name for _, name, _ in weights)]
     rows = [
-        [*([of] if several else []), *stack, number(w[0], 2), number(w[1], 3), number(w[2], 0), number(w[3], 0)]
-        for of, stack, w in _rows(stacks, names)[:STACKS_SHOWN]
+        [*([of] if several else []), *stack, *(number(w[at], digits) for at, _, digits in weights)]
+        for of, stack, w in shown
     ]
-    return table(head, rows, align="l" * (len(head) - 4) + "rrrr")
+    return table(head, rows, align="l" * (len(head) - len(weights)) + "r" * len(weights))

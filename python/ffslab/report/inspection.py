@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from ffslab import __version__
@@ -58,7 +60,9 @@ def html(facts: Facts) -> str:
     ]
     setting = f"{size(facts['file_B'])}: {layout_text(layout)}. Looked into by ffslab {__version__}."
     answer = said[0] if said else ""
-    opening = Opening(quoted(facts["file"]), setting, answer, _key_figures(facts), block_map(facts))
+    setting = f"{quoted(facts['file'])}, {setting}"
+    question = f"What does {quoted(Path(facts['file']).name)} hold?"
+    opening = Opening(question, setting, answer, _key_figures(facts), block_map(facts))
     return page(facts["file"], parts, opening)
 
 

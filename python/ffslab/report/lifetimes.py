@@ -11,10 +11,12 @@ from ffslab.report.blocks import maps
 from ffslab.report.charts import Axis, Line, chart, wants_log
 from ffslab.report.page import Drawn, KeyFigure, Opening, bullets, page, paragraph, section, table
 from ffslab.studies.lifetime.text import ALIGN, HEAD, cells, named, said
-from ffslab.text.tables import number
+from ffslab.text.tables import few, number
 
 # Workloads of which each has a line or a map.
 DRAWN_MAX = 8
+# Of more workloads than this the table tells, and those that last shortest are told in full.
+TOLD_MAX = 12
 CAUSES_MAX = 7
 
 
@@ -22,14 +24,16 @@ def html(facts: Lifetime) -> str:
     """The whole page."""
     rows = facts["workloads"]
     drawn = rows[:DRAWN_MAX]
-    some = f" The first {len(drawn)} of {len(rows)} workloads." if len(drawn) < len(rows) else ""
+    some = f" The first {len(drawn)} of {number(len(rows))} workloads." if len(drawn) < len(rows) else ""
+    told = sorted(rows, key=_least_years)[:TOLD_MAX] if len(rows) > TOLD_MAX else rows
+    shortest = f"The {len(told)} that last shortest are told below." if len(told) < len(rows) else ""
     head = ["Erases of a day, the most worn block to the left: level is what levels wear.", some]
     parts = [
-        section("Workloads", table(HEAD, cells(facts), align=ALIGN)),
+        section("Workloads", paragraph(shortest) + table(HEAD, cells(facts), align=ALIGN)),
         section("How even the wear is", [paragraph("".join(head)), spread]) if (spread := _spread(drawn)) else None,
         section("Erases of each block", [paragraph(f"Erases a day.{some}"), _map(drawn)]),
         section("Why pages are programmed", _causes(drawn)),
-        *(section(named(row), bullets([_sentence(line) for line in said(row)])) for row in rows),
+        *(section(named(row), bullets([_sentence(line) for line in said(row)])) for row in told),
         section("The data", paragraph("`ffslab lifetime --json` prints all of this, erases_per_day of each block.")),
     ]
     setting = f"Begins with {facts['start']}. Reckoned by ffslab {__version__} from erases of one repetition."
@@ -41,23 +45,18 @@ def _sentence(line: str) -> str:
     return f"{line[0].upper()}{line[1:]}" if line else ""
 
 
-def _few(value: float) -> str:
-    """A number of few digits."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def _estimates(row: WorkloadLife) -> tuple[float | None, float | None]:
     """Years of the busiest block, and of all blocks worn alike; `None`: without end, or not known."""
     busiest = row["lifetime_years"]["busiest_block"]
     return None if busiest is None else busiest["estimate"], row["lifetime_years"]["levelled"]["estimate"]
 
 
-def _shortest(rows: list[WorkloadLife]) -> WorkloadLife:
-    def years(row: WorkloadLife) -> float:
-        known = [one for one in _estimates(row) if one is not None]
-        return min(known, default=float("inf"))
+def _least_years(row: WorkloadLife) -> float:
+    return min((one for one in _estimates(row) if one is not None), default=float("inf"))
 
-    return min(rows, key=years)
+
+def _shortest(rows: list[WorkloadLife]) -> WorkloadLife:
+    return min(rows, key=_least_years)
 
 
 def _answer(rows: list[WorkloadLife]) -> str:
@@ -72,7 +71,7 @@ def _answer(rows: list[WorkloadLife]) -> str:
         return f"{named(row)} erases nothing in the time that was looked at: nothing wears out."
     if low is None or low == high:
         return f"{named(row)}: {high:,.3g} years, if all blocks share the erases."
-    which = "" if len(rows) == 1 else f" The shortest of {len(rows)}."
+    which = "" if len(rows) == 1 else f" The shortest of {number(len(rows))}."
     return (
         f"{named(row)}: between {low:,.3g} years, if the busiest block goes on like that, and {high:,.3g} years, if "
         f"all blocks share the erases.{which}"
@@ -86,8 +85,8 @@ def _key_figures(rows: list[WorkloadLife]) -> list[KeyFigure]:
     low, high = _estimates(row)
     spread, bears = row["erases_per_block_per_day"], number(row["endurance_erases"])
     known = row["lifetime_years"]["levelled"]
-    most = "-" if known["high"] is None else f"{known['high']:,.3g}"
-    interval = f"95 %: {known['low'] or 0:,.3g} to {most}"
+    most = " or more" if known["high"] is None else f" to {few(known['high'])}"
+    interval = f"95 %: {few(known['low'] or 0)}{most}"
     return [
         KeyFigure(
             "Years, busiest block", "-" if low is None else f"{low:,.3g}", f"nothing dies sooner; {bears} erases"
@@ -97,8 +96,8 @@ def _key_figures(rows: list[WorkloadLife]) -> list[KeyFigure]:
         ),
         KeyFigure(
             "Erases a day",
-            _few(row["erases_per_day"]["all_blocks"]),
-            f"mean block {_few(spread['mean'])}, busiest {_few(spread['max'])}",
+            few(row["erases_per_day"]["all_blocks"]),
+            f"mean block {few(spread['mean'])}, busiest {few(spread['max'])}",
         ),
     ]
 

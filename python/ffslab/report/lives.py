@@ -34,7 +34,7 @@ def html(lives: WholeLives) -> str:
     """The whole report of lives."""
     named = lives.lives
     drawn = named[:DRAWN_MAX]
-    first = f" The first {len(drawn)} of {len(named)} lives." if len(drawn) < len(named) else ""
+    first = f" The first {len(drawn)} of {number(len(named))} lives." if len(drawn) < len(named) else ""
     head, rows = cells(lives)
     title = "How long it lasts"
     leapt = " Grey: leapt over." if any(life["leaps"] for _, life in drawn) else ""
@@ -65,7 +65,8 @@ def html(lives: WholeLives) -> str:
             ),
         ),
     ]
-    setting = f"{lives.answer['start']}. Simulated by ffslab {__version__} in virtual time."
+    start = lives.answer["start"]
+    setting = f"{start[:1].upper()}{start[1:]}. Simulated by ffslab {__version__} in virtual time."
     return page(title, parts, Opening(title, setting, _answer(lives), _key_figures(lives), _together(named)))
 
 
@@ -85,7 +86,9 @@ def _answer(lives: WholeLives) -> str:
     most_name, most = max(named, key=lambda one: one[1]["years"])
     over = "over " if lasts(most) else ""
     if lasts(least):
-        return f"All {len(named)} lives work after {least['years']:,.3g} years."
+        return f"All {number(len(named))} lives work after {least['years']:,.3g} years."
+    if least["years"] == most["years"]:
+        return f"Each of the {number(len(named))} lives {ends}."
     return f"The shortest, {name}, {ends}. The longest, {most_name}, lasts {over}{most['years']:,.3g} years."
 
 
@@ -97,7 +100,7 @@ def _key_figures(lives: WholeLives) -> list[KeyFigure]:
     wanted = lives.answer["wanted_years"]
     erases = life["erases"]
     first_bad = life["first_bad_block_years"]
-    several = "" if len(lives.lives) == 1 else f"; {name}, the shortest of {len(lives.lives)} lives"
+    several = "" if len(lives.lives) == 1 else f"; {name}, the shortest of {number(len(lives.lives))} lives"
     beside = "" if wanted is None else f"{wanted:,.6g} years are wanted"
     if not beside:
         beside = f"{counted(life['repetitions'], 'repetition')}, {number(life['repetitions_run'])} of them run"
@@ -122,7 +125,7 @@ def _together(named: list[tuple[str, VariantLife]]) -> Drawn | None:
             erases = [point["erases"][key] for point in life["points"]]  # type: ignore[literal-required]
             label = f"{name}, {'mean block' if key == 'mean' else 'most worn block'}"
             lines.append(Line(label, _at(life), erases, "line", {**ink, **dash}))
-    title = f"The first {len(shown)} of {len(named)} lives" if len(shown) < len(named) else ""
+    title = f"The first {len(shown)} of {number(len(named))} lives" if len(shown) < len(named) else ""
     return chart("together", title, YEARS, Axis("erases per block", "erases"), lines, 18)
 
 

@@ -13,12 +13,12 @@ from ffslab.report.page import KeyFigure, Opening, Part, bullets, page, paragrap
 from ffslab.studies.sweep.text import (
     cells,
     failures,
-    figure_cell,
     gains_cells,
     gains_said,
     label,
     sensitivity_said,
     setting,
+    told,
     trade_offs_said,
     wanted,
 )
@@ -69,9 +69,11 @@ def _said(answer: StudyAnswer) -> str:
     if len({point["point"] for _, point in best}) == 1 and len(best) > 1:
         return f"One point is best in everything that is wanted: {_named(best[0][1])}."
     one, point = best[0]
-    said = f"{wanted(one['figure'], one['maximise'])} is {figure_cell(one['figure'], point['figures'][one['figure']])}"
+    best_value = told(one["figure"], point["figures"][one["figure"]])
+    said = f"{wanted(one['figure'], one['maximise'], unit=False)} is {best_value}"
     others = len(answer["trade_offs"]) - 1
-    beside = f"; {others:,} other points trade it for something else that is wanted" if others > 0 else ""
+    trade = "other point trades" if others == 1 else "other points trade"
+    beside = f"; {others:,} {trade} it for something else that is wanted" if others > 0 else ""
     return f"{said} with {_named(point)}{beside}."
 
 
@@ -81,11 +83,11 @@ def _key_figures(answer: StudyAnswer) -> list[KeyFigure]:
     for one in answer["objectives"][:3]:
         if one["best"]:
             point = one["best"][0]
-            value = figure_cell(one["figure"], point["figures"][one["figure"]])
+            value = told(one["figure"], point["figures"][one["figure"]])
             beside = f"with {_named(point)}"
             if len(one["best"]) > 1:
-                beside += f"; the next best has {figure_cell(one['figure'], one['best'][1]['figures'][one['figure']])}"
-            made.append(KeyFigure(wanted(one["figure"], one["maximise"]), value, beside))
+                beside += f"; the next best has {told(one['figure'], one['best'][1]['figures'][one['figure']])}"
+            made.append(KeyFigure(wanted(one["figure"], one["maximise"], unit=False), value, beside))
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -37,9 +37,10 @@ def listed(result: StudyResult) -> Drawn | None:
     axes = [axis.name for axis in result.design.axes]
     figures = [figure for figure, _ in result.objectives]
     values = {figure: _values(shown, figure) for figure in figures}
+    digits = {figure: _digits(values[figure]) for figure in figures}
     rows = [
-        [str(at), *("-" if (one := shown[axis][at]) != one else str(one) for axis in axes),
-         *(number(float(values[figure][i]), 2) for figure in figures)]
+        [str(shown["point"][at]), *("-" if (one := shown[axis][at]) != one else str(one) for axis in axes),
+         *(number(float(values[figure][i]), digits[figure]) for figure in figures)]
         for i, at in enumerate(shown.index)
     ]  # fmt: skip
     some = f"Every {len(points) // len(shown)}th of {len(points):,} points; all are in points.parquet."
@@ -53,12 +54,12 @@ def _data(result: StudyResult, shown: pd.DataFrame) -> dict[str, object]:
     """What scripts know of the points."""
     first, maximise = result.objectives[0]
     ordered = _values(shown, first)
-    names = [f"point {at}: {_axes_said(result, shown, at)}" for at in shown.index]
+    names = [f"point {shown['point'][at]}: {_axes_said(result, shown, at)}" for at in shown.index]
     ends = [int(np.argmin(ordered)), int(np.argmax(ordered))][:: -1 if maximise else 1]
     figures = [
         {
             "label": label(figure),
-            "digits": 2,
+            "digits": _digits(_values(shown, figure)),
             "values": [float(value) for value in _values(shown, figure)],
             "less": not is_most,
         }
@@ -146,7 +147,7 @@ def heat_tables(result: StudyResult) -> Iterator[tuple[str, str]]:
 def _heat_table(
     grid: np.ndarray[tuple[int, int], np.dtype[np.float64]], rows: list[str], columns: list[str], axes: tuple[str, str]
 ) -> str:
-    low, high = float(np.nanmin(grid)), float(np.nanmax(grid))
+    low, high, digits = float(np.nanmin(grid)), float(np.nanmax(grid)), _digits(grid)
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
     corner = f'<th scope="col">{escape(axes[0])} \\ {escape(axes[1])}</th>'
     lines = []
@@ -155,7 +156,8 @@ def _heat_table(
             "<td>-</td>"
             if np.isnan(value)
             # At most so much of the colour that the number stays readable on it.
-            else f'<td class="heat" style="--h:{55 * (value - low) / ((high - low) or 1):.0f}%">{_short(value)}</td>'
+            else f'<td class="heat" style="--h:{55 * (value - low) / ((high - low) or 1):.0f}%">'
+            f"{number(float(value), digits)}</td>"
             for value in values
         )
         lines.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
@@ -214,6 +216,12 @@ def _parts(axis: Axis, points: pd.DataFrame) -> tuple[np.ndarray[tuple[int], np.
     # Where the axis is left out.
     at = [places.get(None if value != value else value, len(values)) for value in column]
     return np.array(at, dtype=np.int64), [*texts, "-"] if len(values) in at else texts
+
+
+def _digits(values: np.ndarray[Any, np.dtype[np.float64]]) -> int:
+    """Behind the point of numbers that stand in one column: none of counts, and of large ones."""
+    known = values[~np.isnan(values)]
+    return 0 if (known == np.rint(known)).all() or known.max() >= 10_000 else 1 if known.max() >= 100 else 2
 
 
 def _short(value: float) -> str:

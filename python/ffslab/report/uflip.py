@@ -9,7 +9,7 @@ import numpy as np
 from ffslab import __version__
 from ffslab.report import Opening, Section, bullets, page, section, table
 from ffslab.report.charts import Axis, Ground, Line, chart, multiples, thinned, wants_log
-from ffslab.report.page import Drawn, KeyFigure, paragraph
+from ffslab.report.page import Drawn, KeyFigure, folded, paragraph
 from ffslab.studies.uflip.plan import BASE, BENCHMARKS
 from ffslab.studies.uflip.table import ALIGN, HEAD, cells
 from ffslab.studies.uflip.text import PHASES_ALIGN, PHASES_HEAD, phases_rows, said
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # More devices than this are told in the tables alone.
 DRAWN_MAX = 8
 CALLS_MAX = 4_000
+REMARKS_MAX = 20
 US_PER_MS = 1_000
 # Benchmarks whose values are doubled from point to point, from something larger than 0 on.
 DOUBLED = ("granularity", "locality", "partitioning", "parallelism", "mix", "bursts")
@@ -35,7 +36,7 @@ def html(result: UflipResult) -> str:
     rows = [cells(device["name"], device["row"]) for device in study["devices"]]
     state = {"fresh": "fresh", "random": "random-formatted", "sequential": "written in order"}[study["state"]]
     parts = [
-        section("Devices", table(HEAD, rows, align=ALIGN) + bullets(said(study))),
+        section("Devices", table(HEAD, rows, align=ALIGN) + _remarks(said(study))),
         section("Start-up and running phases", table(PHASES_HEAD, phases_rows(study), align=PHASES_ALIGN)),
         *(_phases(result, device, at) for at, device in enumerate(drawn)),
         *(_benchmark(study, drawn, name, about) for name, about in BENCHMARKS.items()),
@@ -43,6 +44,13 @@ def html(result: UflipResult) -> str:
     setting = f"uFLIP on {state} devices, simulated by ffslab {__version__} in virtual time."
     opening = Opening(study["title"], setting, _answer(study), _key_figures(study), _costs(drawn))
     return page(study["title"], parts, opening)
+
+
+def _remarks(lines: list[str]) -> str:
+    """Those on many devices are unfolded by who wants them; the first one says how the table is read."""
+    if len(lines) <= REMARKS_MAX:
+        return bullets(lines)
+    return bullets(lines[:1]) + folded(f"{number(len(lines) - 1)} remarks on single devices", bullets(lines[1:]))
 
 
 def _answer(study: UflipStudy) -> str:
@@ -93,7 +101,9 @@ def _phases(result: UflipResult, device: UflipDevice, at: int) -> Section | None
         marks = [(float(one["startup_n"]), "running")] if one["startup_n"] else []
         y = Axis("response time, ms", log=wants_log([times_ms]))
         name = f"phases-{at}-{one['pattern']}"
-        charts.append(chart(name, one["pattern"], Axis("call", linear=True), y, lines, 15, Ground(marks=marks)))
+        charts.append(
+            chart(name, _titled(one["pattern"]), Axis("call", linear=True), y, lines, 15, Ground(marks=marks))
+        )
     note = "Each dot is a call. Line: mean of the running phase so far, which begins where the dashed line stands."
     return section(f"Phases of {device['name']}", [paragraph(note), multiples(charts)])
 
@@ -115,9 +125,14 @@ def _benchmark(study: UflipStudy, devices: list[UflipDevice], benchmark: str, ab
             lines.append(Line(device["name"], at, [point["mean_us"] / US_PER_MS for point in own], "marks"))
         x = Axis(about, ticks=ticks) if ticks else Axis(about, log=True)
         y = Axis("response time, ms", log=wants_log([line.y for line in lines]))
-        charts.append(chart(f"{benchmark}-{pattern}".replace("+", "-"), pattern, x, y, lines, 15))
+        charts.append(chart(f"{benchmark}-{pattern}".replace("+", "-"), _titled(pattern), x, y, lines, 15))
     note = f"Mean response time of the running phase by {about}."
     return section(benchmark.capitalize(), [paragraph(note), multiples(charts)]) if charts else None
+
+
+def _titled(pattern: str) -> str:
+    """A pattern as the tables call it, and in words: "RW: random write"."""
+    return f"{pattern}: {' and '.join(NAMES[one] for one in pattern.split('+'))}"
 
 
 def _value(named: tuple[str, UflipPoint]) -> int:

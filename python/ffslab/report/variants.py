@@ -37,7 +37,10 @@ def data(variants: Sequence[VariantSummary]) -> dict[str, object]:
     differing = [label for label, values, _ in rows if len(set(values)) > 1] or [label for label, _, _ in rows]
     upwards = next((one for one in ("latency mean, us", "virtual time, ms") if one in differing), differing[0])
     others = [one for one in differing if one != upwards] or differing
-    across = next((one for one in ("energy total, mJ", "block erases", "page programs") if one in others), others[0])
+    # One of which dots stand side by side: of three different values there would be three columns of them.
+    spread = {label: len(set(values)) for label, values, _ in rows}
+    wanted = [one for one in ("energy total, mJ", "block erases", "page programs") if one in others]
+    across = next((one for one in wanted if spread[one] >= min(12, len(variants) / 3)), (*wanted, *others)[0])
     axes = [
         {"label": axis, "values": _plain(variants, axis)} for axis in varying(variants)
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from ffslab.answers.summary import VariantSummary
 from ffslab.api.variants import runs_until_worn_out
 from ffslab.files.toml_tables import meant
 from ffslab.studies.budgets.text import value
-from ffslab.studies.differences import Account, account_of, consists_of
+from ffslab.studies.differences import Account, account_of, consists_of, files_of
 
 
 class Figure(float):
@@ -40,7 +40,9 @@ class Figures:
     def of(cls, variant: VariantSummary, requests: Columns | None) -> Figures:
         """The figures of a variant of `summary.json`; `requests`: its rows of requests.parquet."""
         borne = runs_until_worn_out(variant)
-        return cls(account_of(variant, requests), None if borne is None else borne.runs)
+        return cls(
+            account_of(variant, {} if requests is None else files_of(requests)), None if borne is None else borne.runs
+        )
 
     def __getattr__(self, name: str) -> Figure:
         figures = self.account["figures"]

@@ -39,6 +39,11 @@ def counted(count: int, what: str) -> str:
     return f"{number(count)} {what}{'' if count == 1 else 's'}"
 
 
+def few(value: float) -> str:
+    """A number of three digits, or all of a large one's: "0.0566", "1,440"."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def size(count_bytes: float) -> str:
     """Bytes for people: "512 B", "4.0 KiB"."""
     for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):

@@ -53,9 +53,9 @@ def html(a: Side, b: Side, difference: TraceDiff) -> str:
             _maps(a, b),
         ],
         Opening(
-            title,
+            "What changed from A to B?",
             " ".join([*heads, f"Compared by ffslab {__version__}."]),
-            moved[0],
+            f"{moved[0][:1].upper()}{moved[0][1:].rstrip('.')}.",
             _key_figures(difference),
             bars([_changed(row) for row in difference["counts"]], "Flash operations of B beside those of A."),
         ),

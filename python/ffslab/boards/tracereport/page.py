@@ -65,7 +65,7 @@ def html(recording: Recording, summary: TraceReport, blocks: Ints | None, title:
     drawn: list[tuple[str, str, Sequence[Drawn | None]]] = [
         ("Operations over time", "Operations per second. Dashed: markers.", over_time[1:]),
         ("Where the operations fell", "The erase block of each operation.", [where]),
-        ("Map of erase blocks", f"{plots.map_note(mapped)} Grey: nothing was counted.", [maps]),
+        ("Map of erase blocks", f"{plots.map_note(mapped)} Empty: nothing was counted.", [maps]),
         (
             "Distributions of response times",
             "Share of the calls within that time.",
@@ -93,7 +93,7 @@ def _key_figures(summary: TraceReport) -> list[KeyFigure]:
     timed = [row for row in summary["response_times"] if "mean_us" in row]
     if timed:
         row = max(timed, key=lambda one: one["sum_us"])
-        beside = f"on average in {number(row['n'])} calls; one in a hundred takes {duration(row['p99_us'])} or more"
+        beside = f"on average in {counted(row['n'], 'call')}; one in a hundred takes {duration(row['p99_us'])} or more"
         made.append(KeyFigure(f"{row['function']} takes", duration(row["mean_us"]), beside))
     if (found := summary.get("operations")) is not None:
         totals = found["totals"]

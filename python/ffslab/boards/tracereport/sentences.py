@@ -8,7 +8,7 @@ from ffslab.answers.trace_report import TraceReport
 from ffslab.boards.tracereport.columns import OPERATIONS
 from ffslab.boards.tracereport.tables import short
 from ffslab.text.durations import duration
-from ffslab.text.tables import number
+from ffslab.text.tables import counted, number
 
 FUNCTIONS_TOLD = 2
 
@@ -23,7 +23,7 @@ def _times(summary: TraceReport) -> Iterator[str]:
     timed = sorted((row for row in summary["response_times"] if row["n"]), key=lambda row: -row["sum_us"])
     for row in timed[:FUNCTIONS_TOLD]:
         yield (
-            f"{row['function']} takes {duration(row['mean_us'])} on average in {number(row['n'])} calls; one in a "
+            f"{row['function']} takes {duration(row['mean_us'])} on average in {counted(row['n'], 'call')}; one in a "
             f"hundred takes {duration(row['p99_us'])} or more, the slowest {duration(row['max_us'])}."
         )
 
@@ -39,7 +39,7 @@ def _operations(summary: TraceReport) -> Iterator[str]:
         background = sum(row[key] for row in found["by_task"] if row["background"])
         checks = sum(row["page_reads_of_erased_blocks"] for row in found["reads_of_erased"])
         empty = f", {_share(checks, total)} of blocks that were just erased" if key == "page_reads" and checks else ""
-        yield f"{number(total)} {name}: {_share(background, total)} by background threads{empty}."
+        yield f"{counted(total, name[:-1])}: {_share(background, total)} by background threads{empty}."
 
 
 def _amplification(summary: TraceReport) -> Iterator[str]:

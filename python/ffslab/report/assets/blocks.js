@@ -2,7 +2,7 @@
 "use strict";
 {
   const { make, data, colour, number } = ffslab;
-  const RAMPS = { light: ["#eef3f7", "#bcd6e8", "#7db2d6", "#3f86b8", "#12598c", "#06304f"], dark: ["#23303a", "#234e6b", "#2c78a6", "#4aa3df", "#93cdf5", "#e3f3ff"] };
+  const RAMPS = { light: ["#dce8f1", "#b4d1e6", "#7db2d6", "#3f86b8", "#12598c", "#06304f"], dark: ["#26384a", "#24506f", "#2c78a6", "#4aa3df", "#93cdf5", "#e3f3ff"] };
   const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   // Below nothing and above it, for differences.
   const SIGNED = { light: ["#b35806", "#f1a340", "#f4ece2", "#eef1f6", "#7db2d6", "#12598c"].reverse(), dark: ["#ffb668", "#a8651f", "#3a3026", "#26313a", "#2c78a6", "#93cdf5"].reverse() };
@@ -39,17 +39,32 @@
       this.canvas.height = Math.round(this.rows * this.size * scale);
       this.context.setTransform(scale, 0, 0, scale, 0, 0);
       this.gap = this.size > 7 ? 1 : 0.5;
+      this.empty = colour("free");
+      this.paper = colour("paper");
+      // What stands there is not drawn again: of thousands of blocks few change from one look to the next.
+      this.fills = new Array(this.count).fill(null);
     }
+    clear() {
+      this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+      this.fills.fill(null);
+    }
+    // What is free is a frame with nothing in it, which no shade of a filled one is taken for.
     cell(block, fill) {
-      const x = (block % this.columns) * this.size, y = Math.floor(block / this.columns) * this.size;
+      if (this.fills[block] === fill) return;
+      this.fills[block] = fill;
+      const x = (block % this.columns) * this.size, y = Math.floor(block / this.columns) * this.size, wide = this.size - this.gap;
       this.context.fillStyle = fill;
-      this.context.fillRect(x, y, this.size - this.gap, this.size - this.gap);
+      this.context.fillRect(x, y, wide, wide);
+      if (fill !== this.empty || wide < 4) return;
+      this.context.fillStyle = this.paper;
+      this.context.fillRect(x + 1, y + 1, wide - 2, wide - 2);
     }
     ring(block, stroke) {
+      this.fills[block] = null;
       const x = (block % this.columns) * this.size, y = Math.floor(block / this.columns) * this.size;
       this.context.strokeStyle = stroke;
       this.context.lineWidth = 2;
-      this.context.strokeRect(x + 0.5, y + 0.5, this.size - this.gap - 1, this.size - this.gap - 1);
+      this.context.strokeRect(x + 1, y + 1, this.size - this.gap - 2, this.size - this.gap - 2);
     }
     at(event) {
       const box = this.canvas.getBoundingClientRect();
@@ -70,14 +85,16 @@
       });
     }
   }
-  Object.assign(ffslab, { Grid, ramp, shadeOf });
+  // Before the name in a legend: the colour of a cell.
+  const dotOf = (fill) => { const dot = make("span", { class: [colour("free"), "var(--free)"].includes(fill) ? "dot empty" : "dot" }); dot.style.setProperty("--c", fill); return dot; };
+  Object.assign(ffslab, { Grid, ramp, shadeOf, dotOf });
 
   const scaleOf = (ramped, low, high) => {
     const bar = make("span", { class: "ramp" });
     bar.style.background = `linear-gradient(90deg, ${ramped.filter((_, i) => i % 9 === 0).join(",")})`;
     return [low, bar, make("span", {}, high)];
   };
-  const keyOf = (name, ink) => { const dot = make("span", { class: "dot" }); dot.style.setProperty("--c", `var(--${ink})`); return make("span", {}, dot, " ", name); };
+  const keyOf = (name, ink) => make("span", {}, dotOf(`var(--${ink})`), " ", name);
   ffslab.scaleOf = scaleOf;
 
   for (const figure of document.querySelectorAll("figure[data-blocks]")) {

@@ -41,6 +41,10 @@
 
   // More marks on a line, or lines at ticks, than these hide it.
   const MARKS_MAX = 60, TICKS_MAX = 40;
+  // Dots that lie on one another are seen through, of fewer each is seen.
+  const DENSE = 300;
+  // How wide a digit is at most; steps from one whole number to the next that an axis names.
+  const DIGIT_PX = 7, WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
   // 0.9 stands as high as 0.99 over it: the height is the number of nines.
   const NINES = [[0, "0"], [Math.log10(2), "50"], [1, "90"], [2, "99"], [3, "99.9"], [4, "99.99"], [5, "99.999"], [6, "99.9999"]];
 
@@ -55,13 +59,16 @@
     const [least, most] = own.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
     const isWhole = (from, to) => from <= least && to >= most;
     if (isLog && low < high) return { time: false, distr: 3, log: 10, range: (u, from, to) => isWhole(from, to) ? [low / 1.3, high * 1.3] : [Math.max(from, low / 1.3), Math.max(to, low)] };
-    return { time: false, range: (u, from, to) => isWhole(from, to) && !axis.free ? [Math.min(0, low), high > 0 ? high * 1.06 : 1] : [from, to === from ? from + 1 : to] };
+    // Where an axis need not begin at 0, dots at both ends have room.
+    const room = axis.free && high > low ? 0.03 * (high - low) : 0;
+    const whole = axis.free ? [low >= 0 ? Math.max(0, low - room) : low - room, high + room] : [Math.min(0, low), high > 0 ? high * 1.06 : 1];
+    return { time: false, range: (u, from, to) => isWhole(from, to) && low <= high ? [whole[0], whole[1] === whole[0] ? whole[0] + 1 : whole[1]] : [from, to === from ? from + 1 : to] };
   }
 
-  // Where an axis has numbers: 1, 2, 5 and their like of few decades, powers of ten of many.
+  // Where an axis has numbers: powers of ten of many decades, 1, 2, 5 and their like of few.
   function logSplits(low, high) {
     const every = Math.max(1, Math.ceil(Math.log10(high / low) / 8)), found = [];
-    for (const steps of [high / low < 300 ? [1, 2, 5] : [1], [1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9]]) {
+    for (const steps of [...(high / low < 300 ? [] : [[1]]), [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9]]) {
       found.length = 0;
       for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
         if (power % every === 0 || steps.length > 1) for (const step of steps) { const at = Number((step * 10 ** power).toPrecision(3)); if (at >= low && at <= high) found.push(at); }
@@ -71,13 +78,26 @@
     return found;
   }
 
-  function axisOf(axis, isX, wide, isLog) {
+  // Where numbers would stand in one another, some are left out; their lines stay.
+  function spaced(u, at, texts) {
+    let end = -Infinity;
+    return texts.map((text, i) => {
+      const half = text.length * DIGIT_PX / 2, place = u.valToPos(at[i], "x");
+      if (place - half < end + DIGIT_PX) return "";
+      end = place + half;
+      return text;
+    });
+  }
+
+  function axisOf(axis, isX, wide, isLog, values) {
     const common = {
       label: axis.label, stroke: colour("quiet"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
       grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
     };
     if (isX) Object.assign(common, { size: 34, labelSize: 22, space: 64 });
-    else Object.assign(common, { size: 58, labelSize: 22, space: 30 });
+    else Object.assign(common, { size: (u, texts) => Math.max(46, 22 + DIGIT_PX * Math.max(0, ...(texts ?? []).map((text) => text.length))), labelSize: 22, space: 30 });
+    // Between whole numbers, such as counts, there is nothing.
+    if (values.every((value) => !Number.isFinite(value) || Number.isInteger(value))) common.incrs = WHOLE;
     if (axis.ticks) {
       const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + 1.1 * tick.length + 2, 0) * 7 / Math.max(wide - 90, 100));
       // Of hundreds only those with a name have a line, or the ground would be grey.
@@ -93,8 +113,8 @@
       return { ...common, splits: few, filter: (u, at) => at, values: (u, at) => at.map((value) => number(value)) };
     }
     if (axis.nines) return { ...common, splits: (u) => NINES.map(([at]) => at).filter((at) => at <= u.scales.y.max), values: (u, at) => at.map((one) => NINES.find((nine) => nine[0] === one)?.[1] ?? "") };
-    const values = (u, at) => at.map((value) => value === null ? "" : number(value));
-    return isLog ? { ...common, splits: (u, which, low, high) => logSplits(low, high), filter: (u, at) => at, values } : { ...common, values };
+    const told = (u, at) => { const texts = at.map((value) => value === null ? "" : number(value)); return isX ? spaced(u, at, texts) : texts; };
+    return isLog ? { ...common, splits: (u, which, low, high) => logSplits(low, high), filter: (u, at) => at, values: told } : { ...common, values: told };
   }
 
   const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
@@ -125,6 +145,9 @@
       const row = ends.findIndex((end) => end <= left);
       if (row < 0 || !text) continue;
       ends[row] = left + wide;
+      ctx.fillStyle = colour("paper");
+      ctx.fillRect(left - 2 * scale, bbox.top + (1 + 13 * row) * scale, wide - 4 * scale, 13 * scale);
+      ctx.fillStyle = colour("quiet");
       ctx.fillText(text, left, bbox.top + (2 + 13 * row) * scale);
     }
     ctx.restore();
@@ -155,22 +178,23 @@
       const wide = plot.clientWidth, tall = plot.clientHeight;
       drawn = new uPlot({
         width: wide, height: tall, legend: { show: false },
-        padding: [10, 14, 0, 0],
+        padding: [10, 22, 0, 0],
         cursor: { drag: { x: true, y: true, uni: 30 }, points: { show: false }, y: true },
         scales: { x: scaleOf(spec.x, join.xs, isLog.x), y: scaleOf(spec.y, heights.flatMap((one) => [...one]), isLog.y) },
-        axes: [axisOf(spec.x, true, wide, isLog.x), axisOf(spec.y, false, wide, isLog.y)],
+        axes: [axisOf(spec.x, true, wide, isLog.x, join.xs), axisOf(spec.y, false, wide, isLog.y, heights.flatMap((one) => [...one]))],
         series: [{}, ...series.map((one, s) => {
           const ink = colour(one.colour), dots = one.kind === "dots";
           return {
             label: one.name, show: shown[s], stroke: ink, width: one.wide ?? 1.8, spanGaps: true, dash: one.dash,
             fill: spec.stacked ? ink : one.filled ? ink + "70" : undefined,
             paths: dots ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
-            points: { show: dots || (one.kind === "marks" && one.x.length <= MARKS_MAX), size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
+            points: { show: dots || (one.kind === "marks" && one.x.length <= MARKS_MAX), size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint && one.x.length > DENSE ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
           };
         })],
         bands: (spec.bands ?? []).map(([high, low, ink]) => ({ series: [high + 1, low + 1], fill: colour(ink) + "38" })),
         hooks: { setCursor: [tell], drawClear: [(u) => shade(u, spec.shades ?? [])], draw: [(u) => mark(u, spec.marks ?? [])] },
       }, [join.xs, ...join.columns], plot);
+      figure.dispatchEvent(new Event("drawn"));
     }
 
     function nearest(u) {

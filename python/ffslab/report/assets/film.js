@@ -1,10 +1,10 @@
 // The film of erase blocks: state after each event, forwards and backwards, on the grid of the maps.
 "use strict";
 {
-  const { make, data, colour, number, Grid, ramp } = ffslab;
+  const { make, data, colour, number, Grid, ramp, dotOf } = ffslab;
   const READ = 0, PROGRAM = 1, ERASE = 2, HOLDS = 3;
   const OWNERS = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
-  const FRAMES = 96, UNKNOWN = 255;
+  const FRAMES = 96, UNKNOWN = 255, SAID_EVERY_MS = 250;
   // A block is free when no more of it is written: layers mark blocks as theirs.
   const MARKS = 1 / 16;
 
@@ -85,32 +85,39 @@
     // The first events tell what blocks held before.
     let first = 0;
     while (first < events.n && events.kind[first] === HOLDS) first++;
-    let state = new State(of, frames[0]), ring = null, playing = false, whole = true, touched = new Set(), edges = [];
+    let state = new State(of, frames[0]), ring = null, playing = false, told_ms = 0, whole = true, touched = new Set(), edges = [];
 
-    const button = (name, act, keys) => { const made = make("button", { type: "button", ...(keys ? { "aria-keyshortcuts": keys } : {}) }, name); made.addEventListener("click", act); deck.append(made); return made; };
-    const select = (label, names, change) => { const made = make("select", {}, ...names.map((name) => make("option", { value: name }, name))); deck.append(make("label", { class: "choice" }, label, " ", made)); made.addEventListener("change", change); return made; };
-    const play = button("Play", () => { playing = !playing; if (playing && state.i >= events.n) go(0); play.textContent = playing ? "Pause" : "Play"; if (playing) requestAnimationFrame(tick); }, "Space");
+    // What belongs together stays in a line, if there is room.
+    let place = deck;
+    const group = () => { place = make("span", { class: "group" }); deck.append(place); };
+    const button = (name, act, keys) => { const made = make("button", { type: "button", ...(keys ? { "aria-keyshortcuts": keys } : {}) }, name); made.addEventListener("click", act); place.append(made); return made; };
+    const select = (label, names, change) => { const made = make("select", {}, ...names.map((name) => make("option", { value: name }, name))); place.append(make("label", { class: "choice" }, label, " ", made)); made.addEventListener("change", change); return made; };
+    const play = button("Play", () => { playing = !playing; if (playing && state.i >= events.n) go(0); play.textContent = playing ? "Pause" : "Play"; if (playing) requestAnimationFrame(tick); else draw(); }, "Space");
     const bar = make("input", { type: "range", min: String(first), max: String(events.n), value: String(first), "aria-label": "Place in the film, in events" });
     bar.addEventListener("input", () => go(Number(bar.value)));
     deck.append(bar);
     const clock = make("span", { class: "clock" });
     deck.append(clock);
+    group();
     const speed = select("Speed", ["whole in 60 s", "whole in 20 s", "whole in 5 s", "1 event a second", "10 events a second", "100 events a second", "1,000 events a second"], () => {});
     speed.value = "whole in 20 s";
     const by = select("Colour", ["valid share", "state", "erases", "age", "last written because", ...(of.files.length ? ["file"] : [])], () => { whole = true; draw(); legend(); });
+    group();
     button("Back", () => go(state.i - 1));
     button("Step", () => go(state.i + 1));
     button("Next erase", () => until((i) => events.kind[i] === ERASE));
     button("Next background operation", () => until((i) => events.kind[i] !== HOLDS && of.behind[events.first[i]]));
+    group();
     const limit = make("input", { type: "number", min: "1", max: String(of.blocks), value: "5", "aria-label": "Free blocks" });
     limit.style.width = "5rem";
-    deck.append(make("label", { class: "choice" }, "Free blocks below ", limit));
+    place.append(make("label", { class: "choice" }, "Free blocks below ", limit));
     button("Go there", () => until(() => state.free_blocks < Number(limit.value), true));
     // The n-th event of a kind; of a collection the first one of its operations after others.
     const ones = { erase: (i) => events.kind[i] === ERASE, collection: (i) => of.collects[events.first[i]], "background operation": (i) => of.behind[events.first[i]] };
+    group();
     const which = make("input", { type: "number", min: "1", value: "1", "aria-label": "Number" });
     which.style.width = "5rem";
-    deck.append(make("label", { class: "choice" }, "Number ", which));
+    place.append(make("label", { class: "choice" }, "Number ", which));
     const what = select("of", Object.keys(ones), () => {});
     what.setAttribute("aria-label", "What is counted");
     if (of.collects.includes(true)) what.value = "collection";
@@ -155,7 +162,7 @@
       tick.rest -= steps;
       before = now;
       if (steps) go(state.i + steps);
-      if (state.i >= events.n) { playing = false; play.textContent = "Play"; }
+      if (state.i >= events.n) { playing = false; play.textContent = "Play"; draw(); }
       requestAnimationFrame(tick);
     }
 
@@ -175,7 +182,7 @@
     const isFree = (b) => state.pages[b] <= state.marked;
     const now = () => state.i > first ? events.at[state.i - 1] : 0;
     function legend() {
-      const key = (fill, name) => { const dot = make("span", { class: "dot" }); dot.style.setProperty("--c", fill); return make("li", {}, dot, name); };
+      const key = (fill, name) => make("li", {}, dotOf(fill), name);
       const of_ramp = (low, high) => { const one = make("span", { class: "ramp" }); one.style.background = `linear-gradient(90deg, ${ramped.filter((_, i) => i % 9 === 0).join(",")})`; return make("li", {}, low, one, high); };
       keys.replaceChildren(...{
         "valid share": () => [of_ramp("nothing valid", "all valid"), key(ink.free, "free: at most a sixteenth is written")],
@@ -201,7 +208,12 @@
       if (i >= 0) { const b = events.block[i]; grid.ring(b, events.kind[i] === ERASE ? ink.s1 : ink.s4); edges.push(b); }
       bar.value = String(state.i);
       clock.textContent = `${number(now() / 1e6, 6)} s, event ${number(state.i)} of ${number(events.n)}, ${number(state.free_blocks)} free`;
-      said.textContent = ring !== null ? block(ring) : i >= 0 ? event(i) : "Play, drag the slider, or go to an event. Pointing at a block tells of it.";
+      // While it plays, nobody reads so fast, and the page is laid out for each new text.
+      const moment = performance.now();
+      if (!playing || moment - told_ms > SAID_EVERY_MS) {
+        told_ms = moment;
+        said.textContent = ring !== null ? block(ring) : i >= 0 ? event(i) : "Play, drag the slider, or go to an event. Pointing at a block tells of it.";
+      }
       cursor();
     }
     const event = (i) => {
@@ -223,6 +235,7 @@
       line.hidden = left < 0 || left > u.over.clientWidth;
       line.style.transform = `translateX(${left}px)`;
     }
+    chart?.addEventListener("drawn", cursor);
     chart?.addEventListener("click", (press) => {
       const u = chart.chart?.u();
       if (!u || !u.over.contains(press.target)) return;

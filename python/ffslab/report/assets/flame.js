@@ -4,6 +4,8 @@
   const { make, data, number } = ffslab;
   // Narrower frames than this share of the graph are not drawn; their sum is said.
   const NARROW = 0.0008, ROW_REM = 1.6;
+  // In narrower ones no name can be read.
+  const NAMED_PX = 26;
   const INKS = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
   for (const figure of document.querySelectorAll("figure[data-flame]")) {
@@ -98,6 +100,7 @@
       let narrow = 0;
       const box = (one, left, wide, row) => {
         const node = make("button", { type: "button", tabindex: "-1" }, make("span", {}, one.name));
+        if (wide * frames.clientWidth < NAMED_PX) node.classList.add("narrow");
         node.style.cssText = `left:${left * 100}%;width:${wide * 100}%;top:${row * ROW_REM}rem;background:${fill(one)}`;
         node.setAttribute("aria-label", about(one, root));
         if (words && one.path.length) node.classList.add(one.name.toLowerCase().includes(words) ? "found" : "faint");

@@ -1,7 +1,7 @@
 // A mount that goes on: asks its server for what is new, and draws it. Nothing else is asked for.
 "use strict";
 {
-  const { make, data, colour, number, Grid, ramp, chart } = ffslab;
+  const { make, data, colour, number, Grid, ramp, dotOf, chart } = ffslab;
   const KINDS = [["page_reads", "reads", "s5"], ["page_programs", "programs", "s0"], ["erases", "erases", "s1"]];
   // As `ffslab stat --watch` tells them: what a block holds.
   const STATES = [["free", "free: at most a sixteenth is written"], ["s2", "being filled"], ["s0", "full, mostly valid"], ["s4", "full, mostly garbage"]];
@@ -26,7 +26,7 @@
     const held = now.stat.blocks, n = held.erases.length, old = before?.stat.blocks, ramped = ramp();
     if (!grid) { grid = new Grid(canvas, n); grid.follow((b) => { ring = b; map(); }); }
     if (grid.wide !== canvas.clientWidth) { grid.fit(); grid.wide = canvas.clientWidth; }
-    grid.context.clearRect(0, 0, canvas.width, canvas.height);
+    grid.clear();
     const kind = held.free_B.length ? facts.value : facts.value.startsWith("erases") ? facts.value : "erases";
     const counts = kind.startsWith("erases") ? values() : [], most = Math.max(1, ...counts);
     const inks = STATES.map(([name]) => colour(name)), mark = colour("ink");
@@ -38,7 +38,7 @@
     if (ring !== null) grid.ring(ring, colour("s1"));
     said.textContent = ring === null ? `${number(n)} erase blocks; ${number(changed)} changed since the last look, with a ring`
       : `Block ${number(ring)}: ${held.free_B.length ? `${STATES[state(ring)][1].split(":")[0]}, ${number(100 * held.valid_B[ring] / now.stat.block_B, 0)} % valid, ${number(100 * held.free_B[ring] / now.stat.block_B, 0)} % free, ` : ""}${number(held.erases[ring])} erases`;
-    const dot = (fill, name) => { const one = make("span", { class: "dot" }); one.style.setProperty("--c", fill); return make("li", {}, one, name); };
+    const dot = (fill, name) => make("li", {}, dotOf(fill), name);
     const scale = (low, high) => { const one = make("span", { class: "ramp" }); one.style.background = `linear-gradient(90deg, ${ramped.filter((_, i) => i % 9 === 0).join(",")})`; return make("li", {}, low, one, high); };
     figure.querySelector(".keys").replaceChildren(...(kind === "state" ? STATES.map(([name, text]) => dot(colour(name), text)) : [kind === "valid share" ? scale("nothing valid", "all valid") : scale("0", `${number(most)} erases`)]));
   }

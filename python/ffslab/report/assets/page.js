@@ -110,7 +110,10 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
     });
     const tools = make("div", { class: "tools" });
     const count = make("span", { class: "count", role: "status" });
-    frame.before(tools);
+    // As wide as the table, so that what stands at its end does.
+    const holder = make("div", { class: frame.classList.contains("long") ? "holder long" : "holder" });
+    frame.replaceWith(holder);
+    holder.append(tools, frame);
     let shown = known, sorted = null;
 
     const place = () => {
@@ -130,7 +133,7 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
     };
     const tell = () => {
       const pinned = known.filter((one) => one.pinned).length;
-      const parts = known.length > 7 ? [shown.length === known.length ? `${known.length} rows` : `${shown.length} of ${known.length} rows`] : [];
+      const parts = known.length > 7 ? [shown.length === known.length ? `${number(known.length)} rows` : `${number(shown.length)} of ${number(known.length)} rows`] : [];
       if (of && pinned) parts.push(`${pinned} pinned`);
       count.textContent = parts.join(", ");
     };

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ffslab.answers.advice import Advice, Change, Choice, LimitState
 from ffslab.answers.study import FigureSpread
 from ffslab.text.durations import duration
-from ffslab.text.tables import number, text_table
+from ffslab.text.tables import few, number, text_table
 
 CHANGES_SHOWN = 12
 FIGURES_ALIGN, CHANGES_ALIGN = "lrlrr", "lrrl"
@@ -70,7 +70,7 @@ def _cell(name: str, choice: Choice | None) -> str:
 def _limit(limit: LimitState | None) -> str:
     if limit is None:
         return ""
-    margin = f", {limit['margin']:.3g} times" if limit["margin"] and limit["holds"] else ""
+    margin = f", {few(limit['margin'])} times" if limit["margin"] and limit["holds"] else ""
     return f"{limit['limit'].split(maxsplit=1)[1]}{margin}" + ("" if limit["holds"] else ", missed")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ffslab.api.experiment import part_of
 from ffslab.api.variants import runs_until_worn_out
 from ffslab.studies.budgets.file import YEARS, Budget, Budgets
-from ffslab.studies.differences.account import Account, account_of
+from ffslab.studies.differences.account import Account, account_of, files_of
 from ffslab.text.durations import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def _of_budget(budget: Budget, jobs: int | None, store: Store | None, progress: 
     if failed := run.summary.get("failed"):
         which = f"variant {failed[0]['name']}: " if len(failed) + len(run.summary["variants"]) > 1 else ""
         raise InputError(f"{budget.experiment.file_name}: {which}{failed[0]['error']}")
-    variants = run.summary["variants"]
+    variants, files = run.summary["variants"], files_of(run.request_columns)
     accounts: dict[str, Account] = {}
     for variant in variants:
-        account = account_of(variant, run.request_columns)
+        account = account_of(variant, files)
         borne = runs_until_worn_out(variant)
         account["figures"] |= years_of(None if borne is None else borne.runs, budget.per_day)
         accounts[variant["name"] if len(variants) > 1 else ""] = account

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ffslab.api.variants import figures_of
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 # Calls on them are few words, such as "log"; those of a directory with thousands of files are not.
 FILES_MAX = 1000
+# Of requests.parquet, what files are told by.
+COLUMNS = ("variant", "file", "op", "bytes", "latency_us", "page_reads", "page_programs", "erases")
 
 
 class Part(TypedDict):
@@ -35,8 +38,8 @@ class Account(TypedDict):
     stack: dict[str, Any]
 
 
-def account_of(variant: VariantSummary, requests: Columns | None) -> Account:
-    """The account of a variant. `requests`: its rows of requests.parquet; `None`: nothing is known of files."""
+def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Account:
+    """The account of a variant. `files`: what was done on the files of each, `files_of`; empty: nothing is known."""
     figures = {
         name: float(value)
         for name, value in figures_of(variant).items()
@@ -57,7 +60,7 @@ def account_of(variant: VariantSummary, requests: Columns | None) -> Account:
             }
             for step in variant["steps"]
         ],
-        "files": _files(variant["name"], requests) if requests is not None else [],
+        "files": files.get(variant["name"], []),
         "stack": dict(variant["stack"]),
     }
 
@@ -73,32 +76,31 @@ def _of_cause(cause: CauseSummary, titles: dict[str, str]) -> Part:
     }
 
 
-def _files(variant: str, requests: Columns) -> list[Part]:
-    """What was done during the calls on each file, in the order of their first calls; too many of them are none."""
+def files_of(requests: Columns) -> dict[str, list[Part]]:
+    """Of each variant in these rows of requests.parquet: what was done during the calls on each file, in the order of
+    their first calls; of a variant with too many of them nothing."""
     import pandas as pd
 
-    columns = ("variant", "file", "op", "bytes", "latency_us", "page_reads", "page_programs", "erases")
-    rows = pd.DataFrame({name: requests[name] for name in columns})
-    rows = rows[(rows["variant"] == variant) & (rows["file"] != "")]
-    if not 0 < rows["file"].nunique() <= FILES_MAX:
-        return []
+    rows = pd.DataFrame({name: requests[name] for name in COLUMNS})
+    rows = rows[rows["file"] != ""]
     rows = rows.assign(written_B=rows["bytes"].where(rows["op"].isin(["write", "append"]), 0))
-    sums = rows.groupby("file", sort=False).agg(
+    sums = rows.groupby(["variant", "file"], sort=False).agg(
         page_reads=("page_reads", "sum"),
         page_programs=("page_programs", "sum"),
         erases=("erases", "sum"),
         time_us=("latency_us", "sum"),
         written_B=("written_B", "sum"),
     )
-    counts = ("page_reads", "page_programs", "erases", "written_B")
-    return [
-        cast(
-            "Part",
+    found: dict[str, list[Part]] = {}
+    for variant, file, reads, programs, erases, time_us, written in sums.reset_index().itertuples(index=False):
+        found.setdefault(variant, []).append(
             {
                 "name": f'"{file}"',
-                **{name: int(row[name]) for name in counts},
-                "time_us": float(row["time_us"]),
-            },
+                "page_reads": int(reads),
+                "page_programs": int(programs),
+                "erases": int(erases),
+                "written_B": int(written),
+                "time_us": float(time_us),
+            }
         )
-        for file, row in sums.iterrows()
-    ]
+    return {variant: files for variant, files in found.items() if len(files) <= FILES_MAX}

@@ -10,7 +10,7 @@ from ffslab._native import InputError
 from ffslab.answers.run_diff import FigureChange, PairDiff, RunDiff
 from ffslab.api.variants import typical_of
 from ffslab.files.results import load
-from ffslab.studies.differences.account import Account, account_of
+from ffslab.studies.differences.account import Account, account_of, files_of
 from ffslab.studies.differences.explain import fraction, why
 
 if TYPE_CHECKING:
@@ -53,8 +53,9 @@ def _accounts(run: Run) -> dict[str, Account]:
     # Rows of calls stand under the names of single runs.
     names = {one["name"]: one["typical"] for one in run.summary.get("repeats", [])}
     ran = {variant["name"]: variant for variant in run.summary["variants"]}
+    files = files_of(run.request_columns)
     return {
-        variant["name"]: account_of(ran[names.get(variant["name"], variant["name"])], run.request_columns)
+        variant["name"]: account_of(ran[names.get(variant["name"], variant["name"])], files)
         for variant in summary["variants"]
     }
 

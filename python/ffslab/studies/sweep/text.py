@@ -57,9 +57,9 @@ def failures(answer: StudyAnswer) -> Iterator[str]:
         yield f"... and {counted(len(failed) - FAILED_SHOWN, 'point')} more (study.json lists them)"
 
 
-def wanted(figure: str, maximise: bool) -> str:
-    """What is looked for: "Least virtual time, ms"."""
-    return f"{'Most' if maximise else 'Least'} {label(figure)}"
+def wanted(figure: str, maximise: bool, *, unit: bool = True) -> str:
+    """What is looked for: "Least virtual time, ms"; without the `unit` where that stands with the value (`told`)."""
+    return f"{'Most' if maximise else 'Least'} {label(figure) if unit else label(figure).partition(', ')[0]}"
 
 
 def label(figure: str) -> str:
@@ -112,6 +112,11 @@ def figure_cell(figure: str, spread: FigureSpread) -> str:
     if spread["low"] is None or spread["high"] is None or spread["low"] == spread["high"]:
         return told(spread["median"])
     return f"{told(spread['median'])} ({told(spread['low'])} to {told(spread['high'])})"
+
+
+def told(figure: str, spread: FigureSpread) -> str:
+    """A median with its unit, and its interval if there is one."""
+    return f"{figure_cell(figure, spread)} {label(figure).partition(', ')[2]}".rstrip()
 
 
 def gains_said(gains: Gains) -> str:
