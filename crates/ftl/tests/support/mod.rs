@@ -4,6 +4,8 @@
 //! the sector holds one of these, whole. Without a cut it holds the last one.
 #![allow(dead_code)]
 
+pub mod commands;
+
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, Disk, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim};
@@ -65,14 +67,14 @@ fn serial(layout: Layout, faults: &Faults) -> Mtd {
     SpiNand::of_chip(chip, wiring, driver, 0..BLOCKS).unwrap()
 }
 
-/// A medium of the same sizes, in which eight planes of four dies work.
-fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
+/// A medium of the same sizes, in which so many dies and planes work.
+pub fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
     let page_bytes = PAGE_BYTES / stripes.planes;
     let (pages_per_block, blocks) = (PAGES_PER_BLOCK / stripes.dies(), BLOCKS * stripes.planes);
     let die = Geometry { page_bytes, oob_bytes: 64, pages_per_block, blocks };
     assert_eq!(stripes.striped(&die).pages_per_block, PAGES_PER_BLOCK);
     let sim = Sim::new(SimConfig::default());
-    let made = stripes.medium(&sim, &die, TIMING, RULES, &Driver::default(), faults).unwrap();
+    let made = stripes.medium(&sim, &die, TIMING, RULES, &Driver::default(), faults, commands::ALL).unwrap();
     Mtd::from(Rc::new(made) as Rc<dyn Medium>)
 }
 
@@ -103,7 +105,8 @@ impl Setup {
         });
         let serial = self.serial.map(|layout| format!(", SPI NAND {layout:?}")).unwrap_or_default();
         let buffer = if self.buffer == BufferRule::Bplru { ", bplru" } else { "" };
-        format!("{}, {victim}, {rules}{cache}{buffer}{serial}{}", self.mapping.name, dies.unwrap_or_default())
+        let (name, dies, used) = (self.mapping.name, dies.unwrap_or_default(), commands::name(&self.config));
+        format!("{name}, {victim}, {rules}{cache}{buffer}{serial}{dies}{used}")
     }
 
     pub fn new(victim: Victim) -> Setup {
@@ -261,7 +264,8 @@ pub fn setups() -> Vec<Setup> {
         .zip(layouts.into_iter().cycle())
         .map(|(setup, layout)| Setup { serial: Some(layout), ..setup });
     let all = plain.chain(special).chain(idle).chain(dftls).chain(hybrids).chain(cards).chain(levelled());
-    all.chain(striped.collect::<Vec<_>>()).chain(padded).chain(serial).collect()
+    let all = all.chain(striped.collect::<Vec<_>>()).chain(padded).chain(serial);
+    all.chain(commands::setups()).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.
