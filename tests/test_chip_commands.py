@@ -18,6 +18,8 @@ TABLE = ROOT / "experiments/policies/commands/table.py"
 DOCUMENT = ROOT / "docs/ftl.md"
 
 EXPERIMENT = """
+title = "A device"
+
 [stack]
 system = "bare"
 fs = "block-device"

@@ -16,7 +16,7 @@ fn copy_changing(array: &mut Array, copies: &[CopyBack], oob: &[Range<usize>], n
         }
         new.is_some()
     };
-    array.copy_back_changing(copies, Change { oob, by: &mut by }).unwrap()
+    array.copy_back_changing(copies, Change { oob_bytes: oob, by: &mut by }).unwrap()
 }
 
 fn one(from: Address, to: Address) -> [CopyBack; 1] {

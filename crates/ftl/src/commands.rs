@@ -22,7 +22,7 @@ pub(crate) struct Commands {
     /// Pages that are read before they are programmed.
     pub row_pages: usize,
     /// Copies inside the chip in a row; 0: none.
-    pub copy_backs_max: u32,
+    pub copy_backs_max_count: u32,
 }
 
 impl Commands {
@@ -36,17 +36,17 @@ impl Commands {
         if config.cache_commands && F::KEEPS_BYTES && stride_pages.is_none() {
             return missing("cache_commands", "cache program or cache read");
         }
-        let copy_backs_max = if F::KEEPS_BYTES { config.copy_backs_max } else { 0 };
-        if copy_backs_max > 0 && !flash.can_copy_back(0, 0) {
+        let copy_backs_max_count = if F::KEEPS_BYTES { config.copy_backs_max_count } else { 0 };
+        if copy_backs_max_count > 0 && !flash.can_copy_back(0, 0) {
             return missing("copy_back", "copy-back");
         }
         let row_pages = if stride_pages.is_some() { config.copy_row_pages.max(1) as usize } else { 1 };
-        Ok(Commands { stride_pages, row_pages, copy_backs_max })
+        Ok(Commands { stride_pages, row_pages, copy_backs_max_count })
     }
 
     /// Whether merges and collections move pages otherwise than one by one through the controller.
     pub fn move_pages(&self) -> bool {
-        self.row_pages > 1 || self.copy_backs_max > 0
+        self.row_pages > 1 || self.copy_backs_max_count > 0
     }
 
     /// Programs that can be under way at a time, for a layer that waits for each unless rows do not.
@@ -70,7 +70,7 @@ impl Commands {
     pub fn record_of_copy(&self, found: Found, number: u32, sequence: u64, erases: u32) -> Option<Tag> {
         let Found::Tag(tag) = found else { return None };
         let copy_backs = tag.copy_backs() + 1;
-        let may = tag.kind == KIND_DATA && tag.number == number && copy_backs <= self.copy_backs_max;
+        let may = tag.kind == KIND_DATA && tag.number == number && copy_backs <= self.copy_backs_max_count;
         may.then(|| Tag { sequence, erases, ..tag.with_flags(tag.flags_bits & FLAG_LOST, copy_backs) })
     }
 }

@@ -57,7 +57,7 @@ pub struct FtlConfig {
     pub copy_row_pages: u32,
     /// Merges and collections copy a page inside the chip so many times in a row, then through the controller with its ECC; at most
     /// [`crate::COPY_BACKS_MAX`]. 0: never inside the chip.
-    pub copy_backs_max: u32,
+    pub copy_backs_max_count: u32,
     pub seed: u64,
 }
 
@@ -88,7 +88,7 @@ impl FtlConfig {
             slc_cache: None,
             cache_commands: false,
             copy_row_pages: COPY_ROW_PAGES,
-            copy_backs_max: 0,
+            copy_backs_max_count: 0,
             seed: 1,
         }
     }

@@ -52,7 +52,7 @@ pub struct Statistics {
 impl Statistics {
     /// Nothing yet, of a layer with these settings.
     pub(crate) fn of(config: &FtlConfig) -> Statistics {
-        Statistics { copied_back_pages: (config.copy_backs_max > 0).then_some(0), ..Statistics::default() }
+        Statistics { copied_back_pages: (config.copy_backs_max_count > 0).then_some(0), ..Statistics::default() }
     }
 
     pub(crate) fn copies_back(&mut self) {

@@ -21,14 +21,14 @@ const M: u64 = (2048 + 64) * 50;
 const C: u64 = 3_000;
 const RECORD: u64 = 24 * 50;
 
-fn setup(name: &str, cache_commands: bool, copy_backs_max: u32) -> Setup {
+fn setup(name: &str, cache_commands: bool, copy_backs_max_count: u32) -> Setup {
     let mut setup = Setup {
         mapping: support::mapping(name),
         stripes: Some(Stripes::ONE),
         buffer_pages: 0,
         ..Setup::new(Victim::Greedy)
     };
-    setup.config = FtlConfig { cache_commands, copy_backs_max, log_blocks: 3, ..setup.config };
+    setup.config = FtlConfig { cache_commands, copy_backs_max_count, log_blocks: 3, ..setup.config };
     setup
 }
 
@@ -129,7 +129,7 @@ fn another_command_ends_a_row() {
 fn copies_of_a_merge_go_in_rows_or_stay_in_the_chip() {
     let by_controller = R + M + M + P;
     let in_chip = R + 2 * RECORD + P;
-    for (cache_commands, copy_row_pages, copy_backs_max, expected_ns) in [
+    for (cache_commands, copy_row_pages, copy_backs_max_count, expected_ns) in [
         (false, 8, 0, 6 * by_controller + (M + P) + E),
         (false, 8, 1, 6 * in_chip + (M + P) + E),
         (true, 8, 0, row_read_ns(6) + row_written_ns(7) + E),
@@ -137,7 +137,7 @@ fn copies_of_a_merge_go_in_rows_or_stay_in_the_chip() {
         // Copies in the chip are no part of a row; the last page is one of its own.
         (true, 8, 1, 6 * in_chip + row_written_ns(1) + E),
     ] {
-        let mut setup = setup("block-map", cache_commands, copy_backs_max);
+        let mut setup = setup("block-map", cache_commands, copy_backs_max_count);
         setup.config.copy_row_pages = copy_row_pages;
         let (mut device, sim) = made(&setup);
         write(&mut device, &sim, 0..8, 5);
@@ -145,26 +145,26 @@ fn copies_of_a_merge_go_in_rows_or_stay_in_the_chip() {
         assert_eq!(write(&mut device, &sim, 7..8, 5), expected_ns, "{}", setup.name());
         read(&mut device, &sim, 0..8, 5);
         let done = device.ftl().statistics();
-        assert_eq!((done.gc_pages, done.copied_back_pages), (6, (copy_backs_max > 0).then_some(6)));
+        assert_eq!((done.gc_pages, done.copied_back_pages), (6, (copy_backs_max_count > 0).then_some(6)));
     }
 }
 
 /// What was copied so often as the settings allow goes through the controller once, and is counted from there again.
 #[test]
 fn copies_in_a_row_have_a_limit() {
-    for copy_backs_max in [1, 2, 3, 15] {
-        let (mut device, sim) = made(&setup("block-map", false, copy_backs_max));
+    for copy_backs_max_count in [1, 2, 3, 15] {
+        let (mut device, sim) = made(&setup("block-map", false, copy_backs_max_count));
         write(&mut device, &sim, 0..8, 5);
         for copies in 1..=40u32 {
             let before = device.ftl().statistics().copied_back_pages;
             write(&mut device, &sim, 0..1, 5);
             let took_ns = write(&mut device, &sim, 7..8, 5);
-            let in_chip = copies % (copy_backs_max + 1) != 0;
+            let in_chip = copies % (copy_backs_max_count + 1) != 0;
             let now = device.ftl().statistics().copied_back_pages;
             assert_eq!(
                 now.unwrap() - before.unwrap(),
                 if in_chip { 6 } else { 0 },
-                "copy {copies} of {copy_backs_max}"
+                "copy {copies} of {copy_backs_max_count}"
             );
             let rest_ns = (M + P) + E;
             match in_chip {
@@ -201,7 +201,11 @@ fn collection_copies_inside_each_die() {
             read(&mut device, &sim, 0..pages, 1);
             let done = *device.ftl().statistics();
             let copied = done.copied_back_pages.unwrap();
-            assert!(copied * 2 > done.gc_pages - done.map_written_pages && copied < done.gc_pages, "{}: {done:?}", setup.name());
+            assert!(
+                copied * 2 > done.gc_pages - done.map_written_pages && copied < done.gc_pages,
+                "{}: {done:?}",
+                setup.name()
+            );
         }
     }
 }
@@ -262,7 +266,7 @@ fn chips_without_the_commands_and_slc_caches_are_refused() {
     };
     let (rows, copies) = (
         FtlConfig { cache_commands: true, ..FtlConfig::new(LOGICAL_PAGES) },
-        FtlConfig { copy_backs_max: 2, ..FtlConfig::new(LOGICAL_PAGES) },
+        FtlConfig { copy_backs_max_count: 2, ..FtlConfig::new(LOGICAL_PAGES) },
     );
     assert_eq!(
         format(none, rows.clone()).unwrap(),

@@ -66,8 +66,8 @@ pub struct FtlKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_row_pages: Option<u32>,
     /// Merges and collections copy a page inside the chip so many times in a row, then through the controller with its ECC (0 if absent: never).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copy_back: Option<u32>,
+    #[serde(rename = "copy_back", default, skip_serializing_if = "Option::is_none")]
+    pub copy_backs_max_count: Option<u32>,
     /// Share of the flash that the host does not see (0.1 if absent).
     #[serde(rename = "spare", default, skip_serializing_if = "Option::is_none")]
     pub spare_share: Option<f64>,
@@ -381,7 +381,7 @@ impl FtlKeys {
             idle_free_blocks: self.idle_free_blocks,
             cache_commands: self.cache_commands.unwrap_or(by_default.cache_commands),
             copy_row_pages: self.copy_row_pages.unwrap_or(by_default.copy_row_pages),
-            copy_backs_max: self.copy_back.unwrap_or(by_default.copy_backs_max),
+            copy_backs_max_count: self.copy_backs_max_count.unwrap_or(by_default.copy_backs_max_count),
             gc_apart: self.gc_apart.unwrap_or(by_default.gc_apart),
             checkpoint_every_pages: self.checkpoint_every_pages,
             map_cache_entries_count: self.map_cache_entries,

@@ -23,7 +23,7 @@ pub(crate) fn commands_of(part: &Part) -> ChipCommands {
 
 impl FtlKeys {
     fn copy_backs(&self) -> u32 {
-        self.copy_back.unwrap_or(0)
+        self.copy_backs_max_count.unwrap_or(0)
     }
 
     fn wants_commands(&self) -> bool {

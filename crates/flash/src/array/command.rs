@@ -80,8 +80,8 @@ pub struct CopyBack {
 /// 85h). Of a multi-plane copy-back this is the first page.
 pub struct Change<'c> {
     /// Bytes of the OOB area that move out and, if the copy-back goes on, in again.
-    pub oob: &'c [Range<usize>],
-    /// Is given the OOB area as it is in the register, and changes it there; bytes outside `oob` must stay. `false`: nothing is
+    pub oob_bytes: &'c [Range<usize>],
+    /// Is given the OOB area as it is in the register, and changes it there; bytes outside `oob_bytes` must stay. `false`: nothing is
     /// programmed.
     pub by: &'c mut dyn FnMut(&mut [u8]) -> bool,
 }

@@ -19,7 +19,8 @@ impl Array {
         let (reads_ns, last_read_ns) = self.time_reads(copies, begin_ns);
         // The register is a buffer of its own, so that nothing is allocated.
         let mut register = std::mem::take(&mut self.copied);
-        let changed_bytes = change.as_ref().map_or(0, |change| change.oob.iter().map(Range::len).sum::<usize>() as u32);
+        let changed_bytes =
+            change.as_ref().map_or(0, |change| change.oob_bytes.iter().map(Range::len).sum::<usize>() as u32);
         let mut is_damaged = self.read_register(copies[0].from, changed_bytes, reads_ns[0], &mut register);
         let (mut out_ns, mut changed_ns) = (begin_ns, begin_ns);
         if let Some(change) = &mut change {
@@ -47,7 +48,8 @@ impl Array {
             if let Some(change) = change.as_ref().filter(|_| index == 0) {
                 let page_bits = self.hierarchy.page_bytes * 8;
                 let is_new = |bit: u32| {
-                    bit >= page_bits && change.oob.iter().any(|bytes| bytes.contains(&((bit - page_bits) as usize / 8)))
+                    bit >= page_bits
+                        && change.oob_bytes.iter().any(|bytes| bytes.contains(&((bit - page_bits) as usize / 8)))
                 };
                 wrong_bits.retain(|&bit| !is_new(bit));
             }

@@ -23,7 +23,7 @@ impl<F: Flash> Hybrid<F> {
     ) -> Result<bool, FtlError> {
         let mut rest = logical_pages;
         while let Some(&logical_page) = rest.first() {
-            if self.commands.copy_backs_max > 0 {
+            if self.commands.copy_backs_max_count > 0 {
                 let _reason = self.flash.because(reason);
                 if self.copy_back(logical_page, block, reason)? {
                     rest = &rest[1..];

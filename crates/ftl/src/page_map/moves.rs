@@ -40,7 +40,7 @@ impl<F: Flash> PageMap<F> {
             }
             let (from, most) = match refused.is_empty() {
                 // The next place is on another die, whose pages can be copied there.
-                true if self.commands.copy_backs_max > 0 => (&mut waiting, 1),
+                true if self.commands.copy_backs_max_count > 0 => (&mut waiting, 1),
                 true => (&mut waiting, self.commands.row_pages),
                 false => (&mut refused, self.commands.row_pages),
             };
@@ -66,7 +66,7 @@ impl<F: Flash> PageMap<F> {
 
     /// Moves one page, inside the chip if that may be.
     pub(super) fn move_one(&mut self, stream: Stream, number: u32, page: u32) -> Result<(), FtlError> {
-        let is_candidate = self.commands.copy_backs_max > 0 && self.holds_data(page);
+        let is_candidate = self.commands.copy_backs_max_count > 0 && self.holds_data(page);
         if is_candidate && self.copy_back(stream, number, page)? {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl<F: Flash> PageMap<F> {
 
     /// The first page that the chip can copy to the next place of a stream.
     fn take_for_copy_back(&mut self, stream: Stream, waiting: &mut VecDeque<u32>) -> Result<Option<u32>, FtlError> {
-        if self.commands.copy_backs_max == 0 {
+        if self.commands.copy_backs_max_count == 0 {
             return Ok(None);
         }
         let place = self.open_place(stream)?;

@@ -35,11 +35,11 @@ const TWO_PLANES: Stripes = Stripes { channels: 2, dies_per_channel: 1, planes: 
 
 /// Each mapping that can use the commands, on one die and on several.
 pub fn setups() -> impl Iterator<Item = Setup> {
-    SETTINGS.into_iter().enumerate().map(|(index, (name, stripes, cache_commands, copy_backs_max))| {
+    SETTINGS.into_iter().enumerate().map(|(index, (name, stripes, cache_commands, copy_backs_max_count))| {
         let mut setup = Setup { mapping: mapping(name), stripes: Some(stripes), ..Setup::new(Victim::Greedy) };
         setup.config = FtlConfig {
             cache_commands,
-            copy_backs_max,
+            copy_backs_max_count,
             copy_row_pages: [3, 8][index % 2],
             idle_free_blocks: (index % 3 == 2).then_some(6),
             checkpoint_every_pages: (index % 4 == 3).then_some(40),
@@ -63,7 +63,7 @@ pub fn setups() -> impl Iterator<Item = Setup> {
 /// For people.
 pub fn name(config: &FtlConfig) -> String {
     let rows = if config.cache_commands { format!(", rows of {}", config.copy_row_pages) } else { String::new() };
-    match config.copy_backs_max {
+    match config.copy_backs_max_count {
         0 => rows,
         copies => format!("{rows}, copy-back {copies}"),
     }

@@ -33,7 +33,7 @@ impl Striped {
         let mut array = self.array.borrow_mut();
         array.end_sequence(from.die);
         array.wait_until(array.die_ready_ns(from.die));
-        let change = Change { oob: &places, by: &mut by };
+        let change = Change { oob_bytes: &places, by: &mut by };
         let copied = array.copy_back_changing(&copies[..planes as usize], change).map_err(refused)?;
         let (planes, moved_bytes) = (u64::from(planes), places.iter().map(Range::len).sum::<usize>() as u64);
         let programmed = u64::from(copied.is_programmed);
