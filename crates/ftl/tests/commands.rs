@@ -6,7 +6,7 @@ mod support;
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, Disk, FtlConfig, FtlError, PageMap, Victim};
-use ffslab_mtd::striped::{ChipCommands, Stripes};
+use ffslab_mtd::striped::{ChipCommands, Die, Stripes};
 use ffslab_mtd::{Driver, Medium, Mtd, MtdError};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::SeedableRng;
@@ -215,7 +215,8 @@ fn chip(commands: ChipCommands, faults: &Faults) -> Mtd {
     let timing = Timing { read_ns: R, program_ns: P, erase_ns: E, bus_ps_per_byte: 50_000 };
     let rules = Rules { partial_programs_max: 1, in_order: true };
     let sim = Sim::new(SimConfig::default());
-    let made = Stripes::ONE.medium(&sim, &geometry, timing, rules, &Driver::default(), faults, commands).unwrap();
+    let die = Die { geometry, timing, rules, commands };
+    let made = Stripes::ONE.medium(&sim, die, &Driver::default(), faults).unwrap();
     Mtd::from(Rc::new(made) as Rc<dyn Medium>)
 }
 

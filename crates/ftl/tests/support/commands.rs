@@ -1,12 +1,28 @@
-//! Settings with cache commands and copy-back, and the chips that have them.
+//! Settings with cache commands and copy-back, and the dies that have them.
 
-use super::{mapping, Setup, LOGICAL_PAGES};
+use super::{mapping, Setup, BLOCKS, LOGICAL_PAGES, PAGES_PER_BLOCK, PAGE_BYTES, RULES, TIMING};
+use ffslab_flash::{Faults, Geometry};
 use ffslab_ftl::{FtlConfig, Victim};
-use ffslab_mtd::striped::{ChipCommands, Stripes};
+use ffslab_mtd::striped::{ChipCommands, Die, Stripes};
+use ffslab_mtd::{Driver, Medium, Mtd};
+use ffslab_sim::{Sim, SimConfig};
+use std::rc::Rc;
 
 /// What the dies of the tests can. Who does not ask for it has the usual commands.
 pub const ALL: ChipCommands =
     ChipCommands { cache_program: true, cache_read: true, copy_back: true, register_copy_ns: 3_000 };
+
+/// A medium of the same sizes, in which so many dies and planes work.
+pub fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
+    let page_bytes = PAGE_BYTES / stripes.planes;
+    let (pages_per_block, blocks) = (PAGES_PER_BLOCK / stripes.dies(), BLOCKS * stripes.planes);
+    let die = Geometry { page_bytes, oob_bytes: 64, pages_per_block, blocks };
+    assert_eq!(stripes.striped(&die).pages_per_block, PAGES_PER_BLOCK);
+    let sim = Sim::new(SimConfig::default());
+    let die = Die { geometry: die, timing: TIMING, rules: RULES, commands: ALL };
+    let made = stripes.medium(&sim, die, &Driver::default(), faults).unwrap();
+    Mtd::from(Rc::new(made) as Rc<dyn Medium>)
+}
 
 /// Mapping, dies, cache commands, copies inside the chip in a row.
 const SETTINGS: [(&str, Stripes, bool, u32); 18] = [

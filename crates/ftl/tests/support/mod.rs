@@ -4,19 +4,18 @@
 //! the sector holds one of these, whole. Without a cut it holds the last one.
 #![allow(dead_code)]
 
-pub mod commands;
-
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, Disk, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim};
 use ffslab_mtd::spi_nand::{Bus, Encoding, Layout, ReadCommand, SpiNand, Waiting, Wiring};
 use ffslab_mtd::striped::Stripes;
-use ffslab_mtd::{Driver, Medium, MediumImage, Mtd, Nand};
+use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
 use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
-use std::rc::Rc;
+
+pub mod commands;
 
 pub const PAGE_BYTES: u32 = 2048;
 pub const PAGES_PER_BLOCK: u32 = 8;
@@ -67,17 +66,6 @@ fn serial(layout: Layout, faults: &Faults) -> Mtd {
     SpiNand::of_chip(chip, wiring, driver, 0..BLOCKS).unwrap()
 }
 
-/// A medium of the same sizes, in which so many dies and planes work.
-pub fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
-    let page_bytes = PAGE_BYTES / stripes.planes;
-    let (pages_per_block, blocks) = (PAGES_PER_BLOCK / stripes.dies(), BLOCKS * stripes.planes);
-    let die = Geometry { page_bytes, oob_bytes: 64, pages_per_block, blocks };
-    assert_eq!(stripes.striped(&die).pages_per_block, PAGES_PER_BLOCK);
-    let sim = Sim::new(SimConfig::default());
-    let made = stripes.medium(&sim, &die, TIMING, RULES, &Driver::default(), faults, commands::ALL).unwrap();
-    Mtd::from(Rc::new(made) as Rc<dyn Medium>)
-}
-
 /// How a device is made and found again.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -105,8 +93,8 @@ impl Setup {
         });
         let serial = self.serial.map(|layout| format!(", SPI NAND {layout:?}")).unwrap_or_default();
         let buffer = if self.buffer == BufferRule::Bplru { ", bplru" } else { "" };
-        let (name, dies, used) = (self.mapping.name, dies.unwrap_or_default(), commands::name(&self.config));
-        format!("{name}, {victim}, {rules}{cache}{buffer}{serial}{dies}{used}")
+        let (name, used) = (self.mapping.name, dies.unwrap_or_default() + &commands::name(&self.config));
+        format!("{name}, {victim}, {rules}{cache}{buffer}{serial}{used}")
     }
 
     pub fn new(victim: Victim) -> Setup {
@@ -125,7 +113,7 @@ impl Setup {
     /// The flash below, as it left the factory.
     pub fn medium(&self, faults: &Faults) -> Mtd {
         match (self.stripes, self.serial) {
-            (Some(stripes), _) => striped(stripes, faults),
+            (Some(stripes), _) => commands::striped(stripes, faults),
             (None, Some(layout)) => serial(layout, faults),
             (None, None) => medium(faults),
         }

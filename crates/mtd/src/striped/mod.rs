@@ -97,6 +97,15 @@ pub struct ChipCommands {
     pub register_copy_ns: u64,
 }
 
+/// One die of a part.
+#[derive(Clone, Copy, Debug)]
+pub struct Die {
+    pub geometry: Geometry,
+    pub timing: Timing,
+    pub rules: Rules,
+    pub commands: ChipCommands,
+}
+
 /// Why dies cannot be striped.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum StripesError {
@@ -161,20 +170,13 @@ impl Stripes {
         }
     }
 
-    /// Erased dies of a part with these commands.
+    /// Erased dies of a part.
     ///
     /// # Errors
     /// Counts that cannot be striped, a driver or faults that do not suit the part.
-    pub fn medium(
-        &self,
-        sim: &Sim,
-        die: &Geometry,
-        timing: Timing,
-        rules: Rules,
-        driver: &Driver,
-        faults: &Faults,
-        commands: ChipCommands,
-    ) -> Result<Striped, StripesError> {
+    pub fn medium(&self, sim: &Sim, die: Die, driver: &Driver, faults: &Faults) -> Result<Striped, StripesError> {
+        let Die { geometry, timing, rules, commands } = die;
+        let die = &geometry;
         self.check(die)?;
         driver.check(die)?;
         let hierarchy = self.hierarchy(die);
