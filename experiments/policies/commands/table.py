@@ -29,7 +29,7 @@ KINDS = {
 }
 
 
-def times_us(variants: list[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
+def times_us(variants: list[Any]) -> dict[tuple[str, str, str], float]:
     """Microseconds of a request by mapping, kind of request and commands."""
     times = {}
     for one in variants:
