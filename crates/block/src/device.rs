@@ -14,7 +14,7 @@
 
 use crate::ftl::Translated;
 use crate::profile::DeviceProfile;
-use ffslab_ftl::{BlockDevice, NAMED};
+use ffslab_ftl::{BlockDevice, COPIED_BACK_PAGES, NAMED};
 use ffslab_sim::{Sim, Slice};
 use std::cell::Cell;
 use thiserror::Error;
@@ -114,7 +114,7 @@ impl Device {
 
     /// The same device after a power cut: its layer counts on.
     pub fn after(mut self, before: &Device) -> Device {
-        if let Some(counts) = before.layer_counts() {
+        if let Some(counts) = before.all_layer_counts() {
             self.counts_before = counts.map(|(_, count)| count);
         }
         self
@@ -248,7 +248,13 @@ impl Device {
     }
 
     /// What the translation layer has done, by names; `None`: there is none.
-    pub fn layer_counts(&self) -> Option<[(&'static str, u64); NAMED]> {
+    pub fn layer_counts(&self) -> Option<Vec<(&'static str, u64)>> {
+        let copies_back = self.flash()?.disk().ftl().statistics().copied_back_pages.is_some();
+        let has = |name: &str| copies_back || name != COPIED_BACK_PAGES;
+        Some(self.all_layer_counts()?.into_iter().filter(|(name, _)| has(name)).collect())
+    }
+
+    fn all_layer_counts(&self) -> Option<[(&'static str, u64); NAMED]> {
         let now = self.flash()?.disk().ftl().statistics().named();
         Some(std::array::from_fn(|i| (now[i].0, self.counts_before[i] + now[i].1)))
     }

@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 
 pub use address::{Address, Hierarchy, HierarchyError};
 pub use checks::{ArrayError, Constraints};
-pub use command::{Command, CopyBack, Done, Failures, PageIn, PageOut};
+pub use command::{Change, Command, Copied, CopyBack, Done, Failures, PageIn, PageOut};
 
 use crate::cells::Cells;
 use crate::energy::{ChipEnergy, ChipPowerMilliwatt, Spent};
@@ -114,6 +114,8 @@ struct Plane {
     out_end_ns: u64,
     /// Block of the cache sequence that the die is in; [`NO_BLOCK`]: the plane has no part in it.
     sequence_block: u32,
+    /// Page of its last step.
+    sequence_page: u32,
     /// Programs and erases that have not ended when the last one was issued.
     running: VecDeque<power::Running>,
 }
@@ -131,7 +133,7 @@ pub struct Array {
     dies: Vec<Die>,
     planes: Vec<Plane>,
     reading: Reading,
-    /// Bits that the last read that was no step of a cache read flipped, with the place of their page in the command.
+    /// Bits that the last read flipped, with the place of their page in the command.
     flips: Vec<(usize, u32)>,
     power: Power,
     spent: Spent,
@@ -202,10 +204,38 @@ impl Array {
             Command::Read(pages) => self.read(pages),
             Command::Program(pages) => self.program(pages),
             Command::Erase(blocks) => self.erase(blocks),
-            Command::CopyBack(copies) => self.copy_back(copies),
+            Command::CopyBack(copies) => Ok(self.copy_back(copies, None)?.done),
             Command::CacheRead { pages, more } => self.cache_read(pages, more),
             Command::CacheProgram { pages, more } => self.cache_program(pages, more),
         }
+    }
+
+    /// A copy-back of which the controller changes bytes on the way, or which it leaves at the read when it has seen what that gave.
+    pub fn copy_back_changing(&mut self, copies: &[CopyBack], change: Change) -> Result<Copied> {
+        self.copy_back(copies, Some(change))
+    }
+
+    /// Ends a cache sequence without a further step, which takes effect on what the die is told next. Of programs nothing is sent: the
+    /// die is asked until it is truly ready (ARDY of ONFI's status, I/O 5), as data sheets want it where the last page was sent by 15h (Samsung
+    /// K9K2G08U0A, "Cache Program"). Of reads the array has begun the next page of the block, which nobody takes.
+    pub fn end_sequence(&mut self, die: u32) {
+        let (index, planes) = (die as usize, self.hierarchy.planes_per_die as usize);
+        let sequence = std::mem::replace(&mut self.dies[index].sequence, Sequence::None);
+        if sequence != Sequence::Reads {
+            return;
+        }
+        let mut end_ns = 0;
+        for plane in &mut self.planes[index * planes..(index + 1) * planes] {
+            let next_page = plane.sequence_page + 1;
+            if plane.sequence_block != NO_BLOCK && next_page < self.hierarchy.pages_per_block {
+                let read_ns = self.laws.read_ns(next_page);
+                self.spent.read_ns += read_ns;
+                plane.array_end_ns = plane.copied_ns + read_ns;
+                end_ns = end_ns.max(plane.array_end_ns);
+            }
+        }
+        let ready_ns = self.dies[index].ready_ns;
+        self.die_works(index, ready_ns, end_ns);
     }
 
     // ---- time ----------------------------------------------------------------------------------------------
@@ -225,6 +255,26 @@ impl Array {
     /// When everything that was issued is done.
     pub fn all_done_ns(&self) -> u64 {
         self.dies.iter().map(|die| die.ready_ns).max().unwrap_or(0)
+    }
+
+    /// When the die can take the next step of a cache program: its cache register is free.
+    pub fn cache_free_ns(&self, die: u32) -> u64 {
+        let planes = self.hierarchy.planes_per_die as usize;
+        let first = die as usize * planes;
+        self.planes[first..first + planes].iter().map(|plane| plane.copied_ns).max().unwrap_or(0)
+    }
+
+    /// Whether the die is in a cache program in the block of this page, so that the page can be its next step.
+    pub fn goes_on_programming(&self, at: Address) -> bool {
+        self.dies[at.die as usize].sequence == Sequence::Programs
+            && self.planes[self.plane_at(at)].sequence_block == at.block
+    }
+
+    /// As [`Array::goes_on_programming`] for a cache read whose array has begun with this page.
+    pub fn goes_on_reading(&self, at: Address) -> bool {
+        let plane = &self.planes[self.plane_at(at)];
+        self.dies[at.die as usize].sequence == Sequence::Reads
+            && (plane.sequence_block, plane.sequence_page + 1) == (at.block, at.page)
     }
 
     /// How long a channel's bus has moved data, in what was issued so far.
@@ -313,7 +363,7 @@ impl Array {
         &self.reading.flipped_bits
     }
 
-    /// Bits that the last [`Command::Read`] flipped in its page of this place, as [`Array::flipped_bits`] numbers them.
+    /// Bits that the last read or step of a cache read flipped in its page of this place, as [`Array::flipped_bits`] numbers them.
     pub fn flipped_bits_of(&self, index: usize) -> impl Iterator<Item = u32> + '_ {
         self.flips.iter().filter(move |&&(of, _)| of == index).map(|&(_, bit)| bit)
     }

@@ -2,6 +2,7 @@
 //! of it.
 
 pub mod block;
+mod inherited;
 mod stored;
 mod torn;
 mod unstable;
@@ -54,6 +55,8 @@ pub struct Cells {
     damage: BTreeMap<u32, u64>,
     /// Pages that read differently each time.
     unstable: BTreeMap<u32, Unstable>,
+    /// Wrong bits of pages that a copy-back has filled.
+    inherited: BTreeMap<u32, Box<[u32]>>,
 }
 
 impl Cells {
@@ -74,6 +77,7 @@ impl Cells {
             erase_counts: vec![0; blocks],
             damage: BTreeMap::new(),
             unstable: BTreeMap::new(),
+            inherited: BTreeMap::new(),
         }
     }
 
@@ -206,6 +210,9 @@ impl Cells {
                 self.damage.remove(&page);
             }
         }
+        if !self.inherited.is_empty() {
+            self.inherited.retain(|page, _| !(first..end).contains(page));
+        }
         self.settle(block);
         self.blocks[block as usize] = Block {
             reads_between_erases_max: state.reads_between_erases_max.max(state.reads_since_erase),
@@ -256,6 +263,7 @@ impl Cells {
                 self.programs[page as usize] = 0;
                 self.free_oob(page);
                 self.damage.remove(&page);
+                self.inherited.remove(&page);
                 continue;
             }
             if is_programmed {
@@ -283,7 +291,7 @@ impl Cells {
     /// Whether some page may read otherwise than it was programmed.
     #[inline]
     pub fn any_damage(&self) -> bool {
-        !self.damage.is_empty() || !self.unstable.is_empty()
+        !self.damage.is_empty() || !self.unstable.is_empty() || !self.inherited.is_empty()
     }
 
     /// Damaged units of a page.
@@ -336,6 +344,7 @@ impl Clone for Cells {
             erase_counts: self.erase_counts.clone(),
             damage: self.damage.clone(),
             unstable: self.unstable.clone(),
+            inherited: self.inherited.clone(),
         }
     }
 
@@ -351,5 +360,6 @@ impl Clone for Cells {
         self.erase_counts.clone_from(&source.erase_counts);
         self.damage.clone_from(&source.damage);
         self.unstable.clone_from(&source.unstable);
+        self.inherited.clone_from(&source.inherited);
     }
 }

@@ -35,9 +35,11 @@ pub struct Spent {
     pub program_ns: u64,
     pub program_bus_ns: u64,
     pub erase_ns: u64,
-    /// The reading half of copy-backs, and the programming half. They need no bus.
+    /// The reading half of copy-backs, and the programming half.
     pub copy_read_ns: u64,
     pub copy_program_ns: u64,
+    /// The bus, for the bytes of copy-backs that a controller looks at and changes.
+    pub copy_bus_ns: u64,
 }
 
 /// Energy by kind of command, in microjoule, each with its share of the bus.
@@ -60,7 +62,9 @@ impl ChipPowerMilliwatt {
             read_uj: uj(self.read, spent.read_ns) + uj(self.bus, spent.read_bus_ns),
             program_uj: uj(self.program, spent.program_ns) + uj(self.bus, spent.program_bus_ns),
             erase_uj: uj(self.erase, spent.erase_ns),
-            copy_back_uj: uj(self.read, spent.copy_read_ns) + uj(self.program, spent.copy_program_ns),
+            copy_back_uj: uj(self.read, spent.copy_read_ns)
+                + uj(self.program, spent.copy_program_ns)
+                + uj(self.bus, spent.copy_bus_ns),
             standby_uj: uj(self.standby, idle_ns),
         }
     }
@@ -87,8 +91,9 @@ impl Spent {
 
     /// Time of all units together.
     pub fn total_ns(&self) -> u64 {
-        let Spent { read_ns, read_bus_ns, program_ns, program_bus_ns, erase_ns, copy_read_ns, copy_program_ns } = *self;
-        read_ns + read_bus_ns + program_ns + program_bus_ns + erase_ns + copy_read_ns + copy_program_ns
+        let Spent { read_ns, read_bus_ns, program_ns, program_bus_ns, erase_ns, .. } = *self;
+        let copies_ns = self.copy_read_ns + self.copy_program_ns + self.copy_bus_ns;
+        read_ns + read_bus_ns + program_ns + program_bus_ns + erase_ns + copies_ns
     }
 
     fn zip(self, other: Spent, f: impl Fn(u64, u64) -> u64) -> Spent {
@@ -100,6 +105,7 @@ impl Spent {
             erase_ns: f(self.erase_ns, other.erase_ns),
             copy_read_ns: f(self.copy_read_ns, other.copy_read_ns),
             copy_program_ns: f(self.copy_program_ns, other.copy_program_ns),
+            copy_bus_ns: f(self.copy_bus_ns, other.copy_bus_ns),
         }
     }
 }

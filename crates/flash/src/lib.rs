@@ -38,8 +38,8 @@ mod traffic;
 
 pub use ageing::{Ageing, AgeingConstant, FrameErrors, Frames, Promise, Stress, CONSTANTS as AGEING_CONSTANTS, YEAR_S};
 pub use array::{
-    Address, Array, ArrayConfig, ArrayError, Command, Constraints, CopyBack, Done, Failures, Hierarchy, HierarchyError,
-    PageIn, PageOut, PLANES_MAX,
+    Address, Array, ArrayConfig, ArrayError, Change, Command, Constraints, Copied, CopyBack, Done, Failures, Hierarchy,
+    HierarchyError, PageIn, PageOut, PLANES_MAX,
 };
 pub use chip::Chip;
 pub use energy::{ChipEnergy, ChipPowerMilliwatt, Spent};

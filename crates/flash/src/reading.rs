@@ -99,10 +99,29 @@ impl Reading {
                 tail[(bit - data_bits) as usize / 8] ^= 1 << (bit % 8);
             }
         }
+        self.add_inherited(cells, page, column, data_bits, tail_bytes);
         if answer == DAMAGED {
             DAMAGED
         } else {
             self.flipped_bits.len() as u32
+        }
+    }
+
+    /// What a copy-back took along is wrong in the cells already. A bit that flips again today is right.
+    fn add_inherited(&mut self, cells: &Cells, page: u32, column: u32, data_bits: u32, tail_bytes: u32) {
+        let page_bits = cells.geometry.page_bytes * 8;
+        let moved = column * 8..column * 8 + data_bits;
+        for &bit in cells.inherited(page) {
+            let place = match bit.checked_sub(page_bits) {
+                None if moved.contains(&bit) => bit - moved.start,
+                // Of other tails it is not known which bytes they are.
+                Some(of_oob) if tail_bytes == cells.geometry.oob_bytes => data_bits + of_oob,
+                _ => continue,
+            };
+            match self.flipped_bits.iter().position(|&flipped| flipped == place) {
+                Some(index) => drop(self.flipped_bits.remove(index)),
+                None => self.flipped_bits.push(place),
+            }
         }
     }
 

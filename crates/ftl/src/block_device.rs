@@ -143,13 +143,21 @@ impl Disk {
     }
 
     /// Writes a page of the buffer, which does not hold it any more.
+    ///
+    /// If the rest of a page cannot be read, the sectors that were written have no page to go to: whoever made them leave is told, as a disk
+    /// reports an error of an earlier command with a later one (deferred errors of SCSI), and the buffer does not keep them. A page that is written
+    /// whole needs no rest.
     fn write_page(&mut self, page: u32) -> Result<(), DeviceError> {
         let missing_bits = match self.buffer.get(page) {
             Some(buffered) => self.all_sectors_bits() & !buffered.sectors_bits,
             None => return Ok(()),
         };
         if missing_bits != 0 {
-            self.fill(page, missing_bits)?;
+            let filled = self.fill(page, missing_bits);
+            if matches!(filled, Err(DeviceError::Ftl(FtlError::Uncorrectable { .. }))) {
+                self.buffer.remove(page);
+            }
+            filled?;
         }
         if let Some(buffered) = self.buffer.get(page) {
             self.ftl.hint_request_pages(buffered.request_pages);
@@ -172,6 +180,7 @@ impl Disk {
                 continue;
             }
             let _reason = self.ftl.because(&causes::BLOCK_PADDING);
+            self.ftl.hint_read_pages(0);
             let read = told(&mut *self.ftl, |ftl| ftl.read(page, &mut self.spare));
             self.ftl.settle_reads();
             match read {
@@ -186,6 +195,7 @@ impl Disk {
 
     /// Reads the sectors of a buffered page that the host did not write.
     fn fill(&mut self, page: u32, missing_bits: u64) -> Result<(), DeviceError> {
+        self.ftl.hint_read_pages(0);
         {
             let _reason = self.ftl.because(&causes::PAGE_FILL);
             told(&mut *self.ftl, |ftl| ftl.read(page, &mut self.spare))?;
@@ -218,7 +228,10 @@ impl BlockDevice for Disk {
     fn read(&mut self, sector: u64, data: &mut [u8]) -> Result<(), DeviceError> {
         self.check(sector, data.len())?;
         let bytes = self.sector_bytes as usize;
+        let mut further_pages = self.parts(sector, data.len()).count() as u32;
         for (page, first, part) in self.parts(sector, data.len()) {
+            further_pages -= 1;
+            self.ftl.hint_read_pages(further_pages);
             let wanted_bits = self.bits_of(first, (part.len() / bytes) as u32);
             let held_bits = self.buffer.get(page).map_or(0, |buffered| buffered.sectors_bits);
             if wanted_bits & !held_bits != 0 {
@@ -260,10 +273,16 @@ impl BlockDevice for Disk {
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
+        let mut lost = Ok(());
         while let Some(page) = self.buffer.next_of_flush() {
-            self.write_page(page)?;
+            match self.write_page(page) {
+                // What can be written is written, then the host is told of what could not.
+                Err(error @ DeviceError::Ftl(FtlError::Uncorrectable { .. })) => lost = lost.and(Err(error)),
+                written => written?,
+            }
         }
-        told(&mut *self.ftl, |ftl| ftl.flush())
+        told(&mut *self.ftl, |ftl| ftl.flush())?;
+        lost
     }
 
     fn can_trim(&self) -> bool {

@@ -50,8 +50,19 @@ pub struct FtlConfig {
     pub random_log_pages: Option<u32>,
     /// SLC cache: its blocks, and how it differs from the rest.
     pub slc_cache: Option<SlcCacheConfig>,
+    /// Pages that are programmed or read in a row go through the chip's cache registers, as far as it has such commands. What is written
+    /// then lasts after [`crate::mapping::Ftl::flush`].
+    pub cache_commands: bool,
+    /// With `cache_commands`: pages that merges and collections read before they program them.
+    pub copy_row_pages: u32,
+    /// Merges and collections copy a page inside the chip so many times in a row, then through the controller with its ECC; at most
+    /// [`crate::COPY_BACKS_MAX`]. 0: never inside the chip.
+    pub copy_backs_max_count: u32,
     pub seed: u64,
 }
+
+/// Pages that a controller holds of a row that it moves, if nobody says how many: ours, a buffer of 16 KiB with the usual pages.
+pub const COPY_ROW_PAGES: u32 = 8;
 
 impl FtlConfig {
     /// A page map of so many pages with the usual settings: greedy, dynamic wear levelling, collected data apart.
@@ -75,6 +86,9 @@ impl FtlConfig {
             random_segments_count: 0,
             random_log_pages: None,
             slc_cache: None,
+            cache_commands: false,
+            copy_row_pages: COPY_ROW_PAGES,
+            copy_backs_max_count: 0,
             seed: 1,
         }
     }
@@ -118,6 +132,10 @@ pub enum FtlError {
     NoOob { oob_free_bytes: u32 },
     #[error("pages of the medium share cells, so that a cut program destroys earlier pages: use its SLC mode")]
     PairedPages,
+    #[error("{key}: the chip has no {what}, or not one that is known")]
+    NoCommand { key: &'static str, what: &'static str },
+    #[error("{key}: an SLC cache moves pages between cells of different modes, for which no such times are known")]
+    NotWithCache { key: &'static str },
     #[error("logical_pages = {logical_pages}: the medium has room for 1 to {logical_pages_max}")]
     Size { logical_pages: u32, logical_pages_max: u32 },
     #[error(

@@ -62,6 +62,27 @@ pub trait Flash {
 
     fn read_tag(&self, page: u32) -> Result<Found, MtdError>;
 
+    /// As [`ffslab_mtd::Medium::use_cache_commands`], in pages.
+    fn use_cache_commands(&self) -> Option<u32> {
+        None
+    }
+
+    /// As [`Flash::begin_read`]. `more`: the next page of the row will be read next of its die.
+    fn begin_read_in_row(&self, page: u32, data: &mut [u8], _more: bool) -> (Found, Result<bool, MtdError>) {
+        self.begin_read(page, data)
+    }
+
+    /// Whether the chip can copy a page to another place by itself.
+    fn can_copy_back(&self, _from: u32, _to: u32) -> bool {
+        false
+    }
+
+    /// Copies a page inside the chip with the record that `record` makes of the one it has. `false`: it made none, and nothing is
+    /// programmed.
+    fn copy_back(&self, _from: u32, _to: u32, _record: &mut dyn FnMut(Found) -> Option<Tag>) -> Result<bool, MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
     /// As [`ffslab_mtd::Medium::overlap_programs`].
     fn overlap_programs(&self) -> u32 {
         1
@@ -221,6 +242,36 @@ impl Flash for OnMedium {
 
     fn settle_reads(&self) {
         self.mtd.settle_reads();
+    }
+
+    fn use_cache_commands(&self) -> Option<u32> {
+        self.mtd.use_cache_commands()
+    }
+
+    fn begin_read_in_row(&self, page: u32, data: &mut [u8], more: bool) -> (Found, Result<bool, MtdError>) {
+        let mut stored: Stored = [0xFF; MARK_BYTES_MAX + TAG_BYTES];
+        let free = &mut stored[..self.mark_bytes + TAG_BYTES];
+        let read = self.mtd.begin_read_in_row(self.at(page), data, free, more);
+        self.answer(read, &stored)
+    }
+
+    fn can_copy_back(&self, from: u32, to: u32) -> bool {
+        self.mtd.can_copy_back(self.at(from), self.at(to))
+    }
+
+    fn copy_back(&self, from: u32, to: u32, record: &mut dyn FnMut(Found) -> Option<Tag>) -> Result<bool, MtdError> {
+        let mut stored: Stored = [0xFF; MARK_BYTES_MAX + TAG_BYTES];
+        let places = self.mark_bytes..self.mark_bytes + TAG_BYTES;
+        let mut change = |free: &mut [u8]| {
+            let mut bytes = [0xFF; TAG_BYTES];
+            bytes.copy_from_slice(&free[places.clone()]);
+            let new = record(Tag::decode(&bytes));
+            if let Some(tag) = &new {
+                free[places.clone()].copy_from_slice(&tag.encode());
+            }
+            new.is_some()
+        };
+        self.mtd.copy_back(self.at(from), self.at(to), &mut stored[..places.end], &mut change)
     }
 
     fn read_tag(&self, page: u32) -> Result<Found, MtdError> {

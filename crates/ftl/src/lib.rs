@@ -11,12 +11,14 @@
 //! Flash Disks" (2007), in principle; the layout on flash is ours.
 //!
 //! **Leaves out.** Pages that share cells (a cut program destroys an earlier page): such a chip is refused unless it is in SLC
-//! mode. Cache programs and copy-back. Checkpoints and trims of the block maps, and several dies that program at once below them.
+//! mode. Checkpoints and trims of the block maps, and several dies that program at once below them unless rows do.
+//! An SLC cache with cache commands or copy-back.
 
 pub mod amplification;
 pub mod block_device;
 mod blocks;
 pub mod causes;
+mod commands;
 mod config;
 pub mod counting;
 pub mod faults;
@@ -36,6 +38,7 @@ pub use block_device::{BlockDevice, DeviceError, Disk};
 pub use config::{FtlConfig, FtlError, SlcCacheConfig, FREE_BLOCKS_MIN};
 pub use mapping::{Ftl, Mapping, MAPPINGS};
 pub use page_map::{PageMap, Recovered};
-pub use statistics::{Statistics, NAMED};
+pub use statistics::{Statistics, COPIED_BACK_PAGES, NAMED};
+pub use tag::COPY_BACKS_MAX;
 pub use victim::Victim;
 pub use write_buffer::BufferRule;

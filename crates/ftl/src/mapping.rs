@@ -30,7 +30,10 @@ pub trait Ftl {
     /// not tell requests apart ignore it.
     fn hint_request_pages(&mut self, _pages: u32) {}
 
-    /// Writes a logical page, which is on flash when this returns, or after [`Ftl::flush`] where several dies work. `hot`: it will
+    /// The page that is read next is one of a request that goes on for so many pages. Layers that do not read in rows ignore it.
+    fn hint_read_pages(&mut self, _further_pages: u32) {}
+
+    /// Writes a logical page, which is on flash when this returns, or after [`Ftl::flush`] where several dies work or with cache commands. `hot`: it will
     /// soon be written again.
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError>;
 
@@ -86,6 +89,10 @@ impl<F: Flash> Ftl for PageMap<F> {
 
     fn settle_reads(&self) {
         self.flash().settle_reads();
+    }
+
+    fn hint_read_pages(&mut self, further_pages: u32) {
+        PageMap::hint_read_pages(self, further_pages);
     }
 
     fn write(&mut self, logical_page: u32, data: &[u8], hot: bool) -> Result<(), FtlError> {

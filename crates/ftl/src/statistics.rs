@@ -1,7 +1,12 @@
 //! What a translation layer has done.
 
+use crate::config::FtlConfig;
+
 /// How many counters results have.
-pub const NAMED: usize = 17;
+pub const NAMED: usize = 18;
+
+/// The counter that only layers have which copy inside the chip.
+pub const COPIED_BACK_PAGES: &str = "ftl_copied_back_pages";
 
 /// What was done since the mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub struct Statistics {
     pub map_misses_count: u64,
     /// Pages that went from the SLC cache to the rest of the device.
     pub folded_pages: u64,
+    /// Pages that collection and merges copied inside the chip. `None`: the settings do not let them.
+    pub copied_back_pages: Option<u64>,
     pub checkpoint_pages: u64,
     pub checkpoints_count: u64,
     /// Blocks that collection emptied; with LAST log blocks that were erased because nothing in them counted any more.
@@ -43,6 +50,15 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// Nothing yet, of a layer with these settings.
+    pub(crate) fn of(config: &FtlConfig) -> Statistics {
+        Statistics { copied_back_pages: (config.copy_backs_max_count > 0).then_some(0), ..Statistics::default() }
+    }
+
+    pub(crate) fn copies_back(&mut self) {
+        self.copied_back_pages = self.copied_back_pages.map(|pages| pages + 1);
+    }
+
     /// Programmed pages a page that the host wrote.
     pub fn write_amplification(&self) -> f64 {
         let moved = self.padded_pages + self.gc_pages + self.other_moved_pages + self.folded_pages;
@@ -70,6 +86,7 @@ impl Statistics {
             ("ftl_partial_merges", self.partial_merges_count),
             ("ftl_full_merges", self.full_merges_count),
             ("ftl_failed_programs", self.failed_programs),
+            (COPIED_BACK_PAGES, self.copied_back_pages.unwrap_or(0)),
         ]
     }
 }

@@ -22,11 +22,16 @@ pub const FLAG_LOST: u8 = 1;
 /// The first page that was written in a block that a mount found begun.
 pub const FLAG_RESUMED: u8 = 2;
 
+/// Above the flags stands how often the page was copied inside the chip since ECC has seen its data.
+const COPY_BACKS_SHIFT: u32 = 4;
+/// What there is room to count.
+pub const COPY_BACKS_MAX: u32 = 15;
+
 /// The record of one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
     pub kind: u8,
-    /// [`FLAG_LOST`].
+    /// [`FLAG_LOST`] and [`FLAG_RESUMED`]; above them a number ([`Tag::copy_backs`]).
     pub flags_bits: u8,
     pub number: u32,
     /// Ascending over all programs of the device; 48 bits are stored.
@@ -77,6 +82,17 @@ impl Tag {
             repaired[bit / 8] ^= 1 << (bit % 8);
         }
         Found::Garbage
+    }
+
+    /// How often the page was copied inside the chip since ECC has seen its data.
+    pub fn copy_backs(&self) -> u32 {
+        u32::from(self.flags_bits >> COPY_BACKS_SHIFT)
+    }
+
+    /// The same with these flags, and this count of copies.
+    pub fn with_flags(self, flags_bits: u8, copy_backs: u32) -> Tag {
+        debug_assert!(copy_backs <= COPY_BACKS_MAX && flags_bits >> COPY_BACKS_SHIFT == 0);
+        Tag { flags_bits: flags_bits | (copy_backs as u8) << COPY_BACKS_SHIFT, ..self }
     }
 
     fn of(bytes: &[u8; TAG_BYTES]) -> Tag {

@@ -154,7 +154,9 @@ fn dftl_keeps_many_translation_pages_right() {
 #[test]
 fn every_operation_has_its_cause() {
     for (setup, seed) in support::setups().iter().zip(50..) {
-        let mtd = medium(&Faults::default());
+        // Cache commands and copy-back are those of dies.
+        let uses_commands = setup.config.cache_commands || setup.config.copy_backs_max_count > 0;
+        let mtd = if uses_commands { setup.medium(&Faults::default()) } else { medium(&Faults::default()) };
         let mut device = setup.format(&mtd).unwrap();
         let (mut model, mut random) = (Model::new(device.sectors()), Pcg32::seed_from_u64(seed));
         for _ in 0..800 {

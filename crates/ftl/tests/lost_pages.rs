@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::OnMedium;
-use ffslab_ftl::{BlockDevice, BufferRule, FtlConfig, FtlError, PageMap, Victim};
+use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, FtlConfig, FtlError, PageMap, Victim};
 use support::{medium, Setup, LOGICAL_PAGES, PAGE_BYTES};
 
 fn page(stamp: u64) -> Vec<u8> {
@@ -66,5 +66,56 @@ fn a_lost_page_does_not_stop_the_rest_of_its_block() {
     for block in [0, 1, 2, 3] {
         device.read(block * 8 * per_page, &mut data).unwrap();
         assert!(data == page(90 + block), "block {block}");
+    }
+}
+
+/// A write of a part of a page, the rest of which cannot be read: somebody is told, the others go on, and a write of the whole page ends it.
+#[test]
+fn a_part_of_a_lost_page_is_refused_and_blocks_nobody() {
+    for (buffer, buffer_pages) in [(BufferRule::Arrival, 0), (BufferRule::Arrival, 2), (BufferRule::Bplru, 2)] {
+        let mtd = medium(&Faults::default());
+        let setup = Setup { buffer, buffer_pages, ..Setup::new(Victim::Greedy) };
+        let mut device = setup.format(&mtd).unwrap();
+        let per_page = u64::from(PAGE_BYTES / support::SECTOR_BYTES);
+        for number in 0..24 {
+            device.write(number * per_page, &page(number)).unwrap();
+        }
+        device.flush().unwrap();
+        let pages = 0..u32::try_from(mtd.size_bytes() / u64::from(PAGE_BYTES)).unwrap();
+        let gravepages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
+        let nand = mtd.nand().unwrap().clone();
+        nand.with_chip(|chip| chip.set_faults(&Faults { gravepages, ..Faults::default() })).unwrap();
+        let sector = [0xAB; support::SECTOR_BYTES as usize];
+        let lost = |answer: Result<(), DeviceError>| {
+            assert!(
+                matches!(answer, Err(DeviceError::Ftl(FtlError::Uncorrectable { logical_page: 0, .. }))),
+                "{buffer:?} of {buffer_pages}: {answer:?}"
+            );
+        };
+        let part = device.write(0, &sector);
+        if buffer_pages == 0 {
+            lost(part);
+        } else {
+            // The host learns of it when the page has to leave: by a later write, or by a flush, which writes all others first.
+            part.unwrap();
+            device.write(9 * per_page, &page(90)).unwrap();
+            lost(device.flush());
+            device.write(0, &sector).unwrap();
+            device.write(10 * per_page, &page(91)).unwrap();
+            lost(device.write(17 * per_page, &page(92)));
+        }
+        // From here on nobody is kept waiting.
+        for number in [9, 10, 17] {
+            device.write(number * per_page, &page(90 + number)).unwrap();
+        }
+        device.flush().unwrap();
+        device.write(0, &page(7)).unwrap();
+        device.flush().unwrap();
+        nand.with_chip(|chip| chip.set_faults(&Faults::default())).unwrap();
+        let mut data = vec![0; PAGE_BYTES as usize];
+        for (number, stamp) in [(0, 7), (9, 99), (10, 100), (17, 107)] {
+            device.read(number * per_page, &mut data).unwrap();
+            assert!(data == page(stamp), "{buffer:?} of {buffer_pages}: page {number}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::policy_keys::PolicyKeys;
 use ffslab_block::FtlSettings;
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
 use ffslab_ftl::{BufferRule, FtlConfig, SlcCacheConfig};
+use ffslab_mtd::striped::ChipCommands;
 use ffslab_mtd::Driver;
 use ffslab_profiles::CardProfile;
 
@@ -48,7 +49,7 @@ impl FlashDevice {
         };
         let settings =
             FtlSettings { mapping, config, buffer_pages: card.buffer_pages, buffer: BufferRule::Arrival, sector_bytes };
-        Ok(FlashDevice { chip, stripes: None, settings, spare: card.spare_share })
+        Ok(FlashDevice { chip, stripes: None, commands: ChipCommands::default(), settings, spare: card.spare_share })
     }
 }
 

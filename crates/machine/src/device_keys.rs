@@ -1,5 +1,6 @@
 //! The key `device` of `[stack]`: a block device by its profile, or flash behind a translation layer.
 
+use crate::device_units::commands_of;
 use crate::error::MachineError;
 use crate::fault_keys::FaultKeys;
 use crate::flash_device::{pages_of, FlashDevice};
@@ -10,7 +11,7 @@ use ffslab_block::{Device, DeviceProfile, FtlSettings};
 use ffslab_flash::Torn;
 use ffslab_ftl::{mapping, BlockDevice, BufferRule, FtlConfig, Mapping, SlcCacheConfig, Victim, MAPPINGS};
 use ffslab_mtd::spi_nand::Wiring;
-use ffslab_mtd::striped::Stripes;
+use ffslab_mtd::striped::{ChipCommands, Stripes};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_profiles::{block_device, Profile};
 use ffslab_sim::units::us_to_ns;
@@ -57,6 +58,16 @@ pub struct FtlKeys {
     /// Planes of a die, among which its blocks are divided; 1 if absent. Pages of the layer reach over all planes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planes: Option<u32>,
+    /// Pages that are written or read in a row go through the cache registers of the part, as far as its profile says that it can
+    /// (false if absent). What is written then lasts after a flush.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_commands: Option<bool>,
+    /// With `cache_commands`: pages that merges and collections read before they program them (8 if absent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_row_pages: Option<u32>,
+    /// Merges and collections copy a page inside the chip so many times in a row, then through the controller with its ECC (0 if absent: never).
+    #[serde(rename = "copy_back", default, skip_serializing_if = "Option::is_none")]
+    pub copy_backs_max_count: Option<u32>,
     /// Share of the flash that the host does not see (0.1 if absent).
     #[serde(rename = "spare", default, skip_serializing_if = "Option::is_none")]
     pub spare_share: Option<f64>,
@@ -277,7 +288,7 @@ impl FtlKeys {
             let needed = "a share is needed, such as 0.07".to_string();
             return Err(MachineError::Value { key: "device.spare", value: spare.to_string(), needed });
         }
-        let (chip, endurance_erases) = self.chip(base_dir)?;
+        let (chip, commands, endurance_erases) = self.chip(base_dir)?;
         let stripes = self.stripes(&chip)?;
         let pages = pages_of(&chip, stripes);
         let page_bytes = chip.geometry.page_bytes * stripes.unwrap_or(Stripes::ONE).planes;
@@ -285,6 +296,7 @@ impl FtlKeys {
             let needed = format!("a page of {} holds {page_bytes} B", self.part);
             return Err(MachineError::number("media_block_B", sector_bytes, needed));
         }
+        self.check_commands(mapping, commands)?;
         let config = self.config(mapping, (f64::from(pages) * (1.0 - spare)) as u32, policy)?;
         let config = FtlConfig { endurance_erases: endurance_erases.unwrap_or(config.endurance_erases), ..config };
         let buffer_pages = self.buffer_pages.unwrap_or(0);
@@ -293,7 +305,7 @@ impl FtlKeys {
             Some(name) => block_device(name, base_dir)?.interface_alone(),
             None => DeviceProfile { title: format!("{} on {}", mapping.name, self.part), ..DeviceProfile::default() },
         };
-        Ok(DeviceSpec { profile, flash: Some(Box::new(FlashDevice { chip, stripes, settings, spare })) })
+        Ok(DeviceSpec { profile, flash: Some(Box::new(FlashDevice { chip, stripes, commands, settings, spare })) })
     }
 
     /// Errors: a rule that there is not, or one that needs a buffer where there is none.
@@ -306,31 +318,6 @@ impl FtlKeys {
             true => Err(wrong("it needs a buffer: give device.buffer_pages".to_string())),
             false => Ok(rule),
         }
-    }
-
-    /// `None`: one die of one plane.
-    ///
-    /// Errors: counts that cannot be striped, a part that cannot be.
-    fn stripes(&self, chip: &PartitionSpec) -> Result<Option<Stripes>, MachineError> {
-        let Some(_) = self.channels.or(self.dies).or(self.planes) else { return Ok(None) };
-        let stripes = Stripes {
-            channels: self.channels.unwrap_or(1),
-            dies_per_channel: self.dies.unwrap_or(1),
-            planes: self.planes.unwrap_or(1),
-        };
-        if stripes == Stripes::ONE {
-            return Ok(None);
-        }
-        if chip.spi_nand.is_some() {
-            let needed = "a chip on a serial bus works alone: leave out channels, dies and planes";
-            return Err(MachineError::word("device.part", &self.part, needed));
-        }
-        if chip.mlc.pairing.is_some() || chip.mlc.laws.is_some() {
-            let needed = "a part whose pages share no cells is needed where channels, dies or planes are told";
-            return Err(MachineError::word("device.part", &self.part, needed));
-        }
-        stripes.check(&chip.geometry).map_err(|error| MachineError::Device(format!("device: {error}")))?;
-        Ok(Some(stripes))
     }
 
     /// The part with who drives it: a controller that costs nothing beyond a parallel bus, or a board with a serial one.
@@ -358,8 +345,8 @@ impl FtlKeys {
         }
     }
 
-    /// The chip as its controller drives it, and the erases that each of its blocks bears, if its data sheet says it.
-    fn chip(&self, base_dir: &Path) -> Result<(PartitionSpec, Option<u32>), MachineError> {
+    /// The chip as its controller drives it, its further commands, and the erases that each of its blocks bears, if its data sheet says it.
+    fn chip(&self, base_dir: &Path) -> Result<(PartitionSpec, ChipCommands, Option<u32>), MachineError> {
         let mut profile = self.profile(base_dir)?;
         match self.blocks {
             Some(0) => return Err(MachineError::number("device.blocks", 0u64, "a chip has erase blocks")),
@@ -384,7 +371,7 @@ impl FtlKeys {
             first_block: 0,
             partition_blocks: geometry.blocks,
         };
-        Ok((chip, profile.part.endurance_erases()))
+        Ok((chip, commands_of(&profile.part), profile.part.endurance_erases()))
     }
 
     fn config(&self, mapping: &Mapping, logical_pages: u32, policy: &PolicyKeys) -> Result<FtlConfig, MachineError> {
@@ -392,6 +379,9 @@ impl FtlKeys {
         Ok(FtlConfig {
             gc_free_blocks: self.gc_free_blocks.unwrap_or(mapping.gc_free_blocks),
             idle_free_blocks: self.idle_free_blocks,
+            cache_commands: self.cache_commands.unwrap_or(by_default.cache_commands),
+            copy_row_pages: self.copy_row_pages.unwrap_or(by_default.copy_row_pages),
+            copy_backs_max_count: self.copy_backs_max_count.unwrap_or(by_default.copy_backs_max_count),
             gc_apart: self.gc_apart.unwrap_or(by_default.gc_apart),
             checkpoint_every_pages: self.checkpoint_every_pages,
             map_cache_entries_count: self.map_cache_entries,

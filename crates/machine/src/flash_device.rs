@@ -7,7 +7,7 @@ use ffslab_block::ftl::Translated;
 use ffslab_block::FtlSettings;
 use ffslab_flash::Geometry;
 use ffslab_ftl::{DeviceError, FtlError};
-use ffslab_mtd::striped::Stripes;
+use ffslab_mtd::striped::{ChipCommands, Die, Stripes};
 use ffslab_mtd::{Medium, MediumImage, Mtd};
 use ffslab_sim::{Sim, SimConfig};
 use std::rc::Rc;
@@ -19,6 +19,8 @@ pub struct FlashDevice {
     pub(crate) chip: PartitionSpec,
     /// `None`: one chip, driven as Linux drives it.
     pub(crate) stripes: Option<Stripes>,
+    /// Commands of the part beside the usual ones.
+    pub(crate) commands: ChipCommands,
     pub(crate) settings: FtlSettings,
     pub(crate) spare: f64,
 }
@@ -38,7 +40,8 @@ impl FlashDevice {
     pub fn make(&self, sim: &Sim) -> Result<Mtd, MachineError> {
         if let Some(stripes) = &self.stripes {
             let PartitionSpec { geometry, timing, rules, driver, faults, .. } = &self.chip;
-            let made = stripes.medium(sim, geometry, *timing, *rules, driver, faults);
+            let die = Die { geometry: *geometry, timing: *timing, rules: *rules, commands: self.commands };
+            let made = stripes.medium(sim, die, driver, faults);
             let made = made.map_err(|error| MachineError::Device(format!("device: {error}")))?;
             return Ok(Mtd::from(Rc::new(made) as Rc<dyn Medium>));
         }

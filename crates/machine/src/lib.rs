@@ -16,6 +16,7 @@ pub mod ageing_keys;
 mod bare;
 mod cards;
 pub mod device_keys;
+mod device_units;
 pub mod error;
 pub mod fault_keys;
 pub mod file_systems;

@@ -217,6 +217,34 @@ impl Mtd {
         on!(self, medium => Medium::settle_reads(medium));
     }
 
+    pub fn use_cache_commands(&self) -> Option<u32> {
+        on!(self, medium => Medium::use_cache_commands(medium))
+    }
+
+    pub fn begin_read_in_row(
+        &self,
+        at: u64,
+        data: &mut [u8],
+        free: &mut [u8],
+        more: bool,
+    ) -> Result<Corrected, MtdError> {
+        on!(self, medium => Medium::begin_read_in_row(medium, at, data, free, more))
+    }
+
+    pub fn can_copy_back(&self, from: u64, to: u64) -> bool {
+        on!(self, medium => Medium::can_copy_back(medium, from, to))
+    }
+
+    pub fn copy_back(
+        &self,
+        from: u64,
+        to: u64,
+        free: &mut [u8],
+        change: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool, MtdError> {
+        on!(self, medium => Medium::copy_back(medium, from, to, free, change))
+    }
+
     #[inline]
     pub fn read_page_with_oob(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
         on!(self, medium => Medium::read_page_with_oob(medium, at, data, free))

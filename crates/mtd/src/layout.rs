@@ -65,6 +65,16 @@ impl OobLayout {
         self.free.iter().map(|region| region.end.min(count).saturating_sub(region.start)).sum()
     }
 
+    /// Where the first `count` free bytes stand.
+    pub fn places_of(&self, count: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut rest = count;
+        self.free.iter().map_while(move |region| {
+            let taken = rest.min(region.len());
+            rest -= taken;
+            (taken > 0).then(|| region.start..region.start + taken)
+        })
+    }
+
     /// The ECC step whose code holds OOB byte `at`.
     pub fn step_of_byte(&self, at: usize) -> Option<u32> {
         self.step_of_byte.get(at).copied().flatten()

@@ -129,6 +129,37 @@ pub trait Medium {
     /// Waits for all reads that were begun.
     fn settle_reads(&self) {}
 
+    // ---- commands that not every chip has --------------------------------------------------------------------------
+
+    /// From now on pages that are programmed or read one after the other go through the chip's cache registers where it has such commands;
+    /// a program may then return before it is on flash, as after [`Medium::overlap_programs`], which is asked next. Returns how many pages
+    /// behind a page the next one of the same die stands, which goes on its row. `None`: the chip has no such command.
+    fn use_cache_commands(&self) -> Option<u32> {
+        None
+    }
+
+    /// As [`Medium::begin_read`]. `more`: the next page of the same die will be read next there, so that the chip can begin with it.
+    fn begin_read_in_row(&self, at: u64, data: &mut [u8], free: &mut [u8], _more: bool) -> Result<Corrected, MtdError> {
+        self.begin_read(at, data, free)
+    }
+
+    /// Whether the chip can copy a page to another place by itself ([`Medium::copy_back`]).
+    fn can_copy_back(&self, _from: u64, _to: u64) -> bool {
+        false
+    }
+
+    /// Copies a page inside the chip, where no ECC sees it. `change` is given so many of its free out-of-band bytes as `free` takes, and
+    /// what it makes of them is programmed with the copy. If it answers `false` nothing is programmed. Returns its answer.
+    fn copy_back(
+        &self,
+        _from: u64,
+        _to: u64,
+        _free: &mut [u8],
+        _change: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool, MtdError> {
+        Err(MtdError::NotSupported)
+    }
+
     // ---- out-of-band bytes ----------------------------------------------------------------------------------------
 
     /// Reads one unit and its free out-of-band bytes, from the first on as many as `free` takes, in one operation.

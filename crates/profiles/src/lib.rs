@@ -35,8 +35,9 @@ pub use cards::CardProfile;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
 pub use part::{
-    Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NorArray, OnDieEcc, OobLayout,
-    PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead, WriteBuffer,
+    Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NandCommands, NorArray, OnDieEcc,
+    OobLayout, PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead,
+    WriteBuffer,
 };
 pub use rtems::{block_device, card, rtems_board};
 pub use show::{

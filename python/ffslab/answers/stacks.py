@@ -115,9 +115,12 @@ class FtlKeys(TypedDict):
     board: NotRequired[str | None]
     buffer: NotRequired[str | None]
     buffer_pages: NotRequired[int | None]
+    cache_commands: NotRequired[bool | None]
     cell_bits: NotRequired[int | None]
     channels: NotRequired[int | None]
     checkpoint_every_pages: NotRequired[int | None]
+    copy_back: NotRequired[int | None]
+    copy_row_pages: NotRequired[int | None]
     dies: NotRequired[int | None]
     faults: NotRequired[FaultKeys | None]
     ftl: str

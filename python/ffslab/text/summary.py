@@ -85,6 +85,7 @@ COUNTERS = {
     "map entries in RAM": "ftl_map_hits",
     "map entries missed": "ftl_map_misses",
     "pages folded from the SLC cache": "ftl_folded_pages",
+    "pages copied inside the chip": "ftl_copied_back_pages",
     "checkpoint pages": "ftl_checkpoint_pages",
     "blocks collected": "ftl_collected_blocks",
     "switch merges": "ftl_switch_merges",

@@ -1,5 +1,7 @@
 //! Commands to a die, and what is known when they have been issued.
 
+use std::ops::Range;
+
 use super::Address;
 
 /// One command. With several pages or blocks it is a multi-plane command: one of each plane, all of one die.
@@ -9,7 +11,7 @@ pub enum Command<'c, 'b> {
     /// Into the page register, and to the cells.
     Program(&'c [PageIn<'b>]),
     Erase(&'c [Address]),
-    /// Page to page inside a plane, without the bus. No ECC sees the data: flipped bits are copied.
+    /// Page to page inside a plane, without the bus. No ECC sees the data: flipped bits are copied, and wrong in the copy.
     CopyBack(&'c [CopyBack]),
     /// The next pages of a cache read: while they are moved out of the cache register the array reads the ones after
     /// them, if `more` will come (read cache sequential, otherwise read cache end).
@@ -72,6 +74,26 @@ pub struct PageIn<'b> {
 pub struct CopyBack {
     pub from: Address,
     pub to: Address,
+}
+
+/// What a controller looks at and sends anew while a page of a copy-back is in the register (random data output and input, 05h and
+/// 85h). Of a multi-plane copy-back this is the first page.
+pub struct Change<'c> {
+    /// Bytes of the OOB area that move out and, if the copy-back goes on, in again.
+    pub oob_bytes: &'c [Range<usize>],
+    /// Is given the OOB area as it is in the register, and changes it there; bytes outside `oob_bytes` must stay. `false`: nothing is
+    /// programmed.
+    pub by: &'c mut dyn FnMut(&mut [u8]) -> bool,
+}
+
+/// What came of a copy-back that a controller looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    pub done: Done,
+    /// The controller has seen the bytes that moved out.
+    pub seen_ns: u64,
+    /// `false`: it left it at the read.
+    pub is_programmed: bool,
 }
 
 /// When a command that was issued does what.

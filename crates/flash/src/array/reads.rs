@@ -52,18 +52,23 @@ impl Array {
             let start_ns = if is_first { begin_ns + delay_ns } else { plane.copied_ns };
             plane.array_end_ns = start_ns + read_ns;
             let empty_ns = if is_first { 0 } else { plane.out_end_ns };
+            plane.sequence_page = page.at.page;
             copies_ns[index] = plane.array_end_ns.max(empty_ns).max(now_ns);
             starts_ns[index] = start_ns;
             array_ns = array_ns.max(plane.array_end_ns);
             last_copy_ns = last_copy_ns.max(copies_ns[index]);
         }
         let mut done_ns = 0;
+        self.flips.clear();
         for (index, page) in pages.iter_mut().enumerate() {
             let copy_ns = if self.config.overlapped_planes { copies_ns[index] } else { last_copy_ns };
             let copied_ns = copy_ns + self.config.register_copy_ns;
             let plane = self.plane_at(page.at);
             let read_ns = self.planes[plane].array_end_ns - starts_ns[index];
             let out_ns = self.move_out(die, page, copied_ns, starts_ns[index], read_ns);
+            if page.flipped_bits != 0 {
+                self.flips.extend(self.reading.flipped_bits.iter().map(|&bit| (index, bit)));
+            }
             self.planes[plane].copied_ns = copied_ns;
             self.planes[plane].out_end_ns = out_ns;
             done_ns = done_ns.max(out_ns);

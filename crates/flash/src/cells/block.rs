@@ -20,6 +20,7 @@ struct PageContent {
     oob: Option<Box<[u8]>>,
     damage: u64,
     unstable: Option<Unstable>,
+    inherited: Box<[u32]>,
 }
 
 impl Cells {
@@ -33,6 +34,7 @@ impl Cells {
             oob: self.oob(page).map(Box::from),
             damage: self.damage(page),
             unstable: self.unstable(page),
+            inherited: self.inherited(page).into(),
         });
         let (state, erases) = (self.blocks[block as usize], self.erase_counts[block as usize]);
         BlockContent { block, state, erases, pages: pages.collect() }
@@ -41,7 +43,7 @@ impl Cells {
     /// Puts back what [`Cells::block_content`] has copied.
     pub fn put_block_content(&mut self, content: &BlockContent) {
         self.wipe(content.block);
-        for PageContent { page, programs, data, oob, damage, unstable } in &content.pages {
+        for PageContent { page, programs, data, oob, damage, unstable, inherited } in &content.pages {
             if let Some(data) = data {
                 self.program_data(*page, data);
                 self.programs[*page as usize] = *programs;
@@ -50,6 +52,7 @@ impl Cells {
                 self.program_oob(*page, oob);
             }
             self.add_damage(*page, *damage);
+            self.inherit(*page, inherited);
             if let Some(unstable) = unstable {
                 self.unstable.insert(*page, *unstable);
             }
@@ -73,6 +76,12 @@ impl Cells {
                 for number in [u64::from(page - first), *seed, *units, u64::from(*oob)] {
                     hash.number(number);
                 }
+            }
+        }
+        if !self.inherited.is_empty() {
+            for (page, bits) in self.inherited.range(first..end) {
+                hash.number(u64::from(page - first));
+                bits.iter().for_each(|&bit| hash.number(u64::from(bit)));
             }
         }
         hash.finish()

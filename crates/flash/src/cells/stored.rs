@@ -2,7 +2,7 @@
 //! to this program: images for others are written by [`crate::ImageLayout`].
 //!
 //! Little-endian, in order: mark, geometry; per block its erase count and state; per page its programs and what of it is
-//! programmed; the contents of the programmed pages; damage; unstable pages.
+//! programmed; the contents of the programmed pages; damage; unstable pages; bits that copy-backs took along.
 
 use super::{Block, Cells, Unstable};
 use crate::geometry::Geometry;
@@ -11,6 +11,8 @@ use crate::slab::NONE;
 const MARK: &[u8; 8] = b"ffslabC1";
 const HAS_DATA: u8 = 1;
 const HAS_OOB: u8 = 2;
+/// Stands where an unstable page would: bits of a page follow that a copy-back took along.
+const INHERITED: u32 = u32::MAX;
 
 struct Reader<'a>(&'a [u8]);
 
@@ -68,6 +70,11 @@ impl Cells {
             out.extend_from_slice(&units.to_le_bytes());
             put(&mut out, u32::from(oob));
         }
+        for (&page, bits) in &self.inherited {
+            for value in [INHERITED, page, bits.len() as u32].iter().chain(&**bits) {
+                put(&mut out, *value);
+            }
+        }
         out
     }
 
@@ -119,7 +126,15 @@ impl Cells {
             cells.damage.insert(page, reader.u64()?);
         }
         while !reader.0.is_empty() {
-            let page = reader.u32().filter(|&page| page < geometry.pages())?;
+            let first = reader.u32()?;
+            let number = if first == INHERITED { reader.u32()? } else { first };
+            let page = Some(number).filter(|&page| page < geometry.pages())?;
+            if first == INHERITED {
+                let count = reader.u32()?;
+                let bits: Option<Vec<u32>> = (0..count).map(|_| reader.u32()).collect();
+                cells.inherit(page, &bits?);
+                continue;
+            }
             let unstable = Unstable { seed: reader.u64()?, units: reader.u64()?, oob: reader.u32()? != 0 };
             cells.unstable.insert(page, unstable);
         }

@@ -122,6 +122,7 @@ impl Cells {
             self.free_oob(page);
         }
         self.damage.remove(&page);
+        self.inherited.remove(&page);
         self.free_erased_runs(block as u32);
     }
 }

@@ -58,12 +58,9 @@ impl<F: Flash> Hybrid<F> {
         reason: &'static Reason,
     ) -> Result<(), FtlError> {
         let first = logical_block * self.shape.pages_per_block;
-        for between in self.written[block as usize]..offset {
-            if !self.is_nowhere(first + between) && !self.copy(first + between, block, reason)? {
-                break;
-            }
-        }
-        Ok(())
+        let between = first + self.written[block as usize]..first + offset;
+        let pages: Vec<u32> = between.filter(|&page| !self.is_nowhere(page)).collect();
+        self.copy_all(&pages, block, reason).map(drop)
     }
 
     /// BAST: the next page of the logical block's own log block.
@@ -142,11 +139,9 @@ impl<F: Flash> Hybrid<F> {
             true => self.statistics.switch_merges_count += 1,
             false => self.statistics.partial_merges_count += 1,
         }
-        for page in rest {
-            if !self.copy(page, block, reason)? {
-                // The block has failed and is a leftover now.
-                return Ok(());
-            }
+        if !self.copy_all(&rest, block, reason)? {
+            // The block has failed and is a leftover now.
+            return Ok(());
         }
         self.forget_log(block);
         self.becomes_data(block, logical_block, reason)
@@ -199,15 +194,13 @@ impl<F: Flash> Hybrid<F> {
     ) -> Result<(), FtlError> {
         let first = logical_block * self.shape.pages_per_block;
         let last = self.config.logical_pages.min(first + self.shape.pages_per_block);
-        'anew: loop {
+        let pages: Vec<u32> = (first..last).filter(|&page| !self.is_nowhere(page)).collect();
+        loop {
             let block = self.take_by(choose)?;
-            for page in first..last {
-                if !self.is_nowhere(page) && !self.copy(page, block, reason)? {
-                    continue 'anew;
-                }
+            if self.copy_all(&pages, block, reason)? {
+                self.becomes_data(block, logical_block, reason)?;
+                break;
             }
-            self.becomes_data(block, logical_block, reason)?;
-            break;
         }
         let own = self.logs.iter().chain(&self.sequential).map(|log| log.block);
         let own: Vec<u32> = own.chain(self.random.logs().map(|log| log.block)).collect();

@@ -14,9 +14,12 @@
 //! (everything is copied to a free block). A controller needs RAM for the block map and the map of the log blocks; the simulation
 //! keeps a map of all pages in the host's memory instead and uses only what such a controller would know.
 //!
+//! With cache commands programs of a row overlap, so that what was written lasts after a flush only, as with the page map.
+//!
 //! After a power cut the records of all pages are read. No block is written on that was found then, because an erased record does not
 //! prove an erased page; what is no data block is merged before the next write. Trims are not kept, as in the papers.
 
+mod copies;
 mod last;
 mod merges;
 mod recovery;
@@ -28,6 +31,7 @@ use ffslab_mtd::MtdError;
 use ffslab_sim::{Reason, ReasonGuard};
 
 use crate::causes;
+use crate::commands::Commands;
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::mapping::Ftl;
@@ -72,6 +76,13 @@ pub(crate) struct Hybrid<F: Flash = OnMedium> {
     config: FtlConfig,
     scheme: Scheme,
     shape: Shape,
+    commands: Commands,
+    /// Programs that can be under way at a time.
+    overlapped_pages: usize,
+    /// Pages of the host's request behind the one that is read.
+    further_pages: u32,
+    /// Room for pages that are copied in a row.
+    row: Vec<Box<[u8]>>,
     /// The page of each logical page, and the logical page in each page if it is valid.
     newest: Vec<u32>,
     owner: Vec<u32>,
@@ -111,11 +122,12 @@ impl<F: Flash> Hybrid<F> {
             }
         }
         made.check_size()?;
-        made.statistics = Statistics::default();
+        made.statistics = Statistics::of(&made.config);
         Ok(made)
     }
 
     fn blank(flash: F, config: FtlConfig, scheme: Scheme) -> Result<Hybrid<F>, FtlError> {
+        let commands = Commands::of(&flash, &config)?;
         let shape = flash.shape();
         let (blocks, pages) = (shape.blocks as usize, (shape.blocks * shape.pages_per_block) as usize);
         Ok(Hybrid {
@@ -136,7 +148,11 @@ impl<F: Flash> Hybrid<F> {
             leftovers: Vec::new(),
             sequence: 0,
             buffer: vec![0xFF; shape.page_bytes as usize],
-            statistics: Statistics::default(),
+            statistics: Statistics::of(&config),
+            commands,
+            overlapped_pages: commands.programs_at_a_time(&flash),
+            further_pages: 0,
+            row: Vec::new(),
             flash,
             config,
             scheme,
@@ -259,8 +275,20 @@ impl<F: Flash> Hybrid<F> {
             erases: self.erases[block as usize],
             data_crc: if F::KEEPS_BYTES { crc32fast::hash(data) } else { 0 },
         };
-        self.written[block as usize] = offset + 1;
-        match self.flash.program(page, data, &tag) {
+        let programmed = self.flash.program(page, data, &tag);
+        self.was_programmed(logical_page, page, programmed)
+    }
+
+    /// Takes down what came of a program. `false` as [`Hybrid::program`].
+    fn was_programmed(
+        &mut self,
+        logical_page: u32,
+        page: u32,
+        programmed: Result<(), MtdError>,
+    ) -> Result<bool, FtlError> {
+        let block = self.block_of(page);
+        self.written[block as usize] = page % self.shape.pages_per_block + 1;
+        match programmed {
             Ok(()) => {
                 self.enter(logical_page, page);
                 Ok(true)
@@ -293,28 +321,6 @@ impl<F: Flash> Hybrid<F> {
             *data = NONE;
         }
         self.leftovers.push((block, true));
-    }
-
-    /// Copies the newest copy of a logical page to its place in a block. `false` as [`Hybrid::program`].
-    fn copy(&mut self, logical_page: u32, block: u32, reason: &'static Reason) -> Result<bool, FtlError> {
-        let _reason = self.flash.because(reason);
-        let from = self.newest[logical_page as usize];
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let (found, read) = self.flash.read(from, &mut buffer);
-        let was_lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
-        let copied = match read {
-            Err(error) if error != MtdError::Uncorrectable => Err(error.into()),
-            read => {
-                let flags_bits = if was_lost || read.is_err() { FLAG_LOST } else { 0 };
-                match std::ptr::eq(reason, &causes::LEVELLING) {
-                    true => self.statistics.other_moved_pages += 1,
-                    false => self.statistics.gc_pages += 1,
-                }
-                self.program(block, logical_page % self.shape.pages_per_block, logical_page, &buffer, flags_bits)
-            }
-        };
-        self.buffer = buffer;
-        copied
     }
 
     // ---- the host -------------------------------------------------------------------------------------------------
@@ -390,7 +396,7 @@ impl<F: Flash> Ftl for Hybrid<F> {
             data.fill(0);
             return Ok(());
         }
-        let (found, read) = self.flash.read(page, data);
+        let (found, read) = self.read_for_host(logical_page, page, data);
         match read {
             Err(MtdError::Uncorrectable) => Err(FtlError::Uncorrectable { logical_page, page }),
             Ok(_) if matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0) => {
@@ -409,6 +415,14 @@ impl<F: Flash> Ftl for Hybrid<F> {
 
     fn hint_request_pages(&mut self, pages: u32) {
         self.request_pages = pages;
+    }
+
+    fn hint_read_pages(&mut self, further_pages: u32) {
+        self.further_pages = further_pages;
+    }
+
+    fn settle_reads(&self) {
+        self.flash.settle_reads();
     }
 
     fn write(&mut self, logical_page: u32, data: &[u8], _hot: bool) -> Result<(), FtlError> {
@@ -434,6 +448,7 @@ impl<F: Flash> Ftl for Hybrid<F> {
     }
 
     fn flush(&mut self) -> Result<(), FtlError> {
+        self.flash.settle();
         Ok(())
     }
 

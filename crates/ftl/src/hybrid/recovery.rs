@@ -33,10 +33,14 @@ impl<F: Flash> Hybrid<F> {
                     found.push((page, tag));
                 }
             }
-            // Only the page written last can be torn.
-            if let Some(&(page, tag)) = found.iter().max_by_key(|(_, tag)| tag.sequence) {
+            // Only pages that were written last can be torn.
+            let mut by_age: Vec<(u32, Tag)> = found.clone();
+            by_age.sort_by_key(|(_, tag)| std::cmp::Reverse(tag.sequence));
+            if let Some((_, tag)) = by_age.first() {
                 self.erases[block as usize] = tag.erases;
                 self.sequence = self.sequence.max(tag.sequence);
+            }
+            for &(page, tag) in by_age.iter().take(self.overlapped_pages) {
                 if !self.is_whole(page, &tag)? {
                     found.retain(|&(other, _)| other != page);
                 }

@@ -9,7 +9,7 @@ use crate::blocks::State;
 use crate::causes;
 use crate::config::FtlError;
 use crate::flash::Flash;
-use crate::tag::{Found, Tag, FLAG_LOST, FLAG_RESUMED, KIND_DATA};
+use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
 
 impl<F: Flash> PageMap<F> {
     /// Why an answer of a policy was refused, if one was; from then on the layer's own rule decides.
@@ -85,7 +85,7 @@ impl<F: Flash> PageMap<F> {
             None => self.statistics.idle_pages += self.end_idle_block()?,
             Some(page) => {
                 let _reason = self.flash.because(&causes::GC_COPY);
-                self.move_page(Stream::Collected, self.owner[page as usize], page)?;
+                self.move_one(Stream::Collected, self.owner[page as usize], page)?;
                 self.statistics.gc_pages += 1;
                 self.statistics.idle_pages += 1;
                 self.emptied_idly = Some((block, page + 1));
@@ -134,6 +134,9 @@ impl<F: Flash> PageMap<F> {
         let _reason = self.flash.because(reason);
         if !F::KEEPS_BYTES {
             return self.empty_without_bytes(block, stream);
+        }
+        if self.commands.move_pages() {
+            return self.empty_by_commands(block, stream);
         }
         let first = block << self.block_shift;
         let (mut moved, mut page) = (0, first);
@@ -196,7 +199,7 @@ impl<F: Flash> PageMap<F> {
     }
 
     #[inline]
-    fn move_page(&mut self, stream: Stream, number: u32, page: u32) -> Result<(), FtlError> {
+    pub(super) fn move_page(&mut self, stream: Stream, number: u32, page: u32) -> Result<(), FtlError> {
         if !F::KEEPS_BYTES {
             let _ = self.flash.read(page, &mut []);
             return self.append(stream, number, &[], 0);
@@ -217,7 +220,7 @@ impl<F: Flash> PageMap<F> {
     fn copy_through(&mut self, stream: Stream, number: u32, page: u32, data: &mut [u8]) -> Result<(), FtlError> {
         let (found, read) = self.flash.read(page, data);
         let mut flags_bits = match found {
-            Found::Tag(tag) => tag.flags_bits & !FLAG_RESUMED,
+            Found::Tag(tag) => tag.flags_bits & FLAG_LOST,
             _ => 0,
         };
         match read {

@@ -9,6 +9,7 @@ mod checkpoint;
 mod collection;
 mod eviction;
 mod map_cache;
+mod moves;
 mod recovery;
 mod trims;
 
@@ -17,6 +18,7 @@ use ffslab_sim::Reason;
 
 use crate::blocks::{Blocks, State};
 use crate::causes;
+use crate::commands::Commands;
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
 use crate::statistics::Statistics;
@@ -49,6 +51,11 @@ pub struct PageMap<F: Flash> {
     block_shift: u32,
     /// Programs that can be under way at a time.
     overlapped_pages: u32,
+    commands: Commands,
+    /// Pages of the host's request behind the one that is read.
+    further_pages: u32,
+    /// Room for pages that are moved in a row.
+    row: Vec<Box<[u8]>>,
     /// The page of each logical page, then of each page of trim bits, then of each translation page.
     map: Vec<u32>,
     /// The number in `map` of what stands in each page, if it is valid.
@@ -105,7 +112,7 @@ impl<F: Flash> PageMap<F> {
             let _reason = made.flash.because(&causes::FORMATTING);
             made.write_checkpoint()?;
         }
-        made.statistics = Statistics::default();
+        made.statistics = Statistics::of(&made.config);
         Ok(made)
     }
 
@@ -117,6 +124,7 @@ impl<F: Flash> PageMap<F> {
         if config.gc_free_blocks < free_blocks_min && F::KEEPS_BYTES || config.gc_free_blocks == 0 {
             return Err(FtlError::FreeBlocks { free_blocks: config.gc_free_blocks, free_blocks_min });
         }
+        let commands = Commands::of(&flash, &config)?;
         let shape = flash.shape();
         debug_assert!(shape.pages_per_block.is_power_of_two());
         let blocks = Blocks::new(shape.blocks, shape.pages_per_block, &config);
@@ -148,7 +156,10 @@ impl<F: Flash> PageMap<F> {
             cache: cache.map(|entries| MapCache::new(entries, &config, translations)),
             first_trim: config.logical_pages,
             first_translation,
-            statistics: Statistics::default(),
+            statistics: Statistics::of(&config),
+            commands,
+            further_pages: 0,
+            row: Vec::new(),
             block_shift: shape.pages_per_block.trailing_zeros(),
             overlapped_pages: flash.overlap_programs(),
             flash,
@@ -200,7 +211,7 @@ impl<F: Flash> PageMap<F> {
 
     /// Counts from now on.
     pub fn reset_statistics(&mut self) {
-        self.statistics = Statistics::default();
+        self.statistics = Statistics::of(&self.config);
     }
 
     /// Erases of each block, as far as the device knows them.
@@ -240,7 +251,8 @@ impl<F: Flash> PageMap<F> {
             data.fill(0);
             return Ok(());
         }
-        let (found, read) = self.flash.begin_read(page, data);
+        let more = self.reads_on(logical_page, page);
+        let (found, read) = self.flash.begin_read_in_row(page, data, more);
         let lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
         match read {
             Err(MtdError::Uncorrectable) => return Err(FtlError::Uncorrectable { logical_page, page }),
@@ -252,7 +264,7 @@ impl<F: Flash> PageMap<F> {
         Ok(())
     }
 
-    /// Writes a logical page. It is on flash when this returns, or after [`PageMap::flush`] where several dies work.
+    /// Writes a logical page. It is on flash when this returns, or after [`PageMap::flush`] where several dies work or with cache commands.
     ///
     /// # Errors
     /// Too many blocks are bad; the power was cut.
@@ -354,32 +366,49 @@ impl<F: Flash> PageMap<F> {
             if is_resumed {
                 self.flash.settle();
             }
-            if self.blocks.written[index] == 0 {
-                self.blocks.first_sequence[index] = self.sequence;
+            if self.was_programmed(place, number, page, programmed)? {
+                return Ok(());
             }
-            self.blocks.written[index] += 1;
-            match programmed {
-                Ok(()) => {
-                    self.enter(number, page);
-                    if self.blocks.written[index] == self.shape.pages_per_block {
-                        self.open[place] = NONE;
-                        self.blocks.close(block, self.sequence);
-                    }
-                    return Ok(());
-                }
-                Err(MtdError::ProgramFailed) => {
-                    self.statistics.failed_programs += 1;
-                    self.open[place] = NONE;
-                    self.blocks.state[index] = State::Failing;
-                    self.failing.push(block);
-                }
-                // The chip counts a program of which the cut left nothing that can be seen.
-                Err(MtdError::RuleBroken) => {
+        }
+    }
+
+    /// Takes down what came of a program in the open block of `place`. `false`: the page must go elsewhere.
+    fn was_programmed(
+        &mut self,
+        place: usize,
+        number: u32,
+        page: u32,
+        programmed: Result<(), MtdError>,
+    ) -> Result<bool, FtlError> {
+        let block = self.open[place];
+        let index = block as usize;
+        if self.blocks.written[index] == 0 {
+            self.blocks.first_sequence[index] = self.sequence;
+        }
+        self.blocks.written[index] += 1;
+        match programmed {
+            Ok(()) => {
+                self.enter(number, page);
+                if self.blocks.written[index] == self.shape.pages_per_block {
                     self.open[place] = NONE;
                     self.blocks.close(block, self.sequence);
                 }
-                Err(error) => return Err(error.into()),
+                Ok(true)
             }
+            Err(MtdError::ProgramFailed) => {
+                self.statistics.failed_programs += 1;
+                self.open[place] = NONE;
+                self.blocks.state[index] = State::Failing;
+                self.failing.push(block);
+                Ok(false)
+            }
+            // The chip counts a program of which the cut left nothing that can be seen.
+            Err(MtdError::RuleBroken) => {
+                self.open[place] = NONE;
+                self.blocks.close(block, self.sequence);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -375,6 +375,10 @@ fn parts<F: Flash>(flash: F, config: &FtlConfig) -> Result<(Region<F>, Region<F>
     if !(2..shape.blocks).contains(&blocks) || !(1..=4).contains(&cell_bits) {
         return Err(FtlError::Cache { cache_blocks: blocks, blocks: shape.blocks });
     }
+    let refused = [("cache_commands", config.cache_commands), ("copy_back", config.copy_backs_max_count > 0)];
+    if let Some((key, _)) = refused.into_iter().find(|&(_, is_wanted)| is_wanted) {
+        return Err(FtlError::NotWithCache { key });
+    }
     flash.set_further_times(read_further_ns, program_further_ns);
     let flash = Rc::new(flash);
     let others = shape.blocks - blocks;

@@ -9,12 +9,13 @@ use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, Disk, FtlConfig, FtlError, Mapping, SlcCacheConfig, Victim};
 use ffslab_mtd::spi_nand::{Bus, Encoding, Layout, ReadCommand, SpiNand, Waiting, Wiring};
 use ffslab_mtd::striped::Stripes;
-use ffslab_mtd::{Driver, Medium, MediumImage, Mtd, Nand};
+use ffslab_mtd::{Driver, MediumImage, Mtd, Nand};
 use ffslab_policy::{EvictionSpec, FreeSpec, LevellingSpec, StreamSpec};
 use ffslab_sim::{Sim, SimConfig};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
-use std::rc::Rc;
+
+pub mod commands;
 
 pub const PAGE_BYTES: u32 = 2048;
 pub const PAGES_PER_BLOCK: u32 = 8;
@@ -65,17 +66,6 @@ fn serial(layout: Layout, faults: &Faults) -> Mtd {
     SpiNand::of_chip(chip, wiring, driver, 0..BLOCKS).unwrap()
 }
 
-/// A medium of the same sizes, in which eight planes of four dies work.
-fn striped(stripes: Stripes, faults: &Faults) -> Mtd {
-    let page_bytes = PAGE_BYTES / stripes.planes;
-    let (pages_per_block, blocks) = (PAGES_PER_BLOCK / stripes.dies(), BLOCKS * stripes.planes);
-    let die = Geometry { page_bytes, oob_bytes: 64, pages_per_block, blocks };
-    assert_eq!(stripes.striped(&die).pages_per_block, PAGES_PER_BLOCK);
-    let sim = Sim::new(SimConfig::default());
-    let made = stripes.medium(&sim, &die, TIMING, RULES, &Driver::default(), faults).unwrap();
-    Mtd::from(Rc::new(made) as Rc<dyn Medium>)
-}
-
 /// How a device is made and found again.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -103,7 +93,8 @@ impl Setup {
         });
         let serial = self.serial.map(|layout| format!(", SPI NAND {layout:?}")).unwrap_or_default();
         let buffer = if self.buffer == BufferRule::Bplru { ", bplru" } else { "" };
-        format!("{}, {victim}, {rules}{cache}{buffer}{serial}{}", self.mapping.name, dies.unwrap_or_default())
+        let (name, used) = (self.mapping.name, dies.unwrap_or_default() + &commands::name(&self.config));
+        format!("{name}, {victim}, {rules}{cache}{buffer}{serial}{used}")
     }
 
     pub fn new(victim: Victim) -> Setup {
@@ -122,7 +113,7 @@ impl Setup {
     /// The flash below, as it left the factory.
     pub fn medium(&self, faults: &Faults) -> Mtd {
         match (self.stripes, self.serial) {
-            (Some(stripes), _) => striped(stripes, faults),
+            (Some(stripes), _) => commands::striped(stripes, faults),
             (None, Some(layout)) => serial(layout, faults),
             (None, None) => medium(faults),
         }
@@ -261,7 +252,8 @@ pub fn setups() -> Vec<Setup> {
         .zip(layouts.into_iter().cycle())
         .map(|(setup, layout)| Setup { serial: Some(layout), ..setup });
     let all = plain.chain(special).chain(idle).chain(dftls).chain(hybrids).chain(cards).chain(levelled());
-    all.chain(striped.collect::<Vec<_>>()).chain(padded).chain(serial).collect()
+    let all = all.chain(striped.collect::<Vec<_>>()).chain(padded).chain(serial);
+    all.chain(commands::setups()).collect()
 }
 
 /// Each rule for levelling wear and each one for the next free block, over mappings that ask them in different places.

@@ -34,12 +34,21 @@ impl Medium for Striped {
 
     fn overlap_programs(&self) -> u32 {
         self.overlaps.set(true);
-        self.dies.len() as u32
+        // With cache programs one page of each die is programmed while the next one waits in its register.
+        let of_a_die = if self.caches.get() && self.commands.cache_program { 2 } else { 1 };
+        self.dies.len() as u32 * of_a_die
     }
 
     fn settle(&self) {
-        let array = self.array.borrow();
+        let mut array = self.array.borrow_mut();
+        self.dies.iter().for_each(|&die| array.end_sequence(die));
         array.wait_until(array.all_done_ns());
+    }
+
+    fn use_cache_commands(&self) -> Option<u32> {
+        let has_some = self.commands.cache_program || self.commands.cache_read;
+        self.caches.set(has_some);
+        has_some.then_some(self.dies.len() as u32)
     }
 
     fn read(&self, at: u64, data: &mut [u8]) -> Result<Corrected, MtdError> {
@@ -105,12 +114,35 @@ impl Medium for Striped {
     }
 
     fn begin_read(&self, at: u64, data: &mut [u8], free: &mut [u8]) -> Result<Corrected, MtdError> {
+        self.begin_read_in_row(at, data, free, false)
+    }
+
+    fn begin_read_in_row(&self, at: u64, data: &mut [u8], free: &mut [u8], more: bool) -> Result<Corrected, MtdError> {
         let place = self.whole_page(at, data.len(), free.len())?;
         let mut oob = self.oob.borrow_mut();
-        let (result, done_ns) = self.issue_read(place, data, &mut oob)?;
+        let (result, done_ns) = self.issue_read(place, data, &mut oob, more)?;
         self.reads_done_ns.set(self.reads_done_ns.get().max(done_ns));
         self.layout.gather(&oob, free);
         self.report(result)
+    }
+
+    fn can_copy_back(&self, from: u64, to: u64) -> bool {
+        let die_of = |at| self.place_of(at).map(|place| place.die);
+        self.commands.copy_back && die_of(from).is_ok_and(|die| die_of(to) == Ok(die))
+    }
+
+    fn copy_back(
+        &self,
+        from: u64,
+        to: u64,
+        free: &mut [u8],
+        change: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool, MtdError> {
+        if !self.can_copy_back(from, to) {
+            return Err(MtdError::NotSupported);
+        }
+        let (from, to) = (self.whole_page(from, self.page_bytes() as usize, free.len())?, self.place_of(to)?);
+        self.copy_page(from, to, free, change)
     }
 
     fn settle_reads(&self) {
@@ -139,6 +171,7 @@ impl Medium for Striped {
                 flipped_bits: 0,
             };
             let mut array = self.array.borrow_mut();
+            array.end_sequence(page.at.die);
             let done = array.issue(Command::Read(&mut [page])).map_err(refused)?;
             array.wait_until(done.done_ns);
             self.counts(|traffic| {

@@ -13,9 +13,14 @@
 //! **ECC** is that of the driver, for each plane's page; its work is the controller's and takes no time. Bad blocks stand in a table of
 //! the controller, which takes no operation. Free out-of-band bytes are those of the first plane.
 //!
-//! **Leaves out.** Cache programs and copy-back, ageing, partitions, blocks of a stripe that are replaced one by one: with one
+//! **Rows.** Who has asked for cache commands ([`crate::Medium::use_cache_commands`]) gets a program back when the die's cache register is
+//! free. Each page of a row is sent by 15h, the last one too: nobody knows that it is the last. The row ends when the die is told something
+//! else, or at [`crate::Medium::settle`]; then the controller polls until the array is ready. Reads of a row are told whether more will come.
+//!
+//! **Leaves out.** Ageing, partitions, blocks of a stripe that are replaced one by one: with one
 //! bad block the whole stripe is bad.
 
+mod copies;
 mod medium;
 
 use std::cell::{Cell, RefCell};
@@ -79,6 +84,28 @@ impl Stripes {
     }
 }
 
+/// Commands of a part beside page read, page program and block erase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChipCommands {
+    /// 80h, 15h.
+    pub cache_program: bool,
+    /// 31h, 3Fh.
+    pub cache_read: bool,
+    /// 00h, 35h, 85h, 10h inside a plane, with random data output and input.
+    pub copy_back: bool,
+    /// tCBSY and tRCBSY: from one register to the other.
+    pub register_copy_ns: u64,
+}
+
+/// One die of a part.
+#[derive(Clone, Copy, Debug)]
+pub struct Die {
+    pub geometry: Geometry,
+    pub timing: Timing,
+    pub rules: Rules,
+    pub commands: ChipCommands,
+}
+
 /// Why dies cannot be striped.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum StripesError {
@@ -104,7 +131,10 @@ pub struct Striped {
     array: RefCell<Array>,
     /// Numbers of the dies in the order in which pages go to them.
     dies: Box<[u32]>,
+    commands: ChipCommands,
     overlaps: Cell<bool>,
+    /// Rows go through the cache registers.
+    caches: Cell<bool>,
     /// When the reads that were begun are done.
     reads_done_ns: Cell<u64>,
     layout: OobLayout,
@@ -144,19 +174,15 @@ impl Stripes {
     ///
     /// # Errors
     /// Counts that cannot be striped, a driver or faults that do not suit the part.
-    pub fn medium(
-        &self,
-        sim: &Sim,
-        die: &Geometry,
-        timing: Timing,
-        rules: Rules,
-        driver: &Driver,
-        faults: &Faults,
-    ) -> Result<Striped, StripesError> {
+    pub fn medium(&self, sim: &Sim, die: Die, driver: &Driver, faults: &Faults) -> Result<Striped, StripesError> {
+        let Die { geometry, timing, rules, commands } = die;
+        let die = &geometry;
         self.check(die)?;
         driver.check(die)?;
         let hierarchy = self.hierarchy(die);
-        let mut array = Array::new(sim.clone(), ArrayConfig::new(hierarchy, timing, rules))?;
+        let config =
+            ArrayConfig { register_copy_ns: commands.register_copy_ns, ..ArrayConfig::new(hierarchy, timing, rules) };
+        let mut array = Array::new(sim.clone(), config)?;
         if *faults != Faults::default() {
             array.set_faults(faults)?;
         }
@@ -165,7 +191,9 @@ impl Stripes {
         let made = Striped {
             sim: sim.clone(),
             dies: places.map(|(channel, die)| hierarchy.die(channel, die, 0)).collect(),
+            commands,
             overlaps: Cell::new(false),
+            caches: Cell::new(false),
             reads_done_ns: Cell::new(0),
             layout: OobLayout::new(die, &driver.ecc),
             threshold_bits: driver.threshold_bits(),
@@ -254,13 +282,19 @@ impl Striped {
 
     /// Reads one page over all planes, and the first plane's out-of-band area.
     fn read_page(&self, at: Address, data: &mut [u8], oob: &mut [u8]) -> Result<EccResult, MtdError> {
-        let (result, done_ns) = self.issue_read(at, data, oob)?;
+        let (result, done_ns) = self.issue_read(at, data, oob, false)?;
         self.sim.wait_for_medium(done_ns);
         Ok(result)
     }
 
-    /// As [`Striped::read_page`], without waiting. Also when it is done.
-    fn issue_read(&self, at: Address, data: &mut [u8], oob: &mut [u8]) -> Result<(EccResult, u64), MtdError> {
+    /// As [`Striped::read_page`], without waiting. Also when it is done. `more`: the die's next page will be read next there.
+    fn issue_read(
+        &self,
+        at: Address,
+        data: &mut [u8],
+        oob: &mut [u8],
+        more: bool,
+    ) -> Result<(EccResult, u64), MtdError> {
         let Hierarchy { page_bytes, oob_bytes, planes_per_die, .. } = self.hierarchy;
         let mut oob = Some(oob);
         let mut parts = data.chunks_exact_mut(page_bytes as usize);
@@ -269,8 +303,18 @@ impl Striped {
             PageOut::whole(self.in_plane(at, plane as u32), data, oob.take(), oob_bytes)
         });
         let mut array = self.array.borrow_mut();
+        let more = more && self.caches.get() && self.commands.cache_read;
+        let goes_on = array.goes_on_reading(at);
+        if !goes_on {
+            array.end_sequence(at.die);
+        }
         array.wait_until(array.die_ready_ns(at.die));
-        let done = array.issue(Command::Read(&mut pages[..planes_per_die as usize])).map_err(refused)?;
+        let pages_of_die = &mut pages[..planes_per_die as usize];
+        let done = array.issue(match more || goes_on {
+            true => Command::CacheRead { pages: pages_of_die, more },
+            false => Command::Read(pages_of_die),
+        });
+        let done = done.map_err(refused)?;
         let planes = u64::from(planes_per_die);
         self.counts(|traffic| {
             traffic.reads += planes;
@@ -314,15 +358,25 @@ impl Striped {
         }
         let mut array = self.array.borrow_mut();
         // The controller has one command for a die at a time.
-        array.wait_until(array.die_ready_ns(at.die));
-        let Done { done_ns, failed, .. } =
-            array.issue(Command::Program(&pages[..planes_per_die as usize])).map_err(refused)?;
+        if array.goes_on_programming(at) {
+            array.wait_until(array.cache_free_ns(at.die));
+        } else {
+            array.end_sequence(at.die);
+            array.wait_until(array.die_ready_ns(at.die));
+        }
+        let pages = &pages[..planes_per_die as usize];
+        let command = match self.caches.get() && self.commands.cache_program {
+            true => Command::CacheProgram { pages, more: true },
+            false => Command::Program(pages),
+        };
+        let Done { done_ns, failed, .. } = array.issue(command).map_err(refused)?;
         let planes = u64::from(planes_per_die);
         self.counts(|traffic| {
             traffic.programs += planes;
             traffic.write_bytes += planes * u64::from(page_bytes + oob_bytes);
         });
         if failed.any() || !self.overlaps.get() {
+            array.end_sequence(at.die);
             array.wait_until(done_ns);
         }
         match failed.any() {

@@ -6,7 +6,7 @@ mod nand;
 mod nor;
 
 pub use kind::{Cell, EccStatus, OobLayout, Pairing, PartKind, SpiMode};
-pub use nand::{EccRequired, NandArray, OnDieEcc, SpiNandPart, SpiRead};
+pub use nand::{EccRequired, NandArray, NandCommands, OnDieEcc, SpiNandPart, SpiRead};
 pub(crate) use nand::{RawNandFile, SpiNandFile};
 pub use nor::{CommandSet, NorArray, PageRead, ParallelNorPart, SpiNorPart, WriteBuffer};
 pub(crate) use nor::{ParallelNorFile, SpiNorFile};
@@ -29,7 +29,7 @@ pub struct Part {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Chip {
-    Nand { array: NandArray, bus_ps_per_byte: u64, bus_bits: u32 },
+    Nand { array: NandArray, bus_ps_per_byte: u64, bus_bits: u32, commands: NandCommands },
     SpiNand(SpiNandPart),
     SpiNor(SpiNorPart),
     ParallelNor(ParallelNorPart),
@@ -88,8 +88,8 @@ impl Part {
                     return Err(refused(format!("bus_bits = {bus_bits}: 8 or 16 is needed")));
                 }
                 let bus_ps_per_byte = file.bus_ps_per_byte();
-                let array = file.array();
-                (file.title, file.base, Chip::Nand { array, bus_ps_per_byte, bus_bits })
+                let (array, commands) = (file.array(), file.commands());
+                (file.title, file.base, Chip::Nand { array, bus_ps_per_byte, bus_bits, commands })
             }
             PartKind::SpiNand => {
                 let file: SpiNandFile = merged.read()?;
@@ -158,6 +158,14 @@ impl Part {
     pub fn parallel_nor(&self) -> Option<&ParallelNorPart> {
         match &self.chip {
             Chip::ParallelNor(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// Of raw NAND: commands that not every part has.
+    pub fn nand_commands(&self) -> Option<NandCommands> {
+        match self.chip {
+            Chip::Nand { commands, .. } => Some(commands),
             _ => None,
         }
     }

@@ -223,6 +223,16 @@ pub struct NandArray {
     pub power: ChipPower,
 }
 
+/// Commands of a raw NAND part beside reading and programming a page and erasing a block, as far as its profile knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NandCommands {
+    pub cache_program: bool,
+    pub cache_read: bool,
+    /// tCBSY.
+    pub cache_busy_ns: u64,
+    pub copy_back: bool,
+}
+
 /// The strength of ECC that a data sheet asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EccRequired {
@@ -242,6 +252,22 @@ nand_file! {
         ///
         /// Look up: "I/O width", x8 or x16, mostly a letter of the part number.
         pub bus_bits: Option<Sourced<u32>>,
+        /// Whether a page can be sent while the one before is programmed. Absent: it is not known.
+        ///
+        /// Look up: "cache program", "program page cache mode", 80h-15h, in the features and the command table.
+        pub cache_program: Option<Sourced<bool>>,
+        /// Whether a page can be sent away while the next one is read. Absent: it is not known.
+        ///
+        /// Look up: "read cache", "page read cache mode", 31h and 3Fh.
+        pub cache_read: Option<Sourced<bool>>,
+        /// tCBSY: a page goes from one register of the chip to the other, in a cache program or a cache read. Absent: no time.
+        ///
+        /// Look up: tCBSY and tRCBSY (Micron), tDCBSYW and tDCBSYR (Toshiba), "typ": they are long while the array is busy, which counts apart.
+        pub t_cache_busy_us: Option<Sourced<Amount>>,
+        /// Whether the chip can copy a page inside a plane, with changes to a part of it. Absent: it is not known.
+        ///
+        /// Look up: "copy-back program", "internal data move", 00h-35h and 85h-10h, with random data input.
+        pub copy_back: Option<Sourced<bool>>,
     }
 }
 
@@ -378,6 +404,16 @@ pub(super) fn programs_of(modes: &[SpiMode]) -> Result<Vec<SpiMode>, String> {
 }
 
 impl RawNandFile {
+    pub fn commands(&self) -> NandCommands {
+        let has = |command: &Option<Sourced<bool>>| said(command).unwrap_or(false);
+        NandCommands {
+            cache_program: has(&self.cache_program),
+            cache_read: has(&self.cache_read),
+            cache_busy_ns: said(&self.t_cache_busy_us).map_or(0, |us| us_to_ns(us.0)),
+            copy_back: has(&self.copy_back),
+        }
+    }
+
     /// Time of a byte on the bus, in picoseconds.
     pub fn bus_ps_per_byte(&self) -> u64 {
         // The factor from ns to ps is the same as that from us to ns, 1,000.
