@@ -1,6 +1,8 @@
 //! Copy-back as a controller uses it: with other bytes in the out-of-band area, with bits that nobody corrects, and cache sequences that
 //! end without a further step.
 
+#![expect(clippy::single_range_in_vec_init, reason = "a list of one range of OOB is meant, not the numbers in it")]
+
 #[path = "common/arrays.rs"]
 mod arrays;
 

@@ -16,18 +16,20 @@ use ffslab_sim::{Work, WorkCost};
 use ffslab_workload::steps::Pattern;
 use ffslab_workload::Step;
 
-/// How long the machine had been up when a case began, modulo 1 s (128 ticks). The uptime was not recorded; this one value for
-/// all cases is inferred: with it the garbage collection thread stands where it stood in all cases of the families R1 to R3 (in
-/// the middle of an erase, with 10 pages to go, 12 with software ECC). Part of the last tick decides that, and 50 us more or
-/// less change it.
-pub(super) const UPTIME_NS: u64 = 171_562_500;
+/// How long the machine had been up when a case of JFFS2 began, modulo 1 s (128 ticks): the one on which an instruction takes 1 ns,
+/// and the one where it takes 2 ns. The uptime was not recorded. Each value is inferred as one for all cases of its machine: with it the
+/// garbage collection thread has erased as much when the setup ends, and stands where it stood in the cases of the families R1 to R3
+/// (in the middle of an erase, with 10 pages to go, 12 with software ECC). Part of the last tick decides that, and 50 us
+/// more or less change it.
+const JFFS2_UPTIME_NS: u64 = 168_000_000;
+const SLOWER_JFFS2_UPTIME_NS: u64 = 171_562_500;
 
 /// How far into its second the wall clock was when a case began, on the machine on which an instruction takes 1 ns and on the one
 /// where it takes 2 ns. It was not recorded. UBIFS keeps the times of its inodes by whole seconds (`s_time_gran`, `update_mctime` of
 /// `fs/ubifs/file.c`), so a write behind the end of a second also makes the inode dirty, and how many pages a synchronous writer
 /// programs tells where seconds end. Each of the values is inferred as one for all cases of its machine: page programs of
 /// synchronous writes and of overwrites are those of the real kernel from 340 to 347 ms and from 379 to 402 ms, and off by one to six
-/// elsewhere. It is not the place in the second at which the tick counter stood ([`UPTIME_NS`]), which lags behind the clock.
+/// elsewhere. It is not the place in the second at which the tick counter stood ([`JFFS2_UPTIME_NS`]), which lags behind the clock.
 const WALL_CLOCK_NS: u64 = 345_500_000;
 const SLOWER_WALL_CLOCK_NS: u64 = 394_000_000;
 
@@ -143,6 +145,15 @@ pub(super) const UBIFS: Prices = Prices {
 fn instruction_ns(tree: &str) -> Option<u64> {
     let (before, _) = tree.split_once(" ns an instruction")?;
     before.rsplit(' ').next()?.parse().ok()
+}
+
+/// The uptime at which a case of JFFS2 begins on the machine that `tree` describes.
+pub(super) fn jffs2_uptime_ns(tree: &str) -> u64 {
+    if instruction_ns(tree) == Some(SLOWER_NS) {
+        SLOWER_JFFS2_UPTIME_NS
+    } else {
+        JFFS2_UPTIME_NS
+    }
 }
 
 /// Lets work take as long on `stack` as on the machine of the case, and gives it as much memory. Nothing happens if that was

@@ -122,7 +122,7 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, CaseError> {
         wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
         ..standard
     };
-    let uptime_ns = if system.tree.is_some() { arm::UPTIME_NS } else { UPTIME_NS };
+    let uptime_ns = system.tree.as_deref().map_or(UPTIME_NS, arm::jffs2_uptime_ns);
     let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(jffs2::Jffs2Settings(options))))?;
     arm::price(case, &mut stack, &arm::JFFS2);
     nandsim::price(case, &mut stack, &arm::JFFS2);
