@@ -18,6 +18,7 @@ import pytest
 
 import ffslab
 from conftest import Command
+from ffslab.answers.summary import VariantSummary
 from ffslab.cli import root
 
 ROOT = Path(__file__).parent.parent
@@ -129,7 +130,7 @@ count = 16
 """
 
 
-def spent_by(variant: dict[str, Any]) -> dict[str, Any]:
+def spent_by(variant: VariantSummary) -> dict[str, Any]:
     """What was spent by each cause that did anything."""
     operations = ("page_reads", "page_programs", "erases")
     return {cause["reason"]: cause for cause in variant["by_cause"] if any(cause[name] for name in operations)}
