@@ -18,7 +18,7 @@ import pytest
 
 import ffslab
 from conftest import Command
-from ffslab.answers.summary import VariantSummary
+from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.cli import root
 
 ROOT = Path(__file__).parent.parent
@@ -130,10 +130,10 @@ count = 16
 """
 
 
-def spent_by(variant: VariantSummary) -> dict[str, Any]:
+def spent_by(variant: VariantSummary) -> dict[str, CauseSummary]:
     """What was spent by each cause that did anything."""
-    operations = ("page_reads", "page_programs", "erases")
-    return {cause["reason"]: cause for cause in variant["by_cause"] if any(cause[name] for name in operations)}
+    causes = variant["by_cause"]
+    return {cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]}
 
 
 def test_translations_are_an_axis_and_say_what_they_do(built: Path, tmp_path: Path) -> None:
