@@ -133,7 +133,9 @@ count = 16
 def spent_by(variant: VariantSummary) -> dict[str, CauseSummary]:
     """What was spent by each cause that did anything."""
     causes = variant["by_cause"]
-    return {cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]}
+    return {
+        cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]
+    }
 
 
 def test_translations_are_an_axis_and_say_what_they_do(built: Path, tmp_path: Path) -> None:
