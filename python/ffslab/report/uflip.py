@@ -13,7 +13,7 @@ from ffslab.report.page import Drawn, KeyFigure, folded, paragraph
 from ffslab.studies.uflip.plan import BASE, BENCHMARKS
 from ffslab.studies.uflip.table import ALIGN, HEAD, cells
 from ffslab.studies.uflip.text import PHASES_ALIGN, PHASES_HEAD, phases_rows, said
-from ffslab.text.tables import number
+from ffslab.text.tables import few, number
 
 if TYPE_CHECKING:
     from ffslab.answers.uflip_study import UflipDevice, UflipPoint, UflipStudy
@@ -68,8 +68,8 @@ def _key_figures(study: UflipStudy) -> list[KeyFigure]:
         costs = sorted((device["row"][f"{key}_ms"], device["name"]) for device in study["devices"])  # type: ignore[literal-required]
         (least, best), (most, worst) = costs[0], costs[-1]
         label = f"{NAMES[key].capitalize()}, least" if len(costs) > 1 else NAMES[key].capitalize()
-        beside = f"{best}; most: {number(most, 2)} ms, {worst}" if len(costs) > 1 else best
-        made.append(KeyFigure(label, f"{number(least, 2)} ms", beside))
+        beside = f"{best}; most: {few(most)} ms, {worst}" if len(costs) > 1 else best
+        made.append(KeyFigure(label, f"{few(least)} ms", beside))
     return made
 
 
