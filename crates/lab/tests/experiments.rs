@@ -3,6 +3,7 @@
 use ffslab_lab::result::VariantSummary;
 use ffslab_lab::{run_experiment, Experiment, LabError, RunResult};
 use ffslab_machine::stack_keys::CompressionName;
+use ffslab_machine::MachineError;
 use std::path::Path;
 
 const SMALL: &str = r#"
@@ -71,7 +72,14 @@ fn every_experiment_of_the_repository_can_be_read() {
             let text = std::fs::read_to_string(&file).unwrap();
             let experiment = Experiment::parse(&text, &file.display().to_string()).unwrap();
             for variant in &experiment.variants {
-                drop(variant.stack.machine(&folder).unwrap());
+                match variant.stack.machine(&folder) {
+                    Ok(machine) => drop(machine),
+                    // What `ffslab foreign build` makes of a user's sources does not stand here.
+                    Err(MachineError::Value { key, needed, .. }) if key.ends_with("library") => {
+                        assert!(needed.contains("No such file"), "{}: {key}: {needed}", file.display());
+                    }
+                    Err(error) => panic!("{}: {error}", file.display()),
+                }
             }
             found += 1;
         }

@@ -14,12 +14,14 @@ use std::process::Command;
 
 /// Compiled as `python/ffslab/foreign/build.py` does.
 fn library() -> PathBuf {
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ffslab/foreign/littlefs");
+    let foreign = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ffslab/foreign");
+    let (ours, paths) = (foreign.join("littlefs"), foreign.join("paths"));
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("littlefs.so");
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-finstrument-functions"]);
     cc.args(["-DLFS_NO_DEBUG", "-DLFS_NO_WARN", "-DLFS_NO_ERROR", "-DLFS_MULTIVERSION", "-I"]);
-    cc.arg(littlefs2_sys::SOURCES).arg("-I").arg(&ours).arg(ours.join("littlefs.c")).arg("-o").arg(&library);
+    cc.arg(littlefs2_sys::SOURCES).arg("-I").arg(&ours).arg("-I").arg(paths);
+    cc.arg(ours.join("littlefs.c")).arg("-o").arg(&library);
     let done = cc.output().expect("cc");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     library
