@@ -15,6 +15,7 @@
 //! * A timer may have slack (`kernel/time/hrtimer.c`): it fires with the first interrupt in its range, which is the next
 //!   tick while somebody runs, else another timer, and at the range's end in any case.
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
+//! * Before Linux 4.0 the clock of run times stops from a wake-up's request until then ([`SimConfig::clock_stops_when_asked`]).
 
 use crate::{ChipLock, Preemption, SchedulerClock, SimConfig};
 
@@ -208,6 +209,10 @@ impl Cpu {
     /// A task has been picked: a new slice begins, and a clock that stood still goes on.
     fn begin_turn(&mut self) {
         self.run_since_pick_ns = 0;
+        self.let_clock_go_on();
+    }
+
+    fn let_clock_go_on(&mut self) {
         self.clock_stands = false;
         let uncharged_ns = std::mem::take(&mut self.uncharged_ns);
         if uncharged_ns > 0 {
@@ -385,8 +390,9 @@ impl Cpu {
     /// The running task was asked to yield, and has had the CPU least.
     fn goes_on(&mut self) {
         self.need_resched = false;
-        if !self.keeps_slice {
-            self.begin_turn();
+        match self.keeps_slice {
+            true => self.let_clock_go_on(),
+            false => self.begin_turn(),
         }
     }
 
