@@ -13,6 +13,7 @@
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::Flash;
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
+use ffslab_mtd::MtdError;
 
 /// What a layer uses.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,29 @@ impl Commands {
     pub fn next_of_host(&self, page: u32, further_pages: u32, pages_per_block: u32) -> Option<(u32, u32)> {
         let stride_pages = self.stride_pages.filter(|&stride| stride <= further_pages)?;
         Some((self.next_in_row(page, pages_per_block)?, stride_pages))
+    }
+
+    /// Reads these pages into the buffers of a row, all of them before anything is programmed. Returns which of them are lost.
+    ///
+    /// Errors: what the medium cannot do, but for bits that ECC cannot correct.
+    pub fn read_row<F: Flash>(
+        &self,
+        flash: &F,
+        pages: &[u32],
+        pages_per_block: u32,
+        row: &mut [Box<[u8]>],
+    ) -> Result<Vec<bool>, MtdError> {
+        let mut lost = Vec::with_capacity(pages.len());
+        for (&page, data) in pages.iter().zip(row) {
+            let more = self.next_in_row(page, pages_per_block).is_some_and(|next| pages.contains(&next));
+            let (found, read) = flash.begin_read_in_row(page, data, more);
+            match read {
+                Err(error) if error != MtdError::Uncorrectable => return Err(error),
+                read => lost.push(found.is_lost() || read.is_err()),
+            }
+        }
+        flash.settle_reads();
+        Ok(lost)
     }
 
     /// The record of the copy of a logical page; `None`: what was found is not its record, or the page was copied often enough.

@@ -51,6 +51,13 @@ pub enum Found {
     Garbage,
 }
 
+impl Found {
+    /// Whether the bytes of the page could not be read any more when they were moved there.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0)
+    }
+}
+
 impl Tag {
     pub fn encode(&self) -> [u8; TAG_BYTES] {
         let mut bytes = [0; TAG_BYTES];

@@ -5,10 +5,22 @@ mod support;
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{BlockDevice, BufferRule, DeviceError, FtlConfig, FtlError, PageMap, Victim};
+use ffslab_mtd::Mtd;
 use support::{medium, Setup, LOGICAL_PAGES, PAGE_BYTES};
 
 fn page(stamp: u64) -> Vec<u8> {
     (0..PAGE_BYTES).map(|at| (u64::from(at) * 7 + stamp * 31) as u8).collect()
+}
+
+fn set_faults(mtd: &Mtd, faults: &Faults) {
+    mtd.nand().unwrap().with_chip(|chip| chip.set_faults(faults)).unwrap();
+}
+
+/// Whatever stands on flash has too many wrong bits.
+fn lose_all(mtd: &Mtd) {
+    let pages = 0..u32::try_from(mtd.size_bytes() / u64::from(PAGE_BYTES)).unwrap();
+    let gravepages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
+    set_faults(mtd, &Faults { gravepages, ..Faults::default() });
 }
 
 #[test]
@@ -53,15 +65,12 @@ fn a_lost_page_does_not_stop_the_rest_of_its_block() {
     }
     device.flush().unwrap();
     // What stands on flash is lost; the first page of each block is written anew, so that both blocks leave the buffer.
-    let pages = 0..u32::try_from(mtd.size_bytes() / u64::from(PAGE_BYTES)).unwrap();
-    let gravepages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
-    let nand = mtd.nand().unwrap().clone();
-    nand.with_chip(|chip| chip.set_faults(&Faults { gravepages, ..Faults::default() })).unwrap();
+    lose_all(&mtd);
     for block in [0, 1, 2, 3] {
         device.write(block * 8 * per_page, &page(90 + block)).unwrap();
     }
     device.flush().unwrap();
-    nand.with_chip(|chip| chip.set_faults(&Faults::default())).unwrap();
+    set_faults(&mtd, &Faults::default());
     let mut data = vec![0; PAGE_BYTES as usize];
     for block in [0, 1, 2, 3] {
         device.read(block * 8 * per_page, &mut data).unwrap();
@@ -81,10 +90,7 @@ fn a_part_of_a_lost_page_is_refused_and_blocks_nobody() {
             device.write(number * per_page, &page(number)).unwrap();
         }
         device.flush().unwrap();
-        let pages = 0..u32::try_from(mtd.size_bytes() / u64::from(PAGE_BYTES)).unwrap();
-        let gravepages = pages.map(|number| Weak { number, good_operations: 0 }).collect();
-        let nand = mtd.nand().unwrap().clone();
-        nand.with_chip(|chip| chip.set_faults(&Faults { gravepages, ..Faults::default() })).unwrap();
+        lose_all(&mtd);
         let sector = [0xAB; support::SECTOR_BYTES as usize];
         let lost = |answer: Result<(), DeviceError>| {
             assert!(
@@ -111,7 +117,7 @@ fn a_part_of_a_lost_page_is_refused_and_blocks_nobody() {
         device.flush().unwrap();
         device.write(0, &page(7)).unwrap();
         device.flush().unwrap();
-        nand.with_chip(|chip| chip.set_faults(&Faults::default())).unwrap();
+        set_faults(&mtd, &Faults::default());
         let mut data = vec![0; PAGE_BYTES as usize];
         for (number, stamp) in [(0, 7), (9, 99), (10, 100), (17, 107)] {
             device.read(number * per_page, &mut data).unwrap();

@@ -9,10 +9,6 @@ use crate::config::FtlError;
 use crate::flash::Flash;
 use crate::tag::{Found, FLAG_LOST};
 
-fn is_lost(found: Found) -> bool {
-    matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0)
-}
-
 impl<F: Flash> Hybrid<F> {
     /// Copies the newest copies of logical pages, in ascending order, to their places in a block. `false` as [`Hybrid::program`].
     pub(super) fn copy_all(
@@ -65,7 +61,7 @@ impl<F: Flash> Hybrid<F> {
         let from = self.newest[logical_page as usize];
         let mut buffer = std::mem::take(&mut self.buffer);
         let (found, read) = self.flash.read(from, &mut buffer);
-        let was_lost = is_lost(found);
+        let was_lost = found.is_lost();
         let copied = match read {
             Err(error) if error != MtdError::Uncorrectable => Err(error.into()),
             read => {
@@ -97,17 +93,7 @@ impl<F: Flash> Hybrid<F> {
         reason: &'static Reason,
     ) -> Result<bool, FtlError> {
         let from: Vec<u32> = logical_pages.iter().map(|&page| self.newest[page as usize]).collect();
-        let mut lost = Vec::with_capacity(from.len());
-        for (&page, data) in from.iter().zip(row.iter_mut()) {
-            let next = self.commands.next_in_row(page, self.shape.pages_per_block);
-            let more = next.is_some_and(|next| from.contains(&next));
-            let (found, read) = self.flash.begin_read_in_row(page, data, more);
-            match read {
-                Err(error) if error != MtdError::Uncorrectable => return Err(error.into()),
-                read => lost.push(is_lost(found) || read.is_err()),
-            }
-        }
-        self.flash.settle_reads();
+        let lost = self.commands.read_row(&self.flash, &from, self.shape.pages_per_block, row)?;
         for ((&logical_page, data), is_lost) in logical_pages.iter().zip(row.iter()).zip(lost) {
             self.count_copy(reason);
             let flags_bits = if is_lost { FLAG_LOST } else { 0 };

@@ -36,7 +36,7 @@ use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::mapping::Ftl;
 use crate::statistics::Statistics;
-use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
+use crate::tag::{Tag, KIND_DATA};
 use ffslab_policy::{FreePool, Leveller};
 
 use last::RandomBuffer;
@@ -399,9 +399,7 @@ impl<F: Flash> Ftl for Hybrid<F> {
         let (found, read) = self.read_for_host(logical_page, page, data);
         match read {
             Err(MtdError::Uncorrectable) => Err(FtlError::Uncorrectable { logical_page, page }),
-            Ok(_) if matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0) => {
-                Err(FtlError::Uncorrectable { logical_page, page })
-            }
+            Ok(_) if found.is_lost() => Err(FtlError::Uncorrectable { logical_page, page }),
             Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -22,7 +22,7 @@ use crate::commands::Commands;
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
 use crate::statistics::Statistics;
-use crate::tag::{Found, Tag, FLAG_LOST, FLAG_RESUMED, KIND_DATA, KIND_MAP, KIND_TRIM};
+use crate::tag::{Tag, FLAG_RESUMED, KIND_DATA, KIND_MAP, KIND_TRIM};
 use ffslab_policy::{HotPages, Leveller};
 use map_cache::MapCache;
 
@@ -253,7 +253,7 @@ impl<F: Flash> PageMap<F> {
         }
         let more = self.reads_on(logical_page, page);
         let (found, read) = self.flash.begin_read_in_row(page, data, more);
-        let lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
+        let lost = found.is_lost();
         match read {
             Err(MtdError::Uncorrectable) => return Err(FtlError::Uncorrectable { logical_page, page }),
             Ok(_) if lost => return Err(FtlError::Uncorrectable { logical_page, page }),

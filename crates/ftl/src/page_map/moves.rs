@@ -2,12 +2,10 @@
 
 use std::collections::VecDeque;
 
-use ffslab_mtd::MtdError;
-
 use super::{PageMap, Stream, NONE};
 use crate::config::FtlError;
 use crate::flash::Flash;
-use crate::tag::{Found, FLAG_LOST};
+use crate::tag::FLAG_LOST;
 
 impl<F: Flash> PageMap<F> {
     /// The host's request goes on for so many pages behind the one that is read next.
@@ -133,20 +131,10 @@ impl<F: Flash> PageMap<F> {
     }
 
     fn move_through(&mut self, stream: Stream, pages: &[u32], row: &mut [Box<[u8]>]) -> Result<u32, FtlError> {
-        let mut read_pages = Vec::with_capacity(pages.len());
-        for (&page, data) in pages.iter().zip(row.iter_mut()) {
-            let next = self.commands.next_in_row(page, self.shape.pages_per_block);
-            let more = next.is_some_and(|next| pages.contains(&next));
-            let (found, read) = self.flash.begin_read_in_row(page, data, more);
-            let was_lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
-            match read {
-                Err(error) if error != MtdError::Uncorrectable => return Err(error.into()),
-                read => read_pages.push((self.owner[page as usize], was_lost || read.is_err())),
-            }
-        }
-        self.flash.settle_reads();
+        let numbers: Vec<u32> = pages.iter().map(|&page| self.owner[page as usize]).collect();
+        let lost = self.commands.read_row(&self.flash, pages, self.shape.pages_per_block, row)?;
         let mut moved = 0;
-        for ((&page, data), (number, is_lost)) in pages.iter().zip(row.iter()).zip(read_pages) {
+        for (((&page, data), number), is_lost) in pages.iter().zip(row.iter()).zip(numbers).zip(lost) {
             // Writing a part of the map for one page can have moved nothing but such parts.
             debug_assert_eq!(self.owner[page as usize], number);
             self.append(stream, number, data, if is_lost { FLAG_LOST } else { 0 })?;

@@ -28,7 +28,7 @@ use crate::flash::{CellMode, Flash, OnMedium, Shape};
 use crate::mapping::Ftl;
 use crate::page_map::PageMap;
 use crate::statistics::Statistics;
-use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
+use crate::tag::{Tag, FLAG_LOST, KIND_DATA};
 use region::Region;
 
 const NONE: u32 = u32::MAX;
@@ -165,7 +165,7 @@ impl<F: Flash> SlcCache<F> {
     fn fold_page(&mut self, logical_page: u32, page: u32) -> Result<(), FtlError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let (found, read) = self.cache.read(page, &mut buffer);
-        let was_lost = matches!(found, Found::Tag(tag) if tag.flags_bits & FLAG_LOST != 0);
+        let was_lost = found.is_lost();
         let folded = match read {
             Err(error) if error != MtdError::Uncorrectable => Err(error.into()),
             read => {
