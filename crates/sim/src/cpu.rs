@@ -213,11 +213,16 @@ impl Cpu {
     }
 
     fn let_clock_go_on(&mut self) {
-        self.clock_stands = false;
-        let uncharged_ns = std::mem::take(&mut self.uncharged_ns);
+        let uncharged_ns = self.start_clock();
         if uncharged_ns > 0 {
             self.charge_running(uncharged_ns);
         }
+    }
+
+    /// Returns for how long it has stood still.
+    fn start_clock(&mut self) -> i64 {
+        self.clock_stands = false;
+        std::mem::take(&mut self.uncharged_ns)
     }
 
     fn update_minimum(&mut self) {
@@ -419,8 +424,7 @@ impl Cpu {
     /// The task that the kernel picks at this scheduling point can only run at a later one here. If the clock has stood still, that task
     /// is charged for it, as it would be, and the running one for its time from now on.
     pub fn comes_later(&mut self) {
-        self.clock_stands = false;
-        let uncharged_ns = std::mem::take(&mut self.uncharged_ns);
+        let uncharged_ns = self.start_clock();
         if let Some(other) = self.least_waiting() {
             let other = &mut self.entities[other];
             other.virtual_run_ns += uncharged_ns * NICE_0_WEIGHT / other.weight;

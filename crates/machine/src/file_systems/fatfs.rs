@@ -1,14 +1,12 @@
 //! FatFs, of sources that a user has, on flash by one of several translations.
 
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{demand, no_library, refuse_options, OnBare, PathSettings};
+use super::foreign::{self, open_files};
+use super::on_bare::{demand, no_library, OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
-use ffslab_bare::paths::Make;
 use ffslab_foreign::{wear_levelling_capacity_bytes, Code, DharaCode, Settings, Setup, Translation};
-use ffslab_fs::PathFileSystem;
-use ffslab_mtd::{Capabilities, Mtd};
-use ffslab_system::SystemError;
+use ffslab_mtd::Capabilities;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -83,8 +81,6 @@ const SECTOR_BYTES_MAX: u32 = 4096;
 const CLUSTER_SECTORS_MAX: u32 = 128;
 const TABLES: u32 = 2;
 const ROOT_ENTRIES_MAX: u32 = 65_535;
-const OPEN_FILES: u32 = 16;
-const OPEN_FILES_MAX: u32 = 1024;
 /// `WL_DEFAULT_UPDATERATE` of ESP-IDF.
 const UPDATE_RATE: u32 = 16;
 const UPDATE_RATE_MAX: u32 = 65_535;
@@ -179,7 +175,6 @@ impl FatfsKeys {
         let cluster = *self.cluster_size_bytes.get_or_insert(0);
         let tables = *self.table_copies.get_or_insert(TABLES);
         let root = *self.root_entries.get_or_insert(0);
-        let files = *self.open_files.get_or_insert(OPEN_FILES);
         let cluster_max = sector_bytes * CLUSTER_SECTORS_MAX;
         let is_cluster = cluster == 0 || (cluster.is_power_of_two() && (sector_bytes..=cluster_max).contains(&cluster));
         demand(is_cluster, "fatfs.cluster_size_B", cluster, || {
@@ -187,7 +182,7 @@ impl FatfsKeys {
         })?;
         demand((1..=2).contains(&tables), "fatfs.tables", tables, || "1 or 2".to_string())?;
         demand(root <= ROOT_ENTRIES_MAX, "fatfs.root_entries", root, || format!("at most {ROOT_ENTRIES_MAX}"))?;
-        demand((1..=OPEN_FILES_MAX).contains(&files), "fatfs.open_files", files, || format!("1 to {OPEN_FILES_MAX}"))?;
+        let files = open_files(&mut self.open_files, "fatfs.open_files")?;
         Ok(vec![
             ("cluster_size_B", cluster.into()),
             ("tables", tables.into()),
@@ -218,20 +213,7 @@ impl OnBare for Loaded {
         let settings = keys.settings(sector_bytes)?;
         let loaded = Code::load(Path::new(&keys.library));
         let code = loaded.map_err(|error| no_library("fatfs.library", FATFS.name, error))?;
-        Ok(Arc::new(FatfsSettings(Setup { fs: FATFS.name, code, settings, translation })))
-    }
-}
-
-#[derive(Debug)]
-struct FatfsSettings(Setup);
-
-impl Make for FatfsSettings {
-    fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
-        refuse_options(FATFS.name, options, "no read-only mount of FatFs is simulated: leave it out")?;
-        Ok(Box::new(self.0.mount(medium).map_err(SystemError::unusable)?))
-    }
-
-    fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
-        self.0.format(medium).map_err(SystemError::unusable)
+        let setup = Setup { fs: FATFS.name, code, settings, translation };
+        Ok(foreign::settings(setup, "no read-only mount of FatFs is simulated: leave it out"))
     }
 }

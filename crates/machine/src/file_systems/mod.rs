@@ -8,6 +8,7 @@
 
 mod descriptor;
 pub mod fatfs;
+mod foreign;
 pub mod jffs2;
 pub mod littlefs;
 pub mod on_bare;

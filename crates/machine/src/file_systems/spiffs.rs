@@ -1,14 +1,12 @@
 //! SPIFFS, of sources that a user has.
 
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{demand, no_library, refuse_options, OnBare, PathSettings};
+use super::foreign::{self, open_files};
+use super::on_bare::{demand, no_library, OnBare, PathSettings};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
-use ffslab_bare::paths::Make;
 use ffslab_foreign::{Code, Settings, Setup, Translation};
-use ffslab_fs::PathFileSystem;
-use ffslab_mtd::{Capabilities, Mtd};
-use ffslab_system::SystemError;
+use ffslab_mtd::Capabilities;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -54,8 +52,6 @@ const PAGE_BYTES: u32 = 256;
 const PAGE_BYTES_MIN: u32 = 64;
 const CACHE_PAGES: u32 = 4;
 const CACHE_PAGES_MAX: u32 = 32;
-const OPEN_FILES: u32 = 16;
-const OPEN_FILES_MAX: u32 = 1024;
 /// With 16 bits for the number of a page.
 const PAGES_MAX: u64 = 1 << 16;
 
@@ -74,7 +70,6 @@ impl SpiffsKeys {
         let page = *self.log_page_size_bytes.get_or_insert(PAGE_BYTES);
         let block = *self.log_block_size_bytes.get_or_insert(medium.erase_block_bytes);
         let cache = *self.cache_pages.get_or_insert(CACHE_PAGES);
-        let files = *self.open_files.get_or_insert(OPEN_FILES);
         demand(page.is_power_of_two() && page >= PAGE_BYTES_MIN, "spiffs.log_page_size_B", page, || {
             format!("a power of two, {PAGE_BYTES_MIN} at least")
         })?;
@@ -90,7 +85,7 @@ impl SpiffsKeys {
             format!("the partition has more than {PAGES_MAX} such pages, which SPIFFS cannot number")
         })?;
         demand(cache <= CACHE_PAGES_MAX, "spiffs.cache_pages", cache, || format!("at most {CACHE_PAGES_MAX}"))?;
-        demand((1..=OPEN_FILES_MAX).contains(&files), "spiffs.open_files", files, || format!("1 to {OPEN_FILES_MAX}"))?;
+        let files = open_files(&mut self.open_files, "spiffs.open_files")?;
         Ok(vec![
             ("log_page_size_B", page.into()),
             ("log_block_size_B", block.into()),
@@ -114,20 +109,6 @@ impl OnBare for Loaded {
         };
         let settings = keys.settings(medium)?;
         let setup = Setup { fs: SPIFFS.name, code: keys.code()?, settings, translation: Translation::Flash };
-        Ok(Arc::new(SpiffsSettings(setup)))
-    }
-}
-
-#[derive(Debug)]
-struct SpiffsSettings(Setup);
-
-impl Make for SpiffsSettings {
-    fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
-        refuse_options(SPIFFS.name, options, "SPIFFS has no read-only mounts: leave it out")?;
-        Ok(Box::new(self.0.mount(medium).map_err(SystemError::unusable)?))
-    }
-
-    fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
-        self.0.format(medium).map_err(SystemError::unusable)
+        Ok(foreign::settings(setup, "SPIFFS has no read-only mounts: leave it out"))
     }
 }
