@@ -86,6 +86,9 @@ pub struct UbiOptions {
     /// Kernels before 3.7 ask how long data will stay, and hand out the least worn block for a short time, a worn one for a long time
     /// (`ubi_wl_get_peb` of `drivers/mtd/ubi/wl.c`).
     pub asks_data_life: bool,
+    /// Kernels before 3.5 know no other flush than that of all waiting works, whichever volume asks, and each work gives up the CPU
+    /// before it begins (`ubi_wl_flush` and `do_work` of `drivers/mtd/ubi/wl.c`).
+    pub flushes_all_works: bool,
     /// What could not be written is read back and printed, as kernels do since 3.5; earlier ones did it only if they were
     /// built for debugging.
     pub reads_failed_writes: bool,
@@ -103,6 +106,7 @@ impl Default for UbiOptions {
             wl_threshold_erases: WL_THRESHOLD_DEFAULT,
             wear_rules: WearRules::default(),
             asks_data_life: false,
+            flushes_all_works: false,
             reads_failed_writes: true,
             image_number: 0x5542_4931,
         }

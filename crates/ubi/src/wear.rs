@@ -52,6 +52,8 @@ pub struct Wear {
     pub threshold_erases: u32,
     /// See [`UbiOptions::asks_data_life`].
     asks_data_life: bool,
+    /// See [`UbiOptions::flushes_all_works`].
+    flushes_all_works: bool,
     /// The free blocks once more, for a rule other than the kernel's.
     free_rule: Option<FreePool>,
     /// A rule for levelling other than the kernel's, and the block whose data a waiting [`Work::Move`] moves by it.
@@ -81,6 +83,7 @@ impl Wear {
             move_scheduled: false,
             threshold_erases: options.wl_threshold_erases,
             asks_data_life: options.asks_data_life,
+            flushes_all_works: options.flushes_all_works,
             free_rule: rules
                 .free
                 .or(rules.levelling.map(|rule| rule.free_rule()))
@@ -296,6 +299,9 @@ impl Device {
 
     /// Does the waiting works of one LEB, of one volume, or all of them, after that of the thread (`ubi_wl_flush`).
     pub fn flush(&mut self, volume: Option<u32>, leb: Option<u32>) -> Result<(), UbiError> {
+        if self.wear.flushes_all_works {
+            return self.flush_all_works();
+        }
         self.end_erase()?;
         let wanted = |work: &Work| match (volume, work) {
             (None, _) => true,
@@ -310,6 +316,15 @@ impl Device {
             }
         }
         Ok(())
+    }
+
+    /// The flush before Linux 3.5: the caller and the thread take works in turns, and the caller waits for the last one of the thread.
+    fn flush_all_works(&mut self) -> Result<(), UbiError> {
+        while !self.wear.works.is_empty() {
+            self.let_thread_run();
+            self.do_work()?;
+        }
+        self.end_erase()
     }
 
     // ---- handing out and taking back -----------------------------------------------------------------------

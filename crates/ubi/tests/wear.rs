@@ -6,7 +6,7 @@ use ffslab_flash::ImageLayout;
 use ffslab_policy::{FreeSpec, LevellingSpec};
 use ffslab_sim::Switch;
 use ffslab_ubi::{causes, DataLife, UbiOptions, WearRules};
-use support::{content, Rig};
+use support::{content, make_all, Rig};
 
 const BLOCKS: u32 = 40;
 
@@ -245,4 +245,19 @@ fn old_kernels_choose_blocks_by_how_long_data_will_stay() {
     for life in [DataLife::Short, DataLife::Long] {
         assert_eq!(highest_after(false, life), of_medium_wear);
     }
+}
+
+/// Kernels before 3.5 (`ubi_wl_flush`): whoever makes a volume waits until all blocks of a new partition have been erased.
+#[test]
+fn old_kernels_flush_all_works_for_any_volume() {
+    let erases_before_volume = |flushes_all_works| {
+        let mut rig = Rig::small(BLOCKS);
+        rig.options.flushes_all_works = flushes_all_works;
+        let ubi = rig.attach();
+        make_all(&ubi);
+        rig.sim.total().erases
+    };
+    assert!(erases_before_volume(true) >= u64::from(BLOCKS));
+    let needed = erases_before_volume(false);
+    assert!(needed < u64::from(BLOCKS) / 2, "{needed} erases");
 }

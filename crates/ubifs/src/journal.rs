@@ -13,6 +13,7 @@ use crate::log::Log;
 use crate::orphan::Orphans;
 use crate::tnc::NodeAt;
 use crate::wbuf::Head;
+use crate::KernelRules;
 
 const COMMITS_MAX: u32 = 128;
 
@@ -85,16 +86,29 @@ impl Core {
                 },
                 Err(fail) => return Err(fail),
             };
-            let begun = self
-                .journal
-                .sync_head(&mut self.lebs, &mut self.space, head)
-                .and_then(|()| self.journal.add_bud_to_log(&mut self.lebs, &mut self.commits, head, lnum, offs));
-            if let Err(fail) = begun {
+            if let Err(fail) = self.begin_bud(head, lnum, offs) {
                 self.space.return_leb(&self.lebs, lnum)?;
                 return Err(fail);
             }
             self.journal.heads[head].seek(&self.lebs.geo, lnum, offs);
             return Ok(());
+        }
+    }
+
+    /// Ends the bud that a head writes and notes the next one in the log. 2.6.37 writes the rest of the old bud last, when the buffer
+    /// moves (`ubifs_wbuf_seek_nolock` of `fs/ubifs/io.c`), so a power cut could leave a log that names a bud whose predecessor is
+    /// not whole; since 3.0 the buffer is written first (`reserve_space` of `fs/ubifs/journal.c`).
+    fn begin_bud(&mut self, head: usize, lnum: u32, offs: u32) -> Res<()> {
+        let Core { journal, lebs, space, commits, rules, .. } = self;
+        match rules {
+            KernelRules::V2_6 => {
+                journal.add_bud_to_log(lebs, commits, head, lnum, offs)?;
+                journal.sync_head(lebs, space, head)
+            }
+            KernelRules::V6_1 => {
+                journal.sync_head(lebs, space, head)?;
+                journal.add_bud_to_log(lebs, commits, head, lnum, offs)
+            }
         }
     }
 

@@ -3,8 +3,12 @@
 mod subject;
 mod support;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use ffslab_flash::Geometry;
 use ffslab_linux::{Calls, OpenFlags};
+use ffslab_sim::{EventSink, Op, OpEvent};
 use ffslab_ubifs::{causes, KernelRules, Options};
 use support::{Bench, Files, SECOND_NS};
 
@@ -86,4 +90,35 @@ fn what_waits_in_a_buffer_is_written_after_three_to_five_seconds_whatever_the_in
     };
     assert_eq!([2, 6].map(|seconds| programs_after(KernelRules::V6_1, seconds)), [1, 1]);
     assert_eq!([2, 6].map(|seconds| programs_after(KernelRules::V2_6, seconds)), [0, 1]);
+}
+
+/// The erase block of each program.
+struct Programmed(Rc<RefCell<Vec<u32>>>);
+
+impl EventSink for Programmed {
+    fn flash_op(&mut self, event: &OpEvent) {
+        if event.op == Op::PageProgram {
+            self.0.borrow_mut().push(event.address / CHIP.pages_per_block);
+        }
+    }
+}
+
+/// The rest of a bud that waits in the write buffer comes behind the reference to the next bud, and before it since 3.0.
+#[test]
+fn a_bud_ends_after_the_log_names_the_next_one() {
+    let ends_later = |rules| {
+        let mut bench = bench(rules);
+        let blocks = Rc::new(RefCell::new(Vec::new()));
+        bench.sim.set_sink(Some(Box::new(Programmed(Rc::clone(&blocks)))));
+        bench.create("f", 60 * 4096, 4096);
+        bench.vfs.sync().unwrap();
+        let blocks = blocks.borrow();
+        let count = |block: &u32| blocks.iter().filter(|other| *other == block).count();
+        let first = *blocks.iter().find(|block| count(block) > 50).expect("a bud is full");
+        let next = *blocks.iter().find(|block| **block != first && count(block) > 20).expect("the next one has begun");
+        let begins = blocks.iter().position(|block| *block == next).unwrap();
+        blocks[begins - 1] == first
+    };
+    assert!(ends_later(KernelRules::V2_6));
+    assert!(!ends_later(KernelRules::V6_1));
 }

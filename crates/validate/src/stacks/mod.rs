@@ -145,7 +145,8 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
         vid_header_offset_bytes: system.ubi.as_ref().and_then(|ubi| ubi.vid_header_offset_bytes),
         ..ubifs::ubi_options(&kernel, reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks)
     };
-    let mut stack = linux_stack(case, kernel, UBIFS_UPTIME_NS, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
+    let uptime_ns = system.tree.as_deref().and_then(arm::ubifs_uptime_ns).unwrap_or(UBIFS_UPTIME_NS);
+    let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
     stack.sim.polls_with_resched = system.cond_resched_after_program_and_erase;
     nandsim::price(case, &mut stack, &arm::UBIFS);

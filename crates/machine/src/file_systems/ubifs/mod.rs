@@ -169,6 +169,7 @@ pub fn ubi_options(kernel: &Kernel, bad_reserve: BadReserve, subpage_writes: boo
         subpage_writes,
         reads_failed_writes: !is_old,
         asks_data_life: is_old,
+        flushes_all_works: is_old,
         chip_blocks: Some(chip_blocks),
         ..UbiOptions::default()
     }
