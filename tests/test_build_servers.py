@@ -1,4 +1,4 @@
-"""The files for GitHub and GitLab in examples/ci: their shell runs here as it does there, from the clone to the reports."""
+"""The files for GitHub and GitLab in examples/ci: their shell runs here as it does there, from clone to reports."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def of_gitlab(folder: Path, origin: Path) -> subprocess.CompletedProcess[str]:
     return run(["bash", "-eo", "pipefail", "-c", "\n".join(lines)], folder, said)
 
 
-def loaded(name: str) -> dict[str, Any]:
-    read: dict[str, Any] = yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
+def loaded(name: str) -> dict[Any, Any]:
+    read: dict[Any, Any] = yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
     return read
 
 
