@@ -76,7 +76,8 @@ def whole_slot(files: dict[str, bytes], told: list[str]) -> str | None:
     if len(disk) < BYTES:
         return "the disk is gone"
     (number,) = struct.unpack_from("<I", disk)
-    if number == 0 or number == 0xFFFFFFFF:
+    # What stood there before anything was saved is no number of this program.
+    if not 1 <= number <= ROUNDS:
         return f"{len(told)} were saved, and none is there" if told else None
     if number not in (len(told), len(told) + 1):
         return f"{len(told)} were saved, and {number} is there"

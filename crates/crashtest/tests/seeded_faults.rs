@@ -62,7 +62,10 @@ fn first_failure(recording: &Recording) -> Result<(String, usize), usize> {
             let torn = Torn::Partial { seed: operation_number };
             [Torn::Nothing, torn].map(|torn| Point { operation_number, taken: Taken::Operation(torn) })
         });
-        let asked = Asked { points: points.collect(), recovery_cuts: 0, depth: 0, second_mount: false, jobs: 2 };
+        // And after the last one, where all that only waits is lost.
+        let at_end = Point { operation_number: operations + 1, taken: Taken::Operation(Torn::Nothing) };
+        let points = points.chain((round == 0).then_some(at_end)).collect();
+        let asked = Asked { points, recovery_cuts: 0, depth: 0, second_mount: false, jobs: 2 };
         made += asked.points.len();
         let judged = recording.judge(&asked, None, &|_| true).unwrap_or_default();
         let wrong = judged.findings.into_iter().find(|finding| finding.found != Found::Refused);
