@@ -103,8 +103,7 @@ impl Scan<'_> {
                     return Ok(());
                 };
                 let name = node.get(DIRENT_BYTES as usize..DIRENT_BYTES as usize + usize::from(raw.name_bytes));
-                let name = name.filter(|n| crc32(0, n) == raw.name_crc || faults::NAME_BELIEVED.is_seeded());
-                let name = name.filter(|n| !n.is_empty() && !n.contains(&0));
+                let name = name.filter(|n| crc32(0, n) == raw.name_crc && !n.is_empty() && !n.contains(&0));
                 let Some(name) = name.filter(|_| raw.parent != 0) else {
                     self.space.scan_dirty_space(block, bytes);
                     return Ok(());
