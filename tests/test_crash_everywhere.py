@@ -87,7 +87,7 @@ def test_no_file_system_is_forgotten() -> None:
     assert known == set(STACKS) | IN_MEMORY
 
 
-@pytest.mark.parametrize(("system", "fs"), STACKS, ids=" ".join)
+@pytest.mark.parametrize(("system", "fs"), STACKS, ids=[" ".join(key) for key in STACKS])
 def test_cuts_of_recoveries_and_of_second_mounts(system: str, fs: str, libraries: Path) -> None:
     medium, steps = STACKS[system, fs]
     own = {fs: {"library": str(libraries / f"{fs}.so")}} if (TOYS / fs).is_dir() else {}
