@@ -68,6 +68,11 @@ impl BlockProgram {
         }
     }
 
+    /// The device, for who looks at its single commands.
+    pub fn device_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+
     fn bytes(&self) -> u64 {
         u64::from(self.device.media_blocks()) * u64::from(self.device.media_block_bytes())
     }
@@ -351,6 +356,14 @@ impl Calls for BlockProgram {
 }
 
 impl System for BlockProgram {
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
     /// There is no file system: the device is there when it has power.
     fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         match options.is_empty() {

@@ -15,8 +15,10 @@
 use crate::ftl::Translated;
 use crate::profile::DeviceProfile;
 use ffslab_ftl::{BlockDevice, COPIED_BACK_PAGES, NAMED};
+use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, Slice};
 use std::cell::Cell;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// One buffer of a request.
@@ -57,6 +59,37 @@ pub struct Service {
     pub occupies_cpu: bool,
 }
 
+/// What a host has told a device that may have a write cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Bytes from a media block on. They may reach the flash at any time until a flush has ended.
+    Write { block: u32, data: Arc<[u8]> },
+    /// All before has reached the flash.
+    Flushed,
+}
+
+/// A command, and after how many programs and erases of the flash it was given; a flush: had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub after_operations: u64,
+    pub told: Told,
+}
+
+/// What was told to a device since it was asked to keep that, by the flash below it.
+#[derive(Clone)]
+struct Kept {
+    flash: Mtd,
+    start_operations: u64,
+    commands: Vec<Command>,
+}
+
+impl Kept {
+    fn add(&mut self, told: Told) {
+        let after_operations = self.flash.modifying_operations() - self.start_operations;
+        self.commands.push(Command { after_operations, told });
+    }
+}
+
 /// Where the bytes stand.
 enum Store {
     Memory(Vec<u8>),
@@ -77,6 +110,7 @@ pub struct Device {
     counts_before: [u64; NAMED],
     /// The allocation unit of the command before.
     last_segment: Cell<Option<u64>>,
+    kept: Option<Kept>,
 }
 
 impl Device {
@@ -109,15 +143,31 @@ impl Device {
             failure: None,
             counts_before,
             last_segment: Cell::new(None),
+            kept: None,
         }
     }
 
-    /// The same device after a power cut: its layer counts on.
+    /// The same device after a power cut: its layer counts on. What has not arrived by now never will.
     pub fn after(mut self, before: &Device) -> Device {
+        self.kept = before.kept.clone();
+        if let Some(kept) = &mut self.kept {
+            kept.add(Told::Flushed);
+        }
         if let Some(counts) = before.all_layer_counts() {
             self.counts_before = counts.map(|(_, count)| count);
         }
         self
+    }
+
+    /// From now on, keeps what the host tells: writes and flushes. `flash`: what its layer stands on.
+    pub fn keep_commands(&mut self, flash: &Mtd) {
+        let start_operations = flash.modifying_operations();
+        self.kept = Some(Kept { flash: flash.clone(), start_operations, commands: Vec::new() });
+    }
+
+    /// What was kept, in its order; nothing more is.
+    pub fn take_commands(&mut self) -> Vec<Command> {
+        self.kept.take().map_or_else(Vec::new, |kept| kept.commands)
     }
 
     /// The translation layer; `None`: there is none.
@@ -228,6 +278,9 @@ impl Device {
             return Err(DeviceError::Failed);
         }
         let buffer = &buffer[..segment.bytes as usize];
+        if let Some(kept) = &mut self.kept {
+            kept.add(Told::Write { block: segment.block, data: Arc::from(buffer) });
+        }
         match &mut self.store {
             Store::Memory(bytes) => {
                 let range = range(segment, self.media_block_bytes, bytes.len())?;
@@ -244,6 +297,9 @@ impl Device {
             Store::Memory(_) => Ok(()),
             Store::Flash(flash) => flash.disk_mut().flush().map_err(DeviceError::from),
         };
+        if let (Ok(()), Some(kept)) = (&done, &mut self.kept) {
+            kept.add(Told::Flushed);
+        }
         self.told(done)
     }
 

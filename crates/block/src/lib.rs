@@ -12,6 +12,6 @@ pub mod device;
 pub mod ftl;
 pub mod profile;
 
-pub use device::{Device, DeviceError, Segment, Service};
+pub use device::{Command, Device, DeviceError, Segment, Service, Told};
 pub use ftl::FtlSettings;
 pub use profile::DeviceProfile;

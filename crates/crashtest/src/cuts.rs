@@ -3,8 +3,8 @@
 use crate::ledger::Ledger;
 use crate::log::Effect;
 use crate::recording::Recording;
-use crate::recover::{recover, Recovered};
-use crate::tree::Tree;
+use crate::recover::{recover, Recovered, SecondMount};
+use crate::tree::{self, Tree};
 use ffslab_flash::Torn;
 use ffslab_machine::spec::State;
 use ffslab_mtd::{MediumImage, Modifications};
@@ -45,7 +45,8 @@ impl Point {
 pub struct Asked {
     /// In the order of their operations.
     pub points: Vec<Point>,
-    /// How many further cuts are made while a mount after a cut recovers, spread evenly over its operations; 0: none.
+    /// How many further cuts are made while a mount after a cut recovers, and as many in the unmount and second mount, spread
+    /// evenly over the operations of each; 0: none.
     pub recovery_cuts: u64,
     /// How often the recovery from a cut is cut again.
     pub depth: u32,
@@ -93,6 +94,8 @@ pub struct Judged {
     pub recoveries_count: usize,
     /// Cuts of recoveries.
     pub cuts_of_recoveries: usize,
+    /// Cuts of the unmounts and second mounts after them.
+    pub cuts_of_second_mounts: usize,
     pub findings: Vec<Finding>,
 }
 
@@ -145,6 +148,7 @@ impl Recording {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.recoveries_count += worker.recoveries;
             all.cuts_of_recoveries += worker.cuts_of_recoveries;
+            all.cuts_of_second_mounts += worker.cuts_of_second_mounts;
             all.findings.append(&mut worker.findings);
         };
         std::thread::scope(|scope| {
@@ -226,7 +230,22 @@ struct Worker<'a> {
     entries: usize,
     recoveries: usize,
     cuts_of_recoveries: usize,
+    cuts_of_second_mounts: usize,
     findings: Vec<Finding>,
+}
+
+/// A mount that is cut once more.
+struct Mount<'t> {
+    /// What the medium held before it, or before the unmount that went before it.
+    start: MediumImage,
+    modifications: Modifications,
+    at_ns: u64,
+    /// How many of the operations are that unmount's.
+    unmount_operations: u64,
+    /// What must be there from the end of the unmount on.
+    shown: Option<&'t Tree>,
+    /// What to tell of an operation's number.
+    what: &'static str,
 }
 
 /// An instant of which a medium may be, with what was promised by then.
@@ -249,6 +268,7 @@ impl<'a> Worker<'a> {
             entries: 0,
             recoveries: 0,
             cuts_of_recoveries: 0,
+            cuts_of_second_mounts: 0,
             findings: Vec::new(),
         }
     }
@@ -264,7 +284,7 @@ impl<'a> Worker<'a> {
         let instants = self.instants(group);
         if let Taken::Cache { seed } = group.point.taken {
             return match self.recording.lost_cache(operation, seed) {
-                Ok(state) => self.cut(&instants, Some(&state), self.asked.depth, &mut Vec::new()),
+                Ok(state) => self.cut(&instants, (Some(&state), None), self.asked.depth, &mut Vec::new()),
                 Err(says) => {
                     self.add(instants[0].point, Found::FileSystem, says, &[]);
                     Ok(())
@@ -277,7 +297,7 @@ impl<'a> Worker<'a> {
             done.apply(change, torn, &mut self.state.medium);
             part
         });
-        let judged = self.cut(&instants, None, self.asked.depth, &mut Vec::new());
+        let judged = self.cut(&instants, (None, None), self.asked.depth, &mut Vec::new());
         if let Some(part) = part {
             part.put_back(&mut self.state.medium);
         }
@@ -311,11 +331,13 @@ impl<'a> Worker<'a> {
         instants
     }
 
-    /// Mounts what the medium holds, and judges it; then what is left when the recovery is cut, too.
+    /// Mounts what the medium holds, and judges it; then what is left when the recovery is cut, or the mount after that.
+    ///
+    /// `shown`: what an earlier mount showed and an unmount made safe.
     fn cut(
         &mut self,
         instants: &[Instant],
-        other: Option<&State>,
+        (other, shown): (Option<&State>, Option<&Tree>),
         depth: u32,
         trail: &mut Vec<String>,
     ) -> Result<(), Stopped> {
@@ -324,34 +346,53 @@ impl<'a> Worker<'a> {
         let state = other.unwrap_or(&self.state);
         let mut recovered = recover(spec, state, options, goes_deeper);
         self.recoveries += 1;
-        self.findings_of(&recovered, instants, trail)?;
-        if self.asked.second_mount && recovered.tree.is_ok() {
-            if let Err(says) = recovered.second_mount(options) {
-                let is_promised = !self.is_unstable(instants[0].point);
-                let found = if is_promised { Found::FileSystem } else { Found::NotPromised };
-                self.add(instants[0].point, found, says, trail);
-            }
+        self.findings_of(&recovered, instants, shown, trail)?;
+        let is_mounted_again = self.asked.second_mount && recovered.tree.is_ok();
+        let again = is_mounted_again.then(|| recovered.second_mount(options, goes_deeper));
+        if let Some(Err(says)) = again.as_ref().map(|again| &again.same) {
+            let is_promised = !self.is_unstable(instants[0].point);
+            let found = if is_promised { Found::FileSystem } else { Found::NotPromised };
+            self.add(instants[0].point, found, says.clone(), trail);
         }
-        let operations = recovered.modifications.operations.len() as u64;
-        if !goes_deeper || operations == 0 {
+        if !goes_deeper {
             return Ok(());
         }
-        let cuts = self.asked.recovery_cuts.min(operations);
         let (modifications, at_ns) = (std::mem::take(&mut recovered.modifications), recovered.now_ns);
-        drop(recovered);
         let start = other.map_or_else(|| self.state.medium.clone(), |state| state.medium.clone());
+        let first = Mount { start, modifications, at_ns, unmount_operations: 0, shown: None, what: "" };
+        self.cuts_of_recoveries += self.cut_mount(instants, &first, depth - 1, trail)?;
+        if let Some(SecondMount { modifications, unmount_operations, now_ns, .. }) = again {
+            let Mount { mut start, modifications: before, .. } = first;
+            before.operations.iter().for_each(|change| before.apply(change, Torn::Complete, &mut start));
+            let (shown, what) = (recovered.tree.as_ref().ok(), " of the unmount and second mount");
+            let second = Mount { start, modifications, at_ns: now_ns, unmount_operations, shown, what };
+            self.cuts_of_second_mounts += self.cut_mount(instants, &second, depth - 1, trail)?;
+        }
+        Ok(())
+    }
+
+    /// Judges what cuts of a mount leave, spread evenly over what it does to the medium. Returns how many there were.
+    fn cut_mount(
+        &mut self,
+        instants: &[Instant],
+        mount: &Mount,
+        depth: u32,
+        trail: &mut Vec<String>,
+    ) -> Result<usize, Stopped> {
+        let operations = mount.modifications.operations.len() as u64;
+        let cuts = self.asked.recovery_cuts.min(operations);
         let seed = instants[0].moment.operation_number;
         for number in 0..cuts {
             let operation = 1 + (number * operations + seed % operations) / cuts % operations;
-            let medium = recovery_cut(&modifications, &start, operation, seed);
-            let state = State { medium, at_ns, content_position_bytes: 0 };
-            trail.push(format!("{operation} of {operations}"));
-            self.cuts_of_recoveries += 1;
-            let judged = self.cut(instants, Some(&state), depth - 1, trail);
+            let medium = recovery_cut(&mount.modifications, &mount.start, operation, seed);
+            let state = State { medium, at_ns: mount.at_ns, content_position_bytes: 0 };
+            let shown = mount.shown.filter(|_| operation > mount.unmount_operations);
+            trail.push(format!("{operation} of {operations}{}", mount.what));
+            let judged = self.cut(instants, (Some(&state), shown), depth, trail);
             trail.pop();
             judged?;
         }
-        Ok(())
+        Ok(cuts as usize)
     }
 
     fn is_unstable(&self, point: usize) -> bool {
@@ -367,7 +408,13 @@ impl<'a> Worker<'a> {
         self.findings.push(Finding { point_index: point, found, says, recoveries_cut: trail.to_vec() });
     }
 
-    fn findings_of(&mut self, recovered: &Recovered, instants: &[Instant], trail: &[String]) -> Result<(), Stopped> {
+    fn findings_of(
+        &mut self,
+        recovered: &Recovered,
+        instants: &[Instant],
+        shown: Option<&Tree>,
+        trail: &[String],
+    ) -> Result<(), Stopped> {
         let tree = match &recovered.tree {
             Ok(tree) => tree,
             Err(says) => {
@@ -385,6 +432,11 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
         };
+        if let Some(difference) = shown.and_then(|shown| tree::difference(shown, tree)) {
+            let point = instants[0].point;
+            let found = if self.keeps_synced(point) { Found::FileSystem } else { Found::NotPromised };
+            self.add(point, found, format!("a cut of the second mount: {difference}"), trail);
+        }
         let mut verdicts: BTreeMap<usize, Option<String>> = BTreeMap::new();
         for instant in instants {
             let explained = instant.ledger.explains(tree);

@@ -8,8 +8,10 @@ use crate::namespace::Namespace;
 use crate::recover::recover;
 use crate::tree::{FileOrSo, Tree};
 use crate::witness::Witness;
+use ffslab_block::{Command, Device};
 use ffslab_flash::Torn;
 use ffslab_lab::{LabError, Session};
+use ffslab_machine::block_device::device_mut;
 use ffslab_machine::file_systems::{promises, Promises};
 use ffslab_machine::spec::{MachineSpec, State};
 use ffslab_mtd::{MediumImage, Modifications};
@@ -62,6 +64,8 @@ pub struct Recording {
     /// Files that it held.
     pub before: Tree,
     pub modifications: Modifications,
+    /// What the block device was told, where there is one.
+    pub(crate) commands: Vec<Command>,
     pub log: Log,
     pub options: Vec<String>,
     /// Of its file system.
@@ -90,7 +94,7 @@ impl Watched {
     ///
     /// Errors: it was never begun.
     pub fn end(&mut self) -> Result<Recording, CannotRecord> {
-        self.recorder.end(&self.session)
+        self.recorder.end(&mut self.session)
     }
 }
 
@@ -124,6 +128,10 @@ impl Recorder {
             namespace: Namespace::of(&before, &mut |_, _, _| {}),
         };
         drop(book);
+        let mtd = mtd.clone();
+        if let Some(device) = device_mut(session.system_mut()) {
+            device.keep_commands(&mtd);
+        }
         self.begun = Some(Begun { base, before, options });
         Ok(())
     }
@@ -131,16 +139,17 @@ impl Recorder {
     /// See [`Watched::end`].
     ///
     /// Errors: as there.
-    pub fn end(&mut self, session: &Session) -> Result<Recording, CannotRecord> {
+    pub fn end(&mut self, session: &mut Session) -> Result<Recording, CannotRecord> {
         let Begun { base, before, options } = self.begun.take().ok_or(CannotRecord::NotBegun)?;
         let mtd = session.system().mtd().ok_or(CannotRecord::NoFlash)?;
         let modifications = mtd.take_modifications();
+        let commands = device_mut(session.system_mut()).map_or_else(Vec::new, Device::take_commands);
         let mut book = self.book.borrow_mut();
         book.is_on = false;
         let log = std::mem::take(&mut book.log);
         let spec = session.machine_spec().clone();
         let promises = promises(session.keys().fs());
-        Ok(Recording { spec, base, before, modifications, log, options, promises })
+        Ok(Recording { spec, base, before, modifications, commands, log, options, promises })
     }
 }
 

@@ -21,6 +21,17 @@ pub struct Recovered {
     system: Option<Box<dyn System>>,
 }
 
+/// What an unmount and a mount after it have shown and done.
+pub struct SecondMount {
+    /// Errors: what differs from before, or why that cannot be known, in a line.
+    pub same: Result<(), String>,
+    /// What both did to the medium, where that was asked for.
+    pub modifications: Modifications,
+    /// How many of these are the unmount's.
+    pub unmount_operations: u64,
+    pub now_ns: u64,
+}
+
 /// Mounts what is on the medium, and reads all files. `keeps`: what happens to the medium meanwhile is kept.
 ///
 /// A panic of the simulation is an error of the mount: nothing that a medium holds may cause one.
@@ -56,22 +67,37 @@ impl Recovered {
         Recovered { tree: Err(text), is_mounted: false, modifications, now_ns, system: None }
     }
 
-    /// Unmounts and mounts once more: the same files must be there.
-    ///
-    /// Errors: what differs, or why that cannot be done, in a line.
-    pub fn second_mount(&mut self, options: &[String]) -> Result<(), String> {
-        let (Ok(before), Some(mut system)) = (&self.tree, self.system.take()) else { return Ok(()) };
-        let work = move || {
+    /// Unmounts and mounts once more: the same files must be there. `keeps`: what happens to the medium meanwhile is kept.
+    pub fn second_mount(&mut self, options: &[String], keeps: bool) -> SecondMount {
+        let mut done = SecondMount {
+            same: Ok(()),
+            modifications: Modifications::default(),
+            unmount_operations: 0,
+            now_ns: self.now_ns,
+        };
+        let (Ok(before), Some(mut system)) = (&self.tree, self.system.take()) else { return done };
+        let work = || {
+            let mut take = |system: &dyn System| {
+                let Some(mtd) = system.mtd().filter(|_| keeps) else { return 0 };
+                let Modifications { operations, pairing, block_bytes } = mtd.take_modifications();
+                done.modifications.operations.extend(operations);
+                (done.modifications.pairing, done.modifications.block_bytes) = (pairing, block_bytes);
+                done.modifications.operations.len() as u64
+            };
             system.umount().map_err(|error| format!("cannot be unmounted after the cut: {error}"))?;
+            done.unmount_operations = take(&*system);
             system.crash().map_err(|error| format!("does not start again after the cut: {error}"))?;
             system.mount(options).map_err(|error| format!("cannot be mounted a second time: {error}"))?;
-            tree::read(&mut *system).map_err(|error| format!("second mount: {error}"))
+            let after = tree::read(&mut *system).map_err(|error| format!("second mount: {error}"))?;
+            take(&*system);
+            done.now_ns = system.now_ns();
+            match tree::difference(before, &after) {
+                Some(difference) => Err(format!("second mount: {difference}")),
+                None => Ok(()),
+            }
         };
-        let after = guarded(work).and_then(|done| done)?;
-        match tree::difference(before, &after) {
-            Some(difference) => Err(format!("second mount: {difference}")),
-            None => Ok(()),
-        }
+        done.same = guarded(work).and_then(|same| same);
+        done
     }
 }
 

@@ -24,21 +24,26 @@ struct File {
 #[derive(Deserialize)]
 struct Subject {
     name: String,
+    /// What is made before, and not cut.
+    setup: Option<String>,
     workload: String,
     stack: toml::Table,
 }
 
 impl Subject {
-    fn recorded(&self, steps: &[Step]) -> Result<Recording, String> {
+    fn recorded(&self, workloads: &HashMap<String, Vec<Step>>) -> Result<Recording, String> {
         let text = |error: &dyn std::fmt::Display| format!("{}: {error}", self.name);
         let mut watched = Watched::new(&self.stack.to_string(), 1, Path::new(".")).map_err(|error| text(&error))?;
         watched.session.system_mut().mount(&[]).map_err(|error| text(&error))?;
+        for step in self.setup.iter().flat_map(|setup| &workloads[setup]) {
+            watched.session.run_step(step).map_err(|error| text(&error))?;
+        }
         watched.session.system_mut().sleep_ns(10_000_000_000);
         watched.begin(Vec::new()).map_err(|error| text(&error))?;
         if !watched.session.system().is_mounted() {
             watched.session.system_mut().mount(&[]).map_err(|error| text(&error))?;
         }
-        for step in steps {
+        for step in &workloads[&self.workload] {
             watched.session.run_step(step).map_err(|error| text(&error))?;
         }
         watched.end().map_err(|error| text(&error))
@@ -57,7 +62,10 @@ fn first_failure(recording: &Recording) -> Result<(String, usize), usize> {
             let torn = Torn::Partial { seed: operation_number };
             [Torn::Nothing, torn].map(|torn| Point { operation_number, taken: Taken::Operation(torn) })
         });
-        let asked = Asked { points: points.collect(), recovery_cuts: 0, depth: 0, second_mount: false, jobs: 2 };
+        // And after the last one, where all that only waits is lost.
+        let at_end = Point { operation_number: operations + 1, taken: Taken::Operation(Torn::Nothing) };
+        let points = points.chain((round == 0).then_some(at_end)).collect();
+        let asked = Asked { points, recovery_cuts: 0, depth: 0, second_mount: false, jobs: 2 };
         made += asked.points.len();
         let judged = recording.judge(&asked, None, &|_| true).unwrap_or_default();
         let wrong = judged.findings.into_iter().find(|finding| finding.found != Found::Refused);
@@ -72,10 +80,11 @@ fn faults() -> Vec<(&'static [&'static str], &'static Fault)> {
     let of = |subjects: &'static [&'static str], faults: &'static [&'static Fault]| {
         faults.iter().map(move |&fault| (subjects, fault))
     };
-    of(&["jffs2"], &ffslab_jffs2::faults::ALL)
+    of(&["jffs2", "jffs2 on NOR", "jffs2 of RTEMS"], &ffslab_jffs2::faults::ALL)
         .chain(of(&["yaffs2"], &ffslab_yaffs2::faults::ALL))
         .chain(of(&["ubifs"], &ffslab_ubifs::faults::ALL))
-        .chain(of(&["fast"], &ffslab_ftl::faults::ALL))
+        .chain(of(&["fast", "bplru"], &ffslab_ftl::faults::ALL))
+        .chain(of(&["dosfs", "rfs", "dosfs, appended", "rfs, appended"], &ffslab_rtems::faults::ALL))
         .collect()
 }
 
@@ -84,7 +93,7 @@ fn each_deliberate_defect_is_found_and_nothing_else() {
     let file: File = toml::from_str(include_str!("seeded_faults.toml")).expect("the workloads are sound");
     let mut wrong = Vec::new();
     for subject in &file.subjects {
-        match subject.recorded(&file.workloads[&subject.workload]).map(|recording| first_failure(&recording)) {
+        match subject.recorded(&file.workloads).map(|recording| first_failure(&recording)) {
             Err(error) => wrong.push(error),
             Ok(Ok((says, _))) => wrong.push(format!("{}: blamed without a defect: {says}", subject.name)),
             Ok(Err(cuts)) => println!("{}: {cuts} cuts: nothing", subject.name),
@@ -94,7 +103,7 @@ fn each_deliberate_defect_is_found_and_nothing_else() {
         fault.seed(true);
         let found =
             file.subjects.iter().filter(|subject| subjects.contains(&subject.name.as_str())).find_map(|subject| {
-                let recording = subject.recorded(&file.workloads[&subject.workload]).ok()?;
+                let recording = subject.recorded(&file.workloads).ok()?;
                 let (says, cuts) = first_failure(&recording).ok()?;
                 Some(format!("{} ({cuts} cuts): {says}", subject.name))
             });

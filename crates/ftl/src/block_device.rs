@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::causes;
 use crate::config::FtlError;
+use crate::faults;
 use crate::flash::Shape;
 use crate::mapping::Ftl;
 use crate::write_buffer::{BufferRule, Leaving, WriteBuffer};
@@ -152,7 +153,7 @@ impl Disk {
             Some(buffered) => self.all_sectors_bits() & !buffered.sectors_bits,
             None => return Ok(()),
         };
-        if missing_bits != 0 {
+        if missing_bits != 0 && !faults::PARTIAL_PAGE_NOT_FILLED.is_seeded() {
             let filled = self.fill(page, missing_bits);
             if matches!(filled, Err(DeviceError::Ftl(FtlError::Uncorrectable { .. }))) {
                 self.buffer.remove(page);
@@ -174,6 +175,9 @@ impl Disk {
         let first = block * pages_per_block;
         let last = self.ftl.logical_pages().min(first + pages_per_block);
         for page in first..last {
+            if faults::PADDING_OVERWRITES.is_seeded() {
+                self.buffer.remove(page);
+            }
             if let Some(buffered) = self.buffer.get_mut(page) {
                 buffered.request_pages = last - first;
                 self.write_page(page)?;
@@ -274,7 +278,14 @@ impl BlockDevice for Disk {
 
     fn flush(&mut self) -> Result<(), DeviceError> {
         let mut lost = Ok(());
+        let pages_per_block = self.ftl.shape().pages_per_block;
+        let first_block = self.buffer.next_of_flush().map(|page| page / pages_per_block);
         while let Some(page) = self.buffer.next_of_flush() {
+            let is_of_another =
+                faults::FLUSH_WRITES_ONE_BLOCK.is_seeded() && Some(page / pages_per_block) != first_block;
+            if is_of_another || faults::FLUSH_LEAVES_BUFFER.is_seeded() {
+                break;
+            }
             match self.write_page(page) {
                 // What can be written is written, then the host is told of what could not.
                 Err(error @ DeviceError::Ftl(FtlError::Uncorrectable { .. })) => lost = lost.and(Err(error)),

@@ -3,6 +3,7 @@
 //! Follows `fs/jffs2/write.c`. A node that could not be programmed is written once more in another block.
 
 use crate::causes;
+use crate::faults;
 use ffslab_fs::{Errno, Host, Result, PAGE_BYTES};
 
 use crate::format::{crc32, RawDirent, RawInode, DIRENT_BYTES, INODE_BYTES, MIN_DATA_BYTES};
@@ -61,6 +62,11 @@ impl Jffs2 {
                 name_crc: crc32(0, name),
             };
             let _why = self.store.flash.sim.because(&causes::METADATA);
+            if faults::OBSOLETE_TOO_EARLY.is_seeded() && self.store.flash.manner.marks_obsolete {
+                if let Some(old) = inode.dirents.get(name) {
+                    self.store.space.mark_obsolete(&self.store.flash, old.node);
+                }
+            }
             match self.store.write_dirent_node(&raw, name, dir) {
                 Ok(dirent) => {
                     inode.dirents.add(&mut self.store.space, &self.store.flash, name, dirent);

@@ -232,7 +232,7 @@ impl World {
             })?;
         }
         let keys = self.session.keys().clone();
-        let recording = self.recorder.as_mut().map(|recorder| recorder.end(&self.session)).transpose();
+        let recording = self.recorder.as_mut().map(|recorder| recorder.end(&mut self.session)).transpose();
         let recording = recording.map_err(|error| LabError::Input(error.to_string()))?;
         let result = self.session.result("mount", "{}")?;
         Ok(Mounted { result, recording, keys })

@@ -15,6 +15,7 @@ pub mod bdbuf;
 pub mod causes;
 pub mod cpu;
 pub mod dosfs;
+pub mod faults;
 pub mod imfs;
 pub mod jffs2;
 pub mod libio;

@@ -42,6 +42,7 @@ class CrashAnswer(TypedDict):
     states: int
     recoveries: int
     cuts_of_recoveries: int
+    cuts_of_second_mounts: int
     told: int
     refused: int
     failures: list[CrashFailure]

@@ -16,6 +16,8 @@ s32_t spiffs_object_find_object_index_header_by_name(spiffs *fs, const char *nam
 }
 
 s32_t spiffs_object_read(spiffs *fs, spiffs_fd *fd) {
+    /* A power cut can have torn the header. */
+    if (fd->size > TOY_BYTES_MAX) return SPIFFS_ERR_INTERNAL;
     return fd->size ? fs->cfg.hal_read_f(fs, fd->block * fs->cfg.log_block_size + sizeof(struct toy_header), fd->size, fd->data) : SPIFFS_OK;
 }
 

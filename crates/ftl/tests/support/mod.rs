@@ -125,7 +125,10 @@ impl Setup {
     }
 
     pub fn mount(&self, mtd: &Mtd) -> Result<Disk, DeviceError> {
+        let before = mtd.modifying_operations();
         let ftl = (self.mapping.mount)(OnMedium::new(mtd.clone())?, self.config.clone())?;
+        let after = mtd.modifying_operations();
+        assert_eq!(after, before, "{}: finding the map writes nothing: no cut can harm there", self.name());
         Disk::new(ftl, SECTOR_BYTES, self.buffer_pages, self.buffer)
     }
 }

@@ -5,6 +5,7 @@ use crate::device_keys::DiskSpec;
 use crate::error::MachineError;
 use crate::file_systems::on_rtems::{InMemory, OnDisk, OnFlash, RtemsFs};
 use ffslab_block::Device;
+use ffslab_flash::Torn;
 use ffslab_fs::Errno;
 use ffslab_images::file::read_file;
 use ffslab_mtd::{MediumImage, Mtd};
@@ -119,6 +120,12 @@ impl Machine {
         }
     }
 
+    /// The block device itself, for who looks at its single commands; `None`: there is none.
+    pub fn device_mut(&mut self) -> Option<&mut Device> {
+        let disk = self.disk()?;
+        Some(self.libio.cache_mut().device_mut(disk))
+    }
+
     /// Mounts; an empty block device gets a new file system before.
     ///
     /// Errors: mounted already, options that the file system does not have, what it says.
@@ -171,8 +178,7 @@ impl Machine {
 
     /// What a device without power may have forgotten goes to its flash, as before it is taken out.
     fn flush_device(&mut self) -> Result<(), Errno> {
-        let Some(disk) = self.disk() else { return Ok(()) };
-        self.libio.cache_mut().device_mut(disk).flush().map_err(|_| Errno::Io)
+        self.device_mut().map_or(Ok(()), |device| device.flush().map_err(|_| Errno::Io))
     }
 
     /// Power fails and comes back: memory is lost, the medium keeps what it holds.
@@ -186,6 +192,10 @@ impl Machine {
             }
             _ => None,
         };
+        if let Medium::Flash(flash, _) = &self.medium {
+            flash.cut_power_after(0, Torn::Nothing);
+            flash.restart();
+        }
         self.counts_before = self.cache_counts();
         self.of_setup_bytes_before = self.of_setup_bytes();
         (self.libio, _) = boot(&self.sim, &self.spec, device)?;

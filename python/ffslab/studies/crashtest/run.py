@@ -41,6 +41,7 @@ class _Judged(TypedDict):
     states: int
     recoveries: int
     cuts_of_recoveries: int
+    cuts_of_second_mounts: int
     findings: list[_Finding]
 
 
@@ -111,7 +112,7 @@ def crashtest(
     }
     kept = Kept.of(folder, test, recording, chosen) if folder is not None and len(chosen.cuts) > BATCH else None
     judged = cast("_Judged", kept and kept.read()) or _Judged(
-        points=0, states=0, recoveries=0, cuts_of_recoveries=0, findings=[]
+        points=0, states=0, recoveries=0, cuts_of_recoveries=0, cuts_of_second_mounts=0, findings=[]
     )
     while judged["points"] < len(chosen.cuts):
         at = judged["points"]
@@ -131,10 +132,10 @@ def _check_cache(test: CrashTest) -> None:
     is_asked = test.cuts.cache or (test.cut is not None and test.cut.torn == "cache")
     device = test.stack.get("device", {})
     has_cache = isinstance(device, Mapping) and (device.get("buffer_pages") or device.get("card"))
-    if is_asked and not (test.stack.get("fs") == "block-device" and has_cache):
+    if is_asked and not has_cache:
         raise InputError(
-            f"{test.file_name}: [cuts]: `cache` is of a device with a write cache that a program drives alone: "
-            'fs = "block-device" and buffer_pages in [stack.device]'
+            f"{test.file_name}: [cuts]: `cache` is of a device with a write cache: "
+            "give buffer_pages in [stack.device], or leave `cache` out"
         )
 
 
@@ -152,6 +153,7 @@ def _together(judged: _Judged, fresh: _Judged) -> _Judged:
         "states": judged["states"] + fresh["states"],
         "recoveries": judged["recoveries"] + fresh["recoveries"],
         "cuts_of_recoveries": judged["cuts_of_recoveries"] + fresh["cuts_of_recoveries"],
+        "cuts_of_second_mounts": judged["cuts_of_second_mounts"] + fresh["cuts_of_second_mounts"],
         "findings": [*judged["findings"], *findings],
     }
 
@@ -203,6 +205,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "states": judged["states"],
         "recoveries": judged["recoveries"],
         "cuts_of_recoveries": judged["cuts_of_recoveries"],
+        "cuts_of_second_mounts": judged["cuts_of_second_mounts"],
         "told": len(outcome.recording.told()),
         "refused": sum(finding["found"] == "refused" for finding in judged["findings"]),
         "failures": failures,

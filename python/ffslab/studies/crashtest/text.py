@@ -28,6 +28,8 @@ def text_of(answer: CrashAnswer) -> str:
     more = [f"{counted(answer['recoveries'], 'mount')} after cuts"]
     if answer["cuts_of_recoveries"]:
         more.append(f"{counted(answer['cuts_of_recoveries'], 'cut')} of recoveries")
+    if answer["cuts_of_second_mounts"]:
+        more.append(f"{counted(answer['cuts_of_second_mounts'], 'cut')} of second mounts")
     if answer["told"]:
         more.append(f"the application told {counted(answer['told'], 'thing')}")
     if answer["refused"]:

@@ -310,11 +310,12 @@ impl System for Machine {
         all.map(|(name, count)| (name, count as i64)).collect()
     }
 
-    /// The flash of a block device below a translation layer.
+    /// That of a file system with its own flash driver, or of a block device below its translation layer.
     fn mtd(&self) -> Option<&Mtd> {
         match &self.medium {
             Medium::Disk(_, _, flash) => flash.as_ref(),
-            _ => None,
+            Medium::Flash(flash, _) => Some(flash),
+            Medium::Memory(_) => None,
         }
     }
 
