@@ -20,10 +20,10 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-NEEDS = {"make": "build-essential", "dpkg-deb": "dpkg", "perl": "perl", "python3.11": "python3.11"}
 # As Debian calls its source packages: this is the oldest Python that wheels are for. It compiles for another machine
 # with the help of the same version for this one.
 PYTHON = "python3.11"
+NEEDS = {"make": "build-essential", "dpkg-deb": "dpkg", "perl": "perl", "readelf": "binutils", PYTHON: PYTHON}
 SOURCES = (PYTHON, "zlib", "libffi", "openssl")
 SOURCES_SUITE = "bookworm"
 # The first Debian whose musl loads numpy and pyarrow: their libraries have relocations (RELR) that musl before 1.2.4
@@ -125,8 +125,10 @@ def compiled(work: Path, root: Path, processor: str) -> None:
     run("make", "install_dev", where=sources["openssl"])
     options = ["--prefix=/usr", "--disable-test-modules", "--without-ensurepip", "--without-readline"]
     options += ["--with-pkg-config=no", f"--with-openssl={libraries}", f"--with-build-python={shutil.which(PYTHON)}"]
-    # What configure finds out by running a program, or by looking at this machine.
+    # What configure finds out by running a program, or by looking at this machine. A readelf without its path it takes
+    # for none.
     answers = ["ac_cv_file__dev_ptmx=yes", "ac_cv_file__dev_ptc=no", "ac_cv_buggy_getaddrinfo=no"]
+    answers.append(f"READELF={shutil.which('readelf')}")
     paths = {"CPPFLAGS": f"-I{libraries}/include", "LDFLAGS": f"-L{libraries}/lib"}
     build = "--build=x86_64-linux-gnu"
     run("./configure", *options, host, build, *answers, where=sources[PYTHON], **cc, **paths)
