@@ -131,7 +131,9 @@ def compiled(work: Path, root: Path, processor: str) -> None:
     answers = ["ac_cv_file__dev_ptmx=yes", "ac_cv_file__dev_ptc=no", "ac_cv_buggy_getaddrinfo=no"]
     answers.append(f"READELF={shutil.which('readelf')}")
     paths = {"CPPFLAGS": f"-I{libraries}/include", "LDFLAGS": f"-L{libraries}/lib"}
-    build = "--build=x86_64-linux-gnu"
+    # CPython 3.11 names its modules after the C library of the machine that builds, so that this one is called one of
+    # musl; with another vendor than the host's it still compiles for another machine.
+    build = "--build=x86_64-here-linux-musl"
     run("./configure", *options, host, build, *answers, where=sources[PYTHON], **cc, **paths)
     run("make", jobs, where=sources[PYTHON])
     run("make", "install", f"DESTDIR={root}", where=sources[PYTHON])
