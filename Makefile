@@ -87,9 +87,9 @@ dist: $(VENV)/.dist $(ASSETS)/uPlot.iife.min.js ## build audited wheels (Linux: 
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/board.py dist $(DIST_BOARDS)
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/wheels.py dist $(DIST_TARGETS)
 
-dist-test: setup ## try the programs for boards and the wheels, others' by qemu-user, in a clean Debian and in a root for musl; needs root, debootstrap, musl-tools
+dist-test: setup $(VENV)/.dist ## try the programs for boards and the wheels, others' by qemu-user, in a clean Debian and in a root for musl; needs root and debootstrap
 	$(BIN)/python packaging/board_trial.py dist
-	$(BIN)/python packaging/clean_root.py $(VENV)/roots $(or $(DIST_WHEELS),$(error dist-test: there is no wheel of this version: make dist))
+	$(VENV)/dist/bin/python packaging/clean_root.py $(VENV)/roots $(or $(DIST_WHEELS),$(error dist-test: there is no wheel of this version: make dist))
 
 soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
 	cargo run --profile soak --quiet -p ffslab-jffs2 --example jffs2_soak

@@ -49,7 +49,7 @@ def images(folder: Path) -> list[Path]:
         text = EXPERIMENT.format(fs=fs)
         experiment = folder / f"{fs}.toml"
         experiment.write_text(text if fs == "ubifs" else text.replace("max_beb_per1024 = 1\n", ""), encoding="utf-8")
-        command = [FFSLAB, "run", "--quiet", "--out", folder / fs, experiment]
+        command: list[str | Path] = [FFSLAB, "run", "--quiet", "--out", folder / fs, experiment]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         (image,) = (folder / fs).rglob(f"{fs}.bin")
         made.append(image)

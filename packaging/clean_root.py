@@ -2,9 +2,9 @@
 
     python packaging/clean_root.py ROOTS WHEEL...
 
-A root is made once and kept in ROOTS: Debian's by debootstrap, for the processors that this machine runs (others' by
-qemu-user-static); that for musl by musl_root.py. In it the wheel is installed with pip, then the demo runs. What is
-printed: the seconds from `pip install` to the demo's report, and how many packages that took. It is an error when a
+A root is made once and kept in ROOTS: Debian's by debootstrap, that for musl by musl_root.py; programs for other
+processors run by qemu-user-static. In it the wheel is installed with pip, then the demo runs. What is printed: the
+seconds from `pip install` to the demo's report, and how many packages that took. It is an error when a
 compiler or Rust is there, when the report is not, or when a verb of an extra does not say which one. A wheel for which
 no root can be made here is said, and is no error.
 """
@@ -47,18 +47,21 @@ class NotHereError(Exception):
 
 
 class Place(NamedTuple):
-    """A root. `said`: what it is; `wheels`: platforms whose packages this pip gets for it, as its Python has no TLS."""
+    """A root. `said`: what it is."""
 
     root: Path
     said: str
-    wheels: tuple[str, ...] = ()
+
+
+def runs_here(processor: str) -> None:
+    """Refuses a processor whose programs this machine cannot run."""
+    if processor != platform.machine() and not Path(f"/proc/sys/fs/binfmt_misc/qemu-{processor}").exists():
+        raise NotHereError(f"programs for {processor} do not run here: apt install qemu-user-static binfmt-support")
 
 
 def debian(roots: Path, processor: str) -> Place:
     """A fresh Debian; it is complete or not there."""
     arch = ARCHITECTURES[processor]
-    if processor != platform.machine() and not Path(f"/proc/sys/fs/binfmt_misc/qemu-{processor}").exists():
-        raise NotHereError(f"programs for {arch} do not run here: apt install qemu-user-static binfmt-support")
     root = roots / f"{SUITE}-{arch}"
     place = Place(root, f"a clean {SUITE} ({arch})")
     if root.is_dir():
@@ -76,20 +79,17 @@ def debian(roots: Path, processor: str) -> Place:
 
 def musl(roots: Path, processor: str) -> Place:
     """A root in which everything is for musl."""
-    if processor != "x86_64" or platform.machine() != "x86_64":
-        raise NotHereError("a root for musl is made for x86-64 only, on x86-64")
-    if reason := musl_root.too_old():
+    root = roots / f"musl-{processor}"
+    if not root.is_dir() and (reason := musl_root.missing()):
         raise NotHereError(reason)
-    root = musl_root.made(roots / f"musl-{processor}")
-    if run(root, "python3", "-c", "import ssl", check=False).returncode != 0:
-        raise NotHereError(f"the Python of {root} has no TLS, which pyarrow imports")
-    return Place(root, f"a root with musl ({processor})", (f"musllinux_1_2_{processor}", f"musllinux_1_1_{processor}"))
+    return Place(musl_root.made(root, processor), f"a root with musl ({processor})")
 
 
 def made(roots: Path, wheel: Path) -> Place:
     """The root for a wheel, by its tag."""
     tag = wheel.stem.rpartition("-")[2]
     processor = next(name for name in ARCHITECTURES if tag.endswith(name))
+    runs_here(processor)
     return (musl if "musllinux" in tag else debian)(roots, processor)
 
 
@@ -112,9 +112,8 @@ def run(root: Path, *command: str, where: str = "/", check: bool = True) -> subp
     return ran
 
 
-def prepared(place: Place, wheel: Path) -> list[str]:
-    """Lays out the trial and an environment in the root; returns what `pip install` needs beside the names."""
-    root = place.root
+def prepare(root: Path, wheel: Path) -> None:
+    """Lays out the trial and an environment in the root."""
     for file in map(Path, FILES):
         if file.is_file():
             copy = root / file.relative_to("/")
@@ -129,24 +128,14 @@ def prepared(place: Place, wheel: Path) -> list[str]:
     shutil.copy(wheel, trial)
     for folder in ("experiments/first-run", "examples/sqlite"):
         shutil.copytree(ROOT / folder, trial / folder)
-    if not place.wheels:
-        run(root, "python3", "-m", "venv", "/trial/venv")
-        return []
-    platforms = [word for name in place.wheels for word in ("--platform", name)]
-    options = ["--only-binary=:all:", "--python-version", "3.11", *platforms, "--dest", str(trial / "wheels")]
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "download", *options, f"{wheel}[sqlite]", "pip"], check=True)
-    (its_pip,) = (trial / "wheels").glob("pip-*.whl")
-    offline = ["--no-index", "--find-links", "/trial/wheels"]
-    run(root, "python3", "-m", "venv", "--without-pip", "/trial/venv")
-    run(root, "/trial/venv/bin/python", f"/trial/wheels/{its_pip.name}/pip", "install", *offline, "pip")
-    return offline
+    run(root, "python3", "-m", "venv", "/trial/venv")
 
 
 def tried(place: Place, wheel: Path) -> None:
     """Installs, runs, says."""
-    root, options = place.root, prepared(place, wheel)
-    install = ["/trial/venv/bin/pip", "install", "--quiet", *options]
+    root = place.root
+    prepare(root, wheel)
+    install = ["/trial/venv/bin/pip", "install", "--quiet"]
     began_s = time.monotonic()
     run(root, *install, f"/trial/{wheel.name}")
     installed_s = time.monotonic()

@@ -4,6 +4,7 @@
     python tests/page_shots.py OUT --kinds             a small page of each kind, made here
     python tests/page_shots.py OUT --counts            pages with 1, 6, 40 and 1,000 variants, made here
     python tests/page_shots.py OUT --counts run diff   of these kinds alone
+    python tests/page_shots.py OUT --site site         start, tutorial, reference of the documentation (`make docs`)
 
 Pages that OUT holds already are not made again. A picture is a whole page, with everything drawn. Printed is what a
 page takes until it has loaded and is painted (by the clock, and as CPU time of its main thread), how large it is, what
@@ -19,7 +20,9 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -28,6 +31,7 @@ WIDTHS, SCHEMES = (1300, 420), ("light", "dark")
 # Higher pages are cut: nobody looks at more, and the browser draws no larger picture.
 HEIGHT_MAX = 14_000
 # Of a table of thousands, axe-core looks at the first rows: the others are like them, and it would take minutes.
+SITE_PAGES = ("index.html", "tutorial.html", "reference/verbs.html")
 LOOKED_AT = {"include": [["html"]], "exclude": [["tbody tr:nth-child(n+40)"]]}
 
 
@@ -54,19 +58,26 @@ def made(out: Path, kinds: Sequence[str] | None, counts: Sequence[str] | None) -
     return [out / f"{name}.html" for name in wanted]
 
 
-def shoot(browser: Browser, path: Path, out: Path, wide: int, schemes: Sequence[str]) -> list[str]:
-    """Makes a picture in each of these colours; what is wrong with the page."""
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def shoot(browser: Browser, address: str, out: Path, wide: int, schemes: Sequence[str], inside: str) -> list[str]:
+    """Makes a picture in each of these colours; what is wrong with the page. It loads nothing but `inside`."""
+    name = address.rpartition("/")[2].removesuffix(".html")
     context = browser.new_context(viewport={"width": wide, "height": 900}, color_scheme="light")
     page = context.new_page()
     page.set_default_timeout(120_000)
     wrong: list[str] = []
     page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith(path.as_uri()) else None)
+    page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith(inside) else None)
     counters = context.new_cdp_session(page)
     counters.send("Performance.enable", {"timeDomain": "threadTicks"})
     begun_s = time.monotonic()
-    page.goto(path.as_uri())
+    page.goto(address)
     _painted(page)
     loaded_s = time.monotonic() - begun_s
     known = {one["name"]: one["value"] for one in counters.send("Performance.getMetrics")["metrics"]}
@@ -80,14 +91,15 @@ def shoot(browser: Browser, path: Path, out: Path, wide: int, schemes: Sequence[
     for scheme in schemes:
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         _painted(page)
-        page.screenshot(path=out / f"{path.stem}-{wide}-{scheme}.png", timeout=120_000)
+        page.screenshot(path=out / f"{name}-{wide}-{scheme}.png", timeout=120_000)
         wrong += [
             f"{scheme}: axe: {one['id']}: {one['nodes'][0]['html'][:120]}"
             for one in Axe().run(page, context=LOOKED_AT).response["violations"]
             if one["impact"] in ("serious", "critical")
         ]
     took = f"loaded in {loaded_s:.2f} s, {known['TaskDuration']:.2f} s of CPU time"
-    print(f"{path.name} {wide}: {took}, {path.stat().st_size / 1e6:.2f} MB, {high} px high", flush=True)
+    size_mb = page.evaluate("new Blob([document.documentElement.outerHTML]).size") / 1e6
+    print(f"{name} {wide}: {took}, {size_mb:.2f} MB, {high} px high", flush=True)
     context.close()
     return wrong
 
@@ -111,18 +123,26 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("pages", type=Path, nargs="*")
     parser.add_argument("--kinds", nargs="*", metavar="KIND")
     parser.add_argument("--counts", nargs="*", metavar="KIND")
+    parser.add_argument("--site", type=Path, metavar="DIR")
     parser.add_argument("--first", action="store_true", help="1300 px in light colours alone")
     given = parser.parse_args(words)
     given.out.mkdir(parents=True, exist_ok=True)
     pages = [page.resolve() for page in given.pages] + made(given.out.resolve(), given.kinds, given.counts)
+    shown = [(page.as_uri(), page.as_uri()) for page in pages]
+    if given.site:
+        # A site is looked at as it is read: from files alone a browser does not search.
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(given.site)))
+        Thread(target=server.serve_forever, daemon=True).start()
+        root = f"http://127.0.0.1:{server.server_port}/"
+        shown += [(root + name, root) for name in SITE_PAGES]
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     wrong: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        for path in pages:
+        for address, inside in shown:
             for wide in WIDTHS[: 1 if given.first else None]:
-                said = shoot(browser, path, given.out, wide, SCHEMES[: 1 if given.first else None])
-                wrong += [f"{path.name} {wide}: {one}" for one in said]
+                said = shoot(browser, address, given.out, wide, SCHEMES[: 1 if given.first else None], inside)
+                wrong += [f"{address} {wide}: {one}" for one in said]
         browser.close()
     print("\n".join(wrong) or "nothing wrong")
     return 1 if wrong else 0
