@@ -33,9 +33,16 @@ fn of_medium(error: &FtlError) -> MtdError {
     }
 }
 
-fn refused(error: FtlError) -> MountError {
+fn refused(flash: &Mtd, error: FtlError) -> MountError {
     match error {
         FtlError::Medium(error) => MountError::Medium(error),
+        FtlError::Size { logical_pages, logical_pages_max } => {
+            let pages = f64::from(flash.blocks() * flash.pages_per_block());
+            let least = ((1.0 - f64::from(logical_pages_max) / pages) * 1000.0).ceil() / 1000.0;
+            MountError::Translation(format!(
+                "the page map needs blocks of its own, so that {logical_pages} pages for FAT are too many: spare = {least} at least"
+            ))
+        }
         error => MountError::Translation(error.to_string()),
     }
 }
@@ -45,8 +52,8 @@ impl PageMap {
     ///
     /// Errors: a medium that it does not work on, more pages than there is room for.
     pub fn format(flash: Mtd, pages: u32) -> Result<PageMap, MountError> {
-        let below = OnMedium::new(flash.clone()).map_err(refused)?.keeping_reasons_of_host();
-        let map = ffslab_ftl::PageMap::format(below, FtlConfig::new(pages)).map_err(refused)?;
+        let below = OnMedium::new(flash.clone()).map_err(|error| refused(&flash, error))?.keeping_reasons_of_host();
+        let map = ffslab_ftl::PageMap::format(below, FtlConfig::new(pages)).map_err(|error| refused(&flash, error))?;
         Ok(PageMap { flash, map: RefCell::new(map), pages })
     }
 
@@ -54,8 +61,9 @@ impl PageMap {
     ///
     /// Errors: there is none of this size.
     pub fn mount(flash: Mtd, pages: u32) -> Result<PageMap, MountError> {
-        let below = OnMedium::new(flash.clone()).map_err(refused)?.keeping_reasons_of_host();
-        let (map, _) = ffslab_ftl::PageMap::mount(below, FtlConfig::new(pages)).map_err(refused)?;
+        let below = OnMedium::new(flash.clone()).map_err(|error| refused(&flash, error))?.keeping_reasons_of_host();
+        let (map, _) =
+            ffslab_ftl::PageMap::mount(below, FtlConfig::new(pages)).map_err(|error| refused(&flash, error))?;
         Ok(PageMap { flash, map: RefCell::new(map), pages })
     }
 
