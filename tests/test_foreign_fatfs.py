@@ -245,14 +245,20 @@ def test_the_table_beside_esp_idf_is_true(ffslab: Command, built: Path, tmp_path
 
 def test_settings_and_a_log_on_dhara(ffslab: Command, built: Path, tmp_path: Path) -> None:
     """The experiment of docs/key-value.md, with the toys; its row is compared where the real sources are named."""
-    shutil.copy(ROOT / "experiments/one-part/spi-nand/fatfs.toml", built)
-    done = ffslab("run", str(built / "fatfs.toml"), "--json", "--out", str(tmp_path / "out"))
+    text = (ROOT / "experiments/one-part/spi-nand/fatfs.toml").read_text(encoding="utf-8")
+    is_real = FATFS in os.environ and DHARA in os.environ
+    count = 1000 if is_real else 40
+    if not is_real:
+        # The toy has few entries and short files.
+        text = text.replace("keys = 20", "keys = 4").replace("count = 1000", f"count = {count}")
+    (built / "one-part.toml").write_text(text, encoding="utf-8")
+    done = ffslab("run", str(built / "one-part.toml"), "--json", "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     (variant,) = json.loads(done.stdout)["variants"]
     sets, appends, gets = variant["steps"]
-    assert [step["requests_done"] for step in (sets, appends, gets)] == [1000, 1000, 200]
+    assert [step["requests_done"] for step in (sets, appends, gets)] == [count, count, 200]
     assert "other" not in spent_by(variant)
-    if FATFS in os.environ and DHARA in os.environ:
+    if is_real:
         cells = [
             *(f"{sets['latency_us'][name] / 1000:,.2f}" for name in ("mean", "max")),
             *(f"{step['latency_us']['mean'] / 1000:,.2f}" for step in (appends, gets)),

@@ -1,4 +1,4 @@
-//! The time that entries get. The crate asks a static object for it, so each call says before what time it is.
+//! The time that entries get. The crate asks an object for it that lives as long as the volume, so each call says before what time it is.
 
 use fatfs::{Date, DateTime, Time, TimeProvider};
 use std::cell::Cell;
@@ -9,19 +9,17 @@ const FIRST_DAY: u64 = 3_652;
 /// FAT's dates end with 2107.
 const LAST_DAY: u64 = 50_402;
 
-thread_local! {
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
     /// Seconds since 1970; `None`: nobody knows.
-    static NOW_S: Cell<Option<u64>> = const { Cell::new(None) };
+    now_s: Cell<Option<u64>>,
 }
 
-pub(crate) fn set(now_s: Option<u64>) {
-    NOW_S.set(now_s);
+impl Clock {
+    pub fn set(&self, now_s: Option<u64>) {
+        self.now_s.set(now_s);
+    }
 }
-
-#[derive(Debug)]
-pub(crate) struct Clock;
-
-pub(crate) static CLOCK: Clock = Clock;
 
 impl TimeProvider for Clock {
     fn get_current_date(&self) -> Date {
@@ -29,7 +27,7 @@ impl TimeProvider for Clock {
     }
 
     fn get_current_date_time(&self) -> DateTime {
-        match NOW_S.get() {
+        match self.now_s.get() {
             Some(now_s) => at(now_s),
             // Zeros: FAT's way to say that there is no date. The crate's own clock says so, too, without an operating system.
             None => DateTime {

@@ -42,11 +42,11 @@ pub struct Config {
     /// `None`: what the number of clusters makes it.
     pub fat_type: Option<FatType>,
     /// Copies of the allocation table, 1 or 2.
-    pub tables: u8,
+    pub tables_count: u8,
     /// Entries of the root directory of FAT12 and FAT16.
-    pub root_entries: u16,
+    pub root_entries_count: u16,
     /// Sectors that stay in memory, at least one.
-    pub cache_sectors: usize,
+    pub cache_sectors_count: usize,
     /// The time of day at virtual time 0, in seconds since 1970; `None`: there is no clock, and entries have no date.
     pub epoch_s: Option<u64>,
     /// A read changes the date of the last access.
@@ -59,9 +59,9 @@ impl Default for Config {
         Config {
             cluster_bytes: None,
             fat_type: None,
-            tables: 2,
-            root_entries: 512,
-            cache_sectors: 4,
+            tables_count: 2,
+            root_entries_count: 512,
+            cache_sectors_count: 4,
             epoch_s: None,
             update_accessed_date: false,
         }

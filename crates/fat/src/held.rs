@@ -1,21 +1,38 @@
-//! A volume with its open files, which borrow it. All unsafe code of the crate stands here.
+//! A volume with its clock, and its open files, which borrow it. All unsafe code of the crate stands here.
 //!
-//! What makes it sound: the volume lies on the heap, never moves, and is freed by [`Volume`] alone, after its files; a file never leaves [`Volume`],
-//! which lends it for as long as it is borrowed itself. No type here can go to another thread.
+//! What makes it sound: volume and clock lie on the heap, never move, and are freed by [`Volume`] alone, first the files, then the volume, then the
+//! clock; a file never leaves [`Volume`], which lends it for as long as it is borrowed itself; nobody uses the type meanwhile, because each
+//! call takes it exclusively.
 
+use crate::clock::Clock;
 use crate::sectors::Disk;
-use fatfs::{File, FileSystem};
+use fatfs::{File, FileSystem, FsOptions};
 use std::io;
 use std::ptr::NonNull;
 
 pub(crate) struct Volume {
     fs: NonNull<FileSystem<Disk>>,
+    clock: NonNull<Clock>,
     files: Vec<Option<File<'static, Disk>>>,
 }
 
 impl Volume {
-    pub fn new(fs: FileSystem<Disk>) -> Volume {
-        Volume { fs: NonNull::from(Box::leak(Box::new(fs))), files: Vec::new() }
+    /// Errors: there is no volume.
+    pub fn mount(disk: Disk, options: FsOptions) -> io::Result<Volume> {
+        let clock = NonNull::from(Box::leak(Box::new(Clock::default())));
+        // The volume that has it is dropped before.
+        let lent: &'static Clock = unsafe { clock.as_ref() };
+        match FileSystem::new(disk, options.time_provider(lent)) {
+            Ok(fs) => Ok(Volume { fs: NonNull::from(Box::leak(Box::new(fs))), clock, files: Vec::new() }),
+            Err(error) => {
+                drop(unsafe { Box::from_raw(clock.as_ptr()) });
+                Err(error)
+            }
+        }
+    }
+
+    pub fn clock(&self) -> &Clock {
+        unsafe { self.clock.as_ref() }
     }
 
     pub fn fs(&self) -> &FileSystem<Disk> {
@@ -54,10 +71,12 @@ impl Volume {
     /// All files are closed by then.
     pub fn unmount(mut self) -> io::Result<()> {
         self.files.clear();
-        let fs = self.fs;
+        let (fs, clock) = (self.fs, self.clock);
         std::mem::forget(self);
         // What a drop would do.
-        unsafe { Box::from_raw(fs.as_ptr()) }.unmount()
+        let unmounted = unsafe { Box::from_raw(fs.as_ptr()) }.unmount();
+        drop(unsafe { Box::from_raw(clock.as_ptr()) });
+        unmounted
     }
 }
 
@@ -65,5 +84,6 @@ impl Drop for Volume {
     fn drop(&mut self) {
         self.files.clear();
         drop(unsafe { Box::from_raw(self.fs.as_ptr()) });
+        drop(unsafe { Box::from_raw(self.clock.as_ptr()) });
     }
 }

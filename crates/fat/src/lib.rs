@@ -5,7 +5,7 @@
 //! and from where on the volume it happens ([`causes`]).
 //!
 //! **Follows.** `fatfs` 0.3.6, with long names. It asks for a stream of bytes, for which a few sectors stay in memory
-//! ([`Config::cache_sectors`]), as its own documentation wants.
+//! ([`Config::cache_sectors_count`]), as its own documentation wants.
 //!
 //! **Leaves out.** The CPU's work in the crate takes no time. What would end firmware, a panic of the crate on a damaged volume, ends the
 //! mount: each further call answers EIO.
@@ -15,138 +15,27 @@ mod clock;
 mod config;
 #[allow(unsafe_code)]
 mod held;
+mod making;
 mod names;
 mod sectors;
 
 pub use config::{Config, FatType};
+pub use making::{format, MountError};
 
-use fatfs::{FileSystem, FormatVolumeOptions, FsOptions};
 use ffslab_foreign::Translation;
 use ffslab_fs::{Errno, FileHandle, OpenHow, PathFileSystem, PathStat, Result, StatFs};
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
 use held::Volume;
+use making::{ended, open, Ended};
 use names::{errno, key, told, walk, Lost, Place};
-use sectors::{Disk, Regions, Sectors, Work};
+use sectors::{Disk, Sectors, Work};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::rc::Rc;
-use thiserror::Error;
-
-/// Why there is no mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MountError {
-    #[error(transparent)]
-    Translation(#[from] ffslab_foreign::MountError),
-    #[error("{0}")]
-    Medium(MtdError),
-    #[error("the partition holds no FAT that could be mounted: {0}")]
-    NoFileSystem(String),
-    #[error("no FAT can be made: {0}")]
-    NotMade(String),
-    #[error("no FAT can be made: {wanted} was asked for, and so many clusters make {found}")]
-    OtherType { wanted: &'static str, found: &'static str },
-}
 
 /// FAT's own limit.
 const FILE_BYTES_MAX: u64 = u32::MAX as u64;
-/// Of `struct` boot sector.
-const BOOT_BYTES: usize = 512;
 const NANOSECONDS: u64 = 1_000_000_000;
-
-/// What became of a call of the crate.
-enum Ended<R> {
-    Done(R),
-    Failed(Lost),
-    /// The crate has panicked, and said this.
-    Panicked(String),
-}
-
-/// Runs a call of the crate, which panics where a volume contradicts itself. What does not come from it goes on.
-fn ended<R>(body: impl FnOnce() -> std::result::Result<R, Lost>) -> Ended<R> {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(done)) => Ended::Done(done),
-        Ok(Err(lost)) => Ended::Failed(lost),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            match text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)) {
-                Some(text) => Ended::Panicked(text),
-                None => resume_unwind(panic),
-            }
-        }
-    }
-}
-
-/// What a mount or format says.
-fn answer<R>(
-    sectors: &Sectors,
-    ended: Ended<R>,
-    otherwise: fn(String) -> MountError,
-) -> std::result::Result<R, MountError> {
-    match (ended, sectors.failure()) {
-        (Ended::Done(done), _) => Ok(done),
-        (_, Some(failure)) => Err(MountError::Medium(failure)),
-        (Ended::Failed(Lost::Medium(error)), None) => Err(otherwise(error.to_string())),
-        (Ended::Failed(Lost::Known(errno)), None) => Err(otherwise(errno.to_string())),
-        (Ended::Panicked(text), None) => Err(otherwise(text)),
-    }
-}
-
-/// Where what stands, by the boot sector (`BPB_BytsPerSec` ...).
-fn regions(boot: &[u8; BOOT_BYTES]) -> Regions {
-    let word = |at: usize| u64::from(u16::from_le_bytes([boot[at], boot[at + 1]]));
-    let (sector_bytes, reserved, tables, root_entries) = (word(11), word(14), u64::from(boot[16]), word(17));
-    let table_sectors = if word(22) > 0 { word(22) } else { word(36) | word(38) << 16 };
-    let tables = reserved * sector_bytes..(reserved + tables * table_sectors) * sector_bytes;
-    let clusters_from = tables.end + (root_entries * 32).next_multiple_of(sector_bytes.max(1));
-    Regions { tables, clusters_from }
-}
-
-/// Makes a new file system.
-///
-/// # Errors
-/// A volume that FAT cannot have, a medium that fails.
-pub fn format(medium: &Mtd, translation: Translation, config: &Config) -> std::result::Result<(), MountError> {
-    causes::register(medium.sim());
-    let sectors = Rc::new(Sectors::new(translation.make(medium)?, config.cache_sectors));
-    sectors.begin(Work::Format);
-    clock::set(None);
-    let mut options = FormatVolumeOptions::new()
-        .bytes_per_sector(sectors.sector_bytes() as u16)
-        .fats(config.tables)
-        .max_root_dir_entries(config.root_entries);
-    if let Some(bytes) = config.cluster_bytes {
-        options = options.bytes_per_cluster(bytes);
-    }
-    if let Some(fat_type) = config.fat_type {
-        options = options.fat_type(fat_type.asked_for());
-    }
-    let made = ended(|| {
-        fatfs::format_volume(Disk::new(sectors.clone()), options)?;
-        Ok(sectors.flush()?)
-    });
-    answer(&sectors, made, MountError::NotMade)?;
-    let found = open(&sectors, config)?.fat_type();
-    sectors.end();
-    sectors.close().map_err(MountError::Medium)?;
-    match config.fat_type.filter(|wanted| *wanted != FatType::of(found)) {
-        None => Ok(()),
-        Some(wanted) => Err(MountError::OtherType { wanted: wanted.name(), found: FatType::of(found).name() }),
-    }
-}
-
-/// The crate's part of a mount.
-fn open(sectors: &Rc<Sectors>, config: &Config) -> std::result::Result<FileSystem<Disk>, MountError> {
-    sectors.begin(Work::Mount);
-    let options = FsOptions::new().time_provider(&clock::CLOCK).update_accessed_date(config.update_accessed_date);
-    let opened = ended(|| {
-        let mut boot = [0; BOOT_BYTES];
-        Disk::new(sectors.clone()).read_exact(&mut boot)?;
-        sectors.set_regions(regions(&boot));
-        Ok(FileSystem::new(Disk::new(sectors.clone()), options)?)
-    });
-    answer(sectors, opened, MountError::NoFileSystem)
-}
 
 /// An open file.
 #[derive(Debug)]
@@ -172,8 +61,8 @@ impl Fat {
     /// No FAT is there, a medium that fails.
     pub fn mount(medium: &Mtd, translation: Translation, config: &Config) -> std::result::Result<Fat, MountError> {
         causes::register(medium.sim());
-        let sectors = Rc::new(Sectors::new(translation.open(medium)?, config.cache_sectors));
-        let volume = Volume::new(open(&sectors, config)?);
+        let sectors = Rc::new(Sectors::new(translation.open(medium)?, config.cache_sectors_count));
+        let volume = open(&sectors, config)?;
         Ok(Fat { volume: Some(volume), sectors, config: *config, opened: Vec::new(), failed: None })
     }
 
@@ -191,7 +80,7 @@ impl Fat {
         let volume = self.volume.as_mut().filter(|_| self.failed.is_none()).ok_or(Errno::Io)?;
         let sectors = &*self.sectors;
         sectors.begin(work);
-        clock::set(self.config.epoch_s.map(|epoch_s| epoch_s + sectors.sim().now_ns() / NANOSECONDS));
+        volume.clock().set(self.config.epoch_s.map(|epoch_s| epoch_s + sectors.sim().now_ns() / NANOSECONDS));
         match (ended(|| body(volume, sectors)), sectors.failure()) {
             (Ended::Done(done), _) => Ok(done),
             (_, Some(MtdError::PowerCut)) => Err(Errno::PowerCut),
@@ -336,7 +225,10 @@ impl PathFileSystem for Fat {
     fn close(&mut self, file: FileHandle) -> Result<()> {
         let synced = self.sync(file);
         let number = file.0 as usize;
-        let _ = self.call(Work::Sync, |volume, _| Ok(volume.close(number)));
+        let _ = self.call(Work::Sync, |volume, _| {
+            volume.close(number);
+            Ok(())
+        });
         if let Some(opened) = self.opened.get_mut(number) {
             *opened = None;
         }

@@ -14,6 +14,9 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
+/// Requests of the crate that a call may make on the smallest volume.
+const REQUESTS_MIN: u64 = 1 << 20;
+
 /// The call that goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -93,10 +96,10 @@ impl Sectors {
         self.regions.replace(regions);
     }
 
-    /// A call begins. None needs more requests than four for each byte of the volume.
+    /// A call begins. None needs more requests than four for each byte of a large volume.
     pub fn begin(&self, work: Work) {
         self.work.set(work);
-        self.left.set(1 << 20 | self.size_bytes * 4);
+        self.left.set(REQUESTS_MIN + self.size_bytes * 4);
         self.failure.set(None);
     }
 

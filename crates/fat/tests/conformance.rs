@@ -55,7 +55,7 @@ fn random_sequences_behave_like_the_model_without_a_translation() {
 
 #[test]
 fn random_sequences_behave_like_the_model_on_wear_levelling() {
-    let config = Config { cluster_bytes: Some(8192), tables: 1, cache_sectors: 1, ..Config::default() };
+    let config = Config { cluster_bytes: Some(8192), tables_count: 1, cache_sectors_count: 1, ..Config::default() };
     behaves_like_the_model((SMALL_BLOCKS, 3_200), |_| LEVELLED, config, 12..24);
 }
 

@@ -49,7 +49,7 @@ fn a_full_volume_says_so_and_goes_on_when_there_is_room() {
 #[test]
 fn a_full_root_directory_says_so() {
     let chip = medium(SMALL_BLOCKS, 96);
-    let mut program = program_on(chip.clone(), direct(&chip), Config { root_entries: 128, ..Config::default() });
+    let mut program = program_on(chip.clone(), direct(&chip), Config { root_entries_count: 128, ..Config::default() });
     program.mount(&[]).unwrap();
     // A name takes an entry, and one more for its long form.
     let errors = (0..80).filter_map(|number| write(&mut program, &format!("long name {number}"), b"").err());
@@ -93,7 +93,7 @@ fn each_operation_has_a_cause() {
     let expected: [&'static Reason; 4] = [&causes::ENTRY, &causes::TABLE, &causes::VOLUME, &causes::SPACE_COUNT];
     for (kind, blocks, of) in [(SMALL_BLOCKS, 128, direct as fn(&_) -> Translation), (SPI_NAND, 40, page_map)] {
         let chip = medium(kind, blocks);
-        let config = Config { cache_sectors: 1, ..Config::default() };
+        let config = Config { cache_sectors_count: 1, ..Config::default() };
         let mut program = program_on(chip.clone(), of(&chip), config);
         program.mount(&[]).unwrap();
         program.mkdir(b"d", 0o755).unwrap();

@@ -98,9 +98,9 @@ impl FatKeys {
     fn config(&mut self, sector_bytes: u32) -> Result<Config, MachineError> {
         let usual = Config::default();
         let cluster = *self.cluster_size_bytes.get_or_insert(0);
-        let tables = *self.table_copies.get_or_insert(usual.tables.into());
-        let root = *self.root_entries.get_or_insert(usual.root_entries.into());
-        let cache = *self.cache_sectors.get_or_insert(usual.cache_sectors as u32);
+        let tables = *self.table_copies.get_or_insert(usual.tables_count.into());
+        let root = *self.root_entries.get_or_insert(usual.root_entries_count.into());
+        let cache = *self.cache_sectors.get_or_insert(usual.cache_sectors_count as u32);
         let clock = *self.clock.get_or_insert(false);
         let accessed = *self.update_accessed_date.get_or_insert(false);
         let wrong = wrong_cluster(cluster, sector_bytes);
@@ -122,9 +122,9 @@ impl FatKeys {
                 FatTypeName::Fat16 => FatType::Fat16,
                 FatTypeName::Fat32 => FatType::Fat32,
             }),
-            tables: tables as u8,
-            root_entries: root as u16,
-            cache_sectors: cache as usize,
+            tables_count: tables as u8,
+            root_entries_count: root as u16,
+            cache_sectors_count: cache as usize,
             epoch_s: clock.then_some(EPOCH_S),
             update_accessed_date: accessed,
         })
