@@ -61,8 +61,8 @@ pub struct FatKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root_entries: Option<u32>,
     /// Sectors that stay in RAM; 4 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_sectors: Option<u32>,
+    #[serde(rename = "cache_sectors", default, skip_serializing_if = "Option::is_none")]
+    pub cache_sectors_count: Option<u32>,
     /// Whether there is a clock. Without it, which is so if absent, entries have no date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<bool>,
@@ -100,7 +100,7 @@ impl FatKeys {
         let cluster = *self.cluster_size_bytes.get_or_insert(0);
         let tables = *self.table_copies.get_or_insert(usual.tables_count.into());
         let root = *self.root_entries.get_or_insert(usual.root_entries_count.into());
-        let cache = *self.cache_sectors.get_or_insert(usual.cache_sectors_count as u32);
+        let cache = *self.cache_sectors_count.get_or_insert(usual.cache_sectors_count as u32);
         let clock = *self.clock.get_or_insert(false);
         let accessed = *self.update_accessed_date.get_or_insert(false);
         let wrong = wrong_cluster(cluster, sector_bytes);
