@@ -36,6 +36,7 @@ NAND: dict[str, Any] = {"system": "bare", "fs": "fatfs", "board": "omap3evm", "p
 DIRECT: dict[str, Any] = {}
 LEVELLED: dict[str, Any] = {"translation": "wear-levelling"}
 ON_DHARA: dict[str, Any] = {"translation": "dhara"}
+ON_PAGE_MAP: dict[str, Any] = {"translation": "page-map"}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,9 @@ def stack_of(built: Path, medium: dict[str, Any], keys: dict[str, Any]) -> ffsla
 
 
 @pytest.mark.parametrize(
-    ("medium", "keys"), [(NOR, DIRECT), (NOR, LEVELLED), (NAND, DIRECT), (NAND, ON_DHARA)], ids=str
+    ("medium", "keys"),
+    [(NOR, DIRECT), (NOR, LEVELLED), (NAND, DIRECT), (NAND, ON_DHARA), (NAND, ON_PAGE_MAP)],
+    ids=str,
 )
 def test_files_are_there_after_a_mount_and_a_power_cut(
     built: Path, medium: dict[str, Any], keys: dict[str, Any]
@@ -238,3 +241,29 @@ def test_the_table_beside_esp_idf_is_true(ffslab: Command, built: Path, tmp_path
         for op, found in (("write", timed[2 * number]), ("read", timed[2 * number + 1])):
             assert abs(found / published[op][number] - 1) < 0.15, (op, size, found)
             assert re.search(rf"\| FAT, {op} {size} B \| [0-9.]+ \| {found:.{1 if op == 'write' else 2}f} \|", written)
+
+
+def test_settings_and_a_log_on_dhara(ffslab: Command, built: Path, tmp_path: Path) -> None:
+    """The experiment of docs/key-value.md, with the toys; its row is compared where the real sources are named."""
+    text = (ROOT / "experiments/one-part/spi-nand/fatfs.toml").read_text(encoding="utf-8")
+    is_real = FATFS in os.environ and DHARA in os.environ
+    count = 1000 if is_real else 40
+    if not is_real:
+        # The toy has few entries and short files.
+        text = text.replace("keys = 20", "keys = 4").replace("count = 1000", f"count = {count}")
+    (built / "one-part.toml").write_text(text, encoding="utf-8")
+    done = ffslab("run", str(built / "one-part.toml"), "--json", "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    (variant,) = json.loads(done.stdout)["variants"]
+    sets, appends, gets = variant["steps"]
+    assert [step["requests_done"] for step in (sets, appends, gets)] == [count, count, 200]
+    assert "other" not in spent_by(variant)
+    if is_real:
+        cells = [
+            *(f"{sets['latency_us'][name] / 1000:,.2f}" for name in ("mean", "max")),
+            *(f"{step['latency_us']['mean'] / 1000:,.2f}" for step in (appends, gets)),
+            *(f"{sets['counts'][name] + appends['counts'][name]:,}" for name in ("page_programs", "erases")),
+        ]
+        assert "| ".join(["", *(f"{cell} " for cell in cells)]) in (ROOT / "docs/key-value.md").read_text(
+            encoding="utf-8"
+        )

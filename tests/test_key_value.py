@@ -121,7 +121,7 @@ def part_row(variant: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("folder", ["one-part", "one-part/spi-nand"])
-@pytest.mark.parametrize("fs", ["littlefs", "yaffs2", "ubifs", "fat"])
+@pytest.mark.parametrize("fs", ["littlefs", "yaffs2", "ubifs", "fat", "fat-bare"])
 def test_the_tables_of_one_part_are_true(ffslab: Command, tmp_path: Path, folder: str, fs: str) -> None:
     experiment = ROOT / f"experiments/{folder}/{fs}.toml"
     summary = json.loads(ffslab("run", str(experiment), "--json", "--out", str(tmp_path / "out")).stdout)
@@ -133,6 +133,28 @@ def test_the_tables_of_one_part_are_true(ffslab: Command, tmp_path: Path, folder
         energy = [step["energy_uJ"] for step in steps[:2] if step["energy_uJ"]]
         row += f" {sum(of_step['total'] for of_step in energy) / 1000:,.0f} |" if energy else " |"
     assert row in (ROOT / "docs/key-value.md").read_text(encoding="utf-8"), row
+
+
+def test_what_file_systems_keep_in_ram_follows_from_the_sizes_of_the_part(ffslab: Command, tmp_path: Path) -> None:
+    variant = ran(ffslab, tmp_path, FILE_SYSTEMS["ubifs"], WORK)
+    flash, blocks = variant["flash"], FILE_SYSTEMS["ubifs"]["partition_blocks"]
+    page_bytes, block_bytes = flash["page_B"], flash["page_B"] * flash["pages_per_block"]
+    # core/yaffs_guts.h, compiled for 32-bit ARM: yaffs_cache, yaffs_dev, yaffs_obj, yaffs_tnode; of each block
+    # yaffs_block_info and a bit of each page; and the list of what garbage collection cleans up.
+    caches, buffers = 10 * (28 + page_bytes), 6 * page_bytes
+    yaffs2 = 3_740 + caches + buffers + blocks * (8 + flash["pages_per_block"] // 8) + 4 * flash["pages_per_block"]
+    yaffs2 += 100 * 160 + 100 * 32
+    # UBI takes a sub-page for each of its headers.
+    leb_bytes = block_bytes - page_bytes
+    rows = {
+        "YAFFS2": yaffs2,
+        "UBIFS": 4 * leb_bytes,
+        "UBI below it": 2 * block_bytes,
+        "FAT of the crate fatfs": 4 * page_bytes,
+    }
+    written = (ROOT / "docs/key-value.md").read_text(encoding="utf-8")
+    for name, size_bytes in rows.items():
+        assert f"| {name} | {size_bytes:,} |" in written, (name, size_bytes)
 
 
 def test_what_is_no_file_system_has_no_files(ffslab: Command, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ fn random_sequences_behave_like_the_model() {
         // `yaffs_link` follows it.
         link_follows: true,
         handles_are_apart: false,
+        rename_replaces_nothing: false,
     };
     let mut sum = systems::Report::default();
     for (seed, generation) in (0..64).zip([Generation::Y2010, Generation::Today].into_iter().cycle()) {

@@ -42,6 +42,8 @@ pub struct Latitude<'a> {
     /// A file system of paths and handles: what a handle has changed others see when it was synced or closed, so a file that is open
     /// is used through its handle alone; one call removes files and directories; nobody keeps permissions; ".." is no name.
     pub handles_are_apart: bool,
+    /// A rename does not replace what has the name already, as FAT's does not.
+    pub rename_replaces_nothing: bool,
 }
 
 /// A program on the system under test.
@@ -98,7 +100,10 @@ impl Machine<'_> {
         if matches!(call, Call::Link { from, .. } if self.latitude.link_follows && is_symlink(from)) {
             return Ok(());
         }
-        if self.latitude.handles_are_apart && is_apart(model, call) {
+        let replaces = |from: &str, to: &str| from != to && model.find(to).is_some();
+        let is_replacement = matches!(call, Call::Rename { from, to } if replaces(from, to));
+        let is_unpromised = self.latitude.handles_are_apart && is_apart(model, call);
+        if is_unpromised || self.latitude.rename_replaces_nothing && is_replacement {
             report.unpromised_calls += 1;
             return Ok(());
         }

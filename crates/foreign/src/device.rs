@@ -8,7 +8,7 @@ use std::cell::Cell;
 pub(crate) const IO: i32 = -5;
 
 /// What stands below: flash, or the sectors of a translation, which can be overwritten.
-pub(crate) trait Below {
+pub trait Below {
     fn sim(&self) -> &Sim;
 
     fn size_bytes(&self) -> u64;

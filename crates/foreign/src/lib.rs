@@ -16,8 +16,9 @@ mod libraries;
 mod translation;
 
 pub use c::Info;
+pub use device::Below;
 pub use libraries::{Libraries, LoadError};
-pub use translation::{wear_levelling_capacity_bytes, DharaCode, Translation};
+pub use translation::{page_map_pages, wear_levelling_capacity_bytes, DharaCode, Translation};
 
 use c::paths::{self, C};
 use device::Device;
@@ -77,6 +78,9 @@ pub enum MountError {
     NoFileSystem { fs: &'static str },
     #[error("{0}")]
     Medium(MtdError),
+    /// What stands between it and the flash cannot.
+    #[error("{0}")]
+    Translation(String),
     #[error("{fs} answers error {code} of Linux")]
     Other { fs: &'static str, code: i64 },
 }
@@ -115,10 +119,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    fn on(&self, medium: &Mtd) -> std::result::Result<C, MountError> {
-        causes::register(medium.sim());
-        medium.sim().register(&self.code.0.causes);
-        let device = Device::new(self.translation.open(medium)?, &self.code.0.causes);
+    fn on(&self, below: Box<dyn Below>) -> std::result::Result<C, MountError> {
+        causes::register(below.sim());
+        below.sim().register(&self.code.0.causes);
+        let device = Device::new(below, &self.code.0.causes);
         C::new(self.code.0, &self.settings, device).ok_or(MountError::Settings { fs: self.fs })
     }
 
@@ -126,14 +130,14 @@ impl Setup {
     ///
     /// Errors: settings that it does not take, a medium that fails.
     pub fn format(&self, medium: &Mtd) -> std::result::Result<(), MountError> {
-        let mut c = self.on(medium)?;
+        let mut c = self.on(self.translation.make(medium)?)?;
         let formatted = c.format();
         answer(self.fs, &c, formatted)
     }
 
     /// Errors: as [`Setup::format`]; no file system is there.
     pub fn mount(&self, medium: &Mtd) -> std::result::Result<Foreign, MountError> {
-        let mut c = self.on(medium)?;
+        let mut c = self.on(self.translation.open(medium)?)?;
         let mounted = c.mount();
         answer(self.fs, &c, mounted)?;
         Ok(Foreign { fs: self.fs, c, medium: medium.clone() })

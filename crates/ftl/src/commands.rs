@@ -11,7 +11,7 @@
 //! rCopyback ("Revitalizing Copybacks in Modern SSDs: Why and How").
 
 use crate::config::{FtlConfig, FtlError};
-use crate::flash::Flash;
+use crate::flash::{Flash, Shape};
 use crate::tag::{Found, Tag, FLAG_LOST, KIND_DATA};
 use ffslab_mtd::MtdError;
 
@@ -24,6 +24,23 @@ pub(crate) struct Commands {
     pub row_pages: usize,
     /// Copies inside the chip in a row; 0: none.
     pub copy_backs_max_count: u32,
+}
+
+/// Pages that move in a row. Its room stays from one row to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    /// Where they stand, at most as many as [`Commands::row_pages`].
+    pub pages: Vec<u32>,
+    data: Vec<Box<[u8]>>,
+    lost: Vec<bool>,
+}
+
+impl Row {
+    /// Of each page that was read what it held, and whether that is lost.
+    pub fn read_pages(&self) -> impl Iterator<Item = (u32, &[u8], bool)> {
+        let read = self.pages.iter().zip(&self.data).zip(&self.lost);
+        read.map(|((&page, data), &is_lost)| (page, &data[..], is_lost))
+    }
 }
 
 impl Commands {
@@ -67,27 +84,23 @@ impl Commands {
         Some((self.next_in_row(page, pages_per_block)?, stride_pages))
     }
 
-    /// Reads these pages into the buffers of a row, all of them before anything is programmed. Returns which of them are lost.
+    /// Reads the pages of a row into its buffers, all of them before anything is programmed.
     ///
     /// Errors: what the medium cannot do, but for bits that ECC cannot correct.
-    pub fn read_row<F: Flash>(
-        &self,
-        flash: &F,
-        pages: &[u32],
-        pages_per_block: u32,
-        row: &mut [Box<[u8]>],
-    ) -> Result<Vec<bool>, MtdError> {
-        let mut lost = Vec::with_capacity(pages.len());
-        for (&page, data) in pages.iter().zip(row) {
-            let more = self.next_in_row(page, pages_per_block).is_some_and(|next| pages.contains(&next));
+    pub fn read_row<F: Flash>(&self, flash: &F, row: &mut Row) -> Result<(), MtdError> {
+        let Shape { page_bytes, pages_per_block, .. } = flash.shape();
+        row.data.resize_with(self.row_pages, || vec![0; page_bytes as usize].into_boxed_slice());
+        row.lost.clear();
+        for (&page, data) in row.pages.iter().zip(&mut row.data) {
+            let more = self.next_in_row(page, pages_per_block).is_some_and(|next| row.pages.contains(&next));
             let (found, read) = flash.begin_read_in_row(page, data, more);
             match read {
                 Err(error) if error != MtdError::Uncorrectable => return Err(error),
-                read => lost.push(found.is_lost() || read.is_err()),
+                read => row.lost.push(found.is_lost() || read.is_err()),
             }
         }
         flash.settle_reads();
-        Ok(lost)
+        Ok(())
     }
 
     /// The record of the copy of a logical page; `None`: what was found is not its record, or the page was copied often enough.

@@ -123,6 +123,8 @@ pub struct OnMedium {
     mode: Cell<CellMode>,
     read_further_ns: Cell<u64>,
     program_further_ns: Cell<u64>,
+    /// What the host writes keeps the host's reason.
+    keeps_reasons_of_host: bool,
 }
 
 impl OnMedium {
@@ -158,7 +160,14 @@ impl OnMedium {
             mode: Cell::default(),
             read_further_ns: Cell::default(),
             program_further_ns: Cell::default(),
+            keeps_reasons_of_host: false,
         })
+    }
+
+    /// Below a file system of the same program: what it writes keeps the reason that it gives, since both are one machine.
+    #[must_use]
+    pub fn keeping_reasons_of_host(self) -> OnMedium {
+        OnMedium { keeps_reasons_of_host: true, ..self }
     }
 
     pub fn mtd(&self) -> &Mtd {
@@ -203,7 +212,8 @@ impl Flash for OnMedium {
     }
 
     fn because(&self, reason: &'static Reason) -> Option<ReasonGuard> {
-        Some(self.mtd.sim().because(reason))
+        let is_of_host = std::ptr::eq(reason, &raw const crate::causes::HOST_WRITE);
+        (!self.keeps_reasons_of_host || !is_of_host).then(|| self.mtd.sim().because(reason))
     }
 
     fn give_up(&self, why: &dyn std::fmt::Display) {

@@ -16,6 +16,7 @@ fn latitude() -> systems::Latitude<'static> {
         keeps_set_times: false,
         link_follows: false,
         handles_are_apart: true,
+        rename_replaces_nothing: false,
     }
 }
 

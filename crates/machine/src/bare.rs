@@ -2,6 +2,7 @@
 
 use crate::device_keys::{DeviceKeys, DiskSpec};
 use crate::error::MachineError;
+use crate::file_systems::fat::FatKeys;
 use crate::file_systems::fatfs::FatfsKeys;
 use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
@@ -94,6 +95,9 @@ pub struct BareKeys {
     /// FatFs of your sources, as in `[stack.fatfs]`: `library`, `translation`, `cluster_size_B` ... (`docs/fatfs.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fatfs: Option<FatfsKeys>,
+    /// FAT of the crate fatfs, as in `[stack.fat]`: `translation`, `cluster_size_B`, `cache_sectors` ... (`docs/fatfs.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fat: Option<FatKeys>,
     /// Age of YAFFS2's sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -164,6 +168,7 @@ impl BareKeys {
             ("ekv", self.ekv.is_some()),
             ("spiffs", self.spiffs.is_some()),
             ("fatfs", self.fatfs.is_some()),
+            ("fat", self.fat.is_some()),
         ];
         for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
             let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
@@ -179,7 +184,8 @@ impl BareKeys {
     pub(crate) fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let littlefs = self.littlefs.iter_mut().filter_map(|littlefs| littlefs.library.as_mut());
         let spiffs = self.spiffs.iter_mut().map(|spiffs| &mut spiffs.library);
-        littlefs.chain(spiffs).chain(self.fatfs.iter_mut().flat_map(FatfsKeys::files_mut))
+        let fatfs = self.fatfs.iter_mut().flat_map(FatfsKeys::files_mut);
+        littlefs.chain(spiffs).chain(fatfs).chain(self.fat.iter_mut().flat_map(FatKeys::files_mut))
     }
 
     fn refuse_page_policies(&self) -> Result<(), MachineError> {

@@ -46,6 +46,7 @@ class BareKeys(TypedDict):
     ecc: NotRequired[EccName | None]
     ekv: NotRequired[EkvKeys | None]
     erase_block_KiB: NotRequired[int | None]
+    fat: NotRequired[FatKeys | None]
     fatfs: NotRequired[FatfsKeys | None]
     first_block: int
     fs: str
@@ -82,6 +83,27 @@ class EkvKeys(TypedDict):
 EndianName: TypeAlias = Literal["little", "big"]
 
 
+class FatKeys(TypedDict):
+    """What FAT is made and mounted with, as in `[stack.fat]` (`docs/fatfs.md`)."""
+
+    cache_sectors: NotRequired[int | None]
+    clock: NotRequired[bool | None]
+    cluster_size_B: NotRequired[int | None]
+    dhara_library: NotRequired[str | None]
+    fat_type: NotRequired[FatTypeName | None]
+    gc_ratio: NotRequired[int | None]
+    root_entries: NotRequired[int | None]
+    sector_size_B: NotRequired[int | None]
+    spare: NotRequired[float | None]
+    tables: NotRequired[int | None]
+    translation: NotRequired[TranslationName | None]
+    update_accessed_date: NotRequired[bool | None]
+    update_rate: NotRequired[int | None]
+
+
+FatTypeName: TypeAlias = Literal["FAT12", "FAT16", "FAT32"]
+
+
 class FatfsKeys(TypedDict):
     """What FatFs is built, formatted and mounted with, as in `[stack.fatfs]` (`docs/fatfs.md`)."""
 
@@ -92,6 +114,7 @@ class FatfsKeys(TypedDict):
     open_files: NotRequired[int | None]
     root_entries: NotRequired[int | None]
     sector_size_B: NotRequired[int | None]
+    spare: NotRequired[float | None]
     tables: NotRequired[int | None]
     translation: NotRequired[TranslationName | None]
     update_rate: NotRequired[int | None]
@@ -337,6 +360,7 @@ class StackTable(TypedDict):
     system: NotRequired[SystemName | BareName]
     tick_us: NotRequired[int | None]
     ekv: NotRequired[EkvKeys | None]
+    fat: NotRequired[FatKeys | None]
     fatfs: NotRequired[FatfsKeys | None]
     littlefs: NotRequired[LittlefsKeys | None]
     sequential_storage: NotRequired[SequentialStorageKeys | None]
@@ -346,7 +370,7 @@ class StackTable(TypedDict):
 SystemName: TypeAlias = Literal["rtems"]
 
 
-TranslationName: TypeAlias = Literal["none", "wear-levelling", "dhara"]
+TranslationName: TypeAlias = Literal["none", "wear-levelling", "dhara", "page-map"]
 
 
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]

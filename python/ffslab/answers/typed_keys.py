@@ -81,6 +81,7 @@ class OtherKeys(TypedDict, total=False):
     ekv: Mapping[str, object] | None
     endian: EndianName | None
     erase_block_KiB: int | None
+    fat: Mapping[str, object] | None
     fatfs: Mapping[str, object] | None
     faults: Mapping[str, object] | None
     first_block: int | None

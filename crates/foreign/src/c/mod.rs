@@ -80,12 +80,33 @@ unsafe fn opened<F>(
     Ok(functions)
 }
 
-/// The reasons of a table of causes.
+/// What each interface tells of a library.
+struct Told {
+    abi: unsafe extern "C" fn() -> u32,
+    causes: unsafe extern "C" fn(*mut u32) -> *const RawCause,
+}
+
+/// The functions of a library of the interface `abi`, which stays loaded, and its causes.
+///
+/// Errors: it cannot be loaded, lacks a function, or was built for another ffslab.
 ///
 /// # Safety
-/// It has so many causes, whose texts are texts of C.
-unsafe fn reasons(table: *const RawCause, count: u32) -> Vec<&'static Reason> {
-    std::slice::from_raw_parts(table, count as usize).iter().map(|raw| reason(raw)).collect()
+/// As [`opened`]; a library that is of the interface gives a table of as many causes as it says, whose texts are texts of C.
+unsafe fn loaded<F>(
+    file: &Path,
+    abi: u32,
+    functions: impl FnOnce(&libloading::Library) -> Result<F, libloading::Error>,
+    told: impl FnOnce(&F) -> Told,
+) -> Result<(F, Vec<&'static Reason>), LoadError> {
+    let f = opened(file, functions)?;
+    let told = told(&f);
+    if (told.abi)() != abi {
+        return Err(LoadError::other_abi(file));
+    }
+    let mut count = 0;
+    let table = (told.causes)(&raw mut count);
+    let causes = std::slice::from_raw_parts(table, count as usize).iter().map(|raw| reason(raw)).collect();
+    Ok((f, causes))
 }
 
 /// A cause of a library as a reason: a known one where its name is that of one.

@@ -1,6 +1,6 @@
 //! A file system in a library: files by path (`python/ffslab/foreign/paths/paths.h`).
 
-use super::{functions, length, made, opened, reasons, Info, RawCause, RawDevice, RawSetting};
+use super::{functions, length, loaded, made, Info, RawCause, RawDevice, RawSetting, Told};
 use crate::device::Device;
 use crate::libraries::LoadError;
 use ffslab_sim::Reason;
@@ -55,13 +55,9 @@ const ABI: u32 = 2;
 pub(crate) fn load(file: &Path) -> Result<Code, LoadError> {
     // What makes it sound is that the user has built it with `ffslab foreign build`: it runs as code of the user does.
     unsafe {
-        let f = opened(file, |library| Functions::of(library))?;
-        if (f.ffslab_paths_abi)() != ABI {
-            return Err(LoadError::other_abi(file));
-        }
-        let mut count = 0;
-        let table = (f.ffslab_paths_causes)(&raw mut count);
-        Ok(Code { causes: reasons(table, count), f })
+        let told = |f: &Functions| Told { abi: f.ffslab_paths_abi, causes: f.ffslab_paths_causes };
+        let (f, causes) = loaded(file, ABI, |library| Functions::of(library), told)?;
+        Ok(Code { f, causes })
     }
 }
 

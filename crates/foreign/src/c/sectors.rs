@@ -1,6 +1,6 @@
 //! A translation layer in a library: sectors that can be overwritten (`python/ffslab/foreign/paths/sectors.h`).
 
-use super::{functions, made, opened, reasons, RawCause, RawDevice, RawSetting};
+use super::{functions, loaded, made, RawCause, RawDevice, RawSetting, Told};
 use crate::device::Device;
 use crate::libraries::LoadError;
 use ffslab_sim::Reason;
@@ -40,13 +40,9 @@ const ABI: u32 = 1;
 pub(crate) fn load(file: &Path) -> Result<Code, LoadError> {
     // What makes it sound is that the user has built it with `ffslab foreign build`: it runs as code of the user does.
     unsafe {
-        let f = opened(file, |library| Functions::of(library))?;
-        if (f.ffslab_sectors_abi)() != ABI {
-            return Err(LoadError::other_abi(file));
-        }
-        let mut count = 0;
-        let table = (f.ffslab_sectors_causes)(&raw mut count);
-        Ok(Code { causes: reasons(table, count), f })
+        let told = |f: &Functions| Told { abi: f.ffslab_sectors_abi, causes: f.ffslab_sectors_causes };
+        let (f, causes) = loaded(file, ABI, |library| Functions::of(library), told)?;
+        Ok(Code { f, causes })
     }
 }
 

@@ -5,22 +5,26 @@ use crate::device::Below;
 use ffslab_fs::causes;
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
+use std::cell::RefCell;
 
 pub(crate) struct Direct {
     flash: Mtd,
     sector_bytes: u32,
+    /// An erase block.
+    held: RefCell<Vec<u8>>,
 }
 
 impl Direct {
     pub fn new(flash: Mtd, sector_bytes: u32) -> Direct {
-        Direct { flash, sector_bytes }
+        let held = RefCell::new(vec![0; flash.erase_block_bytes() as usize]);
+        Direct { flash, sector_bytes, held }
     }
 
     /// Bytes within one erase block are replaced.
     fn replace(&self, at: u64, data: &[u8]) -> Result<(), MtdError> {
         let block_bytes = u64::from(self.flash.erase_block_bytes());
         let block = at / block_bytes * block_bytes;
-        let mut held = vec![0; block_bytes as usize];
+        let mut held = self.held.borrow_mut();
         if data.len() < held.len() {
             let _why = self.flash.sim().because(&causes::READ_MODIFY_WRITE);
             self.flash.read(block, &mut held)?;

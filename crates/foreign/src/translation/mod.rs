@@ -2,11 +2,13 @@
 
 mod dhara;
 mod direct;
+mod page_map;
 #[cfg(test)]
 mod tests;
 mod wear_levelling;
 
 pub use dhara::DharaCode;
+pub use page_map::logical_pages as page_map_pages;
 pub use wear_levelling::capacity_bytes as wear_levelling_capacity_bytes;
 
 use crate::device::Below;
@@ -24,13 +26,27 @@ pub enum Translation {
     WearLevelling { update_rate: u32 },
     /// A user's Dhara, with sectors of a page.
     Dhara { code: DharaCode, gc_ratio: u32 },
+    /// The page map of `ffslab-ftl`, with sectors of a page, of which the file system sees so many.
+    PageMap { logical_pages: u32 },
 }
 
 impl Translation {
+    /// The translation on a medium that is to hold a new file system. Those whose first mount makes them are opened, which empties nothing.
+    ///
+    /// Errors: as [`Translation::open`].
+    pub fn make(self, medium: &Mtd) -> Result<Box<dyn Below>, MountError> {
+        match self {
+            Translation::PageMap { logical_pages } => {
+                Ok(Box::new(page_map::PageMap::format(medium.clone(), logical_pages)?))
+            }
+            _ => self.open(medium),
+        }
+    }
+
     /// The translation on a medium, with what it finds there.
     ///
     /// Errors: a medium that fails or is too small, settings that it does not take.
-    pub(crate) fn open(self, medium: &Mtd) -> Result<Box<dyn Below>, MountError> {
+    pub fn open(self, medium: &Mtd) -> Result<Box<dyn Below>, MountError> {
         Ok(match self {
             Translation::Flash => Box::new(medium.clone()),
             Translation::Direct { sector_bytes } => Box::new(direct::Direct::new(medium.clone(), sector_bytes)),
@@ -38,6 +54,9 @@ impl Translation {
                 Box::new(wear_levelling::WearLevelling::open(medium.clone(), update_rate).map_err(MountError::Medium)?)
             }
             Translation::Dhara { code, gc_ratio } => Box::new(dhara::Dhara::open(code, medium.clone(), gc_ratio)?),
+            Translation::PageMap { logical_pages } => {
+                Box::new(page_map::PageMap::mount(medium.clone(), logical_pages)?)
+            }
         })
     }
 }

@@ -5,6 +5,7 @@ use ffslab_sim::Reason;
 
 use super::Hybrid;
 use crate::causes;
+use crate::commands::Row;
 use crate::config::FtlError;
 use crate::flash::Flash;
 use crate::tag::{Found, FLAG_LOST};
@@ -77,9 +78,9 @@ impl<F: Flash> Hybrid<F> {
     /// Reads these pages, all of them, then programs them.
     fn copy_row(&mut self, logical_pages: &[u32], block: u32, reason: &'static Reason) -> Result<bool, FtlError> {
         let _reason = self.flash.because(reason);
-        let page_bytes = self.shape.page_bytes as usize;
         let mut row = std::mem::take(&mut self.row);
-        row.resize_with(self.commands.row_pages, || vec![0; page_bytes].into_boxed_slice());
+        row.pages.clear();
+        row.pages.extend(logical_pages.iter().map(|&page| self.newest[page as usize]));
         let copied = self.copy_through(logical_pages, block, &mut row, reason);
         self.row = row;
         copied
@@ -89,12 +90,11 @@ impl<F: Flash> Hybrid<F> {
         &mut self,
         logical_pages: &[u32],
         block: u32,
-        row: &mut [Box<[u8]>],
+        row: &mut Row,
         reason: &'static Reason,
     ) -> Result<bool, FtlError> {
-        let from: Vec<u32> = logical_pages.iter().map(|&page| self.newest[page as usize]).collect();
-        let lost = self.commands.read_row(&self.flash, &from, self.shape.pages_per_block, row)?;
-        for ((&logical_page, data), is_lost) in logical_pages.iter().zip(row.iter()).zip(lost) {
+        self.commands.read_row(&self.flash, row)?;
+        for (&logical_page, (_, data, is_lost)) in logical_pages.iter().zip(row.read_pages()) {
             self.count_copy(reason);
             let flags_bits = if is_lost { FLAG_LOST } else { 0 };
             if !self.program(block, logical_page % self.shape.pages_per_block, logical_page, data, flags_bits)? {

@@ -31,7 +31,7 @@ use ffslab_mtd::MtdError;
 use ffslab_sim::{Reason, ReasonGuard};
 
 use crate::causes;
-use crate::commands::Commands;
+use crate::commands::{Commands, Row};
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
 use crate::mapping::Ftl;
@@ -82,7 +82,7 @@ pub(crate) struct Hybrid<F: Flash = OnMedium> {
     /// Pages of the host's request behind the one that is read.
     further_pages: u32,
     /// Room for pages that are copied in a row.
-    row: Vec<Box<[u8]>>,
+    row: Row,
     /// The page of each logical page, and the logical page in each page if it is valid.
     newest: Vec<u32>,
     owner: Vec<u32>,
@@ -152,7 +152,7 @@ impl<F: Flash> Hybrid<F> {
             commands,
             overlapped_pages: commands.programs_at_a_time(&flash),
             further_pages: 0,
-            row: Vec::new(),
+            row: Row::default(),
             flash,
             config,
             scheme,

@@ -18,7 +18,7 @@ use ffslab_sim::Reason;
 
 use crate::blocks::{Blocks, State};
 use crate::causes;
-use crate::commands::Commands;
+use crate::commands::{Commands, Row};
 use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
 use crate::statistics::Statistics;
@@ -55,7 +55,7 @@ pub struct PageMap<F: Flash> {
     /// Pages of the host's request behind the one that is read.
     further_pages: u32,
     /// Room for pages that are moved in a row.
-    row: Vec<Box<[u8]>>,
+    row: Row,
     /// The page of each logical page, then of each page of trim bits, then of each translation page.
     map: Vec<u32>,
     /// The number in `map` of what stands in each page, if it is valid.
@@ -159,7 +159,7 @@ impl<F: Flash> PageMap<F> {
             statistics: Statistics::of(&config),
             commands,
             further_pages: 0,
-            row: Vec::new(),
+            row: Row::default(),
             block_shift: shape.pages_per_block.trailing_zeros(),
             overlapped_pages: flash.overlap_programs(),
             flash,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{PageMap, Stream, NONE};
+use crate::commands::Row;
 use crate::config::FtlError;
 use crate::flash::Flash;
 use crate::tag::FLAG_LOST;
@@ -42,21 +43,24 @@ impl<F: Flash> PageMap<F> {
                 true => (&mut waiting, self.commands.row_pages),
                 false => (&mut refused, self.commands.row_pages),
             };
-            let mut row = Vec::with_capacity(most);
-            while let Some(&page) = from.front().filter(|_| row.len() < most) {
-                if !self.holds_data(page) && !row.is_empty() {
+            let mut row = std::mem::take(&mut self.row);
+            row.pages.clear();
+            while let Some(&page) = from.front().filter(|_| row.pages.len() < most) {
+                if !self.holds_data(page) && !row.pages.is_empty() {
                     break;
                 }
                 from.pop_front();
                 if self.owner[page as usize] != NONE {
-                    row.push(page);
+                    row.pages.push(page);
                 }
-                if row.len() == 1 && !self.holds_data(page) {
+                if row.pages.len() == 1 && !self.holds_data(page) {
                     break;
                 }
             }
-            debug_assert!(!row.is_empty(), "block {block}: valid pages are miscounted");
-            moved += self.move_row(stream, &row)?;
+            debug_assert!(!row.pages.is_empty(), "block {block}: valid pages are miscounted");
+            let moved_now = self.move_row(stream, &mut row);
+            self.row = row;
+            moved += moved_now?;
         }
         self.settle_moved()?;
         Ok(moved)
@@ -117,26 +121,19 @@ impl<F: Flash> PageMap<F> {
     }
 
     /// Reads these pages, all of them, then programs them. Returns how many were moved.
-    fn move_row(&mut self, stream: Stream, pages: &[u32]) -> Result<u32, FtlError> {
-        if let [page] = *pages {
+    fn move_row(&mut self, stream: Stream, row: &mut Row) -> Result<u32, FtlError> {
+        if let [page] = row.pages[..] {
             self.move_page(stream, self.owner[page as usize], page)?;
             return Ok(1);
         }
-        let page_bytes = self.shape.page_bytes as usize;
-        let mut row = std::mem::take(&mut self.row);
-        row.resize_with(self.commands.row_pages, || vec![0; page_bytes].into_boxed_slice());
-        let moved = self.move_through(stream, pages, &mut row);
-        self.row = row;
-        moved
-    }
-
-    fn move_through(&mut self, stream: Stream, pages: &[u32], row: &mut [Box<[u8]>]) -> Result<u32, FtlError> {
-        let numbers: Vec<u32> = pages.iter().map(|&page| self.owner[page as usize]).collect();
-        let lost = self.commands.read_row(&self.flash, pages, self.shape.pages_per_block, row)?;
+        self.commands.read_row(&self.flash, row)?;
         let mut moved = 0;
-        for (((&page, data), number), is_lost) in pages.iter().zip(row.iter()).zip(numbers).zip(lost) {
-            // Writing a part of the map for one page can have moved nothing but such parts.
-            debug_assert_eq!(self.owner[page as usize], number);
+        for (page, data, is_lost) in row.read_pages() {
+            let number = self.owner[page as usize];
+            debug_assert_ne!(
+                number, NONE,
+                "writing a part of the map for one page can have moved nothing but such parts"
+            );
             self.append(stream, number, data, if is_lost { FLAG_LOST } else { 0 })?;
             self.has_changed(number);
             moved += 1;

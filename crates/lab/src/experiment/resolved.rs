@@ -15,6 +15,7 @@ const FILE_AXES: &[&str] = &[
     "spiffs.library",
     "fatfs.library",
     "fatfs.dhara_library",
+    "fat.dhara_library",
     "replay.file",
     "copy_in.from",
     "load.image",

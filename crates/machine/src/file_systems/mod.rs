@@ -7,6 +7,7 @@
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
 mod descriptor;
+pub mod fat;
 pub mod fatfs;
 mod foreign;
 pub mod jffs2;
@@ -15,6 +16,7 @@ pub mod on_bare;
 pub mod on_rtems;
 mod own_keys;
 pub mod rtems_volumes;
+mod sectors;
 pub mod spiffs;
 pub mod stores;
 mod table;

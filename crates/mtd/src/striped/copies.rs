@@ -21,7 +21,9 @@ impl Striped {
             from: self.in_plane(from, plane as u32),
             to: self.in_plane(to, plane as u32),
         });
-        let places: Vec<Range<usize>> = self.layout.places_of(free.len()).collect();
+        let mut places = self.moved_places.borrow_mut();
+        places.clear();
+        places.extend(self.layout.places_of(free.len()));
         let mut by = |oob: &mut [u8]| {
             self.layout.gather(oob, free);
             let goes_on = change(free);

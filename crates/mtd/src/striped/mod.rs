@@ -24,6 +24,7 @@ mod copies;
 mod medium;
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 
 use ffslab_flash::{
     Address, Array, ArrayConfig, ArrayError, Command, Done, Faults, FlashError, Geometry, Hierarchy, PageIn, PageOut,
@@ -145,6 +146,8 @@ pub struct Striped {
     /// A page over all planes, and the out-of-band area of the first.
     page: RefCell<Box<[u8]>>,
     oob: RefCell<Box<[u8]>>,
+    /// Out-of-band bytes that a copy inside a die lets out and in.
+    moved_places: RefCell<Vec<Range<usize>>>,
     traffic: Cell<Traffic>,
     formatting_erases: RefCell<Box<[u32]>>,
 }
@@ -202,6 +205,7 @@ impl Stripes {
             bad: RefCell::new(vec![false; hierarchy.blocks_per_plane as usize].into_boxed_slice()),
             page: RefCell::new(vec![0xFF; page_bytes].into_boxed_slice()),
             oob: RefCell::new(vec![0xFF; die.oob_bytes as usize].into_boxed_slice()),
+            moved_places: RefCell::default(),
             traffic: Cell::default(),
             formatting_erases: RefCell::new(vec![0; hierarchy.blocks_per_plane as usize].into_boxed_slice()),
             array: RefCell::new(array),

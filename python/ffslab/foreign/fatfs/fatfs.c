@@ -360,6 +360,11 @@ static int64_t QUIET opened(struct ffslab_paths *on, const char *path, uint32_t 
     }
     if (code != FR_OK) {
         free(opened);
+        /* FatFs says of a directory that it is no file. */
+        FILINFO info;
+        if (code == FR_NO_FILE && f_stat(path, &info) == FR_OK && info.fattrib & AM_DIR) {
+            return -21;
+        }
         return told_of(path, code, code == FR_DENIED ? why_denied(path) : -5);
     }
     on->files[file] = opened;

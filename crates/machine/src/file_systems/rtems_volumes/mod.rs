@@ -1,4 +1,5 @@
-//! What only RTEMS mounts: volumes of block devices, FAT, which its DOSFS driver reads, and RFS; and IMFS in memory.
+//! What RTEMS mounts: volumes of block devices, FAT, which its DOSFS driver reads, and RFS; and IMFS in memory. Of these bare programs have FAT
+//! ([`super::fat`]).
 
 mod memory;
 mod mounts;
@@ -20,10 +21,10 @@ const IN_MEMORY: Promises = Promises { keeps_synced: false, about: "nothing: fil
 pub static FAT: Descriptor = Descriptor {
     name: "fat",
     title: "FAT",
-    about: "FAT12, FAT16 or FAT32 on a block device, as RTEMS's DOSFS mounts it",
+    about: "FAT12, FAT16 or FAT32: on a block device as RTEMS's DOSFS mounts it, on flash of a bare program by the crate fatfs",
     mountable: None,
     on_rtems: Some(&mounts::DosfsDriver),
-    on_bare: None,
+    on_bare: Some(&crate::file_systems::fat::Linked),
     image: Some(&FatImages),
     promises: IN_PLACE,
 };
