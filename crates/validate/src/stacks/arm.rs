@@ -16,26 +16,13 @@ use ffslab_sim::{Work, WorkCost};
 use ffslab_workload::steps::Pattern;
 use ffslab_workload::Step;
 
-/// How long the machine had been up when a case of JFFS2 began, modulo 1 s (128 ticks): the one on which an instruction takes 1 ns,
-/// and the one where it takes 2 ns. The uptime was not recorded. Each value is inferred as one for all cases of its machine: with it the
-/// garbage collection thread has erased as much when the setup ends, and stands where it stood in the cases of the families R1 to R3
-/// (in the middle of an erase, with 10 pages to go, 12 with software ECC). Part of the last tick decides that, and 50 us
-/// more or less change it.
-const JFFS2_UPTIME_NS: u64 = 168_000_000;
-const SLOWER_JFFS2_UPTIME_NS: u64 = 171_562_500;
-
-/// The same for cases of UBIFS, modulo a tick. Each value lies in the range in which UBI's thread has erased as much when the
-/// setup ends as it did (`setup_erases_total`): 32.3 to 32.8 ms, where all cases but those of memory limits, of sleeping waits
-/// and of large static files agree, and 33.1 to 33.6 ms.
-const UBIFS_UPTIME_NS: u64 = 32_700_000;
-const SLOWER_UBIFS_UPTIME_NS: u64 = 33_350_000;
-
 /// How far into its second the wall clock was when a case began, on the machine on which an instruction takes 1 ns and on the one
 /// where it takes 2 ns. It was not recorded. UBIFS keeps the times of its inodes by whole seconds (`s_time_gran`, `update_mctime` of
 /// `fs/ubifs/file.c`), so a write behind the end of a second also makes the inode dirty, and how many pages a synchronous writer
 /// programs tells where seconds end. Each of the values is inferred as one for all cases of its machine: page programs of
 /// synchronous writes and of overwrites are most often those of the real kernel from 252 to 255 ms and from 284 to 324 ms, and off by
-/// one to six elsewhere. It is not the place in the second at which the tick counter stood ([`JFFS2_UPTIME_NS`]), which lags behind the clock.
+/// one to six elsewhere. It is not the place in the second at which the tick counter stood
+/// ([`Prices::uptime_ns`]), which lags behind the clock.
 const WALL_CLOCK_NS: u64 = 253_500_000;
 const SLOWER_WALL_CLOCK_NS: u64 = 298_000_000;
 
@@ -53,6 +40,11 @@ const SLOWER_NS: u64 = 2;
 
 /// Numbers of instructions that differ between file systems: what one of them does beside a call has no price of its own.
 pub(super) struct Prices {
+    /// How long the machine had been up when a case began, modulo 1 s (128 ticks): the one on which an instruction takes 1 ns, and the one
+    /// where it takes 2 ns. The uptime was not recorded. Each value is inferred as one for all cases of its machine; the comments of the
+    /// file systems say from what.
+    uptime_ns: u64,
+    slower_uptime_ns: u64,
     /// The driver, for a page that is read.
     driver_read: u64,
     /// The driver, for a page that is programmed.
@@ -81,7 +73,13 @@ pub(super) struct Prices {
 /// part of a page; single writes of 2, 4, 8 and 32 KiB the node; six against five steps of a check of an erased block, of two
 /// pages each, the comparison. What dropping a page takes shows in when the garbage collection thread gets its turn after
 /// `drop_caches`: 1,280 pages (family R1) took 1.3 to 6.8 ms, 8,192 pages (R2) 7.9 to 17.3 ms.
+///
+/// The uptimes: with them the garbage collection thread has erased as much when the setup ends, and stands where it stood in the
+/// cases of the families R1 to R3 (in the middle of an erase, with 10 pages to go, 12 with software ECC). Part of the last tick
+/// decides that, and 50 us more or less change it.
 pub(super) const JFFS2: Prices = Prices {
+    uptime_ns: 168_000_000,
+    slower_uptime_ns: 171_562_500,
     driver_read: 4_050,
     driver_program: 12_600,
     driver_erase: 40_000,
@@ -105,7 +103,13 @@ pub(super) const JFFS2: Prices = Prices {
 /// A page is read in 5.4 us beyond the chip's time, as sequential reads show that miss the cache; the others are calls that
 /// hit it, of one page and of several. Dropping a page has no price here: the others were inferred from how far the
 /// background thread had got when the measured part began, so they contain it.
+///
+/// The uptimes: the background thread looks whether to collect garbage each second, or each 13 ticks, counted from the mount, and copies up to five chunks
+/// then. With the first value reads and programs are exact in most cases (within 0.1 ms of it, and from 300 to 380 ms); the second
+/// is not narrowed down by its cases.
 pub(super) const YAFFS2: Prices = Prices {
+    uptime_ns: 337_000_000,
+    slower_uptime_ns: 27_400_000,
     driver_read: 5_420,
     driver_program: 12_600,
     driver_erase: 40_000,
@@ -125,7 +129,12 @@ pub(super) const YAFFS2: Prices = Prices {
 /// lets UBI's thread erase as much before the measured part begins as it did (`setup_erases_total`), with hardware and software ECC,
 /// with and without a bad-block table, beside a small and a large static file, on both machines; it contains what UBIFS does to delete
 /// a file, each key of which leaves the index and dirties a LEB (`ubifs_tnc_remove_range` of `fs/ubifs/tnc.c`).
+///
+/// The uptimes: UBI's thread has erased as much when the setup ends as it did. All cases but those of memory limits, of sleeping
+/// waits and of large static files agree from 32.3 to 32.8 ms, and from 33.1 to 33.6 ms.
 pub(super) const UBIFS: Prices = Prices {
+    uptime_ns: 32_700_000,
+    slower_uptime_ns: 33_350_000,
     driver_read: 5_420,
     driver_program: 12_200,
     driver_erase: 8_260,
@@ -153,20 +162,11 @@ fn instruction_ns(tree: &str) -> Option<u64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// The uptime at which a case of JFFS2 begins on the machine that `tree` describes.
-pub(super) fn jffs2_uptime_ns(tree: &str) -> u64 {
-    if instruction_ns(tree) == Some(SLOWER_NS) {
-        SLOWER_JFFS2_UPTIME_NS
-    } else {
-        JFFS2_UPTIME_NS
-    }
-}
-
-/// The uptime at which a case of UBIFS begins on the machine that `tree` describes. `None`: it is not this machine.
-pub(super) fn ubifs_uptime_ns(tree: &str) -> Option<u64> {
-    match instruction_ns(tree)? {
-        SLOWER_NS => Some(SLOWER_UBIFS_UPTIME_NS),
-        _ => Some(UBIFS_UPTIME_NS),
+/// The uptime at which a case begins on the machine that `tree` describes. `None`: it is not this machine.
+pub(super) fn uptime_ns(tree: Option<&str>, prices: &Prices) -> Option<u64> {
+    match instruction_ns(tree?)? {
+        SLOWER_NS => Some(prices.slower_uptime_ns),
+        _ => Some(prices.uptime_ns),
     }
 }
 

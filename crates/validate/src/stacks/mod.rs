@@ -122,7 +122,7 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, CaseError> {
         wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
         ..standard
     };
-    let uptime_ns = system.tree.as_deref().map_or(UPTIME_NS, arm::jffs2_uptime_ns);
+    let uptime_ns = arm::uptime_ns(system.tree.as_deref(), &arm::JFFS2).unwrap_or(UPTIME_NS);
     let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(jffs2::Jffs2Settings(options))))?;
     arm::price(case, &mut stack, &arm::JFFS2);
     nandsim::price(case, &mut stack, &arm::JFFS2);
@@ -145,7 +145,7 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
         vid_header_offset_bytes: system.ubi.as_ref().and_then(|ubi| ubi.vid_header_offset_bytes),
         ..ubifs::ubi_options(&kernel, reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks)
     };
-    let uptime_ns = system.tree.as_deref().and_then(arm::ubifs_uptime_ns).unwrap_or(UBIFS_UPTIME_NS);
+    let uptime_ns = arm::uptime_ns(system.tree.as_deref(), &arm::UBIFS).unwrap_or(UBIFS_UPTIME_NS);
     let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
     stack.sim.polls_with_resched = system.cond_resched_after_program_and_erase;

@@ -97,7 +97,8 @@ pub(super) fn stack(case: &Case) -> Result<StackSpec, MachineError> {
     };
     let background = Background::linux(case.system.tick_rate_hz.unwrap_or(100));
     let fs = Arc::new(Yaffs2Settings(options(settings, standard, background)));
-    let mut stack = linux_stack(case, kernel, UPTIME_NS, Some(fs))?;
+    let uptime_ns = arm::uptime_ns(case.system.tree.as_deref(), &arm::YAFFS2).unwrap_or(UPTIME_NS);
+    let mut stack = linux_stack(case, kernel, uptime_ns, Some(fs))?;
     arm::price(case, &mut stack, &arm::YAFFS2);
     Ok(stack)
 }
