@@ -59,6 +59,7 @@ STACKS: dict[tuple[str, str], tuple[dict[str, Any], Sequence[dict[str, Any]]]] =
     ("bare", "yaffs2"): (NAND, FILES),
     ("bare", "littlefs"): (NOR, FILES),
     ("bare", "spiffs"): (NOR, FILES),
+    ("bare", "fat"): (NOR, FILES),
     ("bare", "fatfs"): (NOR, FILES),
     ("bare", "sequential-storage"): (NOR, KEYS),
     ("bare", "ekv"): (NOR, KEYS),
