@@ -34,7 +34,7 @@ impl FatType {
     }
 }
 
-/// Settings. Who gives them has checked that FAT has such values ([`crate::check`]).
+/// Settings. Who gives them has checked that FAT has such values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// `None`: the crate chooses by the size of the volume.
