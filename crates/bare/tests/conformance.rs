@@ -58,12 +58,7 @@ fn random_sequences_behave_like_the_model() {
     };
     let mut sum = systems::Report::default();
     for (seed, generation) in (0..64).zip([Generation::Y2010, Generation::Today].into_iter().cycle()) {
-        let report = must(systems::check(&mut machine(options(generation)), latitude, seed, 120));
-        sum.calls += report.calls;
-        sum.refused += report.refused;
-        sum.refused_otherwise += report.refused_otherwise;
-        sum.remounts += report.remounts;
-        sum.lacking_calls += report.lacking_calls;
+        sum += must(systems::check(&mut machine(options(generation)), latitude, seed, 120));
     }
     println!("{sum:?}");
     assert!(sum.calls > 7000 && sum.refused > 500 && sum.remounts > 150, "{sum:?}");

@@ -28,6 +28,18 @@ pub struct Report {
     pub unpromised_calls: u64,
 }
 
+impl std::ops::AddAssign for Report {
+    fn add_assign(&mut self, other: Report) {
+        let Report { calls, refused, refused_otherwise, remounts, lacking_calls, unpromised_calls } = other;
+        self.calls += calls;
+        self.refused += refused;
+        self.refused_otherwise += refused_otherwise;
+        self.remounts += remounts;
+        self.lacking_calls += lacking_calls;
+        self.unpromised_calls += unpromised_calls;
+    }
+}
+
 /// In which the system may differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latitude<'a> {

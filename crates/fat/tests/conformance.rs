@@ -34,13 +34,7 @@ fn behaves_like_the_model(
     for seed in seeds {
         let chip = medium(kind, blocks);
         let translation = translation(&chip);
-        let report = must(systems::check(&mut program_on(chip, translation, config), latitude(), seed, 120));
-        sum.calls += report.calls;
-        sum.refused += report.refused;
-        sum.refused_otherwise += report.refused_otherwise;
-        sum.remounts += report.remounts;
-        sum.lacking_calls += report.lacking_calls;
-        sum.unpromised_calls += report.unpromised_calls;
+        sum += must(systems::check(&mut program_on(chip, translation, config), latitude(), seed, 120));
     }
     println!("{}: {sum:?}", kind.name);
     assert!(sum.calls > 50 * count && sum.refused > 3 * count && sum.remounts > 2 * count, "{sum:?}");

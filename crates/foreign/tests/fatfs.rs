@@ -55,11 +55,7 @@ fn behaves_like_the_model(kind: Kind, blocks: u32, translation: fn(&Mtd) -> Tran
         let medium = (kind.medium)(&sim, kind.with_blocks(blocks)).unwrap_or_else(|failure| panic!("{failure}"));
         let setup = Setup { fs: "fatfs", code, settings: Vec::new(), translation: translation(&medium) };
         let mut program = PathProgram::new(sim, medium, Box::new(Loaded(setup)), Costs::default(), 0);
-        let report = must(systems::check(&mut program, latitude(), seed, 120));
-        sum.calls += report.calls;
-        sum.refused += report.refused;
-        sum.remounts += report.remounts;
-        sum.unpromised_calls += report.unpromised_calls;
+        sum += must(systems::check(&mut program, latitude(), seed, 120));
     }
     println!("{}: {sum:?}", kind.name);
     assert!(sum.calls > 600 && sum.refused > 36 && sum.remounts > 24, "{sum:?}");

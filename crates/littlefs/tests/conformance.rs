@@ -23,13 +23,7 @@ fn latitude() -> systems::Latitude<'static> {
 fn behaves_like_the_model(kind: Kind, blocks: u32, seeds: u64) {
     let mut sum = systems::Report::default();
     for seed in 0..seeds {
-        let report = must(systems::check(&mut program(kind, blocks), latitude(), seed, 120));
-        sum.calls += report.calls;
-        sum.refused += report.refused;
-        sum.refused_otherwise += report.refused_otherwise;
-        sum.remounts += report.remounts;
-        sum.lacking_calls += report.lacking_calls;
-        sum.unpromised_calls += report.unpromised_calls;
+        sum += must(systems::check(&mut program(kind, blocks), latitude(), seed, 120));
     }
     println!("{}: {sum:?}", kind.name);
     assert!(sum.calls > 50 * seeds && sum.refused > 3 * seeds && sum.remounts > 2 * seeds, "{sum:?}");

@@ -47,12 +47,18 @@ fn refused(flash: &Mtd, error: FtlError) -> MountError {
     }
 }
 
+/// What the layer stands on.
+fn below(flash: &Mtd) -> Result<OnMedium, MountError> {
+    let medium = OnMedium::new(flash.clone()).map_err(|error| refused(flash, error))?;
+    Ok(medium.keeping_reasons_of_host())
+}
+
 impl PageMap {
     /// An empty one.
     ///
     /// Errors: a medium that it does not work on, more pages than there is room for.
     pub fn format(flash: Mtd, pages: u32) -> Result<PageMap, MountError> {
-        let below = OnMedium::new(flash.clone()).map_err(|error| refused(&flash, error))?.keeping_reasons_of_host();
+        let below = below(&flash)?;
         let map = ffslab_ftl::PageMap::format(below, FtlConfig::new(pages)).map_err(|error| refused(&flash, error))?;
         Ok(PageMap { flash, map: RefCell::new(map), pages })
     }
@@ -61,7 +67,7 @@ impl PageMap {
     ///
     /// Errors: there is none of this size.
     pub fn mount(flash: Mtd, pages: u32) -> Result<PageMap, MountError> {
-        let below = OnMedium::new(flash.clone()).map_err(|error| refused(&flash, error))?.keeping_reasons_of_host();
+        let below = below(&flash)?;
         let (map, _) =
             ffslab_ftl::PageMap::mount(below, FtlConfig::new(pages)).map_err(|error| refused(&flash, error))?;
         Ok(PageMap { flash, map: RefCell::new(map), pages })

@@ -104,9 +104,9 @@ pub(super) const JFFS2: Prices = Prices {
 /// hit it, of one page and of several. Dropping a page has no price here: the others were inferred from how far the
 /// background thread had got when the measured part began, so they contain it.
 ///
-/// The uptimes: the background thread looks whether to collect garbage each second, or each 13 ticks, counted from the mount, and copies up to five chunks
-/// then. With the first value reads and programs are exact in most cases (within 0.1 ms of it, and from 300 to 380 ms); the second
-/// is not narrowed down by its cases.
+/// The uptimes: the background thread looks whether to collect garbage each second, or each 13 ticks, counted from the mount, and
+/// copies up to five chunks then. With the first value reads and programs are exact in most cases (within 0.1 ms of it, and from
+/// 300 to 380 ms); the second is not narrowed down by its cases.
 pub(super) const YAFFS2: Prices = Prices {
     uptime_ns: 337_000_000,
     slower_uptime_ns: 27_400_000,
