@@ -95,7 +95,7 @@ pub struct BareKeys {
     /// FatFs of your sources, as in `[stack.fatfs]`: `library`, `translation`, `cluster_size_B` ... (`docs/fatfs.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fatfs: Option<FatfsKeys>,
-    /// FAT of the crate fatfs, as in `[stack.fat]`: `translation`, `cluster_size_B`, `cache_sectors` ... (`docs/fatfs.md`).
+    /// FAT of the crate fatfs, as in `[stack.fat]`: `translation`, `cluster_size_B`, `cache_sectors` ... (`docs/fat.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fat: Option<FatKeys>,
     /// Age of YAFFS2's sources.

@@ -84,7 +84,7 @@ EndianName: TypeAlias = Literal["little", "big"]
 
 
 class FatKeys(TypedDict):
-    """What FAT is made and mounted with, as in `[stack.fat]` (`docs/fatfs.md`)."""
+    """What FAT is made and mounted with, as in `[stack.fat]` (`docs/fat.md`)."""
 
     cache_sectors: NotRequired[int | None]
     clock: NotRequired[bool | None]

@@ -26,7 +26,7 @@ pub enum FatTypeName {
     Fat32,
 }
 
-/// What FAT is made and mounted with, as in `[stack.fat]` (`docs/fatfs.md`).
+/// What FAT is made and mounted with, as in `[stack.fat]` (`docs/fat.md`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatKeys {
