@@ -36,6 +36,9 @@ def build(rust: str) -> Path:
         # Building the standard library is no stable feature of cargo: this lets the stable compiler do it.
         environment["RUSTC_BOOTSTRAP"] = "1"
         command += ["-Z", "build-std=std,panic_unwind"]
+        # What begins and ends a program for musl comes with a standard library of rustup's; here Zig has it.
+        flags = f"CARGO_TARGET_{rust.upper().replace('-', '_')}_RUSTFLAGS"
+        environment[flags] = "-C link-self-contained=no"
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / rust / "board" / "ffslab-board"
 

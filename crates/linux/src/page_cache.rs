@@ -122,6 +122,10 @@ struct Flags {
     mapped: bool,
     /// And it may store to it without one, so the page is dirty: what cleans a page takes this away (`page_mkclean`).
     writable: bool,
+    /// A program has used the page once (`PG_referenced`).
+    referenced: bool,
+    /// It has used it again: the page stands on the list of active pages (`PG_active`).
+    active: bool,
 }
 
 impl Flags {
@@ -268,6 +272,17 @@ impl PageCache {
         if place != PINNED && place + 1 != self.first_place + self.queue.len() as u64 {
             self.append_to_queue(slot);
         }
+    }
+
+    /// Notes that a program uses the page (`mark_page_accessed` of `mm/swap.c`). Returns whether it becomes an active one by that:
+    /// when it is used for the second time.
+    #[inline]
+    pub fn is_activated(&mut self, slot: Slot) -> bool {
+        let flags = &mut self.slots[slot as usize].flags;
+        let is_second = flags.referenced && !flags.active;
+        flags.active |= is_second;
+        flags.referenced = true;
+        is_second
     }
 
     /// Keeps the page in the cache until [`PageCache::unpin`].

@@ -305,7 +305,11 @@ impl Reader<'_> {
     fn copy(&mut self, slot: Slot, position: u64, count: u64, to: usize, target: &mut Target) {
         let start = (position % PAGE) as usize;
         target.put(to, &self.memory.pages.data(slot)[start..start + count as usize]);
-        self.ra.last_page = Some(position / PAGE);
+        let before = self.ra.last_page.replace(position / PAGE);
+        // A page that is read piece by piece counts as used once (`do_generic_file_read` of `mm/filemap.c`).
+        if before != self.ra.last_page && self.memory.pages.is_activated(slot) {
+            self.sim.work(Work::PageActivate, 0);
+        }
         spend(self.sim, self.config, self.config.costs.page_ns);
         self.sim.work(Work::PageRead, count as usize);
     }

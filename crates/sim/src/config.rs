@@ -22,8 +22,9 @@ pub struct SimConfig {
     /// wait longer for its next turn.
     pub clock_stops_when_asked: bool,
     /// Whoever waits for the chip asks with each poll whether another task shall run (`cond_resched`, as in `omap_wait` of
-    /// `drivers/mtd/nand/omap2.c`). So the flusher can be left after each page, and not only after each batch of pages. It is for
-    /// file systems whose tasks need no lock that the waiting task holds; see `Driver::polls_with_resched` of `mtd` for the others.
+    /// `drivers/mtd/nand/omap2.c`). So the flusher can be left after each page, and not only after each batch of pages, and UBI's
+    /// thread between an erase and the header that it writes then. It is for file systems whose tasks need no lock that the
+    /// waiting task holds; see `Driver::polls_with_resched` of `mtd` for the others.
     pub polls_with_resched: bool,
     /// What each tick takes of the time of the task that runs.
     pub tick_cost_ns: u64,

@@ -102,4 +102,22 @@ impl Sim {
         let vain_turns = lock.vain_turns.saturating_add(1);
         self.0.contended.set(Contended { waits: true, came: true, vain_turns, ..lock });
     }
+
+    /// A scheduling point of the running task in an operation of the chip for which `contender` has to wait: if the contender is
+    /// picked it finds the chip taken, and sleeps until the operation ends.
+    pub fn finds_chip_taken(&self, contender: &Task) {
+        if self.0.cpu.borrow().nobody_waits() {
+            return;
+        }
+        let Some(contender) = self.0.causes.borrow().place_of_task(contender, self.1) else { return };
+        if !self.with_cpu(|cpu| cpu.may_come_in_vain(contender)) {
+            return;
+        }
+        self.with_cpu(|cpu| {
+            cpu.come_in_vain(contender);
+            cpu.sleep(contender, None);
+            cpu.switch_back(self.0.chip_uses.get());
+            cpu.wake(contender);
+        });
+    }
 }

@@ -32,6 +32,8 @@ named_enum! {
         PageRead = "page_read",
         /// A page comes into the page cache: memory for it, its place in the cache and on the lists.
         PageFill = "page_fill",
+        /// A page that is used for the second time moves to the list of active pages (`activate_page` of `mm/swap.c`).
+        PageActivate = "page_activate",
         /// Bytes of a page are cleared because nothing is stored for them.
         PageClear = "page_clear",
         /// A read finds a missing or marked page, and the next window of read-ahead is computed.

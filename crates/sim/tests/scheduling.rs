@@ -322,6 +322,17 @@ fn a_task_that_can_only_run_later_pays_and_the_clock_goes_on() {
 }
 
 #[test]
+fn a_task_that_finds_the_chip_taken_pays_and_comes_again() {
+    let sim = asked_in_a_long_call(true);
+    sim.finds_chip_taken(&WORKER);
+    assert!(sim.is_runnable(&WORKER), "the operation has ended");
+    // The program has 10 ms, the worker 14 ms: 7 ms of credit and the 7 ms since it asked.
+    assert_eq!(sim.resched(), Switch::Stay);
+    sim.advance(9 * MS);
+    assert_eq!(sim.resched(), Switch::Run(&WORKER));
+}
+
+#[test]
 fn when_a_turn_ends_a_third_task_may_come_next() {
     let sim = fine();
     sim.spawn(&WORKER);

@@ -99,7 +99,17 @@ impl Io {
 
     /// Writes whole pages.
     fn write(&self, at: u64, data: &[u8]) -> Result<(), UbiError> {
-        self.mtd.write(at, data).map_err(|error| self.after_failed_write(at, data.len(), error))
+        let written = self.mtd.write(at, data).map_err(|error| self.after_failed_write(at, data.len(), error));
+        self.offer_cpu();
+        written
+    }
+
+    /// A driver that polls offers the CPU while it still holds the chip, which UBI's thread needs.
+    fn offer_cpu(&self) {
+        let sim = self.mtd.sim();
+        if sim.config().polls_with_resched {
+            sim.finds_chip_taken(&causes::UBI_THREAD);
+        }
     }
 
     /// What the kernel's log gets of a place that could not be written. Nobody looks at what the read says.
@@ -186,6 +196,7 @@ impl Io {
             return self.write(at, &self.header_unit);
         }
         let written = self.mtd.write_partial(at, &self.header_unit);
+        self.offer_cpu();
         written.map_err(|error| self.after_failed_write(at, self.header_unit.len(), error))
     }
 

@@ -45,7 +45,7 @@ pub struct Wear {
     pub scrub: WearTree,
     pub protection: ProtectionQueue,
     pub works: Works,
-    /// The work in the middle of which the thread sleeps, while the medium erases.
+    /// The work in the middle of which the thread sleeps, while the medium erases, or has lost the CPU, behind the erase.
     pub erasing: Option<EraseWork>,
     /// A [`Work::Move`] is among the waiting works.
     pub move_scheduled: bool,
@@ -225,6 +225,11 @@ impl Device {
             Ok(Some(until_ns)) => {
                 self.wear.erasing = Some(work);
                 Ok(Some(until_ns))
+            }
+            // A driver that polls offers the CPU behind the erase: the header is written in the thread's next turn.
+            Ok(None) if self.sim.config().polls_with_resched => {
+                self.wear.erasing = Some(work);
+                Ok(None)
             }
             begun => {
                 let counted = begun.and_then(|_| self.count_erase(work.peb_number, 1));

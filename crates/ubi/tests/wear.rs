@@ -4,7 +4,7 @@ mod support;
 
 use ffslab_flash::ImageLayout;
 use ffslab_policy::{FreeSpec, LevellingSpec};
-use ffslab_sim::Switch;
+use ffslab_sim::{SimConfig, Switch};
 use ffslab_ubi::{causes, DataLife, UbiOptions, WearRules};
 use support::{content, make_all, Rig};
 
@@ -184,6 +184,31 @@ fn the_thread_wakes_when_there_is_work_and_sleeps_when_there_is_none() {
     }
     assert_eq!(ubi.peb_counts().pending_pebs, 0);
     assert_eq!(rig.sim.resched(), Switch::Stay);
+}
+
+/// Erases and page programs of the thread's next turn.
+fn turn(rig: &Rig, ubi: &ffslab_ubi::Ubi) -> (u64, u64) {
+    let before = rig.sim.total();
+    let _turn = rig.sim.run_as(&causes::UBI_THREAD);
+    assert!(ubi.run_task());
+    let after = rig.sim.total();
+    (after.erases - before.erases, after.page_programs - before.page_programs)
+}
+
+#[test]
+fn a_driver_that_polls_may_lose_the_cpu_between_an_erase_and_the_header() {
+    for (polls_with_resched, expected) in [(false, [(1, 1), (1, 1)]), (true, [(1, 0), (0, 1)])] {
+        let rig = Rig::small_on(SimConfig { polls_with_resched, ..SimConfig::default() }, BLOCKS);
+        let (ubi, volume) = rig.formatted();
+        for leb in 0..2 {
+            volume.write(leb, 0, &content(leb, 0, 512)).unwrap();
+            volume.unmap(leb).unwrap();
+        }
+        assert_eq!([turn(&rig, &ubi), turn(&rig, &ubi)], expected, "it polls: {polls_with_resched}");
+        // What was begun is done before anybody takes the block.
+        ubi.flush().unwrap();
+        assert_eq!(ubi.peb_counts().pending_pebs, 0);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 use crate::compress::Compressor;
 use crate::error::{Fail, Res};
+use crate::file::clear;
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::inode::Inode;
@@ -154,7 +155,7 @@ impl Bulk {
     ) -> Res<bool> {
         let base = self.nodes.first().map_or(0, |(_, at)| at.offs);
         if index >= size_bytes.div_ceil(u64::from(BLOCK_BYTES)) {
-            page.fill(0);
+            clear(sim, page);
             return Ok(true);
         }
         while self.nodes.get(self.next).is_some_and(|(key, _)| u64::from(key.block()) < index) {
@@ -162,7 +163,7 @@ impl Bulk {
         }
         let node = self.nodes.get(self.next).filter(|(key, _)| u64::from(key.block()) == index);
         let Some(&(_, at)) = node else {
-            page.fill(0);
+            clear(sim, page);
             return Ok(true);
         };
         self.next += 1;
@@ -170,7 +171,7 @@ impl Bulk {
         compressor.unpack_data(sim, &self.bytes[from..from + at.len as usize], page)?;
         let end = size_bytes - index * u64::from(BLOCK_BYTES);
         if end < page.len() as u64 {
-            page[end as usize..].fill(0);
+            clear(sim, &mut page[end as usize..]);
         }
         Ok(false)
     }

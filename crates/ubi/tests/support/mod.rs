@@ -29,11 +29,20 @@ impl Rig {
 
     /// Blocks of 8 pages of 512 bytes: cheap.
     pub fn small(blocks: u32) -> Rig {
-        Rig::with(Geometry { page_bytes: 512, oob_bytes: 16, pages_per_block: 8, blocks }, Ecc::HARDWARE)
+        Rig::small_on(SimConfig::default(), blocks)
+    }
+
+    pub fn small_on(machine: SimConfig, blocks: u32) -> Rig {
+        Rig::on(machine, Geometry { page_bytes: 512, oob_bytes: 16, pages_per_block: 8, blocks }, Ecc::HARDWARE)
     }
 
     pub fn with(geometry: Geometry, ecc: Ecc) -> Rig {
-        let sim = Sim::new(SimConfig::default());
+        Rig::on(SimConfig::default(), geometry, ecc)
+    }
+
+    /// On a certain machine.
+    pub fn on(machine: SimConfig, geometry: Geometry, ecc: Ecc) -> Rig {
+        let sim = Sim::new(machine);
         let rules = Rules { partial_programs_max: 4, in_order: true };
         let chip = Chip::new(sim.clone(), geometry, TIMING, rules).unwrap();
         let nand = Nand::new(chip, Driver { ecc, ..Driver::default() }).unwrap();
