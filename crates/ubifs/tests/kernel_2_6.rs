@@ -1,7 +1,7 @@
 //! Linux 2.6.37 where it differs from 6.1.
 
-mod subject;
-mod support;
+use crate::subject;
+use crate::support;
 
 use std::cell::RefCell;
 use std::rc::Rc;
