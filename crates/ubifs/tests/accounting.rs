@@ -1,7 +1,6 @@
 //! The accounting agrees with what a scan of the medium and a walk through the index find, whatever happened before:
 //! overwrites until garbage is collected, deletions, power cuts in the middle of anything.
 
-use crate::subject;
 use crate::support;
 
 use ffslab_flash::{Chip, Geometry, Torn};

@@ -2,7 +2,6 @@
 //!
 //! A test whose tool is missing says so and passes, unless `FFSLAB_NOTHING_LEFT_OUT` is set.
 
-use crate::subject;
 use crate::support;
 
 use ffslab_conformance::real_tools::{run, tool, Folder};

@@ -1,6 +1,5 @@
 //! Flags of chattr(1) on UBIFS: which there are, who inherits them, what they forbid, what "synchronous" writes.
 
-use crate::subject;
 use crate::support;
 
 use ffslab_flash::Geometry;

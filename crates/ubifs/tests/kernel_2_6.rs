@@ -1,6 +1,5 @@
 //! Linux 2.6.37 where it differs from 6.1.
 
-use crate::subject;
 use crate::support;
 
 use std::cell::RefCell;

@@ -1,6 +1,5 @@
 //! What an unmount waits for.
 
-use crate::subject;
 use crate::support;
 
 use ffslab_flash::Geometry;

@@ -1,6 +1,5 @@
 //! Extended attributes of UBIFS: its limits, what a host counts, what becomes of them when the host goes.
 
-use crate::subject;
 use crate::support;
 
 use ffslab_flash::{Chip, Geometry, Torn};
