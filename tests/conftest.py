@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from command_server import Server, can_run
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -70,6 +72,12 @@ step = "sync"
 read_ahead_KiB = [128, 0]
 """
 
+# Of all commands: how wide their tables are, and that no state of an earlier run is used.
+USUAL = {"COLUMNS": "120", "FFSLAB_STATES": ""}
+TIMEOUT_S = 300
+# Files whose tests take minutes together.
+LONG = ("test_mount_programs.py", "test_page_kinds.py", "test_pages.py", "test_sweep.py", "test_worked_examples.py")
+
 Ran = subprocess.CompletedProcess[str]
 Command = Callable[..., Ran]
 
@@ -89,28 +97,50 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with a virtual machine take longest: they begin first, or one worker would end long after the other.
+    """Files with a virtual machine take longest, then those of `LONG`: what begins last must be short, or one worker
+    would end long after the other.
 
     Files are dealt out whole (`--dist loadfile`): the tests of a file share what its fixtures made, on one worker.
     """
     slow_files = {item.path for item in items if "kit" in getattr(item, "fixturenames", ())}
-    items.sort(key=lambda item: item.path not in slow_files)
+    items.sort(key=lambda item: (item.path not in slow_files, item.path.name not in LONG))
 
 
 @pytest.fixture
-def ffslab(tmp_path: Path) -> Command:
-    """Runs the installed `ffslab` in an empty folder."""
+def started(tmp_path: Path) -> Command:
+    """Starts the installed `ffslab` in an empty folder, as a shell does: for tests of the start itself."""
 
     def run(*args: str | Path, cwd: Path = tmp_path, **env: str) -> Ran:
         return subprocess.run(
             [FFSLAB, *map(str, args)],
             cwd=cwd,
-            env={**os.environ, "COLUMNS": "120", "FFSLAB_STATES": "", **env},
+            env={**os.environ, **USUAL, **env},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=TIMEOUT_S,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def command_server() -> Iterator[Server]:
+    """A process that has loaded the command."""
+    server = Server()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def ffslab(tmp_path: Path, started: Command, command_server: Server) -> Command:
+    """Runs `ffslab` in an empty folder, in a process that need not load it (see `command_server`)."""
+
+    def run(*args: str | Path, cwd: Path = tmp_path, **env: str) -> Ran:
+        if not can_run(env):
+            return started(*args, cwd=cwd, **env)
+        command = [str(FFSLAB), *map(str, args)]
+        return command_server.run(command, cwd, {**os.environ, **USUAL, **env}, TIMEOUT_S)
 
     return run
 

@@ -30,6 +30,12 @@ FILES = {
 }
 
 
+@pytest.fixture
+def ffslab(started: Command) -> Command:
+    """Here it is started, as a shell does it."""
+    return started
+
+
 def test_run_prints_the_variants_side_by_side(ffslab: Command, small: Path) -> None:
     ran = ffslab("run", small)
     assert (ran.returncode, ran.stderr) == (0, "")

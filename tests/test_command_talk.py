@@ -20,6 +20,12 @@ JOB = "[j]\nioengine=libaio\ndirect=1\nrate=1m\nrw=write\nsize=64k\n"
 COLOUR = re.compile(r"\x1b\[[\d;]*3\d")
 
 
+@pytest.fixture
+def ffslab(started: Command) -> Command:
+    """Here it is started, as a shell does it."""
+    return started
+
+
 def on_a_terminal(*args: str | Path, cwd: Path, **env: str) -> tuple[int, str]:
     """Runs the command with a terminal for its standard error; the exit code and what the terminal got."""
     ours, theirs = pty.openpty()

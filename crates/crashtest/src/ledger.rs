@@ -3,7 +3,9 @@
 //! Data are safe when fsync of the file, or sync, has succeeded; a name is safe when fsync of its directory, or sync, has. Anything
 //! else may be there or not, independently for each name and each byte, with two exceptions: a replaced name stands for the old or
 //! the new file, and a node that had a safe name, and has had some name ever since, is found under one of its names.
-//! `crates/conformance/src/history.rs` is the same contract for calls that are made from seeds.
+//! `crates/conformance/src/history.rs` is the same contract over a model that carries out calls made from seeds: it judges permissions,
+//! attributes and numbers of links, too, and forgives what a file system does not promise. Here are only the effects of whatever a
+//! program called, and a copy for each instant that is judged. Neither knows of the other, so that each tests the other's file systems.
 
 use crate::log::{Effect, Node, NodeKind, ROOT};
 use crate::tree::{shown, FileOrSo, Tree};

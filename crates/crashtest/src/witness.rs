@@ -11,8 +11,8 @@ use ffslab_fs::{BlockSpace, FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeS
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    Advice, Answer, Calls, Entry as DirectoryEntry, Fd, Levelling, MapAccess, MountDone, OpenFlags, Refusal, System,
-    SystemError, Whence,
+    asks, asks_of_machine, looks, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry as DirectoryEntry, Fd,
+    Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::cell::RefCell;
@@ -123,35 +123,12 @@ impl Witness {
     }
 }
 
-/// Passed on as they are.
-macro_rules! looks {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)+) => {
-        $(fn $name(&self, $($argument: $type),*) -> $value {
-            self.machine().$name($($argument),*)
-        })+
-    };
-}
-
-/// Passed on as they are.
-macro_rules! asks {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)+) => {
-        $(fn $name(&mut self, $($argument: $type),*) -> $value {
-            self.machine_mut().$name($($argument),*)
-        })+
-    };
-}
-
 /// Calls by node are for who walks paths himself; they would not be seen.
 impl Calls for Witness {
+    looks_of_calls!();
+
     looks! {
-        fn system_name() -> &'static str;
-        fn sim() -> &Sim;
-        fn lacks(what: &'static str) -> Refusal;
         fn now_ns() -> u64;
-        fn timer_slack_ns() -> u64;
-        fn epoch_s() -> u64;
-        fn is_unnamed(fd: Fd) -> bool;
-        fn has_keys() -> bool;
     }
 
     asks! {
@@ -480,42 +457,22 @@ impl System for Witness {
         self.inner.told(what);
     }
 
+    asks_of_machine!();
+
     asks! {
-        fn format() -> Result<(), SystemError>;
-        fn crash() -> Result<(), SystemError>;
-        fn cut_power_after(operations: u64, torn: Torn) -> Answer<()>;
-        fn ubi_attach() -> Result<(), SystemError>;
-        fn ubi_detach() -> Result<(), SystemError>;
-        fn ubi_make_volume() -> Result<(), SystemError>;
-        fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;
-        fn scrub() -> Result<(), SystemError>;
         fn set_read_ahead_bytes(bytes: u32) -> Answer<()>;
         fn sync_directories() -> Answer<()>;
-        fn measurement_begins() -> Unwritten;
         fn step_clock_ns() -> u64;
-        fn free_bytes() -> Option<u64>;
-        fn wear_on(more_erases: &[u32]) -> Answer<()>;
-        fn load(step: &steps::Load, image: &[u8]) -> Result<(), SystemError>;
     }
 
-    looks! {
-        fn is_mounted() -> bool;
-        fn is_powered() -> bool;
-        fn modifying_operations() -> u64;
-        fn counters() -> Vec<(&'static str, i64)>;
-        fn file_bytes_max() -> u64;
-        fn medium_bytes() -> u64;
-        fn medium_bytes_at(path: &[u8]) -> u64;
-        fn mounts_done() -> Vec<MountDone>;
-        fn too_small() -> String;
-        fn mtd() -> Option<&Mtd>;
-        fn erase_counts() -> Vec<u32>;
-        fn formatting_erases() -> Vec<u32>;
-        fn erases_left() -> Vec<u32>;
-        fn levelling() -> Option<Levelling>;
-        fn programmed_pages() -> Vec<u32>;
-        fn block_space() -> Vec<BlockSpace>;
-        fn image(oob: bool) -> Result<Vec<u8>, SystemError>;
-        fn snapshot() -> Result<MediumImage, SystemError>;
+    looks_of_system!();
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn whatever_a_machine_may_be_asked_goes_to_it() {
+        // By node nobody's calls would be seen.
+        assert_eq!(ffslab_system::forgotten_in(include_str!("witness.rs")), ["nodes"]);
     }
 }

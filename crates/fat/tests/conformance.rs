@@ -1,6 +1,6 @@
 //! What a program with FAT sees is what the model of the conformance kit says, on each translation.
 
-mod support;
+use crate::support;
 
 use ffslab_conformance::on::{Kind, SPI_NAND};
 use ffslab_conformance::{must, systems};

@@ -1,6 +1,6 @@
 //! A volume that is full, one on a chip with bad blocks, causes, and what the settings change.
 
-mod support;
+use crate::support;
 
 use ffslab_bare::paths::PathProgram;
 use ffslab_conformance::on::SPI_NAND;

@@ -1,6 +1,6 @@
 //! Volumes whose tables, directories and boot sectors hold what nobody has written: every call comes to an end, with an answer or an error.
 
-mod support;
+use crate::support;
 
 use ffslab_bare::paths::PathProgram;
 use ffslab_fat::Config;

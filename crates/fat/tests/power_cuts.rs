@@ -3,7 +3,7 @@
 //! FAT promises nothing there, so that these are no promises but what was found: after the cut the volume is mounted, old files are read, and a new
 //! one is written. Nothing may end the process or go on without an end; what is lost is counted.
 
-mod support;
+use crate::support;
 
 use ffslab_bare::paths::PathProgram;
 use ffslab_conformance::on::{Kind, SPI_NAND};

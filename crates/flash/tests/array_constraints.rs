@@ -1,7 +1,6 @@
 //! What the array refuses, rule by rule; and that what is refused costs and changes nothing.
 
-#[path = "common/arrays.rs"]
-mod arrays;
+use crate::arrays;
 
 use arrays::*;
 use ffslab_flash::{

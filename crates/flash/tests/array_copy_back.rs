@@ -3,8 +3,7 @@
 
 #![expect(clippy::single_range_in_vec_init, reason = "a list of one range of OOB is meant, not the numbers in it")]
 
-#[path = "common/arrays.rs"]
-mod arrays;
+use crate::arrays;
 
 use arrays::*;
 use ffslab_flash::{Address, Array, Change, ChipImage, Command, Copied, CopyBack, Faults, Laws, PageIn};

@@ -1,7 +1,6 @@
 //! Long random sequences of commands against plain bytes, and what is counted of them.
 
-#[path = "common/arrays.rs"]
-mod arrays;
+use crate::arrays;
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,7 +1,6 @@
 //! The power goes while several dies are at work.
 
-#[path = "common/arrays.rs"]
-mod arrays;
+use crate::arrays;
 
 use arrays::*;
 use ffslab_flash::{Array, ArrayConfig, ArrayError, Command, CopyBack, Pairing, Torn, DAMAGED};

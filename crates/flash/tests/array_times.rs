@@ -4,8 +4,7 @@
 //! all planes of a command over the bus, D the number of dies on a channel, N the number of commands that each die gets,
 //! in turn. Channels share nothing, so they do not occur.
 
-#[path = "common/arrays.rs"]
-mod arrays;
+use crate::arrays;
 
 use arrays::*;
 use ffslab_flash::{Array, Command, CopyBack, Hierarchy, Law, Laws, TimeLaw, Timing};

@@ -1,6 +1,6 @@
 //! Faults with nandsim's names.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::{Faults, FlashError, Weak, DAMAGED};

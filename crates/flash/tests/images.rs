@@ -1,6 +1,6 @@
 //! Image files: round trips, sizes, bad blocks, ECC for a real kernel.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::{hamming, Chip, Faults, ImageLayout, Torn};

@@ -1,6 +1,6 @@
 //! The laws of time: what is drawn against what the law says, and a chip that obeys them.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::{ChipPowerMilliwatt, Law, Laws, Pairing, Spent, TimeLaw, Timing};

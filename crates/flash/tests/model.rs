@@ -1,6 +1,6 @@
 //! Long random sequences of operations against the simplest possible chip: one array of bytes.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rand_pcg::rand_core::{Rng, SeedableRng};

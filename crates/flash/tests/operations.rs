@@ -1,6 +1,6 @@
 //! What each operation does to the cells, the clock and the counters, and what the chip refuses.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::{Chip, FlashError, Geometry, GeometryError, Rules};

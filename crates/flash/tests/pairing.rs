@@ -1,6 +1,6 @@
 //! Which pages share their cells, and what a torn program does to those that were programmed before it.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::{Chip, FlashError, Pairing, Rules, Torn, DAMAGED};

@@ -1,6 +1,6 @@
 //! The power goes away during the k-th program or erase.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::{Chip, ChipImage, FlashError, Torn, DAMAGED};

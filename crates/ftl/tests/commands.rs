@@ -1,7 +1,7 @@
 //! Cache commands and copy-back below the layers, against closed formulas to the nanosecond. R, P, E: times of the array; M: a page
 //! over the bus; C: from one register to the other; r: the record of a page over the bus.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::{Faults, Geometry, Rules, Timing};
 use ffslab_ftl::flash::OnMedium;

@@ -1,6 +1,6 @@
 //! What a device does while the power stays on: contents, bad blocks, wear, checkpoints, causes.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::{NoBytes, OnMedium};

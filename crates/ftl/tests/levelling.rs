@@ -1,6 +1,6 @@
 //! Wear: which free block is written next, and data that move only so that their blocks are worn, too.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::Faults;
 use ffslab_ftl::flash::OnMedium;

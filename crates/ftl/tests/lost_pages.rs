@@ -1,6 +1,6 @@
 //! Pages that more bits are wrong in than ECC can correct.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::{Faults, Weak};
 use ffslab_ftl::flash::OnMedium;

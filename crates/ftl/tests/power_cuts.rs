@@ -1,6 +1,6 @@
 //! The power is cut during programs and erases; nothing that was flushed is lost. A sample; all of it: example `power_cut_soak`.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::{Faults, Weak};
 

@@ -1,6 +1,6 @@
 //! Times of devices: several dies that work at once, collection while nobody waits.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::Faults;
 use ffslab_ftl::flash::OnMedium;

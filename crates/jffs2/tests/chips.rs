@@ -1,6 +1,6 @@
 //! JFFS2 under the conformance kit on SPI NAND, on small pages, on pages of 4 KiB and on NOR, in short.
 
-mod subject;
+use crate::subject;
 
 use ffslab_conformance::on::{
     check_quickly, Kind, LARGE_PAGES, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NAND_OF_ONE_BIT, SPI_NOR,

@@ -1,7 +1,7 @@
 //! Flash operations of single actions, as Linux 6.1 does them: a file system that is right but reads one page more
 //! would be found out here.
 
-mod support;
+use crate::support;
 
 use ffslab_linux::Calls;
 use ffslab_workload::SplitMix64;

@@ -1,6 +1,6 @@
 //! Byte orders and summaries: what one mount wrote the next one finds.
 
-mod support;
+use crate::support;
 
 use ffslab_jffs2::{Compression, Endian, Jffs2, Options};
 use ffslab_linux::Calls;

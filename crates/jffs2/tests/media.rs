@@ -1,7 +1,7 @@
 //! JFFS2 on media that can do different things: the conformance kit on NOR under Linux, and what the medium's capabilities
 //! change on flash.
 
-mod subject;
+use crate::subject;
 
 use ffslab_conformance::{must, power_cuts, sequences, Failure, Features, Subject};
 use ffslab_flash::{Geometry, NorFlash, NorProgram, NorRead, NorTiming};

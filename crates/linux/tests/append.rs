@@ -1,6 +1,6 @@
 //! Buffered writes: where they go, what they make the file system do, what they answer.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::causes;
 use ffslab_fs::Errno;

@@ -1,6 +1,6 @@
 //! Virtual time: clock reading, costs, sleep, mount and crash.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::Errno;
 use ffslab_linux::{timed, Calls, OpenFlags, ReadAheadRules, Vfs, VfsConfig};

@@ -1,6 +1,6 @@
 //! Whatever the sequence of calls: a file behind the smallest page cache reads like an array of bytes.
 
-mod support;
+use crate::support;
 
 use ffslab_linux::{Advice, Calls, OpenFlags, ReadAheadRules, VfsConfig};
 use proptest::prelude::*;

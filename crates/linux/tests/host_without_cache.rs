@@ -1,6 +1,6 @@
 //! A file system that delays writes below a host without a page cache.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::{FileKind, FileSystem, Host, InodeDirt, NewNode, NoPageCache};
 use ffslab_sim::{Sim, SimConfig};

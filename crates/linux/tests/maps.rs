@@ -1,6 +1,6 @@
 //! Mapped files: which pages a fault reads, when a store makes a page dirty, who writes it.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::{causes, Errno};
 use ffslab_linux::{Calls, Fd, MapAccess, OpenFlags, ReadAheadRules, Vfs};

@@ -3,7 +3,7 @@
 //! YAFFS2 cases count two chunk reads a page and used the read-ahead of 2.6.3x; JFFS2 cases of Linux 6.1 are replayed
 //! over the known position of each node on the flash. Skipped when the cases are not there.
 
-mod support;
+use crate::support;
 
 use ffslab_linux::{timed, Calls, OpenFlags, ReadAheadRules, Vfs};
 use ffslab_workload::SplitMix64;

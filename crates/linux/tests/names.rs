@@ -1,6 +1,6 @@
 //! Paths: what reaches the file system, what the calls answer.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::{Errno, FileKind, TimeSpec};
 use ffslab_linux::{Calls, OpenFlags, Vfs};

@@ -1,6 +1,6 @@
 //! Calls by node and name: what a program above that walks paths itself can rely on.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags};
 use ffslab_linux::{Caller, Calls, NodeChange, OpenFlags};

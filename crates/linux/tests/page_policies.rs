@@ -1,6 +1,6 @@
 //! The page cache under policies: what is read ahead, and which file the flusher writes next.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::Ino;
 use ffslab_linux::{Calls, Fd, MapAccess, OpenFlags, ReadAheadRules, Vfs};

@@ -1,6 +1,6 @@
 //! What a program's reads cost on Linux 2.6.37, page by page, where it differs from 6.1.
 
-mod support;
+use crate::support;
 
 use ffslab_linux::{Advice, Calls, OpenFlags, ReadAheadRules::V2_6, Vfs, VfsConfig};
 use std::cell::RefCell;

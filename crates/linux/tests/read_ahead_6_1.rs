@@ -1,6 +1,6 @@
 //! What a program's reads cost on Linux 6.1, page by page.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::causes;
 use ffslab_linux::{Advice, Calls, OpenFlags, ReadAheadRules::V6_1, Vfs};

@@ -1,6 +1,6 @@
 //! An inode lives as long as a name or an open descriptor holds it.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::Errno;
 use ffslab_linux::{Calls, OpenFlags};

@@ -1,6 +1,6 @@
 //! Write-back over a file system that delays writes: what is written, when, by whom and in which order.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::causes;
 use ffslab_fs::{Errno, Ino};

@@ -1,6 +1,6 @@
 //! Write-back of Linux 2.6.37 where it differs from that of 6.1.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::causes;
 use ffslab_fs::Ino;

@@ -1,6 +1,6 @@
 //! Blocks that fail in the five ways of littlefs's own tests (`bd/lfs_emubd.h`): nothing is lost, as long as it can be noticed.
 
-mod support;
+use crate::support;
 
 use ffslab_conformance::on::SPI_NOR;
 use ffslab_flash::{Torn, Traffic};

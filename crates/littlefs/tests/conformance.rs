@@ -1,6 +1,6 @@
 //! What a program with littlefs sees is what the model of the conformance kit says, on each kind of medium.
 
-mod support;
+use crate::support;
 
 use ffslab_conformance::on::{Kind, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NOR};
 use ffslab_conformance::{must, systems};

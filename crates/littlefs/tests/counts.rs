@@ -1,6 +1,6 @@
 //! What the flash does is what littlefs asked its device for, and each operation has a cause.
 
-mod support;
+use crate::support;
 
 use ffslab_bare::paths::PathProgram;
 use ffslab_conformance::on::SPI_NAND;

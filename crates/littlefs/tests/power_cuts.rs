@@ -5,7 +5,7 @@
 //! that: while a rename between directories waits for its end, which the first write after the mount brings, the list of the
 //! directory that the name leaves lacks the names behind it (`lfs_dir_getslice` counts them as if the name were gone already).
 
-mod support;
+use crate::support;
 
 use ffslab_bare::paths::PathProgram;
 use ffslab_conformance::on::{Kind, SPI_NAND, SPI_NOR};

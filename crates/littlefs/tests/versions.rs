@@ -1,6 +1,6 @@
 //! A littlefs that was built of sources and loaded does what the one that is linked does: the same calls, causes, bytes, time.
 
-mod support;
+use crate::support;
 
 use ffslab_bare::paths::{Make, PathProgram};
 use ffslab_bare::Costs;

@@ -1,6 +1,6 @@
 //! What ECC makes a read move, and what it corrects.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::{Faults, Torn};

@@ -1,7 +1,7 @@
 //! The NAND core's one-page cache (`nand_do_read_ops` and the functions that invalidate it). Exact counts of page reads
 //! depend on each of these cases.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_mtd::{Ecc, Mtd, MtdError};

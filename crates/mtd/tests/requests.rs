@@ -1,6 +1,6 @@
 //! Writes, OOB areas, erases, bad blocks, partitions and costs.
 
-mod common;
+use crate::common;
 
 use common::*;
 use ffslab_flash::Faults;

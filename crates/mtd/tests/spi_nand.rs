@@ -1,6 +1,6 @@
 //! SPI NAND: what operations take to the nanosecond, what they move, how bit flips and bad blocks are told.
 
-mod common;
+use crate::common;
 
 use common::{cost, pattern};
 use ffslab_flash::{Chip, Faults, Geometry, Rules, Timing, Torn, Weak};

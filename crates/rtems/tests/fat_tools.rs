@@ -1,7 +1,6 @@
 //! FAT volumes exchanged with dosfstools and mtools, both ways.
 
-#[path = "support/system.rs"]
-mod system;
+use crate::system;
 
 use ffslab_conformance::real_tools::{run, tool, Folder};
 use ffslab_rtems::{dosfs, Quirks};

@@ -1,7 +1,6 @@
 //! What each file system can do, and with which error it refuses the rest; limits; files in a tar image.
 
-#[path = "support/system.rs"]
-mod system;
+use crate::system;
 
 use ffslab_fs::Errno;
 use ffslab_rtems::bdbuf::{Bdbuf, BdbufConfig};

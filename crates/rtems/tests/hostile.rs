@@ -1,7 +1,6 @@
 //! Damaged volumes: they mount or are refused, and whatever is called then ends with a result. No panic, no endless loop.
 
-#[path = "support/system.rs"]
-mod system;
+use crate::system;
 
 use ffslab_rtems::libio::{OpenFlags, Whence};
 use ffslab_rtems::Quirks;

@@ -1,7 +1,6 @@
 //! Random calls on each file system and on a model in memory: same results, same content, also after a remount.
 
-#[path = "support/system.rs"]
-mod system;
+use crate::system;
 
 use ffslab_fs::Errno;
 use ffslab_rtems::libio::{OpenFlags, Whence};

@@ -3,8 +3,7 @@
 
 #[path = "support/power_cuts.rs"]
 mod power_cuts;
-#[path = "support/system.rs"]
-mod system;
+use crate::system;
 
 use ffslab_rtems::Quirks;
 use power_cuts::{cut, writes_count, Outcomes, Promise, Table};

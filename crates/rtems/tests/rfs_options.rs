@@ -1,7 +1,6 @@
 //! RFS's mount options change what is asked of the cache, not what is in the files; and what the layout can hold.
 
-#[path = "support/system.rs"]
-mod system;
+use crate::system;
 
 use ffslab_fs::Errno;
 use ffslab_rtems::libio::OpenFlags;

@@ -1,6 +1,6 @@
 //! Counters by cause, time without a cause, events, energy.
 
-mod support;
+use crate::support;
 
 use std::cell::RefCell;
 use std::rc::Rc;

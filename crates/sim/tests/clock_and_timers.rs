@@ -1,6 +1,6 @@
 //! The clock, the tick counter, the timer wheel, and what happens while the foreground sleeps.
 
-mod support;
+use crate::support;
 
 use ffslab_sim::{Idle, Sim, SimConfig, Switch, TimerWheel, CALLER};
 use support::{machine, SECOND, WORKER};

@@ -2,7 +2,7 @@
 //! weight, request to yield at ticks and wake-ups, effect at the next scheduling point. "Run time" below is virtual:
 //! that of a task of nice 10 (weight 1024 / 1.25^10 = 110) grows 9.31 times as fast as real time.
 
-mod support;
+use crate::support;
 
 use ffslab_sim::{ChipLock, Idle, NandWait, Op, SchedulerClock, Sim, SimConfig, Switch, Task, CALLER};
 use support::{machine, NICE, SECOND, WORKER};

@@ -1,6 +1,6 @@
 //! What the CPU's work costs: time, energy, counters; nothing at all on a board without costs.
 
-mod support;
+use crate::support;
 
 use ffslab_sim::{CpuCosts, Function, PowerMilliwatt, Sim, SimConfig, Work, WorkCost, WorkDone, CALLER};
 use support::{machine, COPY};

@@ -13,6 +13,7 @@
 mod calls;
 mod error;
 mod nodes;
+mod passing;
 mod refusal;
 mod system;
 mod types;
@@ -20,6 +21,7 @@ mod types;
 pub use calls::{ambassador_impl_Calls, timed, Calls};
 pub use error::{OptionError, SystemError, UbiState};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
+pub use passing::forgotten_in;
 pub use refusal::{Answer, Refusal};
 pub use system::{ambassador_impl_System, Levelling, MountDone, System};
 pub use types::{Advice, Entry, Fd, MapAccess, OpenFlags, Whence};

@@ -1,6 +1,6 @@
 //! Flash operations of single actions, as Linux 6.1 does them on the measured partitions.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::Geometry;
 use ffslab_mtd::Ecc;

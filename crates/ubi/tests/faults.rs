@@ -1,6 +1,6 @@
 //! Programs and erases that fail, factory bad blocks, bit flips, pages that cannot be read.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::{Faults, Weak};
 use ffslab_ubi::causes;

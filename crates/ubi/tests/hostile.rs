@@ -1,6 +1,6 @@
 //! Damaged images: they attach or are refused with a reason; nothing panics, hangs or eats memory.
 
-mod support;
+use crate::support;
 
 use ffslab_conformance::content::Random;
 use ffslab_conformance::mutate;

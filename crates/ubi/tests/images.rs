@@ -2,7 +2,7 @@
 //!
 //! A test whose tool is missing says so and passes, unless `FFSLAB_NOTHING_LEFT_OUT` is set.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Random calls against a model in memory.
 
-mod support;
+use crate::support;
 
 use ffslab_ubi::WL_THRESHOLD_DEFAULT;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! The power goes away during the k-th program or erase, for every k.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::{Geometry, Torn};
 use ffslab_mtd::Ecc;

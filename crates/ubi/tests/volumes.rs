@@ -1,6 +1,6 @@
 //! Volumes: what a request must look like, their sizes, static volumes, what other calls answer when a volume is gone.
 
-mod support;
+use crate::support;
 
 use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, VolumeKind, VolumeRequest, VolumeSize};
 use support::{content, Rig};

@@ -1,6 +1,6 @@
 //! Wear levelling, and who erases when.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::ImageLayout;
 use ffslab_policy::{FreeSpec, LevellingSpec};

@@ -1,8 +1,7 @@
 //! The accounting agrees with what a scan of the medium and a walk through the index find, whatever happened before:
 //! overwrites until garbage is collected, deletions, power cuts in the middle of anything.
 
-mod subject;
-mod support;
+use crate::support;
 
 use ffslab_flash::{Chip, Geometry, Torn};
 use ffslab_fs::{RenameFlags, XattrMode};

@@ -1,7 +1,7 @@
 //! Bulk-read: what it saves follows from where data nodes stand, and what is read is the same.
 
-mod subject;
-mod support;
+use crate::subject;
+use crate::support;
 
 use ffslab_conformance::{must, sequences, Machine};
 use ffslab_flash::Geometry;

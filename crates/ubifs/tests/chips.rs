@@ -1,6 +1,6 @@
 //! UBIFS under the conformance kit on SPI NAND, on small pages, on pages of 4 KiB, on MLC and on NOR, in short.
 
-mod subject;
+use crate::subject;
 
 use ffslab_conformance::on::{
     check_quickly, Kind, LARGE_PAGES, MLC, MLC_IN_SLC_MODE, PARALLEL_NOR, SMALL_PAGES, SPI_NAND, SPI_NOR,

@@ -1,6 +1,6 @@
 //! UBIFS on UBI under the conformance kit.
 
-mod subject;
+use crate::subject;
 
 use ffslab_conformance::mutate::{self, Mutation};
 use ffslab_conformance::{

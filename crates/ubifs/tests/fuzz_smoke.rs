@@ -1,7 +1,6 @@
 //! A moment of what `fuzz/` does for hours: its program, given inputs that a seeded generator draws.
 
-#[path = "../../../fuzz/fuzz_targets/damage/mod.rs"]
-mod damage;
+use crate::damage;
 #[path = "../../../fuzz/fuzz_targets/ubifs_images/mod.rs"]
 mod images;
 

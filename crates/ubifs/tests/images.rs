@@ -2,8 +2,7 @@
 //!
 //! A test whose tool is missing says so and passes, unless `FFSLAB_NOTHING_LEFT_OUT` is set.
 
-mod subject;
-mod support;
+use crate::support;
 
 use ffslab_conformance::real_tools::{run, tool, Folder};
 use ffslab_flash::{Geometry, ImageLayout};

@@ -1,7 +1,6 @@
 //! Flags of chattr(1) on UBIFS: which there are, who inherits them, what they forbid, what "synchronous" writes.
 
-mod subject;
-mod support;
+use crate::support;
 
 use ffslab_flash::Geometry;
 use ffslab_fs::inode_flags::{APPEND, COMPRESS, DIRECTORY_SYNC, IMMUTABLE, SYNC};

@@ -1,7 +1,6 @@
 //! Linux 2.6.37 where it differs from 6.1.
 
-mod subject;
-mod support;
+use crate::support;
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,8 +1,8 @@
 //! Read-only mounts: nothing is written, not even after a power cut, and yet everything is there; a remount read-write
 //! then writes what recovery had left.
 
-mod subject;
-mod support;
+use crate::subject;
+use crate::support;
 
 use ffslab_conformance::{must, power_cuts, Features, Subject};
 use ffslab_flash::{Chip, Geometry, Torn};

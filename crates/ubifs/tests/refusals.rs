@@ -1,7 +1,7 @@
 //! What cannot be mounted is refused with the numbers that a user needs.
 
-mod subject;
-mod support;
+use crate::subject;
+use crate::support;
 
 use ffslab_flash::{Geometry, ImageLayout};
 use ffslab_ubifs::Options;

@@ -1,7 +1,6 @@
 //! What an unmount waits for.
 
-mod subject;
-mod support;
+use crate::support;
 
 use ffslab_flash::Geometry;
 use ffslab_linux::Calls;

@@ -1,7 +1,6 @@
 //! Extended attributes of UBIFS: its limits, what a host counts, what becomes of them when the host goes.
 
-mod subject;
-mod support;
+use crate::support;
 
 use ffslab_flash::{Chip, Geometry, Torn};
 use ffslab_fs::{Errno, XattrMode};

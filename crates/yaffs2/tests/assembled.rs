@@ -1,7 +1,7 @@
 //! Media that are assembled byte by byte from the specification in the README (`medium`) mount and read identical.
 
-mod medium;
-mod support;
+use crate::medium;
+use crate::support;
 
 use ffslab_flash::Geometry;
 use ffslab_fs::FileKind;

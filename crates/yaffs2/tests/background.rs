@@ -1,6 +1,6 @@
 //! What happens while programs sleep: the background thread of the Linux port.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::FileSystem;
 use ffslab_linux::{Calls, OpenFlags};

@@ -1,6 +1,6 @@
 //! YAFFS2 under the conformance kit on SPI NAND and on pages of 4 KiB, in short; and what it wants of a page.
 
-mod subject;
+use crate::subject;
 
 use ffslab_conformance::on::{check_quickly, Kind, LARGE_PAGES, SMALL_PAGES, SPI_NAND, SPI_NAND_OF_ONE_BIT};
 use ffslab_conformance::{full, must, Machine, On, Rig};

@@ -1,6 +1,6 @@
 //! YAFFS2 under the conformance kit.
 
-mod subject;
+use crate::subject;
 
 use ffslab_conformance::{check_asleep, counts, full, hostile, must, policies, power_cuts, sequences, Machine};
 use ffslab_flash::Geometry;

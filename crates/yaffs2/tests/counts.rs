@@ -1,7 +1,7 @@
 //! Flash operations of single actions, as the sources of June 2012 and of today do them: a file system that is right but
 //! reads one page more would be found out here.
 
-mod support;
+use crate::support;
 
 use ffslab_linux::{Calls, Fd, OpenFlags};
 use ffslab_sim::OpCounts;

@@ -1,6 +1,6 @@
 //! The direct interface: no page cache above, any length at any place.
 
-mod support;
+use crate::support;
 
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
 use ffslab_fs::{Errno, FileKind, FileSystem, NewNode, NoPageCache};

@@ -1,7 +1,7 @@
 //! What the crate writes on flash, decoded by code of its own (`medium`) that follows the specification in the README.
 
-mod medium;
-mod support;
+use crate::medium;
+use crate::support;
 
 use ffslab_flash::Geometry;
 use ffslab_fs::FileKind;

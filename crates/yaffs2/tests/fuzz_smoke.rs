@@ -1,9 +1,7 @@
 //! A moment of what `fuzz/` does for hours: its program, given inputs that a seeded generator draws.
 
-#[path = "../../../fuzz/fuzz_targets/damage/mod.rs"]
-mod damage;
-#[path = "../../../fuzz/fuzz_targets/yaffs2_images/mod.rs"]
-mod images;
+use crate::damage;
+use crate::images;
 
 #[test]
 fn drawn_damage_is_survived() {

@@ -1,6 +1,6 @@
 //! What stat(2) shows: Linux's inodes beside YAFFS2's objects.
 
-mod support;
+use crate::support;
 
 use ffslab_fs::{FileKind, SetAttr, TimeSpec};
 use ffslab_linux::{Calls, OpenFlags};

@@ -7,7 +7,8 @@ use ffslab_fs::{BlockSpace, Errno, FileKind, KeyEntry, RenameFlags, Stat, StatFs
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    Advice, Answer, Calls, Entry, Fd, Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+    asks, asks_of_machine, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry, Fd, Levelling, MapAccess,
+    MountDone, OpenFlags, Refusal, System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::rc::Rc;
@@ -130,35 +131,10 @@ macro_rules! calls {
     };
 }
 
-/// Questions that take no time and need no turn.
-macro_rules! looks {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)+) => {
-        $(fn $name(&self, $($argument: $type),*) -> $value {
-            self.machine().$name($($argument),*)
-        })+
-    };
-}
-
-/// What concerns the whole machine goes to it as it is; experiments have no such step in a program.
-macro_rules! asks {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)+) => {
-        $(fn $name(&mut self, $($argument: $type),*) -> $value {
-            self.machine_mut().$name($($argument),*)
-        })+
-    };
-}
-
 /// Calls by node (`nodes`) are for who walks paths himself; no step does.
 impl Calls for Seat<'_> {
-    looks! {
-        fn system_name() -> &'static str;
-        fn sim() -> &Sim;
-        fn lacks(what: &'static str) -> Refusal;
-        fn timer_slack_ns() -> u64;
-        fn epoch_s() -> u64;
-        fn is_unnamed(fd: Fd) -> bool;
-        fn has_keys() -> bool;
-    }
+    // Questions take no time and need no turn.
+    looks_of_calls!();
 
     fn now_ns(&self) -> u64 {
         self.machine().now_ns() + self.ahead_ns
@@ -296,63 +272,23 @@ impl System for Seat<'_> {
         fn sync_directories() -> ();
     }
 
+    // What concerns the whole machine goes to it as it is; experiments have no such step in a program.
+    asks_of_machine!();
+
     asks! {
         fn mount(options: &[String]) -> Result<(), SystemError>;
-        fn format() -> Result<(), SystemError>;
         fn umount() -> Answer<()>;
-        fn crash() -> Result<(), SystemError>;
-        fn cut_power_after(operations: u64, torn: Torn) -> Answer<()>;
-        fn ubi_attach() -> Result<(), SystemError>;
-        fn ubi_detach() -> Result<(), SystemError>;
-        fn ubi_make_volume() -> Result<(), SystemError>;
-        fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;
-        fn scrub() -> Result<(), SystemError>;
         fn told(what: &str) -> ();
-        fn measurement_begins() -> Unwritten;
-        fn free_bytes() -> Option<u64>;
-        fn wear_on(more_erases: &[u32]) -> Answer<()>;
-        fn load(step: &steps::Load, image: &[u8]) -> Result<(), SystemError>;
     }
 
-    looks! {
-        fn is_mounted() -> bool;
-        fn is_powered() -> bool;
-        fn modifying_operations() -> u64;
-        fn counters() -> Vec<(&'static str, i64)>;
-        fn file_bytes_max() -> u64;
-        fn medium_bytes() -> u64;
-        fn medium_bytes_at(path: &[u8]) -> u64;
-        fn mounts_done() -> Vec<MountDone>;
-        fn too_small() -> String;
-        fn failure() -> Option<String>;
-        fn mtd() -> Option<&Mtd>;
-        fn erase_counts() -> Vec<u32>;
-        fn formatting_erases() -> Vec<u32>;
-        fn erases_left() -> Vec<u32>;
-        fn levelling() -> Option<Levelling>;
-        fn programmed_pages() -> Vec<u32>;
-        fn block_space() -> Vec<BlockSpace>;
-        fn image(oob: bool) -> Result<Vec<u8>, SystemError>;
-        fn snapshot() -> Result<MediumImage, SystemError>;
-    }
+    looks_of_system!();
 }
 
 #[cfg(test)]
 mod tests {
-    /// What the traits get must come here, too: a default would answer that the machine has it not.
     #[test]
     fn whatever_a_machine_may_be_asked_goes_to_it() {
-        let names = |text: &str| -> Vec<String> {
-            let after = |line: &str| line.trim_start().strip_prefix("fn ").map(str::to_string);
-            let name = |line: String| line.split(['(', '<']).next().unwrap_or_default().to_string();
-            text.lines().filter_map(after).map(name).collect()
-        };
-        let calls = include_str!("../../../system/src/calls.rs").split_once("pub trait Calls {").unwrap().1;
-        let system = include_str!("../../../system/src/system.rs").split_once("pub trait System: Calls {").unwrap().1;
-        let here = names(include_str!("seat.rs").split_once("impl Calls for Seat").unwrap().1);
-        let missing: Vec<String> =
-            names(calls).into_iter().chain(names(system)).filter(|name| !here.contains(name)).collect();
         // By node and as itself the machine is for others than programs.
-        assert_eq!(missing, ["nodes", "as_any", "as_any_mut"]);
+        assert_eq!(ffslab_system::forgotten_in(include_str!("seat.rs")), ["nodes", "as_any", "as_any_mut"]);
     }
 }

@@ -1,0 +1,106 @@
+//! For a system that stands before another one and changes some of its answers: what it passes on as it is.
+//!
+//! Whoever changes nothing derives that with `ambassador`, which passes on whole traits. These macros are for parts of one:
+//! they make methods that go to `self.machine()` or `self.machine_mut()`. The names of types are those that the file imports.
+
+/// For tests of such a file: what of [`Calls`](crate::Calls) and [`System`](crate::System) it neither answers nor passes on, so
+/// that the default would answer that the machine lacks it.
+pub fn forgotten_in(file: &str) -> Vec<&'static str> {
+    let calls = include_str!("calls.rs").split_once("pub trait Calls {").map_or("", |(_, after)| after);
+    let system = include_str!("system.rs").split_once("pub trait System: Calls {").map_or("", |(_, after)| after);
+    let macros = include_str!("passing.rs").split("macro_rules! ").skip(1);
+    let used = macros.filter(|text| file.contains(&format!("    {}!();", text.split(' ').next().unwrap_or_default())));
+    let there: Vec<&str> = names(file).chain(used.flat_map(names)).collect();
+    names(calls).chain(names(system)).filter(|name| !there.contains(name)).collect()
+}
+
+/// Names of functions.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.lines().filter_map(|line| line.trim_start().strip_prefix("fn "));
+    after.map(|line| line.split(['(', '<']).next().unwrap_or_default())
+}
+
+/// Methods that ask by reference.
+#[macro_export]
+macro_rules! looks {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)+) => {
+        $(fn $name(&self, $($argument: $type),*) -> $value {
+            self.machine().$name($($argument),*)
+        })+
+    };
+}
+
+/// Methods that may change the machine.
+#[macro_export]
+macro_rules! asks {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)+) => {
+        $(fn $name(&mut self, $($argument: $type),*) -> $value {
+            self.machine_mut().$name($($argument),*)
+        })+
+    };
+}
+
+/// All of [`Calls`](crate::Calls) that takes no time, but for `now_ns`.
+#[macro_export]
+macro_rules! looks_of_calls {
+    () => {
+        $crate::looks! {
+            fn system_name() -> &'static str;
+            fn sim() -> &Sim;
+            fn lacks(what: &'static str) -> Refusal;
+            fn timer_slack_ns() -> u64;
+            fn epoch_s() -> u64;
+            fn is_unnamed(fd: Fd) -> bool;
+            fn has_keys() -> bool;
+        }
+    };
+}
+
+/// All of [`System`](crate::System) that takes no time.
+#[macro_export]
+macro_rules! looks_of_system {
+    () => {
+        $crate::looks! {
+            fn is_mounted() -> bool;
+            fn is_powered() -> bool;
+            fn modifying_operations() -> u64;
+            fn counters() -> Vec<(&'static str, i64)>;
+            fn file_bytes_max() -> u64;
+            fn medium_bytes() -> u64;
+            fn medium_bytes_at(path: &[u8]) -> u64;
+            fn mounts_done() -> Vec<MountDone>;
+            fn too_small() -> String;
+            fn failure() -> Option<String>;
+            fn mtd() -> Option<&Mtd>;
+            fn erase_counts() -> Vec<u32>;
+            fn formatting_erases() -> Vec<u32>;
+            fn erases_left() -> Vec<u32>;
+            fn levelling() -> Option<Levelling>;
+            fn programmed_pages() -> Vec<u32>;
+            fn block_space() -> Vec<BlockSpace>;
+            fn image(oob: bool) -> Result<Vec<u8>, SystemError>;
+            fn snapshot() -> Result<MediumImage, SystemError>;
+        }
+    };
+}
+
+/// Of [`System`](crate::System) what concerns the whole machine and no file.
+#[macro_export]
+macro_rules! asks_of_machine {
+    () => {
+        $crate::asks! {
+            fn format() -> Result<(), SystemError>;
+            fn crash() -> Result<(), SystemError>;
+            fn cut_power_after(operations: u64, torn: Torn) -> Answer<()>;
+            fn ubi_attach() -> Result<(), SystemError>;
+            fn ubi_detach() -> Result<(), SystemError>;
+            fn ubi_make_volume() -> Result<(), SystemError>;
+            fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;
+            fn scrub() -> Result<(), SystemError>;
+            fn measurement_begins() -> Unwritten;
+            fn free_bytes() -> Option<u64>;
+            fn wear_on(more_erases: &[u32]) -> Answer<()>;
+            fn load(step: &steps::Load, image: &[u8]) -> Result<(), SystemError>;
+        }
+    };
+}

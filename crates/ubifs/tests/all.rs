@@ -1,0 +1,19 @@
+//! All integration tests of this crate as one program: each program is linked, and only the tests of one run side by side.
+//! A file here that is not named below is not compiled; `tests/test_rust_tests.py` looks for such.
+
+mod accounting;
+mod bulk_read;
+mod chips;
+mod conformance;
+#[path = "../../../fuzz/fuzz_targets/damage/mod.rs"]
+mod damage;
+mod fuzz_smoke;
+mod images;
+mod inode_flags;
+mod kernel_2_6;
+mod read_only;
+mod refusals;
+mod subject;
+mod support;
+mod unmount;
+mod xattr;
