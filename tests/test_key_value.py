@@ -121,8 +121,16 @@ def part_row(variant: dict[str, Any]) -> str:
     return " | ".join([*(f"{time_us / 1000:,.2f}" for time_us in times), *(f"{count:,}" for count in both)])
 
 
-@pytest.mark.parametrize("folder", ["one-part", "one-part/spi-nand"])
-@pytest.mark.parametrize("fs", ["littlefs", "yaffs2", "ubifs", "fat", "fat-bare"])
+ON_ONE_PART = ["littlefs", "yaffs2", "ubifs", "fat", "fat-bare"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "fs"),
+    [
+        *(("one-part", fs) for fs in ON_ONE_PART),
+        *(("one-part/spi-nand", fs) for fs in [*ON_ONE_PART, "sequential-storage", "ekv"]),
+    ],
+)
 def test_the_tables_of_one_part_are_true(ffslab: Command, tmp_path: Path, folder: str, fs: str) -> None:
     experiment = ROOT / f"experiments/{folder}/{fs}.toml"
     summary = json.loads(ffslab("run", str(experiment), "--json", "--out", str(tmp_path / "out")).stdout)
@@ -186,6 +194,42 @@ def test_what_is_no_file_system_has_no_files(ffslab: Command, tmp_path: Path) ->
 def test_settings_that_cannot_be_are_refused(ffslab: Command, tmp_path: Path, stack: dict[str, Any], told: str) -> None:
     done = ffslab("run", written(tmp_path, NOR | stack, '[[measure]]\nstep = "mount"\n'))
     assert done.returncode == 2 and told in done.stderr, done.stderr
+
+
+def test_stores_on_a_page_map_keep_what_was_set_over_a_cut(ffslab: Command, tmp_path: Path) -> None:
+    for fs in STORES:
+        stack = {"system": "bare", "fs": fs, "board": "luckfox-pico-max", "part": "w25n02kv", "partition_blocks": 32}
+        stack["store"] = {"translation": "page-map", "spare": 0.8}
+        crash = '[[measure]]\nstep = "crash"\n[[measure]]\nstep = "mount"\n[[measure]]\nstep = "get"\nkeys = 10\n'
+        variant = ran(ffslab, tmp_path, stack, WORK + crash)
+        assert variant["steps"][-1]["requests_done"] == 7
+        spent = {cause["reason"] for cause in variant["by_cause"]}
+        assert {"set", "get", "read-modify-write"} <= spent and "other" not in spent, spent
+
+
+@pytest.mark.parametrize(
+    ("store", "told"),
+    [
+        (
+            {"translation": "wear-levelling"},
+            'store.translation = "wear-levelling": "none" or "page-map" can stand below',
+        ),
+        ({"spare": 0.5}, 'store.translation = "page-map" alone'),
+        ({"translation": "page-map", "spare": 1.5}, "store.spare = 1.5: a share is needed"),
+        ({"translation": "page-map", "spare": 0.01}, "spare = "),
+    ],
+)
+def test_what_cannot_stand_below_a_store_is_refused(
+    ffslab: Command, tmp_path: Path, store: dict[str, Any], told: str
+) -> None:
+    stack = {"system": "bare", "fs": "tickv", "board": "omap3evm", "partition_blocks": 32, "store": store}
+    done = ffslab("run", written(tmp_path, stack, '[[measure]]\nstep = "mount"\n'))
+    assert done.returncode == 2 and told in done.stderr, done.stderr
+    nor = ffslab(
+        "run",
+        written(tmp_path, NOR | {"fs": "tickv", "store": {"translation": "page-map"}}, '[[measure]]\nstep = "mount"\n'),
+    )
+    assert nor.returncode == 2 and "NAND with pages of 512 to 4096 bytes is needed" in nor.stderr, nor.stderr
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ pub(crate) fn demand(
 pub(crate) fn demand_nor(store: &str, why: &str, medium: &Capabilities) -> Result<(), ConfigError> {
     demand(medium.program_bytes == 1 && medium.clears_bits_again, "fs", format!("\"{store}\""), || {
         format!(
-            "it needs NOR flash, which programs single bytes, and this medium programs {} bytes at once: {why}. Take a NOR part (part = \"w25q128jv\"), or a file \
-             system for NAND, on which the steps set and get work, too (fs = \"littlefs\")",
+            "it needs NOR flash, which programs single bytes, and this medium programs {} bytes at once: {why}. Take a NOR part (part = \"w25q128jv\"), a page \
+             map below the store (store.translation = \"page-map\"), or a file system for NAND, on which set and get work, too (fs = \"littlefs\")",
             medium.program_bytes
         )
     })

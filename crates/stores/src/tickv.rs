@@ -22,8 +22,8 @@ const OVERHEAD_BYTES: usize = 15;
 /// Lengths have 12 bits, and the largest one stands for nothing written.
 const VALUE_BYTES_MAX: usize = 0xFFE - OVERHEAD_BYTES;
 const KEY_BYTES_MAX: usize = 255;
-/// The hash takes 16 bits to find a region.
-const REGIONS_MAX: u32 = 1 << 16;
+/// Regions at most: the hash takes 16 bits to find one.
+pub const REGIONS_MAX: u32 = 1 << 16;
 
 /// Errors: the medium does not suit it.
 pub fn check(medium: &Capabilities) -> std::result::Result<(), ConfigError> {
