@@ -16,7 +16,7 @@ pub struct Cuts {
     pub operations: u64,
     pub cuts: u32,
     /// Of these, after how many the volume, or one of the older files, was lost.
-    pub lost: u32,
+    pub losing_cuts: u32,
 }
 
 fn bytes(seed: usize, count: usize) -> Vec<u8> {
@@ -82,7 +82,7 @@ pub fn cut_everywhere<S: System>(chip: impl Fn() -> Mtd, program: impl Fn(Mtd) -
             && OLD.iter().enumerate().all(|(seed, (path, count))| {
                 get(&mut program, path, *count).is_ok_and(|found| found == bytes(seed, *count))
             });
-        cuts.lost += u32::from(!is_there);
+        cuts.losing_cuts += u32::from(!is_there);
         if is_there {
             // What is lost of the log or of a directory may refuse this, but must not end the process.
             let _ = put(&mut program, "/after", true, &bytes(99, 5_000));

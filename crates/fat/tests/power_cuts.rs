@@ -19,7 +19,7 @@ fn cut_everywhere((kind, blocks): (Kind, u32), of: fn(&Mtd) -> Translation, step
     };
     let cuts = older_files::cut_everywhere(|| medium(kind, blocks), program, step);
     println!("{}: {cuts:?}", kind.name);
-    (cuts.cuts, cuts.lost)
+    (cuts.cuts, cuts.losing_cuts)
 }
 
 #[test]

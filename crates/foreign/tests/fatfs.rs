@@ -107,7 +107,7 @@ fn cut_everywhere(kind: Kind, blocks: u32, of: impl Fn(&Mtd) -> Translation, ste
     };
     let cuts = older_files::cut_everywhere(|| medium(kind, blocks), program, step);
     println!("{}: {cuts:?}", kind.name);
-    Some((cuts.cuts, cuts.lost))
+    Some((cuts.cuts, cuts.losing_cuts))
 }
 
 #[test]
