@@ -105,7 +105,8 @@ fn fails(block: u64) -> bool {
 
 #[test]
 fn what_a_translation_makes_of_failing_blocks_stands_in_the_docs() {
-    let media: [(&str, (Kind, u32), fn(&Mtd) -> Translation); 3] = [
+    type Of = fn(&Mtd) -> Translation;
+    let media: [(&str, (Kind, u32), Of); 3] = [
         ("`\"none\"`", (SMALL_BLOCKS, 96), direct),
         ("`\"wear-levelling\"`", (SMALL_BLOCKS, 96), |_| LEVELLED),
         ("`\"page-map\"`", (SPI_NAND, 40), page_map),

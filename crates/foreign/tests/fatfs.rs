@@ -112,7 +112,8 @@ fn cut_everywhere(kind: Kind, blocks: u32, of: impl Fn(&Mtd) -> Translation, ste
 
 #[test]
 fn without_a_translation_a_cut_takes_an_erase_block() {
-    let sectors: [(Kind, u32, fn(&Mtd) -> Translation); 2] = [
+    type Of = fn(&Mtd) -> Translation;
+    let sectors: [(Kind, u32, Of); 2] = [
         (SMALL_BLOCKS, 64, |_| Translation::Direct { sector_bytes: 4096 }),
         (SPI_NAND, 32, |_| Translation::Direct { sector_bytes: 2048 }),
     ];
