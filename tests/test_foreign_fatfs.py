@@ -20,6 +20,7 @@ import ffslab
 from conftest import Command
 from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.cli import root
+from one_part import chip_energy, years
 
 ROOT = Path(__file__).parent.parent
 TOYS = Path(__file__).parent / "foreign"
@@ -263,6 +264,8 @@ def test_settings_and_a_log_on_dhara(ffslab: Command, built: Path, tmp_path: Pat
             *(f"{sets['latency_us'][name] / 1000:,.2f}" for name in ("mean", "max")),
             *(f"{step['latency_us']['mean'] / 1000:,.2f}" for step in (appends, gets)),
             *(f"{sets['counts'][name] + appends['counts'][name]:,}" for name in ("page_programs", "erases")),
+            years([sets, appends, gets]),
+            chip_energy([sets, appends], "w25n02kv"),
         ]
         assert "| ".join(["", *(f"{cell} " for cell in cells)]) in (ROOT / "docs/key-value.md").read_text(
             encoding="utf-8"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import Command
+from one_part import chip_energy, years
 
 ROOT = Path(__file__).resolve().parent.parent
 NOR: dict[str, Any] = {
@@ -120,18 +121,28 @@ def part_row(variant: dict[str, Any]) -> str:
     return " | ".join([*(f"{time_us / 1000:,.2f}" for time_us in times), *(f"{count:,}" for count in both)])
 
 
-@pytest.mark.parametrize("folder", ["one-part", "one-part/spi-nand"])
-@pytest.mark.parametrize("fs", ["littlefs", "yaffs2", "ubifs", "fat", "fat-bare"])
+ON_ONE_PART = ["littlefs", "yaffs2", "ubifs", "fat", "fat-bare"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "fs"),
+    [
+        *(("one-part", fs) for fs in ON_ONE_PART),
+        *(("one-part/spi-nand", fs) for fs in [*ON_ONE_PART, "sequential-storage", "ekv"]),
+    ],
+)
 def test_the_tables_of_one_part_are_true(ffslab: Command, tmp_path: Path, folder: str, fs: str) -> None:
     experiment = ROOT / f"experiments/{folder}/{fs}.toml"
     summary = json.loads(ffslab("run", str(experiment), "--json", "--out", str(tmp_path / "out")).stdout)
     steps = summary["variants"][0]["steps"]
-    erases = sum(step["counts"]["erases"] for step in steps)
-    row = f"{part_row(summary['variants'][0])} | {64 * 100_000 / erases / 24 / 365.25:,.1f} |"
+    row = f"{part_row(summary['variants'][0])} | {years(steps)} |"
+    # Of the changes and records.
     if folder == "one-part":
-        # Of the changes and records. RTEMS has none.
+        # RTEMS has none.
         energy = [step["energy_uJ"] for step in steps[:2] if step["energy_uJ"]]
         row += f" {sum(of_step['total'] for of_step in energy) / 1000:,.0f} |" if energy else " |"
+    else:
+        row += f" {chip_energy(steps[:2], 'w25n02kv')} |"
     assert row in (ROOT / "docs/key-value.md").read_text(encoding="utf-8"), row
 
 
@@ -185,8 +196,60 @@ def test_settings_that_cannot_be_are_refused(ffslab: Command, tmp_path: Path, st
     assert done.returncode == 2 and told in done.stderr, done.stderr
 
 
-def test_nand_is_refused(ffslab: Command, tmp_path: Path) -> None:
+def test_stores_on_a_page_map_keep_what_was_set_over_a_cut(ffslab: Command, tmp_path: Path) -> None:
     for fs in STORES:
-        stack = {"system": "bare", "board": "omap3evm", "fs": fs}
-        done = ffslab("run", written(tmp_path, stack, '[[measure]]\nstep = "mount"\n'))
-        assert done.returncode == 2 and "needs NOR flash, which programs single bytes" in done.stderr, done.stderr
+        stack = {"system": "bare", "fs": fs, "board": "luckfox-pico-max", "part": "w25n02kv", "partition_blocks": 32}
+        stack["store"] = {"translation": "page-map", "spare": 0.8}
+        crash = '[[measure]]\nstep = "crash"\n[[measure]]\nstep = "mount"\n[[measure]]\nstep = "get"\nkeys = 10\n'
+        variant = ran(ffslab, tmp_path, stack, WORK + crash)
+        assert variant["steps"][-1]["requests_done"] == 7
+        spent = {cause["reason"] for cause in variant["by_cause"]}
+        assert {"set", "get", "read-modify-write"} <= spent and "other" not in spent, spent
+
+
+@pytest.mark.parametrize(
+    ("store", "told"),
+    [
+        (
+            {"translation": "wear-levelling"},
+            'store.translation = "wear-levelling": "none" or "page-map" can stand below',
+        ),
+        ({"spare": 0.5}, 'store.translation = "page-map" alone'),
+        ({"translation": "page-map", "spare": 1.5}, "store.spare = 1.5: a share is needed"),
+        ({"translation": "page-map", "spare": 0.01}, "spare = "),
+    ],
+)
+def test_what_cannot_stand_below_a_store_is_refused(
+    ffslab: Command, tmp_path: Path, store: dict[str, Any], told: str
+) -> None:
+    stack = {"system": "bare", "fs": "tickv", "board": "omap3evm", "partition_blocks": 32, "store": store}
+    done = ffslab("run", written(tmp_path, stack, '[[measure]]\nstep = "mount"\n'))
+    assert done.returncode == 2 and told in done.stderr, done.stderr
+    nor = ffslab(
+        "run",
+        written(tmp_path, NOR | {"fs": "tickv", "store": {"translation": "page-map"}}, '[[measure]]\nstep = "mount"\n'),
+    )
+    assert nor.returncode == 2 and "NAND with pages of 512 to 4096 bytes is needed" in nor.stderr, nor.stderr
+
+
+@pytest.mark.parametrize(
+    ("fs", "why"),
+    [
+        ("sequential-storage", "its items are words of 32 bytes at most"),
+        ("ekv", "the header in front of an erase block last"),
+        ("tickv", "a bit of one that is deleted is cleared"),
+    ],
+)
+@pytest.mark.parametrize("keys", [{"board": "omap3evm"}, {"board": "luckfox-pico-max", "part": "w25n02kv"}])
+def test_nand_is_refused_with_the_reason(
+    ffslab: Command, tmp_path: Path, fs: str, why: str, keys: dict[str, str]
+) -> None:
+    stack = {"system": "bare", "fs": fs, "partition_blocks": 64} | keys
+    done = ffslab("run", written(tmp_path, stack, '[[measure]]\nstep = "mount"\n'))
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    needs = f'fs = "{fs}": it needs NOR flash, which programs single bytes, and this medium programs 2048 bytes at once'
+    assert needs in done.stderr and why in done.stderr, done.stderr
+    assert 'part = "w25q128jv"' in done.stderr and 'fs = "littlefs"' in done.stderr, done.stderr
+    # The table of the docs says the same.
+    assert why.split(" of 32")[0] in (ROOT / "docs/key-value.md").read_text(encoding="utf-8")

@@ -88,3 +88,42 @@ def test_the_headers_are_in_the_package_and_on_the_page(capsys: pytest.CaptureFi
     )
     missing = {name for name in declared if f"`{name}" not in page and f"{name}(" not in page} - {"ffslab_scope_end_"}
     assert missing <= {"ffslab_close", "ffslab_open"}, missing
+
+
+# `enum cause` of littlefs.c by the names that people read.
+CAUSES = {
+    "FORMAT": "formatting",
+    "MOUNT": "mount scan",
+    "NAMES": "name look-up",
+    "OPEN": "file open",
+    "READ": "read",
+    "WALK": "block list walk",
+    "DATA": "user data",
+    "EXTEND": "new file block",
+    "OUTLINE": "outlining",
+    "COMMIT": "commit",
+    "COMPACTION": "compaction",
+    "SCAN": "allocation scan",
+    "RELOCATION": "relocation",
+    "REPAIR": "repair",
+    "NAME_CHANGE": "metadata",
+    "SPACE": "space count",
+}
+
+
+def test_the_rules_for_littlefs_are_what_the_file_system_says_of_itself() -> None:
+    folder = ROOT / "python/ffslab/foreign"
+    header = (folder / "include/ffslab/littlefs.h").read_text(encoding="utf-8")
+    text = "".join(re.findall(r'"([^"\n]*)"', header.partition("#define FFSLAB_LFS_CALLERS")[2].partition("static")[0]))
+    rules = [tuple(part.strip() for part in line.split("=")) for line in text.split("\\n") if line]
+    labels = re.findall(
+        r"^    \{\(const void \*\)(\w+), (\w+),", (folder / "littlefs/littlefs.c").read_text(encoding="utf-8"), re.M
+    )
+    assert len(labels) > 25
+
+    def cause(function: str) -> str:
+        return next(cause for name, cause in rules if re.fullmatch(name.replace("*", r"\w*"), function))
+
+    assert {function: cause(function) for function, _ in labels} == {
+        function: CAUSES[name] for function, name in labels
+    }

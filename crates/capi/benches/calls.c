@@ -69,6 +69,10 @@ int main(void) {
         ffslab_because_end(chip);
     }
     told("a label, begun and ended", CALLS / 10, start_s);
+    start_s = now_s();
+    ffslab_callers(chip, NULL);
+    for (int i = 0; i < CALLS / 10; i++) ffslab_read(chip, 0, byte, 1);
+    told("a read of one byte of NOR, its cause by call site", CALLS / 10, start_s);
     ffslab_close(chip);
     return 0;
 }

@@ -249,6 +249,16 @@ pub unsafe extern "C" fn ffslab_because_end(chip: *mut Handle) -> i32 {
 }
 
 #[no_mangle]
+pub unsafe extern "C" fn ffslab_callers(chip: *mut Handle, rules: *const c_char) -> i32 {
+    unsafe {
+        done(chip, |chip| {
+            let rules = if rules.is_null() { "" } else { text(rules)? };
+            Ok(chip.explain_by_callers(rules)?)
+        })
+    }
+}
+
+#[no_mangle]
 pub unsafe extern "C" fn ffslab_step(chip: *mut Handle, title: *const c_char) -> i32 {
     unsafe { done(chip, |chip| Ok(chip.begin_step(text(title)?)?)) }
 }

@@ -40,6 +40,7 @@ static void wrong_chips(void) {
     ffslab_close(NULL);
     SAYS(ffslab_error_name(FFSLAB_EPOWER), "FFSLAB_EPOWER");
     SAYS(ffslab_error_name(7), "unknown");
+    IS(ffslab_callers(NULL, NULL), FFSLAB_EINPUT);
 }
 
 static void nand(const char *folder) {

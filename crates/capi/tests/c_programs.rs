@@ -98,18 +98,32 @@ fn the_header_declares_what_the_library_has() {
     assert!(header.contains(&format!("#define FFSLAB_ABI_VERSION {version}\n")));
 }
 
-/// The user's own littlefs with the header that connects it.
-#[test]
-fn littlefs_runs_on_a_chip() {
-    let place = folder("littlefs");
+/// A program with the user's own littlefs; `more` are options.
+fn with_littlefs(name: &str, place: &Path, more: &[&str]) -> PathBuf {
     let sources = Path::new(littlefs2_sys::SOURCES);
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adapters/littlefs.c");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adapters").join(name);
     let include = format!("-I{}", sources.display());
     let quiet = ["-DLFS_NO_DEBUG", "-DLFS_NO_WARN", "-DLFS_NO_ERROR", "-Wno-unused-function", "-Wno-unused-parameter"];
     let (lfs, util) = (sources.join("lfs.c"), sources.join("lfs_util.c"));
-    let mut more: Vec<&Path> = quiet.iter().map(Path::new).collect();
-    more.extend([Path::new(&include), &lfs, &util]);
-    assert_eq!(run(&compiled(&program, &place, &more), &[]), "ok\n");
+    let mut all: Vec<&Path> = quiet.iter().chain(more).map(Path::new).collect();
+    all.extend([Path::new(&include), &lfs, &util]);
+    compiled(&program, place, &all)
+}
+
+/// With the header that connects it.
+#[test]
+fn littlefs_runs_on_a_chip() {
+    let place = folder("littlefs");
+    assert_eq!(run(&with_littlefs("littlefs.c", &place, &[]), &[]), "ok\n");
+}
+
+/// Code without labels, with debugging information, optimised further, and with the symbols alone.
+#[test]
+fn functions_under_way_are_causes() {
+    let place = folder("callers");
+    for options in [&["-g"][..], &["-g", "-O2", "-fno-optimize-sibling-calls"], &[]] {
+        assert_eq!(run(&with_littlefs("callers.c", &place, options), &[]), "ok\n", "{options:?}");
+    }
 }
 
 /// A driver of Zephyr. Its headers stand in no registry, so that stubs of the declarations that it needs are compiled with it.

@@ -21,6 +21,9 @@ pub enum ChipError {
     Restore(#[from] RestoreError),
     #[error("label {0:?}: it must be one line of text, and a process can have a thousand")]
     Label(String),
+    /// Of [`crate::Chip::explain_by_callers`].
+    #[error("callers, line {line}: {text:?}: FUNCTION = CAUSE is needed, with a name that may end with *, and a cause or nothing")]
+    Rule { line: usize, text: String },
     #[error("no label is open")]
     NoLabel,
     #[error("a call is open: end it first")]

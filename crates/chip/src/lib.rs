@@ -9,6 +9,7 @@
 //!
 //! **Leaves out.** Reports: Python draws them from the folder. What a program computes takes only the time that it states.
 
+mod callers;
 mod error;
 mod labels;
 mod nor_port;
@@ -22,6 +23,7 @@ pub use ffslab_mtd::{Capabilities, Corrected, MediumImage, MtdError};
 pub use ffslab_sim::OpCounts;
 pub use nor_port::{NorPort, PortError};
 
+use callers::Callers;
 use ffslab_lab::session::SessionTotals;
 use ffslab_lab::Session;
 use ffslab_machine::stack_keys::NO_FS;
@@ -33,6 +35,8 @@ use std::path::Path;
 pub struct Chip {
     /// The last ones first.
     labels: Vec<ReasonGuard>,
+    /// Who explains what has no label.
+    callers: Option<Callers>,
     call: Option<OpenCall>,
     mtd: Mtd,
     session: Session,
@@ -76,7 +80,7 @@ impl Chip {
         let session = Session::new(&text, SEED, Path::new("."))?;
         let mtd = session.system().mtd().cloned().ok_or(ChipError::NoFlash)?;
         ffslab_mtd::causes::register(mtd.sim());
-        Ok(Chip { labels: Vec::new(), call: None, mtd, session, title: TITLE.to_string() })
+        Ok(Chip { labels: Vec::new(), callers: None, call: None, mtd, session, title: TITLE.to_string() })
     }
 
     fn sim(&self) -> &Sim {
@@ -101,6 +105,7 @@ impl Chip {
         (op, at, bytes): (CallOp, u64, usize),
         body: impl FnOnce(&Mtd) -> Result<R, MtdError>,
     ) -> Result<R, MtdError> {
+        let _why = self.by_callers();
         if self.call.is_some() {
             return body(&self.mtd);
         }
@@ -268,6 +273,24 @@ impl Chip {
     /// Errors: none is open.
     pub fn end_label(&mut self) -> Result<(), ChipError> {
         self.labels.pop().map(drop).ok_or(ChipError::NoLabel)
+    }
+
+    /// From now on an operation outside of labels has a cause by the functions of the program that are under way, as the symbols of its
+    /// backtrace name them. `rules`: lines `FUNCTION = CAUSE`, of which the first one counts that fits one of these functions; a name that ends with `*`
+    /// fits all that begin so. Where none fits, the name of the innermost function is the cause, but for those of lines without one;
+    /// without symbols it is "other".
+    ///
+    /// Errors: a line that is no rule, a cause that cannot be a label.
+    pub fn explain_by_callers(&mut self, rules: &str) -> Result<(), ChipError> {
+        self.callers = Some(Callers::new(rules)?);
+        Ok(())
+    }
+
+    #[inline]
+    fn by_callers(&mut self) -> Option<ReasonGuard> {
+        let callers = self.callers.as_mut().filter(|_| self.labels.is_empty())?;
+        let sim = self.mtd.sim();
+        Some(sim.because(callers.reason(sim)))
     }
 
     fn close_labels(&mut self) {

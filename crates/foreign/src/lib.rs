@@ -18,7 +18,9 @@ mod translation;
 pub use c::Info;
 pub use device::Below;
 pub use libraries::{Libraries, LoadError};
-pub use translation::{page_map_pages, wear_levelling_capacity_bytes, DharaCode, Translation};
+pub use translation::{
+    nor_capabilities, page_map_pages, wear_levelling_capacity_bytes, DharaCode, Translation, NOR_BLOCK_BYTES,
+};
 
 use c::paths::{self, C};
 use device::Device;

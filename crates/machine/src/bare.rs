@@ -7,7 +7,7 @@ use crate::file_systems::fatfs::FatfsKeys;
 use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
 use crate::file_systems::spiffs::SpiffsKeys;
-use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys};
+use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys, StoreKeys};
 use crate::file_systems::{self, Descriptor, Ground, OnBare, PathSettings};
 use crate::mount_options::MountOptions;
 use crate::policy_keys::PolicyKeys;
@@ -82,6 +82,9 @@ pub struct BareKeys {
     /// (`docs/littlefs.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub littlefs: Option<LittlefsKeys>,
+    /// What a store of keys and values stands on, as in `[stack.store]`: `translation`, `spare` (`docs/key-value.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreKeys>,
     /// Configuration of sequential-storage, as in `[stack.sequential_storage]`: `word_B`, `buffer_B`, `cache`, `cache_keys`
     /// (`docs/key-value.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,6 +169,7 @@ impl BareKeys {
             ("littlefs", self.littlefs.is_some()),
             ("sequential_storage", self.sequential_storage.is_some()),
             ("ekv", self.ekv.is_some()),
+            ("store", self.store.is_some()),
             ("spiffs", self.spiffs.is_some()),
             ("fatfs", self.fatfs.is_some()),
             ("fat", self.fat.is_some()),

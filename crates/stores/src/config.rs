@@ -25,11 +25,12 @@ pub(crate) fn demand(
     }
 }
 
-/// A medium that programs any bytes, and clears further bits of what it has programmed.
-pub(crate) fn demand_nor(store: &str, medium: &Capabilities) -> Result<(), ConfigError> {
+/// A medium that programs any bytes, and clears further bits of what it has programmed. `why` says what of the store NAND cannot do.
+pub(crate) fn demand_nor(store: &str, why: &str, medium: &Capabilities) -> Result<(), ConfigError> {
     demand(medium.program_bytes == 1 && medium.clears_bits_again, "fs", format!("\"{store}\""), || {
         format!(
-            "it needs NOR flash, which programs single bytes, and this medium programs {} bytes at once",
+            "it needs NOR flash, which programs single bytes, and this medium programs {} bytes at once: {why}. Take a NOR part (part = \"w25q128jv\"), a page \
+             map below the store (store.translation = \"page-map\"), or a file system for NAND, on which set and get work, too (fs = \"littlefs\")",
             medium.program_bytes
         )
     })

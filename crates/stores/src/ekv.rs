@@ -24,16 +24,20 @@ pub struct EkvConfig {
 }
 
 pub(crate) const NAME: &str = "ekv";
+/// `ALIGN` of its `config.rs`, and `write_header` of `page.rs`.
+const NO_NAND: &str = "it writes in units of 4 bytes at most, and the header in front of an erase block last";
 /// It keeps pages free for its compaction (`MIN_FREE_PAGE_COUNT` of `config.rs`), and needs some for data.
 const PAGES_MIN: u32 = 16;
+/// The most erase blocks, as it is compiled here.
+pub const PAGES_MAX: u32 = MAX_PAGE_COUNT as u32;
 
 impl EkvConfig {
     /// # Errors
     /// The medium does not suit what ekv was compiled for.
     pub fn check(&self, medium: &Capabilities) -> std::result::Result<(), ConfigError> {
-        demand_nor(NAME, medium)?;
+        demand_nor(NAME, NO_NAND, medium)?;
         demand_block(NAME, medium, &[PAGE_SIZE as u32])?;
-        demand_blocks(NAME, medium, PAGES_MIN, MAX_PAGE_COUNT as u32)
+        demand_blocks(NAME, medium, PAGES_MIN, PAGES_MAX)
     }
 
     /// Memory that it takes: its state, with buffers for pages, and a buffer for a value.

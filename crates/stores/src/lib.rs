@@ -7,7 +7,7 @@
 //! **Follows.** sequential-storage 8.0 (its map), ekv 1.0 with check sums, TicKV 2.0 of Tock. What they want from a driver are the
 //! traits `NorFlash` of `embedded-storage-async`, `Flash` of ekv and `FlashController` of TicKV.
 //!
-//! **Leaves out.** NAND: none of them works with pages that are programmed once. The queue of sequential-storage, transactions of several
+//! **Leaves out.** NAND itself: none of them works with pages that are programmed once (a translation can make NOR of it). The queue of sequential-storage, transactions of several
 //! keys of ekv, zeroisation and the asynchronous calls of TicKV. What the CPU computes in them takes no time.
 
 pub mod causes;

@@ -54,6 +54,8 @@ impl Default for SequentialConfig {
 }
 
 pub(crate) const NAME: &str = "sequential-storage";
+/// `MAX_WORD_SIZE` of its `lib.rs`, and `erase_data` of `item.rs`.
+const NO_NAND: &str = "its items are words of 32 bytes at most, and one that is removed is programmed once more";
 const WORDS: [u32; 3] = [1, 4, 32];
 const BLOCKS: [u32; 2] = [4 << 10, 64 << 10];
 /// A length in front of the key (`alloc_impl.rs`).
@@ -64,7 +66,7 @@ impl SequentialConfig {
     /// # Errors
     /// The first value with which the map, or the medium, cannot work.
     pub fn check(&self, medium: &Capabilities) -> std::result::Result<(), ConfigError> {
-        demand_nor(NAME, medium)?;
+        demand_nor(NAME, NO_NAND, medium)?;
         demand_block(NAME, medium, &BLOCKS)?;
         demand_blocks(NAME, medium, 2, u32::MAX / medium.erase_block_bytes)?;
         demand(WORDS.contains(&self.word_bytes), "word_B", self.word_bytes, || "1, 4 or 32 are known".to_string())?;

@@ -13,6 +13,8 @@ use tickv::success_codes::SuccessCode;
 use tickv::{ErrorCode, FlashController, TicKV, MAIN_KEY};
 
 pub(crate) const NAME: &str = "tickv";
+/// `append_key` and `invalidate_key` of its `tickv.rs`.
+const NO_NAND: &str = "its objects have any length and follow each other, and a bit of one that is deleted is cleared";
 /// A region: an erase block.
 const REGION_BYTES: usize = 4 << 10;
 /// Header and check sum of an object (`HEADER_LENGTH`, `CHECK_SUM_LEN` of `tickv.rs`).
@@ -20,12 +22,12 @@ const OVERHEAD_BYTES: usize = 15;
 /// Lengths have 12 bits, and the largest one stands for nothing written.
 const VALUE_BYTES_MAX: usize = 0xFFE - OVERHEAD_BYTES;
 const KEY_BYTES_MAX: usize = 255;
-/// The hash takes 16 bits to find a region.
-const REGIONS_MAX: u32 = 1 << 16;
+/// Regions at most: the hash takes 16 bits to find one.
+pub const REGIONS_MAX: u32 = 1 << 16;
 
 /// Errors: the medium does not suit it.
 pub fn check(medium: &Capabilities) -> std::result::Result<(), ConfigError> {
-    demand_nor(NAME, medium)?;
+    demand_nor(NAME, NO_NAND, medium)?;
     demand_block(NAME, medium, &[REGION_BYTES as u32])?;
     demand_blocks(NAME, medium, 2, REGIONS_MAX)
 }

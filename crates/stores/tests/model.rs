@@ -68,16 +68,19 @@ proptest! {
         for (cache, word) in [(NoCache, 1), (PageStates, 4), (PagePointers, 1), (KeyPointers, 32)] {
             agrees(sequential(cache, word), 4, &ops);
         }
+        agrees(Kind::Mapped(|| sequential(KeyPointers, 1)), 4, &ops);
     }
 
     #[test]
     fn ekv_holds_what_it_was_given(ops in ops(120)) {
         agrees(Kind::Ekv, 32, &ops);
+        agrees(Kind::Mapped(|| Kind::Ekv), 32, &ops);
     }
 
     #[test]
     fn tickv_holds_what_it_was_given_while_no_region_fills_up(ops in ops(40)) {
         agrees(Kind::Tickv, 64, &ops);
+        agrees(Kind::Mapped(|| Kind::Tickv), 64, &ops);
     }
 }
 

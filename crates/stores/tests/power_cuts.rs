@@ -168,3 +168,17 @@ fn tickv_may_lose_the_key_that_is_set() {
     println!("{found}");
     assert!(found.key_gone > 0 && found.key_unreadable > 0, "{found}");
 }
+
+/// A sector of a page map is written as a whole or not at all, so that no program is torn there; one that reaches over the end of a sector is two.
+#[test]
+fn on_a_page_map_what_was_acknowledged_is_kept() {
+    let map = || sequential(NoCache, 1);
+    for (kind, blocks, changes) in [(Kind::Mapped(map), 4, 40), (Kind::Mapped(|| Kind::Ekv), 16, 12)] {
+        let found = cut_everywhere(kind, blocks, changes, any);
+        println!("{found}");
+        assert!(found.is_clean() && found.cuts > 200, "{found}");
+    }
+    let found = cut_everywhere(Kind::Mapped(|| Kind::Tickv), 16, 40, any);
+    println!("{found}");
+    assert!(found.lost.is_empty() && found.key_gone > 0, "{found}");
+}

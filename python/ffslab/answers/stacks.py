@@ -58,6 +58,7 @@ class BareKeys(TypedDict):
     policy: NotRequired[PolicyKeys | None]
     sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]
+    store: NotRequired[StoreKeys | None]
     system: BareName
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
@@ -365,6 +366,14 @@ class StackTable(TypedDict):
     littlefs: NotRequired[LittlefsKeys | None]
     sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]
+    store: NotRequired[StoreKeys | None]
+
+
+class StoreKeys(TypedDict):
+    """What a store of keys and values stands on, as in `[stack.store]` (`docs/key-value.md`)."""
+
+    spare: NotRequired[float | None]
+    translation: NotRequired[TranslationName | None]
 
 
 SystemName: TypeAlias = Literal["rtems"]

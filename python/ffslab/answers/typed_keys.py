@@ -110,6 +110,7 @@ class OtherKeys(TypedDict, total=False):
     sequential_storage: Mapping[str, object] | None
     slc_mode: bool | None
     spiffs: Mapping[str, object] | None
+    store: Mapping[str, object] | None
     summary: bool | None
     swapout_hold_ms: int | None
     swapout_period_ms: int | None

@@ -2,12 +2,14 @@
 
 mod dhara;
 mod direct;
+mod nor;
 mod page_map;
 #[cfg(test)]
 mod tests;
 mod wear_levelling;
 
 pub use dhara::DharaCode;
+pub use nor::{nor_capabilities, NOR_BLOCK_BYTES};
 pub use page_map::logical_pages as page_map_pages;
 pub use wear_levelling::capacity_bytes as wear_levelling_capacity_bytes;
 
@@ -41,6 +43,14 @@ impl Translation {
             }
             _ => self.open(medium),
         }
+    }
+
+    /// NOR flash of at most so many erase blocks of 4 KiB on the translation, which is made anew (`is_new`) or has what it finds on the medium.
+    ///
+    /// Errors: as [`Translation::open`].
+    pub fn as_nor(self, medium: &Mtd, is_new: bool, blocks_max: u32) -> Result<Mtd, MountError> {
+        let below = if is_new { self.make(medium)? } else { self.open(medium)? };
+        Ok(nor::nor_on(below, medium.clone(), blocks_max))
     }
 
     /// The translation on a medium, with what it finds there.

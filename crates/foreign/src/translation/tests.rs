@@ -137,3 +137,36 @@ fn a_cut_between_both_states_takes_everything_at_the_second_start_as_with_esp_id
     assert_eq!(wrong_after("first"), [0; 0]);
     assert_ne!(wrong_after("second"), [0; 0]);
 }
+
+#[test]
+fn nor_on_a_page_map_clears_bits_and_keeps_them_over_cuts() {
+    let chip = medium(SPI_NAND, 12);
+    let map = Translation::PageMap { logical_pages: 64 };
+    let nor = map.as_nor(&chip, true, u32::MAX).expect("it has room");
+    let can = *nor.capabilities();
+    assert_eq!((can.blocks, can.erase_block_bytes, can.program_bytes), (32, 4096, 1));
+    (0..32).for_each(|block| nor.erase(block * 4096).expect("it can be overwritten"));
+    nor.write(4090, &[0xF0; 12]).expect("over the end of a block");
+    nor.write(4092, &[0x3C; 2]).expect("bits are cleared once more");
+    let before = chip.sim().total();
+    nor.write(4092, &[0xFF; 2]).expect("nothing changes");
+    assert_eq!((chip.sim().total() - before).page_programs, 0);
+    let expected = [0xFF, 0xF0, 0xF0, 0x30, 0x30, 0xF0, 0xF0, 0xF0, 0xF0];
+    let mut held = [0; 9];
+    nor.read(4089, &mut held).expect("it was written");
+    assert_eq!(held, expected);
+    assert_eq!(nor.look(4089, &mut held), Ok(()));
+    assert_eq!(held, expected);
+    assert_eq!(nor.write(32 * 4096 - 1, &[0; 2]), Err(MtdError::OutOfRange));
+    // A cut takes the write that it hits, and nothing beside it.
+    for torn in [Torn::Nothing, Torn::Partial { seed: 1 }] {
+        chip.cut_power_after(1, torn);
+        let nor = map.as_nor(&chip, false, 20).expect("mounting programs nothing");
+        assert_eq!(nor.write(4090, &[0; 4]), Err(MtdError::PowerCut));
+        chip.restart();
+        let nor = map.as_nor(&chip, false, 20).expect("the power is on");
+        assert_eq!((nor.blocks(), nor.look(4089, &mut held)), (20, Err(MtdError::NotSupported)));
+        nor.read(4089, &mut held).expect("it was written");
+        assert_eq!(held, expected);
+    }
+}

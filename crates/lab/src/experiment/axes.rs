@@ -193,8 +193,19 @@ fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mu
 }
 
 /// Tables in `[stack]` whose keys can be axes: `policy.victim`, `device.ftl`, `littlefs.lookahead_size_B`.
-const TABLES_OF_STACK: [&str; 10] =
-    ["policy", "device", "faults", "ageing", "littlefs", "spiffs", "fatfs", "fat", "sequential_storage", "ekv"];
+const TABLES_OF_STACK: [&str; 11] = [
+    "policy",
+    "device",
+    "faults",
+    "ageing",
+    "littlefs",
+    "spiffs",
+    "fatfs",
+    "fat",
+    "sequential_storage",
+    "ekv",
+    "store",
+];
 
 /// Such a table, which is empty if the experiment has none.
 ///

@@ -1,4 +1,4 @@
-//! What stands between flash and a file system that overwrites sectors: the keys that `[stack.fat]` and `[stack.fatfs]` have in common.
+//! What stands between flash and a file system that overwrites sectors: the keys that `[stack.fat]`, `[stack.fatfs]` and `[stack.store]` have in common.
 
 use super::on_bare::{demand, no_library};
 use crate::error::MachineError;
@@ -55,6 +55,7 @@ macro_rules! names {
 
 pub(super) const OF_FAT: Names = names!("fat");
 pub(super) const OF_FATFS: Names = names!("fatfs");
+pub(super) const OF_STORE: Names = names!("store");
 
 /// The keys of a table. Values that are absent are filled in.
 pub(super) struct SectorKeys<'a> {

@@ -1,10 +1,12 @@
 //! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV.
 
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{refuse_options, OnBare, PathSettings};
+use super::on_bare::{demand, refuse_options, OnBare, PathSettings};
+use super::sectors::{SectorKeys, TranslationName, OF_STORE};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
+use ffslab_foreign::{nor_capabilities, Translation};
 use ffslab_fs::{KeyValueStore, PathFileSystem, WithoutFiles};
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_stores::ekv::{self, EkvConfig};
@@ -110,6 +112,54 @@ pub struct EkvKeys {
     pub random_seed: Option<u32>,
 }
 
+/// What a store of keys and values stands on, as in `[stack.store]` (`docs/key-value.md`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoreKeys {
+    /// "page-map": NAND, on which a page map in the program's RAM has sectors that can be overwritten, of which NOR is made; "none" if absent: the flash itself, which is
+    /// to be NOR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<TranslationName>,
+    /// With "page-map": share of the erase blocks that the store does not see, for garbage collection; 0.15 if absent.
+    #[serde(rename = "spare", default, skip_serializing_if = "Option::is_none")]
+    pub spare_share: Option<f64>,
+}
+
+impl StoreKeys {
+    /// What stands between the flash and a store, with its size in bytes. `None`: nothing does.
+    ///
+    /// Errors: a medium that it does not work on, another translation.
+    fn translation(&mut self, medium: &Capabilities) -> Result<Option<(Translation, u64)>, MachineError> {
+        let name = *self.translation.get_or_insert(TranslationName::None);
+        let other = match name {
+            TranslationName::None | TranslationName::PageMap => None,
+            TranslationName::WearLevelling => Some("\"wear-levelling\""),
+            TranslationName::Dhara => Some("\"dhara\""),
+        };
+        demand(other.is_none(), "store.translation", other.unwrap_or_default(), || {
+            "\"none\" or \"page-map\" can stand below a store".to_string()
+        })?;
+        if name == TranslationName::None && self.spare_share.is_none() {
+            return Ok(None);
+        }
+        let sectors = SectorKeys {
+            names: OF_STORE,
+            translation: &mut self.translation,
+            sector_size_bytes: &mut None,
+            update_erases: &mut None,
+            dhara_library: &None,
+            gc_ratio: &mut None,
+            spare_share: &mut self.spare_share,
+        };
+        match sectors.translation(medium)? {
+            (map @ Translation::PageMap { logical_pages }, sector_bytes) => {
+                Ok(Some((map, u64::from(logical_pages) * u64::from(sector_bytes))))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
 impl SequentialStorageKeys {
     /// Values that are absent are filled in.
     fn config(&mut self) -> SequentialConfig {
@@ -143,30 +193,63 @@ struct Linked(Which);
 impl OnBare for Linked {
     fn own_keys(&self) -> &'static [&'static str] {
         match self.0 {
-            Which::SequentialStorage => &["sequential_storage"],
-            Which::Ekv => &["ekv"],
-            Which::Tickv => &[],
+            Which::SequentialStorage => &["store", "sequential_storage"],
+            Which::Ekv => &["store", "ekv"],
+            Which::Tickv => &["store"],
         }
     }
 
     fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let below = keys.store.as_mut().map(|store| store.translation(medium)).transpose()?.flatten();
+        let seen = below.map_or(*medium, |(_, size_bytes)| nor_capabilities(size_bytes, self.blocks_max()));
         let store = match self.0 {
             Which::SequentialStorage => {
                 let config = keys.sequential_storage.get_or_insert_default().config();
-                config.check(medium).map_err(wrong)?;
+                config.check(&seen).map_err(wrong)?;
                 StoreSettings::SequentialStorage(config)
             }
             Which::Ekv => {
                 let config = EkvConfig { random_seed: keys.ekv.get_or_insert_default().random_seed };
-                config.check(medium).map_err(wrong)?;
+                config.check(&seen).map_err(wrong)?;
                 StoreSettings::Ekv(config)
             }
             Which::Tickv => {
-                tickv::check(medium).map_err(wrong)?;
+                tickv::check(&seen).map_err(wrong)?;
                 StoreSettings::Tickv
             }
         };
-        Ok(Arc::new(store))
+        let below = below.map(|(translation, _)| (translation, self.blocks_max()));
+        Ok(Arc::new(Settings { store, below }))
+    }
+}
+
+impl Linked {
+    /// Erase blocks that the store can have at most.
+    fn blocks_max(&self) -> u32 {
+        match self.0 {
+            Which::SequentialStorage => u32::MAX,
+            Which::Ekv => ekv::PAGES_MAX,
+            Which::Tickv => tickv::REGIONS_MAX,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Settings {
+    store: StoreSettings,
+    /// What makes NOR of NAND, and the erase blocks that it is to have at most.
+    below: Option<(Translation, u32)>,
+}
+
+impl Settings {
+    /// What the store stands on.
+    fn nor(&self, medium: &Mtd, is_new: bool) -> Result<Mtd, SystemError> {
+        match self.below {
+            Some((translation, blocks_max)) => {
+                translation.as_nor(medium, is_new, blocks_max).map_err(SystemError::unusable)
+            }
+            None => Ok(medium.clone()),
+        }
     }
 }
 
@@ -195,16 +278,17 @@ impl StoreSettings {
     }
 }
 
-impl Make for StoreSettings {
+impl Make for Settings {
     fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
         let no_read_only = "a store of keys and values has no read-only mounts: leave it out";
-        refuse_options(self.name(), options, no_read_only)?;
-        let store = self.store(medium).map_err(SystemError::unusable)?;
+        refuse_options(self.store.name(), options, no_read_only)?;
+        let store = self.store.store(&self.nor(medium, false)?).map_err(SystemError::unusable)?;
         Ok(Box::new(WithoutFiles(store)))
     }
 
     fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
-        let made = match self {
+        let medium = &self.nor(medium, true)?;
+        let made = match &self.store {
             StoreSettings::SequentialStorage(config) => sequential::format(medium, config),
             StoreSettings::Ekv(config) => ekv::format(medium, config),
             StoreSettings::Tickv => tickv::format(medium),

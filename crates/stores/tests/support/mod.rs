@@ -1,9 +1,10 @@
-//! Stores on SPI NOR, and what a program knows of them.
+//! Stores on SPI NOR, or on NOR that a program makes of SPI NAND, and what a program knows of them.
 
 #![allow(dead_code)] // Of some of the tests.
 
-use ffslab_conformance::on::SPI_NOR;
+use ffslab_conformance::on::{SPI_NAND, SPI_NOR};
 use ffslab_flash::Geometry;
+use ffslab_foreign::Translation;
 use ffslab_fs::{Errno, KeyValueStore};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, SimConfig};
@@ -21,6 +22,18 @@ pub enum Kind {
     Sequential(SequentialConfig),
     Ekv,
     Tickv,
+    /// One of them on a page map on SPI NAND.
+    Mapped(fn() -> Kind),
+}
+
+/// Erase blocks that the page map has for itself.
+const SPARE_BLOCKS: u32 = 8;
+
+/// NOR on the page map of such a chip.
+fn nor(chip: &Mtd, is_new: bool) -> Mtd {
+    let logical_pages = (chip.blocks() - SPARE_BLOCKS) * chip.pages_per_block();
+    let map = Translation::PageMap { logical_pages };
+    map.as_nor(chip, is_new, u32::MAX).unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub fn sequential(cache: SequentialCache, word_bytes: u32) -> Kind {
@@ -33,6 +46,7 @@ impl Kind {
             Kind::Sequential(config) => sequential::format(medium, &config),
             Kind::Ekv => ekv::format(medium, &EkvConfig::default()),
             Kind::Tickv => tickv::format(medium),
+            Kind::Mapped(kind) => kind().format(&nor(medium, true)),
         }
     }
 
@@ -41,11 +55,18 @@ impl Kind {
             Kind::Sequential(config) => sequential::mount(medium, &config),
             Kind::Ekv => ekv::mount(medium, &EkvConfig::default()),
             Kind::Tickv => tickv::mount(medium),
+            Kind::Mapped(kind) => kind().mount(&nor(medium, false)),
         }
     }
 
     pub fn made(self, blocks: u32) -> (Mtd, Box<dyn KeyValueStore>) {
-        let medium = medium(blocks);
+        let medium = match self {
+            Kind::Mapped(_) => {
+                let bytes = SPI_NAND.geometry.page_bytes * SPI_NAND.geometry.pages_per_block;
+                chip(SPI_NAND, SPI_NAND.with_blocks(SPARE_BLOCKS + (blocks * 4096).div_ceil(bytes)))
+            }
+            _ => medium(blocks),
+        };
         self.format(&medium).expect("a new chip can be formatted");
         let store = self.mount(&medium).expect("what was formatted can be mounted");
         (medium, store)
@@ -54,9 +75,11 @@ impl Kind {
 
 /// A chip with so many erase blocks of 4 KiB.
 pub fn medium(blocks: u32) -> Mtd {
-    let sim = Sim::new(SimConfig::default());
-    let geometry = Geometry { pages_per_block: 16, ..SPI_NOR.with_blocks(blocks) };
-    (SPI_NOR.medium)(&sim, geometry).unwrap_or_else(|failure| panic!("{failure}"))
+    chip(SPI_NOR, Geometry { pages_per_block: 16, ..SPI_NOR.with_blocks(blocks) })
+}
+
+fn chip(kind: ffslab_conformance::on::Kind, geometry: Geometry) -> Mtd {
+    (kind.medium)(&Sim::new(SimConfig::default()), geometry).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 /// Bytes that tell one value from the next.

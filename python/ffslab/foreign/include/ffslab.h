@@ -124,6 +124,12 @@ int ffslab_erase_counts(ffslab_chip *chip, uint32_t *into, size_t blocks);
 /* What follows happens for this reason ("allocation scan"), until ffslab_because_end(). Labels nest; the innermost one counts. */
 int ffslab_because(ffslab_chip *chip, const char *reason);
 int ffslab_because_end(ffslab_chip *chip);
+/* Causes by call site, for code without labels: from now on an operation outside of labels has its cause by the functions of the program that are
+ * under way, as the symbols of the backtrace name them. Compile with -g so that inlined ones are seen, and with
+ * -fno-optimize-sibling-calls so that those are whose last act is the call; do not strip.
+ * `rules`: NULL, or lines "FUNCTION = CAUSE". The first line that fits one of the functions says the cause; "lfs_dir_*" fits all that begin so. Where none
+ * fits, the cause is the name of the innermost function, but for those of lines without a cause ("lfs_bd_* ="); without symbols "other". */
+int ffslab_callers(ffslab_chip *chip, const char *rules);
 
 /* A measured step of the results begins. The first one begins the measurement; what was before it was setup. */
 int ffslab_step(ffslab_chip *chip, const char *title);

@@ -5,12 +5,36 @@
  *     lfs_mount(&lfs, &config);
  *
  * What a program failure, a failed erase, a bad block or an uncorrectable read is to littlefs: LFS_ERR_CORRUPT, upon which it takes
- * another block. Everything else is LFS_ERR_IO. For littlefs 2.x. */
+ * another block. Everything else is LFS_ERR_IO. For littlefs 2.x.
+ *
+ *     ffslab_callers(chip, FFSLAB_LFS_CALLERS);
+ *
+ * gives its operations the causes of docs/littlefs.md by the functions of lfs.c that are under way. */
 #ifndef FFSLAB_LITTLEFS_H
 #define FFSLAB_LITTLEFS_H
 
 #include <ffslab.h>
 #include <lfs.h>
+
+/* In the order in which they count: what happens within a commit for a compaction is the compaction's. */
+#define FFSLAB_LFS_CALLERS                                                                                                  \
+    "lfs_alloc = allocation scan\nlfs_alloc_scan = allocation scan\n"                                                      \
+    "lfs_format* = formatting\nlfs_rawformat = formatting\nlfs_mount* = mount scan\nlfs_rawmount = mount scan\n"            \
+    "lfs_fs_size* = space count\nlfs_fs_rawsize = space count\n"                                                           \
+    "lfs_fs_deorphan = repair\nlfs_fs_demove = repair\nlfs_fs_forceconsistency = repair\n"                                 \
+    "lfs_file_relocate = relocation\nlfs_fs_relocate = relocation\nlfs_fs_parent = relocation\nlfs_fs_pred = relocation\n" \
+    "lfs_dir_splittingcompact = compaction\nlfs_dir_compact = compaction\n"                                                \
+    "lfs_file_outline = outlining\n"                                                                                       \
+    "lfs_dir_orphaningcommit = commit\nlfs_dir_relocatingcommit = commit\nlfs_dir_commit = commit\nlfs_dir_alloc = commit\n" \
+    "lfs_dir_find = name look-up\nlfs_stat* = name look-up\nlfs_rawstat = name look-up\n"                                  \
+    "lfs_dir_open* = name look-up\nlfs_dir_rawopen = name look-up\nlfs_dir_read* = name look-up\nlfs_dir_rawread = name look-up\n" \
+    "lfs_ctz_find = block list walk\nlfs_ctz_extend = new file block\n"                                                    \
+    "lfs_file_flushedread = read\nlfs_file_flushedwrite = user data\nlfs_file_flush = user data\n"                         \
+    "lfs_file_read* = read\nlfs_file_rawread = read\nlfs_file_write* = user data\nlfs_file_rawwrite = user data\n"         \
+    "lfs_file_open* = file open\nlfs_file_rawopen* = file open\n"                                                          \
+    "lfs_mkdir* = metadata\nlfs_rawmkdir = metadata\nlfs_remove* = metadata\nlfs_rawremove = metadata\n"                   \
+    "lfs_rename* = metadata\nlfs_rawrename = metadata\nlfs_file_truncate* = metadata\nlfs_file_rawtruncate = metadata\n"   \
+    "lfs_bd_* =\nlfs_cache_* =\n"
 
 static inline int ffslab_lfs_answer(int code) {
     switch (code) {
