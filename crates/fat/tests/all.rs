@@ -1,6 +1,7 @@
 //! All integration tests of this crate as one program: each program is linked, and only the tests of one run side by side.
 //! A file here that is not named below is not compiled; `tests/test_rust_tests.py` looks for such.
 
+mod bad_blocks;
 mod conformance;
 mod full_and_worn;
 mod hostile;

@@ -1,8 +1,7 @@
 //! Blocks that fail in the five ways of littlefs's own tests: what a translation makes of them for FAT, which knows no bad blocks itself. None
 //! of it is promised: what is found stands in docs/fat.md.
 
-mod support;
-
+use crate::support::{direct, medium, page_map, program_on, LEVELLED, SMALL_BLOCKS};
 use ffslab_conformance::failing::{failing, Fails};
 use ffslab_conformance::on::{Kind, SPI_NAND};
 use ffslab_fat::{format, Config};
@@ -10,7 +9,6 @@ use ffslab_foreign::Translation;
 use ffslab_mtd::Mtd;
 use ffslab_system::{Answer, Calls, OpenFlags, System};
 use std::path::Path;
-use support::{direct, medium, page_map, program_on, LEVELLED, SMALL_BLOCKS};
 
 const FILES: usize = 6;
 /// Enough to erase most blocks again, however few of them a round fills.
