@@ -2,11 +2,11 @@
 //! of fsck.fat: `cargo bench -p ffslab-rtems --bench power_cuts`.
 
 #[path = "support/power_cuts.rs"]
-mod power_cuts;
-use crate::system;
+mod cuts;
 
+use crate::system;
+use cuts::{cut, writes_count, Outcomes, Promise, Table};
 use ffslab_rtems::Quirks;
-use power_cuts::{cut, writes_count, Outcomes, Promise, Table};
 use system::Fs;
 
 fn few_cuts(fs: Fs) -> Table {
