@@ -1,10 +1,10 @@
 //! The system's memory as the file system below sees it: page cache, what in it is dirty, and time of day.
 
 use crate::config::VfsConfig;
-use crate::page_cache::PageCache;
+use crate::page_cache::{PageCache, Slot};
 use crate::write_back::{self, DirtyCache, WriteBack};
 use ffslab_fs::{FileSystem, Host, Ino, InodeDirt, Result, TimeSpec, PAGE_BYTES};
-use ffslab_sim::Sim;
+use ffslab_sim::{Sim, Work};
 
 /// The system's memory. It is kept apart from the file system in [`crate::Vfs`], so that a call into the file system
 /// can borrow both.
@@ -24,6 +24,14 @@ impl Memory {
         let pages = PageCache::new(config.page_cache_bytes);
         let write_back = WriteBack::new(&sim, config, pages.capacity_pages());
         Self { pages, write_back, sim, epoch_s: config.epoch_s, epoch_ns: config.epoch_ns, locked_page: None }
+    }
+
+    /// A program uses a page of the cache (`mark_page_accessed` of `mm/swap.c`).
+    #[inline]
+    pub fn mark_accessed(&mut self, slot: Slot) {
+        if self.pages.becomes_active(slot) {
+            self.sim.work(Work::PageActivate, 0);
+        }
     }
 
     /// Cuts the cached pages of a file to a new size. The file system is told which dirty pages are dropped unwritten.

@@ -274,10 +274,9 @@ impl PageCache {
         }
     }
 
-    /// Notes that a program uses the page (`mark_page_accessed` of `mm/swap.c`). Returns whether it becomes an active one by that:
-    /// when it is used for the second time.
+    /// Notes that a program uses the page. Returns whether it becomes an active one by that: when it is used for the second time.
     #[inline]
-    pub fn is_activated(&mut self, slot: Slot) -> bool {
+    pub fn becomes_active(&mut self, slot: Slot) -> bool {
         let flags = &mut self.slots[slot as usize].flags;
         let is_second = flags.referenced && !flags.active;
         flags.active |= is_second;

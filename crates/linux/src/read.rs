@@ -307,8 +307,8 @@ impl Reader<'_> {
         target.put(to, &self.memory.pages.data(slot)[start..start + count as usize]);
         let before = self.ra.last_page.replace(position / PAGE);
         // A page that is read piece by piece counts as used once (`do_generic_file_read` of `mm/filemap.c`).
-        if before != self.ra.last_page && self.memory.pages.is_activated(slot) {
-            self.sim.work(Work::PageActivate, 0);
+        if before != self.ra.last_page {
+            self.memory.mark_accessed(slot);
         }
         spend(self.sim, self.config, self.config.costs.page_ns);
         self.sim.work(Work::PageRead, count as usize);

@@ -198,9 +198,7 @@ impl Piece {
         sim.function_ends(Function::WriteBegin, begun_ns);
         memory.pages.pin(slot);
         copy(&mut memory.pages.data_mut(slot)[start..start + self.count]);
-        if memory.pages.is_activated(slot) {
-            sim.work(Work::PageActivate, 0);
-        }
+        memory.mark_accessed(slot);
         let end_begun_ns = sim.now_ns();
         let ended = match fs.write_end(memory, self.ino, self.at, self.count) {
             Ok(0) => Err(Errno::Io),

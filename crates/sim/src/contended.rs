@@ -90,15 +90,9 @@ impl Sim {
     #[cold]
     pub(crate) fn let_contender_come(&self) {
         let lock = self.0.contended.get();
-        if self.0.cpu.borrow().nobody_waits() || !self.with_cpu(|cpu| cpu.may_come_in_vain(lock.contender)) {
+        if !self.comes_in_vain(lock.contender, VAIN_TURN_NS) {
             return;
         }
-        self.with_cpu(|cpu| cpu.come_in_vain(lock.contender));
-        self.compute(VAIN_TURN_NS);
-        self.with_cpu(|cpu| {
-            cpu.sleep(lock.contender, None);
-            cpu.switch_back(self.0.chip_uses.get());
-        });
         let vain_turns = lock.vain_turns.saturating_add(1);
         self.0.contended.set(Contended { waits: true, came: true, vain_turns, ..lock });
     }
@@ -106,18 +100,25 @@ impl Sim {
     /// A scheduling point of the running task in an operation of the chip for which `contender` has to wait: if the contender is
     /// picked it finds the chip taken, and sleeps until the operation ends.
     pub fn finds_chip_taken(&self, contender: &Task) {
-        if self.0.cpu.borrow().nobody_waits() {
-            return;
-        }
         let Some(contender) = self.0.causes.borrow().place_of_task(contender, self.1) else { return };
-        if !self.with_cpu(|cpu| cpu.may_come_in_vain(contender)) {
-            return;
+        if self.comes_in_vain(contender, 0) {
+            self.with_cpu(|cpu| cpu.wake(contender));
+        }
+    }
+
+    /// Whether the task is picked at a scheduling point at which it can only go to sleep again. Its turn takes `turn_ns`.
+    fn comes_in_vain(&self, contender: usize, turn_ns: u64) -> bool {
+        if self.0.cpu.borrow().nobody_waits() || !self.with_cpu(|cpu| cpu.may_come_in_vain(contender)) {
+            return false;
+        }
+        self.with_cpu(|cpu| cpu.come_in_vain(contender));
+        if turn_ns > 0 {
+            self.compute(turn_ns);
         }
         self.with_cpu(|cpu| {
-            cpu.come_in_vain(contender);
             cpu.sleep(contender, None);
             cpu.switch_back(self.0.chip_uses.get());
-            cpu.wake(contender);
         });
+        true
     }
 }

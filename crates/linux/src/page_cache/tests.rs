@@ -102,8 +102,8 @@ fn truncation_cuts_pages_and_clears_the_tail() {
 fn a_page_becomes_active_when_it_is_used_for_the_second_time() {
     let mut cache = PageCache::new(16 * PAGE_BYTES as u64);
     let page = cache.insert(1, 0);
-    assert_eq!([(); 4].map(|()| cache.is_activated(page)), [false, true, false, false]);
+    assert_eq!([(); 4].map(|()| cache.becomes_active(page)), [false, true, false, false]);
     cache.remove(page);
     let page = cache.insert(1, 0);
-    assert!(!cache.is_activated(page));
+    assert!(!cache.becomes_active(page));
 }
