@@ -15,13 +15,16 @@ impl Sim {
         }
     }
 
-    /// [`Sim::advance`] while the running task waits by the clock (`udelay`): what a tick takes meanwhile is a part of the wait.
+    /// [`Sim::advance`] while the running task waits by the clock (`udelay`): what a tick takes meanwhile is a part of the wait, unless
+    /// [`crate::SimConfig::delays_are_loops`].
     #[inline]
     pub fn advance_by_clock(&self, duration_ns: u64) {
         let now = self.0.now_ns.get() + duration_ns;
         self.0.now_ns.set(now);
         if now >= self.0.attention_at_ns.get() {
-            self.0.ticks_paid.set(now / self.tick_ns());
+            if !self.0.config.delays_are_loops {
+                self.0.ticks_paid.set(now / self.tick_ns());
+            }
             self.attend();
         }
     }

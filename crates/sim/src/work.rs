@@ -66,7 +66,7 @@ named_enum! {
         ZstdDecompress = "zstd_decompress",
         /// A pass of garbage collection, without the nodes that it moves.
         GcPass = "gc_pass",
-        /// An erased page is compared with 0xFF, word by word, over so many bytes.
+        /// A page is compared with 0xFF, or with what was to be written to it, over so many bytes.
         BlankCheck = "blank_check",
         /// An erase block that the mount examines, without the nodes found in it.
         ScanBlock = "scan_block",

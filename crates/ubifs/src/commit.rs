@@ -213,6 +213,9 @@ impl Core {
             master.flags &= !MASTER_NO_ORPHANS;
         }
         let old_tail_lnum = self.journal.log.tail_lnum;
+        if self.fs_debug {
+            self.read_root(commit.root)?;
+        }
         self.journal.end_log_commit(&self.lebs, commit.log_lnum);
         self.master.write(&mut self.lebs, self.highest_ino)?;
         self.journal.finish_log_commit(&mut self.lebs, &mut self.space, old_tail_lnum)?;

@@ -23,6 +23,8 @@ use ffslab_ubi::Volume;
 pub(crate) struct Core {
     /// Where kernels differ.
     pub rules: KernelRules,
+    /// See [`crate::Options::fs_debug`].
+    pub fs_debug: bool,
     /// The flash: what stands in the LEBs, and whether it may be changed.
     pub lebs: Lebs,
     pub sb: Superblock,
@@ -43,6 +45,7 @@ impl Core {
         causes::register(&sim);
         Core {
             rules,
+            fs_debug: false,
             lebs: Lebs::new(sim, volume, geo),
             sb: Superblock::default(),
             master: Master::default(),

@@ -61,6 +61,7 @@ pub use compress::Compression;
 pub use error::Damage;
 pub use ffslab_lzo::Release as LzoRelease;
 pub use format::LEBS_MIN;
+pub use mkfs::formatted_bytes;
 pub use victims::victim_table;
 
 use crate::core::Core;
@@ -80,6 +81,9 @@ pub struct Options {
     pub rules: KernelRules,
     /// The release of LZO in the kernel (`lib/lzo`).
     pub lzo: LzoRelease,
+    /// A 2.6.37 built with `CONFIG_UBIFS_FS_DEBUG`: a new file system has a second LEB for orphans (`fs/ubifs/sb.c`), and each
+    /// commit reads the root of the index that it has written (`dbg_check_old_index` of `fs/ubifs/commit.c`).
+    pub fs_debug: bool,
     /// Check data nodes' check sums at every read (`chk_data_crc`).
     pub check_data_crc: bool,
     /// Files that are read page after page are read in larger pieces (`bulk_read`).
@@ -103,6 +107,7 @@ impl Default for Options {
             compression: Compression::None,
             rules: KernelRules::default(),
             lzo: LzoRelease::default(),
+            fs_debug: false,
             check_data_crc: false,
             bulk_read: false,
             read_only: false,
@@ -117,7 +122,7 @@ impl Default for Options {
 /// Which kernel's UBIFS is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KernelRules {
-    /// Linux 2.6.37 without `CONFIG_UBIFS_FS_DEBUG`: a new file system has one LEB for orphans (`fs/ubifs/sb.c`), and the
+    /// Linux 2.6.37 (with `CONFIG_UBIFS_FS_DEBUG`: [`Options::fs_debug`]): a new file system has one LEB for orphans (`fs/ubifs/sb.c`), and the
     /// budget keeps none for the head of garbage collection (`fs/ubifs/budget.c`, `ubifs_calc_available`). Each
     /// request for a commit runs one (`fs/ubifs/commit.c`).
     V2_6,

@@ -235,10 +235,15 @@ impl Core {
         // The kernel reads the root index node here, because its debugging code remembers the level of the root
         // (`dbg_old_index_check_init`). The read costs time, so it is made here, too. That of 2.6.37 is nothing unless it was
         // configured (`fs/ubifs/debug.h`, `CONFIG_UBIFS_FS_DEBUG`).
-        if self.rules == KernelRules::V2_6 {
+        if self.rules == KernelRules::V2_6 && !self.fs_debug {
             return Ok(());
         }
-        let mut root = Vec::new();
-        self.lebs.read_node(&mut root, IDX_NODE, master.root.lnum, master.root.offs, master.root.len)
+        self.read_root(master.root)
+    }
+
+    /// Reads the root index node, as debugging code does that only looks at its level.
+    pub fn read_root(&mut self, root: NodeAt) -> Res<()> {
+        let mut node = Vec::new();
+        self.lebs.read_node(&mut node, IDX_NODE, root.lnum, root.offs, root.len)
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::error::{Fail, Res};
 use crate::format::*;
+use crate::geometry::Geometry;
 use crate::key::Key;
 use crate::leb::Lebs;
 use crate::lpt::{create_default_lpt, LptGeometry, Stats};
@@ -25,13 +26,20 @@ const INDEX_LEB: u32 = 0;
 const DATA_LEB: u32 = 1;
 const GC_LEB: u32 = 2;
 
-impl Lebs {
-    /// Writes an empty file system with the kernel's default geometry, as far as `options` have no other numbers.
-    pub fn make_file_system(&mut self, options: &Options, now_s: u64) -> Res<()> {
-        let geo = &mut self.geo;
+/// Bytes of the main area that formatting lays out in a volume ("file system size" of the kernel's log). Sizes in bytes; `None`: the
+/// volume is too small.
+pub fn formatted_bytes(leb_bytes: u32, lebs: u32, min_io_bytes: u32, options: &Options) -> Option<u64> {
+    let mut geo = Geometry::of_volume(leb_bytes, lebs, min_io_bytes, min_io_bytes);
+    geo.lay_out(options).ok()?;
+    Some(geo.main_bytes() as u64)
+}
+
+impl Geometry {
+    /// Areas in the kernel's default sizes, as far as `options` have no other numbers. Also the most buds that the journal has.
+    fn lay_out(&mut self, options: &Options) -> Res<(LptGeometry, u32)> {
+        let geo = self;
         let lebs = geo.leb_cnt;
-        let fanout = options.children_count.unwrap_or(FANOUT);
-        geo.fanout = fanout;
+        geo.fanout = options.children_count.unwrap_or(FANOUT);
         let mut journal_lebs =
             (geo.leb_cnt / 100 * JOURNAL_PERCENT).max(geo.leb_cnt.saturating_mul(JOURNAL_PERCENT) / 100);
         journal_lebs = journal_lebs.max(JOURNAL_LEBS_MIN);
@@ -49,7 +57,7 @@ impl Lebs {
             lebs_min += 1;
         }
         let max_buds = journal_lebs.saturating_sub(geo.log_lebs).max(BUD_LEBS_MIN);
-        let second = options.rules != KernelRules::V2_6 && geo.leb_cnt - lebs_min > 1;
+        let second = (options.rules != KernelRules::V2_6 || options.fs_debug) && geo.leb_cnt - lebs_min > 1;
         geo.orph_lebs = ORPHAN_LEBS_MIN + u32::from(second);
         // The journal is a part of the main area (`validate_sb` refuses a larger one).
         let main_lebs_min = MAIN_LEBS_MIN.max(max_buds);
@@ -63,6 +71,14 @@ impl Lebs {
         if geo.main_lebs < main_lebs_min {
             return Err(Fail::TooFewLebs { lebs, needed: lebs - geo.main_lebs + main_lebs_min });
         }
+        Ok((lpt_geo, max_buds))
+    }
+}
+
+impl Lebs {
+    /// Writes an empty file system.
+    pub fn make_file_system(&mut self, options: &Options, now_s: u64) -> Res<()> {
+        let (lpt_geo, max_buds) = self.geo.lay_out(options)?;
         let geo = self.geo;
         let index_len = idx_node_bytes(1);
         let lpt = create_default_lpt(&geo, &lpt_geo, align8(index_len), INO_BYTES);
@@ -85,7 +101,7 @@ impl Lebs {
             (field::LPT_LEBS, geo.lpt_lebs),
             (field::ORPH_LEBS, geo.orph_lebs),
             (field::JHEAD_CNT, 1),
-            (field::FANOUT, fanout),
+            (field::FANOUT, geo.fanout),
             (field::LSAVE_CNT, LSAVE_CNT),
             (field::FMT_VERSION, FORMAT_VERSION),
             (field::TIME_GRAN, TIME_GRANULARITY_NS),

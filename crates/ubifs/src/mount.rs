@@ -53,6 +53,7 @@ impl Core {
         let _why = sim.because(&causes::MOUNT_SCAN);
         (core.journal.wbuf_delay_ns, core.journal.wbuf_slack_ns) = wbuf_times_ns(options);
         core.lebs.ro_mount = options.read_only;
+        core.fs_debug = options.fs_debug;
         let result = core.do_mount(ubi, options, now_s);
         if let Err(fail) = result {
             core.commits.stop_thread(&core.lebs);

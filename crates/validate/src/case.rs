@@ -80,6 +80,7 @@ pub struct System {
     pub jffs2_summary: Option<bool>,
     pub subpage_writes: Option<bool>,
     pub ubi: Option<UbiSettings>,
+    pub ubifs: Option<UbifsSettings>,
     /// Of cases that ran the core of YAFFS2 alone.
     #[serde(flatten)]
     pub yaffs2: crate::case_yaffs2::Settings,
@@ -99,6 +100,16 @@ pub struct UbiSettings {
     /// Where the volume identifier header is, if attach said so.
     #[serde(rename = "vid_header_offset_B")]
     pub(crate) vid_header_offset_bytes: Option<u32>,
+    #[serde(rename = "leb_B")]
+    leb_bytes: Option<u32>,
+    volume_lebs: Option<u32>,
+}
+
+/// What the kernel said about UBIFS at its mount.
+#[derive(Clone, Debug, Deserialize)]
+pub struct UbifsSettings {
+    #[serde(rename = "fs_B")]
+    main_bytes: Option<u64>,
 }
 
 impl System {
@@ -108,6 +119,24 @@ impl System {
             Some(32) => NameHash::Words32,
             _ => NameHash::Words64,
         }
+    }
+
+    /// Whether the kernel's UBIFS was built with its debugging code, as far as that can be told: of the volume it used what only that code
+    /// would leave. `options` are those without it, `min_io_bytes` the page.
+    pub(crate) fn has_ubifs_debug(&self, min_io_bytes: u32, options: &ffslab_ubifs::Options) -> bool {
+        let (Some(ubi), Some(ubifs)) = (&self.ubi, &self.ubifs) else { return false };
+        let (Some(leb_bytes), Some(lebs), Some(said)) = (ubi.leb_bytes, ubi.volume_lebs, ubifs.main_bytes) else {
+            return false;
+        };
+        let formatted = |fs_debug| {
+            ffslab_ubifs::formatted_bytes(
+                leb_bytes,
+                lebs,
+                min_io_bytes,
+                &ffslab_ubifs::Options { fs_debug, ..*options },
+            )
+        };
+        formatted(false) != Some(said) && formatted(true) == Some(said)
     }
 
     /// Whether the driver knows from a table which blocks are bad.

@@ -86,6 +86,7 @@ impl Device {
 
     /// Moves one chunk to another block. Returns `false` when there is no space for the copy.
     fn copy_chunk(&mut self, block: u32, chunk: u32, data: &mut [u8]) -> Result<bool> {
+        self.chunks.sim.copy_begins();
         let mut tags = self.chunks.read_chunk(chunk, data)?;
         self.trust_only_if_known(chunk, &tags);
         let Some(obj) = self.objects.find(tags.object) else {

@@ -3,6 +3,7 @@
 //! Follows `yaffs_write_new_chunk` of `yaffs_guts.c`.
 
 use ffslab_fs::Result;
+use ffslab_sim::Work;
 
 use crate::causes;
 use crate::chunks::Chunks;
@@ -68,6 +69,7 @@ impl Chunks {
         let _why = self.sim.because(&causes::ERASE_CHECK);
         let mut data = self.buffer();
         let tags = self.read_chunk(chunk, &mut data)?;
+        self.sim.work(Work::BlankCheck, data.len());
         let erased = tags.ecc == EccResult::NoError && !tags.is_used && data.iter().all(|&byte| byte == 0xFF);
         self.release(data);
         Ok(erased)
@@ -77,6 +79,7 @@ impl Chunks {
         let _why = self.sim.because(&causes::ERASE_CHECK);
         let mut data = self.buffer();
         let found = self.read_chunk(chunk, &mut data)?;
+        self.sim.work(Work::BlankCheck, data.len());
         let same = *data == *expected
             && found.ecc < EccResult::Unfixed
             && (found.object, found.chunk, found.count_bytes) == (tags.object, tags.chunk, tags.count_bytes);

@@ -130,6 +130,7 @@ pub(super) fn linux_stack(
             clock_stops_when_asked: kernel.clock_stops_when_asked,
             polls_with_resched: false,
             tick_cost_ns: 0,
+            delays_are_loops: false,
         },
         cpu_costs: CpuCosts::FREE,
         vfs: VfsConfig {

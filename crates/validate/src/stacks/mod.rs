@@ -122,7 +122,7 @@ fn jffs2_stack(case: &Case) -> Result<StackSpec, CaseError> {
         wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
         ..standard
     };
-    let uptime_ns = arm::uptime_ns(system.tree.as_deref(), &arm::JFFS2).unwrap_or(UPTIME_NS);
+    let uptime_ns = arm::uptime_ns(case, &arm::JFFS2).unwrap_or(UPTIME_NS);
     let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(jffs2::Jffs2Settings(options))))?;
     arm::price(case, &mut stack, &arm::JFFS2);
     nandsim::price(case, &mut stack, &arm::JFFS2);
@@ -140,12 +140,14 @@ fn ubifs_stack(case: &Case) -> Result<StackSpec, CaseError> {
         wbuf_delay_ms: system.vm.as_ref().map_or(standard.wbuf_delay_ms, |vm| vm.dirty_writeback_ms),
         ..standard
     };
+    let fs_debug = system.has_ubifs_debug(case.flash.page_bytes, &options);
+    let options = ffslab_ubifs::Options { fs_debug, ..options };
     let reserve = system.ubi.as_ref().map_or(BadReserve::Per1024OfChip(0), UbiSettings::bad_reserve);
     let ubi = ffslab_ubi::UbiOptions {
         vid_header_offset_bytes: system.ubi.as_ref().and_then(|ubi| ubi.vid_header_offset_bytes),
         ..ubifs::ubi_options(&kernel, reserve, system.subpage_writes.unwrap_or(true), case.flash.chip_blocks)
     };
-    let uptime_ns = arm::uptime_ns(system.tree.as_deref(), &arm::UBIFS).unwrap_or(UBIFS_UPTIME_NS);
+    let uptime_ns = arm::uptime_ns(case, &arm::UBIFS).unwrap_or(UBIFS_UPTIME_NS);
     let mut stack = linux_stack(case, kernel, uptime_ns, Some(Arc::new(ubifs::UbifsSettings { options, ubi })))?;
     arm::price(case, &mut stack, &arm::UBIFS);
     stack.sim.polls_with_resched = system.cond_resched_after_program_and_erase;

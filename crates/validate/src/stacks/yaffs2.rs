@@ -83,6 +83,9 @@ pub(super) fn add_unsaid_steps(case: &mut Case) {
     });
 }
 
+/// What a chunk that is written takes more instructions with the sources of December 2011 than with those of March.
+const NEWER_CHUNK: u64 = 115;
+
 /// Errors: there is no profile of the kernel.
 pub(super) fn stack(case: &Case) -> Result<StackSpec, MachineError> {
     let Some(InLinux { version, settings }) = &case.system.yaffs2_in_linux else {
@@ -97,9 +100,12 @@ pub(super) fn stack(case: &Case) -> Result<StackSpec, MachineError> {
     };
     let background = Background::linux(case.system.tick_rate_hz.unwrap_or(100));
     let fs = Arc::new(Yaffs2Settings(options(settings, standard, background)));
-    let uptime_ns = arm::uptime_ns(case.system.tree.as_deref(), &arm::YAFFS2).unwrap_or(UPTIME_NS);
+    let uptime_ns = arm::uptime_ns(case, &arm::YAFFS2).unwrap_or(UPTIME_NS);
     let mut stack = linux_stack(case, kernel, uptime_ns, Some(fs))?;
     arm::price(case, &mut stack, &arm::YAFFS2);
+    if generation(version) != Generation::Y2010 {
+        stack.partition.driver.program.overhead_ns += NEWER_CHUNK * arm::instruction_ns(case).unwrap_or_default();
+    }
     Ok(stack)
 }
 
