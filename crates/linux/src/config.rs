@@ -93,6 +93,9 @@ pub struct VfsCosts {
     /// (`mm/truncate.c`, `invalidate_mapping_pages` and `truncate_inode_pages`). A cache of many MiB takes some ten
     /// milliseconds, in which a background task may have its turn.
     pub page_drop_ns: u64,
+    /// What it takes more when a file is deleted or cut, as the file system then forgets what it has stored for the page: keys of an
+    /// index, references to nodes, chunks.
+    pub page_delete_ns: u64,
     /// What `drop_caches` takes beside the pages that it drops: it looks at each inode and each directory entry of the machine
     /// (`fs/drop_caches.c`), also of file systems that are not simulated. Other tasks may have their turns meanwhile.
     pub drop_caches_ns: u64,

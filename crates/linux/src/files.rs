@@ -241,7 +241,7 @@ impl Vfs {
         fs.setattr(memory, ino, &change)?;
         let cached = memory.pages.pages();
         memory.cut(fs, ino, size_bytes);
-        self.pay_for_dropped(cached);
+        self.pay_for_deleted(cached);
         Ok(())
     }
 

@@ -317,7 +317,7 @@ impl Vfs {
         let cached = self.memory.pages.pages();
         let (fs, memory) = self.parts()?;
         memory.delete(fs, ino)?;
-        self.pay_for_dropped(cached);
+        self.pay_for_deleted(cached);
         let (fs, memory) = self.parts()?;
         fs.evict(memory, ino)
     }
@@ -329,13 +329,22 @@ impl Vfs {
         self.pay_for_dropped(cached);
     }
 
-    /// Charges for the pages that have left the cache since there were `cached` of them. Between batches of pages another task
-    /// may get its turn.
+    /// Charges for the pages that have left the cache since there were `cached` of them.
     pub(crate) fn pay_for_dropped(&mut self, cached: usize) {
+        self.pay_for_pages(cached, self.config.costs.page_drop_ns);
+    }
+
+    /// The same for pages that are not only dropped: what is stored for them goes, too.
+    pub(crate) fn pay_for_deleted(&mut self, cached: usize) {
+        self.pay_for_pages(cached, self.config.costs.page_drop_ns + self.config.costs.page_delete_ns);
+    }
+
+    /// Between batches of pages another task may get its turn.
+    fn pay_for_pages(&mut self, cached: usize, page_ns: u64) {
         let mut dropped = cached.saturating_sub(self.memory.pages.pages());
-        while dropped > 0 && self.config.costs.page_drop_ns > 0 {
+        while dropped > 0 && page_ns > 0 {
             let batch = dropped.min(PAGES_OF_BATCH);
-            self.spend(batch as u64 * self.config.costs.page_drop_ns);
+            self.spend(batch as u64 * page_ns);
             self.schedule();
             dropped -= batch;
         }

@@ -32,6 +32,7 @@ impl VfsTable {
             // The costs of copies are in the table `[cpu]` of the board.
             page_ns: 0,
             page_drop_ns: 0,
+            page_delete_ns: 0,
             drop_caches_ns: 0,
             create_ns: 0,
             unmount_ns: 0,

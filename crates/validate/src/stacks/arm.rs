@@ -73,8 +73,9 @@ pub(super) struct Prices {
     write: u64,
     /// Copying a page between the page cache and the program.
     page_copy: u64,
-    /// Taking a page out of the page cache.
+    /// Taking a page out of the page cache, and what that takes more when its file is deleted.
     page_drop: u64,
+    page_delete: u64,
     /// Each piece of work, and thousandths of an instruction for each of its bytes.
     work: &'static [(Work, u64, u64)],
 }
@@ -105,6 +106,7 @@ pub(super) const JFFS2: Prices = Prices {
     write: 0,
     page_copy: 0,
     page_drop: 1_300,
+    page_delete: 0,
     work: &[
         (Work::PageFill, 1_900, 0),
         (Work::NodeWrite, 1_500, 4_500),
@@ -140,7 +142,8 @@ pub(super) const YAFFS2: Prices = Prices {
     call: 644,
     write: 206,
     page_copy: 0,
-    page_drop: 1_700,
+    page_drop: 850,
+    page_delete: 850,
     work: &[
         (Work::PageWrite, 1_123, 368),
         (Work::PageRead, 300, 373),
@@ -183,7 +186,8 @@ pub(super) const UBIFS: Prices = Prices {
     call: 644,
     write: 206,
     page_copy: 0,
-    page_drop: 1_700,
+    page_drop: 850,
+    page_delete: 850,
     work: &[
         (Work::PageWrite, 563, 368),
         (Work::PageRead, 300, 373),
@@ -241,6 +245,7 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     driver.program.overhead_ns += overhead_ns(prices.driver_program + poll, timing.program_ns + page_ns);
     driver.erase.overhead_ns += overhead_ns(prices.driver_erase + poll + mark, timing.erase_ns);
     stack.vfs.costs.page_drop_ns += prices.page_drop * each_ns;
+    stack.vfs.costs.page_delete_ns += prices.page_delete * each_ns;
     stack.sim.tick_cost_ns = prices.tick * each_ns;
     stack.sim.delays_are_loops = true;
     if each_ns != SLOWER_NS && prices.copied_chunk_ns > 0 {
