@@ -1,30 +1,13 @@
 //! Which states may be found after a power cut: for each file and name, all states since it was last durable ("safe").
 
 use crate::call::{Call, Outcome};
+use crate::file_history::{FileHistory, Pending};
 use crate::model::Model;
 use crate::nodes::{Change, Content, NodeId, Nodes, Xattrs, ROOT};
 use crate::tree::{show, Entry, Tree};
 use crate::{Failure, Subject};
 use ffslab_fs::FileKind;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A file's states since it was last durable.
-#[derive(Clone, Debug, Default)]
-struct FileHistory {
-    /// Its content when fsync or sync last succeeded.
-    safe: Vec<u8>,
-    /// Writes and size changes since then.
-    pending: Vec<Pending>,
-    /// Smallest and largest size since then.
-    size_min: usize,
-    size_max: usize,
-}
-
-#[derive(Clone, Debug)]
-enum Pending {
-    Data { at: usize, data: Vec<u8> },
-    Size(usize),
-}
 
 /// An inode for which a name may stand, also if the model has forgotten it.
 #[derive(Clone, Debug)]
@@ -409,38 +392,6 @@ fn explains_xattrs(known: &XattrValues, found: &Xattrs) -> Result<(), String> {
     match known.iter().find(|(name, values)| !values.contains(&None) && !found.contains_key(*name)) {
         Some((name, _)) => Err(format!("extended attribute \"{}\" is missing", show(name))),
         None => Ok(()),
-    }
-}
-
-impl FileHistory {
-    fn explains(&self, found: &[u8], older_data: bool) -> Result<(), String> {
-        if !(self.size_min..=self.size_max).contains(&found.len()) {
-            return Err(format!("{} bytes, expected {} to {}", found.len(), self.size_min, self.size_max));
-        }
-        for (at, &byte) in found.iter().enumerate() {
-            let safe = self.safe.get(at).copied().unwrap_or(0);
-            let forgiven = older_data && (safe == 0 || self.pending.iter().any(|pending| pending.cuts(at)));
-            if byte != safe && !forgiven && !self.pending.iter().any(|pending| pending.allows(at, byte)) {
-                return Err(format!(
-                    "byte {at} is {byte:#04x}, safe was {safe:#04x} (of {} bytes), and nobody wrote that since",
-                    self.safe.len()
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Pending {
-    fn cuts(&self, offset: usize) -> bool {
-        matches!(self, Pending::Size(size) if offset >= *size)
-    }
-
-    fn allows(&self, offset: usize, byte: u8) -> bool {
-        match self {
-            Pending::Data { at, data } => offset.checked_sub(*at).and_then(|i| data.get(i)) == Some(&byte),
-            Pending::Size(size) => byte == 0 && offset >= *size,
-        }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod counts;
 pub mod cpu_time;
 pub mod exhibits;
 pub mod failing;
+mod file_history;
 pub mod files;
 pub mod full;
 pub mod history;

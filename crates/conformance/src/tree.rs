@@ -73,7 +73,7 @@ impl Tree {
     /// Copies `found` to wherever a file should hold zeros, so that any content is accepted there.
     pub fn forgive_zeros(&mut self, found: &Tree) {
         for (path, entry) in &mut self.0 {
-            let Some(other) = found.0.get(path) else { continue };
+            let Some(other) = found.0.get(path).filter(|other| other.content != entry.content) else { continue };
             for (byte, &there) in entry.content.iter_mut().zip(&other.content).filter(|(byte, _)| **byte == 0) {
                 *byte = there;
             }
@@ -201,6 +201,10 @@ fn add_model_entry(
 
 /// The first difference between two byte strings.
 pub fn bytes_difference(expected: &[u8], found: &[u8]) -> Option<String> {
+    // Nearly always: a comparison of whole strings is many times faster than one of bytes, which says where they differ.
+    if expected == found {
+        return None;
+    }
     let at = expected.iter().zip(found).position(|(a, b)| a != b);
     match at {
         Some(at) => {
@@ -213,8 +217,7 @@ pub fn bytes_difference(expected: &[u8], found: &[u8]) -> Option<String> {
                 expected.len()
             ))
         }
-        None if expected.len() != found.len() => Some(format!("{} bytes instead of {}", found.len(), expected.len())),
-        None => None,
+        None => Some(format!("{} bytes instead of {}", found.len(), expected.len())),
     }
 }
 

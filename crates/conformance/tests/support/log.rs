@@ -242,14 +242,12 @@ fn block_at(mtd: &Mtd, block: u32) -> u64 {
     u64::from(block) * u64::from(mtd.erase_block_bytes())
 }
 
+/// Of all but the sum itself, which stands in bytes 16 to 19.
 fn checksum(page: &[u8]) -> u32 {
-    let mut sum = 0x811C_9DC5u32;
-    for (at, &byte) in page.iter().enumerate() {
-        if !(16..20).contains(&at) {
-            sum = (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-        }
-    }
-    sum
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&page[..16]);
+    sum.update(&page[20..]);
+    sum.finalize()
 }
 
 /// `Ok(None)`: no page of the log.
