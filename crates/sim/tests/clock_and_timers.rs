@@ -216,3 +216,12 @@ fn a_tick_takes_no_time_of_a_wait_by_the_clock() {
     sim.advance(TICK_NS);
     assert_eq!(sim.now_ns(), 3 * TICK_NS + MS + 10_000);
 }
+
+/// A delay that is a loop goes on where the tick has interrupted it.
+#[test]
+fn a_tick_makes_a_delay_longer_that_is_a_loop() {
+    let config = SimConfig { tick_rate_hz: 100, tick_cost_ns: 10_000, delays_are_loops: true, ..SimConfig::default() };
+    let sim = machine(config);
+    sim.advance_by_clock(TICK_NS + MS);
+    assert_eq!(sim.now_ns(), TICK_NS + MS + 10_000);
+}

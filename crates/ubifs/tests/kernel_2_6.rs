@@ -54,6 +54,25 @@ fn a_mount_reads_the_root_of_the_index_for_debugging_code_that_is_not_there() {
     assert_eq!(reads_of_mount(KernelRules::V6_1) - reads_of_mount(KernelRules::V2_6), 1);
 }
 
+#[test]
+fn a_kernel_with_debugging_code_keeps_a_second_leb_for_orphans_and_reads_the_root_after_each_commit() {
+    let of = |fs_debug| {
+        let options = Options { rules: KernelRules::V2_6, fs_debug, ..Options::default() };
+        let mut bench = Bench::new(CHIP, 8 << 20, options);
+        bench.mount().unwrap();
+        let size_blocks = bench.vfs.statfs().unwrap().blocks;
+        bench.create("f", 10_000, 4096);
+        let before = bench.sim.total().page_reads;
+        for _ in 0..4 {
+            sync_programs(&mut bench);
+        }
+        (size_blocks, bench.sim.total().page_reads - before)
+    };
+    let ((size_blocks, reads), (size_debug_blocks, reads_debug)) = (of(false), of(true));
+    assert!(size_debug_blocks < size_blocks);
+    assert_eq!((reads, reads_debug), (0, 4), "each sync runs a commit");
+}
+
 /// Page reads of a read of the whole file with its index nodes, after `drop_caches`.
 fn reads_after_drop(rules: KernelRules, blocks: usize) -> u64 {
     let mut bench = bench(rules);

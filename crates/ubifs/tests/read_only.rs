@@ -25,6 +25,7 @@ const fn usual() -> Options {
         compression: ffslab_ubifs::Compression::None,
         rules: ffslab_ubifs::KernelRules::V6_1,
         lzo: ffslab_ubifs::LzoRelease::Lzo2_06,
+        fs_debug: false,
         check_data_crc: false,
         bulk_read: false,
         read_only: false,
