@@ -136,7 +136,7 @@ def test_a_chip_of_more_blocks_is_one_key(ffslab: Command, tmp_path: Path) -> No
     text = EXPERIMENT.replace("partition_blocks = 160", "partition_blocks = 9000")
     (tmp_path / "x.toml").write_text(text, encoding="utf-8")
     small = ffslab("run", "x.toml")
-    assert small.returncode == 2 and "which has 2048 blocks; `chip_blocks` in [stack] makes it larger" in small.stderr
+    assert small.returncode == 2 and "which has 2048 blocks; `partition_blocks` in [stack] makes the partition" in small.stderr
     (tmp_path / "x.toml").write_text(text.replace('fs = "jffs2"', 'fs = "jffs2"\nchip_blocks = 9000'), encoding="utf-8")
     assert ffslab("run", "x.toml").returncode == 0
     resolved = (tmp_path / "results/x/resolved.toml").read_text(encoding="utf-8")

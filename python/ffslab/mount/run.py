@@ -29,6 +29,15 @@ from ffslab.systems import file_systems_of_others
 from ffslab.text.quoting import quoted
 
 DEFAULT_BLOCKS = 400
+# What RTEMS calls the file systems of images that Linux does not mount here.
+ON_RTEMS = {"fat": "dosfs", "rfs": "rfs"}
+
+
+def _otherwise(fs: str) -> str:
+    """What may be done with the image of a file system that Linux does not mount."""
+    if fs in ON_RTEMS:
+        return f"--system rtems --fs {ON_RTEMS[fs]} does"
+    return "look into it with ffslab inspect"
 
 
 @dataclass(frozen=True)
@@ -120,9 +129,7 @@ class Wanted:
         layout = part["layout"]["Ok"]
         fs = layout["fs"]
         if fs not in ON_LINUX:
-            raise InputError(
-                f"{image}: holds {fs.upper()}, which is not mounted here: look into it with ffslab inspect"
-            )
+            raise InputError(f"{image}: holds {fs.upper()}, which Linux does not mount here: {_otherwise(fs)}")
         if fs != (self.fs or fs):
             raise InputError(f"{image}: holds {fs}, not {self.fs}: leave --fs out or say --fs {fs}")
         if self.oob is not None and (layout["oob_B"] > 0) != self.oob:

@@ -30,6 +30,8 @@ Judge = Callable[["Files", int], str | None]
 Called = Callable[[Rows, int, int], str | None]
 
 COMMAND_SECONDS = 60
+# What a shell ends with when there is no such command, and when there is one that cannot be run.
+_NOT_RUN = (126, 127)
 _SUM = re.compile(r"^\\?([0-9a-fA-F]{8,128}) [ *](.+)$")
 _BY_HEX_DIGITS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 
@@ -143,7 +145,10 @@ def _command(test: CrashTest, recording: CrashRecording) -> Judge:
         if ran.returncode == 0:
             return None
         lines = (ran.stderr or ran.stdout).decode("utf-8", "replace").strip().splitlines()
-        return f"the command ended with {ran.returncode}{': ' + lines[-1] if lines else ''}"
+        says = f"the command ended with {ran.returncode}{': ' + lines[-1] if lines else ''}"
+        if ran.returncode in _NOT_RUN:
+            raise InputError(f"[judge]: {says}: it judges nothing")
+        return says
 
     return judge
 
