@@ -10,7 +10,8 @@ from ffslab._native import InputError
 from ffslab.systems import DEFAULT
 
 # A table is that of the faults of a chip.
-Value = str | int | float | bool | Sequence[object] | Mapping[str, object] | None
+Given = str | int | float | bool | Sequence[object] | Mapping[str, object]
+Value = Given | None
 
 # The system of a table that names none, and what it is then.
 LINUX = DEFAULT.name
@@ -59,9 +60,9 @@ def completed(keys: Mapping[str, Value]) -> dict[str, Value]:
     return own | said
 
 
-def _in_tables(keys: Mapping[str, Value]) -> dict[str, Value]:
+def _in_tables(keys: Mapping[str, Given]) -> dict[str, Given]:
     """Keys such as `policy.victim` in their tables, beside what these have already."""
-    found: dict[str, Value] = {}
+    found: dict[str, Given] = {}
     for key, value in keys.items():
         name, point, inner = key.partition(".")
         before = found.get(name)
@@ -82,7 +83,9 @@ def _setting(text: str) -> tuple[str, Value]:
     key, equals, value = text.partition("=")
     words = key.split(".")
     if not equals or len(words) > 2 or not all(word.replace("_", "a").isalnum() for word in words):
-        raise InputError(f'--set "{text}": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, policy.victim=cat')
+        raise InputError(
+            f'--set "{text}": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, policy.victim=cat'
+        )
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
