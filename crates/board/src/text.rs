@@ -1,6 +1,6 @@
 //! Text and JSON of images, as the command prints them.
 
-use ffslab_fs::{CivilTime, FileKind};
+use ffslab_fs::{civil_time, FileKind};
 use ffslab_images::{Layout, Tree, TreeEntry};
 use ffslab_workload::quoting::{as_text, printable, quoted};
 use serde_json::{json, Value};
@@ -106,7 +106,7 @@ fn mode_text(entry: &TreeEntry) -> String {
 
 /// A time in UTC; "@SECONDS" outside the years 1 to 9999.
 fn when_text(modified_s: i64) -> String {
-    let CivilTime { year, month, day, hour, minute, second } = CivilTime::of_unix(modified_s);
+    let ((year, month, day), (hour, minute, second)) = civil_time(modified_s);
     if !(1..=9999).contains(&year) {
         return format!("{:>19}", format!("@{modified_s}"));
     }

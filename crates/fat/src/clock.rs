@@ -1,7 +1,7 @@
 //! The time that entries get. The crate asks an object for it that lives as long as the volume, so each call says before what time it is.
 
 use fatfs::{Date, DateTime, Time, TimeProvider};
-use ffslab_fs::CivilTime;
+use ffslab_fs::civil_time;
 use std::cell::Cell;
 
 const DAY_S: u64 = 86_400;
@@ -44,7 +44,7 @@ fn at(unix_s: u64) -> DateTime {
     let days = (unix_s / DAY_S).clamp(FIRST_DAY, LAST_DAY);
     // A day outside of FAT's calendar is its first or last one, at its beginning.
     let within_s = if unix_s / DAY_S == days { unix_s } else { days * DAY_S };
-    let CivilTime { year, month, day, hour, minute, second } = CivilTime::of_unix(within_s as i64);
+    let ((year, month, day), (hour, minute, second)) = civil_time(within_s as i64);
     let time = Time { hour: hour.into(), min: minute.into(), sec: (second / 2 * 2).into(), millis: 0 };
     DateTime { date: Date { year: year as u16, month: month.into(), day: day.into() }, time }
 }

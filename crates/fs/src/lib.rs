@@ -24,7 +24,7 @@ mod paths;
 mod super_sync;
 mod types;
 
-pub use calendar::CivilTime;
+pub use calendar::{civil_time, CivilTime};
 pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
 pub use key_value::{KeyEntry, KeyValueStore, WithoutFiles};

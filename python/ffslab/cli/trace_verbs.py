@@ -194,7 +194,8 @@ def trace_flame(
 
     if out.suffix.lower() in _PICTURES:
         raise InputError(
-            f"{out}: a page (.html) has the picture; collapsed stacks (.folded), from which flamegraph.pl draws one, are text"
+            f"{out}: a page (.html) has the picture; collapsed stacks (.folded), from which flamegraph.pl draws one, "
+            "are text"
         )
     with progress_bar(result.name) as progress:
         said = flame.flame(result, weight.value, out, against=against, variant=variant, progress=progress, tell=remark)

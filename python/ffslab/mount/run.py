@@ -25,19 +25,17 @@ from ffslab.mount.control import socket_path
 from ffslab.mount.point import check_mountpoint, root_owner
 from ffslab.mount.running import Running, stops_heard
 from ffslab.mount.sleeps import remarks, sleeps_library
-from ffslab.systems import file_systems_of_others
+from ffslab.systems import TABLE, file_systems_of_others
 from ffslab.text.quoting import quoted
 
 DEFAULT_BLOCKS = 400
-# What RTEMS calls the file systems of images that Linux does not mount here.
-ON_RTEMS = {"fat": "dosfs", "rfs": "rfs"}
 
 
 def _otherwise(fs: str) -> str:
     """What may be done with the image of a file system that Linux does not mount."""
-    if fs in ON_RTEMS:
-        return f"--system rtems --fs {ON_RTEMS[fs]} does"
-    return "look into it with ffslab inspect"
+    rtems = next(system for system in TABLE if system.name == "rtems")
+    named = "dosfs" if fs == "fat" else fs
+    return f"--system rtems --fs {named} does" if named in rtems.file_systems else "look into it with ffslab inspect"
 
 
 @dataclass(frozen=True)
