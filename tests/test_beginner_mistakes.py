@@ -143,7 +143,16 @@ CALLS = {
     "runn good.toml": "No such command 'runn'. Did you mean 'run'? (see ffslab --help)",
     "run good.toml --fs jffs2,ubifs": 'good.toml: [stack]: fs "jffs2,ubifs": is one name; an axis `fs = [...]`, or --fs '
     "several times, compares",
-    "run good.toml --set compression": '--set "compression": must be KEY=VALUE, as compression=zlib',
+    "run good.toml --set compression": '--set "compression": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, '
+    "policy.victim=cat",
+    "run good.toml --set policy.victim=costbenefit": "good.toml: [stack]: policy.victim: unknown policy `costbenefit`; there are "
+    "kernel, greedy, random, fifo, lru, d-choices, windowed-greedy, cost-benefit, cat: did you mean `cost-benefit`?",
+    "replay short.csv --set compresion=lzo": "replay of short.csv: unknown key `compresion`: did you mean `compression`?",
+    "ageing junk.bin": "junk.bin: the experiment is not UTF-8 text (byte 0)",
+    "ageing mine": "mine: cannot read the experiment: it is a folder: name a file in it",
+    "ageing missing.toml": "missing.toml: no such experiment",
+    "lifetime good.toml --per-day 1e30": "--per-day 1e+30: must be more than 0 and less than 1e9",
+    "profiles new good.toml": "good.toml: is there already, and would be lost: name another file",
     "run good.toml --out mine": "mine: not a results folder (x): name a new or empty one with --out",
     "replay notes.txt": "expected lines of `strace -f -ttt -T`, such as `4711 1700000000.123456 close(3) = 0 <0.000010>`, "
     "found `hello`",
@@ -185,6 +194,8 @@ def test_mistakes_in_calls(call: str, ffslab: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello\n", encoding="utf-8")
     (tmp_path / "job.fio").write_text("[a]\nrw=randwrite\nioengine=io_uring\nsize=1m\n", encoding="utf-8")
     (tmp_path / "bad.sql").write_text("selct 1;", encoding="utf-8")
+    (tmp_path / "junk.bin").write_bytes(b"\xff\x00")
+    (tmp_path / "short.csv").write_text("op,path\nopen,a\n", encoding="utf-8")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "x").write_text("x", encoding="utf-8")
     assert refused(ffslab, *call.split()).endswith(CALLS[call])

@@ -237,6 +237,8 @@ def test_an_axis_gives_each_variant_its_budget_and_a_new_one_needs_an_update(ffs
         ("[[budget]]", "[budget]", "[[budget]]"),
         ("per_day", "per_dya", "did you mean per_day?"),
         ("2 s", "soon", "must be a number"),
+        ("2 s", "2 MiB", 'time_us is no size, but "2 MiB" is one'),
+        ("years >= 0.1", "erases <= 3 ms", 'erases is no time, but "3 ms" is one'),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_a_line(ffslab: Command, folder: Path, before: str, after: str, said: str) -> None:

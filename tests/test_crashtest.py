@@ -289,6 +289,19 @@ def test_bad_input_gets_a_line(text: str, says: str, tmp_path: Path) -> None:
         CrashTest.from_file(path)
 
 
+@pytest.mark.parametrize(
+    ("judge", "says"),
+    [
+        ({"kind": "sqlite", "file": "misspelt.db"}, '`file` = "misspelt.db" was there after no cut'),
+        ({"kind": "checksums", "files": "*.sha"}, 'a file like `files` = "*.sha" was there after no cut'),
+        ({"kind": "command", "command": "no-such-program-here"}, "not found: it judges nothing"),
+    ],
+)
+def test_a_judge_that_has_judged_nothing_calls_nothing_safe(judge: dict[str, str], says: str) -> None:
+    with pytest.raises(InputError, match=re.escape(says)):
+        crashtest(of_steps(*WRITES, judge=judge))
+
+
 def test_a_judge_that_is_none_and_a_machine_without_flash_are_refused() -> None:
     with pytest.raises(InputError, match="did you mean synced"):
         crashtest(of_steps({"step": "sync"}, judge={"kind": "sinced"}))

@@ -66,6 +66,26 @@ def test_two_variants_of_one_result(ffslab: Command, results: Path) -> None:
     assert ran.returncode == 0 and "machine: fs yaffs2 instead of jffs2" in ran.stdout, ran.stderr
 
 
+def test_a_table_of_the_machine_is_told_by_its_keys(ffslab: Command, results: Path) -> None:
+    assert (
+        ffslab(
+            "run",
+            "a.toml",
+            "--fs",
+            "jffs2",
+            "--set",
+            "policy.victim=greedy",
+            "--set",
+            "compression=zlib",
+            "--out",
+            "collected",
+        ).returncode
+        == 0
+    )
+    ran = ffslab("diff", "a@jffs2", "collected")
+    assert ran.returncode == 0 and "policy victim=greedy" in ran.stdout, ran.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

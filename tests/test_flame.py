@@ -77,6 +77,9 @@ def test_speedscope_and_what_it_cannot_do(ffslab: Command, tmp_path: Path, small
         assert max(max(sample) for sample in profile["samples"]) < len(file["shared"]["frames"])
     refused = ffslab("trace", "flame", "a", "b.json", "--against", "a")
     assert refused.returncode == 2 and "speedscope has no differences" in refused.stderr
+    refused = ffslab("trace", "flame", "a", "b.svg")
+    assert refused.returncode == 2 and "flamegraph.pl draws one" in refused.stderr
+    assert not (tmp_path / "b.svg").exists()
     ran = ffslab("trace", "flame", "a", "d.folded", "--against", "a", "--weight", "operations")
     assert ran.returncode == 0
     for line in (tmp_path / "d.folded").read_text().splitlines():

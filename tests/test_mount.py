@@ -16,7 +16,7 @@ import pytest
 import ffslab
 from conftest import FFSLAB, Command
 from ffslab.images import read_image
-from inspect_images import simulated
+from inspect_images import made_by_mkfs_fat, simulated
 from mounted import FILE_SYSTEMS, mounted, need_fuse
 from test_schemas import check
 from yaffs2_images import Layout, build
@@ -418,3 +418,12 @@ def test_a_stack_in_python_and_a_mount_write_the_same(tmp_path: Path) -> None:
         subprocess.run(["dd", "if=/dev/zero", f"of={mount.place}/f", "bs=5000", "count=1", "status=none"], check=True)
     counters = stack.counters()
     assert mount.variant["totals"]["page_programs"] == counters["page_programs"]
+
+
+def test_an_image_that_only_rtems_mounts_is_told_so(tmp_path: Path, ffslab: Command) -> None:
+    need_fuse()
+    image = made_by_mkfs_fat(tmp_path)
+    (tmp_path / "mount").mkdir()
+    ran = ffslab("mount", "--image", image, "mount")
+    assert ran.returncode == 2
+    assert "holds FAT, which Linux does not mount here: --system rtems --fs dosfs does" in ran.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 import ffslab
+from conftest import Command
+from ffslab.api.machine import Machine, settings_of
 from ffslab.api.policies import forget, known
 from ffslab.store import Store
 from ffslab.studies.sweep.axes import Listed
@@ -161,3 +164,18 @@ def test_candidates_of_an_earlier_decision_are_closed() -> None:
 def test_every_policy_names_what_it_does_and_its_paper() -> None:
     assert {each["name"] for each in known()} >= {"greedy", "cat", "dual-pool", "least-worn"}
     assert all(each["about"] and each["paper"] for each in known())
+
+
+def test_a_key_of_a_table_is_set_from_the_command(ffslab: Command, tmp_path: Path) -> None:
+    """`--set policy.victim` takes the place of what the file says, of an axis too; the table's other keys stay."""
+    text = SMALL.read_text(encoding="utf-8")
+    said = '[stack.policy]\nseed = 7\nvictim = "fifo"\n\n[axes]\npolicy.victim = ["lru", "random"]\n'
+    assert "[stack.policy]" not in text and "[axes]" not in text
+    (tmp_path / "own.toml").write_text(f"{text}\n{said}", encoding="utf-8")
+    ran = ffslab("run", "own.toml", "--set", "policy.victim=windowed-greedy(5)", "--out", "set")
+    assert ran.returncode == 0, ran.stderr
+    stack = tomllib.loads((tmp_path / "set/resolved.toml").read_text(encoding="utf-8"))["stack"]
+    assert (stack["policy"]["victim"], stack["policy"]["seed"]) == ("windowed-greedy(5)", 7)
+    keys = settings_of(["faults.badblocks=[3, 17]", "kernel=5.10", "ageing.scale=0.5"])
+    assert Machine(settings=keys).keys()["faults"] == {"badblocks": [3, 17]}
+    assert (keys["kernel"], keys["ageing.scale"]) == ("5.10", 0.5)

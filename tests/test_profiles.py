@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
 import ffslab
 from bench_logs import Bench
 from conftest import ROOT
+from ffslab.api.profiles import write_new
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -136,7 +138,10 @@ def test_a_chip_of_more_blocks_is_one_key(ffslab: Command, tmp_path: Path) -> No
     text = EXPERIMENT.replace("partition_blocks = 160", "partition_blocks = 9000")
     (tmp_path / "x.toml").write_text(text, encoding="utf-8")
     small = ffslab("run", "x.toml")
-    assert small.returncode == 2 and "which has 2048 blocks; `chip_blocks` in [stack] makes it larger" in small.stderr
+    assert (
+        small.returncode == 2
+        and "which has 2048 blocks; `partition_blocks` in [stack] makes the partition" in small.stderr
+    )
     (tmp_path / "x.toml").write_text(text.replace('fs = "jffs2"', 'fs = "jffs2"\nchip_blocks = 9000'), encoding="utf-8")
     assert ffslab("run", "x.toml").returncode == 0
     resolved = (tmp_path / "results/x/resolved.toml").read_text(encoding="utf-8")
@@ -167,3 +172,16 @@ def test_what_was_measured_replaces_what_a_board_builds_on(ffslab: Command, tmp_
     assert "base" not in shown and "driver.read_overhead_us" not in values
     assert values["driver.read_us"]["value"] == pytest.approx(185, rel=0.01)
     assert values["cpu.page_write_us"]["value"] == 2 * 36.5
+
+
+def test_a_new_profile_that_does_not_fit_the_disk_is_not_left_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(path: Path, mode: str, **_: object) -> IO[str]:
+        path.touch()
+        return os.fdopen(os.open("/dev/full", os.O_WRONLY), mode.replace("x", "w"), encoding="utf-8")
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(ffslab.InputError, match=r"own\.toml: cannot be written: no space left on device"):
+        write_new(tmp_path / "own.toml", "omap3evm")
+    assert list(tmp_path.iterdir()) == []

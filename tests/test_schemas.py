@@ -260,4 +260,4 @@ def test_the_command_prints_each_schema(ffslab: Command) -> None:
         assert name in described
     assert json.loads(ffslab("schema", "validation").stdout)["title"] == "ValidationReport"
     wrong = ffslab("schema", "sumary")
-    assert (wrong.returncode, wrong.stderr.startswith('ffslab: schema "sumary": must be experiment, ')) == (2, True)
+    assert (wrong.returncode, wrong.stderr) == (2, 'ffslab: schema "sumary": did you mean summary?\n')

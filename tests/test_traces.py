@@ -67,6 +67,17 @@ def what_happened(variant: VariantSummary) -> tuple[Any, ...]:
     return tuple(variant[key] for key in ("totals", "latency_us", "time_us", "user_read_B", "user_written_B"))
 
 
+def test_a_cold_replay_reads_from_the_flash_what_a_usual_one_has_in_memory(tmp_path: Path) -> None:
+    trace = tmp_path / "reads.csv"
+    trace.write_text("op,path,offset_B,size_B\nread,a,0,8192\n", encoding="utf-8")
+    machine = Machine("zero-overhead", None, "jffs2", 400)
+    runs = [replay_experiment(trace, machine, How("keep"), cold=cold).run() for cold in (False, True)]
+    usual, cold = (run.summary["variants"][0] for run in runs)
+    assert usual["totals"]["page_reads"] == 0
+    assert cold["totals"]["page_reads"] >= 4
+    assert cold["user_read_B"] == usual["user_read_B"] == 8192
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_format_is_replayed_and_so_is_its_table(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(FORMATS[name], encoding="utf-8")

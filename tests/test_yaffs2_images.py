@@ -111,8 +111,8 @@ def test_what_is_no_image_is_refused(tree: Path, tmp_path: Path, ffslab: Command
         (
             "no-oob",
             "auto",
-            "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT boot sector, "
-            "no RFS superblock, no superblock of littlefs",
+            "nothing can be read of it, but it has object headers of YAFFS2: the image needs the OOB areas of its "
+            "pages, where their tags are (nanddump --oob; `oob = true` of the step save_image)",
         ),
         (
             "no-oob",

@@ -1,11 +1,9 @@
 //! Text and JSON of images, as the command prints them.
 
-use ffslab_fs::FileKind;
+use ffslab_fs::{civil_time, FileKind};
 use ffslab_images::{Layout, Tree, TreeEntry};
 use ffslab_workload::quoting::{as_text, printable, quoted};
 use serde_json::{json, Value};
-
-const DAY_S: i64 = 86_400;
 
 /// A path below the root as it is shown.
 pub fn path_text(path: &[u8]) -> String {
@@ -108,20 +106,10 @@ fn mode_text(entry: &TreeEntry) -> String {
 
 /// A time in UTC; "@SECONDS" outside the years 1 to 9999.
 fn when_text(modified_s: i64) -> String {
-    let (days, second) = (modified_s.div_euclid(DAY_S), modified_s.rem_euclid(DAY_S));
-    // The civil calendar in eras of 400 years, which begin in March.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let ((year, month, day), (hour, minute, second)) = civil_time(modified_s);
     if !(1..=9999).contains(&year) {
         return format!("{:>19}", format!("@{modified_s}"));
     }
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 

@@ -1,6 +1,7 @@
 //! The time that entries get. The crate asks an object for it that lives as long as the volume, so each call says before what time it is.
 
 use fatfs::{Date, DateTime, Time, TimeProvider};
+use ffslab_fs::civil_time;
 use std::cell::Cell;
 
 const DAY_S: u64 = 86_400;
@@ -41,23 +42,11 @@ impl TimeProvider for Clock {
 /// With the two seconds' resolution of entries, so that a time which was written is the same when it is read.
 fn at(unix_s: u64) -> DateTime {
     let days = (unix_s / DAY_S).clamp(FIRST_DAY, LAST_DAY);
-    let second = if unix_s / DAY_S == days { unix_s % DAY_S } else { 0 };
-    // The civil calendar in eras of 400 years, which begin in March.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let time = Time {
-        hour: (second / 3_600) as u16,
-        min: (second / 60 % 60) as u16,
-        sec: (second % 60 / 2 * 2) as u16,
-        millis: 0,
-    };
-    DateTime { date: Date { year: year as u16, month: month as u16, day: day as u16 }, time }
+    // A day outside of FAT's calendar is its first or last one, at its beginning.
+    let within_s = if unix_s / DAY_S == days { unix_s } else { days * DAY_S };
+    let ((year, month, day), (hour, minute, second)) = civil_time(within_s as i64);
+    let time = Time { hour: hour.into(), min: minute.into(), sec: (second / 2 * 2).into(), millis: 0 };
+    DateTime { date: Date { year: year as u16, month: month.into(), day: day.into() }, time }
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ const PAGES_MAX: u32 = 1 << 24;
 /// A geometry or rule that no chip can have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum GeometryError {
-    #[error("page_bytes = {0}: a page has 512 to 16384 bytes, a power of two")]
+    #[error("page_B = {0}: a page has 512 to 16384 bytes, a power of two")]
     Page(u32),
-    #[error("oob_bytes = {oob_bytes}: the out-of-band area has 16 to {page_bytes} bytes (a page's data area)")]
+    #[error("oob_B = {oob_bytes}: the out-of-band area has 16 to {page_bytes} bytes (a page's data area)")]
     Oob { oob_bytes: u32, page_bytes: u32 },
     #[error("pages_per_block = {0}: an erase block has 2 to 4096 pages, a power of two")]
     PagesPerBlock(u32),

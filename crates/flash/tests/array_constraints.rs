@@ -263,7 +263,7 @@ fn impossible_arrays_are_refused() {
     assert!(error(Hierarchy { planes_per_die: 32, ..good }).unwrap().starts_with("planes_per_die = 32"));
     assert!(error(Hierarchy { channels: 1 << 31, ..good }).unwrap().contains("more than can be numbered"));
     assert!(error(Hierarchy { blocks_per_plane: 1 << 24, ..good }).unwrap().starts_with("blocks = "));
-    assert!(error(Hierarchy { page_bytes: 1000, ..good }).unwrap().starts_with("page_bytes = 1000"));
+    assert!(error(Hierarchy { page_bytes: 1000, ..good }).unwrap().starts_with("page_B = 1000"));
     let of = |config| Array::new(Sim::new(SimConfig::default()), config).err().unwrap().to_string();
     let no_programs = Rules { partial_programs_max: 0, in_order: true };
     assert!(of(ArrayConfig { rules: no_programs, ..config(good) }).starts_with("partial_programs_max = 0"));

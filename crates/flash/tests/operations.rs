@@ -163,9 +163,9 @@ fn impossible_chips_are_refused() {
     assert_eq!(make(good, rules), None);
     assert_eq!(
         make(Geometry { page_bytes: 2000, ..good }, rules).unwrap(),
-        "page_bytes = 2000: a page has 512 to 16384 bytes, a power of two"
+        "page_B = 2000: a page has 512 to 16384 bytes, a power of two"
     );
-    assert!(make(Geometry { oob_bytes: 0, ..good }, rules).unwrap().starts_with("oob_bytes = 0"));
+    assert!(make(Geometry { oob_bytes: 0, ..good }, rules).unwrap().starts_with("oob_B = 0"));
     assert!(make(Geometry { pages_per_block: 48, ..good }, rules).unwrap().starts_with("pages_per_block = 48"));
     assert!(make(Geometry { blocks: 0, ..good }, rules).unwrap().starts_with("blocks = 0"));
     assert_eq!(

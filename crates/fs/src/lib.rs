@@ -13,6 +13,7 @@
 //!
 //! [`PathFileSystem`] stands beside it, for file systems of firmware, which know paths and handles and no inodes.
 
+mod calendar;
 pub mod causes;
 mod errno;
 mod host;
@@ -23,6 +24,7 @@ mod paths;
 mod super_sync;
 mod types;
 
+pub use calendar::{civil_time, CivilTime};
 pub use errno::Errno;
 pub use host::{Host, InodeDirt, NoPageCache};
 pub use key_value::{KeyEntry, KeyValueStore, WithoutFiles};

@@ -140,7 +140,7 @@ impl Reader {
                     let to = f.end().min(end);
                     let part = &mut out[here..(to - offset) as usize];
                     if f.node == NONE {
-                        clear(flash, part);
+                        flash.sim.clear(part);
                     } else {
                         let skip = at - space.refs[f.node].file_offset;
                         self.read_data(space, flash, f.node, skip, part)?;
@@ -150,7 +150,7 @@ impl Reader {
                 }
                 other => {
                     let to = other.filter(|f| f.offset > at).map_or(end, |f| f.offset.min(end));
-                    clear(flash, &mut out[here..(to - offset) as usize]);
+                    flash.sim.clear(&mut out[here..(to - offset) as usize]);
                     at = to;
                     next = inode.fragments.lookup(at).filter(|f| f.end() > at).or_else(|| inode.fragments.after(at));
                 }
@@ -175,9 +175,4 @@ fn check_data(raw: &RawInode, data: &[u8]) -> std::result::Result<(), Flaw> {
         true => Ok(()),
         false => Err(Flaw::Data { found, expected: raw.data_crc }),
     }
-}
-
-fn clear(flash: &Flash, hole: &mut [u8]) {
-    flash.sim.work(Work::PageClear, hole.len());
-    hole.fill(0);
 }

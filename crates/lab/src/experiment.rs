@@ -7,7 +7,7 @@ use axes::{label, leave_to_others, plain_values, put, read_axes, Axis};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_machine::systems;
 use ffslab_machine::StackTable;
-use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown};
+use ffslab_workload::toml_text::{friendlier, line_told, toml_error, unknown};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,10 +178,9 @@ struct Source<'a> {
 impl Source<'_> {
     /// An error at a place of the text, or, behind its end, in what a program has put into it.
     fn error(&self, offset: usize, text: impl std::fmt::Display) -> LabError {
-        if offset > self.text.len() {
-            return LabError::Input(format!("{}: {text}", self.file_name));
-        }
-        LabError::Input(format!("{}:{}: {text}", self.file_name, line_of(self.text, offset)))
+        let told = if offset > self.text.len() { None } else { line_told(self.text, offset) };
+        let line = told.map(|line| format!(":{line}")).unwrap_or_default();
+        LabError::Input(format!("{}{line}: {text}", self.file_name))
     }
 }
 

@@ -89,9 +89,20 @@ impl Observing {
     /// Errors: the file could not be written.
     pub(crate) fn finish(self) -> Result<Vec<StackRow>, String> {
         let Observing { timeline, file } = self;
-        let Finished { stacks, .. } = timeline.finish().map_err(|error| unwritten(file.as_deref(), &error))?;
-        Ok(stacks.rows())
+        match timeline.finish() {
+            Ok(Finished { stacks, .. }) => Ok(stacks.rows()),
+            Err(error) => {
+                remove_half_written(file.as_deref());
+                Err(unwritten(file.as_deref(), &error))
+            }
+        }
     }
+}
+
+/// A timeline that ends where the disk was full is worse than none: no viewer says that the rest is missing.
+fn remove_half_written(file: Option<&Path>) {
+    // It may not even have been begun; that it cannot be written is what is told.
+    file.iter().for_each(|file| drop(std::fs::remove_file(file)));
 }
 
 fn unwritten(file: Option<&Path>, error: &io::Error) -> String {
@@ -141,7 +152,10 @@ impl Parts {
             }
             Ok(())
         };
-        joined().map_err(|error| LabError::Input(unwritten(Some(whole), &error)))
+        joined().map_err(|error| {
+            remove_half_written(Some(whole));
+            LabError::Input(unwritten(Some(whole), &error))
+        })
     }
 }
 

@@ -86,7 +86,7 @@ pub enum MachineError {
     // ---- the medium ----------------------------------------------------------------------------------------------
     #[error(transparent)]
     Medium(#[from] MediumError),
-    #[error("{0}; `chip_blocks` in [stack] makes it larger")]
+    #[error("{0}; `partition_blocks` in [stack] makes the partition smaller, `chip_blocks` the chip larger")]
     NotOnChip(PartitionError),
     #[error("a partition of Linux cannot stand on {title}")]
     NotOnLinux { title: &'static str },

@@ -269,6 +269,12 @@ impl Sim {
         }
     }
 
+    /// Clears what nothing is stored for in a page that is read (the `memset` of `do_readpage` and its like).
+    pub fn clear(&self, bytes: &mut [u8]) {
+        self.work(Work::PageClear, bytes.len());
+        bytes.fill(0);
+    }
+
     pub(crate) fn do_work(&self, cost: WorkCost, power: PowerMilliwatt, work: Work, bytes: usize) {
         {
             let done = &mut self.0.work_done.borrow_mut()[work as usize];

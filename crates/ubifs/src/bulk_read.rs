@@ -7,7 +7,6 @@
 
 use crate::compress::Compressor;
 use crate::error::{Fail, Res};
-use crate::file::clear;
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::inode::Inode;
@@ -155,7 +154,7 @@ impl Bulk {
     ) -> Res<bool> {
         let base = self.nodes.first().map_or(0, |(_, at)| at.offs);
         if index >= size_bytes.div_ceil(u64::from(BLOCK_BYTES)) {
-            clear(sim, page);
+            sim.clear(page);
             return Ok(true);
         }
         while self.nodes.get(self.next).is_some_and(|(key, _)| u64::from(key.block()) < index) {
@@ -163,7 +162,7 @@ impl Bulk {
         }
         let node = self.nodes.get(self.next).filter(|(key, _)| u64::from(key.block()) == index);
         let Some(&(_, at)) = node else {
-            clear(sim, page);
+            sim.clear(page);
             return Ok(true);
         };
         self.next += 1;
@@ -171,7 +170,7 @@ impl Bulk {
         compressor.unpack_data(sim, &self.bytes[from..from + at.len as usize], page)?;
         let end = size_bytes - index * u64::from(BLOCK_BYTES);
         if end < page.len() as u64 {
-            clear(sim, &mut page[end as usize..]);
+            sim.clear(&mut page[end as usize..]);
         }
         Ok(false)
     }

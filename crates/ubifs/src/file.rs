@@ -12,7 +12,7 @@ use crate::inode::Inode;
 use crate::key::Key;
 use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result, SetAttr, TimeSpec, WritePlan};
-use ffslab_sim::{Sim, Work};
+use ffslab_sim::Sim;
 
 /// The budget of a write between `write_begin` and `write_end`.
 #[derive(Clone, Copy, Debug)]
@@ -123,10 +123,10 @@ impl Ubifs {
             }
         };
         if is_hole {
-            clear(&self.core.lebs.sim, page);
+            self.core.lebs.sim.clear(page);
         } else if index + 1 == beyond {
             let end = (size_bytes - index * u64::from(BLOCK_BYTES)) as usize;
-            clear(&self.core.lebs.sim, &mut page[end..]);
+            self.core.lebs.sim.clear(&mut page[end..]);
         }
         self.note_clean_page(ino, index, is_hole);
         Ok(())
@@ -455,12 +455,6 @@ fn apply(inode: &mut Inode, change: &SetAttr, now: TimeSpec, granularity_ns: u32
     inode.modified = change.modified.map_or(inode.modified, kept);
     inode.changed = now;
     inode.permissions = change.permissions.map_or(inode.permissions, |bits| bits & 0o7777);
-}
-
-/// Clears what nothing is stored for (the `memset` of `do_readpage` and of `populate_page`).
-pub(crate) fn clear(sim: &Sim, bytes: &mut [u8]) {
-    sim.work(Work::PageClear, bytes.len());
-    bytes.fill(0);
 }
 
 #[cfg(test)]

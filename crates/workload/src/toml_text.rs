@@ -15,6 +15,14 @@ pub struct TomlError {
     pub message: String,
 }
 
+/// First line of a text that a program has made of data: nobody has seen its lines, so errors do not name them.
+pub const MADE_OF_DATA: &str = "# Made of data.\n";
+
+/// Line (from 1) of the byte at `offset` in `text`, for messages. `None`: nobody has written the text ([`MADE_OF_DATA`]).
+pub fn line_told(text: &str, offset: usize) -> Option<usize> {
+    (!text.starts_with(MADE_OF_DATA)).then(|| line_of(text, offset))
+}
+
 /// Line (from 1) of the byte at `offset` in `text`.
 pub fn line_of(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
@@ -31,7 +39,7 @@ pub fn parse_toml<T: DeserializeOwned>(text: &str, file_name: &str) -> Result<T,
 pub fn toml_error(text: &str, file_name: &str, error: &toml::de::Error) -> TomlError {
     TomlError {
         file_name: file_name.to_string(),
-        line: error.span().map(|span| line_of(text, span.start)),
+        line: error.span().and_then(|span| line_told(text, span.start)),
         message: friendlier(error.message()),
     }
 }

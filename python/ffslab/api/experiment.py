@@ -49,6 +49,10 @@ class RunGiven(NamedTuple):
     observe: Observe | None = None
 
 
+# First line of a text that nobody has written, so that errors do not name its lines (crates/workload/src/toml_text.rs).
+MADE_OF_DATA = "# Made of data.\n"
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A storage stack, the steps that prepare it and the steps that are measured.
@@ -110,7 +114,7 @@ class Experiment:
         cls, data: Mapping[str, object], file_name: str = "<experiment>", base_dir: str | Path = "."
     ) -> Experiment:
         """An experiment from data of the same shape: tables are dictionaries, `None` leaves a key out."""
-        return cls(_native.toml_of(as_json(data)), file_name, Path(base_dir))
+        return cls(MADE_OF_DATA + _native.toml_of(as_json(data)), file_name, Path(base_dir))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Experiment:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ffslab._native import InputError
 from ffslab.systems import DEFAULT
 
 # A table is that of the faults of a chip.
-Value = str | int | bool | Mapping[str, object] | None
+Given = str | int | float | bool | Sequence[object] | Mapping[str, object]
+Value = Given | None
 
 # The system of a table that names none, and what it is then.
 LINUX = DEFAULT.name
@@ -51,6 +52,7 @@ class Machine:
 def completed(keys: Mapping[str, Value]) -> dict[str, Value]:
     """The keys of a machine with those that its owner need not say; what is `None` is not said."""
     said = {key: value for key, value in keys.items() if value is not None}
+    said = _in_tables(said)
     own: dict[str, Value] = {"fs": FILE_SYSTEM}
     if said.get("system", LINUX) == LINUX:
         said.pop("system", None)
@@ -58,20 +60,39 @@ def completed(keys: Mapping[str, Value]) -> dict[str, Value]:
     return own | said
 
 
+def _in_tables(keys: Mapping[str, Given]) -> dict[str, Given]:
+    """Keys such as `policy.victim` in their tables, beside what these have already."""
+    found: dict[str, Given] = {}
+    for key, value in keys.items():
+        name, point, inner = key.partition(".")
+        before = found.get(name)
+        table = before if isinstance(before, Mapping) else {}
+        found[name] = {**table, inner: value} if point else value
+    return found
+
+
 def settings_of(texts: Iterable[str]) -> dict[str, Value]:
-    """What `--set KEY=VALUE` says, several times; a value is a number, true or false, or else a text."""
+    """What `--set KEY=VALUE` says, several times; a value is a number, true or false, or else a text.
+
+    A key of a table of the stack is named with it: `policy.victim`.
+    """
     return dict(_setting(text) for text in texts)
 
 
 def _setting(text: str) -> tuple[str, Value]:
     key, equals, value = text.partition("=")
-    if not equals or not key.replace("_", "a").isalnum():
-        raise InputError(f'--set "{text}": must be KEY=VALUE, as compression=zlib')
+    words = key.split(".")
+    if not equals or len(words) > 2 or not all(word.replace("_", "a").isalnum() for word in words):
+        raise InputError(
+            f'--set "{text}": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, policy.victim=cat'
+        )
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
         parsed = value
-    return key, parsed if isinstance(parsed, str | int | bool) else value
+    # The version of a kernel looks like a fraction, but is a text; in the tables of the stack fractions are numbers.
+    kinds = str | int | bool | float | list if len(words) == 2 else str | int | bool
+    return key, parsed if isinstance(parsed, kinds) else value
 
 
 def as_json(data: Mapping[str, object]) -> str:

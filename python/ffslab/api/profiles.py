@@ -147,14 +147,12 @@ def write_new(path: Path, base: str) -> None:
 
     Raises `ffslab.InputError` when there is no such base or the file is there already.
     """
+    from ffslab.files.results import write_new_text
+
     called = os.path.relpath(base, path.parent) if is_path(base) else base
     # A bare file name could be the name of a built-in profile.
     text = _native.profile_template(base, called if is_path(called) or not is_path(base) else f"./{called}")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise _native.InputError(f"{path}: is there already, and would be lost: name another file") from None
+    write_new_text(path, text)
 
 
 def difference(before: str, after: str) -> ProfileDifference:

@@ -13,6 +13,7 @@ from importlib import import_module
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.files.toml_tables import meant
 
 # What Python makes: what it is, and its type.
 MADE_HERE = {
@@ -56,7 +57,7 @@ def text(name: str) -> str:
     """
     known = list(names())
     if name not in known:
-        raise InputError(f'schema "{name}": must be {", ".join(known[:-1])} or {known[-1]}')
+        raise InputError(f'schema "{name}"{meant(name, known)}')
     if name not in MADE_HERE:
         return json.dumps(json.loads(_native.schema(name)), indent=2)
     _, module, kind = MADE_HERE[name]

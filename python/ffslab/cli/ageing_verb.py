@@ -44,6 +44,7 @@ def ageing(
     Example: ffslab ageing experiments/ageing/camera.toml --corrected 12 --age 2y
     """
     from ffslab.files import results
+    from ffslab.files.inputs import check_is_input
     from ffslab.studies import ageing as study
     from ffslab.text.durations import DAYS_PER_YEAR, days_of
 
@@ -59,8 +60,7 @@ def ageing(
             raise InputError(f"{flag} {amount}: must be 0 or more")
     if corrected is None and (page_reads is not None or age is not None):
         raise InputError("--page-reads and --age tell of corrected bits: give --corrected, too")
-    if not experiment.is_file():
-        raise InputError(f"{experiment}: no such experiment")
+    check_is_input(experiment, "experiment")
     seen = None
     if corrected is not None:
         age_years = days_of("--age", age) / DAYS_PER_YEAR if age else 1.0

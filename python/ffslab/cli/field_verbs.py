@@ -184,7 +184,7 @@ def lifetime(
 
     for flag, value in (("--per-day", per_day), ("--years", years)):
         if value is not None and not 0 < value < 1e9:
-            raise InputError(f"{flag} {value}: must be more than 0")
+            raise InputError(f"{flag} {value:g}: must be more than 0 and less than 1e9")
     age_days = None if age is None else days_of("--age", age)
     where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)

@@ -68,9 +68,8 @@ def show(
     shown = [each for each in decisions() if each["key"] == name]
     if not found and not shown:
         near = get_close_matches(name, [each["name"] for each in known()] + [each["key"] for each in decisions()], 1)
-        hint = f": did you mean `{near[0]}`?" if near else ""
-        message = f"unknown policy `{name}`{hint}; `ffslab policy ls` lists them"
-        raise InputError(message)
+        hint = f"did you mean `{near[0]}`?" if near else "`ffslab policy ls` lists them"
+        raise InputError(f"unknown policy `{name}`: {hint}")
     for each in found:
         say(f'{each["decision"]} = "{_written(each)}"')
         say(f"  {each['about']}")

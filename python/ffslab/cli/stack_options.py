@@ -73,7 +73,9 @@ ReadAheads = Annotated[
 Settings = Annotated[
     list[str] | None,
     option(
-        "--set KEY=VALUE", "Any key of an experiment's [stack] table, as compression=zlib; can be given several times."
+        "--set KEY=VALUE",
+        "Any key of an experiment's [stack] table, as compression=zlib, or of a table in it, as policy.victim=cat; can "
+        "be given several times.",
     ),
 ]
 Seed = Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
 from ffslab.cli.result_options import LargeLogs
 from ffslab.cli.terminal import remark, say, tell
@@ -155,6 +156,10 @@ def trace_timeline(
     _end_with(flaws)
 
 
+# Names of pictures, which collapsed stacks are not.
+_PICTURES = (".svg", ".png", ".pdf", ".jpg")
+
+
 @verb(trace_app, "flame")
 def trace_flame(
     result: Annotated[Path, argument("RESULT", "Results folder of a run.")],
@@ -187,6 +192,11 @@ def trace_flame(
     from ffslab.cli.progress import progress_bar
     from ffslab.studies import flame
 
+    if out.suffix.lower() in _PICTURES:
+        raise InputError(
+            f"{out}: a page (.html) has the picture; collapsed stacks (.folded), from which flamegraph.pl draws one, "
+            "are text"
+        )
     with progress_bar(result.name) as progress:
         said = flame.flame(result, weight.value, out, against=against, variant=variant, progress=progress, tell=remark)
     say(said)

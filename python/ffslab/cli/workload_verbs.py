@@ -70,6 +70,10 @@ def replay(
         str | None, option("--only NAME", "With --onto: which device or file of a recording that has several.")
     ] = None,
     *,
+    cold: Annotated[
+        bool,
+        option("--cold", "Nothing of what the recording reads is in the page cache when it begins, as after a boot."),
+    ] = False,
     how: RunOptions,
     written: TimelineOptions,
     out: Out = None,
@@ -81,7 +85,7 @@ def replay(
     """
     from ffslab.workloads.replay import How, replay_experiment
 
-    experiment = replay_experiment(trace, machine.machine(), How(think.value, speed, onto, only))
+    experiment = replay_experiment(trace, machine.machine(), How(think.value, speed, onto, only), cold=cold)
     experiment = experiment.changed(axes=machine.axes())
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
     end_with_failures(run_and_print(how.over(experiment), name, out, json, how, written.observe()))

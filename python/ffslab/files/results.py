@@ -105,6 +105,25 @@ def write_text(path: Path, text: str) -> None:
         raise InputError(f"{path}: cannot be written: {reason(error)}") from None
 
 
+def write_new_text(path: Path, text: str) -> None:
+    """Writes a file that is not there yet, complete or not at all.
+
+    Raises `ffslab.InputError` when there is one, or it cannot be written.
+    """
+    try:
+        file = path.open("x", encoding="utf-8")
+    except FileExistsError:
+        raise InputError(f"{path}: is there already, and would be lost: name another file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
+    try:
+        with file:
+            file.write(text)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
+
+
 def _write(run: Run, folder: Path) -> None:
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")

@@ -25,10 +25,17 @@ from ffslab.mount.control import socket_path
 from ffslab.mount.point import check_mountpoint, root_owner
 from ffslab.mount.running import Running, stops_heard
 from ffslab.mount.sleeps import remarks, sleeps_library
-from ffslab.systems import file_systems_of_others
+from ffslab.systems import TABLE, file_systems_of_others
 from ffslab.text.quoting import quoted
 
 DEFAULT_BLOCKS = 400
+
+
+def _otherwise(fs: str) -> str:
+    """What may be done with the image of a file system that Linux does not mount."""
+    rtems = next(system for system in TABLE if system.name == "rtems")
+    named = "dosfs" if fs == "fat" else fs
+    return f"--system rtems --fs {named} does" if named in rtems.file_systems else "look into it with ffslab inspect"
 
 
 @dataclass(frozen=True)
@@ -120,9 +127,7 @@ class Wanted:
         layout = part["layout"]["Ok"]
         fs = layout["fs"]
         if fs not in ON_LINUX:
-            raise InputError(
-                f"{image}: holds {fs.upper()}, which is not mounted here: look into it with ffslab inspect"
-            )
+            raise InputError(f"{image}: holds {fs.upper()}, which Linux does not mount here: {_otherwise(fs)}")
         if fs != (self.fs or fs):
             raise InputError(f"{image}: holds {fs}, not {self.fs}: leave --fs out or say --fs {fs}")
         if self.oob is not None and (layout["oob_B"] > 0) != self.oob:

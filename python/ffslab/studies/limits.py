@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ffslab._native import InputError
-from ffslab.studies.sweep.axes import plain
+from ffslab.studies.sweep.axes import plain, quantity
 
 _LIMIT = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*(.+?)\s*")
 COMPARED: Mapping[str, Callable[[float, float], bool]] = {
@@ -62,8 +62,21 @@ def limit_of(text: str, known: Sequence[str], meant: Callable[[str, Sequence[str
     figure, sign, value = parts_of(text, "years >= 10")
     if figure not in known:
         raise InputError(f'limit "{text}": no figure is called {figure}{meant(figure, known)}')
-    number = plain(value.removesuffix("years").strip() if figure == "years" else value)
+    value = value.removesuffix("years").strip() if figure == "years" else value
+    _check_unit(text, figure, value)
+    number = plain(value)
     try:
         return Limit(text, figure, sign, float(str(number)))
     except ValueError:
         raise InputError(f'limit "{text}": "{value}" must be a number, or one with a unit such as 50 ms') from None
+
+
+def _check_unit(text: str, figure: str, value: str) -> None:
+    """Refuses the unit of another kind: a latency of 50 MiB would be a large number, and always hold.
+
+    Figures have their unit in their name: `latency_max_us`, `user_written_B`, `written_B_per_day`.
+    """
+    found = quantity(value)
+    if found and found[1] not in figure.split("_"):
+        kind = {"us": "time", "B": "size"}[found[1]]
+        raise InputError(f'limit "{text}": {figure} is no {kind}, but "{value}" is one')

@@ -80,14 +80,11 @@ def write(answers: Answers, file: Path) -> None:
     Raises `ffslab.InputError`, also when the file is there already.
     """
     from ffslab.api.experiment import Experiment
+    from ffslab.files.results import write_new_text
 
     text = text_of(answers, file)
     Experiment(text, str(file), file.parent).check()
-    try:
-        with file.open("x", encoding="utf-8") as new:
-            new.write(text)
-    except FileExistsError:
-        raise InputError(f"{file}: is there already, and would be lost: name another file") from None
+    write_new_text(file, text)
 
 
 def _geometry(part: str) -> tuple[int, int]:

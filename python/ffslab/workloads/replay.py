@@ -23,8 +23,11 @@ class How:
     only: str | None = None
 
 
-def replay_experiment(trace: Path, machine: Machine, how: How) -> Experiment:
-    """The experiment that mounts an empty partition, or takes a new device, and replays `trace` on it."""
+def replay_experiment(trace: Path, machine: Machine, how: How, *, cold: bool = False) -> Experiment:
+    """The experiment that mounts an empty partition, or takes a new device, and replays `trace` on it.
+
+    `cold`: what was made for the recording to read is on the flash alone when it begins.
+    """
     check_is_input(trace, "trace", "trace (a recording, for example of strace -f -ttt -T)")
     keys = machine.keys()
     step = {"step": "replay", "file": str(trace.absolute()), **asdict(how)}
@@ -32,6 +35,6 @@ def replay_experiment(trace: Path, machine: Machine, how: How) -> Experiment:
         "title": f"Replay of {trace.name}",
         "stack": keys,
         "setup": None if keys.get("fs") == BLOCK_DEVICE else [{"step": "mount"}],
-        "measure": [step],
+        "measure": [{"step": "drop_caches"}, step] if cold else [step],
     }
     return Experiment.from_data(data, f"replay of {trace}")

@@ -16,6 +16,9 @@ use ffslab_mtd::is_erased;
 use ffslab_workload::quoting::quoted;
 use ffslab_yaffs2::probe::{self, Known, PageKind};
 
+/// Headers stand at the beginning of pages, whose size nothing tells.
+const SMALLEST_PAGE_BYTES: usize = 512;
+
 /// How they are recognised, read and explained.
 pub struct InImages;
 
@@ -35,6 +38,11 @@ impl ImageFormat for InImages {
     fn hint(&self, fs: ImageFs, image: &[u8], given: &Given) -> Option<String> {
         if recognise::lacks_blocks(fs, image, given) {
             let text = "pages side by side have different sequence numbers: no size of erase blocks suits the image";
+            return Some(text.to_string());
+        }
+        if given.fs.is_none() && image.chunks_exact(SMALLEST_PAGE_BYTES).any(is_header_without_tags) {
+            let text = "nothing can be read of it, but it has object headers of YAFFS2: the image needs the OOB areas of its pages, where their \
+                        tags are (nanddump --oob; `oob = true` of the step save_image)";
             return Some(text.to_string());
         }
         given.fs.map(|_| {
@@ -85,6 +93,16 @@ impl ImageFormat for InImages {
         let (geometry, anew) = tree::laid_out(image, layout, &found, spare_blocks)?;
         Ok(OnChip { geometry, bytes: anew.left_bytes(), pages: Box::new(anew), oob: true })
     }
+}
+
+/// Whether a page looks like the header of an object, the file or directory of an image without OOB areas: a kind, a parent, the check
+/// sum of names that is not used any more, and a name (`struct yaffs_obj_hdr`).
+fn is_header_without_tags(page: &[u8]) -> bool {
+    let number = |at: usize| u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
+    (1..=5).contains(&number(0))
+        && (1..0x4_0000).contains(&number(4))
+        && page[8..10] == [0xFF, 0xFF]
+        && page[10].is_ascii_graphic()
 }
 
 fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 /// Puts what is new into the table `root` of a file: keys of the stack and axes one by one, everything else whole. A key of
-/// the stack that gets a value is no axis any more.
+/// the stack that gets a value is no axis any more. A key of the stack with a point in its name is one of a table in it.
 ///
 /// Errors: none that a change from data could have.
 pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Change) -> Result<(), LabError> {
@@ -19,7 +19,7 @@ pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Cha
     let behind = |place: Range<usize>| source.text.len() + 1 + place.start..source.text.len() + 1 + place.end;
     let new = new.into_inner();
     if let (Some(axes), Some(DeValue::Table(keys))) = (table_of(root, "axes"), new.get("stack").map(Spanned::get_ref)) {
-        keys.keys().for_each(|key| drop(axes.remove(&**key.get_ref())));
+        keys.keys().for_each(|key| remove_axis(axes, key.get_ref()));
     }
     if let Some(stack) = table_of(root, "stack") {
         change.removed.iter().for_each(|key| drop(stack.remove(key.as_str())));
@@ -40,10 +40,34 @@ pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Cha
         let DeValue::Table(table) = table.get_mut() else { continue };
         for (key, value) in keys {
             let place = in_stack.clone().unwrap_or_else(|| behind(key.span()));
-            put(table, key.into_inner(), value.into_inner(), place);
+            let key = key.into_inner();
+            match key.split_once('.').filter(|_| in_stack.is_some()) {
+                // A key of a table in the stack, such as `policy.victim`: what else the table says stays.
+                Some((name, inner)) => {
+                    if !matches!(table.get(name).map(Spanned::get_ref), Some(DeValue::Table(_))) {
+                        put(table, name.to_string().into(), DeValue::Table(DeTable::new()), place.clone());
+                    }
+                    let Some(inside) = table_of(table, name) else { continue };
+                    put(inside, inner.to_string().into(), value.into_inner(), place);
+                }
+                None => put(table, key, value.into_inner(), place),
+            }
         }
     }
     Ok(())
+}
+
+/// Takes the axis of a key away, which is written as one name or, of a key of a table, as a table in a table.
+fn remove_axis(axes: &mut DeTable, key: &str) {
+    axes.remove(key);
+    if let Some((name, inner)) = key.split_once('.') {
+        if let Some(table) = table_of(axes, name) {
+            table.remove(inner);
+            if table.is_empty() {
+                axes.remove(name);
+            }
+        }
+    }
 }
 
 /// A table that the file has.

@@ -12,6 +12,7 @@ from typing import Literal
 from ffslab import _native
 from ffslab.answers.ageing import AgeingSummary
 from ffslab.answers.ageing_study import AgeingStudy, Corrected, Scrubbing, ScrubChoice, ShelfLoss
+from ffslab.files.inputs import read_text
 from ffslab.studies.ageing.odds import count_interval, count_odds, lost_over
 from ffslab.text.durations import DAYS_PER_YEAR
 from ffslab.text.tables import number
@@ -48,7 +49,7 @@ class _Model:
     """The model of an experiment, which is asked for many stresses at once."""
 
     def __init__(self, path: Path) -> None:
-        self._text, self._path = path.read_text(encoding="utf-8"), path
+        self._text, self._path = read_text(path, "experiment"), path
         self.facts = self.frames([])
 
     def frames(self, asked: Sequence[tuple[float, float, float, float]]) -> AgeingSummary:

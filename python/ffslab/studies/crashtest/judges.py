@@ -30,6 +30,8 @@ Judge = Callable[["Files", int], str | None]
 Called = Callable[[Rows, int, int], str | None]
 
 COMMAND_SECONDS = 60
+# What a shell ends with when there is no such command, and when there is one that cannot be run.
+_NOT_RUN = (126, 127)
 _SUM = re.compile(r"^\\?([0-9a-fA-F]{8,128}) [ *](.+)$")
 _BY_HEX_DIGITS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 
@@ -58,8 +60,29 @@ class Files:
                 place.symlink_to(os.fsdecode(content))
 
 
-def judge_of(test: CrashTest, recording: CrashRecording) -> Called | None:
-    """The judge that a test asks for; `None`: only what was synced is looked at, which always is.
+@dataclass
+class Seen:
+    """Whether a judge has found the files that it judges after any cut. `what` they are, as a message says it."""
+
+    what: str
+    once: bool = False
+
+    def note(self, is_there: bool) -> None:
+        self.once = self.once or is_there
+
+    def check(self) -> None:
+        """Refuses a verdict about nothing: the name is likely misspelt.
+
+        Raises `ffslab.InputError` when the files were there after no cut.
+        """
+        if not self.once:
+            raise InputError(f"[judge]: {self.what} was there after no cut, so nothing was judged: is the name right?")
+
+
+def judge_of(test: CrashTest, recording: CrashRecording) -> tuple[Called | None, Seen | None]:
+    """The judge that a test asks for, and whether it has seen what it judges.
+
+    No judge: only what was synced is looked at, which always is. The second is `None` where a judge names no files.
 
     Raises `ffslab.InputError` when there is none of this kind, or a key is wrong.
     """
@@ -68,8 +91,11 @@ def judge_of(test: CrashTest, recording: CrashRecording) -> Called | None:
         raise InputError(f'[judge]: `kind` = "{kind}"{meant(kind, list(_KINDS))}')
     keys, make = _KINDS[kind]
     check_keys(test.judge, ("kind", *keys), "[judge]: ")
-    judge = make(test, recording)
-    return None if judge is None else lambda rows, told, _operation: judge(Files(rows), told)
+    judge, seen = make(test, recording)
+    return None if judge is None else lambda rows, told, _operation: judge(Files(rows), told), seen
+
+
+_Made = tuple[Judge | None, Seen | None]
 
 
 def _text(table: Mapping[str, Any], key: str, usual: str | None = None) -> str:
@@ -79,30 +105,41 @@ def _text(table: Mapping[str, Any], key: str, usual: str | None = None) -> str:
     return value
 
 
-def _synced(_test: CrashTest, _recording: CrashRecording) -> Judge | None:
-    return None
+def _synced(_test: CrashTest, _recording: CrashRecording) -> _Made:
+    return None, None
 
 
-def _sqlite(test: CrashTest, recording: CrashRecording) -> Judge:
+def _sqlite(test: CrashTest, recording: CrashRecording) -> _Made:
     lost = test.judge.get("may_lose", False)
     if not isinstance(lost, bool):
         raise InputError("[judge]: `may_lose` must be true or false")
-    judged = sqlite_judge(_text(test.judge, "file"), recording, may_lose=lost)
-    return lambda files, told: judged(files.contents, told)
+    name = _text(test.judge, "file")
+    judged = sqlite_judge(name, recording, may_lose=lost)
+    seen = Seen(f'`file` = "{name}"')
+
+    def judge(files: Files, told: int) -> str | None:
+        contents = files.contents
+        seen.note(name in contents)
+        return judged(contents, told)
+
+    return judge, seen
 
 
-def _checksums(test: CrashTest, _recording: CrashRecording) -> Judge:
+def _checksums(test: CrashTest, _recording: CrashRecording) -> _Made:
     pattern = _text(test.judge, "files", "*.sha256")
+    seen = Seen(f'a file like `files` = "{pattern}"')
 
     def judge(files: Files, _told: int) -> str | None:
         contents = files.contents
-        for path in fnmatch.filter(contents, pattern):
+        paths = fnmatch.filter(contents, pattern)
+        seen.note(bool(paths))
+        for path in paths:
             said = _sums_differ(path, contents)
             if said:
                 return said
         return None
 
-    return judge
+    return judge, seen
 
 
 def _sums_differ(path: str, contents: Mapping[str, bytes]) -> str | None:
@@ -120,7 +157,7 @@ def _sums_differ(path: str, contents: Mapping[str, bytes]) -> str | None:
     return None
 
 
-def _command(test: CrashTest, recording: CrashRecording) -> Judge:
+def _command(test: CrashTest, recording: CrashRecording) -> _Made:
     try:
         words = words_of(test.judge.get("command"), "command")
     except InputError as error:
@@ -143,12 +180,15 @@ def _command(test: CrashTest, recording: CrashRecording) -> Judge:
         if ran.returncode == 0:
             return None
         lines = (ran.stderr or ran.stdout).decode("utf-8", "replace").strip().splitlines()
-        return f"the command ended with {ran.returncode}{': ' + lines[-1] if lines else ''}"
+        says = f"the command ended with {ran.returncode}{': ' + lines[-1] if lines else ''}"
+        if ran.returncode in _NOT_RUN:
+            raise InputError(f"[judge]: {says}: it judges nothing")
+        return says
 
-    return judge
+    return judge, None
 
 
-def _python(test: CrashTest, recording: CrashRecording) -> Judge:
+def _python(test: CrashTest, recording: CrashRecording) -> _Made:
     function = function_at(_text(test.judge, "function"), test.folder)
     told = [what for what, _ in recording.told()]
 
@@ -159,10 +199,10 @@ def _python(test: CrashTest, recording: CrashRecording) -> Judge:
             return str(error) or "an assertion does not hold"
         return None if said is None or said is True else str(said)
 
-    return judge
+    return judge, None
 
 
-_KINDS: dict[str, tuple[tuple[str, ...], Callable[[CrashTest, CrashRecording], Judge | None]]] = {
+_KINDS: dict[str, tuple[tuple[str, ...], Callable[[CrashTest, CrashRecording], _Made]]] = {
     "synced": ((), _synced),
     "sqlite": (("file", "may_lose"), _sqlite),
     "checksums": (("files",), _checksums),

@@ -99,7 +99,7 @@ def crashtest(
     """
     _check_cache(test)
     recording = recorded(test)
-    judge = judge_of(test, recording)
+    judge, seen = judge_of(test, recording)
     chosen = points_of(test, recording.operations(), points)
     if test.cut is not None and test.cut.operation > chosen.operations + 1:
         last = f"the workload has {chosen.operations} programs and erases"
@@ -114,6 +114,7 @@ def crashtest(
     judged = cast("_Judged", kept and kept.read()) or _Judged(
         points=0, states=0, recoveries=0, cuts_of_recoveries=0, cuts_of_second_mounts=0, findings=[]
     )
+    is_whole = judged["points"] == 0 and any(cut.operation > chosen.operations for cut in chosen.cuts)
     while judged["points"] < len(chosen.cuts):
         at = judged["points"]
         rows = [(cut.operation, cut.torn, cut.seed) for cut in chosen.cuts[at : at + BATCH]]
@@ -124,6 +125,9 @@ def crashtest(
             kept.write(judged)
     if kept is not None:
         kept.remove()
+    # Of single cuts, and of the rest of a test that was interrupted, nobody can say so.
+    if seen is not None and is_whole and test.cut is None:
+        seen.check()
     return Outcome(test, recording, chosen, judged)
 
 

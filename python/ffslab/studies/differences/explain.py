@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ffslab.studies.differences.account import Account, Part
@@ -119,6 +119,9 @@ def _work(before: Account, after: Account) -> list[str]:
 
 
 def _word(value: object) -> str:
+    """A value of the machine; of a table its keys."""
+    if isinstance(value, Mapping):
+        return " and ".join(f"{key}={_word(inner)}" for key, inner in value.items())
     return "none" if value is None else str(value)
 
 

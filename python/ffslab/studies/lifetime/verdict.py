@@ -100,7 +100,7 @@ def _reach(row: WorkloadLife) -> list[str]:
         f"{seen}): they hold as long as the workload and how full the partition is stay as they are.",
     ]
     if erases < FEW_ERASES:
-        said.append(f"{number(erases, 0)} erases are few: a longer workload makes the interval narrower.")
+        said.append(f"So few erases ({number(erases, 0)}) tell little: a longer workload makes the interval narrower.")
     busiest = _busiest(row)
     if busiest is None:
         said.append("Which block is erased most is not known, so this is the longest that the part can last.")

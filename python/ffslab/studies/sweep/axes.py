@@ -106,7 +106,7 @@ class Range(Axis):
 
 def plain(value: Value | None) -> Value | None:
     """The number that a size or a time stands for, in bytes or microseconds; other values as they are."""
-    if isinstance(value, str) and (found := _quantity(value)):
+    if isinstance(value, str) and (found := quantity(value)):
         return found[0]
     return value
 
@@ -193,14 +193,14 @@ def _range(name: str, table: Mapping[str, object]) -> Range:
 def _number(name: str, table: Mapping[str, object], key: str) -> tuple[float, str, bool]:
     """A number of a range in its base unit, that unit, and whether the number is whole."""
     value = table[key]
-    if isinstance(value, str) and (found := _quantity(value)):
+    if isinstance(value, str) and (found := quantity(value)):
         return float(found[0]), found[1], True
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value), "", isinstance(value, int)
     raise InputError(f'axis `{name}`: `{key}` must be a number, a size such as "4 KiB" or a time such as "5 ms"')
 
 
-def _quantity(text: str) -> tuple[int, str] | None:
+def quantity(text: str) -> tuple[int, str] | None:
     """A size in bytes or a time in microseconds, and the unit "B" or "us"; `None`: it is neither."""
     found = _QUANTITY.fullmatch(text)
     for base, units in (("B", _SIZES), ("us", _TIMES)):
