@@ -71,8 +71,6 @@ pub(super) struct Prices {
     call: u64,
     /// What write(2) takes beside that and its pages.
     write: u64,
-    /// Copying a page between the page cache and the program.
-    page_copy: u64,
     /// Taking a page out of the page cache, and what that takes more when its file is deleted.
     page_drop: u64,
     page_delete: u64,
@@ -104,7 +102,6 @@ pub(super) const JFFS2: Prices = Prices {
     copied_chunk_ns: 0,
     call: 673,
     write: 0,
-    page_copy: 0,
     page_drop: 1_300,
     page_delete: 0,
     work: &[
@@ -141,7 +138,6 @@ pub(super) const YAFFS2: Prices = Prices {
     copied_chunk_ns: 1_200,
     call: 644,
     write: 206,
-    page_copy: 0,
     page_drop: 850,
     page_delete: 850,
     work: &[
@@ -155,13 +151,14 @@ pub(super) const YAFFS2: Prices = Prices {
     ],
 };
 
-/// A page is read as by YAFFS2; what a node costs to read comes from the latencies of reads (families R1 to R4), what it costs to write
-/// from those of fsync (family S). What a page of a write takes comes from writes that stay in the page cache: 4 KiB that are cached
+/// A page is read in 5.4 us beyond the chip's time, as sequential reads show that miss the cache; what a node costs to read comes
+/// from the latencies of reads (families R1 to R4), what it costs to write from those of fsync (family S). What a page of a write takes comes from writes that stay in the page cache: 4 KiB that are cached
 /// take 2.92 us, 512 KiB 264.7, the same in new pages 4.04 and 431.9, 2 KiB 2.17 and 3.79. A program and an erase are what the step
-/// `fsync` takes after 20 MiB were written, with few and with many erases in it. Taking a page out of the page cache takes as long as
+/// `fsync` takes after 20 MiB were written, with few and with many erases in it. What a page takes that goes with its file
 /// lets UBI's thread erase as much before the measured part begins as it did (`setup_erases_total`), with hardware and software ECC,
-/// with and without a bad-block table, beside a small and a large static file, on both machines; it contains what UBIFS does to delete
-/// a file, each key of which leaves the index and dirties a LEB (`ubifs_tnc_remove_range` of `fs/ubifs/tnc.c`).
+/// with and without a bad-block table, beside a small and a large static file, on both machines. A part of it is what UBIFS does to
+/// delete a file, each key of which leaves the index and dirties a LEB (`ubifs_tnc_remove_range` of `fs/ubifs/tnc.c`): pages that
+/// `drop_caches` drops take less, and with half of it later writes meet the thread where they met it (family X).
 ///
 /// Clearing a new page before a part of it is written, and moving a page to the active ones, are what writes of 2 KiB take longer
 /// than those of whole pages, and second ones longer than third ones.
@@ -185,7 +182,6 @@ pub(super) const UBIFS: Prices = Prices {
     copied_chunk_ns: 0,
     call: 644,
     write: 206,
-    page_copy: 0,
     page_drop: 850,
     page_delete: 850,
     work: &[
@@ -310,7 +306,6 @@ impl Prices {
     pub(super) fn of_calls(&self, stack: &mut StackSpec, each_ns: u64) {
         stack.vfs.costs.call_ns += self.call * each_ns;
         stack.vfs.costs.write_ns += self.write * each_ns;
-        stack.vfs.costs.page_ns += self.page_copy * each_ns;
         for &(work, each, per_byte) in self.work {
             stack.cpu_costs.of[work as usize] = WorkCost { each_ns: each * each_ns, per_byte_ps: per_byte * each_ns };
         }
