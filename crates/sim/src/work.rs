@@ -118,6 +118,8 @@ pub struct CpuCosts {
     pub fragment_ns: u64,
     /// What a file system does before it lets the driver erase a block: what stood for its nodes goes.
     pub before_erase_ns: u64,
+    /// What the header of an object costs beside the chunk that holds it.
+    pub header_ns: u64,
 }
 
 /// What a node costs that garbage collection moves as it is.
@@ -139,6 +141,7 @@ impl CpuCosts {
         pass_in_vain_ns: None,
         fragment_ns: 0,
         before_erase_ns: 0,
+        header_ns: 0,
     };
 
     pub fn is_free(&self) -> bool {
@@ -194,6 +197,13 @@ impl Sim {
     pub fn work_of_erase(&self) {
         if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.before_erase_ns > 0) {
             self.compute(costs.before_erase_ns);
+        }
+    }
+
+    /// A header is put together.
+    pub fn work_of_header(&self) {
+        if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.header_ns > 0) {
+            self.compute(costs.header_ns);
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::causes;
 use ffslab_fs::Result;
-use ffslab_sim::{ReasonGuard, Work};
+use ffslab_sim::ReasonGuard;
 
 use crate::device::Device;
 use crate::header::{self, Header};
@@ -105,7 +105,7 @@ impl Device {
         }
         let old_name = if before > 0 { header::name(&data) } else { Vec::new() };
         let header = self.new_header(obj, &update, old_name);
-        self.chunks.sim.work(Work::PageClear, data.len());
+        self.chunks.sim.work_of_header();
         header.store(&mut data[..], self.chunks.options.generation);
         let object = &mut self.objects[obj];
         object.serial = object.serial.wrapping_add(1);

@@ -67,6 +67,8 @@ pub(super) struct Prices {
     /// What garbage collection takes for a chunk that it copies beside its read and its program, on the faster machine, in
     /// nanoseconds.
     copied_chunk_ns: u64,
+    /// A header beside its chunk.
+    header: u64,
     /// Entry and exit of a system call.
     call: u64,
     /// What write(2) takes beside that and its pages.
@@ -100,6 +102,7 @@ pub(super) const JFFS2: Prices = Prices {
     sleeping_wait: 0,
     tick: 0,
     copied_chunk_ns: 0,
+    header: 0,
     call: 673,
     write: 0,
     page_drop: 1_300,
@@ -136,6 +139,7 @@ pub(super) const YAFFS2: Prices = Prices {
     sleeping_wait: 2_450,
     tick: 1_200,
     copied_chunk_ns: 1_200,
+    header: 690,
     call: 644,
     write: 206,
     page_drop: 850,
@@ -180,6 +184,7 @@ pub(super) const UBIFS: Prices = Prices {
     sleeping_wait: 0,
     tick: 0,
     copied_chunk_ns: 0,
+    header: 0,
     call: 644,
     write: 206,
     page_drop: 850,
@@ -244,6 +249,7 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, prices: &Prices) {
     stack.vfs.costs.page_delete_ns += prices.page_delete * each_ns;
     stack.sim.tick_cost_ns = prices.tick * each_ns;
     stack.sim.delays_are_loops = true;
+    stack.cpu_costs.header_ns += prices.header * each_ns;
     if each_ns != SLOWER_NS && prices.copied_chunk_ns > 0 {
         stack.cpu_costs.copied_node = Some(CopiedNode { before_ns: prices.copied_chunk_ns, ..CopiedNode::default() });
     }
