@@ -122,7 +122,7 @@ impl Default for Options {
 /// Which kernel's UBIFS is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KernelRules {
-    /// Linux 2.6.37 (with `CONFIG_UBIFS_FS_DEBUG`: [`Options::fs_debug`]): a new file system has one LEB for orphans (`fs/ubifs/sb.c`), and the
+    /// Linux 2.6.37: a new file system has one LEB for orphans (`fs/ubifs/sb.c`; more with [`Options::fs_debug`]), and the
     /// budget keeps none for the head of garbage collection (`fs/ubifs/budget.c`, `ubifs_calc_available`). Each
     /// request for a commit runs one (`fs/ubifs/commit.c`).
     V2_6,

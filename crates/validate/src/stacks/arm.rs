@@ -54,7 +54,7 @@ pub(super) struct Prices {
     /// A driver that polls with `cond_resched()`, for a program or an erase: how much the wait exceeds the chip's time in the mean,
     /// with the threads that use the CPU meanwhile. With it the background threads get on as far as they did.
     poll: u64,
-    /// See [`DELAYS_SHORT_PPM`]; 0 where the other prices contain it.
+    /// See [`DELAYS_SHORT_PPM`].
     delays_short_ppm: u64,
     /// So much of each of the driver's parts takes as long on the slower machine.
     driver_same: u64,
@@ -62,7 +62,7 @@ pub(super) struct Prices {
     bad_block_mark: u64,
     /// What an operation takes longer whose end the driver sleeps for.
     sleeping_wait: u64,
-    /// A tick of the timer; 0 where the other prices contain it.
+    /// A tick of the timer.
     tick: u64,
     /// What garbage collection takes for a chunk that it copies beside its read and its program, on the faster machine, in
     /// nanoseconds.
@@ -79,6 +79,28 @@ pub(super) struct Prices {
     /// Each piece of work, and thousandths of an instruction for each of its bytes.
     work: &'static [(Work, u64, u64)],
 }
+
+/// What has no price of its own because the other prices contain it.
+const NOTHING: Prices = Prices {
+    uptime_ns: 0,
+    slower_uptime_ns: 0,
+    driver_read: 0,
+    driver_program: 0,
+    driver_erase: 0,
+    poll: 0,
+    delays_short_ppm: 0,
+    driver_same: 0,
+    bad_block_mark: 0,
+    sleeping_wait: 0,
+    tick: 0,
+    copied_chunk_ns: 0,
+    header: 0,
+    call: 0,
+    write: 0,
+    page_drop: 0,
+    page_delete: 0,
+    work: &[],
+};
 
 /// Prices of JFFS2, from latencies of reads and writes during which no background task ran: cached reads give call and copy,
 /// 2 and 4 KiB at a time; a sequential against a random read (two against three pages of the chip for one node) the driver's
@@ -97,16 +119,8 @@ pub(super) const JFFS2: Prices = Prices {
     driver_erase: 40_000,
     poll: 200,
     delays_short_ppm: DELAYS_SHORT_PPM,
-    driver_same: 0,
-    bad_block_mark: 0,
-    sleeping_wait: 0,
-    tick: 0,
-    copied_chunk_ns: 0,
-    header: 0,
     call: 673,
-    write: 0,
     page_drop: 1_300,
-    page_delete: 0,
     work: &[
         (Work::PageFill, 1_900, 0),
         (Work::NodeWrite, 1_500, 4_500),
@@ -116,6 +130,7 @@ pub(super) const JFFS2: Prices = Prices {
         (Work::GcPass, 4_000, 0),
         (Work::SoftwareEcc, 0, 2_000),
     ],
+    ..NOTHING
 };
 
 /// The page cache and calls as with UBIFS: it is the same code. What a chunk takes beside that comes from the least and the usual
@@ -132,8 +147,6 @@ pub(super) const YAFFS2: Prices = Prices {
     driver_read: 4_720,
     driver_program: 11_440,
     driver_erase: 8_260,
-    poll: 0,
-    delays_short_ppm: 0,
     driver_same: 880,
     bad_block_mark: 2_700,
     sleeping_wait: 2_450,
@@ -153,12 +166,14 @@ pub(super) const YAFFS2: Prices = Prices {
         (Work::BlankCheck, 0, 6_450),
         (Work::SoftwareEcc, 0, 1_950),
     ],
+    ..NOTHING
 };
 
 /// A page is read in 5.4 us beyond the chip's time, as sequential reads show that miss the cache; what a node costs to read comes
-/// from the latencies of reads (families R1 to R4), what it costs to write from those of fsync (family S). What a page of a write takes comes from writes that stay in the page cache: 4 KiB that are cached
-/// take 2.92 us, 512 KiB 264.7, the same in new pages 4.04 and 431.9, 2 KiB 2.17 and 3.79. A program and an erase are what the step
-/// `fsync` takes after 20 MiB were written, with few and with many erases in it. What a page takes that goes with its file
+/// from the latencies of reads (families R1 to R4), what it costs to write from those of fsync (family S). What a page of a write
+/// takes comes from writes that stay in the page cache: 4 KiB that are cached take 2.92 us, 512 KiB 264.7, the same in new pages 4.04
+/// and 431.9, 2 KiB 2.17 and 3.79. A program and an erase are what the step `fsync` takes after 20 MiB were written, with few and with
+/// many erases in it. What a page takes that goes with its file
 /// lets UBI's thread erase as much before the measured part begins as it did (`setup_erases_total`), with hardware and software ECC,
 /// with and without a bad-block table, beside a small and a large static file, on both machines. A part of it is what UBIFS does to
 /// delete a file, each key of which leaves the index and dirties a LEB (`ubifs_tnc_remove_range` of `fs/ubifs/tnc.c`): pages that
@@ -179,12 +194,6 @@ pub(super) const UBIFS: Prices = Prices {
     driver_erase: 8_260,
     poll: 255,
     delays_short_ppm: DELAYS_SHORT_PPM,
-    driver_same: 0,
-    bad_block_mark: 0,
-    sleeping_wait: 0,
-    tick: 0,
-    copied_chunk_ns: 0,
-    header: 0,
     call: 644,
     write: 206,
     page_drop: 850,
@@ -200,6 +209,7 @@ pub(super) const UBIFS: Prices = Prices {
         (Work::Crc, 0, 350),
         (Work::SoftwareEcc, 0, 1_950),
     ],
+    ..NOTHING
 };
 
 /// How long an instruction takes on the case's machine. `None`: it is not this machine.
