@@ -40,23 +40,30 @@ pub struct RequestColumns {
     pub erases: Vec<u32>,
 }
 
-/// Columns of `blocks.parquet`, of equal length.
+/// Rows of `blocks.parquet`: its columns cannot differ in length, whatever a medium counts and what it does not.
 #[derive(Clone, Debug, Default)]
 pub struct BlockColumns {
-    pub variant: Vec<String>,
+    /// Each variant with the number of its rows, which stand together.
+    variants: Vec<(String, u32)>,
+    pub rows: Vec<BlockRow>,
+}
+
+/// An erase block of a variant.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockRow {
     /// Block in the partition.
-    pub block: Vec<u32>,
+    pub block: u32,
     /// Erases during the measured steps.
-    pub erases_main: Vec<u32>,
+    pub erases_main: u32,
     /// Erases since the chip was made.
-    pub erases_total: Vec<u32>,
+    pub erases_total: u32,
     /// Those of the erases in the measured steps that made a block of a new partition usable.
-    pub erases_formatting: Vec<u32>,
-    pub programmed_pages: Vec<u32>,
-    /// What each block holds at the start of the measurement. The values are NaN when no file system was mounted, so
-    /// that nobody could tell.
-    pub before: SpaceColumns,
-    pub after: SpaceColumns,
+    pub erases_formatting: u32,
+    /// `None`: the medium does not count them.
+    pub programmed_pages: Option<u32>,
+    /// What it holds at the start of the measurement. `None`: no file system was mounted that could tell.
+    pub before: Option<BlockSpace>,
+    pub after: Option<BlockSpace>,
 }
 
 /// A column of a table.
@@ -68,25 +75,18 @@ pub enum Column {
     Texts(Vec<String>, Vec<u32>),
 }
 
-/// Columns of equal length with their names.
-pub type Columns = Vec<(&'static str, Column)>;
-
-/// What erase blocks hold, as the file system accounts for it.
-#[derive(Clone, Debug, Default)]
-pub struct SpaceColumns {
-    pub valid_bytes: Vec<f64>,
-    pub invalid_bytes: Vec<f64>,
-    pub free_bytes: Vec<f64>,
-}
-
-impl SpaceColumns {
-    fn extend(&mut self, space: &[BlockSpace], blocks: usize) {
-        let value = |i: usize, of: fn(&BlockSpace) -> u32| space.get(i).map_or(f64::NAN, |held| f64::from(of(held)));
-        self.valid_bytes.extend((0..blocks).map(|i| value(i, |held| held.valid_bytes)));
-        self.invalid_bytes.extend((0..blocks).map(|i| value(i, |held| held.invalid_bytes)));
-        self.free_bytes.extend((0..blocks).map(|i| value(i, |held| held.free_bytes)));
+impl Column {
+    /// Counts; NaN stands for those that a medium does not count, as it does for bytes that no file system tells.
+    fn counted(counts: impl Iterator<Item = Option<u32>> + Clone) -> Column {
+        match counts.clone().collect() {
+            Some(numbers) => Column::U32(numbers),
+            None => Column::F64(counts.map(|count| count.map_or(f64::NAN, f64::from)).collect()),
+        }
     }
 }
+
+/// Columns of equal length with their names.
+pub type Columns = Vec<(&'static str, Column)>;
 
 impl RequestColumns {
     /// Adds the rows of a variant.
@@ -159,28 +159,27 @@ impl From<RequestColumns> for Columns {
 impl From<BlockColumns> for Columns {
     /// The columns of `blocks.parquet`, in their order.
     fn from(of: BlockColumns) -> Columns {
-        let mut names: Vec<String> = Vec::new();
-        let mut place = |name: String| {
-            // The rows of a variant stand together.
-            if names.last() != Some(&name) {
-                names.push(name);
-            }
-            names.len() as u32 - 1
+        let counts = |count: fn(&BlockRow) -> u32| Column::U32(of.rows.iter().map(count).collect());
+        let held = |space: fn(&BlockRow) -> Option<BlockSpace>, bytes: fn(BlockSpace) -> u32| {
+            let value = |row: &BlockRow| space(row).map_or(f64::NAN, |space| f64::from(bytes(space)));
+            Column::F64(of.rows.iter().map(value).collect())
         };
-        let variant = of.variant.into_iter().map(&mut place).collect();
+        let names = of.variants.iter().map(|(name, _)| name.clone()).collect();
+        let variants = of.variants.iter().zip(0..);
+        let of_rows = variants.flat_map(|(&(_, rows), variant)| std::iter::repeat_n(variant, rows as usize)).collect();
         vec![
-            ("variant", Column::Texts(names, variant)),
-            ("block", Column::U32(of.block)),
-            ("erases_main", Column::U32(of.erases_main)),
-            ("erases_total", Column::U32(of.erases_total)),
-            ("erases_formatting", Column::U32(of.erases_formatting)),
-            ("programmed_pages", Column::U32(of.programmed_pages)),
-            ("valid_before_B", Column::F64(of.before.valid_bytes)),
-            ("invalid_before_B", Column::F64(of.before.invalid_bytes)),
-            ("free_before_B", Column::F64(of.before.free_bytes)),
-            ("valid_after_B", Column::F64(of.after.valid_bytes)),
-            ("invalid_after_B", Column::F64(of.after.invalid_bytes)),
-            ("free_after_B", Column::F64(of.after.free_bytes)),
+            ("variant", Column::Texts(names, of_rows)),
+            ("block", counts(|row| row.block)),
+            ("erases_main", counts(|row| row.erases_main)),
+            ("erases_total", counts(|row| row.erases_total)),
+            ("erases_formatting", counts(|row| row.erases_formatting)),
+            ("programmed_pages", Column::counted(of.rows.iter().map(|row| row.programmed_pages))),
+            ("valid_before_B", held(|row| row.before, |space| space.valid_bytes)),
+            ("invalid_before_B", held(|row| row.before, |space| space.invalid_bytes)),
+            ("free_before_B", held(|row| row.before, |space| space.free_bytes)),
+            ("valid_after_B", held(|row| row.after, |space| space.valid_bytes)),
+            ("invalid_after_B", held(|row| row.after, |space| space.invalid_bytes)),
+            ("free_after_B", held(|row| row.after, |space| space.free_bytes)),
         ]
     }
 }
@@ -195,15 +194,19 @@ fn append<T>(column: &mut Vec<T>, mut more: Vec<T>) {
 }
 
 impl BlockColumns {
+    /// Adds the rows of a variant: one of each block whose erases the medium counts.
     pub fn extend(&mut self, variant: &str, outcome: &Outcome) {
         let blocks = outcome.erases_total.len();
-        self.variant.extend(std::iter::repeat_n(variant.to_string(), blocks));
-        self.block.extend(0..blocks as u32);
-        self.erases_main.extend_from_slice(&outcome.erases_main);
-        self.erases_total.extend_from_slice(&outcome.erases_total);
-        self.erases_formatting.extend_from_slice(&outcome.erases_formatting);
-        self.programmed_pages.extend_from_slice(&outcome.programmed_pages);
-        self.before.extend(&outcome.space_before, blocks);
-        self.after.extend(&outcome.space_after, blocks);
+        let count = |of: &[u32], block: usize| of.get(block).copied().unwrap_or_default();
+        self.variants.push((variant.to_string(), blocks as u32));
+        self.rows.extend((0..blocks).map(|block| BlockRow {
+            block: block as u32,
+            erases_main: count(&outcome.erases_main, block),
+            erases_total: outcome.erases_total[block],
+            erases_formatting: count(&outcome.erases_formatting, block),
+            programmed_pages: outcome.programmed_pages.get(block).copied(),
+            before: outcome.space_before.get(block).copied(),
+            after: outcome.space_after.get(block).copied(),
+        }));
     }
 }

@@ -45,7 +45,7 @@ pub mod traces;
 mod turns;
 
 pub use activity::Activity;
-pub use columns::{BlockColumns, Column, Columns, RequestColumns};
+pub use columns::{BlockColumns, BlockRow, Column, Columns, RequestColumns};
 pub use error::LabError;
 pub use experiment::Experiment;
 pub use ffslab_fs::{Errno, Stat};
