@@ -35,7 +35,7 @@ packages: setup ## install what tests with a real kernel need (Debian packages),
 demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off, and write a report
 	$(FFSLAB) run experiments/first-run/*.toml
 
-# Examples are compiled by `check`, and no crate has tests in its documentation: tests/test_rust_tests.py looks for one.
+# Examples are compiled by `check`, and no crate has tests in its documentation: tests/project/test_rust_tests.py looks for one.
 test: setup packages ## run all tests: the Rust crates, then the Python package and the command, on all cores
 	cargo test $(RUST_TESTED) --lib --bins --tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 25

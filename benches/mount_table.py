@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from mount_programs import INSTALLED, PROGRAMS
-from mounted import FILE_SYSTEMS, mounted
+from helpers.mount_programs import INSTALLED, PROGRAMS
+from helpers.mounted import FILE_SYSTEMS, mounted
 
 HEAD = ("program", "fs", "passed", "host s", "board s", "page reads", "programs", "erases", "energy mJ")
 BLOCKS_PER_SCALE = 400

@@ -3,7 +3,8 @@
     python packaging/probe_kit.py OUT VERSION
 
 A board has a shell and little else, so the folder is in the script as text, a file after another: `cat` writes what the
-shell reads from the script itself. No tar, no base64, no decompressor is needed. tests/test_packaging.py runs it.
+shell reads from the script itself. No tar, no base64, no decompressor is needed. It is run by
+tests/project/test_packaging.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Helpers of the end-to-end tests: they call the installed command, as a user does."""
+"""Fixtures of all rooms: tests call the installed command, as a user does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,73 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from command_server import Server, can_run
+from helpers.command import FFSLAB, SMALL, Command, Ran
+from helpers.command_server import Server, can_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-ROOT = Path(__file__).resolve().parent.parent
-FFSLAB = Path(sys.executable).with_name("ffslab")
-
-# A few hundred calls on a small partition: enough for every result to hold something.
-SMALL = """\
-title = "Small"
-
-[stack]
-board = "zero-overhead"
-fs = "jffs2"
-partition_blocks = 32
-
-[[setup]]
-step = "mount"
-[[setup]]
-step = "create"
-file = "target"
-bytes = "256 KiB"
-[[setup]]
-step = "sync"
-[[setup]]
-step = "drop_caches"
-
-[[measure]]
-step = "open"
-file = "target"
-flags = ["rdwr"]
-[[measure]]
-step = "requests"
-file = "target"
-op = "read"
-pattern = "random"
-request_B = "4 KiB"
-count = 20
-range_B = "256 KiB"
-[[measure]]
-step = "requests"
-file = "target"
-op = "write"
-pattern = "random"
-request_B = "4 KiB"
-count = 600
-range_B = "256 KiB"
-[[measure]]
-step = "close"
-file = "target"
-[[measure]]
-step = "sync"
-
-[axes]
-read_ahead_KiB = [128, 0]
-"""
 
 # Of all commands: how wide their tables are, and that no state of an earlier run is used.
 USUAL = {"COLUMNS": "120", "FFSLAB_STATES": ""}
 TIMEOUT_S = 300
 # Files whose tests take minutes together.
 LONG = ("test_mount_programs.py", "test_page_kinds.py", "test_pages.py", "test_sweep.py", "test_worked_examples.py")
-
-Ran = subprocess.CompletedProcess[str]
-Command = Callable[..., Ran]
-
 
 # A test sees what runs, not what ran before; those of the store name one.
 os.environ["FFSLAB_STORE"] = ""
@@ -175,7 +118,7 @@ def small_summary(small_results: Path) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """The browser of this machine, for all tests of this process."""
-    import browsing
+    from helpers import browsing
 
     yield from browsing.started()
 
@@ -183,6 +126,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens a file; at the end nothing may have gone wrong, and nobody may have asked the network for anything."""
-    import browsing
+    from helpers import browsing
 
     yield from browsing.opening(browser)

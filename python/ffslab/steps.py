@@ -3,7 +3,7 @@
 >>> from ffslab import Experiment, steps
 >>> setup = [steps.mount(), steps.create(file="log", bytes="5 MiB"), steps.sync()]
 
-What is not said, or `None`, is left to its default. Made by tests/native_steps.py from `ffslab schema`.
+What is not said, or `None`, is left to its default. Made by tools/native_steps.py from `ffslab schema`.
 """
 
 # long file: it is made, and a list of all steps.

@@ -4,7 +4,7 @@
     .venv/bin/python tests/referee/compressed_pages.py --keep   # 300 pages: tests/measured/compressed-pages.json.gz
 
 What is kept is the compressor, the size and a check sum of each node of the kernel; with these `make test` compares
-without a kernel (`tests/test_compressed_pages.py`).
+without a kernel (`tests/images/test_compressed_pages.py`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from ffslab.boards.reference.kit import Kit, module_bytes
 from ffslab.boards.reference.machine import Machine
-from jffs2_images import experiment, run, step, text, tool
+from helpers.command import ROOT
+from helpers.jffs2_images import experiment, run, step, text, tool
 from referee.parts import find_kit, machine_of
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 MEASURED = ROOT / "tests" / "measured"
 KEPT = MEASURED / "compressed-pages.json.gz"
 PAGE_B = 4096

@@ -13,11 +13,10 @@ import pytest
 
 from ffslab.boards.reference.kit import Kit
 from ffslab.boards.reference.machine import Machine
-from left_out import leave_out
+from helpers.command import ROOT
+from helpers.left_out import leave_out
 from referee import make_ubifs_samples
 from referee.parts import INSTALL, find_kit, machine_of
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from ffslab.boards.reference.machine import Machine
-from left_out import leave_out
+from helpers.left_out import leave_out
 
 SOURCE = Path(__file__).with_suffix(".c")
 

@@ -7,7 +7,9 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-PROBE = Path(__file__).resolve().parent.parent.parent / "probe"
+from helpers.command import ROOT
+
+PROBE = ROOT / "probe"
 # Behind these lines a job calls `ffslab-probe`.
 UNPACK = "tar -C /tmp -xf probe.tar; export PATH=$PATH:/tmp/probe"
 

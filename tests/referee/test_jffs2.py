@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ffslab.boards.reference.machine import GuestError, Machine
-from jffs2_images import busy_steps, contents, experiment, make_tree, run, step
+from helpers.jffs2_images import busy_steps, contents, experiment, make_tree, run, step
 from referee.jobs import make_and_list, mount_and_list
 from referee.listing import Entry, Listing, assert_kept, assert_same, ours
 

@@ -13,8 +13,8 @@ from ffslab.boards.reference.initramfs import Cpio, build
 from ffslab.boards.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
 from ffslab.boards.reference.machine import GuestError, Machine
 from ffslab.boards.reference.unpacked import boot_file, has_entry, unpacked
-from jffs2_images import experiment, run, step
-from left_out import NOTHING_LEFT_OUT, leave_out
+from helpers.jffs2_images import experiment, run, step
+from helpers.left_out import NOTHING_LEFT_OUT, leave_out
 from referee.jobs import mount_and_list
 from referee.listing import Entry, differences
 from referee.parts import machine_of

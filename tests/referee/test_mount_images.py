@@ -13,11 +13,11 @@ import pytest
 
 from ffslab.boards.reference.kit import Kit
 from ffslab.boards.reference.machine import Machine
-from mounted import mounted
+from helpers.mounted import mounted
+from helpers.yaffs2_images import Layout, build
 from referee.jobs import make_and_list
 from referee.listing import Entry, Listing, assert_same, from_folder
 from referee.make_ubifs_samples import make_tree, mkfs_ubi
-from yaffs2_images import Layout, build
 
 # On its chip of 2048 blocks ubifs would keep too many of the few for bad ones.
 UBI = ("--set", "max_beb_per1024=1")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ffslab.boards.reference.machine import Machine
-from mounted import mounted
+from helpers.mounted import mounted
 from referee.posix_facts import Facts, of_folder, of_kernel, program
 
 STAY = "mtime stays, ctime stays"

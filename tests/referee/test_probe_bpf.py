@@ -13,7 +13,7 @@ import pytest
 
 from ffslab.boards.reference.kit import Kit, program
 from ffslab.boards.reference.machine import Machine
-from left_out import leave_out
+from helpers.left_out import leave_out
 from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import PROBE, UNPACK, archive, read_log
 from referee.test_reference import CHIP, loops, slope_us

@@ -17,7 +17,7 @@ from ffslab.boards.reference.architecture import AMD64, ARMHF, SERIAL_JOBS, Arch
 from ffslab.boards.reference.kit import Kit, find_foreign_kit, program
 from ffslab.boards.reference.machine import Machine
 from ffslab.boards.reference.packages import fetch
-from left_out import leave_out
+from helpers.left_out import leave_out
 from referee.parts import GUEST_PROGRAMS, GUEST_SCRIPT
 from referee.probe_kit import UNPACK, archive, read_log
 from referee.test_probe import BLOCKS, CHIP, SAID, WORKLOADS

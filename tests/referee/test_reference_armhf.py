@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
 from ffslab import InputError
 from ffslab.boards import validation
 from ffslab.boards.reference import run, verb
 from ffslab.boards.reference.architecture import ARMHF
 from ffslab.boards.reference.packages import fetch, fetched
-from left_out import leave_out
+from helpers.command import ROOT
+from helpers.left_out import leave_out
 
 pytestmark = pytest.mark.soak
 

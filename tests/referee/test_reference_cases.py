@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from conftest import FFSLAB, ROOT
 from ffslab.boards.reference.kit import Kit
+from helpers.command import FFSLAB, ROOT
 
 EXPERIMENTS = ROOT / "experiments" / "reference"
 READS = [f"read_ahead_KiB={KiB}/requests.pattern={how}" for KiB in (0, 128) for how in ("sequential", "random")]

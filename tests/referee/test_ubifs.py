@@ -9,7 +9,7 @@ import pytest
 
 from ffslab.boards.reference.kit import Kit
 from ffslab.boards.reference.machine import GuestError, Machine
-from jffs2_images import busy_steps, contents, experiment, run, step
+from helpers.jffs2_images import busy_steps, contents, experiment, run, step
 from referee.jobs import complaints, make_and_list, mount_and_list
 from referee.listing import assert_kept, assert_same, from_folder, from_kernel, manifest, ours
 from referee.make_ubifs_samples import BLOCKS, LEB_B, UNCLEAN, make_tree, mkfs_ubi

@@ -45,7 +45,7 @@ fn run(program: &Path, arguments: &[&Path]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// `tests/test_libffslab.py` reads its results.
+/// `tests/foreign/test_libffslab.py` reads its results.
 #[test]
 fn the_logger_runs_and_writes_its_results() {
     let place = folder("logger");

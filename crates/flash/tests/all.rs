@@ -1,5 +1,5 @@
 //! All integration tests of this crate as one program: each program is linked, and only the tests of one run side by side.
-//! A file here that is not named below is not compiled; `tests/test_rust_tests.py` looks for such.
+//! A file here that is not named below is not compiled; `tests/project/test_rust_tests.py` looks for such.
 
 mod array_constraints;
 mod array_copy_back;

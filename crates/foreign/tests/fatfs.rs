@@ -2,7 +2,7 @@
 //! power cuts leave.
 //!
 //! FatFs stands in no registry: FFSLAB_FATFS_LIBRARY names what `ffslab foreign build fatfs` made of a user's sources, and FFSLAB_DHARA_LIBRARY a
-//! Dhara below it. Without the first nothing is tested here; `tests/test_foreign_fatfs.py` compiles a toy with its interface.
+//! Dhara below it. Without the first nothing is tested here; `tests/foreign/test_foreign_fatfs.py` compiles a toy with its interface.
 
 use ffslab_bare::paths::{Make, PathProgram};
 use ffslab_bare::Costs;

@@ -1,5 +1,5 @@
 //! All integration tests of this crate as one program: each program is linked, and only the tests of one run side by side.
-//! A file here that is not named below is not compiled; `tests/test_rust_tests.py` looks for such.
+//! A file here that is not named below is not compiled; `tests/project/test_rust_tests.py` looks for such.
 
 // What a program of fuzz/ mounts is a module of that program, too, which is compiled alone there.
 #![allow(clippy::duplicate_mod)]

@@ -4,7 +4,7 @@
 //! ([`Action`]). Who runs them gives each process its turn and tells it the time; nothing here touches a file system.
 //!
 //! Follows fio 3.33, so closely that the requests of a job are the same ones, offsets and sizes included: its random
-//! numbers, its seeds, its order of decisions. `tests/test_fio.py` compares both for a list of job files.
+//! numbers, its seeds, its order of decisions. `tests/workloads/test_fio.py` compares both for a list of job files.
 //!
 //! Leaves out what docs/fio.md lists as refused: among others asynchronous and direct I/O, rates, verification, trim.
 

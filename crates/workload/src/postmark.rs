@@ -6,7 +6,7 @@
 //!
 //! Follows the behaviour of postmark 1.53 (Debian's package): its commands and defaults, its Mersenne Twister with the
 //! seeding of 1998, the order in which it draws numbers, and the system calls that the C library makes of its buffered
-//! reads and writes. The counts of a command file are the same ones; tests/test_postmark.py compares them.
+//! reads and writes. The counts of a command file are the same ones; tests/workloads/test_postmark.py compares them.
 //!
 //! Leaves out the shell escape and commands typed at a prompt: the end of the file is `quit`.
 

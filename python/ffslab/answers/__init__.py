@@ -1,6 +1,6 @@
 """What the native half answers, as types for mypy: at runtime a result is what `json.loads` makes of it.
 
-The modules are made by tests/native_types.py from the JSON Schemas of the Rust types that write the results;
+The modules are made by tools/native_types.py from the JSON Schemas of the Rust types that write the results;
 `ffslab schema NAME` prints these, and they also say what each key means.
 """
 

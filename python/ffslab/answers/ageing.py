@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema ageing`."""
+"""Made by tools/native_types.py from `ffslab schema ageing`."""
 
 from __future__ import annotations
 

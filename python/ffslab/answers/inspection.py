@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema partitions and inspection`."""
+"""Made by tools/native_types.py from `ffslab schema partitions and inspection`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema plan and totals and activity and keys`."""
+"""Made by tools/native_types.py from `ffslab schema plan and totals and activity and keys`."""
 
 from __future__ import annotations
 

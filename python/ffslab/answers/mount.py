@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema mount`."""
+"""Made by tools/native_types.py from `ffslab schema mount`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema profiles and profile`."""
+"""Made by tools/native_types.py from `ffslab schema profiles and profile`."""
 
 from __future__ import annotations
 

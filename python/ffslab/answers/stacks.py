@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema stack`."""
+"""Made by tools/native_types.py from `ffslab schema stack`."""
 
 from __future__ import annotations
 

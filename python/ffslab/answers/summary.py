@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema variant and summary`."""
+"""Made by tools/native_types.py from `ffslab schema variant and summary`."""
 
 from __future__ import annotations
 

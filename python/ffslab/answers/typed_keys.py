@@ -1,4 +1,4 @@
-"""What mypy knows of the keys of a machine and of `Stack.step`. Made by tests/native_steps.py from `ffslab schema`."""
+"""What mypy knows of the keys of a machine and of `Stack.step`. Made by tools/native_steps.py from `ffslab schema`."""
 
 # long file: it is made, and a list of all steps.
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Made by tests/native_types.py from `ffslab schema validation`."""
+"""Made by tools/native_types.py from `ffslab schema validation`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The verbs by purpose, and where each is declared: what the command knows without loading any of them.
 
-A verb's sentence is the first one of its docstring, once more: `tests/test_verb_table.py` compares them.
+A verb's sentence is the first one of its docstring, once more: `tests/cli/test_verb_table.py` compares them.
 `ffslab --help` prints this table and imports nothing else, and a verb loads its own module alone.
 """
 

@@ -319,7 +319,7 @@ pub fn name_hash(name: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// That the same offsets result as in fio itself is tested with fio (tests/test_fio.py). This test notices a change
+    /// That the same offsets result as in fio itself is tested with fio (tests/workloads/test_fio.py). This test notices a change
     /// of the generators without fio.
     #[test]
     fn the_generators_stay_as_they_are() {

@@ -1,0 +1,31 @@
+"""Initial states are kept between runs, where the user says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from helpers.command import SMALL, Command
+
+STATE = """\
+[[state]]
+step = "mount"
+[[state]]
+step = "occupy"
+file = "static"
+percent = 30
+"""
+
+
+def test_a_state_is_made_once_and_results_do_not_depend_on_where_it_came_from(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SMALL.replace("[[setup]]", STATE + "[[setup]]", 1), encoding="utf-8")
+    summaries = []
+    for states in ("kept", "kept", ""):
+        ran = ffslab("run", "a.toml", FFSLAB_STATES=states)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        summaries.append((tmp_path / "results" / "a" / "summary.json").read_bytes())
+        kept = [path.name for path in (tmp_path / "kept").iterdir()]
+        assert len(kept) == 1
+        assert kept[0].endswith(".state")
+    assert summaries[0] == summaries[1] == summaries[2]
+    page = (tmp_path / "results" / "a" / "report.html").read_text(encoding="utf-8")
+    assert "what it holds before and after the measured steps" in page

@@ -1,0 +1,206 @@
+"""What a beginner gets wrong, and the one line that each mistake is answered with: what, where, what would be right."""
+
+from pathlib import Path
+
+import pytest
+
+from helpers.command import Command
+
+GOOD = """\
+title = "First try"
+[stack]
+board = "omap3evm"
+fs = "jffs2"
+partition_blocks = 100
+[[setup]]
+step = "mount"
+[[measure]]
+step = "create"
+file = "a"
+bytes = "64 KiB"
+"""
+LOOP = 'step = "requests"\nfile = "a"\nop = "read"\npattern = "random"\nrequest_B = 512\ncount = 3'
+FILLED = 'step = "create"\nfile = "a"\nbytes = "64 KiB"'
+
+# What is written in place of what, and the answer to `ffslab run try.toml`.
+IN_FILES = {
+    "a name in capitals": ('"jffs2"', '"JFFS2"', 'try.toml: [stack]: fs "JFFS2": unknown, did you mean "jffs2"?'),
+    "a file system that is not here": (
+        '"jffs2"',
+        '"ext4"',
+        "try.toml: [stack]: unknown fs `ext4`: known: jffs2, yaffs2, ubifs",
+    ),
+    "a file system of the other system": (
+        '"jffs2"',
+        '"rfs"',
+        'try.toml: [stack]: fs "rfs": Linux has none here, RTEMS has: system = "rtems"; on Linux jffs2, yaffs2, ubifs',
+    ),
+    "an unknown board": (
+        "omap3evm",
+        "beagleboard",
+        "try.toml: [stack]: unknown board `beagleboard`: known: apf27, esp32-devkitc, imx6ul-14x14-evk, "
+        "licheepi-nano, linkit-smart-7688, luckfox-pico-max, mi-router-4a-gigabit, omap3evm, raspberry-pi-pico, "
+        "stm32f746g-disco, zero-overhead, or the path of a file such as ./my-board.toml",
+    ),
+    "an unknown kernel": (
+        "fs =",
+        'kernel = "6.7"\nfs =',
+        "try.toml: [stack]: unknown kernel `6.7`: did you mean `6.1`? known: 2.6.37, 4.19, 5.10, 5.15, 6.1, 6.6, 6.12, or the "
+        "path of a file such as ./my-kernel.toml",
+    ),
+    "a misspelt key": (
+        "partition_blocks",
+        "partition_block",
+        "try.toml:5: unknown key `partition_block`: did you mean `partition_blocks`?",
+    ),
+    "a key below [stack] that belongs above it": (
+        "fs =",
+        'initial = "df 90 %"\nfs =',
+        "try.toml:4: `initial` is no key of [stack]: it stands at the top of the file, above [stack]",
+    ),
+    "a step by another name": (
+        '"create"',
+        '"write"',
+        'try.toml:9: measure step 1: unknown step `write`: did you mean `create`, `append`, or `requests` with op = "write"?',
+    ),
+    "no such step": ('"create"', '"zzz"', "try.toml:9: measure step 1: unknown step `zzz`: `ffslab steps` lists all"),
+    "a key by another name": (
+        "bytes =",
+        "size =",
+        "try.toml:11: measure step 1 (create): unknown key `size`: known: file, bytes, request_B, content, content_file, fails",
+    ),
+    "a size without its unit": (
+        '"64 KiB"',
+        '"64k"',
+        'try.toml:11: measure step 1 (create): size "64k" has no known unit: write one of B, KiB, MiB, GiB after the number',
+    ),
+    "a time in other words": (
+        FILLED,
+        'step = "sleep"\nus = "1 minute"',
+        'try.toml:10: measure step 1 (sleep): time "1 minute" has no known unit: write one of us, ms, s, min, h after the '
+        "number",
+    ),
+    "nothing mounted": (
+        '[[setup]]\nstep = "mount"\n',
+        "",
+        'try.toml: measure step 1 (create "a"): ENODEV: nothing is mounted: a mount step must come before',
+    ),
+    "a file that nobody opened": (
+        FILLED,
+        LOOP,
+        'try.toml: measure step 1 (requests "a"): "a" is not open (no file is): an open step must come before',
+    ),
+    "a file that does not fit": (
+        "64 KiB",
+        "1 GiB",
+        'try.toml: measure step 1 (create "a"): ENOSPC after 11.7 MiB of 1024.0 MiB: the partition holds 12.5 MiB (100 blocks) '
+        "with the file system's own needs; enlarge it or write less",
+    ),
+    "a partition that is too small": (
+        'fs = "jffs2"\npartition_blocks = 100',
+        'fs = "ubifs"\npartition_blocks = 10',
+        "try.toml: setup step 1 (mount): UBIFS needs at least 17 LEBs, the volume has 4: of 10 erase blocks, 2 hold the volume "
+        "table, 2 are kept for moving data, 2 for blocks that go bad, 4 belong to volumes, 0 are available; "
+        "partition_blocks = 23 would do, or a smaller max_beb_per1024, which counts the whole chip",
+    ),
+    "nothing to measure": (
+        f"[[measure]]\n{FILLED}",
+        "",
+        "try.toml: there is no [[measure]] step: nothing would be measured",
+    ),
+    "no machine": (
+        '[stack]\nboard = "omap3evm"\nfs = "jffs2"\npartition_blocks = 100\n',
+        "",
+        "try.toml: the table [stack] is missing: it names board, fs and partition_blocks",
+    ),
+    "an axis of one value": (
+        "64 KiB",
+        '64 KiB"\n[axes]\nread_ahead_KiB = 128\n#"',
+        "try.toml:13: axis `read_ahead_KiB` must be a list of values, such as [128, 0]",
+    ),
+    "a table instead of a list": (
+        "[[measure]]",
+        "[measure]",
+        "try.toml:8: `measure` must be steps: [[measure]] tables with a key `step`",
+    ),
+    "less than nothing": (
+        "= 100",
+        "= -1",
+        "try.toml:5: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
+    ),
+    "a text without quotes": (
+        '"create"',
+        "create",
+        "try.toml:9: string values must be quoted, expected literal string",
+    ),
+}
+
+# Calls of the command, and the answers.
+CALLS = {
+    "run": "Missing argument 'EXPERIMENT.toml' (see ffslab run --help)",
+    "run missing.toml": "missing.toml: cannot read the experiment: no such file or directory",
+    "run .": ".: cannot read the experiment: it is a folder: name a file in it",
+    "runn good.toml": "No such command 'runn'. Did you mean 'run'? (see ffslab --help)",
+    "run good.toml --fs jffs2,ubifs": 'good.toml: [stack]: fs "jffs2,ubifs": is one name; an axis `fs = [...]`, or --fs '
+    "several times, compares",
+    "run good.toml --set compression": '--set "compression": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, '
+    "policy.victim=cat",
+    "run good.toml --set policy.victim=costbenefit": "good.toml: [stack]: policy.victim: unknown policy `costbenefit`; there are "
+    "kernel, greedy, random, fifo, lru, d-choices, windowed-greedy, cost-benefit, cat: did you mean `cost-benefit`?",
+    "replay short.csv --set compresion=lzo": "replay of short.csv: unknown key `compresion`: did you mean `compression`?",
+    "ageing junk.bin": "junk.bin: the experiment is not UTF-8 text (byte 0)",
+    "ageing mine": "mine: cannot read the experiment: it is a folder: name a file in it",
+    "ageing missing.toml": "missing.toml: no such experiment",
+    "lifetime good.toml --per-day 1e30": "--per-day 1e+30: must be more than 0 and less than 1e9",
+    "profiles new good.toml": "good.toml: is there already, and would be lost: name another file",
+    "run good.toml --out mine": "mine: not a results folder (x): name a new or empty one with --out",
+    "replay notes.txt": "expected lines of `strace -f -ttt -T`, such as `4711 1700000000.123456 close(3) = 0 <0.000010>`, "
+    "found `hello`",
+    "fio job.fio": "job.fio:3: ioengine=io_uring is not honoured: write sync, psync, vsync or pvsync; without it psync is "
+    "taken (--lenient leaves such options out with a warning)",
+    "sqlite bad.sql": 'bad.sql:1: near "selct": syntax error: selct 1',
+    "inspect notes.txt": "notes.txt: nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT boot "
+    "sector, no RFS superblock, no superblock of littlefs",
+    "lifetime notes.txt": "notes.txt: an image says nothing of a workload: give --workload EXPERIMENT, or --age for its past "
+    "rate",
+    "mount --fs ubifs nowhere": "nowhere: is not a folder: make an empty one to mount on",
+    "stat mine": "mine: no ffslab mount of yours is here: ffslab mount makes one",
+    "steps request": '"request" is neither a step nor a table of an experiment: did you mean "requests"?',
+    "run good.toml --board ./my-board.toml": "good.toml: [stack]: board file ./my-board.toml: cannot be read: no such file or "
+    "directory",
+}
+
+
+def refused(ffslab: Command, *args: object) -> str:
+    """The one line with which a call is refused."""
+    ran = ffslab(*args)
+    assert (ran.returncode, ran.stdout) == (2, ""), ran.stdout
+    assert ran.stderr.startswith("ffslab: ") and ran.stderr.count("\n") == 1, ran.stderr
+    return ran.stderr.removeprefix("ffslab: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("mistake", IN_FILES)
+def test_mistakes_in_experiments(mistake: str, ffslab: Command, tmp_path: Path) -> None:
+    right, wrong, answer = IN_FILES[mistake]
+    assert GOOD.count(right) >= 1
+    (tmp_path / "try.toml").write_text(GOOD.replace(right, wrong, 1), encoding="utf-8")
+    assert refused(ffslab, "run", "try.toml") == answer
+    assert [path.name for path in tmp_path.iterdir()] == ["try.toml"], "nothing is half-written"
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_mistakes_in_calls(call: str, ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("hello\n", encoding="utf-8")
+    (tmp_path / "job.fio").write_text("[a]\nrw=randwrite\nioengine=io_uring\nsize=1m\n", encoding="utf-8")
+    (tmp_path / "bad.sql").write_text("selct 1;", encoding="utf-8")
+    (tmp_path / "junk.bin").write_bytes(b"\xff\x00")
+    (tmp_path / "short.csv").write_text("op,path\nopen,a\n", encoding="utf-8")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "x").write_text("x", encoding="utf-8")
+    assert refused(ffslab, *call.split()).endswith(CALLS[call])
+
+
+def test_the_file_without_a_mistake_runs(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8")
+    assert ffslab("run", "good.toml").returncode == 0

@@ -1,0 +1,63 @@
+"""Several programs in one experiment: what the command, the results folder and the report tell of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ffslab import Experiment
+from ffslab.text.programs import alignment, programs_cells
+from ffslab.text.tables import text_table
+from helpers.command import ROOT, Command
+
+EXAMPLE = "experiments/programs/logger.toml"
+
+
+def test_an_update_makes_a_logger_wait(ffslab: Command, tmp_path: Path) -> None:
+    ran = ffslab("run", EXAMPLE, "--out", tmp_path / "out", cwd=ROOT)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    summary = json.loads((tmp_path / "out/summary.json").read_text(encoding="utf-8"))
+    head, rows = programs_cells(summary["variants"])
+    table = text_table(head, rows, alignment(head))
+    assert table in ran.stdout
+    assert table in (ROOT / "experiments/programs/README.md").read_text(encoding="utf-8")
+    assert "Programs at the same time" in (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    for variant in summary["variants"]:
+        main, logger = variant["programs"]
+        assert (main["name"], logger["name"], logger["background"]) == ("main", "logger", True)
+        assert logger["waited"]["by_program"][0]["program"] == "main"
+        assert any(call["program"] == "logger" for call in variant["slowest"])
+        assert variant["user_written_B"] == main["written_B"] + logger["written_B"]
+    requests = pq.read_table(tmp_path / "out/requests.parquet").to_pandas()
+    assert set(requests["program"]) == {"logger"}, "the steps of main have no rows here"
+    assert (requests["waited_us"] <= requests["latency_us"]).all()
+    waited = requests[requests["cause"] == "another program"]
+    assert (waited["cause_us"] == waited["waited_us"]).all() and len(waited) > 10
+
+
+def test_alone_there_is_nothing_of_programs() -> None:
+    run = Experiment.from_toml(
+        'title = "t"\n[stack]\nboard = "omap3evm"\nfs = "jffs2"\npartition_blocks = 40\n[[setup]]\nstep = "mount"\n'
+        '[[measure]]\nstep = "statfs"\n'
+    ).run()
+    assert not {"program", "waited_us"} & set(run.request_columns)
+    assert "programs" not in run.summary["variants"][0]
+
+
+def test_a_reference_run_has_one_program(ffslab: Command, tmp_path: Path) -> None:
+    text = (ROOT / EXAMPLE).read_text(encoding="utf-8").replace('["jffs2", "yaffs2", "ubifs"]', '["ubifs"]')
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
+    ran = ffslab("reference", "run", "a.toml")
+    assert ran.returncode == 2
+    assert "[[program]]: programs that run at once are not run elsewhere" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("key", ["logger.append.count", "logger.append.gap_us"])
+def test_axes_from_python_vary_steps_of_a_program(key: str) -> None:
+    experiment = Experiment.from_file(ROOT / EXAMPLE).with_axes({"fs": ["jffs2"], key: [1_000, 2_000]})
+    names = list(experiment.run().variants[key])
+    assert names == [1_000, 2_000] * (len(names) // 2)

@@ -1,0 +1,107 @@
+"""RTEMS from the command line: experiments, messages, profiles, and the study whose claims need its CPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffslab.studies.reproduce import rtems, rtems_claims, runs
+from ffslab.studies.reproduce.claims import Claims, Verdict
+from helpers.command import ROOT
+
+if TYPE_CHECKING:
+    from helpers.command import Command
+
+EXPERIMENTS = ROOT / "experiments"
+
+SMALL = """\
+title = "small"
+[stack]
+system = "rtems"
+fs = "{fs}"
+{keys}
+[[setup]]
+step = "mount"
+[[measure]]
+step = "{step}"
+{step_keys}
+"""
+
+
+def small(fs: str = "rfs", keys: str = "", step: str = "create", step_keys: str = 'file = "a"\nbytes = 100') -> str:
+    return SMALL.format(fs=fs, keys=keys, step=step, step_keys=step_keys)
+
+
+def test_an_experiment_prints_what_the_block_cache_did(ffslab: Command, tmp_path: Path) -> None:
+    done = ffslab("run", str(EXPERIMENTS / "rtems" / "block-size.toml"), "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert "device read requests" in done.stdout
+    # There is no chip whose pages could be counted.
+    assert "page reads" not in done.stdout
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    variants = {v["name"]: v for v in summary["variants"]}
+    assert len(variants) == 9
+    rfs = variants["fs=rfs, requests.request_B=1024"]
+    assert rfs["flash"] is None
+    assert rfs["stack"]["bdbuf_cache_KiB"] == 10
+    assert rfs["counters"]["read_misses"] == rfs["counters"]["dev_read_requests"] > 0
+    assert "counters" not in variants["fs=imfs, requests.request_B=1024"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (small(fs="ext4"), 'fs = "ext4": RTEMS has jffs2, yaffs2, dosfs, rfs, imfs, mini-imfs'),
+        (small(keys='quirks = "2020"'), "unknown quirks '2020'; there are: 2018, fixed"),
+        (small(keys="bdbuf_cach_KiB = 10"), "`bdbuf_cach_KiB`"),
+        (small(keys='device = "sd-cart"'), "did you mean `sd-card`?"),
+        (small(fs="imfs", keys='device = "sd-card"'), "device belongs to dosfs and rfs, not to imfs"),
+        (small(step="drop_caches", step_keys=""), "RTEMS has no page cache"),
+        (small(step="ubi_attach", step_keys=""), "RTEMS has no UBI: leave it out"),
+        (small().replace("rtems", "vxworks", 1), "unknown system `vxworks`"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(ffslab: Command, tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    done = ffslab("run", str(tmp_path / "x.toml"), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_profiles_show_block_devices_and_the_board(ffslab: Command) -> None:
+    listed = json.loads(ffslab("profiles", "list", "--json").stdout)
+    devices = [entry["name"] for entry in listed if entry["kind"] == "block device"]
+    assert devices == [
+        "emmc-slc-cache",
+        "ram-disk-beaglebone",
+        "sd-card",
+        "sd-card-kingston-4g",
+        "usb-stick",
+        "usb-stick-log-blocks",
+    ]
+    shown = json.loads(ffslab("profiles", "show", "beaglebone-black", "--json").stdout)
+    values = {value["key"]: value for value in shown["values"]}
+    assert values["memory_read_ns"]["unit"] == "ns"
+    assert values["memory_read_ns"]["status"] == "published"
+    assert values["copy_ns_per_B"]["unit"] == "ns/B"
+
+
+def test_the_study_is_judged_by_its_runs(tmp_path: Path) -> None:
+    """The whole campaign takes seconds: every claim has a verdict, and two of them with their figures are missed."""
+    planned = rtems.planned()
+    series = runs.by_series(planned, runs.run_all(planned, tmp_path / "results", jobs=1))
+    claims = Claims("rtems")
+    rtems_claims.judge(claims, series)
+    verdicts = {claim.id: claim.verdict for claim in claims}
+    assert Verdict.NOT_RUN not in verdicts.values()
+    missed = {name for name, verdict in verdicts.items() if verdict is not Verdict.REPRODUCED}
+    # DOSFS flattens at 64 KiB; what does not shrink is read back at the same price.
+    assert missed == {"C6", "RT-3", "C13", "RT-5"}
+    drop = rtems.by_cache(series, "rfs", "randread")
+    assert min(drop, key=lambda kib: drop[kib]) in (256, 512, 1024, 2048)
+    assert len(list(rtems.figures(series))) == 8

@@ -1,0 +1,201 @@
+"""Advice: a day's figures, the search beside an exhaustive one, limits, the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ffslab import Experiment, InputError
+from ffslab.api.profiles import endurance_of
+from ffslab.api.schemas import text as schema_text
+from ffslab.store import Store
+from ffslab.studies.advise import Question
+from ffslab.studies.advise.answer import rank_of
+from ffslab.studies.advise.day import DAY_US, tried
+from ffslab.studies.advise.search import every_point
+from ffslab.studies.sweep.running import at_work
+from helpers.command import ROOT, SMALL, Command
+
+QUESTION = """\
+title = "Small question"
+limits = ["years >= 0.001"]
+minimise = "energy_J_per_day"
+
+[[workload]]
+name = "writes"
+experiment = "small.toml"
+per_day = 3
+
+[[workload]]
+name = "reads"
+per_day = 20
+[workload.experiment]
+stack = { board = "omap3evm", fs = "ubifs", partition_blocks = 64 }
+setup = [{ step = "mount" }, { step = "create", file = "f", bytes = "64 KiB" },
+         { step = "sync" }, { step = "drop_caches" }]
+measure = [{ step = "open", file = "f", flags = ["rdonly"] },
+           { step = "requests", file = "f", op = "read", pattern = "sequential", request_B = "4 KiB", count = 16 }]
+
+[vary]
+fs = ["ubifs", "jffs2", "yaffs2"]
+partition_blocks = { from = 64, to = 144, step = 16 }
+compression = { values = ["lzo", "none", "zlib"], when = "fs != 'yaffs2'" }
+"writes.requests.request_B" = ["4 KiB", "2 KiB"]
+"""
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Path:
+    text = SMALL.split("[axes]")[0].replace("zero-overhead", "omap3evm")
+    (tmp_path / "small.toml").write_text(text, encoding="utf-8")
+    path = tmp_path / "question.toml"
+    path.write_text(QUESTION, encoding="utf-8")
+    return path
+
+
+def test_a_day_is_the_sum_of_its_work(question: Path, tmp_path: Path) -> None:
+    asked = Question.from_file(question)
+    store = Store(tmp_path / "kept")
+    point = ("jffs2", 80, "none", "2 KiB")
+    with at_work(None) as crew:
+        ((found,),) = tried(asked, [point], store, crew, lambda *_: None)
+    runs = {}
+    for workload in asked.workloads:
+        own = workload.experiment.changed(stack={"fs": "jffs2", "partition_blocks": 80, "compression": "none"})
+        axes = {"requests.request_B": ["2 KiB"]} if workload.name == "writes" else {}
+        runs[workload.name] = own.with_axes(axes).run().summary["variants"][0]
+    day = {"writes": 3, "reads": 20}
+    energies = {name: run["energy_uJ"] for name, run in runs.items()}
+    assert found.figures["energy_J_per_day"] == pytest.approx(
+        sum(day[name] * energy["total"] / 1e6 for name, energy in energies.items() if energy is not None)
+    )
+    assert found.figures["busy_share"] == pytest.approx(
+        sum(day[name] * (run["time_us"] - run["idle_us"]) for name, run in runs.items()) / DAY_US
+    )
+    # By hand: erases of a block a day, at least one for each block full of pages, beside what the part bears.
+    borne = endurance_of("micron-slc-omap3evm")
+    assert borne is not None
+    erases_a_day = sum(
+        day[name] * max(run["totals"]["erases"], run["totals"]["page_programs"] / 64) / 80 for name, run in runs.items()
+    )
+    assert found.figures["years"] == pytest.approx(borne[0] / erases_a_day / 365.25, rel=1e-6)
+    assert found.figures["writes.latency_p99_us"] == pytest.approx(runs["writes"]["latency_us"]["p99"], rel=2e-3)
+
+
+def test_advice_is_as_good_as_an_exhaustive_search_with_a_tenth_of_its_runs(question: Path, tmp_path: Path) -> None:
+    asked = Question.from_file(question)
+    store = Store(tmp_path / "kept")
+    advice = asked.answer(store=store)
+    points = every_point(asked)
+    # YAFFS2 has no compressor: its points are there once.
+    assert len(points) == advice["points"] == (2 * 3 + 1) * 6 * 2
+    assert advice["points_tried"] == 8 == len(points) // 10
+    with at_work(None) as crew:
+        found = [runs[0] for runs in tried(asked, points, store, crew, lambda *_: None)]
+    best = min(found, key=lambda one: rank_of(asked, one))
+    default = next(one for one in found if one.point == points[0])
+    here = advice["choice"]["wanted"]["median"]
+    assert here is not None
+    assert here <= 1.05 * best.figures["energy_J_per_day"]
+    assert here <= default.figures["energy_J_per_day"]
+    assert advice == asked.answer(store=Store(tmp_path / "other"))
+
+
+def test_limits_decide_first(question: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "kept")
+    free = Question.from_file(question).answer(store=store)
+    years = free["choice"]["figures"]["years"]["median"]
+    assert years is not None and free["holds"] and free["forbidden"] is None
+    limited = QUESTION.replace("years >= 0.001", f"years >= {years * 1.5}")
+    question.write_text(limited, encoding="utf-8")
+    tight = Question.from_file(question).answer(store=store)
+    assert tight["choice"]["axes"] != free["choice"]["axes"]
+    if tight["holds"]:
+        assert tight["forbidden"] is not None
+        assert [state["holds"] for state in tight["forbidden"]["limits"]] == [False]
+    else:
+        assert not tight["choice"]["limits"][0]["holds"]
+
+
+def test_the_page_says_what_it_must(ffslab: Command, question: Path) -> None:
+    told = ffslab("advise", question, FFSLAB_STORE="kept")
+    assert (told.returncode, told.stderr) == (0, "")
+    for word in ("Take fs ", "Why:", "Second: fs ", "What one other value would do", "Unverified: ", "Not modelled: "):
+        assert word in told.stdout
+    assert len(told.stdout.splitlines()) < 50
+    again = ffslab("advise", question, "--json", FFSLAB_STORE="kept")
+    answer = json.loads(again.stdout)
+    schema = json.loads(schema_text("advice"))
+    assert answer.keys() == schema["properties"].keys()
+    question.write_text(QUESTION.replace("years >= 0.001", "years >= 1e9"), encoding="utf-8")
+    none = ffslab("advise", question, FFSLAB_STORE="kept")
+    assert none.returncode == 1
+    assert "Nothing that was tried is within all limits." in none.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("per_day = 3", "", "`per_day` says how often"),
+        ("years >= 0.001", "years about 3", "a figure, a sign and a value"),
+        ("years >= 0.001", "writes.latency_p9_us <= 5 ms", "did you mean writes.latency_p9"),
+        ("years >= 0.001", "years >= many", "must be a number"),
+        ('minimise = "energy_J_per_day"', "", "say what is wanted"),
+        ('minimise = "energy_J_per_day"', 'minimise = "joy"', "no figure is called joy"),
+        ('name = "writes"', 'name = "reads"', "two are called reads"),
+        ('experiment = "small.toml"', 'experiment = "none.toml"', "none.toml"),
+        ("title =", "titel =", "did you mean title"),
+    ],
+)
+def test_wrong_questions_are_one_line(ffslab: Command, question: Path, old: str, new: str, says: str) -> None:
+    question.write_text(QUESTION.replace(old, new, 1), encoding="utf-8")
+    refused = ffslab("advise", question)
+    assert refused.returncode == 2
+    assert says in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_an_experiment_with_axes_is_refused(question: Path) -> None:
+    question.with_name("small.toml").write_text(SMALL, encoding="utf-8")
+    with pytest.raises(InputError, match="what may vary is said in"):
+        Question.from_file(question)
+
+
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cell by cell, as Jupyter would."""
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((ROOT / "examples" / "studies" / "logger.ipynb").read_text(encoding="utf-8"))
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            # A list of lines, or one text (nbformat 4).
+            exec(compile("".join(cell["source"]), "logger.ipynb", "exec"), names)
+    shown = eval("done._repr_html_()", names)
+    assert shown.startswith("<h4>") and "<table>" in shown
+    assert "Take fs " in capsys.readouterr().out
+
+
+def test_the_questions_that_ship_are_read(tmp_path: Path) -> None:
+    files = sorted((ROOT / "experiments" / "questions").glob("*.toml"))
+    assert len(files) == 10
+    table = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+    for file in files:
+        question = Question.from_file(file)
+        assert f"{file.stem} " in table
+        points = every_point(question)
+        assert f" of {len(points)} " in next(line for line in table.splitlines() if line.startswith(f"{file.stem} "))
+        # The default of each can run.
+        first = {axis.name: axis.values()[0] for axis in question.axes}
+        for workload in question.workloads:
+            names = {workload.name for workload in question.workloads}
+            own = {}
+            for name, value in first.items():
+                head, _, rest = name.partition(".")
+                if head not in names:
+                    own[name] = [value]
+                elif head == workload.name:
+                    own[rest] = [value]
+            assert isinstance(workload.experiment, Experiment)
+            workload.experiment.with_axes(own).check()
