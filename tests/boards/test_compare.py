@@ -15,34 +15,15 @@ from ffslab.boards.compare.board_logs import Call, read_calls
 from ffslab.boards.compare.content import insert_writes
 from ffslab.boards.compare.sessions import Session, insert_calls, traced_machine, with_inferred
 from ffslab.boards.compare.trace_folder import recordings, runs_before
+from helpers.compare_logs import PACE_S, vfs_log
 from helpers.command import ROOT
 
 BOARD = ROOT.parent / "shared" / "board"
 needs_board = pytest.mark.skipif(not BOARD.is_dir(), reason="the measurements of the board are not here")
-PACE_S = 0.1
-
-
-def _vfs_log(folder: Path, inserts: int = 3, elapsed_s: float = 0.0002) -> Path:
-    """A trace as of a board that takes the same time for every call."""
-    _, writes = insert_writes(128, inserts)
-    calls = [Call(0, "open", "/mnt/flash/test.db")]
-    for insert in writes:
-        calls += insert_calls(insert)
-    calls.append(Call(0, "close", "/mnt/flash/test.db"))
-    lines = ["#<time_stamp>;<sys_call>;<arguments;>;<file_name>;<elapsed>"]
-    for i, call in enumerate(calls):
-        t_s = f"{1_400_000_000 + i * PACE_S:.2f}"
-        middle = {"open": "3;0;0;0", "close": "3"}.get(call.op, f"3;{call.offset};{call.bytes}")
-        lines.append(f"{t_s};{call.op};{middle};{call.path};{elapsed_s:.6f}")
-    place = folder / "vfs" / "128_run1.csv.gz"
-    place.parent.mkdir(parents=True)
-    with gzip.open(place, "wt") as log:
-        log.write("\n".join(lines) + "\n")
-    return place
 
 
 def test_sqlite_writes_what_the_trace_says(tmp_path: Path) -> None:
-    calls = read_calls(_vfs_log(tmp_path))
+    calls = read_calls(vfs_log(tmp_path))
     assert [call.op for call in calls[:3]] == ["open", "open", "write"]
     assert calls[0].t_s == 0 and calls[1].t_s == pytest.approx(PACE_S)
     whole = with_inferred(calls)
@@ -68,7 +49,7 @@ def test_texts_do_not_shrink_by_repetition() -> None:
 
 
 def test_a_replay_says_what_each_call_did(tmp_path: Path) -> None:
-    _vfs_log(tmp_path)
+    vfs_log(tmp_path)
     [recording] = recordings(tmp_path)
     assert (recording.workload, recording.timed, runs_before(recording)) == ("INSERT", True, 0)
     session = Session(traced_machine(partition_blocks=20), 128, 100)
@@ -81,7 +62,7 @@ def test_a_replay_says_what_each_call_did(tmp_path: Path) -> None:
 
 
 def test_tracers_cost_what_the_profile_says(tmp_path: Path) -> None:
-    _vfs_log(tmp_path)
+    vfs_log(tmp_path)
     [recording] = recordings(tmp_path)
 
     def mean_us(traced: bool) -> float:
@@ -94,7 +75,7 @@ def test_tracers_cost_what_the_profile_says(tmp_path: Path) -> None:
 
 
 def test_the_table_and_the_json_agree(tmp_path: Path) -> None:
-    _vfs_log(tmp_path)
+    vfs_log(tmp_path)
     printed = verb.run([tmp_path], [], traced_machine(partition_blocks=20), json=True)
     [row] = [row for row in json.loads(printed)["times"] if row["call"] == "vfs_write"]
     assert row["measured_mean_us"] == pytest.approx(200)

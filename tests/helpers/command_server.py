@@ -51,17 +51,22 @@ class Server:
             )  # fmt: skip
 
     def run(
-        self, command: list[str], cwd: Path, environment: Mapping[str, str], timeout_s: float
+        self,
+        command: list[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        stdin: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """As `subprocess.run` with the output captured as text; raises its `TimeoutExpired`."""
+        """As `subprocess.run` with the output captured as text; raises its `TimeoutExpired`. `stdin`: `None` for nothing."""
         order = json.dumps({"command": command, "cwd": str(cwd), "environment": dict(environment)}).encode()
         with (
             tempfile.TemporaryFile("w+") as out,
             tempfile.TemporaryFile("w+") as err,
-            Path(os.devnull).open() as nothing,
+            (stdin or Path(os.devnull)).open() as given,
         ):
             self._channel.settimeout(timeout_s)
-            socket.send_fds(self._channel, [order], [nothing.fileno(), out.fileno(), err.fileno()])
+            socket.send_fds(self._channel, [order], [given.fileno(), out.fileno(), err.fileno()])
             child = self._answer()
             try:
                 status = self._answer()

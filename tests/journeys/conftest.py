@@ -1,0 +1,32 @@
+"""Runs journeys in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers.command import FFSLAB
+from helpers.command_server import Server
+from journeys import table
+from journeys.table import Journey
+
+TIMEOUT_S = 600
+
+
+@pytest.fixture
+def travel(tmp_path: Path, command_server: Server) -> Callable[[Journey], None]:
+    """Runs a journey and compares what it answered with what is kept."""
+
+    def call(words: list[str], place: Path, stdin: Path | None) -> table.Ran:
+        return command_server.run([str(FFSLAB), *words], place, table.environment(tmp_path), TIMEOUT_S, stdin)
+
+    def run(journey: Journey) -> None:
+        table.prepare(journey, tmp_path)
+        answer = table.told(journey, tmp_path, call)
+        before = table.kept(journey.table).get(journey.name)
+        assert before is not None, f"nothing is kept of it: python tests/journeys/keep.py {journey.table}"
+        assert answer == before, f"renew, and read what changed: python tests/journeys/keep.py {journey.table}"
+
+    return run

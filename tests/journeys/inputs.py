@@ -1,0 +1,48 @@
+"""What a person brings to a journey: logs of a bench, logs of a board. `python tests/journeys/inputs.py KIND PLACE`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from helpers.bench_logs import Bench  # noqa: E402
+from helpers import littlefs_versions  # noqa: E402
+from helpers.command import ROOT  # noqa: E402
+from helpers.compare_logs import vfs_log  # noqa: E402
+from helpers.trace_logs import write_session  # noqa: E402
+
+BENCH = Bench(repeats=2, time_us={"read": 185.065, "program": 507.6, "erase": 2536.4}, counts=(200, 400, 800))
+
+
+def _probe(place: Path) -> None:
+    place.mkdir()
+    BENCH.write_probe_logs(place)
+
+
+def _littlefs(place: Path) -> None:
+    littlefs_versions.sources("2.9.3", place.parent).rename(place)
+
+
+def _results_of_c(place: Path) -> None:
+    """What `examples/libffslab/logger.c` wrote when `cargo test -p ffslab-capi` ran it."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    shutil.copytree(target / "tmp/libffslab/logger/results", place)
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "loops": BENCH.write_loops,
+    "capture": lambda place: BENCH.write_capture(place, rate_hz=1000),
+    "probe": _probe,
+    "session": write_session,
+    "calls": vfs_log,
+    "littlefs": _littlefs,
+    "results-of-c": _results_of_c,
+}
+
+if __name__ == "__main__":
+    KINDS[sys.argv[1]](Path(sys.argv[2]))

@@ -1,0 +1,176 @@
+"""The tables of journeys, and one of their commands run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from journeys.shapes import shape
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+KEPT = HERE / "kept"
+# What stands in a folder of a journey beside its own files, as in a checkout.
+CHECKOUT = ("experiments", "examples", "tests", "README.md")
+# Lines of a command's answer that are kept, if the journey does not say how many.
+FIRST_LINES = 6
+# These belong to a shell: what has none of them needs none.
+OF_SHELL = set("|&;$`*?(){}~\\")
+
+Ran = subprocess.CompletedProcess[str]
+# Runs one call of the installed command in a folder, with a file as its standard input or none.
+Call = Callable[[list[str], Path, Path | None], Ran]
+
+
+@dataclass(frozen=True)
+class Journey:
+    """`documented`: lines of a document that its commands are. `needs`: "kernels" or "long" is no part of `make test`.
+
+    `copies`: what of the checkout it changes, and so gets as a copy. `shapes`: whether the insides of written files are kept.
+    """
+
+    table: str
+    name: str
+    run: tuple[str, ...]
+    documented: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    needs: str = ""
+    lines: int = FIRST_LINES
+    shapes: bool = False
+    text: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.table}: {self.name}"
+
+    def marks(self) -> list[pytest.MarkDecorator]:
+        """`make test` leaves out what needs something."""
+        return [getattr(pytest.mark, self.needs)] if self.needs else []
+
+
+def _expanded(table: str, keys: Mapping[str, Any]) -> Iterator[Journey]:
+    """One journey, or for `each` one of every file that the patterns name: `{}` in its commands is the file."""
+    run = [keys["run"]] if isinstance(keys["run"], str) else keys["run"]
+    own = {name: tuple(value) if isinstance(value, list) else value for name, value in keys.items()}
+    patterns, but = own.pop("each", ()), own.pop("but", ())
+    own.pop("run")
+    if not patterns:
+        yield Journey(table, own.pop("name", run[0]), tuple(run), **own)
+        return
+    files = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    assert len(files) >= len(patterns), f"{table}.toml: {patterns}: there is no such file"
+    for file in (path.relative_to(ROOT).as_posix() for path in files):
+        if file in but:
+            continue
+        yield Journey(table, file, tuple(line.replace("{}", file) for line in run), **own)
+
+
+def journeys(table: str) -> list[Journey]:
+    """Those of a table, in its order."""
+    read = tomllib.loads((HERE / f"{table}.toml").read_text(encoding="utf-8"))
+    return [journey for keys in read["journey"] for journey in _expanded(table, keys)]
+
+
+def tables() -> list[str]:
+    return sorted(path.stem for path in HERE.glob("*.toml"))
+
+
+def all_journeys() -> list[Journey]:
+    return [journey for table in tables() for journey in journeys(table)]
+
+
+# ---- one of them run -------------------------------------------------------------------------------------------------
+
+
+def prepare(journey: Journey, place: Path) -> None:
+    """Lays a checkout as far as journeys see one, and the files that somebody wrote before."""
+    for name in CHECKOUT:
+        (place / name).symlink_to(ROOT / name)
+    for name in journey.copies:
+        folder = Path(name).parts[0]
+        if (place / folder).is_symlink():
+            (place / folder).unlink()
+            shutil.copytree(ROOT / folder, place / folder)
+    for name, text in journey.text.items():
+        (place / name).write_text(text, encoding="utf-8")
+
+
+def told(journey: Journey, place: Path, call: Call) -> list[str]:
+    """Runs its commands in a folder that `prepare` has laid, and says what they answered."""
+    lines: list[str] = []
+    for line in journey.run:
+        before = _files(place)
+        ran = _run(line, place, call)
+        lines.append(f"$ {line}")
+        lines.append(f"  exit code {ran.returncode}")
+        lines += _first(" ", ran.stdout, journey.lines, place)
+        lines += _first("!", ran.stderr, 2, place)
+        written = {name: stamp for name, stamp in _files(place).items() if before.get(name) != stamp}
+        for name in sorted(written):
+            of = f": {shape(place / name)}" if journey.shapes else ""
+            lines.append(f"  + {name}{of}")
+    return lines
+
+
+def _first(mark: str, text: str, lines: int, place: Path) -> list[str]:
+    said = text.replace(str(place), "HERE").replace(str(ROOT), "CHECKOUT").splitlines()
+    return [f"{mark} | {line}".rstrip() for line in said[:lines]]
+
+
+def _files(place: Path) -> dict[str, tuple[int, int]]:
+    """The files of a journey's own, with what changes when they are written."""
+    found = {}
+    for folder, names, files in os.walk(place):
+        names[:] = [name for name in names if name != "store"]
+        for name in files:
+            path = Path(folder, name)
+            if not path.is_symlink():
+                stat = path.stat()
+                found[path.relative_to(place).as_posix()] = (stat.st_mtime_ns, stat.st_ino)
+    return found
+
+
+def _run(line: str, place: Path, call: Call) -> Ran:
+    command, _, file = line.partition(" < ")
+    words = shlex.split(command)
+    if words[0] == "ffslab" and not OF_SHELL & set(line) and ">" not in line:
+        return call(words[1:], place, place / file if file else None)
+    return subprocess.run(
+        ["bash", "-c", line], cwd=place, env=environment(place), capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def environment(place: Path) -> dict[str, str]:
+    """A shell in which `ffslab` is the installed command, with a store of its own."""
+    import sys
+
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    usual = {"PATH": path, "LC_ALL": "C.UTF-8", "COLUMNS": "120", "TZ": "UTC"}
+    return {**os.environ, **usual, "FFSLAB_STORE": str(place / "store"), "FFSLAB_STATES": str(place / "store" / "states")}
+
+
+def kept(table: str) -> dict[str, list[str]]:
+    """What was answered when somebody last looked, by journey."""
+    answers: dict[str, list[str]] = {}
+    path = KEPT / f"{table}.txt"
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        if line.startswith("== "):
+            answers[line[3:]] = current = []
+        elif line:
+            current.append(line)
+    return answers
+
+
+def keep(table: str, answers: Mapping[str, list[str]]) -> None:
+    KEPT.mkdir(exist_ok=True)
+    text = "\n\n".join("\n".join([f"== {name}", *lines]) for name, lines in answers.items())
+    (KEPT / f"{table}.txt").write_text(text + "\n", encoding="utf-8")
