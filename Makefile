@@ -48,7 +48,7 @@ check: setup ## run the checks that need no run: formatting, lints, types, spell
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest ffslab._native
-	$(BIN)/codespell *.md docs experiments examples probe profiles python benches .ci crates/*/README.md
+	$(BIN)/codespell *.md docs experiments examples probe profiles python tools benches .ci crates/*/README.md
 	$(BIN)/python .ci/dependencies.py
 
 # The benchmarks of file systems and UBI print tables of their own; the others leave estimates, of which benches/table.py makes one.

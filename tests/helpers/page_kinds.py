@@ -1,6 +1,6 @@
-"""A page of each kind, small: for the tests in a browser, and for pictures (`page_shots.py --kinds`).
+"""A page of each kind, small: for the tests in a browser, and for pictures (`tools/page_shots.py --kinds`).
 
-The page of a mount that goes on is not among them: it needs its server (`test_live.py`).
+The page of a mount that goes on is not among them: it needs its server (`mount/test_live.py`).
 """
 
 from __future__ import annotations
