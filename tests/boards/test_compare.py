@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -11,12 +10,12 @@ import pytest
 from ffslab._native import InputError
 from ffslab.boards.compare import comparison, verb
 from ffslab.boards.compare.alignment import offset_s
-from ffslab.boards.compare.board_logs import Call, read_calls
+from ffslab.boards.compare.board_logs import read_calls
 from ffslab.boards.compare.content import insert_writes
-from ffslab.boards.compare.sessions import Session, insert_calls, traced_machine, with_inferred
+from ffslab.boards.compare.sessions import Session, traced_machine, with_inferred
 from ffslab.boards.compare.trace_folder import recordings, runs_before
-from helpers.compare_logs import PACE_S, vfs_log
 from helpers.command import ROOT
+from helpers.compare_logs import PACE_S, vfs_log
 
 BOARD = ROOT.parent / "shared" / "board"
 needs_board = pytest.mark.skipif(not BOARD.is_dir(), reason="the measurements of the board are not here")

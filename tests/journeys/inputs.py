@@ -10,11 +10,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from helpers.bench_logs import Bench  # noqa: E402
-from helpers import littlefs_versions  # noqa: E402
-from helpers.command import ROOT  # noqa: E402
-from helpers.compare_logs import vfs_log  # noqa: E402
-from helpers.trace_logs import write_session  # noqa: E402
+from helpers import littlefs_versions
+from helpers.bench_logs import Bench
+from helpers.command import ROOT
+from helpers.compare_logs import vfs_log
+from helpers.trace_logs import write_session
 
 BENCH = Bench(repeats=2, time_us={"read": 185.065, "program": 507.6, "erase": 2536.4}, counts=(200, 400, 800))
 

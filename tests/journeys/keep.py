@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from journeys import table  # noqa: E402
+from journeys import table
 
 FFSLAB = Path(sys.executable).with_name("ffslab")
 
@@ -24,7 +24,13 @@ def _call(words: list[str], place: Path, stdin: Path | None) -> table.Ran:
     root = Path(os.environ["FFSLAB_STORE"]).parent
     with (stdin or Path(os.devnull)).open() as file:
         return subprocess.run(
-            [FFSLAB, *words], cwd=place, env=table.environment(root), stdin=file, capture_output=True, text=True, check=False
+            [FFSLAB, *words],
+            cwd=place,
+            env=table.environment(root),
+            stdin=file,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
 

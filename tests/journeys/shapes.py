@@ -7,6 +7,7 @@ import gzip
 import html
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 HEADING = re.compile(r"<h([1-3])[^>]*>(.*?)</h\1>", re.DOTALL)
@@ -18,7 +19,7 @@ NOT_SHOWN = re.compile(r">\s*(?:NaN|nan|None|undefined|Infinity)\s*<")
 def _columns(path: Path) -> str:
     import pyarrow.parquet as pq
 
-    return ", ".join(pq.read_schema(path).names)
+    return ", ".join(pq.read_table(path).column_names)
 
 
 def _headings(path: Path) -> str:
@@ -44,7 +45,7 @@ def _first_line(path: Path) -> str:
         return file.readline().rstrip()
 
 
-OF_SUFFIX = {
+OF_SUFFIX: dict[str, Callable[[Path], str]] = {
     ".parquet": _columns,
     ".html": _headings,
     ".json": _keys,

@@ -60,7 +60,7 @@ class Journey:
 def _expanded(table: str, keys: Mapping[str, Any]) -> Iterator[Journey]:
     """One journey, or for `each` one of every file that the patterns name: `{}` in its commands is the file."""
     run = [keys["run"]] if isinstance(keys["run"], str) else keys["run"]
-    own = {name: tuple(value) if isinstance(value, list) else value for name, value in keys.items()}
+    own: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in keys.items()}
     patterns, but = own.pop("each", ()), own.pop("but", ())
     own.pop("run")
     if not patterns:
@@ -145,7 +145,13 @@ def _run(line: str, place: Path, call: Call) -> Ran:
     if words[0] == "ffslab" and not OF_SHELL & set(line) and ">" not in line:
         return call(words[1:], place, place / file if file else None)
     return subprocess.run(
-        ["bash", "-c", line], cwd=place, env=environment(place), capture_output=True, text=True, timeout=600, check=False
+        ["bash", "-c", line],
+        cwd=place,
+        env=environment(place),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
 
 
@@ -155,7 +161,12 @@ def environment(place: Path) -> dict[str, str]:
 
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     usual = {"PATH": path, "LC_ALL": "C.UTF-8", "COLUMNS": "120", "TZ": "UTC"}
-    return {**os.environ, **usual, "FFSLAB_STORE": str(place / "store"), "FFSLAB_STATES": str(place / "store" / "states")}
+    return {
+        **os.environ,
+        **usual,
+        "FFSLAB_STORE": str(place / "store"),
+        "FFSLAB_STATES": str(place / "store" / "states"),
+    }
 
 
 def kept(table: str) -> dict[str, list[str]]:

@@ -9,6 +9,8 @@ import pytest
 from journeys.table import Journey, journeys
 
 
-@pytest.mark.parametrize("journey", [pytest.param(each, id=each.name, marks=each.marks()) for each in journeys("shipped")])
+@pytest.mark.parametrize(
+    "journey", [pytest.param(each, id=each.name, marks=each.marks()) for each in journeys("shipped")]
+)
 def test_it_answers_as_it_did(journey: Journey, travel: Callable[[Journey], None]) -> None:
     travel(journey)

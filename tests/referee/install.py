@@ -1,5 +1,8 @@
 """Installs the Debian packages that tests need when something is missing and this is root; says nothing otherwise.
 
+    python tests/referee/install.py            programs that `make test` calls
+    python tests/referee/install.py kernels    and those of `make test-kernels`: a kernel, QEMU, busybox
+
 It never fails: the tests say what is left out, or fail where nothing may be (`FFSLAB_NOTHING_LEFT_OUT`).
 """
 
@@ -13,26 +16,33 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ffslab.boards.reference.kit import program
-from referee.parts import INSTALL, PACKAGES, find_kit
+from ffslab.boards.reference.kit import install_command, program
+from referee.parts import HOST_PROGRAMS, PACKAGES, find_kit
 
-# Programs for tests outside this folder, and their packages.
-OTHERS = {name: name for name in ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git", "shellcheck")}
+# Programs that tests call beside those of the referee, and their packages.
+OTHERS = dict.fromkeys(HOST_PROGRAMS, "mtd-utils")
+OTHERS |= {name: name for name in ("unyaffs", "fio", "postmark", "strace", "sqlite3", "git", "shellcheck")}
 # Shells that complete what is typed.
 OTHERS |= {name: name for name in ("zsh", "fish")}
+# The browser in which pages are opened.
+OTHERS |= {"chromium": "chromium"}
+# Shells and awks of small systems.
+OTHERS |= {"busybox": "busybox-static"}
 OTHERS |= {"mkfs.fat": "dosfstools", "mcopy": "mtools", "fusermount3": "fuse3"}
 
 
 def main() -> None:
-    _, missing = find_kit()
-    missing += [name for name in OTHERS if program(name) is None]
+    wanted = sorted(set(OTHERS.values()))
+    missing = [name for name in OTHERS if program(name) is None]
+    if sys.argv[1:] == ["kernels"]:
+        wanted += PACKAGES.split()
+        missing += find_kit()[1]
     if not missing:
         return
-    packages = " ".join((PACKAGES, *OTHERS.values()))
+    packages = " ".join(wanted)
     lacking = f"packages: {', '.join(missing)} missing"
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        wanted = f"{INSTALL} {' '.join(OTHERS.values())}"
-        print(f"{lacking}: tests are left out; to have them, as root: {wanted}", file=sys.stderr)
+        print(f"{lacking}: tests are left out; to have them, as root: {install_command(packages)}", file=sys.stderr)
         return
     print(f"{lacking}: installing {packages}", file=sys.stderr)
     # No initial RAM disk: this kernel never boots here, only in the virtual machine, which brings its own.
