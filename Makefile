@@ -18,6 +18,8 @@ DIST_TARGETS =
 DIST_BOARDS =
 DIST_WHEELS = $(wildcard dist/ffslab-$(VERSION)-*.whl)
 RUST_TESTED := --workspace --exclude ffslab-python
+# What the package was built of is not built again: see the file.
+AS_BUILT := --release --config .ci/testing.toml
 
 .DEFAULT_GOAL := help
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
@@ -42,7 +44,7 @@ demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off,
 
 # Examples are compiled by `check`, and no crate has tests in its documentation: tests/project/test_rust_tests.py looks for one.
 test: dev packages ## run the tests: the Rust crates, then the Python package, the command and its journeys, on all cores
-	cargo test $(RUST_TESTED) --lib --bins --tests
+	cargo test $(RUST_TESTED) $(AS_BUILT) --lib --bins --tests
 	$(PYTEST) --durations 15
 
 test-long: dev packages ## run the tests that ask the same of more, and shipped files that take minutes
@@ -57,8 +59,8 @@ test-all: test test-long test-kernels ## run all tests but those of `soak`
 
 check: dev ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	cargo clippy --workspace --all-targets $(AS_BUILT) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet $(AS_BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -3,8 +3,9 @@
     python .ci/kernels.py changed    exit code 0: it is not, so it has to be run; 1: it is
     python .ci/kernels.py keep       writes that it has passed with what is here
 
-Booting kernels takes longer than all other tests, and cases that they measured are kept and compared in each `make test`
-(`tests/measured`). A kernel has something new to say when the bytes that it is to read may be others, or what asks it.
+Booting kernels takes longer than all other tests, and cases that they measured are kept and compared in each
+`make test` (`tests/measured`). A kernel has something new to say when the bytes that it is to read may be others, or
+what asks it.
 """
 
 from __future__ import annotations

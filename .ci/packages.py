@@ -1,4 +1,7 @@
-"""Prints what pip is to install of `pyproject.toml`: its dependencies and those of extras. `python .ci/packages.py EXTRA ...`"""
+"""Prints what pip is to install: the dependencies in `pyproject.toml`, and those of extras.
+
+python .ci/packages.py EXTRA ...
+"""
 
 import sys
 import tomllib

@@ -1,4 +1,4 @@
-"""Every system x every file system x every medium of the registries: a run goes through tables, page and store and comes back.
+"""Every system x every file system x every medium of the registries: tables, page, store and back.
 
 A machine without a part of flash (a block device, memory) counts less than one that has one: the tables of its results
 still have columns of one length. What cannot be put together says so in one line, and which can is a table of its own,

@@ -15,12 +15,12 @@ from helpers.inspect_images import simulated, simulated_rfs
 from helpers.left_out import leave_out
 
 # `cargo test` builds it, as its tests call it.
-BOARD = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "ffslab-board"
+BOARD = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "ffslab-board"
 
 
 def board(*words: object) -> subprocess.CompletedProcess[str]:
     if not BOARD.is_file():
-        leave_out(f"{BOARD} is not there: `cargo test -p ffslab-board` comes first")
+        leave_out(f"{BOARD} is not there: `make test` builds it first")
     return subprocess.run([BOARD, *map(str, words)], capture_output=True, text=True, check=False)
 
 

@@ -1,6 +1,6 @@
 """Results that a C program wrote with libffslab: what `ffslab run` writes, readable by everything that reads that.
 
-The program is `examples/libffslab/logger.c`, which `cargo test -p ffslab-capi` compiles and runs.
+The program is `examples/libffslab/logger.c`, which `make test` compiles and runs first, in the tests of crates/capi.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WRITTEN = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp/libff
 def results(tmp_path: Path) -> Path:
     """A copy of what the logger wrote."""
     if not (WRITTEN / "summary.json").is_file():
-        leave_out(f"{WRITTEN} is not there: `cargo test -p ffslab-capi` comes first")
+        leave_out(f"{WRITTEN} is not there: `make test` makes it first")
     return shutil.copytree(WRITTEN, tmp_path / "results")
 
 

@@ -58,7 +58,10 @@ class Server:
         timeout_s: float,
         stdin: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """As `subprocess.run` with the output captured as text; raises its `TimeoutExpired`. `stdin`: `None` for nothing."""
+        """As `subprocess.run` with the output captured as text; raises its `TimeoutExpired`.
+
+        `stdin`: `None` for nothing.
+        """
         order = json.dumps({"command": command, "cwd": str(cwd), "environment": dict(environment)}).encode()
         with (
             tempfile.TemporaryFile("w+") as out,

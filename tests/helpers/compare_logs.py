@@ -1,4 +1,4 @@
-"""A folder of traces as a board leaves them for `ffslab compare`, of a board that takes the same time for every call."""
+"""Traces as a board leaves them for `ffslab compare`, of a board that takes the same time for every call."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def _littlefs(place: Path) -> None:
 
 
 def _results_of_c(place: Path) -> None:
-    """What `examples/libffslab/logger.c` wrote when `cargo test -p ffslab-capi` ran it."""
+    """What `examples/libffslab/logger.c` wrote when the tests of crates/capi ran it."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copytree(target / "tmp/libffslab/logger/results", place)
 

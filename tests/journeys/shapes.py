@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import html
 import json
 import re
@@ -40,8 +39,7 @@ def _head(path: Path) -> str:
 
 
 def _first_line(path: Path) -> str:
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as file:
+    with path.open(encoding="utf-8") as file:
         return file.readline().rstrip()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -33,9 +34,9 @@ Call = Callable[[list[str], Path, Path | None], Ran]
 
 @dataclass(frozen=True)
 class Journey:
-    """`documented`: lines of a document that its commands are. `needs`: "kernels" or "long" is no part of `make test`.
+    """`documented`: lines of README that its commands are. `needs`: "kernels" or "long" is no part of `make test`.
 
-    `copies`: what of the checkout it changes, and so gets as a copy. `shapes`: whether the insides of written files are kept.
+    `copies`: what of the checkout it changes, and so gets as a copy. `shapes`: whether insides of written files are kept.
     """
 
     table: str
@@ -117,13 +118,26 @@ def told(journey: Journey, place: Path, call: Call) -> list[str]:
         written = {name: stamp for name, stamp in _files(place).items() if before.get(name) != stamp}
         for name in sorted(written):
             of = f": {shape(place / name)}" if journey.shapes else ""
-            lines.append(f"  + {name}{of}")
+            lines.append(f"  + {_by_chance(name)}{of}")
     return lines
+
+
+# Keys of stores and what they take on a disk depend on the build and on the libraries that write their files.
+BY_CHANCE = (
+    (re.compile(r"\b[0-9a-f]{12,}(?:-all)?\b"), "KEY"),
+    (re.compile(r"[\d.,]+ (?:B|KiB|MiB)(?= in HERE)"), "BYTES"),
+)
+
+
+def _by_chance(line: str) -> str:
+    for pattern, word in BY_CHANCE:
+        line = pattern.sub(word, line)
+    return line
 
 
 def _first(mark: str, text: str, lines: int, place: Path) -> list[str]:
     said = text.replace(str(place), "HERE").replace(str(ROOT), "CHECKOUT").splitlines()
-    return [f"{mark} | {line}".rstrip() for line in said[:lines]]
+    return [f"{mark} | {_by_chance(line)}".rstrip() for line in said[:lines]]
 
 
 def _files(place: Path) -> dict[str, tuple[int, int]]:

@@ -7,6 +7,7 @@ Integration tests of a crate are one program, `tests/all.rs`: a file that it doe
 from __future__ import annotations
 
 import re
+import tomllib
 
 from helpers.command import ROOT
 
@@ -31,6 +32,13 @@ def test_crates_with_such_a_program_have_no_others() -> None:
     with_one = {path.parent.parent for path in CRATES.glob("*/tests/all.rs")}
     told = {path.parent for path in CRATES.glob("*/Cargo.toml") if "\nautotests = false\n" in path.read_text("utf-8")}
     assert with_one == told
+
+
+def test_every_crate_is_tested_with_its_assertions() -> None:
+    built = tomllib.loads((ROOT / ".ci/testing.toml").read_text(encoding="utf-8"))["profile"]["release"]["package"]
+    manifests = [tomllib.loads(path.read_text(encoding="utf-8")) for path in CRATES.glob("*/Cargo.toml")]
+    ours = {name for each in manifests if (name := each["package"]["name"]) not in ("bindgen", "ffslab-python")}
+    assert {name for name, keys in built.items() if keys.get("debug-assertions")} == ours
 
 
 def test_the_check_sees_a_forgotten_file() -> None:

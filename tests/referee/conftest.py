@@ -40,6 +40,7 @@ def machine(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mach
 
 # What `make test` has built before: with the features that fewer crates ask for cargo would build all of them again.
 BUILD = ["cargo", "build", "--quiet", "--workspace", "--exclude", "ffslab-python", "--message-format", "json"]
+BUILD += ["--release", "--config", ".ci/testing.toml"]
 
 
 def exhibits(fs: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
