@@ -120,7 +120,7 @@ def found(outcome: Outcome) -> list[str]:
     return [f"{failure['found']}: {failure['says']}" for failure in outcome.failures]
 
 
-@pytest.mark.parametrize(("subject", "judge", "name", "is_right"), each())
+@pytest.mark.parametrize(("subject", "judge", "name", "is_right"), [*each()])
 def test_deliberate_defects_are_found_and_right_applications_are_not_blamed(
     subject: str, judge: str, name: str, is_right: bool
 ) -> None:

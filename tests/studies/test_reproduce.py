@@ -136,11 +136,11 @@ def test_a_damaged_run_is_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     waiting = runs.unfinished(folder)
     waiting.mkdir()
-    damaged = {tiny(kib): text for kib, text in zip((4, 8, 12, 16), ("", "{", "[]", '{"series": "tiny"}'), strict=True)}
-    for run, text in damaged.items():
-        (waiting / f"{run.key}.json").write_text(text, encoding="utf-8")
-    made = run_all(list(damaged), folder, jobs=1)
-    assert all(made[run.key][0]["page_programs"] > 0 for run in damaged)
+    planned = [tiny(kib) for kib in (4, 8, 12, 16)]
+    for run, damage in zip(planned, ("", "{", "[]", '{"series": "tiny"}'), strict=True):
+        (waiting / f"{run.key}.json").write_text(damage, encoding="utf-8")
+    made = run_all(planned, folder, jobs=1)
+    assert all(made[run.key][0]["page_programs"] > 0 for run in planned)
 
 
 def test_the_key_tells_experiments_apart() -> None:
