@@ -1,4 +1,7 @@
-"""What the command promises: results, exit codes, help, pipes, interrupts."""
+"""What the command promises: results, exit codes, help, pipes, interrupts.
+
+Where the process matters, or that two of them do the same, it is started as a shell does it.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,8 @@ FILES = {
 }
 
 
-@pytest.fixture
-def ffslab(started: Command) -> Command:
-    """Here it is started, as a shell does it."""
-    return started
-
-
-def test_run_prints_the_variants_side_by_side(ffslab: Command, small: Path) -> None:
-    ran = ffslab("run", small)
+def test_run_prints_the_variants_side_by_side(started: Command, small: Path) -> None:
+    ran = started("run", small)
     assert (ran.returncode, ran.stderr) == (0, "")
     head = ran.stdout.splitlines()[2]
     assert head.split() == ["read_ahead_KiB=128", "read_ahead_KiB=0", "change"]
@@ -66,12 +63,12 @@ def test_the_tables_and_the_summary_agree(small_results: Path, small_summary: di
         assert sum(spent(variant).values()) == pytest.approx(variant["time_us"], abs=1e-3)
 
 
-def test_the_same_experiment_gives_the_same_bytes(ffslab: Command, small: Path, tmp_path: Path) -> None:
+def test_the_same_experiment_gives_the_same_bytes(started: Command, small: Path, tmp_path: Path) -> None:
     def hashes(folder: Path) -> dict[str, str]:
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
-    assert ffslab("run", small, "--out", "first").returncode == 0
-    assert ffslab("run", small, "--out", "second").returncode == 0
+    assert started("run", small, "--out", "first").returncode == 0
+    assert started("run", small, "--out", "second").returncode == 0
     assert hashes(tmp_path / "first") == hashes(tmp_path / "second")
 
 
@@ -191,9 +188,9 @@ def test_two_profiles_are_told_apart(ffslab: Command) -> None:
     assert "6.1 is a kernel, omap3evm a board" in refused.stderr
 
 
-def test_no_colour_and_no_progress_in_pipes(ffslab: Command, small: Path) -> None:
+def test_no_colour_and_no_progress_in_pipes(started: Command, small: Path) -> None:
     for env in ({}, {"NO_COLOR": "1"}):
-        ran = ffslab("run", small, **env)
+        ran = started("run", small, **env)
         assert "\x1b" not in ran.stdout + ran.stderr
         assert ran.stderr == ""
 
@@ -307,6 +304,6 @@ def test_completion_scripts_are_shown_and_installed_without_a_shell(tmp_path: Pa
         assert answer.split() == ["replay"]
 
 
-def test_completion_needs_a_known_shell(ffslab: Command) -> None:
-    ran = ffslab("--show-completion", "tcsh")
+def test_completion_needs_a_known_shell(started: Command) -> None:
+    ran = started("--show-completion", "tcsh")
     assert (ran.returncode, "tcsh" in ran.stderr, "bash" in ran.stderr) == (2, True, True)

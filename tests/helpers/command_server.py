@@ -2,10 +2,12 @@
 
 Python, pyarrow, pydantic, pandas and scipy take up to three seconds of CPU time to load; most commands of tests need
 less for what they do.
-A command from here is a process as any other: it has its own arguments, folder, environment, standard
-files and exit code, and ends with all that Python does at its end. It differs in two things: what a library reads of
-the environment while it is loaded was read before, and the seed of hashes is the same for all commands of a server. A
-test that is about the start itself, or about such variables, starts the command (`conftest.started`).
+A command from here is a process as any other: it has its own arguments, folder, environment, standard files and exit
+code. At its end it waits for its threads, calls what was registered and empties its standard files, as any other does.
+It differs in three things: what a library reads of the environment while it is loaded was read before, the seed of
+hashes is the same for all commands of a server, and what was loaded is not taken apart at the end: most commands would
+need less for all else together, since a child has a copy of each page in which it takes something apart. A test that is
+about the start or the end itself, or about such variables, starts the command (`conftest.started`).
 
 A fork of a process that runs something would not do: the threads of the simulation would be missing in the child. This
 process loads and waits, so nothing holds a lock when it forks.
@@ -13,6 +15,8 @@ process loads and waits, so nothing holds a lock when it forks.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import json
 import os
@@ -146,7 +150,23 @@ def _become(order: dict[str, object], files: list[int]) -> None:
     sys.argv = command
 
 
+# What a command that ended by itself has said to its caller; `None` before.
+_said: int | None = None
+
+
+def _leave() -> None:
+    """Ends a command that has nothing left to do. What cannot be written is for Python to tell, and also the rest."""
+    if _said is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_said & 0xFF)
+
+
 if __name__ == "__main__":
+    # The first that is registered is called last.
+    atexit.register(_leave)
     # Libraries for linear algebra have threads that wait; they begin again in the child.
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
     # As the installed command, which finds nothing beside itself.
@@ -155,4 +175,8 @@ if __name__ == "__main__":
     _serve(socket.socket(fileno=int(sys.argv[1])))
     from ffslab.__main__ import main
 
-    main()
+    try:
+        main()
+    except SystemExit as ended:
+        _said = ended.code if isinstance(ended.code, int) else None
+        raise

@@ -17,6 +17,8 @@ import pytest
 from helpers.command import FFSLAB
 
 FILE_SYSTEMS = ("jffs2", "yaffs2", "ubifs")
+# Where it does not matter which it is, one is enough.
+ANY_FILE_SYSTEM = ("ubifs", *(pytest.param(fs, marks=pytest.mark.long) for fs in ("jffs2", "yaffs2")))
 # Those of RTEMS, which knows files by path alone.
 RTEMS_FILE_SYSTEMS = ("imfs", "rfs", "dosfs", "jffs2", "yaffs2")
 

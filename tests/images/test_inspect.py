@@ -318,15 +318,12 @@ def test_a_report_takes_no_other_name(images: dict[str, Path], tmp_path: Path, f
 # ---- damaged images -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "images", [4, pytest.param(20, marks=pytest.mark.long), pytest.param(1000, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize("name", FORMATS)
-def test_damaged_images_are_looked_into(name: str, tmp_path: Path) -> None:
-    is_survived(campaign(name, 20, tmp_path))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_thousand_damaged_images_are_looked_into(name: str, tmp_path: Path) -> None:
-    is_survived(campaign(name, 1000, tmp_path))
+def test_damaged_images_are_looked_into(name: str, images: int, tmp_path: Path) -> None:
+    is_survived(campaign(name, images, tmp_path))
 
 
 @pytest.mark.soak

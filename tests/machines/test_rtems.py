@@ -1,4 +1,4 @@
-"""RTEMS from the command line: experiments, messages, profiles, and the study whose claims need its CPU."""
+"""RTEMS from the command line: experiments, messages, profiles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffslab.studies.reproduce import rtems, rtems_claims, runs
-from ffslab.studies.reproduce.claims import Claims, Verdict
 from helpers.command import ROOT
 
 if TYPE_CHECKING:
@@ -89,19 +87,3 @@ def test_profiles_show_block_devices_and_the_board(ffslab: Command) -> None:
     assert values["memory_read_ns"]["unit"] == "ns"
     assert values["memory_read_ns"]["status"] == "published"
     assert values["copy_ns_per_B"]["unit"] == "ns/B"
-
-
-def test_the_study_is_judged_by_its_runs(tmp_path: Path) -> None:
-    """The whole campaign takes seconds: every claim has a verdict, and two of them with their figures are missed."""
-    planned = rtems.planned()
-    series = runs.by_series(planned, runs.run_all(planned, tmp_path / "results", jobs=1))
-    claims = Claims("rtems")
-    rtems_claims.judge(claims, series)
-    verdicts = {claim.id: claim.verdict for claim in claims}
-    assert Verdict.NOT_RUN not in verdicts.values()
-    missed = {name for name, verdict in verdicts.items() if verdict is not Verdict.REPRODUCED}
-    # DOSFS flattens at 64 KiB; what does not shrink is read back at the same price.
-    assert missed == {"C6", "RT-3", "C13", "RT-5"}
-    drop = rtems.by_cache(series, "rfs", "randread")
-    assert min(drop, key=lambda kib: drop[kib]) in (256, 512, 1024, 2048)
-    assert len(list(rtems.figures(series))) == 8

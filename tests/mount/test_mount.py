@@ -17,14 +17,14 @@ import ffslab
 from ffslab.images import read_image
 from helpers.command import FFSLAB, Command
 from helpers.inspect_images import made_by_mkfs_fat, simulated
-from helpers.mounted import FILE_SYSTEMS, mounted, need_fuse
+from helpers.mounted import ANY_FILE_SYSTEM, FILE_SYSTEMS, mounted, need_fuse
 from helpers.schemas import check
 from helpers.yaffs2_images import Layout, build
 
 WORK = "mkdir d && cp /bin/sh d/copy && sync d/copy && mv d/copy d/sh && ln d/sh again && rm again && stat -c %s d/sh"
 
 
-@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+@pytest.mark.parametrize("fs", ANY_FILE_SYSTEM)
 def test_without_think_time_a_run_is_repeated_to_the_nanosecond(fs: str, tmp_path: Path, ffslab: Command) -> None:
     """Nothing of the host enters: not its speed, not its clock."""
     need_fuse()
@@ -165,7 +165,7 @@ def test_a_watched_mount_is_shown_until_it_ends(tmp_path: Path) -> None:
     assert "virtual time, s" in shown
 
 
-@pytest.mark.parametrize("fs", FILE_SYSTEMS)
+@pytest.mark.parametrize("fs", ANY_FILE_SYSTEM)
 def test_a_checkpoint_is_mounted_again(fs: str, tmp_path: Path, ffslab: Command) -> None:
     content = os.urandom(300_000)
     image = tmp_path / "nand.bin"
@@ -222,7 +222,7 @@ def test_an_image_says_itself_what_it_is(
 
 
 @pytest.mark.parametrize("fs", FILE_SYSTEMS)
-@pytest.mark.parametrize("blocks", ["99", "160"])
+@pytest.mark.parametrize("blocks", [pytest.param("99", marks=pytest.mark.long), "160"])
 def test_an_image_that_holds_next_to_nothing_is_found_out_too(
     fs: str, blocks: str, tmp_path: Path, ffslab: Command
 ) -> None:

@@ -29,6 +29,7 @@ def test_programs_find_nothing_wrong(fs: str, tmp_path: Path) -> None:
     assert mount.variant["notes"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fs", FILE_SYSTEMS)
 def test_fio_finds_what_it_synced_after_power_cuts(fs: str, tmp_path: Path) -> None:
     need_fio()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ffslab import Experiment, InputError
+from ffslab.answers.advice import Advice
 from ffslab.api.profiles import endurance_of
 from ffslab.api.schemas import text as schema_text
 from ffslab.store import Store
@@ -46,13 +47,25 @@ compression = { values = ["lzo", "none", "zlib"], when = "fs != 'yaffs2'" }
 """
 
 
-@pytest.fixture
-def question(tmp_path: Path) -> Path:
+def question_in(folder: Path) -> Path:
     text = SMALL.split("[axes]")[0].replace("zero-overhead", "omap3evm")
-    (tmp_path / "small.toml").write_text(text, encoding="utf-8")
-    path = tmp_path / "question.toml"
+    (folder / "small.toml").write_text(text, encoding="utf-8")
+    path = folder / "question.toml"
     path.write_text(QUESTION, encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Path:
+    return question_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Advice, Path]:
+    """The answer, and the store with the runs that it took."""
+    folder = tmp_path_factory.mktemp("answered")
+    kept = folder / "kept"
+    return Question.from_file(question_in(folder)).answer(store=Store(kept)), kept
 
 
 def test_a_day_is_the_sum_of_its_work(question: Path, tmp_path: Path) -> None:
@@ -84,10 +97,12 @@ def test_a_day_is_the_sum_of_its_work(question: Path, tmp_path: Path) -> None:
     assert found.figures["writes.latency_p99_us"] == pytest.approx(runs["writes"]["latency_us"]["p99"], rel=2e-3)
 
 
-def test_advice_is_as_good_as_an_exhaustive_search_with_a_tenth_of_its_runs(question: Path, tmp_path: Path) -> None:
+def test_advice_is_as_good_as_an_exhaustive_search_with_a_tenth_of_its_runs(
+    question: Path, answered: tuple[Advice, Path], tmp_path: Path
+) -> None:
     asked = Question.from_file(question)
-    store = Store(tmp_path / "kept")
-    advice = asked.answer(store=store)
+    advice, kept = answered
+    store = Store(kept)
     points = every_point(asked)
     # YAFFS2 has no compressor: its points are there once.
     assert len(points) == advice["points"] == (2 * 3 + 1) * 6 * 2
@@ -103,9 +118,9 @@ def test_advice_is_as_good_as_an_exhaustive_search_with_a_tenth_of_its_runs(ques
     assert advice == asked.answer(store=Store(tmp_path / "other"))
 
 
-def test_limits_decide_first(question: Path, tmp_path: Path) -> None:
-    store = Store(tmp_path / "kept")
-    free = Question.from_file(question).answer(store=store)
+def test_limits_decide_first(question: Path, answered: tuple[Advice, Path]) -> None:
+    free, kept = answered
+    store = Store(kept)
     years = free["choice"]["figures"]["years"]["median"]
     assert years is not None and free["holds"] and free["forbidden"] is None
     limited = QUESTION.replace("years >= 0.001", f"years >= {years * 1.5}")
@@ -119,18 +134,19 @@ def test_limits_decide_first(question: Path, tmp_path: Path) -> None:
         assert not tight["choice"]["limits"][0]["holds"]
 
 
-def test_the_page_says_what_it_must(ffslab: Command, question: Path) -> None:
-    told = ffslab("advise", question, FFSLAB_STORE="kept")
+def test_the_page_says_what_it_must(ffslab: Command, question: Path, answered: tuple[Advice, Path]) -> None:
+    kept = str(answered[1])
+    told = ffslab("advise", question, FFSLAB_STORE=kept)
     assert (told.returncode, told.stderr) == (0, "")
     for word in ("Take fs ", "Why:", "Second: fs ", "What one other value would do", "Unverified: ", "Not modelled: "):
         assert word in told.stdout
     assert len(told.stdout.splitlines()) < 50
-    again = ffslab("advise", question, "--json", FFSLAB_STORE="kept")
+    again = ffslab("advise", question, "--json", FFSLAB_STORE=kept)
     answer = json.loads(again.stdout)
     schema = json.loads(schema_text("advice"))
     assert answer.keys() == schema["properties"].keys()
     question.write_text(QUESTION.replace("years >= 0.001", "years >= 1e9"), encoding="utf-8")
-    none = ffslab("advise", question, FFSLAB_STORE="kept")
+    none = ffslab("advise", question, FFSLAB_STORE=kept)
     assert none.returncode == 1
     assert "Nothing that was tried is within all limits." in none.stdout
 

@@ -137,7 +137,8 @@ def test_the_same_application_is_never_found(baseline: Baseline, tmp_path: Path)
         assert answer["holds"] and all(row["found"] == row["before"] and not row["why"] for row in answer["rows"])
 
 
-def test_a_thousand_runs_do_not_differ() -> None:
+@pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_runs_of_an_unchanged_application_do_not_differ(runs: int) -> None:
     """Each is run anew: without a store nothing is known of another run."""
     save = [
         steps.create(file="settings.new", bytes=2048),
@@ -147,7 +148,7 @@ def test_a_thousand_runs_do_not_differ() -> None:
     small = Experiment.of("small", stack=cast("Any", STACK), setup=[steps.mount()], measure=[*save, steps.sync()])
     asked = budgets_of(small)
     before = Baseline.of(measured(asked))
-    for i in range(1000):
+    for i in range(runs):
         answer = checked(asked, measured(asked), before)
         assert answer["holds"] and all(row["found"] == row["before"] for row in answer["rows"]), i
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,11 +66,11 @@ SUBJECTS = {
         NOR,
         "applications.py",
         {
+            "valid_store": (["store_right"], ["store_header_first", "store_no_barrier"]),
             "whole_settings": (
                 ["settings_right"],
                 ["settings_in_place", "settings_unlink_first", "settings_told_first"],
             ),
-            "valid_store": (["store_right"], ["store_header_first", "store_no_barrier"]),
             "boots": (["update_right"], ["update_one_slot"]),
             "counted": (["counter_right"], ["counter_one_slot", "counter_no_checksum"]),
         },
@@ -104,19 +104,23 @@ SUBJECTS = {
         cache=4,
     ),
 }
-EACH = [
-    (subject, judge, name, is_right)
-    for subject, of in SUBJECTS.items()
-    for judge, (right, wrong) in of.applications.items()
-    for name, is_right in ([(name, True) for name in right] + [(name, False) for name in wrong])
-]
+
+
+def each() -> Iterator[object]:
+    """Every application of every subject; `make test` asks of the first right and the first wrong one of each."""
+    for subject, of in SUBJECTS.items():
+        for at, (judge, (right, wrong)) in enumerate(of.applications.items()):
+            for names in (right, wrong):
+                for place, name in enumerate(names):
+                    marks = () if at == place == 0 else pytest.mark.long
+                    yield pytest.param(subject, judge, name, names is right, marks=marks)
 
 
 def found(outcome: Outcome) -> list[str]:
     return [f"{failure['found']}: {failure['says']}" for failure in outcome.failures]
 
 
-@pytest.mark.parametrize(("subject", "judge", "name", "is_right"), EACH)
+@pytest.mark.parametrize(("subject", "judge", "name", "is_right"), [*each()])
 def test_deliberate_defects_are_found_and_right_applications_are_not_blamed(
     subject: str, judge: str, name: str, is_right: bool
 ) -> None:

@@ -255,9 +255,21 @@ def longer(study: Path) -> Path:
     return study
 
 
-def test_killed_workers_and_a_killed_command_lose_nothing(ffslab: Command, study: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What the longer study leaves when nothing happens to it."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "small.toml").write_text(SMALL, encoding="utf-8")
+    environment = {**os.environ, "FFSLAB_STORE": str(folder / "kept")}
+    study = longer(folder / "study.toml")
+    subprocess.run([FFSLAB, "sweep", study, "--out", "whole"], cwd=folder, env=environment, check=True)
+    return bytes_of(folder / "whole")
+
+
+def test_killed_workers_and_a_killed_command_lose_nothing(
+    ffslab: Command, study: Path, tmp_path: Path, undisturbed: dict[str, bytes]
+) -> None:
     longer(study)
-    assert ffslab("sweep", study, "--out", "whole", FFSLAB_STORE="undisturbed").returncode == 0
     environment = {**os.environ, "FFSLAB_STORE": str(tmp_path / "kept")}
     running = subprocess.Popen([FFSLAB, "sweep", study, "--out", "out"], cwd=tmp_path, env=environment)
     kept = tmp_path / "kept" / "runs"
@@ -276,7 +288,7 @@ def test_killed_workers_and_a_killed_command_lose_nothing(ffslab: Command, study
     assert ffslab("store", "verify", "--store", "kept").returncode == 0
     ended = ffslab("sweep", study, "--out", "out", FFSLAB_STORE="kept")
     assert "came from the store" in ended.stdout
-    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole")
+    assert bytes_of(tmp_path / "out") == undisturbed
 
 
 def test_ctrl_c_ends_it_at_once(study: Path, tmp_path: Path) -> None:
@@ -336,10 +348,9 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_cluster_gives_the_same_files_also_when_it_loses_workers(
-    ffslab: Command, study: Path, tmp_path: Path, cluster: str
+    study: Path, tmp_path: Path, cluster: str, undisturbed: dict[str, bytes]
 ) -> None:
     longer(study)
-    assert ffslab("sweep", study, "--out", "local", FFSLAB_STORE="own").returncode == 0
     environment = {**os.environ, "FFSLAB_STORE": str(tmp_path / "kept")}
     running = subprocess.Popen(
         [FFSLAB, "sweep", study, "--scheduler", cluster, "--out", "out"], cwd=tmp_path, env=environment
@@ -350,7 +361,7 @@ def test_a_cluster_gives_the_same_files_also_when_it_loses_workers(
     workers = [pid for pid in every_child(os.getpid()) if b"spawn_main" in command_line(pid)]
     os.kill(workers[0], signal.SIGKILL)
     assert running.wait(timeout=300) == 0
-    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "local")
+    assert bytes_of(tmp_path / "out") == undisturbed
 
 
 def test_a_scheduler_that_is_not_there_is_told(ffslab: Command, study: Path) -> None:
