@@ -2,8 +2,8 @@
 
     python tools/seeded_defects.py [VERB ...]
 
-Each stands in a copy of the package: a renamed column, a wrong path, a dropped file of package data. The journeys of the
-verb run on the copy; who finds nothing is named, and the exit code is 1.
+Each stands in a copy of the package: a renamed column, a wrong path, a dropped file of package data. The journeys of
+the verb run on the copy; who finds nothing is named, and the exit code is 1.
 """
 
 from __future__ import annotations

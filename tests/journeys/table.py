@@ -36,7 +36,7 @@ Call = Callable[[list[str], Path, Path | None], Ran]
 class Journey:
     """`documented`: lines of README that its commands are. `needs`: "kernels" or "long" is no part of `make test`.
 
-    `copies`: what of the checkout it changes, and so gets as a copy. `shapes`: whether insides of written files are kept.
+    `copies`: what of the checkout it changes, and so gets as a copy. `shapes`: whether insides of files are kept.
     """
 
     table: str
@@ -72,7 +72,8 @@ def _expanded(table: str, keys: Mapping[str, Any]) -> Iterator[Journey]:
     for file in (path.relative_to(ROOT).as_posix() for path in files):
         if file in but:
             continue
-        yield Journey(table, file, tuple(line.replace("{}", file) for line in run), **own)
+        typed = tuple(line.replace("{}", file) for line in run)
+        yield Journey(table, typed[0], typed, **own)
 
 
 def journeys(table: str) -> list[Journey]:
