@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 FFSLAB := $(BIN)/ffslab
 ASSETS := python/ffslab/report/assets
 LIB := python/ffslab/foreign/lib
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what is loaded when it is loaded first: all of it would take longer than to bring it.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 # The same interpreter for every cargo command, or PyO3's build script would run again and again.
@@ -30,7 +31,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadsc
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(VENV)/.built ## make .venv and build the package; .venv/bin/ffslab is the command
+setup: $(VENV)/.built $(ASSETS)/uPlot.iife.min.js ## make .venv and build the package; .venv/bin/ffslab is the command
 
 dev: setup $(VENV)/.dev ## setup, and the packages that only tests and checks need
 
@@ -144,8 +145,10 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv $(VENV) || { echo "set-up: $(PYTHON) cannot make a virtual environment (Debian: apt install python3-venv)" >&2; exit 2; }
 	@touch $@
 
+# The sources of crates come meanwhile.
 $(VENV)/.maturin: pyproject.toml $(VENV)/.made
-	@$(PIP_INSTALL) "maturin>=1.9.4,<2"
+	@cargo fetch --quiet --locked --target "$$(rustc -vV | sed -n 's/^host: //p')" & crates=$$!; \
+	  $(PIP_INSTALL) "maturin>=1.9.4,<2" && wait $$crates
 	@touch $@
 
 # What only wheels need has an environment of its own.
@@ -162,14 +165,16 @@ $(ASSETS)/uPlot.iife.min.js: $(ASSETS)/package-lock.json $(VENV)/.made
 	@cp $(VENV)/npm/node_modules/uplot/dist/uPlot.min.css $(VENV)/npm/node_modules/uplot/dist/uPlot.iife.min.js $(ASSETS)/
 	@touch $@
 
-# The crates compile while pip brings the packages; the second call of maturin finds both done and puts them together.
-$(VENV)/.built: $(VENV)/.maturin $(ASSETS)/uPlot.iife.min.js pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
+# The crates compile while packages come; the second call of maturin finds all of it done and puts it together.
+$(VENV)/.built: $(VENV)/.maturin pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@echo "set-up: packages and crates; the first time this takes a few minutes"
-	@$(PIP_INSTALL) $$($(BIN)/python .ci/packages.py plots sqlite studies) & packages=$$!; \
+	@{ $(MAKE) --no-print-directory assets && $(PIP_INSTALL) $$($(BIN)/python .ci/packages.py plots sqlite studies); } & packages=$$!; \
 	  VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --skip-install && wait $$packages
 	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras plots,sqlite,studies
 	@touch $@
 
+# Warnings are errors in tests, and Python warns of some packages when it compiles them.
 $(VENV)/.dev: $(VENV)/.built pyproject.toml
 	@$(PIP_INSTALL) $$($(BIN)/python .ci/packages.py dev)
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib 2>/dev/null || true
 	@touch $@
