@@ -29,7 +29,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadsc
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.built $(ASSETS)/uPlot.iife.min.js ## make .venv and build the package; .venv/bin/ffslab is the command
 
@@ -49,11 +49,11 @@ test: dev packages ## run the tests: the Rust crates, then the Python package, t
 	$(PYTEST) --durations 15
 
 test-long: dev packages ## run the tests that ask the same of more, and shipped files that take minutes
-	$(PYTEST) -m long --durations 15
+	$(PYTEST) -m 'long and not soak' --durations 15
 
 test-kernels: dev ## compare with a real kernel in QEMU: images both ways, recorded cases made again, the kit for boards
 	@$(BIN)/python tests/referee/install.py kernels
-	$(PYTEST) -m kernels --durations 15
+	FFSLAB_NOTHING_LEFT_OUT=1 $(PYTEST) -m 'kernels and not soak' --durations 15
 	$(BIN)/python .ci/kernels.py keep
 
 test-all: test test-long test-kernels ## run all tests but those of `soak`

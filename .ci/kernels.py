@@ -1,7 +1,7 @@
 """Whether what `make test-kernels` compares is what it compared when it last passed.
 
-    python .ci/kernels.py changed    exit code 0: it is not, so it has to be run; 1: it is
-    python .ci/kernels.py keep       writes that it has passed with what is here
+    python .ci/kernels.py unchanged    exit code 0 only if it is: nothing has to be run
+    python .ci/kernels.py keep         writes that it has passed with what is here
 
 Booting kernels takes longer than all other tests, and cases that they measured are kept and compared in each
 `make test` (`tests/measured`). A kernel has something new to say when the bytes that it is to read may be others, or
@@ -17,13 +17,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "tests" / "referee" / "compared.sha256"
-# Who writes and reads what stands on flash, who asks the kernel, and what it is asked.
+# Who writes and reads what stands on flash, who asks the kernel, what it is asked, and who compares.
 INPUTS = (
-    *(f"crates/{name}/src" for name in ("deflate", "flash", "jffs2", "lzo", "mtd", "ubi", "ubifs")),
-    "experiments/reference",
-    "probe",
-    "python/ffslab/boards/reference",
-    "tests/referee",
+    *("Cargo.lock", "crates/*/src/*", "profiles", "experiments/reference", "probe"),
+    *("python/ffslab/boards", "python/ffslab/images"),
+    *("tests/conftest.py", "tests/helpers", "tests/project/test_packaging.py", "tests/referee"),
 )
 
 
@@ -44,8 +42,8 @@ def main() -> int:
         case ["keep"]:
             KEPT.write_text(of_inputs() + "\n", encoding="utf-8")
             return 0
-        case ["changed"]:
-            return int(KEPT.exists() and KEPT.read_text(encoding="utf-8").strip() == of_inputs())
+        case ["unchanged"]:
+            return int(not (KEPT.exists() and KEPT.read_text(encoding="utf-8").strip() == of_inputs()))
     print(__doc__, file=sys.stderr)
     return 2
 

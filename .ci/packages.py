@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-# One word each, as a shell takes them: a list has no spaces.
+# One word each, as a shell takes them: no line has a condition behind it.
 chosen = [
     *project["dependencies"],
     *(line for extra in sys.argv[1:] for line in project["optional-dependencies"][extra]),

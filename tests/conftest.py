@@ -24,7 +24,16 @@ USUAL = {"COLUMNS": "120", "FFSLAB_STATES": ""}
 TIMEOUT_S = 300
 REFEREE = ROOT / "tests" / "referee"
 # Files whose tests take minutes together.
-LONG = ("test_mount_programs.py", "test_page_kinds.py", "test_pages.py", "test_sweep.py", "test_worked_examples.py")
+LONG = (
+    "test_journeys_papers.py",
+    "test_journeys_shipped.py",
+    "test_journeys_readme.py",
+    "test_mount_programs.py",
+    "test_page_kinds.py",
+    "test_pages.py",
+    "test_sweep.py",
+    "test_worked_examples.py",
+)
 
 # A test sees what runs, not what ran before; those of the store name one.
 os.environ["FFSLAB_STORE"] = ""

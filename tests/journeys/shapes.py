@@ -51,6 +51,7 @@ OF_SUFFIX: dict[str, Callable[[Path], str]] = {
     ".toml": _first_line,
     ".md": _first_line,
     ".1": _first_line,
+    ".xml": lambda path: " ".join(re.findall(r"<(\w+)", path.read_text(encoding="utf-8"))[:4]),
     ".folded": lambda path: "a flame graph" if ";" in _first_line(path) else "empty",
 }
 

@@ -125,7 +125,8 @@ def told(journey: Journey, place: Path, call: Call) -> list[str]:
 
 # Keys of stores and what they take on a disk depend on the build and on the libraries that write their files.
 BY_CHANCE = (
-    (re.compile(r"\b[0-9a-f]{12,}(?:-all)?\b"), "KEY"),
+    (re.compile(r"(?:(?<=tables/)|(?<=runs/)|^)[0-9a-f]{12,}(?:-all)?\b"), "KEY"),
+    (re.compile(r"SQLite \d[\d.]+"), "SQLite VERSION"),
     (re.compile(r"[\d.,]+ (?:B|KiB|MiB)(?= in HERE)"), "BYTES"),
 )
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from typer.core import TyperGroup
 
+from ffslab.studies.reproduce import PAPERS
 from helpers.command import ROOT
 from helpers.verbs import VERBS
 from journeys import worked_examples
-from journeys.table import all_journeys
+from journeys.table import all_journeys, journeys, kept, tables
 
 VERB_NAMES = [name for name, verb in VERBS.items() if not isinstance(verb, TyperGroup)]
 # A command stands alone on a line, indented or behind a prompt; two spaces begin what is said about it.
@@ -63,12 +64,32 @@ def test_every_shipped_file_is_used() -> None:
     assert sorted(path.relative_to(ROOT).as_posix() for path in shipped - used) == []
 
 
+def test_every_table_is_run_by_a_test() -> None:
+    tested = {path.stem.removeprefix("test_journeys_") for path in Path(__file__).parent.glob("test_journeys_*.py")}
+    assert set(tables()) == tested
+    for table in tables():
+        assert sorted(kept(table)) == sorted(journey.name for journey in journeys(table)), f"kept/{table}.txt"
+
+
+def test_every_paper_is_a_journey() -> None:
+    assert {f"ffslab reproduce {paper}" for paper in PAPERS} <= set(of_journeys())
+
+
+def test_what_readme_shows_is_what_is_printed() -> None:
+    """The first experiment's table."""
+    lines = [line[4:] for line in kept("readme")["run"] if line.startswith("  |")]
+    shown = (ROOT / "README.md").read_text(encoding="utf-8").split("```text\n")[1].splitlines()
+    assert shown[:20] == lines[:20]
+
+
 def test_every_verb_of_readme_is_a_journey() -> None:
     documented = OF_DOCUMENT.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(documented) > 30
     typed = [line for journey in all_journeys() for line in journey.documented]
     assert [line for line in documented if line not in typed] == []
     assert [line for line in typed if line not in documented] == [], "README no longer says so"
+    for journey in all_journeys():
+        assert verbs_of(list(journey.documented)) <= verbs_of(list(journey.run)), journey.name
 
 
 @pytest.mark.parametrize("page", worked_examples.PAGES, ids=lambda page: page.stem)
@@ -97,6 +118,9 @@ def test_commands_of_other_pages_are_calls_of_verbs() -> None:
         name = next((name for name in VERB_NAMES if words[1 : 1 + len(name.split())] == name.split()), None)
         flags = {flag for each in VERBS[name].params for flag in each.opts} if name else set()
         unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in flags]
+        unknown += [
+            word for word in words if word.startswith(("experiments/", "examples/")) and not list(ROOT.glob(word))
+        ]
         if name is None or unknown:
             wrong.append(f"{page}: {line}: {unknown or 'no such verb'}")
     assert wrong == []

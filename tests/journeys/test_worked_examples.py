@@ -1,4 +1,4 @@
-"""docs/worked: each command works as it stands and prints what stands below it."""
+"""The tutorial, docs/how-to and docs/worked: each command works as it stands and prints what stands below it."""
 
 import shutil
 from pathlib import Path

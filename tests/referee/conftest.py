@@ -24,7 +24,7 @@ def kit() -> Kit:
     """The referee's parts; without them its tests are left out."""
     found, missing = find_kit()
     if found is None:
-        leave_out(f"no real kernel as referee: {', '.join(missing)} missing; as root: make packages, or {INSTALL}")
+        leave_out(f"no real kernel as referee: {', '.join(missing)} missing; as root: make test-kernels, or {INSTALL}")
     return found
 
 

@@ -8,6 +8,8 @@ use thiserror::Error;
 /// Why a file is no such library.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoadError {
+    #[error("{file}: there is no such file: `ffslab foreign build` makes it of your sources")]
+    Absent { file: String },
     #[error("{file}: cannot be loaded: {why}")]
     Unloadable { file: String, why: String },
     #[error("{file}: was built for another ffslab: build it again with `ffslab foreign build`")]
@@ -41,6 +43,9 @@ impl<T> Libraries<T> {
         let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = loaded.get(file) {
             return Ok(found);
+        }
+        if !file.exists() {
+            return Err(LoadError::Absent { file: file.display().to_string() });
         }
         let made: &'static T = Box::leak(Box::new(load(file)?));
         loaded.insert(file.to_path_buf(), made);

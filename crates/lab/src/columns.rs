@@ -45,7 +45,7 @@ pub struct RequestColumns {
 pub struct BlockColumns {
     /// Each variant with the number of its rows, which stand together.
     variants: Vec<(String, u32)>,
-    pub rows: Vec<BlockRow>,
+    rows: Vec<BlockRow>,
 }
 
 /// An erase block of a variant.
@@ -194,6 +194,11 @@ fn append<T>(column: &mut Vec<T>, mut more: Vec<T>) {
 }
 
 impl BlockColumns {
+    /// Those of all variants, one after the other.
+    pub fn rows(&self) -> &[BlockRow] {
+        &self.rows
+    }
+
     /// Adds the rows of a variant: one of each block whose erases the medium counts.
     pub fn extend(&mut self, variant: &str, outcome: &Outcome) {
         let blocks = outcome.erases_total.len();

@@ -171,7 +171,7 @@ fn totals_are_the_sums_of_their_parts() {
         let sum_us: f64 = rows.map(|row| result.requests.latency_us[row]).sum();
         assert!((sum_us - variant.latency_us.sum).abs() < 1e-6 * sum_us);
     }
-    let blocks = &result.blocks.rows;
+    let blocks = result.blocks.rows();
     assert_eq!(blocks.len(), 80);
     assert!(blocks.iter().all(|row| row.erases_total >= 1), "every block is erased after the first mount");
 }

@@ -127,7 +127,7 @@ fn folder(name: &str) -> PathBuf {
 fn same(a: &RunResult, b: &RunResult) {
     assert_eq!(serde_json::to_string(&a.summary).unwrap(), serde_json::to_string(&b.summary).unwrap());
     assert_eq!(a.requests.latency_us, b.requests.latency_us);
-    let erases = |of: &RunResult| of.blocks.rows.iter().map(|row| row.erases_total).collect::<Vec<u32>>();
+    let erases = |of: &RunResult| of.blocks.rows().iter().map(|row| row.erases_total).collect::<Vec<u32>>();
     assert_eq!(erases(a), erases(b));
 }
 
@@ -153,7 +153,7 @@ fn a_state_is_made_once_and_found_again_with_the_same_results() {
         same(&without, &made);
         same(&without, &found);
         // The wear of the state is the chip's.
-        let sum = |of: fn(&BlockRow) -> u32| without.blocks.rows.iter().map(of).sum::<u32>();
+        let sum = |of: fn(&BlockRow) -> u32| without.blocks.rows().iter().map(of).sum::<u32>();
         let (main, total) = (sum(|row| row.erases_main), sum(|row| row.erases_total));
         assert!(total > main, "{fs}: {total}, {main}");
         // Another build makes another one; a damaged file counts as none.

@@ -97,6 +97,10 @@ pub(super) fn demand(
 pub(super) fn no_library(key: &'static str, adapter: &str, error: LoadError) -> MachineError {
     match error {
         LoadError::Unloadable { file, why } => MachineError::word(key, &file, why),
+        LoadError::Absent { file } => {
+            let needed = format!("there is no such file: `ffslab foreign build {adapter}` makes it of your sources");
+            MachineError::word(key, &file, needed)
+        }
         LoadError::OtherAbi { file } => {
             let needed =
                 format!("it was built for another ffslab: build it again with `ffslab foreign build {adapter}`");
