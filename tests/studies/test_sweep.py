@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from ffslab import Experiment, InputError, Study
@@ -461,19 +460,6 @@ def test_intervals_are_those_of_repeat(study: Path, tmp_path: Path) -> None:
 
 
 # ---- documents ----------------------------------------------------------------------------------------------
-
-
-def test_the_study_that_ships_runs_and_its_report_holds_every_picture(ffslab: Command, tmp_path: Path) -> None:
-    ran = ffslab("sweep", ROOT / "experiments" / "studies" / "logger.toml", "--repeat", "1", "--out", "out")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert len(ran.stdout.splitlines()) < 60
-    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for title in ("Trade-offs", "Along each axis", "Two axes at once: ", "All points"):
-        assert f"<h2>{title}" in report
-    # Points have the numbers that they have in the other tables and in points.parquet.
-    assert '"names":["point 1: ' in report
-    assert 'data-explorer="points"' in report and report.count("data-chart=") > 3 and 'class="heat"' in report
-    assert len(pq.read_table(tmp_path / "out" / "points.parquet")) == 51
 
 
 def test_the_study_of_the_page_is_one(tmp_path: Path) -> None:
