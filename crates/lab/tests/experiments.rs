@@ -76,7 +76,7 @@ fn every_experiment_of_the_repository_can_be_read() {
                     Ok(machine) => drop(machine),
                     // What `ffslab foreign build` makes of a user's sources does not stand here.
                     Err(MachineError::Value { key, needed, .. }) if key.ends_with("library") => {
-                        assert!(needed.contains("No such file"), "{}: {key}: {needed}", file.display());
+                        assert!(needed.contains("there is no such file"), "{}: {key}: {needed}", file.display());
                     }
                     Err(error) => panic!("{}: {error}", file.display()),
                 }
