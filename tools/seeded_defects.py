@@ -54,7 +54,9 @@ DEFECTS = (
     Defect("foreign build", "littlefs", "foreign/littlefs/littlefs.c"),
     Defect("inspect", "inspect", "images/inspection.py", '["fact", "value"]', '["value", "fact"]'),
     Defect("steps", "steps", "text/vocabulary.py", '("step", "what it does")', '("steps", "what it does")'),
-    Defect("compare", "compare", "boards/compare/verb.py", "flash_cells(compared)", "times_cells(compared)"),
+    Defect(
+        "compare", "compare", "boards/compare/verb.py", "over_runs_cells(compared), OVER_", "times_cells(compared), "
+    ),
 )
 
 
