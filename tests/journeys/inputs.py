@@ -19,11 +19,6 @@ from helpers.trace_logs import write_session
 BENCH = Bench(repeats=2, time_us={"read": 185.065, "program": 507.6, "erase": 2536.4}, counts=(200, 400, 800))
 
 
-def _probe(place: Path) -> None:
-    place.mkdir()
-    BENCH.write_probe_logs(place)
-
-
 def _littlefs(place: Path) -> None:
     littlefs_versions.sources("2.9.3", place.parent).rename(place)
 
@@ -37,7 +32,6 @@ def _results_of_c(place: Path) -> None:
 KINDS: dict[str, Callable[[Path], object]] = {
     "loops": BENCH.write_loops,
     "capture": lambda place: BENCH.write_capture(place, rate_hz=1000),
-    "probe": _probe,
     "session": write_session,
     "calls": vfs_log,
     "littlefs": _littlefs,

@@ -15,18 +15,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from helpers.command import FFSLAB, Ran
 from journeys import table
 
-FFSLAB = Path(sys.executable).with_name("ffslab")
 
-
-def _call(words: list[str], place: Path, stdin: Path | None) -> table.Ran:
-    root = Path(os.environ["FFSLAB_STORE"]).parent
+def _call(words: list[str], place: Path, stdin: Path | None) -> Ran:
     with (stdin or Path(os.devnull)).open() as file:
         return subprocess.run(
             [FFSLAB, *words],
             cwd=place,
-            env=table.environment(root),
+            env=table.environment(place),
             stdin=file,
             capture_output=True,
             text=True,
@@ -48,7 +46,6 @@ def main() -> None:
                 began_s = time.monotonic()
                 with tempfile.TemporaryDirectory() as made:
                     place = Path(made).resolve()
-                    os.environ["FFSLAB_STORE"] = str(place / "store")
                     table.prepare(journey, place)
                     answers[journey.name] = table.told(journey, place, _call)
                 print(f"{time.monotonic() - began_s:7.1f} s  {journey.id}", file=sys.stderr)

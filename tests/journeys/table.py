@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from helpers.command import ROOT, Ran
 from journeys.shapes import shape
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 KEPT = HERE / "kept"
 # What stands in a folder of a journey beside its own files, as in a checkout.
 CHECKOUT = ("experiments", "examples", "tests", "README.md")
@@ -27,7 +28,6 @@ FIRST_LINES = 6
 # These belong to a shell: what has none of them needs none.
 OF_SHELL = set("|&;$`*?(){}~\\")
 
-Ran = subprocess.CompletedProcess[str]
 # Runs one call of the installed command in a folder, with a file as its standard input or none.
 Call = Callable[[list[str], Path, Path | None], Ran]
 
@@ -53,10 +53,6 @@ class Journey:
     def id(self) -> str:
         return f"{self.table}: {self.name}"
 
-    def marks(self) -> list[pytest.MarkDecorator]:
-        """`make test` leaves out what needs something."""
-        return [getattr(pytest.mark, self.needs)] if self.needs else []
-
 
 def _expanded(table: str, keys: Mapping[str, Any]) -> Iterator[Journey]:
     """One journey, or for `each` one of every file that the patterns name: `{}` in its commands is the file."""
@@ -80,6 +76,14 @@ def journeys(table: str) -> list[Journey]:
     """Those of a table, in its order."""
     read = tomllib.loads((HERE / f"{table}.toml").read_text(encoding="utf-8"))
     return [journey for keys in read["journey"] for journey in _expanded(table, keys)]
+
+
+def each_of(table: str) -> pytest.MarkDecorator:
+    """For a test: it asks each of a table. `make test` leaves out what needs something."""
+    marks = {"": [], "long": [pytest.mark.long], "kernels": [pytest.mark.kernels]}
+    return pytest.mark.parametrize(
+        "journey", [pytest.param(one, id=one.name, marks=marks[one.needs]) for one in journeys(table)]
+    )
 
 
 def tables() -> list[str]:
@@ -173,8 +177,6 @@ def _run(line: str, place: Path, call: Call) -> Ran:
 
 def environment(place: Path) -> dict[str, str]:
     """A shell in which `ffslab` is the installed command, with a store of its own."""
-    import sys
-
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     usual = {"PATH": path, "LC_ALL": "C.UTF-8", "COLUMNS": "120", "TZ": "UTC"}
     return {

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
-from journeys.table import Journey, journeys
+from journeys.table import Journey, each_of
 
 
-@pytest.mark.parametrize(
-    "journey", [pytest.param(each, id=each.name, marks=each.marks()) for each in journeys("papers")]
-)
+@each_of("papers")
 def test_it_answers_as_it_did(journey: Journey, travel: Callable[[Journey], None]) -> None:
     travel(journey)
