@@ -275,6 +275,12 @@ pub trait FileSystem {
         Unwritten::default()
     }
 
+    /// How many erase blocks of a new partition wait for being made usable in the background: work that is done once. Takes no
+    /// time; the default is a file system that leaves no such work.
+    fn blocks_to_format(&self) -> u32 {
+        0
+    }
+
     fn statfs(&mut self) -> StatFs;
 
     /// The last contradiction on the medium that was met since this was asked last: what is wrong, and where. A program only

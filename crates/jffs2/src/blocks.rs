@@ -192,6 +192,15 @@ impl Blocks {
         (first != NONE).then_some(first)
     }
 
+    /// Blocks of a new partition that wait for their first erase, or for the marker behind it.
+    pub fn to_format(&self) -> u32 {
+        let waits = |block: &&EraseBlock| {
+            let lists = [List::ErasePending, List::Erasing, List::EraseChecking, List::EraseComplete];
+            block.is_blank && lists.contains(&block.list)
+        };
+        self.blocks.iter().filter(waits).count() as u32
+    }
+
     /// Takes `block` off its list.
     pub fn take(&mut self, block: u32) {
         let EraseBlock { list, previous, next, .. } = self.blocks[block as usize];

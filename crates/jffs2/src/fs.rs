@@ -219,6 +219,10 @@ impl FileSystem for Jffs2 {
         Unwritten { buffered_bytes: u64::from(wbuf.bytes), ..Unwritten::default() }
     }
 
+    fn blocks_to_format(&self) -> u32 {
+        self.store.space.blocks.to_format()
+    }
+
     fn take_damage(&mut self) -> Option<String> {
         self.store.reader.damage.take().map(|damage| damage.to_string())
     }

@@ -65,7 +65,8 @@ pub struct ExperimentFile {
     /// An initial state in one line: "saturated", "filled 60 %", "df 90 %" (as full as df(1) says), "dirty 20 MiB", "aged
     /// 3", "fragmented 5 MiB", or several with commas between them. It stands for a mount, 5 min in which the blocks of a new partition are
     /// erased, the setup steps that make the state, and a sync. These come before all steps of `setup`, and the caches
-    /// stay warm.
+    /// stay warm. "settled", which holds without the key, makes no state: the blocks of a new partition are erased and marked
+    /// before anything is measured. With "fresh" they are not, and that work goes on in the measured steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<String>,
     /// Steps that make the initial state of the partition, in order, from an erased one. A shutdown follows them. The
@@ -141,6 +142,8 @@ pub struct Variant {
     pub stack: StackTable,
     pub state: Vec<Step>,
     pub initial: Option<String>,
+    /// Whether a new partition is made usable before the measurement, see [`crate::run::Plan::settles`].
+    pub settles: bool,
     /// All setup steps, with those that `initial` stands for at the front.
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
@@ -371,6 +374,7 @@ fn read_variant<'i>(
         film: optional(source, &root, "film")?.unwrap_or(false),
         stack: read_stack(source, &root)?,
         state: read_steps(source, &root, "state")?,
+        settles: initial::settles(initial.as_deref()),
         initial,
         setup,
         measure,

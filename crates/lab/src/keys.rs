@@ -64,12 +64,24 @@ pub fn variant_keys(
 }
 
 fn key_of(variant: &Variant, files: &mut Files, build: &str) -> Option<String> {
-    let Variant { seed, probe_logs, film, stack, state, setup, measure, programs, name: _, axes: _, initial: _ } =
-        variant;
+    let Variant {
+        seed,
+        probe_logs,
+        film,
+        stack,
+        state,
+        setup,
+        measure,
+        programs,
+        settles,
+        name: _,
+        axes: _,
+        initial: _,
+    } = variant;
     let (spec, keys) = stack.machine(files.base_dir).ok()?;
     let mut hash = Fingerprint::of_build(build);
     hash.machine(&spec).ok()?;
-    hash.fields(&(keys, seed, probe_logs, film));
+    hash.fields(&(keys, seed, probe_logs, film, settles));
     for steps in [state, setup, measure] {
         hash.bytes(serde_json::to_string(steps).ok()?.as_bytes());
     }
@@ -145,7 +157,12 @@ mod tests {
     fn a_key_tells_what_determines_the_result_and_nothing_else() {
         let first = |change: &str| keys_with(change, "b").variants[0].key.clone().unwrap();
         let plain = first("{}");
-        for same in [r#"{"title": "y"}"#, r#"{"axes": {"fs": ["ubifs", "jffs2"]}}"#, r#"{"requests_kept": 5}"#] {
+        for same in [
+            r#"{"title": "y"}"#,
+            r#"{"initial": "settled"}"#,
+            r#"{"axes": {"fs": ["ubifs", "jffs2"]}}"#,
+            r#"{"requests_kept": 5}"#,
+        ] {
             assert_eq!(first(same), plain, "{same}");
         }
         let others = [
@@ -155,6 +172,7 @@ mod tests {
             r#"{"measure": [{"step": "sync"}, {"step": "sync"}]}"#,
             r#"{"probe_logs": true}"#,
             r#"{"film": true}"#,
+            r#"{"initial": "fresh"}"#,
         ];
         for other in others {
             assert_ne!(first(other), plain, "{other}");

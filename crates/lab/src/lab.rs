@@ -65,6 +65,7 @@ impl Ready<'_> {
             probe_logs: variant.probe_logs,
             observed: None,
             film: variant.film,
+            settles: variant.settles,
             pace: None,
             rows_max,
         };
@@ -99,7 +100,7 @@ impl<'a> Recipes<'a> {
             return Ok(None);
         }
         check_steps(&variant.state)?;
-        let recipe = Recipe::new(spec, &variant.state, variant.seed);
+        let recipe = Recipe::new(spec, variant);
         let key = recipe.key(build)?;
         let known = self.keys.iter().position(|known| *known == key);
         Ok(Some(known.unwrap_or_else(|| {

@@ -50,12 +50,20 @@ ops! {
     Unlink = "unlink",
     Open = "open",
     Close = "close",
+    /// Of one file, or of all.
     Sync = "sync",
     /// `mtd_loop` programs a page or erases a block.
     Program = "program",
     Erase = "erase",
-    /// Any other call of a replayed program.
+    /// Any other call.
     Other = "other",
+    Rename = "rename",
+    /// Hard and symbolic links.
+    Link = "link",
+    Truncate = "truncate",
+    Mkdir = "mkdir",
+    Rmdir = "rmdir",
+    Readdir = "readdir",
 }
 
 /// Calls in the order in which they ran. All columns have the same length. A row takes 75 bytes.

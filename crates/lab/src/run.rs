@@ -1,6 +1,7 @@
 //! Runs the steps of one variant or case on a system and keeps what happened.
 
 mod attributes;
+mod calls;
 mod execute;
 mod facts;
 mod images;
@@ -16,6 +17,7 @@ mod pace;
 mod phase;
 mod postmark;
 mod runner;
+mod settling;
 mod sqlite;
 mod states;
 mod together;
@@ -61,6 +63,9 @@ pub struct Plan<'a> {
     pub probe_logs: bool,
     /// Whether what happens to each erase block is kept.
     pub film: bool,
+    /// Whether the erase blocks of a new partition are made usable before the measurement: that is done once in the life of a
+    /// device, and no cost of a workload.
+    pub settles: bool,
     /// Rows of requests that are kept, see [`RequestLog::keeping`].
     pub rows_max: usize,
     /// What is written down of the measured steps.
@@ -124,14 +129,17 @@ impl Plan<'_> {
     pub(crate) fn set_up(&self, runner: &mut Runner) -> Result<Vec<StepOutcome>, RunError> {
         runner.log = RequestLog::keeping(self.rows_max);
         runner.content = Content::at(self.seed, self.content_position_bytes);
+        runner.settles = self.settles;
         runner.begin_setup();
         let steps = self.setup.iter().enumerate();
         let mut done = |(index, step)| {
             let outcome = runner.step("setup", index, step)?;
             self.pass_on(runner, step);
-            Ok(outcome)
+            Ok::<StepOutcome, RunError>(outcome)
         };
-        steps.map(&mut done).collect()
+        let setup = steps.map(&mut done).collect::<Result<_, _>>()?;
+        runner.settle_before(self.measure)?;
+        Ok(setup)
     }
 
     /// The program writes down what a step did and reads the next one.

@@ -5,6 +5,7 @@
 //! starts from a chip that was switched on again, with nothing in memory, at the time of day at which the state was
 //! complete.
 
+use crate::experiment::Variant;
 use crate::fingerprint::Fingerprint;
 use crate::run::{RunError, Runner, Watch};
 use crate::traces::Traces;
@@ -26,21 +27,23 @@ pub struct StateCache {
     pub build: String,
 }
 
-/// What to make: the machine, the steps, and the seed of the content.
+/// What to make: the machine, the steps, the seed of the content, and whether a new partition is made usable after the first
+/// mount.
 #[derive(Clone, Debug)]
 pub struct Recipe<'a> {
     pub spec: MachineSpec,
     pub steps: &'a [Step],
     pub seed: u64,
+    pub settles: bool,
 }
 
 impl<'a> Recipe<'a> {
-    /// The recipe of a state. Read-ahead is switched off while a state is made, so that variants that differ only in
+    /// The recipe of the state of a variant. Read-ahead is switched off while a state is made, so that variants that differ only in
     /// read-ahead share a state.
-    pub fn new(spec: &MachineSpec, steps: &'a [Step], seed: u64) -> Recipe<'a> {
+    pub(crate) fn new(spec: &MachineSpec, variant: &'a Variant) -> Recipe<'a> {
         let mut spec = spec.clone();
         spec.without_read_ahead();
-        Recipe { spec, steps, seed }
+        Recipe { spec, steps: &variant.state, seed: variant.seed, settles: variant.settles }
     }
 
     /// A hash of everything that determines the state. `build` identifies the build of the program.
@@ -51,6 +54,7 @@ impl<'a> Recipe<'a> {
         hash.machine(&self.spec)?;
         hash.bytes(serde_json::to_string(self.steps).map_err(|error| error.to_string())?.as_bytes());
         hash.number(self.seed);
+        hash.number(self.settles.into());
         Ok(hash.finish())
     }
 
@@ -59,6 +63,7 @@ impl<'a> Recipe<'a> {
         let traces = Traces::default();
         let system = self.spec.build(None)?;
         let mut runner = Runner::new(system, self.seed, Cow::Borrowed(&traces), Box::new(watch));
+        runner.settles = self.settles;
         runner.begin_setup();
         for (index, step) in self.steps.iter().enumerate() {
             runner.step("state", index, step)?;

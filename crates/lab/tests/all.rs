@@ -13,5 +13,6 @@ mod posix_extras;
 mod programs;
 mod rtems;
 mod rtems_file_system;
+mod settled;
 mod steps;
 mod where_the_time_goes;

@@ -88,7 +88,7 @@ impl World {
 
     pub fn link(&mut self, node: NodeId, directory: NodeId, name: &[u8]) -> Answer<NodeEntry> {
         let path = self.path_below(directory, name);
-        self.call(CallOp::Other, &path, |nodes| nodes.link(node, directory, name))
+        self.call(CallOp::Link, &path, |nodes| nodes.link(node, directory, name))
     }
 
     pub fn unlink(&mut self, directory: NodeId, name: &[u8]) -> Answer<()> {
@@ -98,12 +98,12 @@ impl World {
 
     pub fn rmdir(&mut self, directory: NodeId, name: &[u8]) -> Answer<()> {
         let path = self.path_below(directory, name);
-        self.call(CallOp::Other, &path, |nodes| nodes.rmdir(directory, name))
+        self.call(CallOp::Rmdir, &path, |nodes| nodes.rmdir(directory, name))
     }
 
     pub fn rename(&mut self, old: (NodeId, &[u8]), new: (NodeId, &[u8]), flags: RenameFlags) -> Answer<()> {
         let path = self.path_below(old.0, old.1);
-        self.call(CallOp::Other, &path, |nodes| nodes.rename(old, new, flags))
+        self.call(CallOp::Rename, &path, |nodes| nodes.rename(old, new, flags))
     }
 
     pub fn readlink(&mut self, node: NodeId) -> Answer<Vec<u8>> {
@@ -275,7 +275,7 @@ impl World {
         let own = self.attributes(node)?.ino;
         let above = self.nodes(|nodes| nodes.parent(node))? as Ino;
         let path = self.name(fd);
-        let entries = match self.call(CallOp::Other, &path, |nodes| nodes.entries(node, fd)) {
+        let entries = match self.call(CallOp::Readdir, &path, |nodes| nodes.entries(node, fd)) {
             // A removed directory is empty.
             Err(refusal) if refusal == Errno::NoEnt => Vec::new(),
             other => other?,

@@ -65,6 +65,7 @@ macro_rules! looks_of_system {
             fn is_powered() -> bool;
             fn modifying_operations() -> u64;
             fn counters() -> Vec<(&'static str, i64)>;
+            fn blocks_to_format() -> u32;
             fn file_bytes_max() -> u64;
             fn medium_bytes() -> u64;
             fn medium_bytes_at(path: &[u8]) -> u64;

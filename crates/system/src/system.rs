@@ -155,6 +155,11 @@ pub trait System: Calls {
     /// ([`ffslab_sim::LEFT_BY_SETUP`]) unless the measured calls change it again. Takes no time.
     fn measurement_begins(&mut self) -> Unwritten;
 
+    /// How many erase blocks of a new partition wait for being made usable by tasks in the background.
+    fn blocks_to_format(&self) -> u32 {
+        0
+    }
+
     /// The clock before and after a measured step, which the measuring program reads by a call.
     fn step_clock_ns(&mut self) -> u64 {
         self.read_clock_ns()

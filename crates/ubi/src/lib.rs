@@ -112,6 +112,11 @@ impl Ubi {
         self.0.borrow_mut().thread_step()
     }
 
+    /// Erase blocks that were blank at the attach and that the background thread has not erased yet; none if it does not work.
+    pub fn blocks_to_format(&self) -> u32 {
+        self.0.borrow().blocks_to_format()
+    }
+
     /// Does all works that wait for the background thread, in the task of the caller.
     pub fn flush(&self) -> Result<(), UbiError> {
         self.0.borrow_mut().flush(None, None)

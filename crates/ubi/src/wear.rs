@@ -286,6 +286,17 @@ impl Device {
         true
     }
 
+    /// See [`crate::Ubi::blocks_to_format`].
+    pub fn blocks_to_format(&self) -> u32 {
+        if self.io.read_only || !self.wear.thread_enabled {
+            return 0;
+        }
+        let waiting =
+            self.wear.works.iter().filter(|work| matches!(work, Work::Erase(EraseWork { formats: true, .. })));
+        let begun = self.wear.erasing.as_ref().is_some_and(|work| work.formats);
+        waiting.count() as u32 + u32::from(begun)
+    }
+
     /// A scheduling point at which only UBI's own thread may get the CPU; other tasks wait for a scheduling point
     /// outside UBI.
     pub fn let_thread_run(&mut self) {

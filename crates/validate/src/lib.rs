@@ -156,6 +156,8 @@ fn simulate(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool
         probe_logs: false,
         observed: None,
         film: false,
+        // Cases say themselves when a new partition has been made usable: their steps sleep until then, or do not.
+        settles: false,
         pace: pace.as_deref(),
         rows_max: ROWS_MAX,
     };

@@ -14,7 +14,17 @@ const FRAGMENTED: &str = "fragmented";
 const DIRTY: &str = "dirty";
 const FORMS: &str =
     "\"saturated\", \"filled 60 %\", \"df 90 %\", \"dirty 20 MiB\", \"aged 3\", \"fragmented 5 MiB\", or several with \
-                     commas between them";
+                     commas between them; \"settled\" (a new partition whose blocks are made usable before the \
+                     measurement; what holds without the key) or \"fresh\" (they are not) alone";
+/// What the key says where nothing is made: a new partition is made usable before anything is measured.
+pub(super) const SETTLED: &str = "settled";
+/// The same, but the blocks of a new partition are made usable while the measurement runs already.
+const FRESH: &str = "fresh";
+
+/// Whether a new partition is to be made usable before the measurement. `None`: the key is not there.
+pub(super) fn settles(text: Option<&str>) -> bool {
+    text.map(str::trim) != Some(FRESH)
+}
 
 /// Time in which JFFS2 erases the blocks of a new partition and writes their clean markers, at 14 blocks a second on
 /// the OMAP3 board. Until then these blocks are not free but wait to be erased.
@@ -25,6 +35,9 @@ const SETTLES_US: Micros = Micros(300_000_000);
 ///
 /// Errors: what is wrong with the text, and what would be right.
 pub fn steps(text: &str) -> Result<Vec<Step>, String> {
+    if [SETTLED, FRESH].contains(&text.trim()) {
+        return Ok(Vec::new());
+    }
     let mut steps = vec![Step::Mount(Mount { options: Vec::new() }), Step::Sleep(Sleep { time_us: SETTLES_US })];
     let mut filled = false;
     for part in text.split(',').map(str::trim) {
@@ -106,6 +119,13 @@ mod tests {
         assert!(matches!(&made[5], Step::CreateFragmented(step) if step.bytes.0 == 5 << 20));
         let beside = ["mount", "sleep", "occupy \"filled\"", "create \"dirty\"", "sync", "unlink \"dirty\"", "sync"];
         assert_eq!(names("filled 60 %, dirty 20 MiB"), beside);
+    }
+
+    #[test]
+    fn a_new_partition_is_settled_unless_it_is_said_to_be_fresh() {
+        assert!(settles(None) && settles(Some("settled")) && settles(Some("filled 60 %")) && !settles(Some("fresh")));
+        assert!(steps("settled").unwrap().is_empty() && steps("fresh").unwrap().is_empty());
+        assert!(steps("fresh, saturated").unwrap_err().contains("\"fresh\" (they are not) alone"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Writes an experiment with all its defaults, so that it can be run again from another folder.
 
+use super::initial::SETTLED;
 use super::{Experiment, ExperimentFile, Program};
 use ffslab_machine::file_systems::owned_keys;
 use ffslab_machine::StackTable;
@@ -67,7 +68,7 @@ impl Experiment {
             requests_kept: self.requests_kept,
             runs: self.runs,
             stack,
-            initial: first.initial.clone(),
+            initial: first.initial.clone().or_else(|| Some(SETTLED.to_string())),
             state: steps(&first.state),
             setup: steps(&first.setup[first.setup.len() - first.own_setup_steps()..]),
             measure: steps(&first.measure),

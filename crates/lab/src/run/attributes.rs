@@ -1,9 +1,11 @@
-//! The steps about symbolic links, permissions, owners, times and sizes.
+//! The steps about symbolic links, permissions, owners, times, sizes and names of extended attributes.
 
-use super::execute::{expected, plain};
+use super::execute::{absolute, expected, plain};
 use super::facts::Facts;
 use super::runner::{Runner, Stop};
+use crate::requests::CallOp;
 use ffslab_fs::TimeSpec;
+use ffslab_system::System;
 use ffslab_workload::steps::{permission_bits, Step};
 
 impl Runner<'_> {
@@ -11,22 +13,43 @@ impl Runner<'_> {
         let time = |seconds: Option<u32>| seconds.map(|s| TimeSpec { seconds: i64::from(s), nanoseconds: 0 });
         if let Step::Ftruncate(step) = step {
             let fd = self.fd(&step.file)?;
-            return expected(self.system.ftruncate(fd, step.bytes.0), step.fails);
+            let cut = self.call(CallOp::Truncate, &step.file, |system| system.ftruncate(fd, step.bytes.0));
+            return expected(cut, step.fails);
         }
-        let system = &mut *self.system;
         match step {
-            Step::Symlink(step) => expected(system.symlink(step.target.as_bytes(), step.file.as_bytes()), step.fails),
-            Step::Readlink(step) => expected(system.readlink(step.file.as_bytes()), step.fails),
+            Step::Symlink(step) => {
+                let (target, file) = (step.target.as_bytes(), step.file.as_bytes());
+                expected(self.call(CallOp::Link, &step.file, |system| system.symlink(target, file)), step.fails)
+            }
+            Step::Readlink(step) => {
+                let read = self.call(CallOp::Other, &step.file, |system| system.readlink(step.file.as_bytes()));
+                expected(read, step.fails)
+            }
             Step::Chmod(step) => {
                 let bits = permission_bits(&step.permissions).unwrap_or_default();
-                expected(system.chmod(step.file.as_bytes(), bits), step.fails)
+                let changed = self.call(CallOp::Other, &step.file, |system| system.chmod(step.file.as_bytes(), bits));
+                expected(changed, step.fails)
             }
-            Step::Chown(step) => expected(system.chown(step.file.as_bytes(), step.uid, step.gid), step.fails),
+            Step::Chown(step) => {
+                let change = |system: &mut dyn System| system.chown(step.file.as_bytes(), step.uid, step.gid);
+                expected(self.call(CallOp::Other, &step.file, change), step.fails)
+            }
             Step::Utimens(step) => {
                 let (accessed, modified) = (time(step.accessed_s), time(step.modified_s));
-                expected(system.utimens(step.file.as_bytes(), accessed, modified), step.fails)
+                let change = |system: &mut dyn System| system.utimens(step.file.as_bytes(), accessed, modified);
+                expected(self.call(CallOp::Other, &step.file, change), step.fails)
             }
-            _ => plain(system.statfs().map(drop)),
+            Step::ListXattr(step) => {
+                let path = absolute(&step.file);
+                plain(self.call(CallOp::Other, &step.file, |system| system.listxattr(&path)).map(drop))
+            }
+            Step::RemoveXattr(step) => {
+                let path = absolute(&step.file);
+                let removed =
+                    self.call(CallOp::Other, &step.file, |system| system.removexattr(&path, step.name.as_bytes()));
+                expected(removed, step.fails)
+            }
+            _ => plain(self.call(CallOp::Other, "", |system| system.statfs()).map(drop)),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::facts::{Facts, StepOutcome};
 use super::runner::{OpenFile, RunError, Runner, Stop};
-use crate::requests::Call;
+use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
-use ffslab_system::{Answer, Fd, OpenFlags, Refusal, SystemError};
+use ffslab_system::{Answer, Fd, OpenFlags, Refusal, System, SystemError};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, ContentName, Failure, OpenFlag, Step};
 use ffslab_workload::text::size_text;
@@ -23,7 +23,8 @@ impl Runner<'_> {
         self.after_call_ns = self.pace.map_or(0, |pace| pace.after_call_ns(step));
         let begun = self.step_begins(index);
         self.system.sim().step_begins(|| step.title(), step.name());
-        let facts = self.execute(step).map_err(|error| match error {
+        let done = self.execute(step).and_then(|facts| self.settle().map(|()| facts));
+        let facts = done.map_err(|error| match error {
             Stop::Failed(text) => {
                 let why = self.system.failure().map_or_else(String::new, |why| format!(": {why}"));
                 RunError::Step(format!("{phase} step {} ({}): {text}{why}", index + 1, step.title()))
@@ -71,7 +72,7 @@ impl Runner<'_> {
             Step::UbiAttach(_) => no_facts(system.ubi_attach()),
             Step::UbiDetach(_) => no_facts(system.ubi_detach()),
             Step::UbiMakeVolume(_) => no_facts(system.ubi_make_volume()),
-            Step::SyncDirectories(_) => plain(system.sync_directories()),
+            Step::SyncDirectories(_) => plain(self.call(CallOp::Sync, "", |system| system.sync_directories())),
             Step::Create(create) => self.create(create),
             Step::Fill(fill) => self.fill(fill),
             Step::CreateFragmented(create) => self.create_fragmented(create),
@@ -80,15 +81,18 @@ impl Runner<'_> {
             Step::Age(step) => self.age(step),
             Step::Uflip(step) => self.uflip(step),
             Step::Mmap(step) => self.mmap(step),
-            Step::Unlink(step) => plain(system.unlink(step.file.as_bytes())),
+            Step::Unlink(step) => self.unlink(&step.file),
             Step::Rename(step) => self.rename(step),
             Step::Link(step) => self.link(step),
             Step::Truncate(step) if step.by_descriptor => {
                 let fd = self.fd(&step.file)?;
-                plain(self.system.ftruncate(fd, step.bytes.0))
+                plain(self.call(CallOp::Truncate, &step.file, |system| system.ftruncate(fd, step.bytes.0)))
             }
-            Step::Truncate(step) => plain(system.truncate(step.file.as_bytes(), step.bytes.0)),
-            Step::Sync(_) => plain(system.sync()),
+            Step::Truncate(step) => {
+                let (file, bytes) = (&step.file, step.bytes.0);
+                plain(self.call(CallOp::Truncate, file, |system| system.truncate(file.as_bytes(), bytes)))
+            }
+            Step::Sync(_) => self.sync(),
             Step::DropCaches(_) => plain(system.drop_caches()),
             Step::Sleep(step) => {
                 system.sleep_ns(step.time_us.ns());
@@ -104,23 +108,25 @@ impl Runner<'_> {
             Step::Close(step) => {
                 let fd = self.fd(&step.file)?;
                 self.open.remove(&step.file);
-                plain(self.system.close(fd))
+                plain(self.close(fd, &step.file))
             }
             Step::Fsync(step) => {
                 let fd = self.fd(&step.file)?;
-                as_expected(self.system.fsync(fd), step.fails).map(|_| Facts::default())
+                let synced = self.call(CallOp::Sync, &step.file, |system| system.fsync(fd));
+                expected(synced, step.fails)
             }
             Step::Stat(step) => {
-                let result = system.stat(step.file.as_bytes());
-                as_expected(result, step.fails).map(|_| Facts::default())
+                let result = self.call(CallOp::Stat, &step.file, |system| system.stat(step.file.as_bytes()));
+                expected(result, step.fails)
             }
             Step::Fadvise(step) => {
                 let fd = self.fd(&step.file)?;
-                plain(self.system.advise(fd, 0, 0, step.advice))
+                plain(self.call(CallOp::Other, &step.file, |system| system.advise(fd, 0, 0, step.advice)))
             }
             Step::Trim(step) => {
                 let fd = self.fd(&step.file)?;
-                plain(self.system.trim(fd, step.offset.0, step.bytes.0))
+                let (at, bytes) = (step.offset.0, step.bytes.0);
+                plain(self.call(CallOp::Other, &step.file, |system| system.trim(fd, at, bytes)))
             }
             Step::ReadAhead(step) => match step.window_kib.checked_mul(1024) {
                 Some(bytes) => plain(system.set_read_ahead_bytes(bytes)),
@@ -128,10 +134,17 @@ impl Runner<'_> {
             },
             Step::Requests(requests) => self.requests(requests),
             Step::Append(append) => self.append(append),
-            Step::Mkdir(step) => plain(system.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS)),
-            Step::Rmdir(step) => expected(system.rmdir(step.dir.as_bytes()), step.fails),
+            Step::Mkdir(step) => {
+                let made = |system: &mut dyn System| system.mkdir(step.dir.as_bytes(), DIRECTORY_PERMISSIONS);
+                plain(self.call(CallOp::Mkdir, &step.dir, made))
+            }
+            Step::Rmdir(step) => {
+                let removed = self.call(CallOp::Rmdir, &step.dir, |system| system.rmdir(step.dir.as_bytes()));
+                expected(removed, step.fails)
+            }
             Step::Readdir(step) => {
-                let names = system.readdir_path(&absolute(&step.dir))?;
+                let path = absolute(&step.dir);
+                let names = self.call(CallOp::Readdir, &step.dir, |system| system.readdir_path(&path))?;
                 Ok(Facts { entries: Some(names.len() as u64), ..Facts::default() })
             }
             Step::CreateMany(step) => self.create_many(step),
@@ -144,11 +157,7 @@ impl Runner<'_> {
             Step::Iterate(_) => self.iterate_keys(),
             Step::SetXattr(step) => self.set_xattr(step),
             Step::GetXattr(step) => self.get_xattr(step),
-            Step::ListXattr(step) => plain(system.listxattr(&absolute(&step.file)).map(drop)),
-            Step::RemoveXattr(step) => {
-                let result = system.removexattr(&absolute(&step.file), step.name.as_bytes());
-                as_expected(result, step.fails).map(|_| Facts::default())
-            }
+            Step::ListXattr(_) | Step::RemoveXattr(_) => self.attributes(step),
             Step::Symlink(_)
             | Step::Readlink(_)
             | Step::Chmod(_)
@@ -199,7 +208,7 @@ impl Runner<'_> {
             true => absolute(step.file.rsplit_once('/').map_or("", |(directory, _)| directory)),
             false => step.file.clone().into_bytes(),
         };
-        let result = self.system.open(&path, flags, FILE_PERMISSIONS);
+        let result = self.call(CallOp::Open, &step.file, |system| system.open(&path, flags, FILE_PERMISSIONS));
         if let Some(fd) = as_expected(result, step.fails)? {
             let position = (!flags.append).then_some(0);
             self.open.insert(step.file.clone(), OpenFile { fd, position, appends: flags.append });
@@ -208,25 +217,27 @@ impl Runner<'_> {
     }
 
     pub(super) fn create(&mut self, step: &steps::Create) -> Done {
-        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
-        let (written, error) = self.write_on(fd, step.request_bytes.0, step.bytes.0, step.content)?;
+        let fd = self.open_new(&step.file)?;
+        let open = (fd, &step.file[..]);
+        let (written, error) = self.write_on(open, step.request_bytes.0, step.bytes.0, step.content)?;
         match (error, step.fails) {
             (Some(error), None) => return failed(self.short_of(error, written, step.bytes.0)),
             (error, expected) => as_expected(error.map_or(Ok(()), Err), expected)?,
         };
-        self.system.close(fd)?;
+        self.close(fd, &step.file)?;
         Ok(Facts { bytes_accepted: Some(written), user_written_bytes: written, ..Facts::default() })
     }
 
     pub(super) fn fill(&mut self, step: &steps::Fill) -> Done {
-        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
-        let (written, error) = self.write_on(fd, step.request_bytes.0, self.system.file_bytes_max(), step.content)?;
+        let fd = self.open_new(&step.file)?;
+        let (open, end) = ((fd, &step.file[..]), self.system.file_bytes_max());
+        let (written, error) = self.write_on(open, step.request_bytes.0, end, step.content)?;
         match error.map(Refusal::errno) {
             Some(Errno::NoSpc) => {}
             Some(error) => return failed(format!("{error} after {}", size_text(written))),
             None => return failed(format!("the file has its largest size, {}, and space is left", size_text(written))),
         }
-        self.system.close(fd)?;
+        self.close(fd, &step.file)?;
         Ok(Facts { bytes_accepted: Some(written), user_written_bytes: written, ..Facts::default() })
     }
 
@@ -234,7 +245,7 @@ impl Runner<'_> {
     /// where it stopped.
     pub(super) fn write_on(
         &mut self,
-        fd: Fd,
+        (fd, file): (Fd, &str),
         request_bytes: u64,
         end: u64,
         content: ContentName,
@@ -243,8 +254,11 @@ impl Runner<'_> {
         while at < end {
             let request_end = (at + request_bytes).min(end);
             while at < request_end {
+                let begun_ns = self.call_begins();
                 let data = self.content.take_of(content, (request_end - at) as usize);
-                match self.system.write(fd, data) {
+                let result = self.system.write(fd, data);
+                self.call_ends((CallOp::Write, file, at), begun_ns, result.map_or(0, |written| written as u64));
+                match result {
                     Ok(written) => at += written as u64,
                     Err(error) => return Ok((at, Some(error))),
                 }
@@ -264,19 +278,22 @@ impl Runner<'_> {
             at += bytes;
         }
         prng.shuffle(&mut pieces);
-        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
+        let fd = self.open_new(&step.file)?;
         for (done, &(at, bytes)) in pieces.iter().enumerate() {
             let mut written = 0;
             while written < bytes {
+                let begun_ns = self.call_begins();
                 let data = self.content.take((bytes - written) as usize);
                 let moved = self.system.pwrite(fd, data, at + written);
+                let row = (CallOp::Write, &step.file[..], at + written);
+                self.call_ends(row, begun_ns, moved.map_or(0, |moved| moved as u64));
                 let after = |error| Stop::Failed(format!("{error} after {done} of {} pieces", pieces.len()));
                 written += moved.map_err(after)? as u64;
             }
-            self.system.fsync(fd)?;
+            self.call(CallOp::Sync, &step.file, |system| system.fsync(fd))?;
             self.tick()?;
         }
-        self.system.close(fd)?;
+        self.close(fd, &step.file)?;
         let fragment_pieces = Some(pieces.len() as u64);
         Ok(Facts { fragment_pieces, user_written_bytes: step.bytes.0, ..Facts::default() })
     }

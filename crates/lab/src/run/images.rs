@@ -4,7 +4,8 @@ use super::execute::failed;
 use super::facts::Facts;
 use super::outcome::SavedImage;
 use super::runner::{Runner, Stop};
-use ffslab_system::{OpenFlags, Refusal};
+use crate::requests::CallOp;
+use ffslab_system::{OpenFlags, Refusal, System};
 use ffslab_workload::host_tree::HostNode;
 use ffslab_workload::{steps, Step};
 use std::collections::BTreeSet;
@@ -45,24 +46,31 @@ impl Runner<'_> {
             let mut path = step.dir.clone().into_bytes();
             path.push(b'/');
             path.extend_from_slice(&entry.path);
-            let named = |error: Refusal| format!("{}: {error}", String::from_utf8_lossy(&path));
+            let name = String::from_utf8_lossy(&path).into_owned();
+            let named = |error: Refusal| format!("{name}: {error}");
             match &entry.node {
-                HostNode::Directory => self.system.mkdir(&path, entry.permissions).map_err(named)?,
-                HostNode::Symlink(target) => self.system.symlink(target, &path).map_err(named)?,
+                HostNode::Directory => {
+                    self.call(CallOp::Mkdir, &name, |system| system.mkdir(&path, entry.permissions)).map_err(named)?
+                }
+                HostNode::Symlink(target) => {
+                    self.call(CallOp::Link, &name, |system| system.symlink(target, &path)).map_err(named)?
+                }
                 HostNode::File(data) => {
-                    let fd = self.system.open(&path, CREATE_NEW, entry.permissions).map_err(named)?;
+                    let opened = |system: &mut dyn System| system.open(&path, CREATE_NEW, entry.permissions);
+                    let fd = self.call(CallOp::Open, &name, opened).map_err(named)?;
                     let mut at = 0;
                     while at < data.len() {
                         let piece = &data[at..data.len().min(at + request_bytes as usize)];
-                        match self.system.write(fd, piece) {
+                        let row = (CallOp::Write, &name[..], at as u64);
+                        match self.moving(row, |system| system.write(fd, piece), |&written| written as u64) {
                             Ok(written) => at += written,
                             Err(error) => {
                                 let short = self.short_of(error, at as u64, data.len() as u64);
-                                return failed(format!("{}: {short}", String::from_utf8_lossy(&path)));
+                                return failed(format!("{name}: {short}"));
                             }
                         }
                     }
-                    self.system.close(fd).map_err(named)?;
+                    self.close(fd, &name).map_err(named)?;
                     files += 1;
                     written_bytes += data.len() as u64;
                 }

@@ -190,6 +190,12 @@ fn op_of(call: &trace::Call) -> CallOp {
         trace::Call::Fsync { .. } | trace::Call::Sync | trace::Call::SyncFs { .. } => CallOp::Sync,
         trace::Call::Stat { .. } => CallOp::Stat,
         trace::Call::Unlink { .. } => CallOp::Unlink,
+        trace::Call::Truncate { .. } => CallOp::Truncate,
+        trace::Call::Rename { .. } => CallOp::Rename,
+        trace::Call::Link { .. } | trace::Call::Symlink { .. } => CallOp::Link,
+        trace::Call::MakeDirectory { .. } => CallOp::Mkdir,
+        trace::Call::RemoveDirectory { .. } => CallOp::Rmdir,
+        trace::Call::ListDirectory { .. } => CallOp::Readdir,
         _ => CallOp::Other,
     }
 }

@@ -1,8 +1,9 @@
 //! The steps that give and move names.
 
-use super::execute::as_expected;
+use super::execute::expected;
 use super::facts::Facts;
 use super::runner::{Runner, Stop};
+use crate::requests::CallOp;
 use ffslab_fs::RenameFlags;
 use ffslab_workload::steps::{self, RenameFlag};
 
@@ -17,20 +18,20 @@ impl Runner<'_> {
             whiteout: has(RenameFlag::Whiteout),
         };
         let (from, to) = (step.file.as_bytes(), step.to.as_bytes());
-        let result = match flags {
-            RenameFlags::NONE => self.system.rename(from, to),
-            _ => self.system.rename_with(from, to, flags),
-        };
-        as_expected(result, step.fails).map(|_| Facts::default())
+        let result = self.call(CallOp::Rename, &step.file, |system| match flags {
+            RenameFlags::NONE => system.rename(from, to),
+            _ => system.rename_with(from, to, flags),
+        });
+        expected(result, step.fails)
     }
 
     /// By its descriptor where the file is open without a name.
     pub(super) fn link(&mut self, step: &steps::Link) -> Done {
-        let system = &mut *self.system;
-        let result = match self.open.get(&step.file) {
-            Some(open) if system.is_unnamed(open.fd) => system.link_descriptor(open.fd, step.to.as_bytes()),
+        let open = self.open.get(&step.file).map(|open| open.fd);
+        let result = self.call(CallOp::Link, &step.file, |system| match open {
+            Some(fd) if system.is_unnamed(fd) => system.link_descriptor(fd, step.to.as_bytes()),
             _ => system.link(step.file.as_bytes(), step.to.as_bytes()),
-        };
-        as_expected(result, step.fails).map(|_| Facts::default())
+        });
+        expected(result, step.fails)
     }
 }

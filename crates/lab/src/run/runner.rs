@@ -50,11 +50,15 @@ pub(crate) struct Runner<'a> {
     /// Of the measured `fio` steps, by their number.
     pub(super) ready_jobs: BTreeMap<usize, fio::Ready>,
     pub(crate) measuring: bool,
+    /// See [`super::Plan::settles`].
+    pub(crate) settles: bool,
     pub(crate) start: Start,
     pub(crate) traces: Cow<'a, Traces>,
     pub(super) calls: u64,
     pub(super) watch: Box<Watch<'a>>,
     pub(crate) step: u32,
+    /// Calls of this step that the program makes without timing them.
+    pub(super) untimed_calls: u64,
     pub(crate) pace: Option<&'a dyn Pace>,
     /// See [`Pace::after_call_ns`], of the step that runs.
     pub(super) after_call_ns: u64,
@@ -99,11 +103,13 @@ impl<'a> Runner<'a> {
             sqlite_locks: ffslab_sqlite::Locks::default(),
             ready_jobs: BTreeMap::new(),
             measuring: false,
+            settles: false,
             start: Start::default(),
             traces,
             calls: 0,
             watch,
             step: 0,
+            untimed_calls: 0,
             pace: None,
             after_call_ns: 0,
             film: None,
@@ -129,11 +135,13 @@ impl<'a> Runner<'a> {
             sqlite_locks,
             ready_jobs,
             measuring: true,
+            settles: false,
             start,
             traces,
             calls: 0,
             watch,
             step: 0,
+            untimed_calls: 0,
             pace: None,
             after_call_ns: 0,
             film: None,
@@ -210,6 +218,7 @@ impl<'a> Runner<'a> {
     /// What the runner does before a step. Its answer is for [`Runner::step_ends`].
     pub(crate) fn step_begins(&mut self, index: usize) -> StepBegun {
         self.step = index as u32;
+        self.untimed_calls = 0;
         let first_row = self.log.len();
         StepBegun { first_row, at_ns: self.step_clock_ns(), counters: self.system.counters() }
     }
@@ -217,7 +226,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn step_ends(&mut self, begun: StepBegun, facts: Facts) -> StepOutcome {
         let ended_ns = self.step_clock_ns();
         let rows = begun.first_row..self.log.len();
-        let after_ns = self.evaluate(rows.len() as u64).unwrap_or(ended_ns);
+        let after_ns = self.evaluate((rows.len() as u64).saturating_sub(self.untimed_calls)).unwrap_or(ended_ns);
         self.show_free_blocks();
         self.system.sim().step_ends();
         StepOutcome {

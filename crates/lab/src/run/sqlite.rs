@@ -65,6 +65,6 @@ fn op_of(call: MadeCall) -> CallOp {
         MadeCall::Sync => CallOp::Sync,
         MadeCall::Stat => CallOp::Stat,
         MadeCall::Unlink => CallOp::Unlink,
-        MadeCall::Truncate => CallOp::Other,
+        MadeCall::Truncate => CallOp::Truncate,
     }
 }

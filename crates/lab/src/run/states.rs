@@ -1,8 +1,9 @@
 //! The steps that bring a partition into a stated condition before a measurement.
 
-use super::execute::{failed, plain, CREATE, FILE_PERMISSIONS};
+use super::execute::failed;
 use super::facts::Facts;
 use super::runner::{Runner, Stop};
+use crate::requests::CallOp;
 use ffslab_system::OpenFlags;
 use ffslab_workload::fio::random::{Distribution as SkewedDistribution, Skewed};
 use ffslab_workload::prng::SplitMix64;
@@ -28,8 +29,8 @@ impl Runner<'_> {
             content_file: None,
         })?;
         // Unsynced, data that wait in memory would vanish unwritten.
-        plain(self.system.sync())?;
-        plain(self.system.unlink(step.file.as_bytes()))?;
+        self.sync()?;
+        self.unlink(&step.file)?;
         Ok(facts)
     }
 
@@ -52,21 +53,22 @@ impl Runner<'_> {
     /// Writes until df(1) shows the percentage. The file comes near it in ever smaller pieces, because a file system
     /// takes more than the data for what it writes, how much more depends on it, and df must not show too much.
     fn occupy_as_df(&mut self, step: &steps::Occupy) -> Done {
-        let fd = self.system.open(step.file.as_bytes(), CREATE, FILE_PERMISSIONS)?;
+        let fd = self.open_new(&step.file)?;
         let mut accepted = 0;
         loop {
-            self.system.sync()?;
+            self.sync()?;
             let space = self.system.statfs_at(step.file.as_bytes())?;
             // UBIFS estimates both, so an empty one may tell of more free blocks than it has.
             let (blocks, used) = (space.blocks as f64, space.blocks.saturating_sub(space.blocks_free) as f64);
             let missing_blocks = blocks * step.percent / 100.0 - used;
             if missing_blocks <= blocks * DF_TOLERANCE_PERCENT / 100.0 {
                 let notes = vec![format!("df shows {:.0} %", (used / blocks * 100.0).ceil())];
-                self.system.close(fd)?;
+                self.close(fd, &step.file)?;
                 return Ok(Facts { notes, ..Facts::of_files(1, accepted) });
             }
             let piece_bytes = (missing_blocks * f64::from(space.block_bytes) * 0.9).ceil() as u64;
-            let (written, error) = self.write_on(fd, step.request_bytes.0, piece_bytes, ContentName::default())?;
+            let open = (fd, &step.file[..]);
+            let (written, error) = self.write_on(open, step.request_bytes.0, piece_bytes, ContentName::default())?;
             accepted += written;
             if let Some(error) = error {
                 let shown = (used / blocks * 100.0).ceil();
@@ -76,7 +78,8 @@ impl Runner<'_> {
     }
 
     pub(super) fn age(&mut self, step: &steps::Age) -> Done {
-        let fd = self.system.open(step.file.as_bytes(), OpenFlags::WRITE, 0)?;
+        let fd =
+            self.call(CallOp::Open, &step.file, |system| system.open(step.file.as_bytes(), OpenFlags::WRITE, 0))?;
         let file_bytes = self.system.fstat(fd)?.size_bytes;
         let request_bytes = step.request_bytes.0;
         let slots = file_bytes / request_bytes;
@@ -89,19 +92,22 @@ impl Runner<'_> {
             let at = offsets.next_slot(i) * request_bytes;
             let mut done = 0;
             while done < request_bytes {
+                let begun_ns = self.call_begins();
                 let data = self.content.take((request_bytes - done) as usize);
                 let written = self.system.pwrite(fd, data, at + done);
+                let row = (CallOp::Write, &step.file[..], at + done);
+                self.call_ends(row, begun_ns, written.map_or(0, |written| written as u64));
                 done += written.map_err(|error| {
                     Stop::Failed(format!("{} after {i} of {count} writes{}", error.name(), self.holds(error)))
                 })? as u64;
             }
             if step.fsync_every > 0 && (i + 1).is_multiple_of(step.fsync_every) {
-                self.system.fsync(fd)?;
+                self.call(CallOp::Sync, &step.file, |system| system.fsync(fd))?;
             }
             self.tick()?;
         }
-        self.system.fsync(fd)?;
-        self.system.close(fd)?;
+        self.call(CallOp::Sync, &step.file, |system| system.fsync(fd))?;
+        self.close(fd, &step.file)?;
         let written = count * request_bytes;
         let requests_done = Some(count);
         Ok(Facts { bytes_accepted: Some(written), requests_done, user_written_bytes: written, ..Facts::default() })

@@ -108,7 +108,7 @@ impl Session {
 
     /// ftruncate(2).
     pub fn ftruncate(&mut self, fd: Fd, bytes: u64) -> Answer<()> {
-        self.call(CallOp::Other, &self.name(fd), bytes, |system| system.ftruncate(fd, bytes), |()| 0)
+        self.call(CallOp::Truncate, &self.name(fd), bytes, |system| system.ftruncate(fd, bytes), |()| 0)
     }
 
     /// fsync(2) or, with `data_only`, fdatasync(2).
@@ -139,17 +139,17 @@ impl Session {
 
     /// rename(2).
     pub fn rename(&mut self, from: &str, to: &str) -> Answer<()> {
-        self.call(CallOp::Other, from, 0, |system| system.rename(from.as_bytes(), to.as_bytes()), |()| 0)
+        self.call(CallOp::Rename, from, 0, |system| system.rename(from.as_bytes(), to.as_bytes()), |()| 0)
     }
 
     /// mkdir(2).
     pub fn mkdir(&mut self, path: &str, permissions: u32) -> Answer<()> {
-        self.call(CallOp::Other, path, 0, |system| system.mkdir(path.as_bytes(), permissions), |()| 0)
+        self.call(CallOp::Mkdir, path, 0, |system| system.mkdir(path.as_bytes(), permissions), |()| 0)
     }
 
     /// opendir(3), all entries, closedir(3).
     pub fn readdir(&mut self, path: &str) -> Answer<Vec<Entry>> {
-        self.call(CallOp::Other, path, 0, |system| system.readdir_path(path.as_bytes()), |_| 0)
+        self.call(CallOp::Readdir, path, 0, |system| system.readdir_path(path.as_bytes()), |_| 0)
     }
 
     /// The program computes: the CPU is busy with it, at the power of CPU work.

@@ -89,6 +89,11 @@ impl System for Mounts {
         })
     }
 
+    /// A UBI that several share counts once for each of them.
+    fn blocks_to_format(&self) -> u32 {
+        (0..self.members.len()).map(|number| self.member(number).blocks_to_format()).sum()
+    }
+
     /// Of the root; those of all mounts are in [`System::mounts_done`].
     fn free_bytes(&mut self) -> Option<u64> {
         self.root().free_bytes()

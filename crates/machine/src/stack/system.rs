@@ -7,6 +7,7 @@ use ffslab_images::Wanted;
 use ffslab_mtd::causes::SCRUB;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_system::{Answer, Calls, Levelling, System, SystemError, UbiState};
+use ffslab_ubi::Ubi;
 use ffslab_workload::steps;
 
 impl System for Stack {
@@ -94,6 +95,10 @@ impl System for Stack {
 
     fn measurement_begins(&mut self) -> Unwritten {
         self.vfs.measurement_begins()
+    }
+
+    fn blocks_to_format(&self) -> u32 {
+        self.ubi().map_or(0, Ubi::blocks_to_format) + self.vfs.fs().map_or(0, FileSystem::blocks_to_format)
     }
 
     fn free_bytes(&mut self) -> Option<u64> {

@@ -61,6 +61,7 @@ impl Ready {
             probe_logs: false,
             observed: None,
             film: false,
+            settles: false,
             pace: None,
             rows_max: 0,
         };

@@ -62,7 +62,8 @@ struct ffslab_counters {
 /* What a call of the program is, in results. */
 enum ffslab_op {
     FFSLAB_READ, FFSLAB_WRITE, FFSLAB_APPEND, FFSLAB_CREATE, FFSLAB_STAT, FFSLAB_UNLINK, FFSLAB_OPEN, FFSLAB_CLOSE, FFSLAB_SYNC,
-    FFSLAB_PROGRAM, FFSLAB_ERASE, FFSLAB_OTHER
+    FFSLAB_PROGRAM, FFSLAB_ERASE, FFSLAB_OTHER, FFSLAB_RENAME, FFSLAB_LINK, FFSLAB_TRUNCATE, FFSLAB_MKDIR, FFSLAB_RMDIR,
+    FFSLAB_READDIR
 };
 
 /* What becomes of the operation at which the power goes away. */

@@ -61,6 +61,7 @@ def _reads(fs: str, pattern: Pattern) -> Data:
     file = "target"
     return {
         "title": "read()",
+        "initial": "fresh",
         "stack": {**_BOARD, "fs": fs, "partition_blocks": 200},
         "setup": [
             MOUNT,

@@ -77,6 +77,7 @@ def _experiment(
     stack = {"board": "omap3evm", "kernel": kernel, "fs": fs[0], "compression": compression, "partition_blocks": blocks}
     return {
         "title": f"Read-ahead: {title}",
+        "initial": "fresh",
         "stack": stack,
         # The blocks of a new partition are erased and marked in the background: the pause.
         "setup": [MOUNT, steps.sleep(us="60 s"), *setup],

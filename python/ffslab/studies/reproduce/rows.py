@@ -110,18 +110,33 @@ def chosen_of(rows: Iterable[Row], wanted: Mapping[str, object]) -> list[Row]:
     return [row for row in rows if fits(row)]
 
 
+# Steps whose calls the programs of the papers did not time: they are around what was measured.
+_AROUND = frozenset(["open", "close", "fsync", "sync", "create", "rename", "unlink", "stat"])
+
+
+def _timed(variant: VariantSummary) -> tuple[int, float, float | None]:
+    """Number, sum and mean of the latencies that the programs of the papers timed."""
+    steps = [step["latency_us"] for step in variant["steps"] if step["step"].split()[0] not in _AROUND]
+    timed = [latency for latency in steps if latency["n"]]
+    if len(timed) == 1:
+        return timed[0]["n"], timed[0]["sum"], timed[0]["mean"]
+    calls, sum_us = sum(latency["n"] for latency in timed), sum(latency["sum"] for latency in timed)
+    return calls, sum_us, sum_us / calls if calls else None
+
+
 def row_of(variant: VariantSummary) -> Row:
     """What a variant of an experiment did."""
     from ffslab.text.time_table import spent
 
     # Axes of a study are keys of `Row`.
     axes = cast("Row", variant["axes"])
-    totals, latency = variant["totals"], variant["latency_us"]
+    totals = variant["totals"]
+    calls, sum_us, mean_us = _timed(variant)
     row: Row = {
         **axes,
         "time_us": variant["time_us"],
-        "calls": latency["n"],
-        "latency_sum_us": latency["sum"],
+        "calls": calls,
+        "latency_sum_us": sum_us,
         "page_reads": totals["page_reads"],
         "page_programs": totals["page_programs"],
         "erases": totals["erases"],
@@ -156,7 +171,6 @@ def row_of(variant: VariantSummary) -> Row:
     if (energy := variant["energy_uJ"]) is not None:
         row["energy_uJ"] = energy["total"]
         row["rails_uJ"] = energy
-    mean_us = latency.get("mean")
     if mean_us is not None:
         row["latency_mean_us"] = mean_us
     return row

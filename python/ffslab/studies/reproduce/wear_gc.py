@@ -114,8 +114,9 @@ def _run(
     )
     experiment: Data = {
         "title": series,
+        # As in the paper's runs, a pause lets the blocks of a new partition be erased and marked in the background.
+        "initial": "fresh",
         "stack": stack,
-        # The blocks of a new partition are erased and marked in the background: without the pause that is measured.
         "setup": [MOUNT, steps.sleep(us="30 s"), *(_READ if reads else state)],
         # What the requests leave behind is erased and written before the next sync ends.
         "measure": [requests] if reads else [opening, requests, FSYNC_TARGET, CLOSE_TARGET, SYNC],

@@ -1,0 +1,53 @@
+//! Makes the erase blocks of a new partition usable before anything is measured. UBI's thread and JFFS2's do it in the
+//! background after the first mount, once in the life of a device, and a workload that is measured meanwhile waits for it.
+
+use super::runner::{RunError, Runner, Stop};
+use ffslab_workload::Step;
+
+/// How long the machine is left alone before it is asked again whether blocks wait.
+const LOOK_EVERY_NS: u64 = 100_000_000;
+/// Nobody works any more when so many looks in a row have found as many blocks waiting: 10 min, more than the slowest erase
+/// of any block.
+const IDLE_LOOKS_MAX: u32 = 6_000;
+
+impl Runner<'_> {
+    /// Lets time pass until no block waits, behind a step of the setup. That is the mount: what later steps leave in memory is
+    /// not written back meanwhile, as it is not there yet.
+    pub(super) fn settle(&mut self) -> Result<(), Stop> {
+        if self.measuring || !self.settles {
+            return Ok(());
+        }
+        let (mut waiting, mut idle_looks) = (self.system.blocks_to_format(), 0);
+        while waiting > 0 && idle_looks < IDLE_LOOKS_MAX {
+            self.system.sleep_ns(LOOK_EVERY_NS);
+            self.tick()?;
+            let before = std::mem::replace(&mut waiting, self.system.blocks_to_format());
+            idle_looks = if waiting == before { idle_looks + 1 } else { 0 };
+        }
+        Ok(())
+    }
+
+    /// The same where the measured steps mount an erased partition for the first time: it is mounted once before, and switched off
+    /// and on. A mount that cannot be made is left to the measured steps, which tell why.
+    pub(super) fn settle_before(&mut self, measure: &[Step]) -> Result<(), RunError> {
+        let options = match measure.iter().find(|step| step.concerns_the_machine()) {
+            Some(Step::Mount(mount)) => &mount.options,
+            Some(Step::Boot(boot)) => &boot.options,
+            _ => return Ok(()),
+        };
+        let programmed = self.system.programmed_pages();
+        let is_erased = !programmed.is_empty() && programmed.iter().all(|pages| *pages == 0);
+        if !self.settles || !is_erased || self.system.is_mounted() {
+            return Ok(());
+        }
+        let in_setup = |text: String| RunError::Step(format!("end of the setup: {text}"));
+        if self.system.mount(options).is_ok() {
+            self.settle().map_err(|error| match error {
+                Stop::Failed(text) => in_setup(text),
+                Stop::Interrupted => RunError::Interrupted,
+            })?;
+            self.system.umount().map_err(|error| in_setup(error.to_string()))?;
+        }
+        self.crash().map_err(|error| in_setup(error.to_string()))
+    }
+}

@@ -1,0 +1,91 @@
+//! What is the workload and what is not: a new partition is made usable before anything is measured, unless an experiment says
+//! that it is fresh, and each call of the measured steps is one of the requests.
+
+use ffslab_lab::result::VariantSummary;
+use ffslab_lab::{run_experiment, RunResult};
+use std::path::Path;
+
+fn result(text: &str) -> RunResult {
+    run_experiment(text, "e.toml", Path::new("."), &|_| true).unwrap()
+}
+
+fn variant(text: &str) -> VariantSummary {
+    result(text).summary.variants.remove(0)
+}
+
+fn head(fs: &str, top: &str) -> String {
+    format!(
+        "title = \"t\"\n{top}\n[stack]\nboard = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 160\ncompression = \"none\"\n"
+    )
+}
+
+const MOUNT: &str = "[[setup]]\nstep = \"mount\"\n";
+const WORK: &str = "[[measure]]\nstep = \"create\"\nfile = \"a\"\nbytes = \"1 MiB\"\n[[measure]]\nstep = \"sleep\"\n\
+                    us = \"120 s\"\n";
+
+#[test]
+fn a_new_partition_is_made_usable_before_the_measurement_unless_it_is_fresh() {
+    for fs in ["ubifs", "jffs2"] {
+        let fresh = variant(&(head(fs, "initial = \"fresh\"") + MOUNT + WORK));
+        assert!(fresh.formatting.as_ref().is_some_and(|made| made.erases > 50), "{fs}: {:?}", fresh.formatting);
+        let settled = variant(&(head(fs, "") + MOUNT + WORK));
+        assert!(settled.formatting.is_none(), "{fs}: {:?}", settled.formatting);
+        let said = variant(&(head(fs, "initial = \"settled\"") + MOUNT + WORK));
+        let did = |variant: &VariantSummary| (variant.totals.page_programs, variant.totals.erases, variant.time_us);
+        assert_eq!(did(&said), did(&settled), "{fs}");
+    }
+}
+
+#[test]
+fn data_that_the_setup_leaves_are_not_written_back_while_a_partition_settles() {
+    let left = |top: &str| {
+        let dirty = "[[setup]]\nstep = \"create\"\nfile = \"b\"\nbytes = \"512 KiB\"\n";
+        let variant = variant(&(head("ubifs", top) + MOUNT + dirty + WORK));
+        variant.of_setup.map(|of| of.pages)
+    };
+    assert_eq!(left(""), left("initial = \"fresh\""));
+    assert_eq!(left(""), Some(128));
+}
+
+#[test]
+fn a_first_mount_that_is_measured_is_that_of_a_partition_in_use() {
+    let mount = "[[measure]]\nstep = \"mount\"\n[[measure]]\nstep = \"sleep\"\nus = \"120 s\"\n";
+    for fs in ["ubifs", "jffs2"] {
+        let settled = variant(&(head(fs, "") + mount));
+        assert!(settled.formatting.is_none() && settled.totals.erases == 0, "{fs}: {:?}", settled.formatting);
+        assert!(variant(&(head(fs, "initial = \"fresh\"") + mount)).formatting.is_some(), "{fs}");
+    }
+}
+
+#[test]
+fn a_step_that_is_one_call_is_one_of_the_requests() {
+    let steps = "[[measure]]\nstep = \"mkdir\"\ndir = \"d\"\n\
+                 [[measure]]\nstep = \"open\"\nfile = \"d/a\"\nflags = [\"rdwr\", \"create\"]\n\
+                 [[measure]]\nstep = \"requests\"\nfile = \"d/a\"\nop = \"write\"\npattern = \"sequential\"\n\
+                 request_B = \"4 KiB\"\nrange_B = \"256 KiB\"\ncount = 64\n\
+                 [[measure]]\nstep = \"fsync\"\nfile = \"d/a\"\n\
+                 [[measure]]\nstep = \"close\"\nfile = \"d/a\"\n\
+                 [[measure]]\nstep = \"rename\"\nfile = \"d/a\"\nto = \"d/b\"\n\
+                 [[measure]]\nstep = \"truncate\"\nfile = \"d/b\"\nbytes = 100\n\
+                 [[measure]]\nstep = \"sync\"\n\
+                 [[measure]]\nstep = \"unlink\"\nfile = \"d/b\"\n";
+    let all = result(&(head("ubifs", "") + MOUNT + steps));
+    let variant = &all.summary.variants[0];
+    let ops: Vec<&str> = variant.slowest.iter().map(|call| call.op).collect();
+    // The writes only reach the page cache; the step that brings them to flash is what takes time.
+    assert_eq!((ops[0], &variant.slowest[0].file[..]), ("sync", "d/a"), "{ops:?}");
+    assert_eq!(variant.latency_us.n, 64 + 8);
+    let max = variant.latency_us.max.unwrap();
+    let elapsed = variant.steps[3].elapsed_us;
+    assert!(max > 10_000.0 && (max / elapsed - 1.0).abs() < 0.01, "{max} {elapsed}");
+    for op in ["mkdir", "open", "close", "rename", "truncate"] {
+        assert!(ops.contains(&op) || variant.slowest.len() == 10, "{op}: {ops:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_made_is_as_many_requests_as_calls() {
+    let made = "[[measure]]\nstep = \"create\"\nfile = \"a\"\nbytes = \"256 KiB\"\nrequest_B = \"64 KiB\"\n";
+    // open, four writes, close.
+    assert_eq!(variant(&(head("jffs2", "") + MOUNT + made)).latency_us.n, 6);
+}
