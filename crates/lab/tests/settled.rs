@@ -15,7 +15,7 @@ fn variant(text: &str) -> VariantSummary {
 
 fn head(fs: &str, top: &str) -> String {
     format!(
-        "title = \"t\"\n{top}\n[stack]\nboard = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 160\ncompression = \"none\"\n"
+        "title = \"t\"\n{top}\n[stack]\nboard = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 160\nkernel = \"6.1\"\ncompression = \"none\"\n"
     )
 }
 
