@@ -141,6 +141,7 @@ def test_answers_that_do_not_go_together_are_asked_for_again(tmp_path: Path) -> 
         (LINUX_PART, LINUX_BOARD),
         ("w25n02kv", LINUX_BOARD),
         ("w25q128jv", "licheepi-nano"),
+        ("w25q32jv", "imx6ul-14x14-evk"),
         ("js28f256p30", "omap3evm"),
         ("mt29f2g08abaea", "omap3evm"),
         ("micron-slc-apf27", "apf27"),

@@ -70,7 +70,7 @@ def new(
         option("--filled PERCENT", f"How full it is before the work begins. [default: {FILLED_PERCENT}]", least=1),
     ] = None,
     *,
-    yes: Annotated[bool, option("--yes", "Ask nothing: what no option says is assumed.")] = False,
+    yes: Annotated[bool, option("--yes", "Do it without asking: what no option says is assumed.")] = False,
 ) -> None:
     """Write a commented experiment from seven questions. They are asked on a terminal; options answer them.
 

@@ -95,7 +95,7 @@ Repeat = Annotated[
     ),
 ]
 Yes = Annotated[
-    bool, option("--yes", "Do it beyond the limit: run more than 1,000,000,000 calls, or than its key calls_max says.")
+    bool, option("--yes", "Do it without asking: run more than 1,000,000,000 calls, or than its key calls_max says.")
 ]
 Again = Annotated[bool, option("--again", "Run also what the store of runs holds (docs/store.md).")]
 

@@ -16,6 +16,7 @@ from string import Template
 from textwrap import wrap
 
 from ffslab._native import InputError
+from ffslab.answers.profile import ShownProfile
 from ffslab.api import profiles
 from ffslab.api.machine import IMAGE_BOARD, LINUX_BOARD
 from ffslab.systems import DEFAULT
@@ -27,6 +28,8 @@ WORKS = {
     "files": "replaces small files, such as settings",
     "recording": "what a program did, recorded with strace",
 }
+# The board whose CPU takes no time.
+FREE_BOARD = "zero-overhead"
 # Shares of the space that may be filled before the workload comes.
 FILLED_PERCENT = range(1, 96)
 # What of the bytes a file says nobody answered: they decide what compression saves.
@@ -115,14 +118,22 @@ def kernel_of(board: str) -> str:
 
 
 def board_for(part: str) -> str:
-    """A board that can have the part: one that comes with it, then one with flash of the same kind, then any other."""
-    kind = profiles.shown(part).get("part_kind")
-    names = [entry["name"] for entry in profiles.listed() if entry["kind"] == "board"]
-    names = list(dict.fromkeys([LINUX_BOARD, IMAGE_BOARD, *names]))
-    own = {name: profiles.part_of(name) for name in names}
-    kinds = {name: profiles.shown(own[name]).get("part_kind") for name in names}
-    in_turn = sorted(names, key=lambda name: (own[name] != part, kinds[name] != kind))
-    return next((name for name in in_turn if _refusal(name, part) is None), LINUX_BOARD)
+    """A board that can have the part: one that comes with it, one with flash of the same kind, one with the same bus.
+
+    Boards whose CPU costs nothing, as those without an operating system have it here, come last.
+    """
+    kind = str(profiles.shown(part).get("part_kind"))
+    boards = [profiles.shown(entry["name"]) for entry in profiles.listed() if entry["kind"] == "board"]
+
+    def strangeness(board: ShownProfile) -> tuple[bool, bool, bool, bool, bool]:
+        own = str(board.get("part"))
+        own_kind = str(profiles.shown(own).get("part_kind"))
+        other_bus = own_kind.startswith("spi") != kind.startswith("spi")
+        name, is_free = board["name"], FREE_BOARD in (board["name"], board.get("base"))
+        return is_free, own != part, own_kind != kind, other_bus, name not in (LINUX_BOARD, IMAGE_BOARD)
+
+    names = [board["name"] for board in sorted(boards, key=strangeness)]
+    return next((name for name in names if _refusal(name, part) is None), LINUX_BOARD)
 
 
 def _refusal(board: str, part: str) -> str | None:
