@@ -136,9 +136,9 @@ fn of_programs_that_are_ready_the_one_that_ran_longest_ago_is_first() {
 }
 
 const STACKS: &[&str] = &[
-    "board = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 100",
-    "board = \"omap3evm\"\nfs = \"yaffs2\"\npartition_blocks = 100",
-    "board = \"omap3evm\"\nkernel = \"6.1\"\nfs = \"ubifs\"\npartition_blocks = 100",
+    "board = \"omap3evm\"\nkernel = \"2.6.37\"\nfs = \"jffs2\"\ncompression = \"none\"\npartition_blocks = 100",
+    "board = \"omap3evm\"\nkernel = \"2.6.37\"\nfs = \"yaffs2\"\npartition_blocks = 100",
+    "board = \"omap3evm\"\nkernel = \"6.1\"\nfs = \"ubifs\"\ncompression = \"none\"\npartition_blocks = 100",
     "system = \"bare\"\nboard = \"omap3evm\"\nfs = \"yaffs2\"\npartition_blocks = 100",
     "system = \"rtems\"\nboard = \"beaglebone-black\"\nfs = \"rfs\"",
 ];

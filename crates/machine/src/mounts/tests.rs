@@ -6,12 +6,12 @@ const WRITE: OpenFlags = OpenFlags { read: true, write: true, create: true, ..Op
 const FILE_BYTES: usize = 256 << 10;
 
 fn machine(stack: &str) -> Box<dyn System> {
-    let table = StackTable::parse(&format!("board = \"omap3evm\"\n{stack}")).unwrap();
+    let table = StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{stack}")).unwrap();
     table.machine(Path::new(".")).unwrap().0.build(None).unwrap()
 }
 
 fn refused(stack: &str) -> String {
-    let table = StackTable::parse(&format!("board = \"omap3evm\"\n{stack}"));
+    let table = StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{stack}"));
     match table {
         Err(error) => error.message().to_string(),
         Ok(table) => match table.machine(Path::new(".")) {
@@ -171,7 +171,7 @@ fn paths_lead_to_mounts_and_not_across() {
 
 #[test]
 fn a_kept_state_holds_all_partitions() {
-    let table = StackTable::parse(&format!("board = \"omap3evm\"\n{}", of_two("ubifs", "jffs2", ""))).unwrap();
+    let table = StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{}", of_two("ubifs", "jffs2", ""))).unwrap();
     let (spec, filled) = table.machine(Path::new(".")).unwrap();
     let mut machine = spec.build(None).unwrap();
     machine.mount(&[]).unwrap();
