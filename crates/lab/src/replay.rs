@@ -14,8 +14,8 @@ mod summary;
 
 pub use prepare::prepare;
 pub(crate) use summary::grouped;
-pub use summary::{without_contents, Summary};
 use summary::{call_name, EXAMPLES_MAX};
+pub use summary::{without_contents, Summary};
 
 /// The largest piece in which the data of a call are moved. A larger call is made in several pieces.
 const PIECE_BYTES_MAX: usize = 8 << 20;

@@ -28,7 +28,8 @@ mod spi;
 mod template;
 
 pub use board::{
-    kernel_of_version, Board, KernelProfile, MlcRules, NandWaitName, Profile, SpiNandRules, Yaffs2Version, KERNEL_DEFAULT,
+    kernel_of_version, Board, KernelProfile, MlcRules, NandWaitName, Profile, SpiNandRules, Yaffs2Version,
+    KERNEL_DEFAULT,
 };
 pub use built_in::is_path;
 pub use cards::CardProfile;

@@ -1,5 +1,5 @@
 use crate::built_in::{Kind, BUILT_IN};
-use crate::{list, show, Profile};
+use crate::{list, show, Profile, KERNEL_DEFAULT};
 use ffslab_linux::{NameHash, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{ecc, Driver, Ecc};
 use std::path::Path;

@@ -12,7 +12,8 @@ use ffslab_workload::text::size_text;
 type Done = Result<Facts, Stop>;
 
 /// What random bytes mean where a file system compresses.
-const RANDOM_BYTES: &str = "what the steps wrote are random bytes, which no compressor shrinks, as of pictures or encrypted files: \
+const RANDOM_BYTES: &str =
+    "what the steps wrote are random bytes, which no compressor shrinks, as of pictures or encrypted files: \
     `content` or `content_file` of a step says what yours are like";
 
 /// Permissions of new files.

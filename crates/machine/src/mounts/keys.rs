@@ -79,7 +79,9 @@ impl MountKeys {
         let text = |key: &str| self.own.get(key).and_then(Value::as_str);
         match text("compression") {
             Some(name) => name != "none",
-            None => text("fs").and_then(|fs| mountable(fs).ok()).is_some_and(|fs| fs.own_keys().contains(&"compression")),
+            None => {
+                text("fs").and_then(|fs| mountable(fs).ok()).is_some_and(|fs| fs.own_keys().contains(&"compression"))
+            }
         }
     }
 

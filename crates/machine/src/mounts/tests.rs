@@ -171,7 +171,9 @@ fn paths_lead_to_mounts_and_not_across() {
 
 #[test]
 fn a_kept_state_holds_all_partitions() {
-    let table = StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{}", of_two("ubifs", "jffs2", ""))).unwrap();
+    let table =
+        StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{}", of_two("ubifs", "jffs2", "")))
+            .unwrap();
     let (spec, filled) = table.machine(Path::new(".")).unwrap();
     let mut machine = spec.build(None).unwrap();
     machine.mount(&[]).unwrap();
