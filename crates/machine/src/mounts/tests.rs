@@ -86,7 +86,8 @@ fn each_file_system_works_beside_each() {
 fn volumes_share_the_ubi_and_its_blocks() {
     for wait in ["busy", "sleep"] {
         check_volumes(&format!(
-            "fs = \"ubifs\"\npartition_blocks = 120\nnand_wait = \"{wait}\"\n[[mount]]\nat = \"/data\"\nfs = \"ubifs\"\n\
+            "fs = \"ubifs\"\ncompression = \"none\"\npartition_blocks = 120\nnand_wait = \"{wait}\"\n\
+             [[mount]]\nat = \"/data\"\nfs = \"ubifs\"\n\
              volume_B = \"4 MiB\"\n[[mount]]\nat = \"/data/log\"\nfs = \"ubifs\"\nvolume_B = \"3 MiB\"\n"
         ));
     }
