@@ -578,14 +578,26 @@ def ftruncate(*, file: str, bytes: int | str, fails: Failure | None = None) -> S
 def replay(
     *,
     file: str,
+    content: ContentName | None = None,
     only: str | None = None,
     onto: str | None = None,
+    random_percent: int | None = None,
     root: str | None = None,
     speed: float | None = None,
     think: Think | None = None,
 ) -> Step:
     """Replays the file system calls of a recorded program."""
-    return said_step("replay", file=file, only=only, onto=onto, root=root, speed=speed, think=think)
+    return said_step(
+        "replay",
+        file=file,
+        content=content,
+        only=only,
+        onto=onto,
+        random_percent=random_percent,
+        root=root,
+        speed=speed,
+        think=think,
+    )
 
 
 def fio(*, file: str, lenient: bool | None = None) -> Step:

@@ -54,7 +54,8 @@ KEYS = [{"step": "mount"}, {"step": "set", "keys": 4, "bytes": 20, "count": 8}, 
 WRITES = {"file": "disk", "op": "write", "pattern": "random", "request_B": 4096, "count": 8, "range_B": 65536}
 BLOCKS = [{"step": "mount"}, {"step": "open", "file": "disk", "flags": ["rdwr"]}, {"step": "requests", **WRITES}]
 SIZES: tuple[dict[str, int], ...] = (
-    {"partition_blocks": 48},
+    # UBI keeps 20 blocks of 1024 of the whole chip.
+    {"partition_blocks": 80},
     {"partition_blocks": 128, "erase_block_KiB": 4},
     {"device_KiB": 4096},
     {},

@@ -153,6 +153,7 @@ def test_a_chip_of_more_blocks_is_one_key(ffslab: Command, tmp_path: Path) -> No
 @pytest.mark.parametrize("system", ["linux", "bare"])
 def test_ubi_and_programs_without_a_system_see_the_larger_chip(system: str) -> None:
     keys = {"fs": "ubifs"} if system == "linux" else {"system": system, "fs": "yaffs2"}
+    keys |= {"board": "omap3evm"}
     stack = ffslab.Stack(**keys, partition_blocks=2100, chip_blocks=4096)  # type: ignore[arg-type]
     stack.mount()
     with pytest.raises(ffslab.InputError, match="2048 blocks"):

@@ -38,7 +38,7 @@ def test_results_are_read_again_as_they_were(run: Run, tmp_path: Path) -> None:
     run.report(first)
     again.report(second)
     assert first.read_bytes() == second.read_bytes()
-    kept = pd.read_csv(tmp_path / "results" / "variants.csv")
+    kept = pd.read_csv(tmp_path / "results" / "variants.csv", dtype={"kernel": str})
     pd.testing.assert_frame_equal(kept, run.variants, check_dtype=False)
     pd.testing.assert_frame_equal(
         pd.read_parquet(tmp_path / "results" / "variants.parquet"), run.variants, check_dtype=False

@@ -99,9 +99,9 @@ IN_FILES = {
     "a partition that is too small": (
         'fs = "jffs2"\npartition_blocks = 100',
         'fs = "ubifs"\npartition_blocks = 10',
-        "try.toml: setup step 1 (mount): UBIFS needs at least 17 LEBs, the volume has 4: of 10 erase blocks, 2 hold the volume "
-        "table, 2 are kept for moving data, 2 for blocks that go bad, 4 belong to volumes, 0 are available; "
-        "partition_blocks = 23 would do, or a smaller max_beb_per1024, which counts the whole chip",
+        "try.toml: setup step 1 (mount): there are too few LEBs for the volume: 1 needed, 0 available: of 10 erase blocks, 2 hold "
+        "the volume table, 2 are kept for moving data, 6 for blocks that go bad, 0 are available; "
+        "partition_blocks = 61 would do, or a smaller max_beb_per1024, which counts the whole chip",
     ),
     "nothing to measure": (
         f"[[measure]]\n{FILLED}",

@@ -279,7 +279,7 @@ def test_a_group_without_a_verb_shows_its_help(ffslab: Command, group: str) -> N
 
 def test_help_shows_defaults(ffslab: Command) -> None:
     text = " ".join(ffslab("replay", "--help").stdout.split())
-    for default in ("omap3evm", "jffs2", "400", "keep"):
+    for default in ("luckfox", "jffs2", "400", "keep"):
         assert f"[default: {default}" in text
 
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from ffslab.api.machine import LINUX_BOARD, LINUX_PART
 from ffslab.boards.reference import kit
 from ffslab.cli import doctor, man
 from ffslab.cli.needs import required
-from ffslab.workloads.begin import WORKS
+from ffslab.workloads.begin import WORKS, board_for
 from helpers.command import FFSLAB, ROOT, Command
 from helpers.schemas import check
 from helpers.verbs import VERBS
@@ -59,7 +60,7 @@ def test_a_new_experiment_runs(ffslab: Command) -> None:
         (["--work", "loger"], "--work loger: must be one of logger"),
         (["--fs", "ext4"], "new.toml: [stack]: unknown fs `ext4`"),
         (["--fs", "ubifs", "--fs", "ubifs"], "--fs ubifs: is given twice"),
-        (["--size-MiB", "999"], "--size-MiB 999: micron-slc-omap3evm has 2048 erase blocks of 128 KiB"),
+        (["--size-MiB", "999"], "--size-MiB 999: mt29f1g01abafd has 1024 erase blocks of 128 KiB"),
         (["--work", "recording"], "--recording: this work needs one"),
         (["--recording", "x"], "--recording: belongs to --work recording"),
         (["--board", "omap3ev"], "did you mean `omap3evm`?"),
@@ -78,11 +79,12 @@ def test_a_file_that_is_there_stays(ffslab: Command, small: Path) -> None:
     assert small.read_text(encoding="utf-8") == before
 
 
-def test_a_person_is_asked_five_questions(tmp_path: Path) -> None:
+def typed(folder: Path, keys: bytes) -> tuple[int, str]:
+    """How `ffslab new mine.toml` ends for a person who types this, and what stood on the terminal."""
     ours, theirs = pty.openpty()
-    running = subprocess.Popen([FFSLAB, "new", "mine.toml"], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs)
+    running = subprocess.Popen([FFSLAB, "new", "mine.toml"], cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    os.write(ours, b"nothing\nfiles\n\n12\n30\nubifs, yaffs2\n")
+    os.write(ours, keys)
     shown = b""
     try:
         while piece := os.read(ours, 4096):
@@ -90,11 +92,72 @@ def test_a_person_is_asked_five_questions(tmp_path: Path) -> None:
     except OSError:
         pass  # Linux says that the other end was closed.
     os.close(ours)
-    assert running.wait(timeout=60) == 0, shown.decode()
-    assert shown.count(b"? [") == 6 and b"one of logger" in shown, "five, and one again"
-    written = tomllib.loads((tmp_path / "mine.toml").read_text(encoding="utf-8"))
+    return running.wait(timeout=60), shown.decode()
+
+
+def test_a_person_is_asked_seven_questions(tmp_path: Path) -> None:
+    status, shown = typed(tmp_path, b"files\nubifs, yaffs2\n\n\n\n12\n30\n")
+    assert (status, shown.count("? [")) == (0, 7), shown
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    written = tomllib.loads(text)
     assert written["initial"] == "df 30 %" and written["axes"] == {"fs": ["ubifs", "yaffs2"]}
-    assert (written["stack"]["board"], written["stack"]["partition_blocks"]) == ("omap3evm", 96)
+    stack = written["stack"]
+    assert (stack["board"], stack["part"], stack["partition_blocks"]) == (LINUX_BOARD, LINUX_PART, 96)
+    assert stack["kernel"] == "6.12"
+    assert "# Assumed, as nobody said otherwise:\n#   compression: lzo of UBIFS" in text, "all else was answered"
+
+
+def test_a_wrong_answer_is_asked_for_again(tmp_path: Path) -> None:
+    keys = b"nothing\nlogger\next4\njffs2 jffs2\njffs2\n6.1\nw25q999\nw25n02kv\n"
+    keys += b"omap3evm\nluckfox-pico-max\n6.99\n6.1\nmany\n9999\n8\n99\n40\n"
+    status, shown = typed(tmp_path, keys)
+    assert status == 0 and shown.count("? [") == 17, shown
+    for said in (
+        "nothing: must be one of logger",
+        "ext4: is no file system of Linux here: jffs2",
+        "jffs2: is given twice",
+        "6.1: is a kernel, no part",
+        "unknown profile `w25q999`",
+        "; luckfox-pico-max can have it",
+        "unknown profile `6.99`",
+        "many: must be a whole number, 1 to 256",
+        "99: must be a whole number, 1 to 95",
+    ):
+        assert said in shown, said
+    stack = tomllib.loads((tmp_path / "mine.toml").read_text(encoding="utf-8"))["stack"]
+    assert [stack[key] for key in ("part", "board", "kernel")] == ["w25n02kv", "luckfox-pico-max", "6.1"]
+
+
+def test_answers_that_do_not_go_together_are_asked_for_again(tmp_path: Path) -> None:
+    # UBIFS does not fit: the second time only the size is another one.
+    status, shown = typed(tmp_path, b"\nubifs\n\n\n\n1\n\n" + b"\n\n\n\n\n20\n\n")
+    assert status == 0 and shown.count("? [") == 14 and "ubifs on 1 MiB of mt29f1g01abafd: " in shown, shown
+    assert tomllib.loads((tmp_path / "mine.toml").read_text(encoding="utf-8"))["stack"]["partition_blocks"] == 160
+
+
+@pytest.mark.parametrize(
+    ("part", "board"),
+    [
+        (LINUX_PART, LINUX_BOARD),
+        ("w25n02kv", LINUX_BOARD),
+        ("w25q128jv", "licheepi-nano"),
+        ("w25q32jv", "imx6ul-14x14-evk"),
+        ("js28f256p30", "omap3evm"),
+        ("mt29f2g08abaea", "omap3evm"),
+        ("micron-slc-apf27", "apf27"),
+    ],
+)
+def test_a_board_is_proposed_that_can_have_the_part(part: str, board: str) -> None:
+    assert board_for(part) == board
+
+
+def test_the_file_says_what_nobody_answered(ffslab: Command, tmp_path: Path) -> None:
+    assert ffslab("new", "first.toml", "--yes", "--fs", "jffs2", "--part", "w25q128jv", "--size-MiB", 8).returncode == 0
+    text = (tmp_path / "first.toml").read_text(encoding="utf-8")
+    head = text[: text.index("title =")]
+    assert "#   work logger, board licheepi-nano, kernel 6.12, 50 % of it filled\n" in head
+    assert "zlib-rtime of JFFS2" in head and "half of a record" in head
+    assert "w25q128jv" not in head and "8 MiB" not in head, "these were said"
 
 
 # ---- doctor -------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
 
 def test_a_reference_run_gives_the_guest_the_file_and_puts_it_beside_the_case(tmp_path: Path) -> None:
     (tmp_path / "photo.jpg").write_bytes(FILE)
-    text = TWO_WRITES[: TWO_WRITES.rindex("[[measure]]")]
+    text = TWO_WRITES[: TWO_WRITES.rindex("[[measure]]")].replace("[stack]", '[stack]\ncompression = "none"')
     (variant,) = plan.variants(experiment(tmp_path, text), "photo")
     assert variant.inputs == {"photo.jpg": tmp_path / "photo.jpg"}
     assert variant.measure[0]["content_file"] == "inputs/photo.jpg"

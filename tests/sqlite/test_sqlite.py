@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -166,7 +167,7 @@ def test_a_writer_keeps_others_out_and_a_reader_holds_up_its_commit(stack: ffsla
 
 
 def test_a_full_partition_is_said_to_be_full_and_the_data_survive(stack: ffslab.Stack) -> None:
-    stack.write_file("ballast", bytes(512 << 10))
+    stack.write_file("ballast", random.Random(1).randbytes(512 << 10))
     with connected(stack, "a.db") as database:
         database.execute("CREATE TABLE t (x); INSERT INTO t VALUES ('kept')")
         with pytest.raises(apsw.FullError):

@@ -33,7 +33,7 @@ per_day = 3
 name = "reads"
 per_day = 20
 [workload.experiment]
-stack = { board = "omap3evm", fs = "ubifs", partition_blocks = 64 }
+stack = { board = "omap3evm", kernel = "2.6.37", fs = "ubifs", partition_blocks = 64 }
 setup = [{ step = "mount" }, { step = "create", file = "f", bytes = "64 KiB" },
          { step = "sync" }, { step = "drop_caches" }]
 measure = [{ step = "open", file = "f", flags = ["rdonly"] },

@@ -19,7 +19,13 @@ from ffslab.studies.budgets import Baseline, Budget, Budgets, Change, checked, m
 from ffslab.studies.differences import amount_of
 from helpers.command import ROOT, Command
 
-STACK: dict[str, Any] = {"board": "omap3evm", "fs": "jffs2", "partition_blocks": 40, "compression": "none"}
+STACK: dict[str, Any] = {
+    "board": "omap3evm",
+    "kernel": "2.6.37",
+    "fs": "jffs2",
+    "partition_blocks": 40,
+    "compression": "none",
+}
 SETUP = [steps.mount(), steps.occupy(file="programs", percent=30, of="df"), steps.sync()]
 RULES = ("page_programs", "erases", "write_amplification", "user_written_B", "time_us")
 

@@ -24,7 +24,7 @@ from helpers.command import ROOT, Command
 from helpers.mounted import need_fuse
 
 EXAMPLES = ROOT / "examples/crashtest"
-UBIFS = {"board": "omap3evm", "fs": "ubifs", "partition_blocks": 40}
+UBIFS = {"board": "omap3evm", "kernel": "2.6.37", "fs": "ubifs", "partition_blocks": 40}
 # Each judge with the applications that are right, and with those that are not.
 APPLICATIONS = {
     "whole_settings": (

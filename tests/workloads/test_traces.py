@@ -187,6 +187,34 @@ def test_file_systems_of_a_replay_run_side_by_side(ffslab: Command) -> None:
     assert "--fs jffs2: is given twice" in ffslab("replay", STRACE, "--fs", "jffs2", "--fs", "jffs2").stderr
 
 
+def test_what_compression_saves_is_not_judged_by_a_recording(ffslab: Command, tmp_path: Path) -> None:
+    """A recording has no bytes: what they are like must be said, or the answer says that nobody did."""
+    lines = ["op,path,offset_B,size_B", *(f"pwrite,log,{i * 4096},4096" for i in range(60)), "sync,,,", ""]
+    (tmp_path / "log.csv").write_text("\n".join(lines), encoding="utf-8")
+    unjudged = "log.csv holds no contents, so what compression saves cannot be judged"
+
+    def pages(*options: str, told: bool) -> int:
+        ran = ffslab("replay", "log.csv", "--fs", "ubifs", "--json", *options)
+        assert ran.returncode == 0, ran.stderr
+        (variant,) = json.loads(ran.stdout)["variants"]
+        assert any(note.startswith(unjudged) for note in variant["notes"]) is told
+        programs = variant["totals"]["page_programs"]
+        assert isinstance(programs, int)
+        return programs
+
+    unsaid = pages(told=True)
+    assert pages("--content", "random", told=False) == unsaid
+    # 60 pages of 4 KiB, and what UBIFS adds. LZO takes some 10 % more than the share of random bytes in a page.
+    half, fifth = pages("--content", "mix", told=False), pages("--content", "20%", told=False)
+    assert 0.5 < half / unsaid < 0.7 and 0.2 < fifth / unsaid < 0.4, (unsaid, half, fifth)
+    assert pages("--set", "compression=none", told=False) >= unsaid - 2
+    assert "Note. log.csv holds no contents" in ffslab("replay", "log.csv", "--fs", "ubifs").stdout
+    for wrong in ("photos", "140%", "%", "0.4"):
+        refused = ffslab("replay", "log.csv", "--content", wrong)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert f"--content {wrong}: must be random, text, mix, zero, or a share as 40%" in refused.stderr
+
+
 @pytest.mark.parametrize("again", [("--board", "omap3evm"), ("--think", "none"), ("--partition-blocks", "300")])
 def test_an_option_with_one_value_is_not_given_twice(ffslab: Command, again: tuple[str, str]) -> None:
     ran = ffslab("replay", STRACE, *again, *again)

@@ -168,7 +168,8 @@ mod tests {
         let others = [
             r#"{"seed": 2}"#,
             r#"{"stack": {"partition_blocks": 161}}"#,
-            r#"{"stack": {"kernel": "6.12"}}"#,
+            r#"{"stack": {"kernel": "5.10"}}"#,
+            r#"{"stack": {"compression": "none"}}"#,
             r#"{"measure": [{"step": "sync"}, {"step": "sync"}]}"#,
             r#"{"probe_logs": true}"#,
             r#"{"film": true}"#,

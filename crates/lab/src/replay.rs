@@ -1,10 +1,11 @@
 //! Replays a recorded program: the calls of a trace, one after the other, on the simulated system calls.
 //!
 //! Calls of several processes run in the order of the trace. A trace does not contain the data that the program wrote;
-//! the replay writes data that do not compress. Paths begin at the root of the mount.
+//! the replay writes what its step says they are like. Paths begin at the root of the mount.
 
 use ffslab_fs::{Errno, TimeSpec};
 use ffslab_system::{Answer, Calls, Fd, OpenFlags, Refusal};
+use ffslab_workload::steps::{self, ContentName};
 use ffslab_workload::trace::{Call, Handle, Outcome, Record, Target, Trace};
 use ffslab_workload::Content;
 
@@ -13,8 +14,8 @@ mod summary;
 
 pub use prepare::prepare;
 pub(crate) use summary::grouped;
-pub use summary::Summary;
 use summary::{call_name, EXAMPLES_MAX};
+pub use summary::{without_contents, Summary};
 
 /// The largest piece in which the data of a call are moved. A larger call is made in several pieces.
 const PIECE_BYTES_MAX: usize = 8 << 20;
@@ -33,6 +34,26 @@ pub enum Think {
     /// Each call comes when it came in the recording, counted from the first one, or at once if those before it took
     /// longer here.
     Arrivals,
+}
+
+/// What the bytes are like that a recording does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Written {
+    pub kind: ContentName,
+    /// Of a mix.
+    pub random_percent: Option<u8>,
+}
+
+impl Written {
+    /// What a step says of it.
+    pub fn of(step: &steps::Replay) -> Written {
+        Written { kind: step.content.unwrap_or_default(), random_percent: step.random_percent }
+    }
+
+    fn take(self, content: &mut Content, bytes: usize) -> &[u8] {
+        content.give_mix(self.random_percent);
+        content.take_of(self.kind, bytes)
+    }
 }
 
 /// What the replay does with time.
@@ -80,11 +101,12 @@ pub fn replay(
     calls: &mut dyn Calls,
     trace: &Trace,
     pace: Pace,
+    written: Written,
     content: &mut Content,
     each: &mut dyn FnMut(Replayed<'_>) -> bool,
 ) -> Answer<Option<Summary>> {
     let mut player =
-        Player { calls, content, files: Vec::new(), buffer: Vec::new(), line: 0, summary: Summary::default() };
+        Player { calls, written, content, files: Vec::new(), buffer: Vec::new(), line: 0, summary: Summary::default() };
     player.files.resize_with(trace.handles as usize, || None);
     let (begin_ns, first_ns) = (player.calls.now_ns(), trace.records.first().map_or(0, |record| record.at_ns));
     for record in &trace.records {
@@ -131,6 +153,7 @@ struct OpenFile {
 
 struct Player<'a> {
     calls: &'a mut dyn Calls,
+    written: Written,
     content: &'a mut Content,
     files: Vec<Option<OpenFile>>,
     buffer: Vec<u8>,
@@ -268,8 +291,8 @@ impl Player<'_> {
             let count = (bytes - done).min(PIECE_BYTES_MAX as u64) as usize;
             let at = offset.map(|offset| offset.saturating_add(done));
             let moved = match (write, at) {
-                (true, Some(at)) => self.calls.pwrite(fd, self.content.take(count), at),
-                (true, None) => self.calls.write(fd, self.content.take(count)),
+                (true, Some(at)) => self.calls.pwrite(fd, self.written.take(self.content, count), at),
+                (true, None) => self.calls.write(fd, self.written.take(self.content, count)),
                 (false, Some(at)) => self.calls.pread_discard(fd, at, count),
                 (false, None) => {
                     self.buffer.resize(count.max(self.buffer.len()), 0);

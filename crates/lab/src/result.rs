@@ -29,7 +29,7 @@ use ffslab_workload::prng::GENERATOR;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that [`crate::run_experiment`] returns.
 #[derive(Clone, Debug)]
@@ -308,6 +308,11 @@ impl VariantSummary {
         let of_programs = outcome.programs.iter().flat_map(|program| &program.steps);
         let all_steps = outcome.setup.iter().chain(&outcome.measure).chain(of_programs);
         let of_steps = all_steps.flat_map(|step| step.facts.notes.clone());
+        let measured = outcome.measure.iter().chain(outcome.programs.iter().flat_map(|program| &program.steps));
+        let compressed = stack.keys().compresses();
+        let of_bytes: BTreeSet<String> =
+            measured.filter(|_| compressed).filter_map(|step| step.facts.where_compressed.clone()).collect();
+        let of_steps = of_steps.chain(of_bytes);
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let (user_read_bytes, user_written_bytes) = outcome.user_bytes();
         // Without out-of-band areas nothing but data goes over the bus, in pieces of any size.

@@ -299,6 +299,7 @@ impl Session {
                     running.user_read_bytes += facts.user_read_bytes;
                     running.user_written_bytes += facts.user_written_bytes;
                     running.notes.extend(facts.notes.iter().cloned());
+                    running.where_compressed = facts.where_compressed.clone().or(running.where_compressed.take());
                     return Ok(facts);
                 }
                 let outcome = self.runner.step("measure", measured.steps.len(), step).map_err(place)?;

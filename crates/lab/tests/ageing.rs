@@ -13,7 +13,7 @@ const AGEING: &str =
 
 fn run(fs: &str, ageing: &str, steps: &str) -> VariantSummary {
     let text = format!(
-        "title = \"t\"\n[stack]\nboard = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 60\nread_ahead_KiB = 0\n{ageing}{FILLED}{steps}"
+        "title = \"t\"\n[stack]\nboard = \"omap3evm\"\nkernel = \"2.6.37\"\nfs = \"{fs}\"\npartition_blocks = 60\nread_ahead_KiB = 0\n{ageing}{FILLED}{steps}"
     );
     let run = run_experiment(&text, "ageing.toml", Path::new("."), &|_| true);
     run.unwrap_or_else(|error| panic!("{error:?}\n{text}")).summary.variants.remove(0)
@@ -93,7 +93,7 @@ fn a_scrub_reads_all_of_the_partition() {
 fn a_shelf_needs_a_chip_that_ages_and_nothing_mounted() {
     let refused = |ageing: &str, steps: &str| {
         let text = format!(
-            "title = \"t\"\n[stack]\nboard = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 60\n{ageing}{steps}"
+            "title = \"t\"\n[stack]\nboard = \"omap3evm\"\nkernel = \"2.6.37\"\nfs = \"jffs2\"\npartition_blocks = 60\n{ageing}{steps}"
         );
         run_experiment(&text, "a.toml", Path::new("."), &|_| true).unwrap_err().to_string()
     };

@@ -4,6 +4,7 @@
 mod ageing;
 mod boot;
 mod claims_readahead;
+mod compression;
 mod driver_level;
 mod experiments;
 mod initial_states;

@@ -68,7 +68,8 @@ impl Board {
     fn new(fs: &str, file_bytes: u64, read_ahead_kib: u32) -> Board {
         let blocks = 48 + file_bytes / (100 * KIB);
         let text = format!(
-            "title = 'claims'\n[stack]\nboard = 'omap3evm'\nfs = '{fs}'\npartition_blocks = {blocks}\n\
+            "title = 'claims'\n[stack]\nboard = 'omap3evm'\nkernel = '2.6.37'\nfs = '{fs}'\n\
+             compression = 'none'\npartition_blocks = {blocks}\n\
              read_ahead_KiB = {read_ahead_kib}\n[[measure]]\nstep = 'mount'\n"
         );
         let experiment = Experiment::parse(&text, "claims").unwrap();

@@ -84,6 +84,7 @@ const AGED: &str = r#"
 title = "t"
 [stack]
 board = "omap3evm"
+kernel = "2.6.37"
 fs = "FS"
 partition_blocks = 96
 [[state]]

@@ -71,9 +71,10 @@ pub struct StackKeys {
     /// How much may be dirty before the flusher begins (`vm.dirty_background_bytes`); without it half of `dirty_KiB`.
     #[serde(rename = "dirty_background_KiB", default, skip_serializing_if = "Option::is_none")]
     pub dirty_background_kib: Option<u64>,
-    /// The file system's compressor.
-    #[serde(default)]
-    pub compression: CompressionName,
+    /// The file system's compressor. Absent, it is that of a kernel and a mkfs that nobody told otherwise: `zlib-rtime` of JFFS2, of
+    /// UBIFS `lzo`, or what the superblock of its image says; YAFFS2 has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<CompressionName>,
     /// UBI: erase blocks of 1024 of the whole chip that are kept to replace bad ones.
     #[serde(rename = "max_beb_per1024", default, skip_serializing_if = "Option::is_none")]
     pub bad_reserve_per_1024: Option<u32>,
@@ -168,7 +169,8 @@ pub(crate) type IsGiven = fn(&StackKeys) -> bool;
 /// Keys that only some file systems have. Which ones says each file system's descriptor
 /// ([`crate::file_systems::Mountable::own_keys`]).
 pub(crate) const OWNED_KEYS: [(&str, IsGiven); 9] = [
-    ("compression", |keys| keys.compression != CompressionName::None),
+    // Where nothing can be compressed, "none" is true.
+    ("compression", |keys| keys.compression.is_some_and(|name| name != CompressionName::None)),
     ("summary", |keys| keys.summary),
     ("endian", |keys| !keys.endian.is_little()),
     ("yaffs2_version", |keys| keys.yaffs2_version.is_some()),
@@ -214,18 +216,22 @@ impl StackKeys {
     }
 }
 
-/// The mount option `compr=`. JFFS2: none, zlib, rtime, lzo and its compiled-in modes priority and size. UBIFS: none, lzo,
-/// zlib, zstd.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The mount option `compr=`. JFFS2: none, zlib, rtime, lzo and its compiled-in modes zlib-rtime, priority and size. UBIFS: none,
+/// lzo, zlib, zstd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompressionName {
-    #[default]
     None,
     Zlib,
     Rtime,
     Lzo,
     Zstd,
+    /// JFFS2 as its Kconfig builds it: zlib, or rtime where that does not help.
+    #[serde(rename = "zlib-rtime")]
+    ZlibRtime,
+    /// JFFS2 in a kernel that was built with LZO, too: LZO, zlib, rtime, the first that helps.
     Priority,
+    /// JFFS2: LZO, zlib, rtime, the one that helps most.
     Size,
 }
 

@@ -65,8 +65,9 @@ pub struct Board {
     _cpu_time_scale: Option<Sourced<Amount>>,
     /// Name or file of the part that is soldered on.
     pub part: String,
-    /// Name or file of the kernel that the board runs, unless the experiment names another.
-    pub kernel: String,
+    /// Name or file of the kernel that the board runs, unless the experiment names another. Absent: the newest long-term one that
+    /// was compared with a real kernel, [`KERNEL_DEFAULT`].
+    pub kernel: Option<String>,
     /// Who corrects bit errors of raw NAND. The four keys of the ECC are needed if the board's part is such; chips on a serial bus
     /// correct themselves.
     ecc: Option<Sourced<EccName>>,
@@ -274,6 +275,9 @@ impl KernelProfile {
     }
 }
 
+/// The kernel of a board that names none: a long-term one of today, of which reference runs were made.
+pub const KERNEL_DEFAULT: &str = "6.12";
+
 /// The rules of the kernel of a version such as 6.1.192, of whose series there is a profile.
 ///
 /// Errors: there is none; the message lists those that there are.
@@ -341,7 +345,10 @@ impl Profile {
         };
         let (kernel_name, kernel_folder) = match kernel {
             Some(name) => (name.to_string(), base_dir),
-            None => (parsed.kernel.clone(), source.folder.as_path()),
+            None => match &parsed.kernel {
+                Some(name) => (name.clone(), source.folder.as_path()),
+                None => (KERNEL_DEFAULT.to_string(), base_dir),
+            },
         };
         let kernel = kernel_named(&kernel_name, kernel_folder)?;
         let out_of_range = |key, value, needed| {

@@ -29,6 +29,7 @@ mod template;
 
 pub use board::{
     kernel_of_version, Board, KernelProfile, MlcRules, NandWaitName, Profile, SpiNandRules, Yaffs2Version,
+    KERNEL_DEFAULT,
 };
 pub use built_in::is_path;
 pub use cards::CardProfile;

@@ -1,5 +1,5 @@
 use crate::built_in::{Kind, BUILT_IN};
-use crate::{list, show, Profile};
+use crate::{list, show, Profile, KERNEL_DEFAULT};
 use ffslab_linux::{NameHash, WriteBackKnobs, WriteBackRules};
 use ffslab_mtd::{ecc, Driver, Ecc};
 use std::path::Path;
@@ -61,8 +61,17 @@ fn driver_totals_come_out_as_published() {
 }
 
 #[test]
+fn a_board_that_names_no_kernel_runs_a_long_term_one_of_today() {
+    let named = |kernel| Profile::load("omap3evm", None, kernel, here()).unwrap().kernel_name;
+    assert_eq!((&named(None)[..], &named(Some("2.6.37"))[..]), (KERNEL_DEFAULT, "2.6.37"));
+    let shown = show("luckfox-pico-max").unwrap();
+    assert_eq!(shown.kernel.as_deref(), Some(KERNEL_DEFAULT));
+    assert_eq!(Profile::load("zero-overhead", None, None, here()).unwrap().kernel_name, "6.1", "its own");
+}
+
+#[test]
 fn another_part_keeps_the_drivers_own_costs() {
-    let own = Profile::load("omap3evm", None, None, here()).unwrap();
+    let own = Profile::load("omap3evm", None, Some("2.6.37"), here()).unwrap();
     let other = Profile::load("omap3evm", Some("tc58nvg1s3e"), Some("6.1"), here()).unwrap();
     // The kernel of the board reports each bit that was corrected, 6.1 does not.
     assert_eq!((own.driver().bitflip_threshold_bits, other.driver().bitflip_threshold_bits), (Some(1), None));

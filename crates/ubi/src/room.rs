@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::media::LAYOUT_LEBS;
 use std::fmt;
 
-/// The distribution of the erase blocks. The other fields add up to `pebs`.
+/// The distribution of the erase blocks. The other fields but the last add up to `pebs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     pub pebs: u32,
@@ -19,6 +19,8 @@ pub struct Room {
     pub kept_pebs: u32,
     pub volume_pebs: u32,
     pub available_pebs: u32,
+    /// What the reserve for bad blocks lacks: it takes what comes before volumes do.
+    pub bad_reserve_lacks_pebs: u32,
 }
 
 impl Device {
@@ -35,6 +37,7 @@ impl Device {
             kept_pebs: space.kept_pebs,
             volume_pebs: space.reserved_pebs.saturating_sub(own),
             available_pebs: space.available_pebs,
+            bad_reserve_lacks_pebs: space.bad_reserve_level_pebs.saturating_sub(space.bad_reserve_pebs),
         }
     }
 }

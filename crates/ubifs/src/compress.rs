@@ -39,14 +39,17 @@ pub enum Compression {
     Lzo,
     Zlib,
     Zstd,
+    /// A mount without `compr=`: what the superblock says, which is LZO in a new file system.
+    OfSuperblock,
 }
 
 impl Compression {
-    /// Its code on flash.
+    /// Its code in the superblock of a new file system, and in new inodes unless the superblock decides.
     pub(crate) fn code(self) -> u16 {
         match self {
             Compression::None => COMPR_NONE,
-            Compression::Lzo => COMPR_LZO,
+            // mkfs.ubifs without -x, and kernels before 5.13 that format an empty volume (`fs/ubifs/sb.c`).
+            Compression::Lzo | Compression::OfSuperblock => COMPR_LZO,
             Compression::Zlib => COMPR_ZLIB,
             Compression::Zstd => COMPR_ZSTD,
         }

@@ -201,6 +201,10 @@ impl Ubifs {
     /// since 1970.
     pub fn mount(ubi: &Ubi, volume: Volume, options: Options, now_s: u64) -> Result<Ubifs, MountError> {
         let core = Core::mount(ubi, volume, &options, now_s)?;
+        let compression = match options.compression {
+            Compression::OfSuperblock => core.sb.default_compression,
+            named => named.code(),
+        };
         let mut fs = Ubifs {
             core,
             ubi: ubi.clone(),
@@ -209,7 +213,7 @@ impl Ubifs {
             entry: Vec::new(),
             bulk_read: options.bulk_read,
             bulk: bulk_read::Bulk::default(),
-            compression: options.compression.code(),
+            compression,
             cookie: options.seed,
             unmounted: false,
             detaches: false,

@@ -154,10 +154,17 @@ impl UbiSettings {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+/// What a case was mounted with. Those that say nothing of a compressor were measured without one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
 pub struct MountSettings {
-    #[serde(default)]
     pub compression: CompressionName,
+}
+
+impl Default for MountSettings {
+    fn default() -> Self {
+        MountSettings { compression: CompressionName::None }
+    }
 }
 
 /// Settings of write-back. The limits are given either in per cent of the page cache's memory or in bytes.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 /// The pieces start at different places of the pool. With an odd stride all places are used before one is used again.
 pub const STRIDE_BYTES: usize = 4_099;
 pub const POOL_BYTES: usize = 1 << 20;
-/// Of a mix: how many bytes of one kind follow each other.
-const MIX_BYTES: usize = 512;
+/// Of a mix: in how many bytes the random ones come first and the text behind them.
+const MIX_BYTES: usize = 1_024;
+const MIX_RANDOM_PERCENT: u8 = 50;
 
 /// What [`ContentName::Text`] repeats.
 const SENTENCE: &[u8] = b"The quick brown fox jumps over the lazy dog. ";
@@ -18,8 +19,9 @@ const SENTENCE: &[u8] = b"The quick brown fox jumps over the lazy dog. ";
 pub struct Content {
     prng: SplitMix64,
     pool: Vec<u8>,
-    /// The pool with every other [`MIX_BYTES`] of it replaced by text.
+    /// The pool with text behind the random share of each [`MIX_BYTES`] of it.
     mix: Vec<u8>,
+    random_percent: u8,
     start: usize,
     /// The longest piece of text and of zeros so far.
     text: Vec<u8>,
@@ -56,6 +58,7 @@ impl Content {
             prng: SplitMix64::new(seed ^ 0x636F_6E74_656E_7473),
             pool: Vec::new(),
             mix: Vec::new(),
+            random_percent: MIX_RANDOM_PERCENT,
             start: 0,
             text: Vec::new(),
             zeros: Vec::new(),
@@ -74,6 +77,15 @@ impl Content {
                 self.files.len() - 1
             })
         });
+    }
+
+    /// From now on so much of a mix is random, half of it if nothing is said.
+    pub fn give_mix(&mut self, random_percent: Option<u8>) {
+        let wanted = random_percent.unwrap_or(MIX_RANDOM_PERCENT);
+        if wanted != self.random_percent {
+            self.random_percent = wanted;
+            self.mix.clear();
+        }
     }
 
     /// Position of the next piece, for [`Content::at`].
@@ -158,8 +170,9 @@ impl Content {
 
     /// The pool must be as long already.
     fn extend_mix(&mut self, wanted: usize) {
+        let random_bytes = MIX_BYTES * usize::from(self.random_percent) / 100;
         for at in self.mix.len()..wanted {
-            let is_text = at / MIX_BYTES % 2 == 1;
+            let is_text = at % MIX_BYTES >= random_bytes;
             self.mix.push(if is_text { SENTENCE[at % SENTENCE.len()] } else { self.pool[at] });
         }
     }
@@ -237,6 +250,21 @@ mod tests {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(Content::new(1).take_of(ContentName::Mix, 4096)).unwrap();
         assert!((2048..2300).contains(&encoder.finish().unwrap().len()));
+    }
+
+    #[test]
+    fn a_mix_compresses_to_what_it_is_said_to_be_random() {
+        let mut content = Content::new(1);
+        for percent in [0, 10, 40, 75, 100] {
+            content.give_mix(Some(percent));
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(content.take_of(ContentName::Mix, 4096)).unwrap();
+            let left_percent = encoder.finish().unwrap().len() as f64 / 40.96;
+            assert!((left_percent - f64::from(percent)).abs() < 5.5, "{percent}: {left_percent}");
+        }
+        content.give_mix(None);
+        let mut fresh = Content::at(1, content.position());
+        assert_eq!(content.take_of(ContentName::Mix, 3000), fresh.take_of(ContentName::Mix, 3000));
     }
 
     #[test]

@@ -382,6 +382,13 @@ step_keys! {
         /// With `onto`: which device or file of a recording that has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<String>,
+        /// What the writes of the program are like, as a recording does not hold their bytes; absent: random, and the answer says
+        /// that compression cannot be judged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Option<ContentName>,
+        /// With `content = "mix"`: how much of a mix is random, and so about what a compressor leaves of it; absent: 50.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        random_percent: Option<u8>,
     }
     /// Runs the jobs of a fio job file. Their files are laid out first; if the step is measured, at the end of the
     /// setup.

@@ -66,7 +66,7 @@ class BareKeys(TypedDict):
 BareName: TypeAlias = Literal["bare"]
 
 
-CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
+CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "zlib-rtime", "priority", "size"]
 
 
 DeviceKeys: TypeAlias = "str | FtlKeys"
@@ -259,7 +259,7 @@ class StackKeys(TypedDict):
     bulk_read: NotRequired[bool]
     chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
-    compression: CompressionName
+    compression: NotRequired[CompressionName | None]
     dirty_KiB: NotRequired[int | None]
     dirty_background_KiB: NotRequired[int | None]
     ecc: NotRequired[EccName | None]

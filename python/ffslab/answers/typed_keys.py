@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, TypedDict, overload
 Advice: TypeAlias = Literal["normal", "random", "sequential", "willneed", "dontneed", "noreuse"]
 AppendSync: TypeAlias = Literal["fsync", "fdatasync", "none", "sync"]
 BasePattern: TypeAlias = Literal["SR", "RR", "SW", "RW"]
-CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "priority", "size"]
+CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "zlib-rtime", "priority", "size"]
 ContentName: TypeAlias = Literal["random", "text", "mix", "zero"]
 Distribution: TypeAlias = Literal["uniform", "hot_cold", "sequential", "zipf"]
 EccName: TypeAlias = Literal["hw", "sw", "bch", "on-die"]
@@ -541,8 +541,10 @@ class StepCalls:
         /,
         *,
         file: str,
+        content: ContentName | None = None,
         only: str | None = None,
         onto: str | None = None,
+        random_percent: int | None = None,
         root: str | None = None,
         speed: float | None = None,
         think: Think | None = None,

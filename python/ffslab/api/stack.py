@@ -57,8 +57,8 @@ class Measurement:
 class Stack(StepCalls):
     """A board with one partition or device, empty or holding an image; nothing is mounted at first.
 
-    `system`: who answers its calls, a name of `ffslab.systems.TABLE`. The board of Linux is omap3evm unless another is
-    named, its partition has 400 erase blocks.
+    `system`: who answers its calls, a name of `ffslab.systems.TABLE`. The board of Linux is luckfox-pico-max with an
+    mt29f1g01abafd unless another is named, its partition has 400 erase blocks.
 
     `keys` are those of an experiment's `[stack]` table (`ffslab schema`): `read_ahead_KiB`, `page_cache_KiB`, `kernel`,
     `compression` ... Paths in them start at `base_dir`. `seed` is that of the content that steps write.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab import InputError
+from ffslab.api.machine import IMAGE_BOARD
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
@@ -28,7 +29,7 @@ def inspect(
     place: Place,
     board: Annotated[
         str, option("--board NAME", "Board profile, by name or path; mount and reads are simulated on it.")
-    ] = "omap3evm",
+    ] = IMAGE_BOARD,
     part: Annotated[
         str | None,
         option("--part NAME", "Flash part, by name or path; sizes are those of the image. [default: the board's]"),
@@ -175,7 +176,7 @@ def lifetime(
 
     Example: ffslab lifetime logging.toml --per-day 1440 --years 10
     """
-    from ffslab.api.machine import LINUX_BOARD
+    from ffslab.api.machine import LINUX_PART
     from ffslab.api.profiles import part_of
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
@@ -230,7 +231,7 @@ def lifetime(
                 found = life.looked_into(start, ready, **where)
                 parts = [life.of_workloads(start, found, ready, given, progress)] if ready else []
         if age_days is not None:
-            part = machine.part or part_of(machine.board or LINUX_BOARD)
+            part = machine.part or (part_of(machine.board) if machine.board else LINUX_PART)
             parts.insert(0, life.of_past(start, found, age_days, part, given))
         facts = {"start": parts[0]["start"], "workloads": [row for each in parts for row in each["workloads"]]}
     if report is not None:

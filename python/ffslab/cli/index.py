@@ -29,7 +29,7 @@ _FIELD = "ffslab.cli.field_verbs:add_to"
 # By purpose: the verb, the function that declares it or the group of verbs that it is, its sentence.
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Workloads": {
-        "new": ("ffslab.cli.new_verb:add_to", "Write a commented experiment from five questions."),
+        "new": ("ffslab.cli.new_verb:add_to", "Write a commented experiment from seven questions."),
         "run": (_MAIN, "Run an experiment: a table, a results folder, a report."),
         "replay": (_WORKLOADS, "Replay a recorded application."),
         "fio": (_WORKLOADS, "Run the jobs of a fio job file."),

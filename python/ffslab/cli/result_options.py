@@ -23,7 +23,7 @@ Batch = Annotated[
     str | None,
     option("--batch SYSTEM", "Let jobs of slurm, pbs, sge, lsf, htcondor, oar or moab run it, --jobs of them."),
 ]
-LargeLogs = Annotated[bool, option("--yes", "Do it beyond the limit: read logs of more than 4,000,000 events.")]
+LargeLogs = Annotated[bool, option("--yes", "Do it without asking: read logs of more than 4,000,000 events.")]
 RecordBytes = Annotated[
     list[int] | None,
     option("--record-B B", "Take only the traces with records of this size; may be given several times.", least=1),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from ffslab.api.machine import LINUX_BOARD, LINUX_PART
 from ffslab.cli.parts import check_distinct, option
 from ffslab.cli.result_options import Jobs
 from ffslab.file_systems import listed
@@ -23,10 +24,14 @@ OwnBoard = Annotated[
     str | None,
     option(
         "--board NAME",
-        "Board profile, by name or path; `ffslab profiles` lists them. [default: omap3evm; of RTEMS beaglebone-black]",
+        f"Board profile, by name or path; `ffslab profiles` lists them. [default: {LINUX_BOARD}; of RTEMS "
+        "beaglebone-black]",
     ),
 ]
-Part = Annotated[str | None, option("--part NAME", "Flash part, by name or path. [default: the board's]")]
+Part = Annotated[
+    str | None,
+    option("--part NAME", f"Flash part, by name or path. [default: the board's; without --board {LINUX_PART}]"),
+]
 Kernel = Annotated[str | None, option("--kernel NAME", "Kernel profile, by name or path. [default: the board's]")]
 FileSystems = Annotated[
     list[str] | None,
@@ -90,7 +95,7 @@ Repeat = Annotated[
     ),
 ]
 Yes = Annotated[
-    bool, option("--yes", "Do it beyond the limit: run more than 1,000,000,000 calls, or than its key calls_max says.")
+    bool, option("--yes", "Do it without asking: run more than 1,000,000,000 calls, or than its key calls_max says.")
 ]
 Again = Annotated[bool, option("--again", "Run also what the store of runs holds (docs/store.md).")]
 

@@ -69,6 +69,15 @@ def replay(
     only: Annotated[
         str | None, option("--only NAME", "With --onto: which device or file of a recording that has several.")
     ] = None,
+    content: Annotated[
+        str | None,
+        option(
+            "--content WORD",
+            "What the program writes, as a recording has no bytes; random: nothing shrinks it; text; zero; "
+            "mix: half of it compresses; 40%: a compressor leaves about so much. [default: random, and the answer says "
+            "that compression cannot be judged]",
+        ),
+    ] = None,
     *,
     cold: Annotated[
         bool,
@@ -83,9 +92,10 @@ def replay(
 
     Example: ffslab replay examples/sqlite/insert.strace.gz --read-ahead 128 --read-ahead 0
     """
-    from ffslab.workloads.replay import How, replay_experiment
+    from ffslab.workloads.replay import How, content_of, replay_experiment
 
-    experiment = replay_experiment(trace, machine.machine(), How(think.value, speed, onto, only), cold=cold)
+    meant = How(think.value, speed, onto, only, *content_of(content))
+    experiment = replay_experiment(trace, machine.machine(), meant, cold=cold)
     experiment = experiment.changed(axes=machine.axes())
     name = trace.name.removesuffix(".gz").removesuffix(".strace").removesuffix(".parquet")
     end_with_failures(run_and_print(how.over(experiment), name, out, json, how, written.observe()))

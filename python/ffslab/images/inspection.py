@@ -15,7 +15,7 @@ from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Damage, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
 from ffslab.api import profiles
-from ffslab.api.machine import as_json
+from ffslab.api.machine import IMAGE_BOARD, as_json
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import How, ImageTree, Partition, read_image, recovery, said
 from ffslab.text.quoting import one_line, quoted
@@ -40,7 +40,7 @@ MARKS = {"valid": "#", "invalid": "x", "free": ".", "bad": "B", "unknown": "?"}
 def inspect_image(
     path: str | Path,
     *,
-    board: str = "omap3evm",
+    board: str = IMAGE_BOARD,
     part: str | None = None,
     kernel: str | None = None,
     device: str = "sd-card",

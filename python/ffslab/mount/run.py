@@ -15,7 +15,17 @@ from ffslab._native import InputError
 from ffslab.answers.image import Place
 from ffslab.answers.inspection import Part
 from ffslab.api.experiment import Run
-from ffslab.api.machine import FILE_SYSTEM, LINUX, LINUX_BOARD, Machine, Value, as_json, settings_of
+from ffslab.api.machine import (
+    FILE_SYSTEM,
+    IMAGE_BOARD,
+    LINUX,
+    LINUX_BOARD,
+    LINUX_PART,
+    Machine,
+    Value,
+    as_json,
+    settings_of,
+)
 from ffslab.api.observe import Observe
 from ffslab.cli.terminal import remark, say, tell
 from ffslab.file_systems import ON_LINUX
@@ -68,7 +78,8 @@ class Wanted:
                 what = "--partition, --mtdparts, --offset and --size" if self.where else "--oob and --autoplace"
                 raise InputError(f"{what}: say what is in an image; name it with --image")
             blocks = self.blocks or DEFAULT_BLOCKS
-            settings: dict[str, Value] = {"part": self.part, **given}
+            part = self.part or (None if self.board else LINUX_PART)
+            settings: dict[str, Value] = {"part": part, **given}
             return Machine(self.on_board, self.kernel, self.fs or FILE_SYSTEM, blocks, settings=settings)
         blocks, fs, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
         settings = {"part": self.part, "image": str(self.image.absolute()), **arranged}
@@ -80,7 +91,7 @@ class Wanted:
     @property
     def on_board(self) -> str:
         """The board with Linux."""
-        return self.board or LINUX_BOARD
+        return self.board or (LINUX_BOARD if self.image is None else IMAGE_BOARD)
 
     @property
     def runs_on(self) -> str:

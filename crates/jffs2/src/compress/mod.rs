@@ -20,7 +20,9 @@ pub enum Compression {
     Zlib,
     Rtime,
     Lzo,
-    /// The first that succeeds, in the kernel's order: LZO, zlib, rtime.
+    /// The first that succeeds, of those that `fs/jffs2/Kconfig` builds by default, in the kernel's order: zlib, rtime.
+    ZlibRtime,
+    /// The first that succeeds, in the order of a kernel that was built with LZO, too: LZO, zlib, rtime.
     Priority,
     /// The one with the smallest result.
     Size,
@@ -110,6 +112,7 @@ impl Compressor {
             Compression::Zlib => &[COMPR_ZLIB],
             Compression::Rtime => &[COMPR_RTIME],
             Compression::Lzo => &[COMPR_LZO],
+            Compression::ZlibRtime => &[COMPR_ZLIB, COMPR_RTIME],
             Compression::Priority | Compression::Size => &[COMPR_LZO, COMPR_ZLIB, COMPR_RTIME],
         };
         let mut best: Option<Compressed> = None;
@@ -189,11 +192,12 @@ mod tests {
         Sim::new(SimConfig::default())
     }
 
-    const MODES: [Compression; 6] = [
+    const MODES: [Compression; 7] = [
         Compression::None,
         Compression::Zlib,
         Compression::Rtime,
         Compression::Lzo,
+        Compression::ZlibRtime,
         Compression::Priority,
         Compression::Size,
     ];
@@ -233,6 +237,16 @@ mod tests {
         for mode in MODES {
             assert_eq!(Compressor::new(mode, Release::default()).compress(&free(), &data, 4096).kind, COMPR_NONE);
         }
+    }
+
+    #[test]
+    fn as_kconfig_builds_it_zlib_comes_first_and_rtime_is_asked_when_it_fails() {
+        let mut compressor = Compressor::new(Compression::ZlibRtime, Release::default());
+        assert_eq!(compressor.compress(&free(), &text(), 4096).kind, COMPR_ZLIB);
+        assert_eq!(compressor.work.rtime_in_bytes, 0);
+        let stored = compressor.output().to_vec();
+        assert_eq!(compressor.compress(&free(), &stored[..64], 4096).kind, COMPR_NONE);
+        assert_eq!((compressor.work.zlib_in_bytes, compressor.work.rtime_in_bytes), (4096 + 64, 64));
     }
 
     #[test]

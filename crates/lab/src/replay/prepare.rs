@@ -1,5 +1,6 @@
 //! What must exist before a trace can be replayed.
 
+use super::Written;
 use ffslab_fs::Errno;
 use ffslab_system::{Answer, Calls, OpenFlags};
 use ffslab_workload::trace::{Call, ExistingKind, Trace};
@@ -15,12 +16,12 @@ const PREPARE_BYTES: usize = 64 << 10;
 /// during the replay.
 ///
 /// Errors: the file, and the error of the file system.
-pub fn prepare(calls: &mut dyn Calls, traces: &[&Trace], content: &mut Content) -> Result<(), String> {
+pub fn prepare(calls: &mut dyn Calls, traces: &[(&Trace, Written)], content: &mut Content) -> Result<(), String> {
     let mut made: BTreeSet<&[u8]> = BTreeSet::new();
     let mut made_something = false;
-    for trace in traces {
+    for (trace, written) in traces {
         for existing in trace.existing.iter().filter(|e| !made.contains(&e.path[..])) {
-            made_something |= make(calls, &existing.path, &existing.kind, content).map_err(|error| {
+            made_something |= make(calls, &existing.path, &existing.kind, *written, content).map_err(|error| {
                 let (path, trace) = (String::from_utf8_lossy(&existing.path), trace.path.display());
                 format!("{path}, which the trace {trace} expects to find, cannot be made: {error}")
             })?;
@@ -50,7 +51,13 @@ fn makes(call: &Call) -> Option<&[u8]> {
 }
 
 /// Makes one file, directory or link. Returns `false` if it existed already.
-fn make(calls: &mut dyn Calls, path: &[u8], kind: &ExistingKind, content: &mut Content) -> Answer<bool> {
+fn make(
+    calls: &mut dyn Calls,
+    path: &[u8],
+    kind: &ExistingKind,
+    written: Written,
+    content: &mut Content,
+) -> Answer<bool> {
     match kind {
         ExistingKind::Directory => allow(Errno::Exist, calls.mkdir(path, 0o755)),
         ExistingKind::Symlink { target } => allow(Errno::Exist, calls.symlink(target, path)),
@@ -65,8 +72,8 @@ fn make(calls: &mut dyn Calls, path: &[u8], kind: &ExistingKind, content: &mut C
             let mut at = present;
             while at < *size_bytes {
                 let count = (size_bytes - at).min(PREPARE_BYTES as u64) as usize;
-                match calls.pwrite(fd, content.take(count), at) {
-                    Ok(written) => at += written as u64,
+                match calls.pwrite(fd, written.take(content, count), at) {
+                    Ok(bytes) => at += bytes as u64,
                     Err(error) => {
                         calls.close(fd)?;
                         return Err(error);

@@ -51,6 +51,15 @@ impl Summary {
     }
 }
 
+/// What must be said where a file system compresses and nothing was said of the bytes that the recording does not hold.
+pub fn without_contents(trace: &Trace) -> String {
+    format!(
+        "{} holds no contents, so what compression saves cannot be judged: the replay wrote random bytes, which nothing shrinks; \
+         `content` of the step, --content of `ffslab replay`, says what the program's are like",
+        trace.path.file_name().unwrap_or_default().display()
+    )
+}
+
 /// The number in decimal, with commas between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

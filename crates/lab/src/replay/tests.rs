@@ -25,8 +25,9 @@ fn trace(calls: &[&str]) -> Trace {
 
 fn play(stack: &mut Stack, trace: &Trace, pace: Pace) -> Summary {
     let mut content = Content::new(1);
-    prepare(stack, &[trace], &mut content).unwrap();
-    replay(stack, trace, pace, &mut content, &mut |_| true).unwrap().unwrap()
+    let written = Written::default();
+    prepare(stack, &[(trace, written)], &mut content).unwrap();
+    replay(stack, trace, pace, written, &mut content, &mut |_| true).unwrap().unwrap()
 }
 
 #[test]
@@ -74,9 +75,10 @@ fn what_an_earlier_trace_makes_is_left_to_it() {
     let first = trace(&[r#"open("/w/f", O_WRONLY|O_CREAT|O_EXCL, 0644) = 3"#, r#"write(3, ""..., 9) = 9"#]);
     let second = trace(&[r#"open("/w/f", O_RDONLY) = 3"#, r#"read(3, ""..., 9) = 9"#]);
     let mut content = Content::new(1);
-    prepare(&mut stack, &[&first, &second], &mut content).unwrap();
+    let written = Written::default();
+    prepare(&mut stack, &[(&first, written), (&second, written)], &mut content).unwrap();
     for trace in [&first, &second] {
-        let summary = replay(&mut stack, trace, Pace::NONE, &mut content, &mut |_| true).unwrap().unwrap();
+        let summary = replay(&mut stack, trace, Pace::NONE, written, &mut content, &mut |_| true).unwrap().unwrap();
         assert_eq!(summary.different, 0, "{:?}", summary.examples);
     }
 }

@@ -11,6 +11,11 @@ use ffslab_workload::text::size_text;
 
 type Done = Result<Facts, Stop>;
 
+/// What random bytes mean where a file system compresses.
+const RANDOM_BYTES: &str =
+    "what the steps wrote are random bytes, which no compressor shrinks, as of pictures or encrypted files: \
+    `content` or `content_file` of a step says what yours are like";
+
 /// Permissions of new files.
 pub(super) const FILE_PERMISSIONS: u32 = 0o644;
 const DIRECTORY_PERMISSIONS: u32 = 0o755;
@@ -49,13 +54,17 @@ impl Runner<'_> {
     }
 
     pub(super) fn execute(&mut self, step: &Step) -> Done {
-        let facts = self.dispatch(step)?;
+        let mut facts = self.dispatch(step)?;
+        if step.writes_random() && facts.user_written_bytes > 0 {
+            facts.where_compressed = Some(RANDOM_BYTES.to_string());
+        }
         self.tick()?;
         Ok(facts)
     }
 
     fn dispatch(&mut self, step: &Step) -> Done {
         self.content.give_file(self.traces.content_of(step));
+        self.content.give_mix(None);
         let system = &mut *self.system;
         match step {
             Step::Mount(mount) => no_facts(system.mount(&mount.options)),

@@ -26,6 +26,8 @@ pub struct Facts {
     pub fragment_pieces: Option<u64>,
     /// What a reader of the results should know, such as calls of a replay that ended differently.
     pub notes: Vec<String>,
+    /// What a reader should know of the bytes that were written if a file system compresses them.
+    pub where_compressed: Option<String>,
     /// `fio`: what its jobs did.
     pub fio: Option<FioReport>,
     /// `postmark`: what each of its runs did.

@@ -3,7 +3,7 @@
 use super::execute::{failed, FILE_PERMISSIONS};
 use super::facts::Facts;
 use super::runner::{RunError, Runner, Stop, WATCH_EVERY};
-use crate::replay::{self, Replayed};
+use crate::replay::{self, Replayed, Written};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, OpenFlags, System};
@@ -111,15 +111,19 @@ impl Runner<'_> {
 
     /// Makes the files that the measured traces expect to find, at the end of the setup.
     pub(super) fn prepare_replays(&mut self, measure: &[Step]) -> Result<(), RunError> {
-        let traces: Vec<Arc<Trace>> = measure
+        let traces: Vec<(Arc<Trace>, Written)> = measure
             .iter()
             .filter_map(|step| match step {
-                Step::Replay(replay) => self.traces.of(replay),
+                Step::Replay(replay) => Some((self.traces.of(replay)?, Written::of(replay))),
                 _ => None,
             })
             .collect();
-        let wanted: Vec<&Trace> = traces.iter().map(Arc::as_ref).filter(|trace| !trace.existing.is_empty()).collect();
-        let Some(first) = wanted.first() else {
+        let wanted: Vec<(&Trace, Written)> = traces
+            .iter()
+            .filter(|(trace, _)| !trace.existing.is_empty())
+            .map(|(trace, written)| (&**trace, *written))
+            .collect();
+        let Some((first, _)) = wanted.first() else {
             return Ok(());
         };
         if !self.system.is_mounted() {
@@ -140,7 +144,7 @@ impl Runner<'_> {
             return failed("nothing is mounted: a mount step must come before".to_string());
         }
         if !self.measuring {
-            replay::prepare(&mut *self.system, &[&trace], &mut self.content)?;
+            replay::prepare(&mut *self.system, &[(&trace, Written::of(step))], &mut self.content)?;
         }
         let think = match step.think {
             Think::Keep => replay::Think::Keep,
@@ -149,6 +153,8 @@ impl Runner<'_> {
         };
         let pace = replay::Pace { think, speed_ratio: step.speed.unwrap_or(1.0) };
         let (log, calls, watch) = (&mut self.log, &mut self.calls, &mut self.watch);
+        let written = Written::of(step);
+        let is_unsaid = step.content.is_none();
         let (measuring, step, start_ns) = (self.measuring, self.step, self.start.at_ns);
         let sim = self.system.sim().clone();
         let mut i = 0;
@@ -168,13 +174,14 @@ impl Runner<'_> {
             *calls += 1;
             !calls.is_multiple_of(WATCH_EVERY) || watch(*calls)
         };
-        let summary = replay::replay(&mut *self.system, &trace, pace, &mut self.content, &mut each);
+        let summary = replay::replay(&mut *self.system, &trace, pace, written, &mut self.content, &mut each);
         let summary = summary?.ok_or(Stop::Interrupted)?;
         Ok(Facts {
             requests_done: Some(summary.calls),
             user_read_bytes: summary.read_bytes,
             user_written_bytes: summary.written_bytes,
             notes: summary.notes(&trace),
+            where_compressed: (is_unsaid && summary.written_bytes > 0).then(|| replay::without_contents(&trace)),
             ..Facts::default()
         })
     }

@@ -1,6 +1,7 @@
 //! `[[stack.mount]]`: further mounts of a machine, beside the one that `[stack]` is.
 
 use crate::error::MachineError;
+use crate::file_systems::mountable;
 use crate::stack_keys::StackKeys;
 use ffslab_workload::Bytes;
 use serde::de::Error;
@@ -71,6 +72,17 @@ impl MountKeys {
     /// The directory without slashes around it.
     pub fn directory(&self) -> &str {
         self.at.trim_matches('/')
+    }
+
+    /// Whether it compresses what programs write.
+    pub fn compresses(&self) -> bool {
+        let text = |key: &str| self.own.get(key).and_then(Value::as_str);
+        match text("compression") {
+            Some(name) => name != "none",
+            None => {
+                text("fs").and_then(|fs| mountable(fs).ok()).is_some_and(|fs| fs.own_keys().contains(&"compression"))
+            }
+        }
     }
 
     /// The path of the image that the partition holds at the start.

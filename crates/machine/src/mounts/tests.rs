@@ -6,12 +6,12 @@ const WRITE: OpenFlags = OpenFlags { read: true, write: true, create: true, ..Op
 const FILE_BYTES: usize = 256 << 10;
 
 fn machine(stack: &str) -> Box<dyn System> {
-    let table = StackTable::parse(&format!("board = \"omap3evm\"\n{stack}")).unwrap();
+    let table = StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{stack}")).unwrap();
     table.machine(Path::new(".")).unwrap().0.build(None).unwrap()
 }
 
 fn refused(stack: &str) -> String {
-    let table = StackTable::parse(&format!("board = \"omap3evm\"\n{stack}"));
+    let table = StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{stack}"));
     match table {
         Err(error) => error.message().to_string(),
         Ok(table) => match table.machine(Path::new(".")) {
@@ -86,7 +86,8 @@ fn each_file_system_works_beside_each() {
 fn volumes_share_the_ubi_and_its_blocks() {
     for wait in ["busy", "sleep"] {
         check_volumes(&format!(
-            "fs = \"ubifs\"\npartition_blocks = 120\nnand_wait = \"{wait}\"\n[[mount]]\nat = \"/data\"\nfs = \"ubifs\"\n\
+            "fs = \"ubifs\"\ncompression = \"none\"\npartition_blocks = 120\nnand_wait = \"{wait}\"\n\
+             [[mount]]\nat = \"/data\"\nfs = \"ubifs\"\n\
              volume_B = \"4 MiB\"\n[[mount]]\nat = \"/data/log\"\nfs = \"ubifs\"\nvolume_B = \"3 MiB\"\n"
         ));
     }
@@ -171,7 +172,9 @@ fn paths_lead_to_mounts_and_not_across() {
 
 #[test]
 fn a_kept_state_holds_all_partitions() {
-    let table = StackTable::parse(&format!("board = \"omap3evm\"\n{}", of_two("ubifs", "jffs2", ""))).unwrap();
+    let table =
+        StackTable::parse(&format!("board = \"omap3evm\"\nkernel = \"2.6.37\"\n{}", of_two("ubifs", "jffs2", "")))
+            .unwrap();
     let (spec, filled) = table.machine(Path::new(".")).unwrap();
     let mut machine = spec.build(None).unwrap();
     machine.mount(&[]).unwrap();

@@ -128,7 +128,7 @@ impl Stack {
     pub(super) fn with_room(&self, refused: SystemError) -> SystemError {
         let (Some(missing_blocks), Some(ubi)) = (refused.missing_blocks(), &self.ubi) else { return refused };
         let room = ubi.room();
-        let blocks = room.pebs + missing_blocks;
+        let blocks = room.pebs + missing_blocks + room.bad_reserve_lacks_pebs;
         let advice = match &self.spec.image {
             // The image says how large its volumes are.
             Some(_) => String::new(),

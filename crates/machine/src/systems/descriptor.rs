@@ -28,6 +28,11 @@ pub trait SystemKeys {
     /// The name of the board.
     fn board(&self) -> &str;
 
+    /// Whether a file system compresses what programs write; after [`SystemKeys::machine`] has filled in what is absent.
+    fn compresses(&self) -> bool {
+        false
+    }
+
     /// Names of profiles in the keys, which may be paths.
     fn profiles_mut(&mut self) -> Vec<&mut String>;
 

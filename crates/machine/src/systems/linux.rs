@@ -6,7 +6,7 @@ use crate::file_systems;
 use crate::mounts::{MountKeys, MountsSpec};
 use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
 use crate::stack::{Stack, StackSpec};
-use crate::stack_keys::StackKeys;
+use crate::stack_keys::{CompressionName, StackKeys};
 use ffslab_flash::Geometry;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
@@ -30,6 +30,11 @@ impl SystemKeys for StackKeys {
 
     fn board(&self) -> &str {
         &self.board
+    }
+
+    fn compresses(&self) -> bool {
+        let is_on = |name: Option<CompressionName>| name.is_some_and(|name| name != CompressionName::None);
+        is_on(self.compression) || self.mount.iter().any(MountKeys::compresses)
     }
 
     fn profiles_mut(&mut self) -> Vec<&mut String> {

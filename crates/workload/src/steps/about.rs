@@ -65,6 +65,14 @@ impl Replay {
             Some(speed) if !(speed > 0.0 && speed.is_finite()) => Err(StepError::Speed { speed }),
             Some(_) if self.think == Think::None => Err(StepError::SpeedUnused),
             _ if self.only.is_some() && self.onto.is_none() => Err(StepError::OnlyWithoutOnto),
+            _ => self.check_content(),
+        }
+    }
+
+    fn check_content(&self) -> Result<(), StepError> {
+        match self.random_percent {
+            Some(percent) if percent > 100 => Err(StepError::RandomPercent { percent }),
+            Some(_) if self.content != Some(ContentName::Mix) => Err(StepError::RandomPercentWithoutMix),
             _ => Ok(()),
         }
     }
@@ -194,8 +202,13 @@ impl Step {
         }
     }
 
-    /// The file of this computer whose bytes the step writes, and what else it says of content.
-    fn content(&self) -> Option<(&String, ContentName)> {
+    /// Whether what it writes are random bytes, which no compressor shrinks.
+    pub fn writes_random(&self) -> bool {
+        matches!(self.content(), Some((None, ContentName::Random)))
+    }
+
+    /// The file of this computer whose bytes the step writes, and what else it says of content, of a step that can say so.
+    fn content(&self) -> Option<(Option<&String>, ContentName)> {
         let (Step::Create(Create { content_file, content, .. })
         | Step::Fill(Fill { content_file, content, .. })
         | Step::Requests(Requests { content_file, content, .. })
@@ -206,12 +219,12 @@ impl Step {
         else {
             return None;
         };
-        content_file.as_ref().map(|file| (file, *content))
+        Some((content_file.as_ref(), *content))
     }
 
     /// The file of this computer whose bytes the step writes.
     pub fn content_file(&self) -> Option<&str> {
-        self.content().map(|(file, _)| file.as_str())
+        self.content()?.0.map(String::as_str)
     }
 
     /// The same, to be replaced.
@@ -297,7 +310,7 @@ impl Step {
         {
             many::check_name(name)?;
         }
-        if self.content().is_some_and(|(_, content)| content != ContentName::default()) {
+        if self.content().is_some_and(|(file, content)| file.is_some() && content != ContentName::default()) {
             return Err(StepError::Content);
         }
         if let Step::CreateMany(CreateMany { count: None, until: None, .. }) = self {

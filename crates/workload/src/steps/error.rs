@@ -44,6 +44,10 @@ pub enum StepError {
     SpeedUnused,
     #[error("only goes with onto: leave it out, or say on which file the recording is replayed")]
     OnlyWithoutOnto,
+    #[error("random_percent is {percent}: it must be 0 to 100")]
+    RandomPercent { percent: u8 },
+    #[error("random_percent goes with content = \"mix\" alone: leave it out, or say so")]
+    RandomPercentWithoutMix,
     #[error("give the attribute either a value, a text, or bytes, the size of any value")]
     AttributeValue,
     #[error("give either sql, the statements, or script, a file of them")]

@@ -42,10 +42,12 @@ SETTLE_US = 120_000_000
 PAUSE_US = 20_000_000
 # The pause between two parts of a SELECT session is longer, and so are other calls apart.
 NEW_PART_S = 5.0
+# Where the published traces were recorded.
+TRACED_BOARD, TRACED_KERNEL = "omap3evm", "2.6.37"
 
 
 def traced_machine(
-    board: str = "omap3evm",
+    board: str = TRACED_BOARD,
     kernel: str | None = None,
     partition_blocks: int = 800,
     *,
@@ -54,6 +56,8 @@ def traced_machine(
     settings: Mapping[str, Value] | None = None,
 ) -> Machine:
     """What the sessions run on: tracers run, the file system compresses as Linux does by itself."""
+    if kernel is None and board == TRACED_BOARD:
+        kernel = TRACED_KERNEL
     own: dict[str, Value] = {"compression": "priority", "traced": traced, "uptime_us": uptime_us, **(settings or {})}
     return Machine(board, kernel, "jffs2", partition_blocks, settings=own)
 

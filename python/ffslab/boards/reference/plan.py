@@ -310,9 +310,11 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
 
     if stack["fs"] not in FILE_SYSTEMS:
         raise refuse(f'[stack]: fs = "{stack["fs"]}": a distribution kernel has jffs2 and ubifs')
-    if stack["fs"] == "jffs2" and stack["compression"] not in JFFS2_OPTIONS:
+    # Below no file system nothing compresses.
+    compression = stack.get("compression") or "none"
+    if stack["fs"] == "jffs2" and compression not in JFFS2_OPTIONS:
         known = ", ".join(JFFS2_OPTIONS)
-        raise refuse(f'[stack]: compression = "{stack["compression"]}": a mount of jffs2 can choose {known}')
+        raise refuse(f'[stack]: compression = "{compression}": a mount of jffs2 can choose {known}: name one of them')
     if why_not := medium.of(flash).trouble(flash):
         raise refuse(f"[stack]: {why_not}")
     for key, why in (
@@ -346,7 +348,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         experiment,
         plan["name"],
         stack["fs"],
-        stack["compression"],
+        compression,
         stack.get("read_ahead_KiB") or 0,
         MAX_BEB_PER_1024 if per_1024 is None else per_1024,
         stack["uptime_us"],

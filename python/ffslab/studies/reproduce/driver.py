@@ -36,7 +36,7 @@ READ_AHEAD_KIB = {"on": 128, "off": 0}
 Series = dict[str, list[Row]]
 Energy = Literal["rails_uJ", "with_idle_uJ"]
 
-_BOARD = {"board": "omap3evm", "kernel": "2.6.37"}
+_BOARD = {"board": "omap3evm", "kernel": "2.6.37", "compression": "none"}
 
 
 def planned() -> list[PlannedRun]:

@@ -72,7 +72,7 @@ def _experiment(
     axes: Axes,
     blocks: int = 200,
     kernel: str = "2.6.37",
-    compression: str | None = None,
+    compression: str = "none",
 ) -> Data:
     stack = {"board": "omap3evm", "kernel": kernel, "fs": fs[0], "compression": compression, "partition_blocks": blocks}
     return {
@@ -162,7 +162,7 @@ def _postmark(files: str) -> Made:
         # The file is only a name here, as an axis it is in the rows.
         axes: Axes = {**_AHEAD, "postmark.file": (files,)}
         # YAFFS2 does not compress; beside JFFS2 the key is JFFS2's.
-        named = next((COMPRESSION[name] for name in fs if name in COMPRESSION), None)
+        named = next((COMPRESSION[name] for name in fs if name in COMPRESSION), "none")
         return _experiment(fs, "files of Postmark", [], [run], axes, blocks=800, compression=named)
 
     return experiment

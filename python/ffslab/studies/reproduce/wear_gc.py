@@ -99,6 +99,7 @@ def _run(
 ) -> PlannedRun:
     reads = pattern in ("SR", "RR")
     stack: Data = {"board": "omap3evm", "kernel": "2.6.37", "fs": fs, "partition_blocks": blocks}
+    stack["compression"] = "none"
     stack |= {"page_cache_KiB": cache_kib, "read_ahead_KiB": 0}
     if fs == "ubifs":
         stack["max_beb_per1024"] = UBI_RESERVE_PER_1024[blocks]

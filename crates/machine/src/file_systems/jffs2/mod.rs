@@ -29,6 +29,10 @@ pub static JFFS2: Descriptor = Descriptor {
     },
 };
 
+/// `fs/jffs2/Kconfig`: without `JFFS2_COMPRESSION_OPTIONS` the mode is `JFFS2_CMODE_PRIORITY` and the compressors are `JFFS2_ZLIB`
+/// and `JFFS2_RTIME`; `JFFS2_LZO` is off.
+const BY_KCONFIG: CompressionName = CompressionName::ZlibRtime;
+
 struct OnLinux;
 
 impl Mountable for OnLinux {
@@ -49,7 +53,7 @@ impl Mountable for OnLinux {
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
         Ok(Arc::new(Jffs2Settings(Options {
-            compression: compression(keys.compression)?,
+            compression: compression(*keys.compression.get_or_insert(BY_KCONFIG))?,
             summary: keys.summary,
             endian: match keys.endian {
                 EndianName::Little => Endian::Little,
@@ -120,6 +124,7 @@ pub fn compression(name: CompressionName) -> Result<Compression, MachineError> {
         CompressionName::Zlib => Compression::Zlib,
         CompressionName::Rtime => Compression::Rtime,
         CompressionName::Lzo => Compression::Lzo,
+        CompressionName::ZlibRtime => Compression::ZlibRtime,
         CompressionName::Priority => Compression::Priority,
         CompressionName::Size => Compression::Size,
         CompressionName::Zstd => {

@@ -32,6 +32,10 @@ pub static UBIFS: Descriptor = Descriptor {
 /// The reserve for bad blocks of kernels before 3.7 (`CONFIG_MTD_UBI_BEB_RESERVE`).
 const BAD_RESERVE_PERCENT_2_6: u32 = 1;
 
+/// What a new file system says when nobody chose: `-x` of mkfs.ubifs, with which products are made, and `get_default_compressor` of
+/// `fs/ubifs/sb.c` before 5.13. A later kernel that formats an empty volume by itself and has `UBIFS_FS_ZSTD` takes zstd.
+const BY_MKFS: CompressionName = CompressionName::Lzo;
+
 struct OnLinux;
 
 impl Mountable for OnLinux {
@@ -57,8 +61,12 @@ impl Mountable for OnLinux {
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
+        let named = keys.compression.map_or(Ok(Compression::OfSuperblock), compression)?;
+        if keys.compression.is_none() && keys.image.is_none() {
+            keys.compression = Some(BY_MKFS);
+        }
         let options = Options {
-            compression: compression(keys.compression)?,
+            compression: named,
             rules: kernel_rules(&board.kernel()),
             lzo: lzo(&board.kernel()),
             bulk_read: keys.bulk_read,
@@ -209,14 +217,15 @@ fn with_options(settings: Options, options: &[String]) -> Result<Options, Option
 ///
 /// Errors: one that it does not have.
 pub fn compression(name: CompressionName) -> Result<Compression, MachineError> {
+    let unknown = |name| Err(MachineError::word("compression", name, "ubifs has none, lzo, zlib and zstd"));
     Ok(match name {
         CompressionName::None => Compression::None,
         CompressionName::Lzo => Compression::Lzo,
         CompressionName::Zlib => Compression::Zlib,
         CompressionName::Zstd => Compression::Zstd,
-        other => {
-            let name = format!("{other:?}").to_lowercase();
-            return Err(MachineError::word("compression", &name, "ubifs has none, lzo, zlib and zstd"));
-        }
+        CompressionName::Rtime => return unknown("rtime"),
+        CompressionName::ZlibRtime => return unknown("zlib-rtime"),
+        CompressionName::Priority => return unknown("priority"),
+        CompressionName::Size => return unknown("size"),
     })
 }
