@@ -153,7 +153,7 @@ def test_version_schema_and_profiles_answer(ffslab: Command) -> None:
     assert ffslab("--version").stdout.startswith("ffslab ")
     assert "partition_blocks" in json.dumps(json.loads(ffslab("schema").stdout))
     assert "omap3evm" in ffslab("profiles").stdout
-    assert {"kind", "name", "title"} <= json.loads(ffslab("profiles", "list", "--json").stdout)[0].keys()
+    assert {"kind", "name", "title"} <= json.loads(ffslab("profiles", "ls", "--json").stdout)[0].keys()
     shown = json.loads(ffslab("profiles", "show", "omap3evm", "--json").stdout)
     assert all(value["source"] and value["status"] for value in shown["values"])
     text = ffslab("profiles", "show", "omap3evm").stdout

@@ -26,7 +26,7 @@ def ci(
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """Check budgets of flash operations, wear and time, and tell what a change comes from. See docs/budgets.md.
+    """Check budgets of flash operations, wear and time. What a change comes from is told. See docs/budgets.md.
 
     Exit code 1: a rule does not hold.
 
