@@ -141,8 +141,7 @@ CALLS = {
     "run missing.toml": "missing.toml: cannot read the experiment: no such file or directory",
     "run .": ".: cannot read the experiment: it is a folder: name a file in it",
     "runn good.toml": "No such command 'runn'. Did you mean 'run'? (see ffslab --help)",
-    "run good.toml --fs jffs2,ubifs": 'good.toml: [stack]: fs "jffs2,ubifs": is one name; an axis `fs = [...]`, or --fs '
-    "several times, compares",
+    "run good.toml --fs jffs2,ubifs": "--fs jffs2,ubifs: is one name; several are --fs jffs2 --fs ubifs",
     "run good.toml --set compression": '--set "compression": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, '
     "policy.victim=cat",
     "run good.toml --set policy.victim=costbenefit": "good.toml: [stack]: policy.victim: unknown policy `costbenefit`; there are "
@@ -164,7 +163,7 @@ CALLS = {
     "lifetime notes.txt": "notes.txt: an image says nothing of a workload: give --workload EXPERIMENT, or --age for its past "
     "rate",
     "mount --fs ubifs nowhere": "nowhere: is not a folder: make an empty one to mount on",
-    "stat mine": "mine: no ffslab mount of yours is here: ffslab mount makes one",
+    "mount stat mine": "mine: no ffslab mount of yours is here: ffslab mount makes one",
     "steps request": '"request" is neither a step nor a table of an experiment: did you mean "requests"?',
     "run good.toml --board ./my-board.toml": "good.toml: [stack]: board file ./my-board.toml: cannot be read: no such file or "
     "directory",

@@ -101,7 +101,10 @@ def _check_is_of_stack(text: str, words: list[str], value: str) -> None:
     from ffslab.api.vocabulary import TOP, steps, tables
 
     first, *rest = words
-    if first in {key.name for name, table in tables().items() if name != TOP for key in table.keys}:
+    of_stack = {key.name: key for name, table in tables().items() if name != TOP for key in table.keys}
+    if first in of_stack:
+        if of_stack[first].kind == "table" and not rest:
+            raise InputError(f"--set {text}: `{first}` is a table: name a key of it, as --set {first}.KEY=VALUE")
         return
     if first == "stack" and rest:
         raise InputError(f"--set {text}: keys of [stack] stand alone here: --set {rest[0]}={value}")

@@ -44,23 +44,25 @@ WANTED = {
 NAMES_MAX = 12
 
 
-def check_known(name: str, what: str | None = None) -> None:
+def check_known(name: str, what: str | None = None, flag: str | None = None) -> None:
     """Refuses a name that is neither that of a profile (of a board, a part ...) nor a path, with the nearest ones.
 
-    Raises `ffslab.InputError`.
+    `flag`: the option that it is the value of. Raises `ffslab.InputError`.
     """
     kinds = [kind for one in WANTED.values() for kind in one] if what is None else WANTED[what]
     known = [entry["name"] for entry in listed() if entry["kind"] in kinds]
     if is_path(name) or name in known:
         return
+    every = f"known: {', '.join(known)}" if len(known) <= NAMES_MAX else f"`ffslab profiles ls` lists all {len(known)}"
+    kind = next((entry["kind"] for entry in listed() if entry["name"] == name), None)
+    if kind is not None:
+        raise InputError(f"{flag or what} {name}: is a {kind}; {every}")
     near = nearest(name, known)
     meant = f"did you mean {_asked(near)}? " if near else ""
-    every = ", ".join(known) if len(known) <= NAMES_MAX else f"`ffslab profiles ls` lists all {len(known)}"
     file = f"./my-{what.replace(' ', '-')}.toml" if what else "./mine.toml"
-    raise InputError(
-        f"unknown {what or 'profile'} `{name}`: {meant}"
-        f"{'known: ' if len(known) <= NAMES_MAX else ''}{every}, or the path of a file such as {file}"
-    )
+    missing = f"unknown {what or 'profile'}"
+    head = f"{flag} {name}: {missing}" if flag else f"{missing} `{name}`"
+    raise InputError(f"{head}: {meant}{every}, or the path of a file such as {file}")
 
 
 def _asked(names: list[str]) -> str:
@@ -75,11 +77,13 @@ def nearest(name: str, known: list[str]) -> list[str]:
         same = {one: found for one, found in versions.items() if found[0] == release[0]} or versions
         # As far from both: the newer one.
         return sorted(same, key=lambda one: (abs(same[one][1] - release[1]), -same[one][1]))[:1]
+    if close := get_close_matches(name.lower(), known, 1, 0.9):
+        return close
     plain = {one: re.sub("[^a-z0-9]", "", one) for one in known}
     asked = re.sub("[^a-z0-9]", "", name.lower())
     alike = [one for one, text in plain.items() if len(asked) >= 3 and (asked in text or text in asked)]
     alike += [one for one in get_close_matches(name.lower(), known, 3, 0.7) if one not in alike]
-    alike += [one for one, text in plain.items() if one not in alike and len(os.path.commonprefix([asked, text])) >= 5]
+    alike += [one for one, text in plain.items() if one not in alike and len(asked) >= 5 and text[:5] == asked[:5]]
     return alike[:3]
 
 

@@ -83,7 +83,8 @@ def crashtest(
     """Cut the power at every flash operation, and judge what is left. See docs/power-cuts.md.
 
     A test says a machine, a workload, and a judge of what is left; --new writes the smallest one. The answer begins
-    with safe or not, of how many cuts, who is to blame and what to change; report.html shows the same. Exit code 1: a cut was found after which something is wrong.
+    with safe or not, of how many cuts, who is to blame and what to change; report.html shows the same.
+    Exit code 1: a cut was found after which something is wrong.
 
     Example: ffslab crashtest examples/crashtest/settings.toml
     """
@@ -167,9 +168,9 @@ def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | N
         if command or judge is not None or machine != _Machine(None, None, None, None, None, [], []):
             raise InputError("a machine, a program and --judge go with --fs; a TEST.toml says all this itself")
         if not test.exists() and test.suffix != ".toml":
-            words = shlex.join([str(test), *command])
+            program = shlex.join([str(test), *command])
             raise InputError(
-                f"{test}: no such TEST.toml; a program needs a file system: ffslab crashtest --fs ubifs -- {words}"
+                f"{test}: no such TEST.toml; a program needs a file system: ffslab crashtest --fs ubifs -- {program}"
             )
         return CrashTest.from_file(test)
     from ffslab.mount.run import Wanted

@@ -21,7 +21,8 @@ def diff(
 ) -> None:
     """Compare two results: what changed, and what it comes from. See docs/experiments.md.
 
-    That is told as a step, a reason or a file. Variants of the same name stand beside each other, and of two results with one variant each these.
+    That is told as a step, a reason or a file. Variants of the same name stand beside each other, and of two results
+    with one variant each these.
 
     Example: ffslab diff results/before results/after
     """

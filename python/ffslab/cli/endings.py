@@ -65,7 +65,7 @@ def _wrong_use(error: typer.TyperException) -> str:
     """What was wrong in the call, in one line, and whose help says more."""
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     # What was given is known to the check alone.
-    given = getattr(error.__cause__, "errors", list)()
+    given: list[dict[str, object]] = getattr(error.__cause__, "errors", list)()
     parameter = getattr(error, "param", None)
     if given and parameter is not None and parameter.param_type_name == "option":
         text = f"{max(parameter.opts, key=len)} {quoted(str(given[0]['input']))}: {given[0]['msg']}"

@@ -96,7 +96,7 @@ class VerbCommand(TyperCommand):
         """OPTIONS, and the arguments in their order."""
         pieces = [self.options_metavar] if self.options_metavar else []
         for parameter in self.get_params(ctx):
-            if parameter.param_type_name == "argument" and not parameter.hidden:
+            if parameter.param_type_name == "argument" and not getattr(parameter, "hidden", False):
                 name = argument_name(parameter)
                 pieces.append(name if parameter.required else f"[{name}]")
         return pieces

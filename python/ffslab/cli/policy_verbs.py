@@ -61,14 +61,13 @@ def show(
 
     Example: ffslab policy show cost-benefit
     """
-    from difflib import get_close_matches
-
     from ffslab.api.policies import decisions, known
+    from ffslab.api.profiles import nearest
 
     found = [each for each in known() if each["name"] == name.partition("(")[0]]
     shown = [each for each in decisions() if each["key"] == name]
     if not found and not shown:
-        near = get_close_matches(name, [each["name"] for each in known()] + [each["key"] for each in decisions()], 1)
+        near = nearest(name, [each["name"] for each in known()] + [each["key"] for each in decisions()])
         hint = f"did you mean `{near[0]}`?" if near else "`ffslab policy ls` lists them"
         raise InputError(f"unknown policy `{name}`: {hint}")
     for each in found:

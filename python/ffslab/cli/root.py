@@ -63,7 +63,7 @@ def _loaded(name: str, home: str) -> Any:
         for info in found.registered_commands
         if f"{info.name} ".startswith(f"{name} ")
     }
-    command = verbs.pop(name)
+    command: Any = verbs.pop(name)
     # Those below a verb that is called without one of them, too, such as `mount stat`.
     command.commands = {word.partition(" ")[2]: below for word, below in verbs.items()}
     return command

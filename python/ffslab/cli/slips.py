@@ -40,6 +40,12 @@ def check_values(command: Any, words: list[str], fits: dict[str, Fits]) -> None:
         raise InputError(f"{given}: {flag} takes one value here")
 
 
+def refuse_experiment(path: Path | None, wanted: str) -> None:
+    """Refuses a TOML file where something else is read. `wanted`: what that is."""
+    if path is not None and path.suffix == ".toml" and path.is_file():
+        raise InputError(f"{path}: is TOML, as experiments are, which `ffslab run` runs; {wanted}")
+
+
 def check_commas(flag: str, value: object) -> None:
     """Refuses several values in one word."""
     if isinstance(value, str) and re.fullmatch(r"[\w.-]+([,;\s]+[\w.-]+)+", value):

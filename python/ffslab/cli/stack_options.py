@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ffslab._native import InputError
 from ffslab.cli.parts import check_distinct, option
 from ffslab.cli.result_options import Jobs
 from ffslab.cli.slips import check_commas
@@ -33,10 +32,7 @@ def _check_profile(what: str) -> Callable[[str, str], None]:
         from ffslab.api.profiles import check_known
 
         check_commas(flag, name)
-        try:
-            check_known(name, what)
-        except InputError as error:
-            raise InputError(f"{flag} {name}: {error}") from None
+        check_known(name, what, flag)
 
     return check
 

@@ -96,7 +96,7 @@ def _execute(connection: apsw.Connection, statement: Statement, name: str) -> li
 
 def run_scripts(
     script: Script,
-    stacks: Mapping[str, Sequence[str | int | bool]],
+    stacks: Mapping[str, Sequence[object]],
     *,
     keys: Mapping[str, Value] | None = None,
     seed: int = 1,

@@ -24,7 +24,7 @@ def run(
     setup: Path | None,
     machine: Machine,
     database: str,
-    stacks: Mapping[str, Sequence[str | int | bool]],
+    stacks: Mapping[str, Sequence[object]],
     *,
     seed: int,
     rows: bool,
