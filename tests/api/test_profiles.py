@@ -33,7 +33,7 @@ step = "mount"
 
 def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> None:
     commands = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^    (ffslab .*)$", GUIDE, re.MULTILINE)]
-    assert [command[1] for command in commands] == ["new", "new", "new", "list", "new", "show", "diff"]
+    assert [command[1] for command in commands] == ["new", "new", "new", "ls", "new", "show", "diff"]
     for command in commands:
         done = ffslab(*command)
         assert (done.returncode, done.stderr) == (0, ""), command

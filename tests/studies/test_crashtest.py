@@ -251,7 +251,7 @@ def test_a_failure_is_shrunk_kept_and_fails_again(tmp_path: Path) -> None:
     assert found(again) == ["application: half of a"]
     assert path.with_suffix(".img").stat().st_size == 40 * 128 * 1024
     assert "power cut at operation" in path.read_text(encoding="utf-8")
-    assert "the application relies on more" in text_of(answer_of(again))
+    assert "to blame: the application (it relies on more" in text_of(answer_of(again))
 
 
 def test_a_command_and_check_sums_judge_the_files(tmp_path: Path) -> None:
@@ -374,7 +374,8 @@ def test_a_program_on_a_mount_that_fails_is_no_workload(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "name a TEST.toml, or a file system and a program"),
+        ([], "`ffslab crashtest --new my-test.toml` writes one to begin with"),
+        (["--", "true"], "true: no such TEST.toml; a program needs a file system: ffslab crashtest --fs ubifs -- true"),
         (["--fs", "ubifs"], "--fs ubifs: is of a program on a mount"),
         (["t.toml", "--", "true"], "a TEST.toml says all this itself"),
         (["t.toml", "--board", "omap3evm"], "a TEST.toml says all this itself"),

@@ -187,7 +187,7 @@ def test_file_systems_of_a_replay_run_side_by_side(ffslab: Command) -> None:
     assert "--fs jffs2: is given twice" in ffslab("replay", STRACE, "--fs", "jffs2", "--fs", "jffs2").stderr
 
 
-@pytest.mark.parametrize("again", [("--board", "omap3evm"), ("--think", "none"), ("--partition-blocks", "300")])
+@pytest.mark.parametrize("again", [("--system", "linux"), ("--think", "none"), ("--speed", "2")])
 def test_an_option_with_one_value_is_not_given_twice(ffslab: Command, again: tuple[str, str]) -> None:
     ran = ffslab("replay", STRACE, *again, *again)
     assert (ran.returncode, f"{again[0]}: is given more than once" in ran.stderr) == (2, True), ran.stderr

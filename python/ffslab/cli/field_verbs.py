@@ -66,7 +66,7 @@ def inspect(
     from ffslab.images import extraction, inspection, recovery
 
     if partial and recover is None:
-        raise InputError("--partial: says what is recovered: give --recover, too")
+        raise InputError("--partial: says what is recovered: give --recover DIR, too")
 
     if out is not None:
         results.check_report(out)

@@ -163,7 +163,8 @@ def trace_timeline(
     from ffslab.boards.tracereport import verb
 
     # The last word was the file to write before.
-    last = logs.pop() if out is None and len(logs) > 1 and not logs[-1].suffix == ".log" else None
+    is_last = len(logs) > 1 and (logs[-1].suffix == ".pftrace" or not logs[-1].exists())
+    last = logs.pop() if out is None and is_last else None
     target = out_of("trace timeline", out, last)
     events, flaws = verb.timeline(logs, verb.Options(part, chip, shift=tuple(shift or ()), large=yes), target)
     say(f"{target}: {events} events; https://ui.perfetto.dev opens it")
