@@ -201,6 +201,10 @@ def lifetime(
     kind = _kind(start, workload or [], age_days, place)
     if not simulate and fast:
         raise InputError("--fast: is about a simulated life: give --simulate, too")
+    if not simulate and out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(
+            f"--out {out}: a folder is of a simulated life: give --simulate, too, or a page's name (.html)"
+        )
     report = None if simulate else out
     if report is not None:
         results.check_report(report)
