@@ -33,7 +33,7 @@ step = "mount"
 
 def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> None:
     commands = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^    (ffslab .*)$", GUIDE, re.MULTILINE)]
-    assert [command[1] for command in commands] == ["new", "new", "new", "list", "new", "show", "diff"]
+    assert [command[1] for command in commands] == ["new", "new", "new", "ls", "new", "show", "diff"]
     for command in commands:
         done = ffslab(*command)
         assert (done.returncode, done.stderr) == (0, ""), command
@@ -89,7 +89,7 @@ def test_a_new_part_says_what_to_look_up(ffslab: Command, tmp_path: Path, kind: 
 
 
 def test_parts_are_listed_by_kind(ffslab: Command) -> None:
-    entries = json.loads(ffslab("profiles", "list", "--json").stdout)
+    entries = json.loads(ffslab("profiles", "ls", "--json").stdout)
     parts = [entry for entry in entries if entry["kind"] == "part"]
     assert len(parts) >= 30 and all("part" not in entry for entry in entries if entry["kind"] != "part")
     for entry in entries:
@@ -97,15 +97,15 @@ def test_parts_are_listed_by_kind(ffslab: Command) -> None:
         if shown:
             statuses = [value["status"] for value in shown["values"]]
             assert {status: statuses.count(status) for status in entry["statuses"]} == entry["statuses"]
-    of_kind = json.loads(ffslab("profiles", "list", "--kind", "spi-nand", "--json").stdout)
+    of_kind = json.loads(ffslab("profiles", "ls", "--kind", "spi-nand", "--json").stdout)
     assert of_kind == [entry for entry in parts if entry["part"]["kind"] == "spi-nand"]
-    text = ffslab("profiles", "list").stdout
+    text = ffslab("profiles", "ls").stdout
     heads = re.findall(r"^parts: (.*)$", text, re.MULTILINE)
     assert sorted(heads) == ["nand, MLC", "nand, SLC", "parallel-nor", "spi-nand, SLC", "spi-nor"]
     line = next(line for line in text.splitlines() if line.startswith("w25n01gv"))
     assert line.split()[1:5] == ["128", "128", "2048+64", "*1/512"]
-    assert "omap3evm" not in ffslab("profiles", "list", "--kind", "spi-nor").stdout
-    refused = ffslab("profiles", "list", "--kind", "nor")
+    assert "omap3evm" not in ffslab("profiles", "ls", "--kind", "spi-nor").stdout
+    refused = ffslab("profiles", "ls", "--kind", "nor")
     assert refused.returncode == 2 and "there is no such kind of part" in refused.stderr
     other = ffslab("profiles", "diff", "w25n01gv", "mt29f2g08aac")
     assert other.returncode == 2 and "is a part (spi-nand), mt29f2g08aac a part (nand)" in other.stderr

@@ -207,7 +207,7 @@ def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) 
         (["validate", "x.jsonl", "--jobs", "many"], "see ffslab validate --help"),
         (["replay", "."], ".: cannot read the trace: it is a folder"),
         (["lifetime", "absent.bin"], "absent.bin: no such experiment, image or results folder"),
-        (["inspect", "junk", "--report", "page.htm"], "page.htm"),
+        (["inspect", "junk", "--out", "page.htm"], "page.htm"),
         (["inspect", "junk", "--device", "omap3evm"], "device omap3evm: is a board"),
         (["validate", "junk"], "junk:1: a case is one JSON object a line"),
         (["trace", "report", "junk"], "unknown header `??escape?[0m`"),
@@ -264,7 +264,7 @@ def test_an_image_is_not_saved_on_its_own_mount(ffslab: Command, tmp_path: Path)
 def test_a_recording_is_not_written_over_itself(ffslab: Command, tmp_path: Path) -> None:
     text = "op,path,offset_B,size_B\nwrite,a,0,512\n"
     (tmp_path / "own.csv").write_text(text, encoding="utf-8")
-    assert "is the recording itself" in refused(ffslab("trace", "convert", "own.csv", "own.csv"))
+    assert "is the recording itself" in refused(ffslab("trace", "convert", "own.csv", "--out", "own.csv"))
     assert (tmp_path / "own.csv").read_text(encoding="utf-8") == text
 
 
@@ -291,7 +291,7 @@ DEEP_TOML = "x = " + "[" * 100_000
         (["calibrate", "--loops", "infinite.csv"], "infinite.csv: row 1 below the head: n = inf is too large"),
         (["calibrate", "--loops", "wide.csv"], "wide.csv: its first line has more than 1000 columns"),
         (["trace", "report", "fifo"], "fifo: cannot read the log: it is a FIFO"),
-        (["trace", "convert", "status", "new.csv"], "which the kernel makes while it is read: copy it first"),
+        (["trace", "convert", "status", "--out", "new.csv"], "which the kernel makes while it is read: copy it first"),
     ],
 )
 def test_what_has_no_end_or_is_too_much_is_refused_at_once(

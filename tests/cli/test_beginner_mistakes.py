@@ -123,6 +123,11 @@ IN_FILES = {
         "[measure]",
         "try.toml:8: `measure` must be steps: [[measure]] tables with a key `step`",
     ),
+    "a table for each step": (
+        f"[[measure]]\n{FILLED}",
+        f'[measure]\n{FILLED}\n[measure]\nstep = "sync"',
+        "try.toml:8: each step begins with [[measure]], in two brackets",
+    ),
     "less than nothing": (
         "= 100",
         "= -1",
@@ -141,8 +146,52 @@ CALLS = {
     "run missing.toml": "missing.toml: cannot read the experiment: no such file or directory",
     "run .": ".: cannot read the experiment: it is a folder: name a file in it",
     "runn good.toml": "No such command 'runn'. Did you mean 'run'? (see ffslab --help)",
-    "run good.toml --fs jffs2,ubifs": 'good.toml: [stack]: fs "jffs2,ubifs": is one name; an axis `fs = [...]`, or --fs '
-    "several times, compares",
+    "run good.toml --fs jffs2,ubifs": "--fs jffs2,ubifs: is one name; several are --fs jffs2 --fs ubifs",
+    "run good.toml --fs jffs2 ubifs": "--fs jffs2 ubifs: each value needs its own --fs: --fs jffs2 --fs ubifs",
+    "run --kernel 5.15 6.6 good.toml": "--kernel 5.15 6.6: each value needs its own --kernel: --kernel 5.15 --kernel 6.6",
+    "run good.toml --read-ahead 128 0": "--read-ahead 128 0: each value needs its own --read-ahead: --read-ahead 128 "
+    "--read-ahead 0",
+    "mount --fs jffs2 ubifs": "--fs jffs2 ubifs: --fs takes one value here",
+    "run good.toml --kernel 5.15,6.6": "--kernel 5.15,6.6: is one name; several are --kernel 5.15 --kernel 6.6",
+    "run good.toml --kernel 6.8": "--kernel 6.8: unknown kernel: did you mean `6.6`? known: 2.6.37, 4.19, 5.10, 5.15, 6.1, "
+    "6.6, 6.12, or the path of a file such as ./my-kernel.toml",
+    "profiles show 6.8": "unknown profile `6.8`: did you mean `6.6`? `ffslab profiles ls` lists all 77, or the path of a "
+    "file such as ./mine.toml",
+    "run good.toml --part w25n01": "--part w25n01: unknown part: did you mean `w25n01gv` or `w25n02kv`? `ffslab profiles ls` "
+    "lists all 52, or the path of a file such as ./my-part.toml",
+    "run good.toml --part omap3evm": "--part omap3evm: is a board; `ffslab profiles ls` lists all 52",
+    "run good.toml --set append.count=10": "--set append.count=10: --set is of the [stack] table, and `append` is a step: "
+    'write count = 10 there, or compare values of it: [axes] with "append.count" = [10, ...]',
+    "run good.toml --set seed=4": "--set seed=4: has an option of its own: --seed 4",
+    "run good.toml --set stack.fs=ubifs": "--set stack.fs=ubifs: keys of [stack] stand alone here: --set fs=ubifs",
+    "run good.toml --set title=x": "--set title=x: --set is of the [stack] table, and `title` stands at the top of the file",
+    "run good.toml --set policy=cat": "--set policy=cat: `policy` is a table: name a key of it, as --set policy.KEY=VALUE",
+    "run good.toml --seed abc": "--seed abc: must be a whole number (see ffslab run --help)",
+    "run good.toml --fs": "Option '--fs' requires an argument (see ffslab run --help)",
+    "lifetime good.toml --years 10y": "--years 10y: must be a number (see ffslab lifetime --help)",
+    "run good": "good: cannot read the experiment: no such file or directory: did you mean good.toml?",
+    "run god.toml": "god.toml: cannot read the experiment: no such file or directory: did you mean good.toml?",
+    "good.toml": "no verb is called good.toml: did you mean `ffslab run good.toml`?",
+    "show omap3evm": "no verb is called show: did you mean `ffslab profiles show omap3evm`, `ffslab policy show omap3evm` or "
+    "`ffslab store show omap3evm`?",
+    "version": "no verb is called version: did you mean `ffslab --version`?",
+    "profiles omap3evm": "ffslab profiles omap3evm: no such verb: did you mean `ffslab profiles show omap3evm`? known: ls, "
+    "show, new, diff",
+    "policy shw greedy": "ffslab policy shw: no such verb: did you mean `ffslab policy show greedy`? known: ls, show, "
+    "amplification",
+    "policy show cost": "unknown policy `cost`: did you mean `cost-benefit`?",
+    "fio good.toml": "good.toml: is TOML, as experiments are, which `ffslab run` runs; fio reads a job file of fio",
+    "replay good.toml": "good.toml: is TOML, as experiments are, which `ffslab run` runs; replay reads a recording of strace "
+    "and others (docs/traces.md)",
+    "sqlite good.toml": "good.toml: is TOML, as experiments are, which `ffslab run` runs; sqlite reads a file of SQL",
+    "crashtest good.toml": "good.toml: is an experiment, which `ffslab run` runs; a test of power cuts has [[steps]] in place "
+    "of [[measure]], and a [judge]",
+    "advise good.toml": "good.toml: is an experiment, which `ffslab run` runs; a question names it: workload = "
+    '"FILE.toml"',
+    "ci good.toml": "good.toml: is an experiment, which `ffslab run` runs; budgets name it in [[budget]] tables",
+    "sweep good.toml": "good.toml: is an experiment, which `ffslab run` runs; a study names it and varies its keys",
+    "ci": "ffslab-budgets.toml: no such file of budgets (docs/budgets.md says what it holds)",
+    "crashtest --new good.toml": "good.toml: is there already, and would be lost: name another file",
     "run good.toml --set compression": '--set "compression": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, '
     "policy.victim=cat",
     "run good.toml --set policy.victim=costbenefit": "good.toml: [stack]: policy.victim: unknown policy `costbenefit`; there are "
@@ -164,7 +213,7 @@ CALLS = {
     "lifetime notes.txt": "notes.txt: an image says nothing of a workload: give --workload EXPERIMENT, or --age for its past "
     "rate",
     "mount --fs ubifs nowhere": "nowhere: is not a folder: make an empty one to mount on",
-    "stat mine": "mine: no ffslab mount of yours is here: ffslab mount makes one",
+    "mount stat mine": "mine: no ffslab mount of yours is here: ffslab mount makes one",
     "steps request": '"request" is neither a step nor a table of an experiment: did you mean "requests"?',
     "run good.toml --board ./my-board.toml": "good.toml: [stack]: board file ./my-board.toml: cannot be read: no such file or "
     "directory",

@@ -153,7 +153,7 @@ def test_version_schema_and_profiles_answer(ffslab: Command) -> None:
     assert ffslab("--version").stdout.startswith("ffslab ")
     assert "partition_blocks" in json.dumps(json.loads(ffslab("schema").stdout))
     assert "omap3evm" in ffslab("profiles").stdout
-    assert {"kind", "name", "title"} <= json.loads(ffslab("profiles", "list", "--json").stdout)[0].keys()
+    assert {"kind", "name", "title"} <= json.loads(ffslab("profiles", "ls", "--json").stdout)[0].keys()
     shown = json.loads(ffslab("profiles", "show", "omap3evm", "--json").stdout)
     assert all(value["source"] and value["status"] for value in shown["values"])
     text = ffslab("profiles", "show", "omap3evm").stdout
@@ -272,9 +272,11 @@ def test_an_interrupt_while_modules_load_is_one_line() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "ffslab: interrupted\n")
 
 
-@pytest.mark.parametrize("group", ["trace", "reference"])
-def test_a_group_without_a_verb_shows_its_help(ffslab: Command, group: str) -> None:
-    assert ffslab(group).stdout == ffslab(group, "--help").stdout
+def test_a_group_without_a_verb_lists_or_shows_its_help(ffslab: Command) -> None:
+    for name, declared in VERBS.items():
+        if hasattr(declared, "resolve_command"):
+            lists = "ls" in getattr(declared, "commands", {})
+            assert ffslab(name).stdout == ffslab(name, "ls" if lists else "--help").stdout, name
 
 
 def test_help_shows_defaults(ffslab: Command) -> None:

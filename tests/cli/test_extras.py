@@ -60,7 +60,7 @@ def test_the_core_runs_an_experiment(tmp_path: Path) -> None:
     assert core(tmp_path, "doctor").returncode == 0
 
 
-@pytest.mark.parametrize("verb", [["profiles", "list"], ["steps"], ["policy", "ls"], ["schema"]])
+@pytest.mark.parametrize("verb", [["profiles", "ls"], ["steps"], ["policy", "ls"], ["schema"]])
 def test_the_core_answers(tmp_path: Path, verb: list[str]) -> None:
     ran = core(tmp_path, *verb)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -74,7 +74,7 @@ CALLS = {
     "compare": ["compare", "."],
     "diff": ["diff", "a", "b"],
     "lifetime --simulate": ["lifetime", "small.toml", "--simulate"],
-    "policy amplification --picture": ["policy", "amplification", "--picture", "points.png"],
+    "policy amplification --out": ["policy", "amplification", "--out", "points.png"],
     "reproduce": ["reproduce", "readahead"],
     "sqlite": ["sqlite"],
     "store ls": ["store", "ls"],

@@ -39,8 +39,10 @@ class Mounted:
     variant: dict[str, Any] = field(default_factory=dict)
 
     def stat(self) -> dict[str, Any]:
-        """`ffslab stat --json`."""
-        ran = subprocess.run([FFSLAB, "stat", self.place, "--json"], capture_output=True, text=True, check=True)
+        """`ffslab mount stat --json`."""
+        ran = subprocess.run(
+            [FFSLAB, "mount", "stat", self.place, "--json"], capture_output=True, text=True, check=True
+        )
         now: dict[str, Any] = json.loads(ran.stdout)
         return now
 

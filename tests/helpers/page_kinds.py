@@ -22,11 +22,14 @@ from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.boards.tracereport import verb as traces
 from ffslab.files.results import REPORT, dump_json, write_report
 from ffslab.images.inspection import inspect_image
-from ffslab.report import advice, board_comparison, difference, inspection, lifetimes
+from ffslab.report import advice, board_comparison, difference, inspection, lifetimes, power_cuts
 from ffslab.store import Store
 from ffslab.studies import lifetime, uflip
 from ffslab.studies.advise import Question
 from ffslab.studies.calibrate import verb as calibrate
+from ffslab.studies.crashtest.file import CrashTest
+from ffslab.studies.crashtest.keep import timeline
+from ffslab.studies.crashtest.run import answer_of, crashtest
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame
 from ffslab.studies.reproduce import campaign
@@ -222,6 +225,23 @@ def _uflip(folder: Path) -> Path:
     return folder / "out" / REPORT
 
 
+# New settings take the place of the old ones without an fsync.
+UNSAFE: tuple[dict[str, Any], ...] = (
+    {"step": "create", "file": "new", "bytes": 4096},
+    {"step": "rename", "file": "new", "to": "saved"},
+    {"step": "sleep", "us": 60_000_000},
+)
+
+
+def _crashtest(folder: Path) -> Path:
+    stack = {"board": "omap3evm", "fs": "ubifs", "partition_blocks": 40}
+    judge = {"kind": "command", "command": "test ! -e saved || test -s saved"}
+    outcome = crashtest(CrashTest(stack=stack, judge=judge, steps=UNSAFE, title="settings", folder=folder))
+    answer = answer_of(outcome)
+    before = [timeline(outcome, failure["operation"]) for failure in answer["failures"]]
+    return written(folder, power_cuts.html(answer, "fs ubifs, board omap3evm", before))
+
+
 def written(folder: Path, text: str) -> Path:
     write_report(folder / REPORT, text)
     return folder / REPORT
@@ -250,6 +270,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "flame": _flame,
     "sweep": _sweep,
     "advise": _advise,
+    "crashtest": _crashtest,
     "diff": _diff,
     "compare": _compare,
     "inspect": _inspect,

@@ -13,9 +13,8 @@ def _declared(command: object, name: str) -> Iterator[tuple[str, TyperCommand | 
     assert isinstance(command, TyperCommand | TyperGroup)
     if name:
         yield name, command
-    if isinstance(command, TyperGroup):
-        for word, below in command.commands.items():
-            yield from _declared(below, f"{name} {word}".strip())
+    for word, below in getattr(command, "commands", {}).items():
+        yield from _declared(below, f"{name} {word}".strip())
 
 
 VERBS = dict(_declared(root(), ""))

@@ -282,7 +282,7 @@ def test_fats_that_differ_are_told(tmp_path: Path) -> None:
 def test_text_report_and_files_come_from_one_look(images: dict[str, Path], tmp_path: Path, ffslab: Command) -> None:
     for name in ("jffs2 dump.bin", "yaffs2 dump.bin", "ubifs dump.bin"):
         folder, report = tmp_path / name.split()[0], tmp_path / f"{name.split()[0]}.html"
-        ran = ffslab("inspect", images[name], "--extract", folder, "--report", report)
+        ran = ffslab("inspect", images[name], "--extract", folder, "--out", report)
         assert (ran.returncode, ran.stderr) == (0, "")
         for part in ("space: valid", "a mount takes", "/hot", "no damage was found", f"Report: {report}"):
             assert part in ran.stdout, part
@@ -310,7 +310,7 @@ def test_a_fat_volume_is_extracted(tmp_path: Path, ffslab: Command) -> None:
 
 def test_a_report_takes_no_other_name(images: dict[str, Path], tmp_path: Path, ffslab: Command) -> None:
     (tmp_path / "precious").write_bytes(b"1")
-    ran = ffslab("inspect", images["jffs2 dump.bin"], "--report", "precious")
+    ran = ffslab("inspect", images["jffs2 dump.bin"], "--out", "precious")
     assert ran.returncode == 2 and "ends in .html" in ran.stderr
     assert (tmp_path / "precious").read_bytes() == b"1"
 

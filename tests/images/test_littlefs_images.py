@@ -87,7 +87,7 @@ def test_files_are_those_that_littlefs_python_wrote(disk_version: int, tmp_path:
 def test_what_a_user_sees(ffslab: Command, tmp_path: Path) -> None:
     fs, files = filled()
     image = saved(fs, tmp_path / "image.bin")
-    shown = ffslab("inspect", str(image), "--report", str(tmp_path / "report.html"))
+    shown = ffslab("inspect", str(image), "--out", str(tmp_path / "report.html"))
     assert shown.returncode == 0, shown.stderr
     assert "littlefs" in shown.stdout and "metadata pairs" in shown.stdout
     assert "file data" in (tmp_path / "report.html").read_text(encoding="utf-8")

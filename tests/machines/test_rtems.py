@@ -72,7 +72,7 @@ def test_what_cannot_be_run_is_one_line(ffslab: Command, tmp_path: Path, text: s
 
 
 def test_profiles_show_block_devices_and_the_board(ffslab: Command) -> None:
-    listed = json.loads(ffslab("profiles", "list", "--json").stdout)
+    listed = json.loads(ffslab("profiles", "ls", "--json").stdout)
     devices = [entry["name"] for entry in listed if entry["kind"] == "block device"]
     assert devices == [
         "emmc-slc-cache",

@@ -74,7 +74,7 @@ def test_a_terminal_follows_its_size_and_keys(mount: Mounted, no_color: bool) ->
     if child == 0:
         env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
         env |= {"TERM": "xterm-256color"} | ({"NO_COLOR": "1"} if no_color else {})
-        os.execve(FFSLAB, [str(FFSLAB), "stat", str(mount.place), "--watch"], env)
+        os.execve(FFSLAB, [str(FFSLAB), "mount", "stat", str(mount.place), "--watch"], env)
 
     def size(lines: int, columns: int) -> None:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -117,7 +117,7 @@ def test_a_terminal_follows_its_size_and_keys(mount: Mounted, no_color: bool) ->
 @pytest.fixture
 def served(mount: Mounted) -> Iterator[str]:
     """The address of the page."""
-    command = [str(FFSLAB), "stat", str(mount.place), "--web"]
+    command = [str(FFSLAB), "mount", "stat", str(mount.place), "--web"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     address = process.stdout.readline().split(" ")[0]
@@ -176,14 +176,14 @@ def test_nobody_else_is_answered(mount: Mounted, served: str, ffslab: Command) -
         asked = urllib.request.Request(address, headers={"Host": host} if host else {})
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(asked)
-    taken = ffslab("stat", mount.place, "--web", "--port", str(port))
+    taken = ffslab("mount", "stat", mount.place, "--web", "--port", str(port))
     assert taken.returncode == 2 and f"--port {port}: address already in use" in taken.stderr.lower()
-    assert ffslab("stat", mount.place, "--port", "9000").returncode == 2
+    assert ffslab("mount", "stat", mount.place, "--port", "9000").returncode == 2
 
 
 def test_the_page_ends_with_the_mount(tmp_path: Path) -> None:
     with mounted(tmp_path, "jffs2", "--think", "none", "--blocks", "32") as mount:
-        process = subprocess.Popen([FFSLAB, "stat", mount.place, "--web"], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([FFSLAB, "mount", "stat", mount.place, "--web"], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         with process.stdout as said:
             address = said.readline().split(" ")[0]

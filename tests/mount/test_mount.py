@@ -142,17 +142,17 @@ def test_questions_are_answered_while_programs_run(tmp_path: Path, ffslab: Comma
         assert len(now["blocks"]["erases"]) == 64
         assert now["totals"]["page_programs"] >= 244
         assert sum(now["blocks"]["valid_B"]) >= 500_000
-        text = ffslab("stat", "mount").stdout
+        text = ffslab("mount", "stat", "mount").stdout
         assert "page programs" in text and "erases per block" in text
         again = ffslab("mount", "--fs", "jffs2", "mount")
         assert again.returncode == 2 and "another ffslab mount" in again.stderr
-    gone = ffslab("stat", "mount")
+    gone = ffslab("mount", "stat", "mount")
     assert gone.returncode == 2 and "no ffslab mount of yours is here" in gone.stderr
 
 
 def test_a_watched_mount_is_shown_until_it_ends(tmp_path: Path) -> None:
     with mounted(tmp_path, "jffs2", "--blocks", "32") as mount:
-        command = [str(FFSLAB), "stat", str(mount.place)]
+        command = [str(FFSLAB), "mount", "stat", str(mount.place)]
         # How long the command takes to start on this machine now: it must have started before the mount ends.
         begun_s = time.monotonic()
         subprocess.run(command, check=True, capture_output=True)
@@ -173,7 +173,7 @@ def test_a_checkpoint_is_mounted_again(fs: str, tmp_path: Path, ffslab: Command)
         (mount.place / "d").mkdir()
         (mount.place / "d" / "f").write_bytes(content)
         (mount.place / "l").symlink_to("d/f")
-        saved = ffslab("checkpoint", "mount", "nand.bin", "--sync")
+        saved = ffslab("mount", "checkpoint", "mount", "nand.bin", "--sync")
         assert saved.returncode == 0, saved.stderr
         (mount.place / "later").touch()
     assert image.stat().st_size == 96 * 64 * (2048 + 64)
@@ -252,7 +252,7 @@ def test_an_image_of_another_chip_or_file_system_is_refused(tmp_path: Path, ffsl
 def test_a_checkpoint_onto_the_mount_itself_does_not_fit(tmp_path: Path, ffslab: Command) -> None:
     """The image is written when the simulation is free again to take it."""
     with mounted(tmp_path, "jffs2", "--blocks", "20") as mount:
-        saved = ffslab("checkpoint", "mount", "mount/nand.bin")
+        saved = ffslab("mount", "checkpoint", "mount", "mount/nand.bin")
         assert saved.returncode == 2
         assert "No space left" in saved.stderr, saved.stderr
         assert list(mount.place.iterdir()) == []

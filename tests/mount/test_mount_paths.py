@@ -208,9 +208,9 @@ def test_stat_and_checkpoint(tmp_path: Path, ffslab: Command) -> None:
         (mount.place / "f").write_bytes(os.urandom(5000))
         now = mount.stat()
         assert (now["fs"], now["system"], now["board"]) == ("rfs", "RTEMS", "beaglebone-black")
-        text = ffslab("stat", mount.place)
+        text = ffslab("mount", "stat", mount.place)
         assert "beaglebone-black, RTEMS" in text.stdout and "erases per block" not in text.stdout
-        ran = ffslab("checkpoint", mount.place, "disk.bin", "--sync")
+        ran = ffslab("mount", "checkpoint", mount.place, "disk.bin", "--sync")
         assert ran.returncode == 0, ran.stderr
         assert (tmp_path / "disk.bin").stat().st_size == 8 << 20
     with mounted(tmp_path, "rfs", *SMALL, "--image", tmp_path / "disk.bin") as mount:

@@ -226,7 +226,7 @@ def test_what_formatting_costs_is_no_workload(fs: str, tmp_path: Path, ffslab: C
         with (mount.place / "f").open("r+b") as file:
             os.fsync(file.fileno())
         stat = mount.stat()["totals"]
-        told = ffslab("stat", "mount").stdout
+        told = ffslab("mount", "stat", "mount").stdout
     # YAFFS2 takes blank blocks as they are. UBI and JFFS2 erase and mark them; JFFS2 all of them at the first fsync.
     erases = {"jffs2": 160, "yaffs2": 0, "ubifs": stat["erases"]}[fs]
     assert stat["formatting"]["erases"] == erases == stat["erases"]

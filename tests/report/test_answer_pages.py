@@ -70,7 +70,7 @@ def test_advice_is_a_page(ffslab: Command, tmp_path: Path, opened: Opened) -> No
     (tmp_path / "small.toml").write_text(
         SMALL.split("[axes]")[0].replace("zero-overhead", "omap3evm"), encoding="utf-8"
     )
-    ran = ffslab("advise", "question.toml", "--jobs", "1", "--report", "page.html")
+    ran = ffslab("advise", "question.toml", "--jobs", "1", "--out", "page.html")
     assert ran.stderr == "" and "Report: page.html" in ran.stdout
     page = opened(tmp_path / "page.html", PHONE)
     answer = page.locator(".answer").inner_text()

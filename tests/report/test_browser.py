@@ -28,7 +28,7 @@ LOOK = """() => {
 def test_the_report_on_an_image_in_a_browser(ffslab: Command, tmp_path: Path, opened: Opened) -> None:
     image = tmp_path / "<script>document.title = 'hit'<!--.jffs2"
     image.write_bytes(jffs2_of_names(ACTING))
-    ffslab("inspect", image.name, "--report", "page.html")
+    ffslab("inspect", image.name, "--out", "page.html")
     found = opened(tmp_path / "page.html").evaluate(LOOK)
     assert found["title"] == image.name
     assert (found["scripts"], found["images"], found["handlers"]) == (0, 0, 0)

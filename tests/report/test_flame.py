@@ -51,7 +51,7 @@ def test_files_of_a_run(ffslab: Command, tmp_path: Path, small: Path) -> None:
     run = Run.load(tmp_path / "drawn")
     assert run.stacks is not None
     for weight, column in (("time", "time_ns"), ("operations", "operations"), ("wear", "erases")):
-        ran = ffslab("trace", "flame", "drawn", f"{weight}.folded", "--weight", weight)
+        ran = ffslab("trace", "flame", "drawn", "--out", f"{weight}.folded", "--weight", weight)
         assert (ran.returncode, ran.stderr) == (0, "")
         lines = (tmp_path / f"{weight}.folded").read_text().splitlines()
         assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == run.stacks[column].sum()
@@ -59,14 +59,14 @@ def test_files_of_a_run(ffslab: Command, tmp_path: Path, small: Path) -> None:
         assert {line.split(";")[0] for line in lines} <= {variant["name"] for variant in run.summary["variants"]}
     assert all(len(line.split(";")) == 5 for line in (tmp_path / "operations.folded").read_text().splitlines())
     # A run that kept no stacks is made again.
-    ran = ffslab("trace", "flame", "plain", "again.folded", "--weight", "operations")
+    ran = ffslab("trace", "flame", "plain", "--out", "again.folded", "--weight", "operations")
     assert ran.returncode == 0 and "the run is made again" in ran.stderr
     assert (tmp_path / "again.folded").read_bytes() == (tmp_path / "operations.folded").read_bytes()
 
 
 def test_speedscope_and_what_it_cannot_do(ffslab: Command, tmp_path: Path, small: Path) -> None:
     assert ffslab("run", small, "--out", "a", "--timeline", "t.pftrace").returncode == 0
-    assert ffslab("trace", "flame", "a", "a.json", "--weight", "operations").returncode == 0
+    assert ffslab("trace", "flame", "a", "--out", "a.json", "--weight", "operations").returncode == 0
     file = json.loads((tmp_path / "a.json").read_text())
     run = Run.load(tmp_path / "a")
     assert run.stacks is not None
@@ -75,12 +75,12 @@ def test_speedscope_and_what_it_cannot_do(ffslab: Command, tmp_path: Path, small
         mine = run.stacks[run.stacks["variant"] == variant["name"]]
         assert profile["endValue"] == sum(profile["weights"]) == mine["operations"].sum()
         assert max(max(sample) for sample in profile["samples"]) < len(file["shared"]["frames"])
-    refused = ffslab("trace", "flame", "a", "b.json", "--against", "a")
+    refused = ffslab("trace", "flame", "a", "--out", "b.json", "--against", "a")
     assert refused.returncode == 2 and "speedscope has no differences" in refused.stderr
-    refused = ffslab("trace", "flame", "a", "b.svg")
+    refused = ffslab("trace", "flame", "a", "--out", "b.svg")
     assert refused.returncode == 2 and "flamegraph.pl draws one" in refused.stderr
     assert not (tmp_path / "b.svg").exists()
-    ran = ffslab("trace", "flame", "a", "d.folded", "--against", "a", "--weight", "operations")
+    ran = ffslab("trace", "flame", "a", "--out", "d.folded", "--against", "a", "--weight", "operations")
     assert ran.returncode == 0
     for line in (tmp_path / "d.folded").read_text().splitlines():
         before, after = line.split(" ")[-2:]

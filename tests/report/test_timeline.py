@@ -241,7 +241,7 @@ def test_logs_of_a_real_system_are_drawn(ffslab: Command, tmp_path: Path) -> Non
     for kind, rows in (("vfsmon", calls), ("funcmon", functions), ("flashmon", flash)):
         (logs / f"{kind}.log").write_text(log_text(kind, rows))
     assert set(COLUMNS) == {path.stem for path in logs.iterdir()}
-    ran = ffslab("trace", "timeline", logs, "board.pftrace")
+    ran = ffslab("trace", "timeline", logs, "--out", "board.pftrace")
     assert (ran.returncode, ran.stderr) == (0, "")
     tables = pftrace.read(tmp_path / "board.pftrace")
     asked = """select track.name, slice.name, dur, depth from slice join track on track.id = track

@@ -80,7 +80,7 @@ def test_nothing_is_said_of_a_chip_that_does_not_age(tmp_path: Path) -> None:
 
 def test_the_verb_prints_answers_and_draws(ffslab: Command, tmp_path: Path) -> None:
     drawn = tmp_path / "curve.svg"
-    ran = ffslab("ageing", str(CAMERA), "--corrected", "100000", "--picture", str(drawn))
+    ran = ffslab("ageing", str(CAMERA), "--corrected", "100000", "--out", str(drawn))
     assert ran.returncode == 1 and "more than this part shows" in ran.stdout
     assert drawn.read_text().startswith("<svg")
     as_json = ffslab("ageing", str(CAMERA), "--json")

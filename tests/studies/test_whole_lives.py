@@ -84,7 +84,10 @@ def test_a_life_needs_a_workload(ffslab: Command, logger: str, tmp_path: Path) -
     (tmp_path / "full" / "notes.txt").write_text("mine", encoding="utf-8")
     for args, said in [
         ([logger, "--fast"], "--fast: is about a simulated life: give --simulate, too"),
-        ([logger, "--out", "x"], "--out: is about a simulated life: give --simulate, too"),
+        (
+            [logger, "--out", "x"],
+            "--out x: a folder is of a simulated life: give --simulate, too, or a page's name (.html)",
+        ),
         (["results", "--simulate"], "--simulate: repeats a workload: give an experiment, or an image with --workload"),
         ([logger, "--simulate", "--out", "full"], "full: not a results folder (notes.txt)"),
     ]:

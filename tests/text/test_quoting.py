@@ -117,7 +117,7 @@ BAD_NAME = "\x1b]0;x\x07\nforged\u202e"
         ("validate", BAD_NAME),
         ("profiles", "show", BAD_NAME),
         ("trace", "report", BAD_NAME),
-        ("trace", "convert", BAD_NAME, "out.parquet"),
+        ("trace", "convert", BAD_NAME, "--out", "out.parquet"),
         ("calibrate", "--loops", BAD_NAME),
         ("compare", BAD_NAME),
         ("mount", BAD_NAME),

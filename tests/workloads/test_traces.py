@@ -110,7 +110,7 @@ def test_direct_io_of_a_recording_fails_as_on_the_board(tmp_path: Path) -> None:
 
 def test_an_strace_recording_survives_both_forms(ffslab: Command, tmp_path: Path) -> None:
     first = replayed(STRACE)
-    ran = ffslab("trace", "convert", STRACE, "app.parquet")
+    ran = ffslab("trace", "convert", STRACE, "--out", "app.parquet")
     assert (ran.returncode, "fcntl lock" in ran.stderr) == (0, True)
     convert(tmp_path / "app.parquet", tmp_path / "app.csv", None)
     for table in ("app.parquet", "app.csv"):
@@ -145,7 +145,7 @@ def test_the_resolved_experiment_of_a_table_runs_again(ffslab: Command, tmp_path
 )
 def test_a_broken_recording_is_one_line(ffslab: Command, tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    for command in (("replay", name), ("trace", "convert", name, "out.parquet")):
+    for command in (("replay", name), ("trace", "convert", name, "--out", "out.parquet")):
         ran = ffslab(*command)
         assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran.stderr
         assert said in ran.stderr
@@ -154,7 +154,7 @@ def test_a_broken_recording_is_one_line(ffslab: Command, tmp_path: Path, name: s
 
 def test_the_ending_of_the_new_file_says_its_form(ffslab: Command, tmp_path: Path) -> None:
     (tmp_path / "fio.log").write_text(FIO, encoding="utf-8")
-    ran = ffslab("trace", "convert", "fio.log", "out.txt")
+    ran = ffslab("trace", "convert", "fio.log", "--out", "out.txt")
     assert ran.returncode == 2
     assert "must end in .parquet or .csv" in ran.stderr
 
@@ -173,7 +173,7 @@ def test_columns_that_contradict_themselves_are_refused(
 ) -> None:
     first = line.replace("-4", "4")
     (tmp_path / "t.csv").write_text(f"{head}\n{first}\n{line}\n", encoding="utf-8")
-    for ran in (ffslab("trace", "convert", "t.csv", "t.parquet"), ffslab("replay", "t.csv")):
+    for ran in (ffslab("trace", "convert", "t.csv", "--out", "t.parquet"), ffslab("replay", "t.csv")):
         assert (ran.returncode, said in ran.stderr) == (2, True), ran.stderr
 
 
@@ -215,7 +215,7 @@ def test_what_compression_saves_is_not_judged_by_a_recording(ffslab: Command, tm
         assert f"--content {wrong}: must be random, text, mix, zero, or a share as 40%" in refused.stderr
 
 
-@pytest.mark.parametrize("again", [("--board", "omap3evm"), ("--think", "none"), ("--partition-blocks", "300")])
+@pytest.mark.parametrize("again", [("--system", "linux"), ("--think", "none"), ("--speed", "2")])
 def test_an_option_with_one_value_is_not_given_twice(ffslab: Command, again: tuple[str, str]) -> None:
     ran = ffslab("replay", STRACE, *again, *again)
     assert (ran.returncode, f"{again[0]}: is given more than once" in ran.stderr) == (2, True), ran.stderr

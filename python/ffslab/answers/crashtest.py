@@ -28,8 +28,9 @@ class CrashAnswer(TypedDict):
     """What a workload leaves when its power is cut.
 
     `operations`: programs and erases of the workload; `points`: cuts that were made, of `possible` ones; `states`:
-    media among them that differ; `recoveries`: mounts; `told`: things that the application said were done; `refused`:
-    cuts after which there was nothing to mount yet, as is allowed. `promises`: what the file system promises.
+    media among them that differ; `wrong`: cuts after which something is wrong or lost; `recoveries`: mounts; `told`:
+    things that the application said were done; `refused`: cuts after which there was nothing to mount yet, as is
+    allowed. `promises`: what the file system promises.
     """
 
     ffslab: str
@@ -40,6 +41,7 @@ class CrashAnswer(TypedDict):
     points: int
     possible: int
     states: int
+    wrong: int
     recoveries: int
     cuts_of_recoveries: int
     cuts_of_second_mounts: int

@@ -17,6 +17,7 @@ from ffslab.api import states
 from ffslab.api.machine import Value, as_json
 from ffslab.api.variants import VariantColumns, columns_of, repeat_columns, rows_of, typical_of
 from ffslab.files.inputs import read_text
+from ffslab.files.toml_tables import check_steps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +121,9 @@ class Experiment:
     def from_file(cls, path: str | Path) -> Experiment:
         """An experiment from a TOML file. Relative paths in it start at the file's folder."""
         path = Path(path)
-        return cls(read_text(path, "experiment"), str(path), path.parent)
+        text = read_text(path, "experiment")
+        check_steps(text, str(path))
+        return cls(text, str(path), path.parent)
 
     def with_axes(self, axes: Mapping[str, Sequence[object]]) -> Experiment:
         """The same experiment with these axes beside its own; one that it has already gets the new values.

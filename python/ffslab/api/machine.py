@@ -95,6 +95,7 @@ def _setting(text: str) -> tuple[str, Value]:
         raise InputError(
             f'--set "{text}": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, policy.victim=cat'
         )
+    _check_is_of_stack(text, words, value)
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
@@ -102,6 +103,30 @@ def _setting(text: str) -> tuple[str, Value]:
     # The version of a kernel looks like a fraction, but is a text; in the tables of the stack fractions are numbers.
     kinds = str | int | bool | float | list if len(words) == 2 else str | int | bool
     return key, parsed if isinstance(parsed, kinds) else value
+
+
+def _check_is_of_stack(text: str, words: list[str], value: str) -> None:
+    """Refuses a key that is of a step or of the whole file, with where it belongs."""
+    from ffslab.api.vocabulary import TOP, steps, tables
+
+    first, *rest = words
+    of_stack = {key.name: key for name, table in tables().items() if name != TOP for key in table.keys}
+    if first in of_stack:
+        if of_stack[first].kind == "table" and not rest:
+            raise InputError(f"--set {text}: `{first}` is a table: name a key of it, as --set {first}.KEY=VALUE")
+        return
+    if first == "stack" and rest:
+        raise InputError(f"--set {text}: keys of [stack] stand alone here: --set {rest[0]}={value}")
+    if first in ("seed", "repeat") and not rest:
+        raise InputError(f"--set {text}: has an option of its own: --{first} {value}")
+    if first in steps():
+        key = rest[0] if rest else "KEY"
+        raise InputError(
+            f"--set {text}: --set is of the [stack] table, and `{first}` is a step: write {key} = {value} there, or "
+            f'compare values of it: [axes] with "{first}.{key}" = [{value}, ...]'
+        )
+    if first in {key.name for key in tables()[TOP].keys}:
+        raise InputError(f"--set {text}: --set is of the [stack] table, and `{first}` stands at the top of the file")
 
 
 def as_json(data: Mapping[str, object]) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, verb
-from ffslab.cli.result_options import Batch, Jobs, Json, ReportFile, Scheduler, with_report
+from ffslab.cli.result_options import Batch, Jobs, Json, Page, Scheduler, with_page
 from ffslab.cli.sweep_verb import workers_of
 from ffslab.cli.terminal import say
 
@@ -20,7 +20,7 @@ def advise(
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     batch: Batch = None,
-    report: ReportFile = None,
+    out: Page = None,
     json: Json = False,
 ) -> None:
     """Tell which settings to take for a day's work, within limits. See docs/advise.md.
@@ -34,16 +34,16 @@ def advise(
     from ffslab.studies.advise import Question
     from ffslab.studies.advise.text import text_of
 
-    if report is not None:
-        results.check_report(report)
+    if out is not None:
+        results.check_report(out)
     asked = Question.from_file(question)
     with progress_of_parts(question.name) as show:
         advice = asked.answer(workers=workers_of(scheduler, batch, jobs), progress=show)
-    if report is not None:
+    if out is not None:
         from ffslab.report import advice as page
 
-        results.write_report(report, page.html(advice))
-    say(results.dump_json(advice).rstrip() if json else with_report(text_of(advice), report))
+        results.write_report(out, page.html(advice))
+    say(results.dump_json(advice).rstrip() if json else with_page(text_of(advice), out))
     if not advice["holds"]:
         raise typer.Exit(EXIT_NEGATIVE)
 

@@ -36,7 +36,7 @@ def ageing(
     age: Annotated[
         str | None, option("--age AGE", "Age, as 2y, 18months or 90d: of the data, with --corrected. [default: 1y]")
     ] = None,
-    picture: Annotated[Path | None, option("--picture FILE", "Picture to draw; an SVG of the curves.")] = None,
+    out: Annotated[Path | None, option("--out FILE", "File to write; an SVG of the curves.")] = None,
     json: Annotated[bool, option("--json", "Print JSON in place of text: everything.")] = False,
 ) -> None:
     """Tell how often a partition must be scrubbed, and what it loses. See docs/ageing.md.
@@ -65,14 +65,14 @@ def ageing(
     if corrected is not None:
         age_years = days_of("--age", age) / DAYS_PER_YEAR if age else 1.0
         seen = study.Seen(corrected, page_reads, age_years)
-    if picture is not None:
+    if out is not None:
         # A package that is missing is said before all is reckoned.
         import_module("ffslab.report.drawing")
     facts = study.of_experiment(experiment, study.Given(years, risk, reads_per_day, temperature), seen)
     say(results.dump_json(facts).rstrip() if json else study.text(facts))
-    if picture is not None:
-        picture.write_text(study.picture(facts) + "\n", encoding="utf-8")
-        remark(f"{picture}: the curves")
+    if out is not None:
+        out.write_text(study.picture(facts) + "\n", encoding="utf-8")
+        remark(f"{out}: the curves")
     if facts["corrected"] and facts["corrected"]["answer"] == "more":
         raise typer.Exit(EXIT_NEGATIVE)
 

@@ -26,7 +26,7 @@ def ci(
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """Check budgets of flash operations, wear and time, and tell what a change comes from. See docs/budgets.md.
+    """Check budgets of flash operations, wear and time. What a change comes from is told. See docs/budgets.md.
 
     Exit code 1: a rule does not hold.
 
@@ -34,10 +34,12 @@ def ci(
     """
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
+    from ffslab.files.inputs import check_is_input
     from ffslab.studies import budgets as kept
     from ffslab.studies.budgets import reports
     from ffslab.studies.budgets.text import text_of
 
+    check_is_input(budgets, "experiment", "file of budgets (docs/budgets.md says what it holds)")
     asked = kept.Budgets.from_file(budgets)
     needed = any(budget.changes for budget in asked.budgets)
     # A baseline that cannot be read is told before anything runs.

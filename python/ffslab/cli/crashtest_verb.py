@@ -11,7 +11,7 @@ import typer
 
 from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Jobs, Json
+from ffslab.cli.result_options import Jobs, Json, with_page
 from ffslab.cli.stack_options import (
     Kernel,
     MountedBlocks,
@@ -27,6 +27,12 @@ from ffslab.systems import DEFAULT
 
 if TYPE_CHECKING:
     from ffslab.studies.crashtest.file import CrashTest
+
+# What a call with nothing is answered with.
+BEGIN = (
+    "name a TEST.toml (`ffslab crashtest --new my-test.toml` writes one to begin with), or a file system and a "
+    "program: ffslab crashtest --fs ubifs -- PROGRAM"
+)
 
 
 def crashtest(
@@ -64,26 +70,41 @@ def crashtest(
     ] = None,
     out: Annotated[
         Path | None,
-        option("--out DIR", "Folder to write; for failure-N.toml and failure-N.img. [default: crashtest/NAME]"),
+        option(
+            "--out DIR", "Folder to write; for report.html, failure-N.toml and failure-N.img. [default: crashtest/NAME]"
+        ),
+    ] = None,
+    new: Annotated[
+        Path | None, option("--new TEST.toml", "Write the smallest test, with comments, to begin with; run nothing.")
     ] = None,
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """Cut the power of a workload at every flash operation and judge what a mount then shows. See docs/power-cuts.md.
+    """Cut the power at every flash operation, and judge what is left. See docs/power-cuts.md.
 
+    A test says a machine, a workload, and a judge of what is left; --new writes the smallest one. The answer begins
+    with safe or not, of how many cuts, who is to blame and what to change; report.html shows the same.
     Exit code 1: a cut was found after which something is wrong.
 
     Example: ffslab crashtest examples/crashtest/settings.toml
     """
     from ffslab.cli.progress import progress_of_parts
     from ffslab.files import results
+    from ffslab.report import power_cuts
+    from ffslab.studies.crashtest.begin import write_smallest
     from ffslab.studies.crashtest.file import points_of
-    from ffslab.studies.crashtest.keep import keep
+    from ffslab.studies.crashtest.keep import keep, timeline
     from ffslab.studies.crashtest.run import answer_of
     from ffslab.studies.crashtest.run import crashtest as judged
     from ffslab.studies.crashtest.shrink import same_kind, shrunk
     from ffslab.studies.crashtest.text import text_of
 
+    if new is not None:
+        if test is not None or fs is not None:
+            raise InputError(f"--new {new}: only writes a test: leave all else out")
+        write_smallest(new)
+        say(f"{new}: written. Next: ffslab crashtest {new}")
+        return
     asked = _asked(
         test, command or [], judge, fs, _Machine(system, board, part, kernel, blocks, settings or [], options or [])
     )
@@ -106,9 +127,20 @@ def crashtest(
             )
             kept = same_kind(smaller, failure) if smaller else None
             failure["file"] = str(keep(smaller if smaller and kept else outcome, kept or failure, folder, number))
-    say(results.dump_json(answer).rstrip() if json else text_of(answer))
+    page = None
+    if asked.cut is None:
+        page = folder / results.REPORT
+        before = [timeline(outcome, failure["operation"]) for failure in answer["failures"]]
+        results.write_report(page, power_cuts.html(answer, _machine_of(asked), before))
+    say(results.dump_json(answer).rstrip() if json else with_page(text_of(answer), page))
     if not answer["holds"]:
         raise typer.Exit(EXIT_NEGATIVE)
+
+
+def _machine_of(test: CrashTest) -> str:
+    """On what a test runs, as its file says it."""
+    keys = ("fs", "board", "part", "kernel", "system")
+    return ", ".join(f"{key} {test.stack[key]}" for key in keys if isinstance(test.stack.get(key), str))
 
 
 @dataclass(frozen=True)
@@ -130,9 +162,16 @@ def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | N
 
     if fs is None:
         if test is None:
-            raise InputError("name a TEST.toml, or a file system and a program: ffslab crashtest --fs ubifs -- PROGRAM")
+            if command:
+                raise InputError(f"-- {shlex.join(command)}: on which file system? crashtest --fs ubifs -- PROGRAM")
+            raise InputError(BEGIN)
         if command or judge is not None or machine != _Machine(None, None, None, None, None, [], []):
             raise InputError("a machine, a program and --judge go with --fs; a TEST.toml says all this itself")
+        if not test.exists() and test.suffix != ".toml":
+            program = shlex.join([str(test), *command])
+            raise InputError(
+                f"{test}: no such TEST.toml; a program needs a file system: ffslab crashtest --fs ubifs -- {program}"
+            )
         return CrashTest.from_file(test)
     from ffslab.mount.run import Wanted
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ffslab.cli.parts import argument, verb
-from ffslab.cli.result_options import Json, ReportFile, with_report
+from ffslab.cli.result_options import Json, Page, with_page
 from ffslab.cli.terminal import say
 
 
@@ -16,12 +16,13 @@ def diff(
         str, argument("A", "A results folder, or a variant of it by a part of its name: FOLDER@fs=jffs2.")
     ],
     after: Annotated[str, argument("B", "The one that is compared with it.")],
-    report: ReportFile = None,
+    out: Page = None,
     json: Json = False,
 ) -> None:
-    """Compare two results: what changed, and which step, reason or file it comes from. See docs/experiments.md.
+    """Compare two results: what changed, and what it comes from. See docs/experiments.md.
 
-    Variants of the same name stand beside each other, and of two results with one variant each these.
+    That is told as a step, a reason or a file. Variants of the same name stand beside each other, and of two results
+    with one variant each these.
 
     Example: ffslab diff results/before results/after
     """
@@ -29,14 +30,14 @@ def diff(
     from ffslab.studies.differences.results import Side, compared
     from ffslab.studies.differences.text import text_of
 
-    if report is not None:
-        results.check_report(report)
+    if out is not None:
+        results.check_report(out)
     found = compared(Side.of(before), Side.of(after))
-    if report is not None:
+    if out is not None:
         from ffslab.report import difference
 
-        results.write_report(report, difference.html(found))
-    say(results.dump_json(found).rstrip() if json else with_report(text_of(found), report))
+        results.write_report(out, difference.html(found))
+    say(results.dump_json(found).rstrip() if json else with_page(text_of(found), out))
 
 
 def add_to(app: typer.Typer) -> None:

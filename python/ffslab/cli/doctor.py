@@ -21,7 +21,7 @@ PURPOSES = {
     "apsw": "sqlite, compare, reproduce",
     "dask-jobqueue": "sweep and advise --batch",
     "distributed": "sweep and advise --scheduler",
-    "matplotlib": "ageing --picture, policy amplification --picture",
+    "matplotlib": "ageing --out, policy amplification --out",
     "pandas": "sweep, advise, lifetime, diff, calibrate, store ls; data frames in Python",
     "pyarrow": "tables of results folders",
     "rich": "progress bars",

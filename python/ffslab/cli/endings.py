@@ -64,9 +64,19 @@ def _bug(error: BaseException) -> str:
 def _wrong_use(error: typer.TyperException) -> str:
     """What was wrong in the call, in one line, and whose help says more."""
     text = error.format_message() if hasattr(error, "format_message") else str(error)
+    # What was given is known to the check alone.
+    given: list[dict[str, object]] = getattr(error.__cause__, "errors", list)()
+    parameter = getattr(error, "param", None)
+    if given and parameter is not None and parameter.param_type_name == "option":
+        text = f"{max(parameter.opts, key=len)} {quoted(str(given[0]['input']))}: {given[0]['msg']}"
     # Checks of types come from a library whose messages name its own classes.
     text = text.replace("Value error, ", "").replace(", unable to parse string as an integer", "")
-    text = text.replace(", unable to parse string as a number", "").replace("Input should be", "must be")
+    text = (
+        text.replace(", unable to parse string as a number", "")
+        .replace("Input should be", "must be")
+        .replace("valid integer", "whole number")
+        .replace("valid number", "number")
+    )
     context = getattr(error, "ctx", None)
     verb = context.command_path if context is not None else "ffslab"
     return f"{' '.join(text.split()).rstrip('.')} (see {verb} --help)"

@@ -13,9 +13,9 @@ from ffslab.api.machine import IMAGE_BOARD
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Jobs, ReportFile, with_report
-from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes
-from ffslab.cli.terminal import say, tell
+from ffslab.cli.result_options import Jobs, Page, with_page
+from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes, profile_option
+from ffslab.cli.terminal import remark, say, tell
 
 if TYPE_CHECKING:
     from ffslab.answers.image import Facts
@@ -28,16 +28,16 @@ def inspect(
     looks: Looks,
     place: Place,
     board: Annotated[
-        str, option("--board NAME", "Board profile, by name or path; mount and reads are simulated on it.")
+        str, profile_option("board", "Board profile, by name or path; mount and reads are simulated on it.")
     ] = IMAGE_BOARD,
     part: Annotated[
         str | None,
-        option("--part NAME", "Flash part, by name or path; sizes are those of the image. [default: the board's]"),
+        profile_option("part", "Flash part, by name or path; sizes are those of the image. [default: the board's]"),
     ] = None,
     kernel: Kernel = None,
     device: Annotated[
         str,
-        option("--device NAME", "Block device of a FAT or RFS volume; `ffslab profiles` lists them, a path is a file."),
+        profile_option("device", "Block device, by name or path; of a FAT or RFS volume."),
     ] = "sd-card",
     extract: Annotated[
         Path | None, option("--extract DIR", "Extract the files into this new or empty folder, too.")
@@ -46,17 +46,22 @@ def inspect(
         bool, option("--deleted", "List what was deleted or overwritten and is still on the flash, too.")
     ] = False,
     recover: Annotated[
-        Path | None, option("--recover DIR", "Write those of them that are whole into this new or empty folder.")
+        str | None,
+        option(
+            "--recover [DIR]",
+            "Write those of them that are whole into this new or empty folder. [default without DIR: IMAGE-recovered]",
+            alone="",
+        ),
     ] = None,
     partial: Annotated[
         bool, option("--partial", "With --recover: those that are not whole, too, with a suffix that says so.")
     ] = False,
-    report: ReportFile = None,
+    out: Page = None,
     json: Annotated[bool, option("--json", "Print JSON in place of text: everything.")] = False,
 ) -> None:
     """Look into a flash image: files, space, wear, damage, costs. See docs/inspect.md.
 
-    Example: ffslab inspect dump.bin --deleted --recover lost --report dump.html
+    Example: ffslab inspect dump.bin --deleted --recover lost --out dump.html
     """
     from ffslab.files import results
     from ffslab.images import extraction, inspection, recovery
@@ -64,8 +69,11 @@ def inspect(
     if partial and recover is None:
         raise InputError("--partial: says what is recovered: give --recover DIR, too")
 
-    if report is not None:
-        results.check_report(report)
+    if out is not None:
+        results.check_report(out)
+    to = None if recover is None else Path(recover) if recover else Path(f"{image.stem}-recovered")
+    if to is not None:
+        extraction.check_free(to)
     how = looks.how(place)
     found = inspection.inspect_partitions(
         image,
@@ -78,20 +86,22 @@ def inspect(
     )
     known = [(each, facts) for each, facts in found if facts is not None]
     is_one = len(found) == 1
-    if report is not None and len(known) != 1:
-        raise InputError(f"--report: it shows one partition, choose it with --partition: {_listed(found)}")
+    if out is not None and len(known) != 1:
+        raise InputError(f"--out: the page shows one partition, choose it with --partition: {_listed(found)}")
     left_out = []
     if extract is not None and is_one:
         left_out = extraction.extract(inspection.tree_of(image, known[0][1]), extract)
     elif extract is not None:
         left_out = extraction.extract_partitions(((e, inspection.tree_of(image, facts)) for e, facts in known), extract)
-    if recover is not None:
+    if to is not None:
         lost = recovery.read_lost(image, **how)
-        left_out += recovery.recover(lost, recover, partial=partial)
-    if report is not None:
+        left_out += recovery.recover(lost, to, partial=partial)
+        if not recover:
+            remark(f"{to}: what was recovered")
+    if out is not None:
         from ffslab.report import inspection as drawn
 
-        results.write_report(report, drawn.html(known[0][1]))
+        results.write_report(out, drawn.html(known[0][1]))
     if is_one:
         say(results.dump_json(known[0][1]).rstrip() if json else inspection.text(known[0][1]))
     elif json:
@@ -99,8 +109,8 @@ def inspect(
         say(results.dump_json({"file": str(image), "partitions": rows}).rstrip())
     else:
         say(inspection.partitions_text(str(image), found))
-    if report is not None and not json:
-        say(f"\nReport: {report}")
+    if out is not None and not json:
+        say(f"\nReport: {out}")
     for line in left_out:
         tell(line)
     if left_out or any(inspection.complaints(facts) for _, facts in known):
@@ -164,10 +174,10 @@ def lifetime(
         Path | None,
         option(
             "--out DIR",
-            "Folder to write; with --simulate: the report and its data. [default: none]",
+            "Folder to write; with --simulate: the report and its data; without it a file, a page with pictures. "
+            "[default: none]",
         ),
     ] = None,
-    report: ReportFile = None,
     json: Annotated[
         bool, option("--json", "Print JSON in place of text: everything, with the erases a day of each block.")
     ] = False,
@@ -190,10 +200,13 @@ def lifetime(
     where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)
     kind = _kind(start, workload or [], age_days, place)
-    if not simulate and (fast or out is not None):
-        raise InputError(f"{'--fast' if fast else '--out'}: is about a simulated life: give --simulate, too")
-    if simulate and report is not None:
-        raise InputError("--report: a simulated life has its page in the folder of --out: give --out DIR")
+    if not simulate and fast:
+        raise InputError("--fast: is about a simulated life: give --simulate, too")
+    if not simulate and out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(
+            f"--out {out}: a folder is of a simulated life: give --simulate, too, or a page's name (.html)"
+        )
+    report = None if simulate else out
     if report is not None:
         results.check_report(report)
     if simulate and (kind == "results" or age_days is not None):
@@ -238,7 +251,7 @@ def lifetime(
         from ffslab.report import lifetimes
 
         results.write_report(report, lifetimes.html(facts))
-    say(results.dump_json(facts).rstrip() if json else with_report(life.text(facts), report))
+    say(results.dump_json(facts).rstrip() if json else with_page(life.text(facts), report))
     if any(row["verdict"] and row["verdict"]["answer"] != "yes" for row in facts["workloads"]):
         raise typer.Exit(EXIT_NEGATIVE)
 

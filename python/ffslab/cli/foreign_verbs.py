@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ffslab.cli.parts import argument, group, help_without_verb, option, verb
+from ffslab.cli.parts import argument, group, option, verb
 from ffslab.cli.terminal import detail, say
 
 foreign_app = group(
@@ -17,7 +17,20 @@ foreign_app = group(
 
 @foreign_app.callback()
 def _foreign(context: typer.Context) -> None:
-    help_without_verb(context)
+    if context.invoked_subcommand is None:
+        ls()
+
+
+@verb(foreign_app, "ls")
+def ls() -> None:
+    """List what `foreign build` can build of your sources.
+
+    Example: ffslab foreign ls
+    """
+    from ffslab.foreign.build import ADAPTERS
+
+    for name, (project, _) in ADAPTERS.items():
+        say(f"{name:<10}{project}: ffslab foreign build {name} --source DIR")
 
 
 @verb(foreign_app, "flags")

@@ -19,7 +19,7 @@ from ffslab.cli.parts import EXIT_NEGATIVE
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
-from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, ReportFile, SummaryJson, TimelineOptions
+from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, Page, RecordBytes, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
 from ffslab.cli.terminal import say as _say
 from ffslab.cli.terminal import tell
@@ -272,7 +272,7 @@ def compare(
             "--uptime-us US", "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks.", least=0
         ),
     ] = 0,
-    report: ReportFile = None,
+    out: Page = None,
     json: Json = False,
 ) -> None:
     """Replay SQLite traces of a board and compare with them. See docs/compare.md.
@@ -285,7 +285,7 @@ def compare(
 
     own = {"part": part, **settings_of(settings or [])}
     machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us, settings=own)
-    _say(verb.run(traces, record_bytes or [], machine, json=json, report=report))
+    _say(verb.run(traces, record_bytes or [], machine, json=json, report=out))
 
 
 @_verb(app, "extract")
@@ -295,6 +295,7 @@ def extract(
         Path | None, _argument("DIR", "New or empty folder for the files; without one they are listed.")
     ] = None,
     *,
+    out: Annotated[Path | None, _option("--out DIR", "Folder to write; the same as DIR.")] = None,
     looks: Looks,
     oob: Annotated[
         bool | None,
@@ -311,6 +312,9 @@ def extract(
     from ffslab.files import results
     from ffslab.images import extraction
 
+    if folder is not None and out is not None:
+        raise InputError(f"{folder}: the folder is named twice, here and by --out")
+    folder = folder or out
     how: images.How = {**looks.how(place), "oob": oob}
     found = images.read_partitions(image, **how)
     known = [(part, tree) for part, tree in found if tree is not None]

@@ -1,4 +1,4 @@
-"""The verbs `mount`, `stat` and `checkpoint` of the command."""
+"""The verb `mount`, and those of a mount that goes on: `mount ls`, `mount stat`, `mount checkpoint`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class Torn(StrEnum):
 
 def add_to(app: typer.Typer) -> None:
     """Makes the verbs known to the command."""
-    for function in (mount, stat, checkpoint):
-        verb(app, function.__name__)(function)
+    verb(app, "mount")(mount)
+    for function in (ls, stat, checkpoint):
+        verb(app, f"mount {function.__name__}")(function)
 
 
 def mount(
@@ -169,6 +170,18 @@ def mount(
         raise typer.Exit(code)
 
 
+def ls(json: Json = False) -> None:
+    """List the mounts of yours that go on.
+
+    Example: ffslab mount ls
+    """
+    from ffslab.files import results
+    from ffslab.mount import control as mount_control
+
+    places = mount_control.mounts()
+    say(results.dump_json({"mounts": places}).rstrip() if json else "\n".join(places) or "nothing is mounted")
+
+
 def stat(
     mountpoint: Annotated[Path, argument("MOUNTPOINT", "Where ffslab mount mounted.")],
     watch: Annotated[
@@ -183,7 +196,7 @@ def stat(
 ) -> None:
     """Show what a mount has done so far.
 
-    Example: ffslab stat /mnt/flash --watch
+    Example: ffslab mount stat /mnt/flash --watch
     """
     from ffslab.files import results
     from ffslab.mount import control as mount_control
@@ -220,7 +233,7 @@ def checkpoint(
 ) -> None:
     """Save what the chip of a mount holds now.
 
-    Example: ffslab checkpoint /mnt/flash nand.bin --sync
+    Example: ffslab mount checkpoint /mnt/flash nand.bin --sync
     """
     from ffslab.mount import control as mount_control
 

@@ -17,7 +17,7 @@ NEEDS = {
     "compare": ("apsw", "pandas"),
     "diff": ("pandas",),
     "lifetime --simulate": ("pandas",),
-    "policy amplification --picture": ("matplotlib",),
+    "policy amplification --out": ("matplotlib",),
     "reproduce": ("apsw", "pandas"),
     "sqlite": ("apsw",),
     "store ls": ("pandas",),

@@ -9,7 +9,7 @@ import typer
 
 from ffslab._native import InputError
 from ffslab.cli.needs import check_packages
-from ffslab.cli.parts import argument, group, help_without_verb, option, verb
+from ffslab.cli.parts import argument, group, option, verb
 from ffslab.cli.result_options import Json
 from ffslab.cli.terminal import say
 
@@ -29,7 +29,8 @@ HEADS = {
 
 @policy_app.callback()
 def _policy(context: typer.Context) -> None:
-    help_without_verb(context)
+    if context.invoked_subcommand is None:
+        ls(json=False)
 
 
 @verb(policy_app, "ls")
@@ -60,14 +61,13 @@ def show(
 
     Example: ffslab policy show cost-benefit
     """
-    from difflib import get_close_matches
-
     from ffslab.api.policies import decisions, known
+    from ffslab.api.profiles import nearest
 
     found = [each for each in known() if each["name"] == name.partition("(")[0]]
     shown = [each for each in decisions() if each["key"] == name]
     if not found and not shown:
-        near = get_close_matches(name, [each["name"] for each in known()] + [each["key"] for each in decisions()], 1)
+        near = nearest(name, [each["name"] for each in known()] + [each["key"] for each in decisions()])
         hint = f"did you mean `{near[0]}`?" if near else "`ffslab policy ls` lists them"
         raise InputError(f"unknown policy `{name}`: {hint}")
     for each in found:
@@ -92,8 +92,8 @@ def amplification(
         int,
         option("--partition-blocks --blocks BLOCKS", "Erase blocks of the partition; here of the device.", least=64),
     ] = 2048,
-    picture: Annotated[
-        Path | None, option("--picture FILE", "Picture to draw; a PNG or SVG with the curves and the points.")
+    out: Annotated[
+        Path | None, option("--out FILE", "File to write; a picture (PNG or SVG) with the curves and the points.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -101,21 +101,21 @@ def amplification(
 
     The page map is simulated without bytes: contents are not kept. Exit code 1: a row lies further off than it may.
 
-    Example: ffslab policy amplification --picture amplification.png
+    Example: ffslab policy amplification --out amplification.png
     """
     from ffslab.cli.progress import progress_bar
     from ffslab.files.results import dump_json
     from ffslab.studies.amplification import compared, drawn, text_of
 
-    if picture is not None and picture.suffix not in (".png", ".svg"):
-        message = f"--picture {picture}: the name of a .png or .svg is needed"
+    if out is not None and out.suffix not in (".png", ".svg"):
+        message = f"--out {out}: the name of a .png or .svg is needed"
         raise InputError(message)
-    if picture is not None:
-        check_packages("policy amplification --picture")
+    if out is not None:
+        check_packages("policy amplification --out")
     with progress_bar("write amplification") as show:
         rows = compared(blocks, show)
-    if picture is not None:
-        drawn(rows, picture)
+    if out is not None:
+        drawn(rows, out)
     say(dump_json({"blocks": blocks, "rows": rows}).rstrip() if json else text_of(rows, blocks))
     if any(not row["is_within"] for row in rows):
         raise typer.Exit(1)

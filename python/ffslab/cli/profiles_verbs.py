@@ -13,7 +13,7 @@ from ffslab.cli.result_options import Json
 from ffslab.cli.terminal import say
 
 profiles_app = group(
-    "List chips, boards, kernels; show where numbers are from; begin your own.",
+    "List chips, boards, kernels; show sources; begin your own.",
     "ffslab profiles show omap3evm",
 )
 
@@ -24,11 +24,11 @@ DEVICE = "device"
 @profiles_app.callback()
 def _profiles(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        profiles_list(json=False)
+        profiles_ls(json=False)
 
 
-@verb(profiles_app, "list")
-def profiles_list(
+@verb(profiles_app, "ls")
+def profiles_ls(
     kind: Annotated[
         str | None,
         option("--kind NAME", "Kind of part (nand, spi-nand, spi-nor or parallel-nor); only these are listed."),
@@ -37,7 +37,7 @@ def profiles_list(
 ) -> None:
     """List the built-in parts, boards and kernels.
 
-    Example: ffslab profiles list --json
+    Example: ffslab profiles ls --json
     """
     from ffslab.api import profiles
 

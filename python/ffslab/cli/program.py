@@ -28,20 +28,22 @@ def main() -> int:
     """Runs the command with the arguments of the process; its exit code. Ctrl-C is a `KeyboardInterrupt`."""
     arguments = sys.argv[1:]
     # What follows `--help` does not matter, as everywhere in the command.
-    if COMPLETE not in os.environ and arguments[:1] in ([], ["--help"]):
-        return _print_help()
+    asks = arguments[:1] in ([], ["--help"], ["-h"]) or arguments in (["help"], ["help", "more"])
+    if COMPLETE not in os.environ and asks:
+        return _print_help(more=arguments[1:] == ["more"])
     from ffslab.cli.root import run
 
     return run(arguments or ["--help"])
 
 
-def _print_help() -> int:
+def _print_help(*, more: bool) -> int:
     from shutil import get_terminal_size
 
-    from ffslab.cli.index import help_text
+    from ffslab.cli.index import help_text, more_text
 
+    width = help_width(get_terminal_size().columns)
     try:
-        print(help_text(help_width(get_terminal_size().columns)), end="", flush=True)
+        print(more_text(width) if more else help_text(width), end="", flush=True)
     except BrokenPipeError:
         close_quietly()
     return 0

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ffslab.cli.parts import argument, group, help_without_verb, option, verb
+from ffslab.cli.parts import argument, group, option, verb
 from ffslab.cli.result_options import Json
 from ffslab.cli.terminal import say
 
@@ -27,7 +27,25 @@ class GuestArchitecture(StrEnum):
 
 @reference_app.callback()
 def _reference(context: typer.Context) -> None:
-    help_without_verb(context)
+    if context.invoked_subcommand is None:
+        ls()
+
+
+@verb(reference_app, "ls")
+def ls() -> None:
+    """List the machines, and what is missing for each.
+
+    Example: ffslab reference ls
+    """
+    from ffslab.boards.reference.architecture import ARCHITECTURES
+    from ffslab.boards.reference.kit import find_foreign_kit, find_kit
+    from ffslab.boards.reference.packages import fetched
+
+    for name, architecture in ARCHITECTURES.items():
+        is_own = name == GuestArchitecture.AMD64.value
+        kit, missing = find_kit() if is_own else find_foreign_kit(architecture, fetched(architecture))
+        found = f"missing: {', '.join(missing)}" if kit is None else str(kit.kernel.image)
+        say(f"{name:<8}{found}")
 
 
 @verb(reference_app, "run")

@@ -66,9 +66,9 @@ class TimelineOptions:
         return observe
 
 
-ReportFile = Annotated[Path | None, option("--report FILE", "Write a page with pictures, too, one HTML file.")]
+Page = Annotated[Path | None, option("--out FILE", "File to write; a page with pictures, one HTML file.")]
 
 
-def with_report(text: str, report: Path | None) -> str:
+def with_page(text: str, page: Path | None) -> str:
     """The answer, and where the page is."""
-    return text if report is None else f"{text}\n\nReport: {report}"
+    return text if page is None else f"{text}\n\nReport: {page}"

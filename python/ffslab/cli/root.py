@@ -11,12 +11,16 @@ import typer
 from typer.core import TyperGroup
 
 from ffslab import __version__
+from ffslab._native import InputError
 from ffslab.cli import index
 from ffslab.cli.completion import INSTALL, PROGRAM, SHOW, answer
 from ffslab.cli.endings import end_with
-from ffslab.cli.parts import EXIT_INTERRUPTED
+from ffslab.cli.parts import EXIT_INTERRUPTED, HELP_NAMES
 from ffslab.cli.program import close_quietly
+from ffslab.cli.renamed import called_now
 from ffslab.cli.terminal import say
+from ffslab.file_systems import listed
+from ffslab.text.quoting import quoted
 
 
 class Verbs(MutableMapping[str, Any]):
@@ -54,8 +58,15 @@ def _loaded(name: str, home: str) -> Any:
     if not isinstance(found, typer.Typer):
         declared, found = found, typer.Typer()
         declared(found)
-    (info,) = (each for each in found.registered_commands if each.name == name)
-    return typer.main.get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+    verbs = {
+        str(info.name): typer.main.get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+        for info in found.registered_commands
+        if f"{info.name} ".startswith(f"{name} ")
+    }
+    command: Any = verbs.pop(name)
+    # Those below a verb that is called without one of them, too, such as `mount stat`.
+    command.commands = {word.partition(" ")[2]: below for word, below in verbs.items()}
+    return command
 
 
 # Typer brings its own copy of click, whose types it does not publish: what click gives is `Any` here.
@@ -70,6 +81,12 @@ class Root(TyperGroup):
         """The table of verbs."""
         formatter.write(index.help_text(formatter.width))
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that is called; of a word that is none what else it may have been."""
+        if args[0] not in index.HOMES and (hint := _meant(args)):
+            raise InputError(f"no verb is called {quoted(args[0])}: {hint}")
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """The verbs that begin so, without loading them, and options."""
         from typer._click.shell_completion import CompletionItem
@@ -80,12 +97,26 @@ class Root(TyperGroup):
         return [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(incomplete)]
 
 
+def _meant(args: list[str]) -> str | None:
+    """What a word that is no verb may have been: a file, or a verb of a group."""
+    first, *rest = args
+    if first == "version":
+        return "did you mean `ffslab --version`?"
+    if first in ("ls", "show"):
+        groups = [name for name, verb in made().commands.items() if first in getattr(verb, "commands", {})]
+        return "did you mean " + listed([f"`ffslab {' '.join([name, first, *rest])}`" for name in groups]) + "?"
+    if first.endswith(".toml"):
+        return f"did you mean `ffslab run {first}`?"
+    return None
+
+
 _app = typer.Typer(
     cls=Root,
     help=index.ABOUT,
     epilog=index.ENDINGS,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings=HELP_NAMES,
     # Typer's own options guess the shell from the process above, which need not be one.
     add_completion=False,
     # Of `run`, below, as are the others: typer loads what it checks values with for each option that it knows here,
@@ -116,7 +147,10 @@ def run(arguments: list[str]) -> int:
         if arguments[0] in (SHOW, INSTALL):
             answer(arguments[0], arguments[1:])
             return 0
-        code = made()(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+        words = arguments
+        if words[0] == "help":
+            words = [*words[1:], "--help"]
+        code = made()(args=called_now(words), prog_name=PROGRAM, standalone_mode=False)
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
+from ffslab.cli.needs import check_packages
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, option, verb
 from ffslab.cli.result_options import Json
 from ffslab.cli.terminal import say, tell
 from ffslab.text.tables import counted
@@ -28,7 +29,9 @@ ROWS_MAX = 40
 
 @store_app.callback()
 def _store(context: typer.Context) -> None:
-    help_without_verb(context)
+    if context.invoked_subcommand is None:
+        check_packages("store ls")
+        ls(every=False, json=False)
 
 
 @verb(store_app, "ls")
@@ -51,6 +54,26 @@ def ls(
         say(dump_json({"folder": str(here.folder), "bytes": here.bytes(), **kept}).rstrip())
     else:
         say(listing(table, here.lives.table(), here.folder, here.bytes(), None if every else ROWS_MAX))
+
+
+@verb(store_app, "show")
+def show(
+    key: Annotated[str, argument("KEY", "Key of a run, or how it begins, as `ffslab store ls` shows it.")],
+    store: Folder = None,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: what summary.json says of the run.")] = False,
+) -> None:
+    """Show what is kept of a run: its machine and its figures.
+
+    Example: ffslab store show 3f2a
+    """
+    from ffslab.text.store import shown
+
+    here = _opened(store)
+    found = here.rows(key)
+    if len(found) != 1:
+        count = counted(len(found), "run") if found else "no run"
+        raise InputError(f"{here.folder}: {count} has a key that begins with {key}: `ffslab store ls` lists them")
+    say(str(found[0]["summary"]) if json else shown(found[0]))
 
 
 @verb(store_app, "rm")

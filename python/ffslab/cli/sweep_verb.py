@@ -34,7 +34,7 @@ def sweep(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Run thousands of variants: the best, the trade-offs, what matters. See docs/studies.md.
+    """Run thousands of variants: the best, trade-offs, what matters. See docs/studies.md.
 
     What was run is in the store: the same command goes on where it was interrupted.
 

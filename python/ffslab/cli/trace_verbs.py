@@ -11,9 +11,14 @@ import typer
 
 from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
+from ffslab.cli.renamed import out_of
 from ffslab.cli.result_options import LargeLogs
 from ffslab.cli.terminal import remark, say, tell
 
+# The file to write, which has an option of its own now.
+Before = Annotated[
+    Path | None, typer.Argument(metavar="OUT", hidden=True, help="The file of --out.", show_default=False)
+]
 # The chip of logs that do not say it.
 PartOfChip = Annotated[
     str | None, option("--part NAME", "Flash part, by name or path; or a board for its part: geometry and endurance.")
@@ -42,7 +47,7 @@ class Weight(StrEnum):
 
 trace_app = group(
     "Recordings and logs of flash: convert, report, compare, draw.",
-    "ffslab trace convert app.strace.gz app.parquet",
+    "ffslab trace convert app.strace.gz --out app.parquet",
 )
 
 
@@ -61,7 +66,10 @@ def trace_convert(
             ".gz is read as it is.",
         ),
     ],
-    target: Annotated[Path, argument("OUT", "File to write, whose ending says what it becomes: .parquet or .csv.")],
+    last: Before = None,
+    out: Annotated[
+        Path | None, option("--out FILE", "File to write; its ending says what it becomes: .parquet or .csv.")
+    ] = None,
     root: Annotated[
         str | None,
         option("--root DIR", "Only calls below this directory. [default: the deepest one that holds all files]"),
@@ -69,10 +77,11 @@ def trace_convert(
 ) -> None:
     """Write a recording as a table with units in its column names.
 
-    Example: ffslab trace convert app.strace.gz app.parquet
+    Example: ffslab trace convert app.strace.gz --out app.parquet
     """
     from ffslab.workloads import traces
 
+    target = out_of("trace convert", out, last)
     rows, notes = traces.convert(source, target, root)
     for note in notes:
         remark(note)
@@ -139,20 +148,26 @@ def trace_timeline(
         list[Path],
         argument("LOG", "Logs of one session, one of each kind, or a folder that holds them; .gz is read as it is."),
     ],
-    out: Annotated[Path, argument("OUT", "File to write, such as board.pftrace; ui.perfetto.dev opens it.")],
     part: PartOfChip = None,
     chip: GeometryOfChip = None,
     shift: Shift = None,
     yes: LargeLogs = False,
+    out: Annotated[
+        Path | None, option("--out FILE", "File to write; such as board.pftrace, which ui.perfetto.dev opens.")
+    ] = None,
 ) -> None:
     """Draw logs of the probe kit as a timeline. See docs/timelines.md.
 
-    Example: ffslab trace timeline flashmon.log vfsmon.log funcmon.log board.pftrace
+    Example: ffslab trace timeline flashmon.log vfsmon.log funcmon.log --out board.pftrace
     """
     from ffslab.boards.tracereport import verb
 
-    events, flaws = verb.timeline(logs, verb.Options(part, chip, shift=tuple(shift or ()), large=yes), out)
-    say(f"{out}: {events} events; https://ui.perfetto.dev opens it")
+    # The last word was the file to write before.
+    is_last = len(logs) > 1 and (logs[-1].suffix == ".pftrace" or not logs[-1].exists())
+    last = logs.pop() if out is None and is_last else None
+    target = out_of("trace timeline", out, last)
+    events, flaws = verb.timeline(logs, verb.Options(part, chip, shift=tuple(shift or ()), large=yes), target)
+    say(f"{target}: {events} events; https://ui.perfetto.dev opens it")
     _end_with(flaws)
 
 
@@ -163,13 +178,14 @@ _PICTURES = (".svg", ".png", ".pdf", ".jpg")
 @verb(trace_app, "flame")
 def trace_flame(
     result: Annotated[Path, argument("RESULT", "Results folder of a run.")],
+    last: Before = None,
     out: Annotated[
-        Path,
-        argument(
-            "OUT",
-            "File to write: .html for a page, .json for speedscope, anything else collapsed stacks for flamegraph.pl.",
+        Path | None,
+        option(
+            "--out FILE",
+            "File to write; .html for a page, .json for speedscope, anything else collapsed stacks for flamegraph.pl.",
         ),
-    ],
+    ] = None,
     weight: Annotated[
         Weight,
         option(
@@ -187,18 +203,21 @@ def trace_flame(
 ) -> None:
     """Write the flame graph of a run: task, call, reason, operation. See docs/timelines.md.
 
-    Example: ffslab trace flame results/sqlite wear.folded --weight wear
+    Example: ffslab trace flame results/sqlite --out wear.folded --weight wear
     """
     from ffslab.cli.progress import progress_bar
     from ffslab.studies import flame
 
-    if out.suffix.lower() in _PICTURES:
+    target = out_of("trace flame", out, last)
+    if target.suffix.lower() in _PICTURES:
         raise InputError(
-            f"{out}: a page (.html) has the picture; collapsed stacks (.folded), from which flamegraph.pl draws one, "
-            "are text"
+            f"{target}: a page (.html) has the picture; collapsed stacks (.folded), from which flamegraph.pl draws "
+            "one, are text"
         )
     with progress_bar(result.name) as progress:
-        said = flame.flame(result, weight.value, out, against=against, variant=variant, progress=progress, tell=remark)
+        said = flame.flame(
+            result, weight.value, target, against=against, variant=variant, progress=progress, tell=remark
+        )
     say(said)
 
 

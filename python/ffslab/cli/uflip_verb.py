@@ -37,7 +37,7 @@ def uflip(
     out: Annotated[Path | None, option("--out DIR", "Folder to write. [default: results/uflip-DEVICES]")] = None,
     json: Json = False,
 ) -> None:
-    """Run the uFLIP benchmark on block devices: phases, nine micro-benchmarks, tables, plots. See docs/uflip.md.
+    """Run the uFLIP benchmark on block devices. Phases, nine micro-benchmarks, tables, plots. See docs/uflip.md.
 
     Example: ffslab uflip experiments/uflip/devices/ftl.toml
     """

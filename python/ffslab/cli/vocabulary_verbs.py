@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
         name: Annotated[str | None, argument("NAME", "A step, or a table of the list.")] = None,
         markdown: Markdown = False,
     ) -> None:
-        """List the steps of experiments, or explain one: its keys, units, defaults, and an example.
+        """List the steps of experiments, or explain one. Its keys, units and defaults are told, with an example.
 
         Example: ffslab steps requests
         """

@@ -10,6 +10,7 @@ import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Out, SummaryJson, TimelineOptions
+from ffslab.cli.slips import refuse_experiment
 from ffslab.cli.stack_options import MachineOptions, RunOptions, Seed
 from ffslab.cli.terminal import detail, remark, say, tell
 
@@ -94,6 +95,7 @@ def replay(
     """
     from ffslab.workloads.replay import How, content_of, replay_experiment
 
+    refuse_experiment(trace, "replay reads a recording of strace and others (docs/traces.md)")
     meant = How(think.value, speed, onto, only, *content_of(content))
     experiment = replay_experiment(trace, machine.machine(), meant, cold=cold)
     experiment = experiment.changed(axes=machine.axes())
@@ -127,6 +129,7 @@ def fio(
     from ffslab.files import results
     from ffslab.workloads import fio as jobs
 
+    refuse_experiment(jobfile, "fio reads a job file of fio")
     experiment = jobs.fio_experiment(jobfile, machine.machine(), lenient).changed(axes=machine.axes())
     done, folder = _run(how.over(experiment), jobfile.name.removesuffix(".fio"), out, how, written.observe())
     for warning in jobs.warnings(done.summary):
@@ -153,6 +156,7 @@ def postmark(
     from ffslab.files import results
     from ffslab.workloads import postmark as mail
 
+    refuse_experiment(commands, "postmark reads a command file of postmark")
     experiment = mail.postmark_experiment(commands, machine.machine()).changed(axes=machine.axes())
     done, folder = _run(how.over(experiment), commands.name, out, how, written.observe())
     if json:
@@ -228,6 +232,7 @@ def sqlite(
     """
     from ffslab.sqlite import verb as sql
 
+    refuse_experiment(script, "sqlite reads a file of SQL")
     say(
         sql.run(
             script,

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import zlib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
@@ -76,12 +77,25 @@ class Limited(io.RawIOBase):
 
 def open_input(path: Path, kind: Kind, *, unpack: bool = False) -> BinaryIO:
     """Opens a file for reading; `unpack`: what it holds unpacked if it is gzipped, which may not be longer either."""
-    raw = Limited(cast("BinaryIO", os.fdopen(_native.open_input(path, kind), "rb", buffering=0)), path, kind)
+    try:
+        descriptor = _native.open_input(path, kind)
+    except InputError as error:
+        raise InputError(f"{error}{_meant(path)}") from None
+    raw = Limited(cast("BinaryIO", os.fdopen(descriptor, "rb", buffering=0)), path, kind)
     file = io.BufferedReader(raw, 1 << 17)
     if unpack and file.peek(2)[:2] == GZIP:
         plain = cast("BinaryIO", gzip.GzipFile(fileobj=file))
         return io.BufferedReader(Limited(plain, path, kind), 1 << 17)
     return file
+
+
+def _meant(path: Path) -> str:
+    """Which file beside the one that is not there may be meant."""
+    if os.path.lexists(path) or not path.parent.is_dir():
+        return ""
+    beside = [each.name for each in path.parent.iterdir() if each.is_file()]
+    near = [name for name in beside if name.startswith(f"{path.name}.")] + get_close_matches(path.name, beside, 1, 0.8)
+    return f": did you mean {path.with_name(near[0])}?" if near else ""
 
 
 def read_bytes(path: Path, kind: Kind) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ def read_toml(text: str, file_name: str, read: Callable[[dict[str, Any]], Read])
 
     Raises `ffslab.InputError` with one line.
     """
+    check_steps(text, file_name)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -26,6 +28,33 @@ def read_toml(text: str, file_name: str, read: Callable[[dict[str, Any]], Read])
     except InputError as error:
         said = str(error)
         raise InputError(said if said.startswith(file_name) else f"{file_name}: {said}") from None
+
+
+# Lists of steps, of which people write `[measure]` for each step.
+_STEPS = re.compile(r"^[ \t]*\[(measure|setup|state|steps)\][ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+def check_steps(text: str, file_name: str) -> None:
+    """Refuses a text that is no TOML because each of its steps begins as a table, `[measure]`.
+
+    Raises `ffslab.InputError`.
+    """
+    names = [match[1] for match in _STEPS.finditer(text)]
+    twice = [match for match in _STEPS.finditer(text) if names.count(match[1]) > 1]
+    if not twice:
+        return
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        line = text.count("\n", 0, twice[0].start()) + 1
+        name = twice[0][1]
+        raise InputError(f"{file_name}:{line}: each step begins with [[{name}]], in two brackets") from None
+
+
+def refuse_experiment(data: Mapping[str, object], instead: str) -> None:
+    """Refuses what is an experiment; `instead`: what is wanted in its place, and how it names one."""
+    if "stack" in data and "measure" in data:
+        raise InputError(f"is an experiment, which `ffslab run` runs; {instead}")
 
 
 def check_keys(table: Mapping[str, object], known: Sequence[str], where: str = "") -> None:

@@ -41,7 +41,7 @@ def extract(tree: ImageTree, folder: str | Path) -> list[str]:
     """
     folder = Path(folder)
     try:
-        _check_free(folder)
+        check_free(folder)
         with workplace(folder) as place:
             fresh = place / "fresh"
             fresh.mkdir(0o700)
@@ -63,7 +63,7 @@ def extract_partitions(found: Iterable[tuple[Partition, ImageTree]], folder: str
     folder = Path(folder)
     left_out = []
     try:
-        _check_free(folder)
+        check_free(folder)
         with workplace(folder) as place:
             fresh = place / "fresh"
             fresh.mkdir()
@@ -78,7 +78,8 @@ def extract_partitions(found: Iterable[tuple[Partition, ImageTree]], folder: str
     return left_out
 
 
-def _check_free(folder: Path) -> None:
+def check_free(folder: Path) -> None:
+    """Refuses a folder that holds something already, or is none."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise InputError(f"{folder}: is not a folder: name a new or empty one")
     if folder.is_dir() and any(folder.iterdir()):

@@ -91,6 +91,18 @@ def is_there(mountpoint: Path) -> bool:
     return True
 
 
+def mounts() -> list[str]:
+    """The mount points of this user that answer, in order."""
+    try:
+        table = Path("/proc/self/mounts").read_bytes()
+    except OSError:
+        return []
+    # Spaces and others stand there as octal numbers.
+    rows = [line.split(b" ") for line in table.splitlines()]
+    places = [row[1].decode("unicode_escape").encode("latin-1") for row in rows if row[2] == b"fuse.ffslab"]
+    return sorted(place for place in map(os.fsdecode, places) if is_there(Path(place)))
+
+
 def _ask(mountpoint: Path, question: Mapping[str, object]) -> bytes:
     """The answer of a mount, in JSON.
 
@@ -113,7 +125,7 @@ def _ask(mountpoint: Path, question: Mapping[str, object]) -> bytes:
 
 
 def text(now: MountStat) -> str:
-    """What `ffslab stat` prints."""
+    """What `ffslab mount stat` prints."""
     totals = now["totals"]
     new = totals["formatting"]
     facts = [

@@ -1,4 +1,4 @@
-"""`ffslab stat --web`: a mount in the browser, from a server on the loopback address alone.
+"""`ffslab mount stat --web`: a mount in the browser, from a server on the loopback address alone.
 
 The address holds a word that nobody guesses, so that other users of the machine and pages of others see nothing; the
 page asks nobody but this server, and changes nothing about the mount.

@@ -1,4 +1,4 @@
-"""The page of a mount that goes on, which `ffslab stat --web` serves: `assets/live.js` asks for what is new."""
+"""The page of a mount that goes on, which `ffslab mount stat --web` serves: `assets/live.js` asks for what is new."""
 
 from __future__ import annotations
 

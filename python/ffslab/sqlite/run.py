@@ -6,6 +6,7 @@ import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import apsw
 
@@ -96,7 +97,7 @@ def _execute(connection: apsw.Connection, statement: Statement, name: str) -> li
 
 def run_scripts(
     script: Script,
-    stacks: Mapping[str, Sequence[str | int | bool]],
+    stacks: Mapping[str, Sequence[Value]],
     *,
     keys: Mapping[str, Value] | None = None,
     seed: int = 1,
@@ -113,7 +114,7 @@ def run_scripts(
     """
     if not script.statements:
         raise InputError(f"{script.name}: there is no SQL statement in it")
-    axes = {key: list(values) for key, values in stacks.items() if len(values) > 1}
+    axes: dict[str, list[Any]] = {key: list(values) for key, values in stacks.items() if len(values) > 1}
     fixed: dict[str, Value] = {**(keys or {}), **{key: values[0] for key, values in stacks.items() if len(values) == 1}}
     variants = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     total, finished = len(variants) * len(script.statements), 0
@@ -171,7 +172,7 @@ def run_of(title: str, measurements: Sequence[Measurement], resolved_toml: str, 
 def _resolved(
     title: str,
     keys: Mapping[str, object],
-    axes: Mapping[str, Sequence[object]],
+    axes: Mapping[str, Sequence[Value]],
     database: str,
     setup: Script | None,
     script: Script,

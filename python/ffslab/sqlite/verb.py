@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ffslab._native import InputError
-from ffslab.api.machine import Machine
+from ffslab.api.machine import Machine, Value
 from ffslab.api.observe import Observe
 from ffslab.cli.progress import progress_bar
 from ffslab.files import results
@@ -24,7 +24,7 @@ def run(
     setup: Path | None,
     machine: Machine,
     database: str,
-    stacks: Mapping[str, Sequence[str | int | bool]],
+    stacks: Mapping[str, Sequence[Value]],
     *,
     seed: int,
     rows: bool,

@@ -238,6 +238,12 @@ class Store:
         everything = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
         return everything.drop_duplicates(["key", "requests_kept"], ignore_index=True)
 
+    def rows(self, key: str) -> list[dict[str, object]]:
+        """All columns of the runs whose keys begin so."""
+        names = rows.schema().names
+        found = {row["key"]: row for part in self.parts() for row in _rows_of(part, names)}
+        return [dict(row) for name, row in found.items() if name.startswith(key)]
+
     def remove(self, keys: Collection[str] | None = None) -> int:
         """Removes the runs and lives whose keys begin so, or all; how many they were."""
         gone = self.lives.remove(keys)

@@ -70,7 +70,7 @@ class FlashMount:
             raise InputError(said.strip())
 
     def stat(self) -> MountStat:
-        """What was done so far, as `ffslab stat` says it."""
+        """What was done so far, as `ffslab mount stat` says it."""
         from ffslab.mount import control
 
         return control.stat(self.place)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffslab.text.tables import counted, size, text_table
+from ffslab.text.tables import counted, number, size, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,13 @@ def listing(table: pd.DataFrame, lives: pd.DataFrame, folder: Path, size_B: int,
         f" and {'one life' if len(lives) == 1 else f'{len(lives)} lives'}" if len(lives) else ""
     )
     return "\n".join([*said, f"{kept}, {size(size_B)} in {folder}"])
+
+
+def shown(row: Mapping[str, object]) -> str:
+    """A line for each column of a run that says something."""
+    said = {name: value for name, value in row.items() if value is not None and value != "" and name != "summary"}
+    rows = [[name, number(value, 3) if isinstance(value, float) else str(value)] for name, value in said.items()]
+    return text_table(["column", "value"], rows, "ll")
 
 
 def _text(row: dict[object, object], name: str) -> str:

@@ -3,7 +3,7 @@
 {
   const { make, data, colour, number, Grid, ramp, dotOf, chart } = ffslab;
   const KINDS = [["page_reads", "reads", "s5"], ["page_programs", "programs", "s0"], ["erases", "erases", "s1"]];
-  // As `ffslab stat --watch` tells them: what a block holds.
+  // As `ffslab mount stat --watch` tells them: what a block holds.
   const STATES = [["free", "free: at most a sixteenth is written"], ["s2", "being filled"], ["s0", "full, mostly valid"], ["s4", "full, mostly garbage"]];
   const FREE_SHARE = 15 / 16, FULL_SHARE = 8 / 255, LOOKS_MAX = 600;
   const by = (id) => document.getElementById(id);

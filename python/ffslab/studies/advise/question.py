@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
+from ffslab.files.toml_tables import check_keys, meant, read_toml, refuse_experiment, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.limits import Limit, limit_of
 from ffslab.studies.sweep.axes import Axis, Listed, Range, axes_of
@@ -100,6 +100,7 @@ class Question:
 
 
 def _question(data: dict[str, Any], file_name: str, base_dir: Path) -> Question:
+    refuse_experiment(data, 'a question names it: workload = "FILE.toml"')
     check_keys(data, _KEYS)
     tables = data.get("workload", [])
     if not isinstance(tables, list) or not tables:

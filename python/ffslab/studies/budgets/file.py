@@ -10,7 +10,7 @@ from typing import Any
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, meant, read_toml, texts_at
+from ffslab.files.toml_tables import check_keys, meant, read_toml, refuse_experiment, texts_at
 from ffslab.store.rows import FIGURES
 from ffslab.studies.limits import COMPARED, Limit, limit_of, parts_of
 from ffslab.studies.sweep.study import experiment_at
@@ -67,6 +67,7 @@ class Budgets:
 
 
 def _budgets(data: dict[str, Any], file_name: str, base_dir: Path) -> Budgets:
+    refuse_experiment(data, "budgets name it in [[budget]] tables")
     check_keys(data, _KEYS)
     tables = data.get("budget", [])
     if not isinstance(tables, list) or not tables:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ffslab._native import InputError
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, read_toml, table_at, texts_at, whole
+from ffslab.files.toml_tables import check_keys, read_toml, refuse_experiment, table_at, texts_at, whole
 
 _KEYS = (
     *("title", "seed", "folder", "stack", "setup", "steps", "program", "command", "mount", "judge", "cuts", "cut"),
@@ -88,6 +88,7 @@ class CrashTest:
 
 
 def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
+    refuse_experiment(data, "a test of power cuts has [[steps]] in place of [[measure]], and a [judge]")
     check_keys(data, _KEYS)
     if "stack" not in data:
         raise InputError("no [stack]: it says which board and file system, as in an experiment")

@@ -207,6 +207,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "points": judged["points"],
         "possible": outcome.points.possible,
         "states": judged["states"],
+        "wrong": len({finding["point"] for finding in judged["findings"] if finding["found"] != "refused"}),
         "recoveries": judged["recoveries"],
         "cuts_of_recoveries": judged["cuts_of_recoveries"],
         "cuts_of_second_mounts": judged["cuts_of_second_mounts"],

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from ffslab.answers.crashtest import CrashAnswer, CrashFailure
-from ffslab.text.tables import counted
+from ffslab.text.tables import counted, number
 
-_BLAMED = {
-    "application": "the application relies on more than the file system promises",
-    "file-system": "the file system breaks its promises",
-    "not-promised": "lost, which this file system does not promise to prevent",
+# Who is to blame, and what that means.
+BLAMED = {
+    "application": ("the application", "it relies on more than the file system promises"),
+    "file-system": ("the file system", "it breaks its promises"),
+    "not-promised": ("nobody", "this file system does not promise to prevent that"),
 }
-_LEFT = {
+# What to change then. A cache's own words hold for what was lost with it.
+_CHANGES = {
+    "application": (
+        "fsync(2) a file before it replaces another or something names it, fsync the directory after a rename, and say "
+        "that something is done only behind that"
+    ),
+    "cache": "flush the device's write cache between what must be there first and what names it",
+    "file-system": (
+        "nothing that the application can do: take another version or file system, and report this one with the files "
+        "that are kept"
+    ),
+    "not-promised": (
+        "take a file system that promises what fsync(2) says, or keep two copies with check sums and believe the "
+        "newer one that is whole"
+    ),
+}
+LEFT = {
     "nothing": "not begun",
     "partial": "torn",
     "unstable": "unstable bits",
@@ -19,41 +36,74 @@ _LEFT = {
 }
 
 
-def text_of(answer: CrashAnswer) -> str:
-    """A line of what was done, and a paragraph for each failure."""
-    share = _percent(answer["points"] / answer["possible"])
-    made = f"{counted(answer['points'], 'cut')} ({share} of {answer['possible']})"
+def verdict(answer: CrashAnswer) -> str:
+    """Whether it is safe, and of how many cuts, in a sentence."""
+    share = answer["points"] / answer["possible"]
+    every = (
+        "all that are possible"
+        if share >= 1
+        else f"{f'{share:.1%}'.replace('%', ' %')} of {number(answer['possible'])} possible ones"
+    )
+    is_one = answer["possible"] == 1
+    cuts = "this power cut" if is_one else f"{counted(answer['points'], 'power cut')} ({every})"
+    if not answer["wrong"]:
+        return f"safe: nothing is wrong after {cuts}"
+    after = f"after {cuts}" if is_one else f"after {number(answer['wrong'])} of {cuts}"
+    if answer["holds"]:
+        return f"no promise is broken, but something is lost {after}"
+    return f"not safe: something is wrong {after}"
+
+
+def blamed(answer: CrashAnswer) -> list[str]:
+    """Who is to blame for what is wrong, each in a line."""
+    found = dict.fromkeys(failure["found"] for failure in answer["failures"])
+    return [f"{who} ({why})" for who, why in map(BLAMED.__getitem__, found)]
+
+
+def to_change(answer: CrashAnswer) -> list[str]:
+    """What to change, each in a line."""
+    found = {
+        "cache" if (failure["found"], failure["torn"]) == ("application", "cache") else failure["found"]
+        for failure in answer["failures"]
+    }
+    return [text for name, text in _CHANGES.items() if name in found]
+
+
+def done(answer: CrashAnswer) -> list[str]:
+    """What was done to find that out."""
     operations = counted(answer["operations"], "operation")
-    lines = [f"{answer['title']}: {operations} of the flash, {made}, {answer['states']} different media"]
-    more = [f"{counted(answer['recoveries'], 'mount')} after cuts"]
+    lines = [f"{operations} of the flash, {answer['states']} different media, {counted(answer['recoveries'], 'mount')}"]
     if answer["cuts_of_recoveries"]:
-        more.append(f"{counted(answer['cuts_of_recoveries'], 'cut')} of recoveries")
+        lines.append(counted(answer["cuts_of_recoveries"], "cut") + " of recoveries")
     if answer["cuts_of_second_mounts"]:
-        more.append(f"{counted(answer['cuts_of_second_mounts'], 'cut')} of second mounts")
+        lines.append(counted(answer["cuts_of_second_mounts"], "cut") + " of second mounts")
     if answer["told"]:
-        more.append(f"the application told {counted(answer['told'], 'thing')}")
+        lines.append(f"the application told {counted(answer['told'], 'thing')}")
     if answer["refused"]:
-        more.append(f"{counted(answer['refused'], 'cut')} before there was a file system")
-    lines.append("; ".join(more))
-    for number, failure in enumerate(answer["failures"], 1):
-        lines += ["", *_failure(number, failure)]
+        lines.append(counted(answer["refused"], "cut") + " before there was a file system")
+    return lines
+
+
+def text_of(answer: CrashAnswer) -> str:
+    """The verdict, who is to blame, what to change; a paragraph for each failure; what was done."""
+    lines = [f"{answer['title']}: {verdict(answer)}"]
+    lines += [f"to blame: {line}" for line in blamed(answer)]
+    lines += [f"to change: {line}" for line in to_change(answer)]
+    for at, failure in enumerate(answer["failures"], 1):
+        lines += ["", *_failure(at, failure)]
+    lines.append("")
     if any(failure["found"] != "file-system" for failure in answer["failures"]):
-        lines += ["", f"promised by the file system: {answer['promises']}"]
-    lines += ["", "safe against these cuts" if answer["holds"] else "not safe against power cuts"]
-    return "\n".join(lines)
+        lines.append(f"promised by the file system: {answer['promises']}")
+    return "\n".join([*lines, "; ".join(done(answer))])
 
 
-def _failure(number: int, failure: CrashFailure) -> list[str]:
+def _failure(at: int, failure: CrashFailure) -> list[str]:
     recoveries = f", then recovery at {', '.join(failure['recoveries_cut'])}" if failure["recoveries_cut"] else ""
     lines = [
-        f"{number}. {_BLAMED[failure['found']]}: {failure['says']}",
+        f"{at}. {failure['says']}",
         f"   after {counted(failure['cuts'], 'cut')}, the first at operation {failure['operation']}"
-        f" ({_LEFT[failure['torn']]}{recoveries})",
+        f" ({LEFT[failure['torn']]}{recoveries})",
     ]
     if failure["file"]:
         lines.append(f"   kept: ffslab crashtest {failure['file']}")
     return lines
-
-
-def _percent(share: float) -> str:
-    return "all" if share >= 1 else f"{share:.1%}".replace("%", " %")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
+from ffslab.files.toml_tables import check_keys, meant, read_toml, refuse_experiment, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.axes import Axis, Listed, Range, Value, axes_of
 
@@ -145,6 +145,7 @@ class Study:
 
 
 def _study(data: dict[str, Any], file_name: str, base_dir: Path) -> Study:
+    refuse_experiment(data, "a study names it and varies its keys")
     check_keys(data, _KEYS)
     experiment = experiment_at(data, str(data.get("title", "study")), file_name, base_dir)
     return _of_experiment(data, experiment, file_name)
