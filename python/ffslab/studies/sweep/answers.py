@@ -11,6 +11,7 @@ from ffslab.studies.sweep.axes import Axis, Listed, Range
 from ffslab.studies.sweep.gains import gains_of
 from ffslab.studies.sweep.results import StudyResult, ended
 from ffslab.studies.sweep.sensitivity import sensitivity_of
+from ffslab.text.machine_line import line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,8 @@ def answer_of(result: StudyResult) -> StudyAnswer:
     whole = ended(result.points, names)
     return {
         "title": study.title,
+        "machine": line(result.seen),
+        "without_energy": result.without_energy,
         "version": __version__,
         "method": study.sample.method,
         "generators": GENERATORS,
