@@ -25,7 +25,7 @@ _COMPRESS = frozenset({"jffs2", "ubifs"})
 class Seen(NamedTuple):
     """A machine, what it began with, and how long it was seen. `None`: not known.
 
-    `begun`: the name of the state at the begin; `valid` and `invalid`: the shares of the partition that were so, as
+    `begun`: the state at the begin in words; `valid` and `invalid`: the shares of the partition that were so, as
     the file system counts.
     """
 
@@ -45,10 +45,10 @@ def of_variant(variant: VariantSummary, initial: str | None = None) -> Seen:
     """What is known of a variant."""
     stack, space = variant.get("stack", {}), variant.get("space_before")
     image, axis = stack.get("image"), variant["axes"].get("initial")
-    begun = axis or initial or (f"the image {image}" if image else None)
+    begun = axis or initial or (f"image {image}" if image else None)
     whole = space["valid_B"] + space["invalid_B"] + space["free_B"] if space is not None else 0
     shares = (space["valid_B"] / whole, space["invalid_B"] / whole) if space is not None and whole else (None, None)
-    return Seen(stack, None if begun is None else str(begun), *shares, variant["time_us"])
+    return Seen(stack, None if begun is None else f'"{begun}"', *shares, variant["time_us"])
 
 
 def initial_of(resolved_toml: str) -> str | None:
@@ -60,20 +60,23 @@ def initial_of(resolved_toml: str) -> str | None:
     return said if isinstance(said, str) else None
 
 
-def line(every: Sequence[Seen]) -> str:
-    """The line of all these machines."""
+def line(every: Sequence[Seen], seen: str | None = None) -> str:
+    """The line of all these machines. `seen`: how long, or how much, where that is no time of each."""
     if not every:
         return "Nothing came to its end, so that nothing was seen."
     parts = [
         ("boards", [f"board {_text(one.stack.get('board'))}" for one in every]),
         ("parts", [_medium(one.stack) for one in every]),
+        ("partitions", [_partition(one.stack) for one in every]),
         ("systems", [system_of(one.stack) for one in every]),
         ("file systems", [file_system_of(one.stack) for one in every]),
     ]
-    begun = list(dict.fromkeys(f'"{one.begun}"' for one in every if one.begun is not None))
+    begun = list(dict.fromkeys(one.begun for one in every if one.begun is not None))
     same, differs = [], []
     for words, values in parts:
-        found = list(dict.fromkeys(values))
+        found = [value for value in dict.fromkeys(values) if value]
+        if not found:
+            continue
         if len(found) == 1:
             same.append(found[0])
         else:
@@ -84,7 +87,7 @@ def line(every: Sequence[Seen]) -> str:
             f"{len(begun):,} states at the begin" if len(begun) > _VALUES_MAX else f"begun {' | '.join(begun)}"
         )
     differing = f"; differing {'; '.join(differs)}" if differs else ""
-    return f"{'; '.join([*same, _begin(every, begun), _seen(every)])}{differing}."
+    return f"{'; '.join([*same, _begin(every, begun), _seen(every) if seen is None else f'{seen} seen'])}{differing}."
 
 
 def _begin(every: Sequence[Seen], begun: Sequence[str]) -> str:
@@ -119,8 +122,12 @@ def _medium(stack: Mapping[str, Any]) -> str:
         return f"device {kind} on {named}" if kind else f"device {_text(named)}"
     if isinstance(device, str):
         return f"device {device}"
+    return f"part {_text(part)}"
+
+
+def _partition(stack: Mapping[str, Any]) -> str:
     blocks = stack.get("partition_blocks")
-    return f"part {_text(part)}" + (f", {blocks} blocks" if blocks is not None else "")
+    return "" if blocks is None or stack.get("device") is not None else f"{blocks:,} blocks"
 
 
 def system_of(stack: Mapping[str, Any]) -> str:
@@ -142,6 +149,8 @@ def file_system_of(stack: Mapping[str, Any]) -> str:
 
 def _with_compression(mount: Mapping[str, Any], stack: Mapping[str, Any]) -> str:
     fs = str(mount.get("fs"))
+    if fs == "none":
+        return "no file system"
     if fs in _COMPRESS:
         return f"{title(fs)} with compression {_text(mount.get('compression', stack.get('compression')))}"
     is_linux = (stack.get("system") or LINUX) == LINUX

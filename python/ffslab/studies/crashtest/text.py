@@ -24,7 +24,10 @@ def text_of(answer: CrashAnswer) -> str:
     share = _percent(answer["points"] / answer["possible"])
     made = f"{counted(answer['points'], 'cut')} ({share} of {answer['possible']})"
     operations = counted(answer["operations"], "operation")
-    lines = [f"{answer['title']}: {operations} of the flash, {made}, {answer['states']} different media"]
+    lines = [
+        f"{answer['title']}: {operations} of the flash, {made}, {answer['states']} different media",
+        answer["machine"],
+    ]
     more = [f"{counted(answer['recoveries'], 'mount')} after cuts"]
     if answer["cuts_of_recoveries"]:
         more.append(f"{counted(answer['cuts_of_recoveries'], 'cut')} of recoveries")

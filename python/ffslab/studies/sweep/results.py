@@ -28,7 +28,7 @@ LOST = "its worker ended twice while it ran: it needs more memory than there is,
 class StudyResult:
     """`own`: the positions of the points that were run, all unless it was a shard. `keys`: of the runs of each of them.
     `figures`: by key; what is not there was lost with its workers. `taken`: how many runs the store held before.
-    `seen`: machines on which points ran, with each word of each axis among them."""
+    `seen`: machines on which points ran, with each value of each axis among them."""
 
     study: Study
     design: Design

@@ -36,8 +36,8 @@ PIECE_S = 1.0
 PIECE_POINTS_MAX = 256
 # A point that ends its worker so often is not tried again.
 LOSSES_MAX = 2
-# So many words of an axis are looked at for what the points ran on.
-WORDS_MAX = 50
+# So many values of an axis are looked at for what the points ran on.
+VALUES_MAX = 50
 # Impossible points of which no more is looked for.
 REFUSALS_MAX = 3
 
@@ -114,11 +114,11 @@ class Course:
         return StudyResult(self.study, self.design, list(own), keys, figures, taken, self._seen(own, keys))
 
     def _seen(self, own: Sequence[int], keys: dict[int, list[str]]) -> tuple[Seen, ...]:
-        """What some points ran on: the first and the last, and the first with each word of each axis."""
+        """What some points ran on: the first and the last, and the first with each value of each axis."""
         chosen = dict.fromkeys((own[0], own[-1])) if own else {}
         for i in range(len(self.design.axes)):
-            words = {point: at for at in reversed(own) if isinstance(point := self.design.points[at][i], str)}
-            chosen |= dict.fromkeys([*words.values()][:WORDS_MAX])
+            values = {repr(self.design.points[at][i]): at for at in reversed(own)}
+            chosen |= dict.fromkeys([*values.values()][:VALUES_MAX])
         found = self.store.find({keys[at][0] for at in chosen}, REQUESTS_KEPT, with_tables=False)
         initial = initial_of(self.study.experiment.text)
         ended = (found[keys[at][0]].ended for at in sorted(chosen) if keys[at][0] in found)
