@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ffslab.text.energy import PRICES, missing_price
 from ffslab.text.figures import FIGURES
-from ffslab.text.headline import CARDS_MAX, WANTED, Compared, compared_said, headline_of, ranked_said
+from ffslab.text.headline import CARDS_MAX, WANTED, Compared, Ranked, compared_said, headline_of, ranked_said
 from ffslab.text.machine_line import Seen, initial_of, line, of_summary
 from ffslab.text.summary import summary_text
 from ffslab.text.units import column, common_unit, said
@@ -87,8 +87,10 @@ def test_the_first_sentence_is_of_the_first_card_however_many_calls_there_are(
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(amounts, amounts), min_size=3))
 def test_who_wins_has_the_least_and_its_price_is_told_when_somebody_else_is_much_better(rows: Any) -> None:
-    figures = {name: {"latency_mean_us": mean, "latency_max_us": most} for name, (mean, most) in rows.items()}
-    told = next(iter(ranked_said(figures)))
+    every = [
+        Ranked(name, name, "", {"latency_mean_us": mean, "latency_max_us": most}) for name, (mean, most) in rows.items()
+    ]
+    told = next(iter(ranked_said(every)))
     least = min(mean for mean, _ in rows.values())
     if "the same in all" in told:
         return
@@ -130,7 +132,7 @@ def test_who_failed_stands_first_and_never_wins() -> None:
     made = headline_of(every)
     assert made.failures == [
         "Not finished, fat: No space left on device.",
-        "Not all was done, a: fill ended with ENOSPC; it is not among those that are compared.",
+        "Not all was done, a: fill ended with ENOSPC; not among those that are compared.",
     ]
     assert made.sentences[0].startswith("b has the shortest")
     assert all("with a" not in card.beside for card in made.cards)
@@ -151,6 +153,32 @@ def test_programs_that_failed_within_a_run_do_not_win(step: Any, why: str) -> No
     short = variant("a", 1.0, steps=[{"step": "s", "fs_free_B": 0, **step}])
     made = headline_of(summary(short, variant("b", 20.0), variant("c", 30.0), variant("d", 40.0)))
     assert why in made.failures[0] and made.sentences[0].startswith("b has")
+
+
+def test_failures_of_one_kind_are_one_sentence_that_says_what_they_share() -> None:
+    gone = [
+        {"name": f"fs=fat, n={n}", "axes": {"fs": "fat", "n": n}, "error": "No tags", "stack": {}} for n in range(9)
+    ]
+    made = headline_of(summary(*(variant(f"n={n}", 9.0, axes={"fs": "jffs2", "n": n}) for n in range(9)), failed=gone))
+    assert made.failures == ["Not finished, 9 of 18 variants, all with fs=fat: No tags."]
+
+
+def test_only_those_that_did_the_same_work_are_compared() -> None:
+    """The smallest writes are the fastest of any file system, which is no merit of it."""
+    rows = [("jffs2", 128, 10.0), ("ubifs", 128, 20.0), ("jffs2", 512, 90.0), ("ubifs", 512, 30.0), ("jffs2", 64, 5.0)]
+    rows += [("ubifs", 64, 6.0)]
+    every = [
+        variant(f"{fs} {size}", us, axes={"fs": fs, "append.request_B": size}, erases=int(fs == "jffs2"))
+        for fs, size, us in rows
+    ]
+    assert headline_of(summary(*every)).sentences[0] == (
+        "fs=jffs2 has the shortest mean latency of a call in 2 of 3 workloads (5.0 us to 10.0 us), fs=ubifs in 1, but "
+        "its number of block erases is worse than another one's in 2 of them."
+    )
+    alone = [variant(str(n), 10.0 * n, axes={"append.request_B": n}) for n in (1, 2, 3)]
+    assert headline_of(summary(*alone)).sentences[0] == (
+        "The mean latency of a call goes from 10.0 us (1) to 30.0 us (3); each of them does other work."
+    )
 
 
 def test_energy_is_told_where_the_prices_have_a_source() -> None:
@@ -194,14 +222,14 @@ LINUX = {"board": "b", "part": "p", "kernel": "6.6", "fs": "ubifs", "compression
 
 
 def test_the_line_of_a_machine_says_what_is_shared_then_what_differs() -> None:
-    one = Seen(LINUX, "df 50 %", 0.5, 0.1, 2e6)
+    one = Seen(LINUX, '"df 50 %"', 0.5, 0.1, 2e6)
     assert line([one]) == (
-        'board b; part p, 64 blocks; Linux 6.6; UBIFS with compression lzo; at the begin "df 50 %", 50 % valid, '
+        'board b; part p; 64 blocks; Linux 6.6; UBIFS with compression lzo; at the begin "df 50 %", 50 % valid, '
         "10 % invalid; 2.0 s seen."
     )
-    other = Seen({**LINUX, "fs": "yaffs2", "kernel": "5.15"}, "df 50 %", 0.4, 0.1, 3e6)
+    other = Seen({**LINUX, "fs": "yaffs2", "kernel": "5.15"}, '"df 50 %"', 0.4, 0.1, 3e6)
     assert line([one, other]) == (
-        'board b; part p, 64 blocks; at the begin "df 50 %", 40 to 50 % valid, 10 % invalid; 2.0 s to 3.0 s seen; '
+        'board b; part p; 64 blocks; at the begin "df 50 %", 40 to 50 % valid, 10 % invalid; 2.0 s to 3.0 s seen; '
         "differing systems: Linux 6.6 | Linux 5.15; file systems: UBIFS with compression lzo | "
         "YAFFS2 without compression."
     )

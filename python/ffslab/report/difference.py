@@ -23,13 +23,13 @@ from ffslab.report.page import (
 )
 from ffslab.studies.differences.text import failures, machines, shown
 from ffslab.text.figures import FIGURES
-from ffslab.text.headline import CARED, Compared, but, prices_of
+from ffslab.text.headline import CARDS_MAX, CARED, Compared, but, prices_of
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number, percent
 from ffslab.text.units import Unit
 
 # What figures of the first screen are looked for, in this order.
-FIRST = ("time_us", "energy_total_uJ", "erases", "page_programs", "page_reads", "latency_mean_us")
+FIRST = (*("time_us", "latency_max_us", "energy_total_uJ", "erases", "page_programs", "page_reads", "latency_mean_us"),)
 OF = {"time_us": "Time", "page_reads": "Page reads", "page_programs": "Page programs", "erases": "Erases"}
 BARS_MAX = 14
 # Of more pairs than this the table tells, and what changed most is told in full.
@@ -58,7 +58,8 @@ def html(diff: RunDiff) -> str:
         data = folded("As JSON", verbatim(json.dumps(diff, indent=1)))
     parts.append(section("The data", data))
     many = f"{number(len(pairs))} variants of the same name" if len(pairs) > 1 else "One variant each"
-    setting = f"{many}, compared by ffslab {__version__}. A: {diff['before']}; B: {diff['after']}."
+    of = [f", {pairs[0][side]}" if len(pairs) == 1 else "" for side in ("before", "after")]
+    setting = f"{many}, compared by ffslab {__version__}. A: {diff['before']}{of[0]}; B: {diff['after']}{of[1]}."
     first = max(changed, key=_size, default=None)
     opening = Opening(
         "What changed from A to B?",
@@ -138,7 +139,7 @@ def _first(pair: PairDiff) -> list[FigureChange]:
 
 def _figures(pair: PairDiff | None) -> list[KeyFigure]:
     made = []
-    for one in _first(pair)[:3] if pair else ():
+    for one in _first(pair)[:CARDS_MAX] if pair else ():
         compared = _compared(one)
         name = compared.figure.called
         made.append(

@@ -11,11 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ffslab.answers.summary import FailedVariant, Summary, VariantSummary
+from ffslab.answers.summary import Summary, VariantSummary
+from ffslab.api import vocabulary
 from ffslab.text.durations import duration
 from ffslab.text.energy import energy_is_priced, energy_mj, missing_price
+from ffslab.text.failures import Fallen, failures_said, fell_short
 from ffslab.text.figures import FIGURES, Figure, values_of
-from ffslab.text.tables import counted, number, percent
+from ffslab.text.tables import number, percent
+from ffslab.text.time_table import axis_text
 
 # In this order cards are made, as far as the figures are there.
 WANTED = (
@@ -27,7 +30,8 @@ CARED = ("latency_mean_us", "latency_max_us", "energy_total_uJ", "erases", "page
 # So much worse, as a ratio, is a price worth telling; so much is not worth a digit.
 _PRICE, _SAME = 1.1, 0.0005
 _PRICES_MAX = 2
-_FAILED_SHOWN = 3
+# Longer names of two variants fill a card.
+_NAMES_MAX = 40
 
 # How much room is left is no figure of a table; more of it is better.
 FREE = Figure("free_B", "free space", "size", subject="free space")
@@ -108,49 +112,20 @@ class Headline(NamedTuple):
 def headline_of(summary: Summary) -> Headline:
     """The headline of a run."""
     variants = summary["variants"]
-    fallen = {one["name"]: why for one in variants if (why := fell_short(one)) is not None}
-    failures = list(failures_said(summary.get("failed", []), fallen, len(variants)))
+    fallen = [Fallen(one["name"], one["axes"], why) for one in variants if (why := fell_short(one)) is not None]
+    names = {one.name for one in fallen}
+    standing = [one for one in variants if one["name"] not in names]
     said: list[str] = []
-    figures = {one["name"]: known_of(one) for one in variants if one["name"] not in fallen}
-    if len(variants) == 1:
-        said += _alone(variants[0])
-    elif len(figures) == 2:
-        said += compared_said(figures)
-    elif figures:
-        said += ranked_said(figures)
+    if len(standing) == 1:
+        said += _alone(standing[0])
+    elif len(standing) == 2:
+        said += compared_said({one["name"]: known_of(one) for one in standing})
+    elif standing:
+        said += ranked_said([Ranked.of(one) for one in standing])
     said += list(dict.fromkeys(energy_said(variants)))
+    failures = failures_said(summary.get("failed", []), fallen, variants)
     # The cards are of those that the sentences compare.
-    compared = [one for one in variants if one["name"] in figures] or list(variants)
-    return Headline(failures, said, _cards(compared) if compared else [])
-
-
-def fell_short(variant: VariantSummary) -> str | None:
-    """What a variant that came to its end did not get done; `None`: nothing is known of that kind."""
-    of_programs = (step for program in variant.get("programs", []) for step in program.get("steps", []))
-    for step in [*variant.get("steps", []), *of_programs]:
-        if (why := step.get("stopped_by")) is not None:
-            return f"{step['step']} ended with {why}"
-        for job in (step.get("fio") or {}).get("jobs", []):
-            if job["error"]:
-                return f"job {job['jobname']} ended with {job.get('error_name') or job['error']}"
-        for done in step.get("postmark") or []:
-            if done["failed_operations"]:
-                return f"{counted(done['failed_operations'], 'operation')} of Postmark failed"
-            if done["ran_out_of_files"]:
-                return "Postmark ran out of files"
-    return None
-
-
-def failures_said(failed: Sequence[FailedVariant], fallen: dict[str, str], ended: int) -> Iterator[str]:
-    """Who did not come to the end, and who came there without having done everything."""
-    for one in failed[:_FAILED_SHOWN]:
-        yield f"Not finished, {one['name']}: {one['error']}."
-    if len(failed) > _FAILED_SHOWN:
-        yield f"Not finished: {len(failed) - _FAILED_SHOWN:,} more of {ended + len(failed):,} variants."
-    for name, why in [*fallen.items()][:_FAILED_SHOWN]:
-        yield f"Not all was done, {name}: {why}; it is not among those that are compared."
-    if len(fallen) > _FAILED_SHOWN:
-        yield f"Not all was done in {len(fallen) - _FAILED_SHOWN:,} more of {ended:,} variants."
+    return Headline(failures, said, _cards(standing or variants))
 
 
 def energy_said(variants: Sequence[VariantSummary]) -> Iterator[str]:
@@ -221,46 +196,122 @@ def but(prices: Sequence[Compared]) -> str:
     return f", but {' and '.join(told)}" if told else ""
 
 
-def ranked_said(figures: dict[str, dict[str, float]]) -> Iterator[str]:
+class Ranked(NamedTuple):
+    """One of several variants. `choice`: what it chose, by its axes; `work`: what it did, by those of its steps and its
+    initial state: who does other work is not compared."""
+
+    name: str
+    choice: str
+    work: str
+    known: dict[str, float]
+
+    @classmethod
+    def of(cls, variant: VariantSummary) -> Ranked:
+        """What is known of a variant."""
+        axes = variant["axes"]
+        work = [axis for axis in axes if axis == "initial" or axis.partition(".")[0] in vocabulary.steps()]
+        choice = ", ".join(f"{axis}={axis_text(axes[axis])}" for axis in axes if axis not in work)
+        return cls(variant["name"], choice, str([axes[axis] for axis in work]), known_of(variant))
+
+
+def ranked_said(every: Sequence[Ranked]) -> Iterator[str]:
     """More variants: who is best in what they are compared in, and in energy, each with what being best costs."""
+    works: dict[str, list[Ranked]] = {}
+    for one in every:
+        works.setdefault(one.work, []).append(one)
     told: set[str] = set()
-    for key in (_first_of(figures), "energy_total_uJ"):
-        if not all(key in known for known in figures.values()):
+    for key in (_first_of({one.name: one.known for one in every}), "energy_total_uJ"):
+        if not all(key in one.known for one in every) or not any(one.known[key] for one in every):
             continue
-        figure = _figure(key)
-        order = sorted(figures, key=lambda name: figures[name][key])
-        best, worst = order[0], order[-1]
-        least, most = figures[best][key], figures[worst][key]
-        if not most:
-            continue
-        if most - least < _SAME * most:
-            yield f"The {figure.called} is the same in all of them, {figure.said(least)}."
-            continue
-        word, other = ("shortest", "longest") if figure.kind == "time" else ("least", "most")
-        price = "" if best in told else _price(key, best, figures)
-        told.add(best)
-        beside = f"{figure.said(least)} (the {other}: {figure.said(most)}, {worst})"
-        yield f"{best} has the {word} {figure.called}, {beside}{price}."
+        if len(works) == 1:
+            yield from _best_said(key, every, told)
+        elif contested := [some for some in works.values() if len(some) > 1]:
+            yield from _wins_said(key, contested, told)
+        else:
+            yield _range_said(key, every)
 
 
-def _price(key: str, best: str, figures: dict[str, dict[str, float]]) -> str:
-    """In what the best one is worse than another one, and how much."""
-    found: list[tuple[float, str]] = []
+def _words(figure: Figure) -> tuple[str, str]:
+    return ("shortest", "longest") if figure.kind == "time" else ("least", "most")
+
+
+def _best_said(key: str, every: Sequence[Ranked], told: set[str]) -> Iterator[str]:
+    """Who is best of those that did the same work."""
+    figure = _figure(key)
+    order = sorted(every, key=lambda one: one.known[key])
+    best, worst = order[0], order[-1]
+    least, most = best.known[key], worst.known[key]
+    if most - least < _SAME * most:
+        yield f"The {figure.called} is the same in all of them, {figure.said(least)}."
+        return
+    word, other = _words(figure)
+    prices = [] if best.name in told else _prices(key, best, every)
+    told.add(best.name)
+    beside = f"{figure.said(least)} (the {other}: {figure.said(most)}, {worst.name})"
+    but_its = f", but its {' and its '.join(one.said for one in prices[:_PRICES_MAX])}" if prices else ""
+    yield f"{best.name} has the {word} {figure.called}, {beside}{but_its}."
+
+
+def _wins_said(key: str, works: Sequence[Sequence[Ranked]], told: set[str]) -> Iterator[str]:
+    """Who is best how often, of those that did the same work each."""
+    figure = _figure(key)
+    wins: dict[str, list[tuple[Ranked, Sequence[Ranked]]]] = {}
+    for some in works:
+        best = min(some, key=lambda one: one.known[key])
+        wins.setdefault(best.choice, []).append((best, some))
+    order = sorted(wins, key=lambda choice: -len(wins[choice]))
+    first = wins[order[0]]
+    values = [best.known[key] for best, _ in first]
+    beside = f"{figure.said(min(values))} to {figure.said(max(values))}"
+    others = ", ".join(f"{choice} in {len(wins[choice]):,}" for choice in order[1 : 1 + _PRICES_MAX])
+    word, _ = _words(figure)
+    costs: dict[str, list[float]] = {}
+    for best, some in [] if order[0] in told else first:
+        for price in _prices(key, best, some):
+            costs.setdefault(price.called, []).append(price.ratio)
+    told.add(order[0])
+    most = sorted(costs, key=lambda called: -len(costs[called]))[:_PRICES_MAX]
+    but_its = " and ".join(
+        f"its {called} is worse than another one's in {len(costs[called]):,} of them" for called in most
+    )
+    yield (
+        f"{order[0]} has the {word} {figure.called} in {len(first):,} of {len(works):,} workloads ({beside})"
+        f"{f', {others}' if others else ''}{f', but {but_its}' if but_its else ''}."
+    )
+
+
+def _range_said(key: str, every: Sequence[Ranked]) -> str:
+    """Where each does other work there is nobody to win."""
+    figure = _figure(key)
+    order = sorted(every, key=lambda one: one.known[key])
+    ends = [f"{figure.said(one.known[key])} ({one.name})" for one in (order[0], order[-1])]
+    return f"The {figure.called} goes from {ends[0]} to {ends[1]}; each of them does other work."
+
+
+class _Price(NamedTuple):
+    called: str
+    said: str
+    # How many times as bad, at least 1.
+    ratio: float
+
+
+def _prices(key: str, best: Ranked, every: Sequence[Ranked]) -> list[_Price]:
+    """In what the best one is worse than another one that did the same, what is worst first."""
+    found: list[_Price] = []
     for other in CARED:
-        if other == key or not all(other in known for known in figures.values()):
+        if other == key or not all(other in one.known for one in every):
             continue
         figure = _figure(other)
-        of_all = {name: known[other] for name, known in figures.items()}
-        better = (max if other == FREE.key else min)(of_all, key=lambda name: of_all[name])
-        mine, theirs = of_all[best], of_all[better]
+        better = (max if other == FREE.key else min)(every, key=lambda one: one.known[other])
+        mine, theirs = best.known[other], better.known[other]
         if _is_better(figure, mine, theirs):
             ratio = mine / theirs if theirs else float("inf")
-            times = f"{ratio:.3g} times that of {better} ({figure.said(theirs)})" if theirs else f"with {better} none"
-            found.append(
-                (max(ratio, 1 / ratio if ratio else ratio), f"{figure.called} is {figure.said(mine)}, {times}")
-            )
-    found.sort(key=lambda one: -one[0])
-    return f", but its {' and its '.join(text for _, text in found[:_PRICES_MAX])}" if found else ""
+            beside = f"with {better.name} none"
+            if theirs:
+                beside = f"{ratio:.3g} times that of {better.name} ({figure.said(theirs)})"
+            far = max(ratio, 1 / ratio) if ratio else float("inf")
+            found.append(_Price(figure.called, f"{figure.called} is {figure.said(mine)}, {beside}", far))
+    return sorted(found, key=lambda one: -one.ratio)
 
 
 def _alone(variant: VariantSummary) -> Iterator[str]:
@@ -307,6 +358,10 @@ def _card(figure: Figure, variants: Sequence[VariantSummary], values: list[float
     if least == most:
         return Card(label, figure.said(least), f"the same in all {len(values):,} variants")
     where = [names[values.index(one)] for one in (least, most)]
+    if sum(map(len, where)) > _NAMES_MAX:
+        # Of many axes the choice is told, and the work it did is in the table.
+        chosen = [Ranked.of(variants[values.index(one)]).choice for one in (least, most)]
+        where = chosen if all(chosen) and chosen[0] != chosen[1] else where
     return Card(label, f"{figure.said(least)} to {figure.said(most)}", f"least with {where[0]}, most with {where[1]}")
 
 

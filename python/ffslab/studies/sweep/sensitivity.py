@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab.answers.study import Influence, Sensitivity
 from ffslab.studies.sweep.axes import Axis, Listed
-from ffslab.studies.sweep.comparable import comparable
+from ffslab.studies.sweep.comparable import GRID, comparable
 from ffslab.studies.sweep.design import planned, problem_of
 
 if TYPE_CHECKING:
@@ -42,18 +42,20 @@ METHODS = {
     "morris": "elementary effects (Morris, SALib)",
 }
 OF_OTHERS = "share of the variance between the values of an axis"
+OF_GRIDS = f"{OF_OTHERS}, over designs that exist for all of them"
 
 
 def sensitivity_of(result: StudyResult, figure: str) -> Sensitivity:
     """Which axes matter for a figure, that which matters most first."""
-    method = METHODS.get(result.study.sample.method, OF_OTHERS)
+    sampled = result.study.sample.method
+    method = METHODS.get(sampled, OF_GRIDS if sampled == GRID else OF_OTHERS)
     points = result.points
     # Of a point of which a run failed, the others tell only of those that did not.
     values = points[figure].where(points["failed"] == 0)
     nothing = None
     if len(result.own) < len(result.design.points):
         nothing = "this is one part of the study"
-    elif method != OF_OTHERS and values.isna().any():
+    elif sampled in METHODS and values.isna().any():
         nothing = "some points did not come to their end, and the plan needs all"
     elif values.nunique() < 2:
         nothing = "it is the same at all points"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Sensitivity, StudyAnswer, StudyPoint
+from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Objective, Sensitivity, StudyAnswer, StudyPoint
 from ffslab.studies.sweep.study import METHODS
 from ffslab.text.figures import FIGURES, Figure
 from ffslab.text.tables import counted, number, text_table
@@ -18,6 +18,8 @@ TRADE_OFFS_SHOWN = 12
 FAILED_SHOWN = 3
 # So much worse, as a ratio, is a price worth telling.
 PRICE = 1.1
+# So near to the best, as a share of it, is as good.
+ALIKE = 0.01
 
 
 def text_of(result: StudyResult) -> str:
@@ -63,10 +65,22 @@ def best_said(answer: StudyAnswer) -> Iterator[str]:
             prices.append(f"its {called(other['figure'])} is {amount}{ratio} of {_named(better['axes'])} ({beside})")
     but = f", but {' and '.join(prices)}" if prices else ""
     yield f"{wanted(one['figure'], one['maximise'])} is {found} with {_named(point['axes'])}{but}."
+    if alike := _alike(one):
+        more = " or more" if alike + 1 == len(one["best"]) and alike > 1 else ""
+        yield f"{counted(alike, 'other point')}{more} within {ALIKE * 100:.0f} % of that."
     others = len(answer["trade_offs"]) - 1
     if others > 0:
         trade = "other point trades" if others == 1 else "other points trade"
         yield f"{others:,} {trade} it for something else that is wanted."
+
+
+def _alike(objective: Objective) -> int:
+    """How many of the best points are as good as the best one, in all that a person can tell."""
+    values = [point["figures"][objective["figure"]]["median"] for point in objective["best"]]
+    first = values[0]
+    if first is None:
+        return 0
+    return sum(value is not None and abs(value - first) <= ALIKE * abs(first) for value in values[1:])
 
 
 def setting(answer: StudyAnswer, taken: int = 0) -> str:
