@@ -172,6 +172,7 @@ def test_judged_studies_are_as_their_schema_says() -> None:
     judged: JudgedPaper = {
         "paper": "rtems",
         "title": "x",
+        "machine": "board b; 1 run seen.",
         "ffslab": package.__version__,
         "set_up": None,
         "runs": 1,

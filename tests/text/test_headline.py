@@ -191,7 +191,7 @@ def test_energy_is_told_where_the_prices_have_a_source() -> None:
     for board, part, is_told in (("omap3evm", "micron-slc-omap3evm", True), ("luckfox-pico-max", "w25n01gv", False)):
         made = headline_of(summary(variant("A", 1.0, energy_uJ=energy, stack={"board": board, "part": part})))
         assert any("Energy" in card.label for card in made.cards) == is_told
-        assert any("Without energy" in text for text in made.sentences) != is_told
+        assert any("Without energy" in text for text in made.missing) != is_told
 
 
 @given(st.sampled_from(["time", "energy", "size"]), st.lists(st.floats(1, 1e11), min_size=1, max_size=6))

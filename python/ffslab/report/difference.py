@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 
 from ffslab import __version__
@@ -32,6 +33,8 @@ from ffslab.text.units import Unit
 FIRST = (*("time_us", "latency_max_us", "energy_total_uJ", "erases", "page_programs", "page_reads", "latency_mean_us"),)
 OF = {"time_us": "Time", "page_reads": "Page reads", "page_programs": "Page programs", "erases": "Erases"}
 BARS_MAX = 14
+# "gc copy (program) +12.30 ms", as `ffslab.studies.differences` writes it.
+_DIFFERENCE = re.compile(r"(\S.*? ([+-])[\d,.]+ [A-Za-z ]+)(?:, |$)")
 # Of more pairs than this the table tells, and what changed most is told in full.
 TOLD_MAX = 12
 
@@ -118,11 +121,19 @@ def _answer(diff: RunDiff, first: PairDiff | None) -> str:
     changes = {one["figure"]: one for one in first["figures"]}
     figure = next(iter(_first(first)), first["figures"][0])
     lines = first["why"].get(figure["figure"], [])
-    reasons = next((line.removeprefix("reasons: ") for line in lines if line.startswith("reasons: ")), "")
-    why = f" Most of it: {reasons}." if reasons else ""
     main = _compared(figure)
+    reasons = next((line.removeprefix("reasons: ") for line in lines if line.startswith("reasons: ")), "")
+    same_way = along(reasons, is_more=main.after > main.before)
+    why = f" Most of it: {same_way}." if same_way else ""
     prices = prices_of(main, [_compared(changes[name]) for name in CARED if name in changes])
     return f"{main.sentence()}{of}{but(prices)}.{why}"
+
+
+def along(reasons: str, *, is_more: bool) -> str:
+    """Of named differences ("gc copy +3 ms, read -1 ms") those that go the way of the sum: the others are no part of
+    it."""
+    sign = "+" if is_more else "-"
+    return ", ".join(one[0] for one in _DIFFERENCE.findall(reasons) if one[1] == sign)
 
 
 def _compared(one: FigureChange) -> Compared:

@@ -38,7 +38,7 @@ from ffslab.text.slowest import alignment, slowest_cells
 from ffslab.text.step_groups import StepGroup, step_groups
 from ffslab.text.summary import COLUMNS_MAX, main_cells, pairs_cells
 from ffslab.text.time_table import causes_table, explained, variants_table
-from ffslab.text.units import column
+from ffslab.text.units import column, common_unit
 from ffslab.text.words import sentences
 from ffslab.workloads import fio
 
@@ -320,10 +320,12 @@ def _over_time(run: Run, drawn: list[VariantSummary], which: str) -> Section | N
     some = " Of so many calls a part is drawn, the slowest of each stretch among them." if is_thinned else ""
     span = (min(float(one.min()) for _, _, one in of), max(float(one.max()) for _, _, one in of))
     log = charts.wants_log([latency for _, _, latency in of]) and span[0] > 0
-    y = Axis("latency, us", "latency, us,", log=log, span=span)
+    unit = common_unit("time", span)
+    label = unit.labelled("latency")
+    y = Axis(label, f"{label},", log=log, span=(span[0] / unit.size, span[1] / unit.size))
     made = []
     for at, (name, start, latency) in enumerate(of):
-        x, height = charts.thinned((start - start.min()) / 1e6, latency, points_max)
+        x, height = charts.thinned((start - start.min()) / 1e6, latency / unit.size, points_max)
         line = Line("", x, height, "dots", {"colour": f"s{at % 8}", "size": 4, "faint": True})
         title = name if len(of) > 1 else ""
         made.append(chart(f"over-time-{at}", title, Axis("s since the first call", "s", linear=True), y, [line]))
@@ -339,17 +341,22 @@ def _distribution(run: Run, drawn: list[VariantSummary], which: str) -> Section 
         return None
     if len(run.summary["variants"]) == 1 and not of_all:
         calls = _by_kind(run)
-    lines = [Line(name, *charts.distribution(latency, STEPS_OF_DISTRIBUTION), "step") for name, latency in calls]
+    ends = [float(end) for _, latency in calls for end in (np.min(latency), np.max(latency))]
+    unit = common_unit("time", ends)
+    label = unit.labelled("latency")
+    lines = [
+        Line(name, *charts.distribution(latency / unit.size, STEPS_OF_DISTRIBUTION), "step") for name, latency in calls
+    ]
     log = charts.wants_log([line.x for line in lines])
-    x, y = Axis("latency, us", "latency, us,", log=log), Axis("calls that took less, %", "share", nines=True)
+    x, y = Axis(label, f"{label},", log=log), Axis("calls that took less, %", "share", nines=True)
     said = f"How many of the calls took less; the slowest tenth has as much room as all others, and so on.{which}"
     return section("Distribution of latency", [paragraph(said), chart("distribution", "", x, y, lines)])
 
 
-def _by_kind(run: Run) -> list[tuple[str, NDArray[np.generic]]]:
+def _by_kind(run: Run) -> list[tuple[str, NDArray[np.float64]]]:
     """The latencies in us of each kind of call, the most frequent first."""
     columns = run.request_columns
-    kinds, latency = np.asarray(columns["op"], dtype=object), np.asarray(columns["latency_us"])
+    kinds, latency = np.asarray(columns["op"], dtype=object), np.asarray(columns["latency_us"], dtype=float)
     names = sorted(dict.fromkeys(columns["op"]), key=lambda name: -int((kinds == name).sum()))
     return [(f"{name} ({int((kinds == name).sum()):,})", latency[kinds == name]) for name in names]
 

@@ -45,7 +45,7 @@ def data(variants: Sequence[VariantSummary]) -> dict[str, object]:
         "extremes": [one["name"] for one in extremes(variants)],
         "across": _label(*by_key[across]),
         "upwards": _label(*by_key[first]),
-        "colour": axes[0]["label"] if axes else None,
+        "colour": "fs" if any(one["label"] == "fs" for one in axes) else axes[0]["label"] if axes else None,
     }
 
 

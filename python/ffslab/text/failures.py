@@ -26,7 +26,8 @@ def fell_short(variant: VariantSummary) -> str | None:
     for step in [*variant.get("steps", []), *of_programs]:
         if (why := step.get("stopped_by")) is not None:
             return f"{step['step']} ended with {why}"
-        for job in (step.get("fio") or {}).get("jobs", []):
+        done_jobs = step.get("fio")
+        for job in done_jobs["jobs"] if done_jobs else []:
             if job["error"]:
                 return f"job {job['jobname']} ended with {job.get('error_name') or job['error']}"
         for done in step.get("postmark") or []:

@@ -32,6 +32,8 @@ _PRICE, _SAME = 1.1, 0.0005
 _PRICES_MAX = 2
 # Longer names of two variants fill a card.
 _NAMES_MAX = 40
+# Values that are further apart than this stand in units of their own.
+_ONE_UNIT = 100
 
 # How much room is left is no figure of a table; more of it is better.
 FREE = Figure("free_B", "free space", "size", subject="free space")
@@ -102,11 +104,13 @@ def _is_better(figure: Figure, before: float, after: float) -> bool | None:
 
 
 class Headline(NamedTuple):
-    """`failures`: who did not do all of it. `sentences`: the first one is the answer. `cards`: its numbers."""
+    """`failures`: who did not do all of it. `sentences`: the first one is the answer. `cards`: its numbers. `missing`:
+    why there is no energy."""
 
     failures: list[str]
     sentences: list[str]
     cards: list[Card]
+    missing: list[str]
 
 
 def headline_of(summary: Summary) -> Headline:
@@ -122,17 +126,17 @@ def headline_of(summary: Summary) -> Headline:
         said += compared_said({one["name"]: known_of(one) for one in standing})
     elif standing:
         said += ranked_said([Ranked.of(one) for one in standing])
-    said += list(dict.fromkeys(energy_said(variants)))
     failures = failures_said(summary.get("failed", []), fallen, variants)
     # The cards are of those that the sentences compare.
-    return Headline(failures, said, _cards(standing or variants))
+    return Headline(failures, said, _cards(standing or variants), list(dict.fromkeys(energy_said(variants))))
 
 
 def energy_said(variants: Sequence[VariantSummary]) -> Iterator[str]:
     """Why there is no energy, or what is missing for it to be told."""
     for variant in variants:
         why = variant.get("no_energy")
-        if why is None and (variant["energy_uJ"] or {}).get("total"):
+        energy = variant["energy_uJ"]
+        if why is None and energy is not None and energy["total"]:
             why = missing_price(variant.get("stack", {}))
         if why:
             yield f"Without energy: {why}."
@@ -308,7 +312,8 @@ def _prices(key: str, best: Ranked, every: Sequence[Ranked]) -> list[_Price]:
             ratio = mine / theirs if theirs else float("inf")
             beside = f"with {better.name} none"
             if theirs:
-                beside = f"{ratio:.3g} times that of {better.name} ({figure.said(theirs)})"
+                much = f"{ratio:.3g} times" if ratio > 1 else f"{100 * (1 - ratio):.0f} % less than"
+                beside = f"{much} that of {better.name} ({figure.said(theirs)})"
             far = max(ratio, 1 / ratio) if ratio else float("inf")
             found.append(_Price(figure.called, f"{figure.called} is {figure.said(mine)}, {beside}", far))
     return sorted(found, key=lambda one: -one.ratio)
@@ -348,7 +353,7 @@ def _card(figure: Figure, variants: Sequence[VariantSummary], values: list[float
     if len(values) == 1:
         return Card(label, figure.said(values[0]), _beside(figure.key, variants[0]))
     if len(values) == 2:
-        one = Compared(figure, *names, *values)
+        one = Compared(figure, names[0], names[1], values[0], values[1])
         return Card(
             label,
             one.card_value,
@@ -362,7 +367,15 @@ def _card(figure: Figure, variants: Sequence[VariantSummary], values: list[float
         # Of many axes the choice is told, and the work it did is in the table.
         chosen = [Ranked.of(variants[values.index(one)]).choice for one in (least, most)]
         where = chosen if all(chosen) and chosen[0] != chosen[1] else where
-    return Card(label, f"{figure.said(least)} to {figure.said(most)}", f"least with {where[0]}, most with {where[1]}")
+    return Card(label, _range(figure, least, most), f"least with {where[0]}, most with {where[1]}")
+
+
+def _range(figure: Figure, least: float, most: float) -> str:
+    """Two values of a figure: in one unit where that fits both."""
+    if most > _ONE_UNIT * least > 0:
+        return f"{figure.said(least)} to {figure.said(most)}"
+    unit = figure.unit([least, most])
+    return f"{unit.cell(least)} to {unit.cell(most)} {unit.word}".rstrip()
 
 
 def _beside(key: str, variant: VariantSummary) -> str:

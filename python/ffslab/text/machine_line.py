@@ -47,8 +47,8 @@ def of_variant(variant: VariantSummary, initial: str | None = None) -> Seen:
     image, axis = stack.get("image"), variant["axes"].get("initial")
     begun = axis or initial or (f"image {image}" if image else None)
     whole = space["valid_B"] + space["invalid_B"] + space["free_B"] if space is not None else 0
-    shares = (space["valid_B"] / whole, space["invalid_B"] / whole) if space is not None and whole else (None, None)
-    return Seen(stack, None if begun is None else f'"{begun}"', *shares, variant["time_us"])
+    valid, invalid = (space["valid_B"] / whole, space["invalid_B"] / whole) if space and whole else (None, None)
+    return Seen(stack, None if begun is None else f'"{begun}"', valid, invalid, variant["time_us"])
 
 
 def initial_of(resolved_toml: str) -> str | None:

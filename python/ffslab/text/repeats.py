@@ -20,7 +20,7 @@ def repeats_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
             spread = one["figures"].get(key)
             if spread is None or not spread["most"] or (key.startswith("energy_") and not priced):
                 continue
-            unit = FIGURES[key].unit(spread.values())
+            unit = FIGURES[key].unit([spread["median"], spread["low"], spread["high"], spread["least"], spread["most"]])
             cells = [unit.cell(spread["median"]), _interval(spread, unit)]
             rows.append(
                 [name, unit.labelled(FIGURES[key].name), *cells, *map(unit.cell, (spread["least"], spread["most"]))]

@@ -127,14 +127,14 @@ def pairs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[st
     shown = [one for one in table_of(variants) if one[0].key in PAIR_KEYS and any(one[1])]
     head = list(others)
     rows = [list(key) for key in pairs]
-    for i, (figure, values) in enumerate(shown):
-        unit = figure.unit(values)
+    for i, (figure, found) in enumerate(shown):
+        unit = figure.unit(found)
         # The name of the axis stands once: it is long, and the columns are many.
         axis = "" if i else f"{compared}="
         head += [f"{unit.labelled(figure.name)}\n{axis}{first}", second, "change"]
         for row, pair in zip(rows, pairs.values(), strict=True):
             # A pair of which a variant failed has one half.
-            before, after = (values[pair[side]] if side in pair else None for side in (first, second))
+            before, after = (found[pair[side]] if side in pair else None for side in (first, second))
             row += [unit.cell(before), unit.cell(after), _change(before, after)]
     return head, rows
 

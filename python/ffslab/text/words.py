@@ -21,7 +21,8 @@ def sentences(summary: Summary) -> list[str]:
     """What a run means beside its failures: the headline, then a sentence each on reads, writes, wear, chip and energy,
     and the notes."""
     variants = summary["variants"]
-    said = list(headline_of(summary).sentences)
+    headline = headline_of(summary)
+    said = [*headline.sentences]
     if len(variants) > FEW:
         said += _extremes(variants)
     for variant in variants if len(variants) <= FEW else []:
@@ -30,6 +31,7 @@ def sentences(summary: Summary) -> list[str]:
     if len(variants) == 1:
         said += _shares(variants[0])
     said += _left_by_setup(variants)
+    said += headline.missing
     said += _notes(variants)
     return said
 

@@ -141,7 +141,9 @@ def cells(points: Sequence[StudyPoint], answer: StudyAnswer) -> tuple[list[str],
     figures = [one["figure"] for one in answer["objectives"]]
     spreads = {figure: [point["figures"][figure] for point in points] for figure in figures}
     units = {
-        figure: figure_of(figure).unit([value for spread in own for value in spread.values()])
+        figure: figure_of(figure).unit(
+            [end for spread in own for end in (spread["median"], spread["low"], spread["high"])]
+        )
         for figure, own in spreads.items()
     }
     head = ["point", *answer["axes"], *(unit.labelled(label(figure)) for figure, unit in units.items())]
