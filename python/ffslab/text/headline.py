@@ -348,8 +348,8 @@ def _cards(variants: Sequence[VariantSummary]) -> list[Card]:
 
 
 def _times_disagree(every: Sequence[dict[str, float]]) -> bool:
-    """Whether calls are not all of it, as with a sync at the end, so that who makes the fastest ones is not the first to
-    be done."""
+    """Whether calls are not all of it, as with a sync at the end, so that who makes the fastest ones is not the first
+    to be done."""
     if not all(known.get("latency_mean_us") and known.get("time_us") for known in every):
         return False
     fastest = min(every, key=lambda known: known["latency_mean_us"])
