@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffslab import Experiment
+from ffslab.api.profiles import write_new
 from ffslab.text.energy import PRICES, missing_price
 from ffslab.text.figures import FIGURES
 from ffslab.text.headline import CARDS_MAX, WANTED, Compared, Ranked, compared_said, headline_of, ranked_said
@@ -206,6 +209,16 @@ def test_energy_is_told_where_the_prices_have_a_source() -> None:
         assert any("Without energy" in text for text in made.missing) != is_told
 
 
+def test_a_board_of_ones_own_is_found_where_its_experiment_is(tmp_path: Path) -> None:
+    text = '[stack]\nboard = "own.toml"\nfs = "jffs2"\npartition_blocks = 32\n[[measure]]\nstep = "mount"\n'
+    write_new(tmp_path / "own.toml", "omap3evm")
+    assert missing_price({"board": "own.toml"}) == "the profile own.toml is not here to be asked"
+    run = Experiment.from_toml(f'title = "own"\n{text}', tmp_path).run()
+    # What a new profile takes over was measured on another board.
+    inherited = missing_price(run.summary["variants"][0]["stack"])
+    assert inherited == "driver.erase_cpu_uJ of board own.toml is unverified"
+
+
 @given(st.sampled_from(["time", "energy", "size"]), st.lists(st.floats(1, 1e11), min_size=1, max_size=6))
 def test_values_of_a_row_have_one_unit_in_which_they_can_be_read(kind: Any, values: list[float]) -> None:
     head, *cells = column("x", kind, values)
@@ -239,7 +252,7 @@ def test_the_line_of_a_machine_says_what_is_shared_then_what_differs() -> None:
         'board b; part p; 64 blocks; Linux 6.6; UBIFS with compression lzo; at the begin "df 50 %", 50 % valid, '
         "10 % invalid; 2.0 s seen."
     )
-    other = Seen({**LINUX, "fs": "yaffs2", "kernel": "5.15"}, '"df 50 %"', 0.4, 0.1, 3e6)
+    other = Seen({**LINUX, "fs": "yaffs2", "compression": "none", "kernel": "5.15"}, '"df 50 %"', 0.4, 0.1, 3e6)
     assert line([one, other]) == (
         'board b; part p; 64 blocks; at the begin "df 50 %", 40 to 50 % valid, 10 % invalid; 2.0 s to 3.0 s seen; '
         "differing systems: Linux 6.6 | Linux 5.15; file systems: UBIFS with compression lzo | "
@@ -258,7 +271,7 @@ def test_the_line_of_a_machine_says_what_is_not_known() -> None:
     assert "device ram-disk-beaglebone; RTEMS of 2018" in rtems and "RFS" in rtems
     assert "a program with the file system linked into it" in line([Seen({"system": "bare", "fs": "littlefs"})])
     mounts = {**LINUX, "mount": [{"at": "/data", "fs": "jffs2", "compression": "none"}]}
-    assert "UBIFS with compression lzo at / and JFFS2 with compression none at /data" in line([Seen(mounts)])
+    assert "UBIFS with compression lzo at / and JFFS2 without compression at /data" in line([Seen(mounts)])
     assert "nothing was seen" in line([])
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 from ffslab._native import InputError, is_path
@@ -47,13 +46,14 @@ def missing_price(stack: Mapping[str, Any]) -> str | None:
     if not isinstance(board, str):
         return None
     if is_path(board):
-        return _missing(board, part) if Path(board).is_file() else f"the profile {board} is not here to be asked"
+        file = profiles.file_of(board)
+        return f"the profile {board} is not here to be asked" if file is None else _missing(board, part, str(file))
     return _missing_of_known(board, part if isinstance(part, str) else None)
 
 
-def _missing(board: str, part: str | None) -> str | None:
+def _missing(board: str, part: str | None, file: str | None = None) -> str | None:
     try:
-        profile = profiles.shown(board)
+        profile = profiles.shown(file or board)
     except InputError as error:
         return str(error)
     prices = {one["key"]: one["status"] for one in profile["values"] if one["key"] in PRICES}

@@ -18,8 +18,6 @@ from ffslab.text.durations import duration
 _VALUES_MAX = 4
 LINUX = systems.DEFAULT.name
 _NOT_KNOWN = "not known"
-# Those whose data the key `compression` is about; the other ones of Linux hold data as it is.
-_COMPRESS = frozenset({"jffs2", "ubifs"})
 
 
 class Seen(NamedTuple):
@@ -151,7 +149,9 @@ def _with_compression(mount: Mapping[str, Any], stack: Mapping[str, Any]) -> str
     fs = str(mount.get("fs"))
     if fs == "none":
         return "no file system"
-    if fs in _COMPRESS:
-        return f"{title(fs)} with compression {_text(mount.get('compression', stack.get('compression')))}"
-    is_linux = (stack.get("system") or LINUX) == LINUX
-    return f"{title(fs)} without compression" if is_linux else title(fs)
+    compression = mount.get("compression", stack.get("compression"))
+    if compression is None:
+        return f"{title(fs)} with compression {_NOT_KNOWN}" if (stack.get("system") or LINUX) == LINUX else title(fs)
+    return (
+        f"{title(fs)} without compression" if compression == "none" else f"{title(fs)} with compression {compression}"
+    )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
+from ffslab.api.profiles import look_also_in
 from ffslab.store import Store
 from ffslab.studies.sweep.design import Design, design_of
 from ffslab.studies.sweep.results import LOST, StudyResult
@@ -120,6 +121,7 @@ class Course:
             values = {repr(self.design.points[at][i]): at for at in reversed(own)}
             chosen |= dict.fromkeys([*values.values()][:VALUES_MAX])
         found = self.store.find({keys[at][0] for at in chosen}, REQUESTS_KEPT, with_tables=False)
+        look_also_in(Path(self.study.experiment.base_dir))
         initial = initial_of(self.study.experiment.text)
         ended = (found[keys[at][0]].ended for at in sorted(chosen) if keys[at][0] in found)
         return tuple(of_variant(said, initial) for said in ended if said is not None)
