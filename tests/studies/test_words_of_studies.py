@@ -26,10 +26,8 @@ def study(*points: Any) -> Any:
 
 def test_the_best_point_is_told_with_its_price_and_with_who_is_as_good() -> None:
     said = " ".join(best_said(study(point(1, "jffs2", 1e6, 90.0), point(2, "ubifs", 3e6, 30.0))))
-    assert (
-        "Least virtual time is 1.0 s with fs=jffs2, but its number of block erases is 90, 3 times that of fs=ubifs (30)."
-        in said
-    )
+    price = "but its number of block erases is 90, 3 times that of fs=ubifs (30)."
+    assert f"Least virtual time is 1.0 s with fs=jffs2, {price}" in said
     near = " ".join(best_said(study(point(1, "jffs2", 1e6, 30.0), point(2, "ubifs", 1.001e6, 29.0))))
     assert "1 other point within 1 % of that." in near and "but" not in near
 
@@ -45,7 +43,8 @@ def test_an_axis_that_no_design_has_in_all_values_is_not_called_unimportant() ->
     none: Any = dict.fromkeys(
         ("alone", "alone_interval", "total", "total_interval", "effect", "effect_interval", "spread")
     )
-    told = sensitivity_said({"figure": "time_us", "method": "m", "nothing": None, "axes": [{"axis": "fs", **none}]})
+    asked: Any = {"figure": "time_us", "method": "m", "nothing": None, "axes": [{"axis": "fs", **none}]}
+    told = sensitivity_said(asked)
     assert "fs not comparable" in told and "%" not in told
 
 
@@ -65,7 +64,8 @@ def test_who_failed_stands_before_what_changed() -> None:
 
 
 def test_rules_that_do_not_hold_stand_first() -> None:
-    row: Any = dict(budget="b", variant="", figure="erases", before=None, found=1.0, change=None, why=[])
+    row: Any = {"budget": "b", "variant": "", "figure": "erases", "before": None, "found": 1.0, "change": None}
+    row["why"] = []
     rows = [{**row, "rule": "erases <= 9", "holds": True}, {**row, "rule": "erases <= 0", "holds": False}]
     answer: Any = {"ffslab": "0", "machine": "board x.", "baseline_from": None, "holds": False, "rows": rows}
     lines = budgets_text(answer).splitlines()
