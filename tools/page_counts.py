@@ -101,7 +101,7 @@ def _reproduce(folder: Path, count: int) -> Path:
         Figure("Sizes", "size, KiB", "saved, %", lines),
         Figure("Kinds", "engine", "MB/s", side_by_side, kinds=("sync", "mmap", "splice", "uring", "aio")),
     ]
-    return written(folder, campaign.report(judged(), figures, "board omap3evm"))
+    return written(folder, campaign.report(judged(), figures))
 
 
 _DEVICES: list[UflipResult] = []

@@ -172,6 +172,7 @@ def test_judged_studies_are_as_their_schema_says() -> None:
     judged: JudgedPaper = {
         "paper": "rtems",
         "title": "x",
+        "machine": "board b; 1 run seen.",
         "ffslab": package.__version__,
         "set_up": None,
         "runs": 1,
@@ -195,7 +196,7 @@ def test_a_union_with_a_typed_dictionary_is_described() -> None:
     schema: Any = schemas.schema_of(Lifetime)
     busiest = schema["$defs"]["LifetimeYears"]["properties"]["busiest_block"]
     assert busiest == {"anyOf": [{"$ref": "#/$defs/Years"}, {"type": "null"}]}
-    assert schema["required"] == ["start", "workloads"]
+    assert schema["required"] == ["machine", "start", "workloads"]
 
 
 def test_validations_are_as_their_schema_says(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ FILES = {
 def test_run_prints_the_variants_side_by_side(started: Command, small: Path) -> None:
     ran = started("run", small)
     assert (ran.returncode, ran.stderr) == (0, "")
-    head = ran.stdout.splitlines()[2]
+    machine, head = ran.stdout.splitlines()[2], ran.stdout.splitlines()[4]
+    assert machine.startswith("board zero-overhead; part micron-slc-omap3evm; ")
     assert head.split() == ["read_ahead_KiB=128", "read_ahead_KiB=0", "change"]
     assert "page reads" in ran.stdout
     assert ran.stdout.rstrip().endswith("Report: results/small/report.html")

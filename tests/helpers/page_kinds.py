@@ -201,6 +201,7 @@ def judged() -> JudgedPaper:
     return {
         "paper": "readahead",
         "title": claims.title,
+        "machine": "board omap3evm; 1 s seen.",
         "ffslab": "0",
         "set_up": None,
         "runs": 1,
@@ -216,7 +217,7 @@ def _reproduce(folder: Path) -> Path:
         Figure("Pauses", "pause, ms", "us", [Line("jffs2", times_ms, [9, 4, 3, 1])], x_scale="symlog", y_log=True),
         Figure("Kinds", "engine", "MB/s", [Line(name, range(2), [1, 2]) for name in fs], kinds=("sync", "mmap")),
     ]
-    return written(folder, campaign.report(judged(), figures, "board omap3evm"))
+    return written(folder, campaign.report(judged(), figures))
 
 
 def _uflip(folder: Path) -> Path:

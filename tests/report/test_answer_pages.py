@@ -12,6 +12,7 @@ from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.files.results import write_report
 from ffslab.report import board_comparison, changes, difference
 from ffslab.studies.differences.results import Side, compared
+from ffslab.studies.differences.text import shown
 from helpers.browsing import PHONE, WIDE, Opened, check_axe
 from helpers.command import SMALL, Command
 from helpers.page_kinds import QUESTION
@@ -36,12 +37,24 @@ def test_what_changed_is_said_first(tmp_path: Path, opened: Opened) -> None:
     answer = page.locator(".answer").inner_text()
     time = next(one for one in found["pairs"][0]["figures"] if one["figure"] == "time_us")
     assert time["before"] and time["after"]
-    assert f"from {time['before'] / 1e3:,.1f} ms to {time['after'] / 1e3:,.1f} ms" in answer and "user data" in answer
-    assert page.locator(".changes-bar").count() == len(difference.shown(found["pairs"][0]))
+    assert (
+        f"{time['after'] / 1e3:,.1f} ms instead of {time['before'] / 1e3:,.1f} ms" in answer and "user data" in answer
+    )
+    assert f"{100 - 100 * time['after'] / time['before']:.1f} % less than with A" in answer
+    assert "board zero-overhead" in page.locator(".machine").inner_text()
+    assert page.locator(".changes-bar").count() == len(shown(found["pairs"][0], found))
     for wide in (WIDE, PHONE):
         page.set_viewport_size({"width": wide, "height": 900})
         page.wait_for_function("wide => document.documentElement.scrollWidth <= wide", arg=wide)
         check_axe(page)
+
+
+def test_what_goes_against_a_change_is_not_most_of_it() -> None:
+    """The largest single difference may be a gain within a loss."""
+    reasons = "gc copy (GC thread) -1,203.50 ms, read-ahead (program) +2.00 ms"
+    assert difference.along(reasons, is_more=True) == "read-ahead (program) +2.00 ms"
+    assert difference.along(reasons, is_more=False) == "gc copy (GC thread) -1,203.50 ms"
+    assert difference.along("erase (UBI thread) +3 erases", is_more=False) == ""
 
 
 def test_two_that_are_the_same_are_said_to_be(tmp_path: Path) -> None:

@@ -247,6 +247,6 @@ def test_without_erases_years_are_promised_only_if_those_that_were_missed_leave_
         uncertainty="",
         wear_said_by="",
     )
-    facts = judged({"start": "", "workloads": [{**seen, "causes": causes}]}, 10.0)
+    facts = judged({"start": "", "machine": "", "workloads": [{**seen, "causes": causes}]}, 10.0)
     verdict = facts["workloads"][0]["verdict"]
     assert verdict is not None and verdict["answer"] == answer and said in verdict["said"]

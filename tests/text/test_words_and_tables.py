@@ -34,6 +34,11 @@ def variant(name: str, latency_sum_us: float, **changes: Any) -> Any:
         "time_us": 2 * latency_sum_us,
         "program_us": 0.0,
         "idle_us": latency_sum_us,
+        "setup_time_us": 0.0,
+        "user_read_B": 0,
+        "user_written_B": 0,
+        "of_setup": None,
+        "stack": {},
         "totals": {**counts, "busy_us": latency_sum_us},
         "by_cause": [
             {**counts, "page_reads": 75, "task": "caller", "reason": "read-ahead", "busy_us": 0.6 * latency_sum_us},
@@ -57,11 +62,11 @@ def summary(*variants: Any) -> Any:
 
 def test_a_gain_and_a_loss_are_told_apart() -> None:
     gain = sentences(summary(variant("ra=128", 200.0), variant("ra=0", 150.0)))[0]
-    assert "25.0 % less time with ra=0 than with ra=128" in gain
+    assert gain == "With ra=0 the mean latency of a call is 25.0 % less than with ra=128 (15.0 us instead of 20.0 us)."
     loss = sentences(summary(variant("ra=128", 150.0), variant("ra=0", 300.0)))[0]
-    assert "100.0 % more time" in loss
+    assert "is 100.0 % more than with ra=128 (30.0 us instead of 15.0 us)" in loss
     same = sentences(summary(variant("ra=128", 200.0), variant("ra=0", 200.01)))[0]
-    assert "the same time with ra=0 as with ra=128" in same
+    assert "is the same as with ra=128" in same
 
 
 def test_the_largest_cause_is_named_with_its_share() -> None:
@@ -83,7 +88,7 @@ def test_the_only_variant_is_told_with_its_speed_and_energy() -> None:
     made = variant("base", 100.0, energy_uJ={"cpu": 900.0, "memory": 100.0, "total": 1000.0})
     said = sentences(summary(made))
     assert said[0] == "10 calls take 10.0 us on average; one in a hundred takes 1.0 us or more, the slowest 1.0 us."
-    assert said[1] == "The measured steps take 1.00 mJ above idle in 0.2 ms."
+    assert said[1] == "The measured steps take 1.00 mJ above idle in 200.0 us."
 
 
 def test_where_there_is_no_energy_the_reason_stands_once_and_no_table_shows_any() -> None:
@@ -101,10 +106,10 @@ def test_where_there_is_no_energy_the_reason_stands_once_and_no_table_shows_any(
     assert not any("mJ" in text for text in said)
     assert "energy" not in " ".join(row[0] for row in summary_cells(summary(*made))[1])
     head, rows = step_table(made[0], "step")
-    assert "mJ" not in head and all(len(row) == len(head) for row in rows)
+    assert "energy, uJ" not in head and all(len(row) == len(head) for row in rows)
     powered = variant("d", 1.0, steps=[step | {"energy_uJ": {"cpu": 1.0, "memory": 1.0, "total": 2.0}}])
     head, rows = step_table(powered, "step")
-    assert rows[0][head.index("mJ")] == "0.00" and len(rows[0]) == len(head)
+    assert rows[0][head.index("energy, uJ")] == "2.00" and len(rows[0]) == len(head)
 
 
 def test_notes_of_the_run_are_passed_on_once() -> None:
@@ -117,9 +122,11 @@ def test_notes_of_the_run_are_passed_on_once() -> None:
 def test_many_variants_become_rows_and_the_extremes_are_named() -> None:
     many = summary(*(variant(f"count={n}", 100.0 * n) for n in range(1, 9)))
     lines = summary_text(many).splitlines()
-    assert lines[2].split()[0] == "n"
-    assert sum(line.startswith("count=") for line in lines) == 8
-    assert "The shortest mean latency is 10.0 us (count=1), the longest 80.0 us (count=8)." in lines
+    assert lines[2].startswith("board not known; part not known; Linux not known;")
+    assert lines[4].split()[0] == "n"
+    assert sum(line.startswith("count=") for line in lines) == 8 + 1
+    best = "count=1 has the shortest mean latency of a call, 10.0 us (the longest: 80.0 us, count=8)."
+    assert best in lines
 
 
 def test_many_variants_tell_of_energy_of_the_slowest_and_of_wear() -> None:
@@ -128,8 +135,8 @@ def test_many_variants_tell_of_energy_of_the_slowest_and_of_wear() -> None:
     # 2 erases of 100,000 each: 50,000 runs of 400 us.
     made[1] |= {"erases_per_block": {"mean": 2.0, "sd": 0.5}, "stack": {"part": "micron-slc-omap3evm"}}
     said = sentences(summary(*made))
-    assert "The least energy is 1.00 mJ (n=1), the most 3.00 mJ (n=3)." in said
-    assert any(text.startswith("Slowest (n=3): Of 0.3 ms at work, 30.0 % went into") for text in said)
+    assert "n=1 has the least energy above idle, 1.00 mJ (the most: 3.00 mJ, n=3)." in said
+    assert any(text.startswith("Slowest (n=3): Of 300.0 us at work, 30.0 % went into") for text in said)
     (worn,) = (text for text in said if text.startswith("Most worn (n=2): A block is erased 2 times"))
     assert (
         "The 100,000 erases that a block bears" in worn
@@ -162,10 +169,14 @@ def test_time_by_cause_adds_up() -> None:
     made = variant("base", 100.0)
     assert spent(made) == {"read-ahead": 70.0, "read": 30.0, "idle": 100.0}
     head, rows = causes_table(made)
-    assert head == ["where the time went", "share", "ms", "page reads"]
-    assert rows[0] == ["read-ahead", "70.0 %", "0.1", "75"]
+    assert head == ["where the time went", "share", "us", "page reads"]
+    assert rows[0] == ["read-ahead", "70.0 %", "70.0", "75"]
     # However long the program sleeps, shares are of the time at work.
-    assert rows[-3:] == [["at work", "100.0 %", "0.1", "100"], ["idle", "-", "0.1", "-"], ["all", "-", "0.2", "-"]]
+    assert rows[-3:] == [
+        ["at work", "100.0 %", "100.0", "100"],
+        ["idle", "-", "100.0", "-"],
+        ["all", "-", "200.0", "-"],
+    ]
 
 
 def test_the_largest_cost_is_told_in_a_sentence() -> None:

@@ -48,9 +48,10 @@ class Unverified(TypedDict):
 
 
 class Advice(TypedDict):
-    """What to take, and why."""
+    """What to take, and why. `machine`: that of the choice, from what state, how long was seen, in a line."""
 
     title: str
+    machine: str
     version: str
     wanted: str
     maximise: bool

@@ -24,9 +24,11 @@ class BudgetRow(TypedDict):
 
 
 class BudgetsAnswer(TypedDict):
-    """All rules. `baseline_from`: the version of ffslab that made the baseline; null: there is none."""
+    """All rules. `machine`: on what, from what state, how long was seen, in a line. `baseline_from`: the version of
+    ffslab that made the baseline; null: there is none."""
 
     ffslab: str
+    machine: str
     baseline_from: str | None
     holds: bool
     rows: list[BudgetRow]

@@ -91,7 +91,8 @@ class WorkloadLife(TypedDict):
 
 
 class Lifetime(TypedDict):
-    """How long a part bears workloads."""
+    """How long a part bears workloads. `machine`: on what, from what state, how long was seen, in a line."""
 
     start: str
+    machine: str
     workloads: list[WorkloadLife]

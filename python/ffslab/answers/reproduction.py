@@ -52,6 +52,8 @@ class JudgedPaper(TypedDict):
 
     paper: str
     title: str
+    # On what our runs were made, and how many, in a line.
+    machine: str
     ffslab: str
     # The set-up of our runs, if the real kernel was measured in it.
     set_up: str | None

@@ -28,10 +28,20 @@ class PairDiff(TypedDict):
 
 
 class RunDiff(TypedDict):
-    """Two results. `only_before`, `only_after`: variants that the other one does not have."""
+    """Two results. `machine_before`, `machine_after`: on what, from what state, how long was seen, in a line each.
+
+    `only_before`, `only_after`: variants that the other one does not have. `failed_before`, `failed_after`: those that
+    did not come to their end, or not with everything done, in a sentence each.
+    """
 
     before: str
     after: str
+    machine_before: str
+    machine_after: str
+    failed_before: list[str]
+    failed_after: list[str]
+    # Why energy is not told to people: whose prices have no source.
+    without_energy: list[str]
     pairs: list[PairDiff]
     only_before: list[str]
     only_after: list[str]

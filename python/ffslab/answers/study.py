@@ -98,9 +98,15 @@ class FailedPoint(TypedDict):
 
 
 class StudyAnswer(TypedDict):
-    """What a study found."""
+    """What a study found.
+
+    `machine`: on what, from what state, how long was seen, in a line. `without_energy`: why energy is not asked for
+    unless the study names it: prices of it have no source.
+    """
 
     title: str
+    machine: str
+    without_energy: list[str]
     version: str
     method: str
     # The algorithms of the generators that drew points and contents.

@@ -85,6 +85,8 @@ class UflipStudy(TypedDict):
     """uFLIP on one or several devices."""
 
     title: str
+    # On what, from what state, how long was seen, in a line.
+    machine: str
     state: str
     io_size_B: int
     devices: list[UflipDevice]

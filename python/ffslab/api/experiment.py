@@ -15,6 +15,7 @@ from ffslab._native import InputError
 from ffslab.answers.summary import Summary
 from ffslab.api import states
 from ffslab.api.machine import Value, as_json
+from ffslab.api.profiles import look_also_in
 from ffslab.api.variants import VariantColumns, columns_of, repeat_columns, rows_of, typical_of
 from ffslab.files.inputs import read_text
 from ffslab.files.toml_tables import check_steps
@@ -196,6 +197,7 @@ class Experiment:
         given = RunGiven(progress, jobs or 0, any_size, tell, observe)
         again = again or observe is not None
         kept_in = Store.usual() if store is None else store
+        look_also_in(Path(self.base_dir))
         return self.run_without(given) if kept_in is None else run_with(kept_in, self, given, again=again)
 
     def run_without(self, given: RunGiven, known: Sequence[int] | None = None) -> Run:

@@ -25,6 +25,22 @@ def shown(name: str) -> ShownProfile:
     return profile
 
 
+# Where experiments of this process have their files, the last one first: their results name profiles as they do.
+_PLACES: list[Path] = []
+
+
+def look_also_in(folder: Path) -> None:
+    """Profiles of users that results name by a relative path are looked for there, too."""
+    if folder in _PLACES:
+        _PLACES.remove(folder)
+    _PLACES.insert(0, folder)
+
+
+def file_of(name: str) -> Path | None:
+    """The file of a profile that is named by its path; `None`: it is not here."""
+    return next((path for folder in (Path(), *_PLACES) if (path := folder / name).is_file()), None)
+
+
 def _native_profile(name: str) -> str:
     try:
         return _native.profile(name)

@@ -246,7 +246,12 @@ def lifetime(
         if age_days is not None:
             part = machine.part or (part_of(machine.board) if machine.board else LINUX_PART)
             parts.insert(0, life.of_past(start, found, age_days, part, given))
-        facts = {"start": parts[0]["start"], "workloads": [row for each in parts for row in each["workloads"]]}
+        start_of, machine_of = parts[0]["start"], " ".join(dict.fromkeys(each["machine"] for each in parts))
+        facts = {
+            "start": start_of,
+            "machine": machine_of,
+            "workloads": [row for each in parts for row in each["workloads"]],
+        }
     if report is not None:
         from ffslab.report import lifetimes
 

@@ -103,8 +103,10 @@ def report(folder: Annotated[Path, argument("DIR", "Results that a program wrote
     """
     from ffslab import foreign
     from ffslab.api.experiment import Run
+    from ffslab.text.machine_line import initial_of
     from ffslab.text.summary import summary_text
 
     foreign.add_report(folder)
-    say(summary_text(Run.load(folder).summary))
+    done = Run.load(folder)
+    say(summary_text(done.summary, initial_of(done.resolved_toml)))
     detail(f"report: {folder / 'report.html'}")

@@ -171,13 +171,15 @@ def run_and_print(
 ) -> list[str]:
     """Runs, saves and prints; what went wrong in a run that came to its end."""
     from ffslab.files import results
+    from ffslab.text.machine_line import initial_of
     from ffslab.text.summary import summary_text
 
     done, folder = _run(experiment, name, out, how, observe)
     if json:
         say(results.dump_json(done.summary).rstrip())
     else:
-        say(f"{summary_text(done.summary)}\n\nReport: {folder / results.REPORT}")
+        text = summary_text(done.summary, initial_of(done.resolved_toml))
+        say(f"{text}\n\nReport: {folder / results.REPORT}")
     return _unfinished(done)
 
 

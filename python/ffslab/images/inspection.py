@@ -18,6 +18,7 @@ from ffslab.api import profiles
 from ffslab.api.machine import IMAGE_BOARD, as_json
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import How, ImageTree, Partition, read_image, recovery, said
+from ffslab.text.durations import duration
 from ffslab.text.quoting import one_line, quoted
 from ffslab.text.tables import number, size, text_table
 
@@ -383,7 +384,7 @@ def _mount(facts: Facts) -> str:
     mount = facts["mount"]
     if mount is None:
         return ""
-    line = f"a mount takes {number(mount['time_us'] / 1e3)} ms on {mount['machine']}"
+    line = f"a mount takes {duration(mount['time_us'])} on {mount['machine']}"
     counts = mount.get("counts")
     if counts is None:
         return f"{line}: {number(mount.get('device_reads'))} buffers, {number(mount.get('device_read_B'))} B read"

@@ -16,7 +16,7 @@ from ffslab.answers import Operation
 from ffslab.answers.mount import MountStat
 from ffslab.files.inputs import resolved
 from ffslab.files.os_errors import reason
-from ffslab.text.energy import energy_mj
+from ffslab.text.energy import energy_mj, missing_price
 from ffslab.text.slowest import HEAD, alignment, cells_of
 from ffslab.text.summary import aligned
 from ffslab.text.tables import number, text_table
@@ -142,7 +142,7 @@ def text(now: MountStat) -> str:
         told = f"{number(new['page_programs'], 0)} programs, {number(new['erases'], 0)} erases"
         facts.append(("of formatting", told))
     energy = energy_mj(totals)
-    if energy is not None:
+    if energy is not None and missing_price({"board": now["board"]}) is None:
         facts.append(("energy, mJ", number(energy, 2)))
     if now["free_B"] is not None:
         facts.append(("free, MiB", number(now["free_B"] / 2**20, 1)))

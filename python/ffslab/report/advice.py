@@ -37,7 +37,9 @@ def html(advice: Advice) -> str:
     ]
     setting = f"{number(advice['points_tried'])} of {number(advice['points'])} points tried by ffslab {__version__}."
     return page(
-        advice["title"], parts, Opening(advice["title"], setting, take(advice), _figures(advice), _picture(advice))
+        advice["title"],
+        parts,
+        Opening(advice["title"], setting, take(advice), _figures(advice), _picture(advice), advice["machine"]),
     )
 
 

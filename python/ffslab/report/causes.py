@@ -14,6 +14,7 @@ from ffslab.text.energy import energy_mj, have_energy
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number
 from ffslab.text.time_table import CPU, IDLE, PROGRAM, asked_for, at_work_us, spent
+from ffslab.text.units import said
 
 KINDS: tuple[tuple[Operation, str], ...] = (
     ("page_reads", "Page reads"),
@@ -95,10 +96,10 @@ def energy_bars(variants: Sequence[VariantSummary]) -> str:
         return ""
     rows = []
     for variant in variants:
-        rails = [(label, colour, energy_mj(variant, rail) or 0.0) for rail, label, colour in RAILS]
-        total = sum(mj for _, _, mj in rails)
-        pieces = [Piece(label, colour, mj, f"{number(mj, 2)} mJ, {_share(mj, total)}") for label, colour, mj in rails]
-        rows.append(Row(variant["name"], pieces, f"{number(total, 2)} mJ"))
+        rails = [(label, colour, 1e3 * (energy_mj(variant, rail) or 0.0)) for rail, label, colour in RAILS]
+        total = sum(uj for _, _, uj in rails)
+        pieces = [Piece(label, colour, uj, f"{said('energy', uj)}, {_share(uj, total)}") for label, colour, uj in rails]
+        rows.append(Row(variant["name"], pieces, said("energy", total)))
     return bars(rows)
 
 

@@ -27,6 +27,7 @@ from ffslab.report.blocks import maps
 from ffslab.report.charts import Axis, Ground, Line, chart, multiples, steps
 from ffslab.report.page import Drawn, KeyFigure, paragraph
 from ffslab.text.causes import titles
+from ffslab.text.durations import duration
 from ffslab.text.quoting import escape, quoted
 from ffslab.text.tables import number, size
 from ffslab.text.time_table import flash_us
@@ -80,7 +81,7 @@ def _key_figures(facts: Facts) -> list[KeyFigure]:
         made.append(KeyFigure("Erases of the most worn block", number(worn["max"]), f"on average {worn['mean']:,.1f}"))
     elif facts["mount"] is not None:
         beside = f"on {facts['mount']['machine']}"
-        made.append(KeyFigure("A mount takes", f"{number(facts['mount']['time_us'] / 1e3)} ms", beside))
+        made.append(KeyFigure("A mount takes", duration(facts["mount"]["time_us"]), beside))
     return made
 
 
@@ -217,5 +218,5 @@ def _mount(facts: Facts) -> str:
         totals = (counts[key] for key in ("page_reads", "oob_reads", "page_programs", "erases"))
         rows.append(["together", *map(number, totals), number(mount["time_us"] / 1e3)])
     head = ["cause", "page reads", "OOB reads", "programs", "erases", "time, ms"]
-    said = f"<p>{number(mount['time_us'] / 1e3)} ms on {escape(mount['machine'])}.</p>"
+    said = f"<p>{duration(mount['time_us'])} on {escape(mount['machine'])}.</p>"
     return said + (table(head, rows) if rows else "")

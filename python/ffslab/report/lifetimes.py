@@ -37,7 +37,9 @@ def html(facts: Lifetime) -> str:
         section("The data", paragraph("`ffslab lifetime --json` prints all of this, erases_per_day of each block.")),
     ]
     setting = f"Begins with {facts['start']}. Reckoned by ffslab {__version__} from erases of one repetition."
-    opening = Opening("How long does it last?", setting, _answer(rows), _key_figures(rows), _years(rows))
+    opening = Opening(
+        "How long does it last?", setting, _answer(rows), _key_figures(rows), _years(rows), facts["machine"]
+    )
     return page("How long it lasts", parts, opening)
 
 

@@ -12,7 +12,7 @@ from ffslab.report import Opening, Section, bullets, page, section, table
 from ffslab.report.blocks import Plane, plane
 from ffslab.report.charts import Axis, Ground, Line, chart, steps, wants_log
 from ffslab.report.page import Drawn, KeyFigure, paragraph
-from ffslab.studies.lifetime.whole_text import ALIGN, ENDS, cells, failures, lasts, said
+from ffslab.studies.lifetime.whole_text import ALIGN, ENDS, cells, failures, lasts, machine, said
 from ffslab.text.durations import DAYS_PER_YEAR
 from ffslab.text.tables import counted, number
 
@@ -67,7 +67,9 @@ def html(lives: WholeLives) -> str:
     ]
     start = lives.answer["start"]
     setting = f"{start[:1].upper()}{start[1:]}. Simulated by ffslab {__version__} in virtual time."
-    return page(title, parts, Opening(title, setting, _answer(lives), _key_figures(lives), _together(named)))
+    return page(
+        title, parts, Opening(title, setting, _answer(lives), _key_figures(lives), _together(named), machine(lives))
+    )
 
 
 def _answer(lives: WholeLives) -> str:

@@ -1,9 +1,10 @@
 """The house style of all pages: one HTML file that needs no other file and no network.
 
-A page opens with its question, the answer in a sentence, three numbers with what they are compared with, and a picture
-(`Opening`); then come sections, each with a link. Everything can be read without scripts; scripts add what needs a
-reader: sorting, filters, hovering, zoom. Charts are drawn by uPlot (MIT licence, 50 KB, <https://github.com/leeoniya/uPlot>),
-which is small enough to stand in every page and draws 100,000 points without a pause; `make setup` gets it from npm.
+A page opens with its question, on what machine, the answer in a sentence, three or four numbers with what they are
+compared with, and a picture (`Opening`); then come sections, each with a link. Everything can be read without scripts;
+scripts add what needs a reader: sorting, filters, hovering, zoom. Charts are drawn by uPlot (MIT licence, 50 KB,
+<https://github.com/leeoniya/uPlot>), which is small enough to stand in every page and draws 100,000 points without a
+pause; `make setup` gets it from npm.
 
 Deterministic: the same results give the same bytes with the same versions of ffslab and its packages.
 """
@@ -52,7 +53,7 @@ class Section:
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """One of the three numbers of the first screen; all texts are plain. `beside`: what it is compared with."""
+    """One of the numbers of the first screen; all texts are plain. `beside`: what it is compared with."""
 
     label: str
     value: str
@@ -61,13 +62,16 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Opening:
-    """The first screen. All texts are plain."""
+    """The first screen. All texts are plain. `machine`: on what, from what state, how long was seen
+    (`ffslab.text.machine_line`); `failures`: who did not come to the end, or not with everything done."""
 
     question: str
     setting: str
     answer: str = ""
     figures: Sequence[KeyFigure] = field(default_factory=tuple)
     picture: Drawn | None = None
+    machine: str = ""
+    failures: Sequence[str] = ()
 
 
 # Empty texts and `None` are left out.
@@ -190,6 +194,8 @@ def _opening(opening: Opening) -> dict[str, object]:
         "question": escape(opening.question),
         "answer": escape(opening.answer),
         "setting": escape(opening.setting),
+        "machine": escape(opening.machine),
+        "failures": bullets(list(opening.failures)),
         "figures": figures,
         "picture": opening.picture.html if opening.picture is not None else "",
     }

@@ -8,11 +8,26 @@ import numpy as np
 
 from ffslab import __version__
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.api.variants import machine_of, typical_of
+from ffslab.api.variants import typical_of
 from ffslab.report import blocks, causes, charts, film, flame, sweeps, variants
 from ffslab.report.charts import Axis, Line, chart, multiples
-from ffslab.report.page import Drawn, Opening, Part, Section, bullets, folded, page, paragraph, section, table, verbatim
+from ffslab.report.page import (
+    Drawn,
+    KeyFigure,
+    Opening,
+    Part,
+    Section,
+    bullets,
+    folded,
+    page,
+    paragraph,
+    section,
+    table,
+    verbatim,
+)
+from ffslab.text import machine_line
 from ffslab.text.energy import have_energy
+from ffslab.text.headline import headline_of
 from ffslab.text.mounts import alignment as mounts_alignment
 from ffslab.text.mounts import mounts_cells
 from ffslab.text.programs import alignment as programs_alignment
@@ -22,8 +37,8 @@ from ffslab.text.repeats import repeats_cells, repeats_said
 from ffslab.text.slowest import alignment, slowest_cells
 from ffslab.text.step_groups import StepGroup, step_groups
 from ffslab.text.summary import COLUMNS_MAX, main_cells, pairs_cells
-from ffslab.text.tables import number
 from ffslab.text.time_table import causes_table, explained, variants_table
+from ffslab.text.units import column, common_unit
 from ffslab.text.words import sentences
 from ffslab.workloads import fio
 
@@ -32,8 +47,6 @@ if TYPE_CHECKING:
 
     from ffslab.api.experiment import Run
 
-# Keys of the stack that name profiles, in the order of the sentence.
-NAMES = ("system", "board", "kernel", "part", "device")
 # Of each variant, when there are several.
 SLOWEST_OF_SEVERAL = 3
 # Bars of more variants than this would be a wall: those of the chosen ones are drawn.
@@ -57,6 +70,9 @@ def html(run: Run) -> str:
     run = run.typical()
     summary = run.summary
     every = summary["variants"]
+    if not every:
+        return _none_ended(summary)
+    headline = headline_of(summary)
     drawn = variants.chosen(every)
     which = variants.chosen_said(len(drawn), len(every))
     barred = every if len(every) <= BARS_MAX else drawn
@@ -87,16 +103,30 @@ def html(run: Run) -> str:
         section("The data", _data(run)),
     ]  # fmt: skip
     opening = Opening(
-        summary["title"], _setting(every), said[0] if said else "", variants.key_figures(every), picture
-    )  # fmt: skip
+        summary["title"],
+        _setting(every),
+        said[0] if said else "",
+        [KeyFigure(*card) for card in headline.cards],
+        picture,
+        machine_line.of_summary(repeated, machine_line.initial_of(run.resolved_toml)),
+        headline.failures,
+    )
     return page(summary["title"], parts, opening)
+
+
+def _none_ended(summary: Summary) -> str:
+    """The page of a run of which nothing came to its end."""
+    opening = Opening(
+        summary["title"], _setting([]), machine=machine_line.of_summary(summary), failures=headline_of(summary).failures
+    )
+    return page(summary["title"], [], opening)
 
 
 def in_notebook(summary: Summary) -> str:
     """The main table of a run and what it means, as HTML for a page of others."""
-    parts = [f"<h4>{escape(summary['title'])}</h4>", _repeats(summary)]
+    parts = [f"<h4>{escape(summary['title'])}</h4>", paragraph(machine_line.of_summary(summary)), _repeats(summary)]
     summary = typical_of(summary)
-    parts += [table(*main_cells(summary)), bullets(sentences(summary))]
+    parts += [bullets(headline_of(summary).failures), table(*main_cells(summary)), bullets(sentences(summary))]
     return "\n".join(parts)
 
 
@@ -126,16 +156,10 @@ def _repeats(summary: Summary) -> str:
 
 
 def _setting(every: list[VariantSummary]) -> str:
-    """Who computed this for which machine: what the variants' stacks have in common."""
-    machines = [machine_of(variant["stack"]) for variant in every]
-    common = [
-        f"{key} {said.rpartition('/')[2]}"
-        for key in NAMES
-        if (said := machines[0][key]) and all(machine[key] == said for machine in machines)
-    ]
+    """Who computed this."""
     above = " Energy is energy above idle." if have_energy(every) else ""
     many = f" {len(every):,} variants." if len(every) > 1 else ""
-    return f"Simulated by ffslab {__version__} in virtual time: {', '.join(common)}.{many}{above}"
+    return f"Simulated by ffslab {__version__} in virtual time.{many}{above}"
 
 
 def _time(
@@ -208,7 +232,7 @@ def _programs(drawn: list[VariantSummary]) -> str:
         of_programs = (step for program in variant.get("programs", []) for step in program.get("steps", []))
         for step in [*variant["steps"], *of_programs]:
             if (jobs := step.get("fio")) is not None:
-                parts.append(named + table(fio.HEAD, fio.job_rows(jobs), align=fio.ALIGN))
+                parts.append(named + table(*fio.job_cells(jobs), align=fio.ALIGN))
             # Postmark prints nothing when it runs out of files.
             printed = [done["report"] for done in step.get("postmark", []) if done["report"]]
             parts += [named + verbatim(text) for text in printed]
@@ -217,30 +241,41 @@ def _programs(drawn: list[VariantSummary]) -> str:
 
 def _steps(drawn: list[VariantSummary], which: str) -> str:
     """The measured steps of each variant that show in a table; latency only where calls are recorded."""
-    head = ["step", "variant", "elapsed, ms", "calls", "mean latency, us", "page reads", "page programs", "erases"]
-    rows = []
     columns = [step_groups(variant) for variant in drawn]
+    titles: list[list[str]] = []
+    groups: list[StepGroup] = []
     for i, one in enumerate(columns[0]):
         title = f"{one.steps} x {one.title}" if one.steps > 1 else f"{i + 1} {one.title}"
-        same = [(variant, groups[i]) for variant, groups in zip(drawn, columns, strict=True) if i < len(groups)]
-        cells = [_step_cells(group) for _, group in same]
-        if any(cell not in NOTHING for row in cells for cell in (row[0], *row[3:])):
-            rows += [[title, variant["name"], *row] for (variant, _), row in zip(same, cells, strict=True)]
+        same = [(variant["name"], own[i]) for variant, own in zip(drawn, columns, strict=True) if i < len(own)]
+        if any(_has_work(group) for _, group in same):
+            titles += [[title, name] for name, _ in same]
+            groups += [group for _, group in same]
+    if not groups:
+        return ""
+    figures = [
+        column("elapsed", "time", [group.elapsed_us for group in groups]),
+        column("calls", "count", [group.calls or None for group in groups]),
+        column(
+            "mean latency", "time", [group.latency_sum_us / group.calls if group.calls else None for group in groups]
+        ),
+        column("page reads", "count", [group.page_reads for group in groups]),
+        column("page programs", "count", [group.page_programs for group in groups]),
+        column("erases", "count", [group.erases for group in groups]),
+    ]
     # A column in which nothing stands is left out, and so is the name of the only variant.
-    shown = [0, *([1] if len(drawn) > 1 else [])]
-    shown += [i for i in range(2, len(head)) if any(row[i] not in NOTHING for row in rows)]
-    note = paragraph(which.strip()) if which and rows else ""
-    return note + table([head[i] for i in shown], [[row[i] for i in shown] for row in rows]) if rows else ""
+    shown = [cells for cells in figures if any(cell not in NOTHING for cell in cells[1:])]
+    names = titles if len(drawn) > 1 else [row[:1] for row in titles]
+    head = [*(["step", "variant"] if len(drawn) > 1 else ["step"]), *(cells[0] for cells in shown)]
+    rows = [[*name, *(cells[at + 1] for cells in shown)] for at, name in enumerate(names)]
+    return (paragraph(which.strip()) if which else "") + table(head, rows)
 
 
 NOTHING = frozenset({"-", "0", "0.0"})
 
 
-def _step_cells(group: StepGroup) -> list[str]:
-    calls = number(group.calls) if group.calls else "-"
-    mean = number(group.latency_sum_us / group.calls) if group.calls else "-"
-    counted = (number(count) for count in (group.page_reads, group.page_programs, group.erases))
-    return [number(group.elapsed_us / 1e3), calls, mean, *counted]
+def _has_work(group: StepGroup) -> bool:
+    """Whether a step took time or used the flash. One that did neither is left out."""
+    return bool(group.elapsed_us >= 50 or group.page_reads or group.page_programs or group.erases)
 
 
 def _operations(barred: list[VariantSummary], colours: dict[str, str], which: str) -> str:
@@ -285,10 +320,12 @@ def _over_time(run: Run, drawn: list[VariantSummary], which: str) -> Section | N
     some = " Of so many calls a part is drawn, the slowest of each stretch among them." if is_thinned else ""
     span = (min(float(one.min()) for _, _, one in of), max(float(one.max()) for _, _, one in of))
     log = charts.wants_log([latency for _, _, latency in of]) and span[0] > 0
-    y = Axis("latency, us", "latency, us,", log=log, span=span)
+    unit = common_unit("time", span)
+    label = unit.labelled("latency")
+    y = Axis(label, f"{label},", log=log, span=(span[0] / unit.size, span[1] / unit.size))
     made = []
     for at, (name, start, latency) in enumerate(of):
-        x, height = charts.thinned((start - start.min()) / 1e6, latency, points_max)
+        x, height = charts.thinned((start - start.min()) / 1e6, latency / unit.size, points_max)
         line = Line("", x, height, "dots", {"colour": f"s{at % 8}", "size": 4, "faint": True})
         title = name if len(of) > 1 else ""
         made.append(chart(f"over-time-{at}", title, Axis("s since the first call", "s", linear=True), y, [line]))
@@ -304,17 +341,22 @@ def _distribution(run: Run, drawn: list[VariantSummary], which: str) -> Section 
         return None
     if len(run.summary["variants"]) == 1 and not of_all:
         calls = _by_kind(run)
-    lines = [Line(name, *charts.distribution(latency, STEPS_OF_DISTRIBUTION), "step") for name, latency in calls]
+    ends = [float(end) for _, latency in calls for end in (np.min(latency), np.max(latency))]
+    unit = common_unit("time", ends)
+    label = unit.labelled("latency")
+    lines = [
+        Line(name, *charts.distribution(latency / unit.size, STEPS_OF_DISTRIBUTION), "step") for name, latency in calls
+    ]
     log = charts.wants_log([line.x for line in lines])
-    x, y = Axis("latency, us", "latency, us,", log=log), Axis("calls that took less, %", "share", nines=True)
+    x, y = Axis(label, f"{label},", log=log), Axis("calls that took less, %", "share", nines=True)
     said = f"How many of the calls took less; the slowest tenth has as much room as all others, and so on.{which}"
     return section("Distribution of latency", [paragraph(said), chart("distribution", "", x, y, lines)])
 
 
-def _by_kind(run: Run) -> list[tuple[str, NDArray[np.generic]]]:
+def _by_kind(run: Run) -> list[tuple[str, NDArray[np.float64]]]:
     """The latencies in us of each kind of call, the most frequent first."""
     columns = run.request_columns
-    kinds, latency = np.asarray(columns["op"], dtype=object), np.asarray(columns["latency_us"])
+    kinds, latency = np.asarray(columns["op"], dtype=object), np.asarray(columns["latency_us"], dtype=float)
     names = sorted(dict.fromkeys(columns["op"]), key=lambda name: -int((kinds == name).sum()))
     return [(f"{name} ({int((kinds == name).sum()):,})", latency[kinds == name]) for name in names]
 

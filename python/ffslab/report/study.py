@@ -11,6 +11,7 @@ from ffslab.report import study_charts
 from ffslab.report.charts import explorer
 from ffslab.report.page import KeyFigure, Opening, Part, bullets, page, paragraph, section, table
 from ffslab.studies.sweep.text import (
+    best_said,
     cells,
     failures,
     gains_cells,
@@ -36,7 +37,7 @@ def html(result: StudyResult) -> str:
     several = len(answer["objectives"]) > 1
     every = study_charts.listed(result)
     parts: list[Part] = [
-        bullets(list(failures(answer))),
+        bullets([f"Without energy: {why}." for why in answer["without_energy"]]),
         section("Trade-offs" if several else "Best", _trade_offs(answer)),
         *(section(f"Who gains what: {label(one['figure'])}", _gains(one)) for one in answer["gains"]),
         section("What matters", _sensitivity(answer)),
@@ -52,7 +53,16 @@ def html(result: StudyResult) -> str:
     ]  # fmt: skip
     picture = explorer(study_charts.DATA) if every else None
     about = f"{setting(answer)} Simulated by ffslab {__version__} in virtual time."
-    return page(answer["title"], parts, Opening(answer["title"], about, _said(answer), _key_figures(answer), picture))
+    opening = Opening(
+        answer["title"],
+        about,
+        _said(answer),
+        _key_figures(answer),
+        picture,
+        answer["machine"],
+        list(failures(answer)),
+    )
+    return page(answer["title"], parts, opening)
 
 
 def in_notebook(result: StudyResult) -> str:
@@ -62,19 +72,8 @@ def in_notebook(result: StudyResult) -> str:
 
 
 def _said(answer: StudyAnswer) -> str:
-    """The answer in a sentence."""
-    best = [(one, one["best"][0]) for one in answer["objectives"] if one["best"]]
-    if not best:
-        return "No figure that is usually wanted differs between the points."
-    if len({point["point"] for _, point in best}) == 1 and len(best) > 1:
-        return f"One point is best in everything that is wanted: {_named(best[0][1])}."
-    one, point = best[0]
-    best_value = told(one["figure"], point["figures"][one["figure"]])
-    said = f"{wanted(one['figure'], one['maximise'], unit=False)} is {best_value}"
-    others = len(answer["trade_offs"]) - 1
-    trade = "other point trades" if others == 1 else "other points trade"
-    beside = f"; {others:,} {trade} it for something else that is wanted" if others > 0 else ""
-    return f"{said} with {_named(point)}{beside}."
+    """The answer in a sentence or two."""
+    return " ".join(best_said(answer)) or "No figure that is usually wanted differs between the points."
 
 
 def _key_figures(answer: StudyAnswer) -> list[KeyFigure]:
@@ -87,7 +86,7 @@ def _key_figures(answer: StudyAnswer) -> list[KeyFigure]:
             beside = f"with {_named(point)}"
             if len(one["best"]) > 1:
                 beside += f"; the next best has {told(one['figure'], one['best'][1]['figures'][one['figure']])}"
-            made.append(KeyFigure(wanted(one["figure"], one["maximise"], unit=False), value, beside))
+            made.append(KeyFigure(wanted(one["figure"], one["maximise"]), value, beside))
     return made
 
 

@@ -12,11 +12,13 @@ from ffslab.report.charts import Axis as ChartAxis
 from ffslab.report.charts import Line, chart, multiples, wants_log
 from ffslab.report.page import Drawn, paragraph, table
 from ffslab.studies.sweep.axes import Axis, Listed, Range, plain
+from ffslab.studies.sweep.comparable import comparable
 from ffslab.studies.sweep.results import StudyResult, ended
 from ffslab.studies.sweep.sensitivity import size_of
-from ffslab.studies.sweep.text import label, scaled
+from ffslab.studies.sweep.text import figure_of, label
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number
+from ffslab.text.units import Unit
 
 if TYPE_CHECKING:
     Values = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -37,15 +39,15 @@ def listed(result: StudyResult) -> Drawn | None:
     axes = [axis.name for axis in result.design.axes]
     figures = [figure for figure, _ in result.objectives]
     values = {figure: _values(shown, figure) for figure in figures}
-    digits = {figure: _digits(values[figure]) for figure in figures}
+    units = {figure: figure_of(figure).unit(values[figure].tolist()) for figure in figures}
     rows = [
         [str(shown["point"][at]), *("-" if (one := shown[axis][at]) != one else str(one) for axis in axes),
-         *(number(float(values[figure][i]), digits[figure]) for figure in figures)]
+         *(units[figure].cell(float(values[figure][i])) for figure in figures)]
         for i, at in enumerate(shown.index)
     ]  # fmt: skip
     some = f"Every {len(points) // len(shown)}th of {len(points):,} points; all are in points.parquet."
     said = paragraph(some if len(shown) < len(points) else "Pin two to compare them.")
-    head = ["point", *axes, *(label(figure) for figure in figures)]
+    head = ["point", *axes, *(units[figure].labelled(label(figure)) for figure in figures)]
     align = "r" + "l" * len(axes) + "r" * len(figures)
     return Drawn(said + table(head, rows, align=align, variants=DATA), {DATA: _data(result, shown)})
 
@@ -58,25 +60,38 @@ def _data(result: StudyResult, shown: pd.DataFrame) -> dict[str, object]:
     ends = [int(np.argmin(ordered)), int(np.argmax(ordered))][:: -1 if maximise else 1]
     figures = [
         {
-            "label": label(figure),
-            "digits": _digits(_values(shown, figure)),
-            "values": [float(value) for value in _values(shown, figure)],
+            "label": _labelled(shown, figure),
+            "digits": _unit(shown, figure).digits,
+            "values": [float(value) for value in _scaled(shown, figure)],
             "less": not is_most,
         }
         for figure, is_most in result.objectives
     ]
     axes = [{"label": axis.name, "values": [_json(one) for one in shown[axis.name]]} for axis in result.design.axes]
     words = [axis.name for axis in _by_influence(result) if _is_words(axis)]
-    across = label(result.objectives[1][0]) if len(result.objectives) > 1 else _by_influence(result)[0].name
+    across = _labelled(shown, result.objectives[1][0]) if len(result.objectives) > 1 else _by_influence(result)[0].name
     return {
         "names": names,
         "axes": axes,
         "figures": figures,
         "extremes": [names[at] for at in ends] if ends[0] != ends[1] else [],
         "across": across,
-        "upwards": label(first),
+        "upwards": _labelled(shown, first),
         "colour": words[0] if words else None,
     }
+
+
+def _unit(points: pd.DataFrame, figure: str) -> Unit:
+    """The unit of a figure at all of these points."""
+    return figure_of(figure).unit(_values(points, figure).tolist())
+
+
+def _labelled(points: pd.DataFrame, figure: str) -> str:
+    return _unit(points, figure).labelled(label(figure))
+
+
+def _scaled(points: pd.DataFrame, figure: str) -> Values:
+    return _values(points, figure) / _unit(points, figure).size
 
 
 def _axes_said(result: StudyResult, shown: pd.DataFrame, at: int) -> str:
@@ -96,23 +111,34 @@ def responses(result: StudyResult) -> list[str | Drawn]:
         return []
     charts = []
     for row, (figure, _) in enumerate(result.objectives):
-        values = _values(points, figure)
-        y = ChartAxis(label(figure), log=wants_log([values]), span=(float(values.min()), float(values.max())))
+        values = _scaled(points, figure)
+        y = ChartAxis(
+            _labelled(points, figure), log=wants_log([values]), span=(float(values.min()), float(values.max()))
+        )
+        of_point = pd.Series(values, points.index)
         charts += [
-            _response(axis, points, figure, y, f"along-{row}-{column}") for column, axis in enumerate(axes)
+            _response(axis, _comparable(result, points, axis.name), of_point, y, f"along-{row}-{column}")
+            for column, axis in enumerate(axes)
         ]  # fmt: skip
     said = (
         "Lines are medians over all points with a value, or in a tenth of a range; 80 % of these points are between "
-        "the dashed lines: what is left between them is what the other axes do."
+        "the dashed lines: what is left between them is what the other axes do. Of a grid only designs are compared "
+        "that came to their end for all values of the axis."
     )
     return [paragraph(said), multiples(charts)]
 
 
-def _response(axis: Axis, points: pd.DataFrame, figure: str, y: ChartAxis, name: str) -> Drawn:
+def _comparable(result: StudyResult, points: pd.DataFrame, *along: str) -> pd.DataFrame:
+    """The points that may be compared along these axes; all that have them where there are none."""
+    names = [axis.name for axis in result.design.axes]
+    found = comparable(points, names, along, result.study.sample.method)
+    return found if len(found) else points[points[list(along)].notna().all(axis=1)]
+
+
+def _response(axis: Axis, points: pd.DataFrame, values: pd.Series, y: ChartAxis, name: str) -> Drawn:
+    """`values`: of the figure at all points, by their index."""
     at, ticks = _places(axis, points)
-    # Where the axis is left out there is no place, unless that has a name.
-    points, at = points[~np.isnan(at)], at[~np.isnan(at)]
-    grouped = pd.Series(_values(points, figure)).groupby(at)
+    grouped = values[points.index].groupby(at)
     x = np.unique(at)
     middle, low, high = (grouped.quantile(share).to_numpy() for share in (0.5, 0.1, 0.9))
     is_log = isinstance(axis, Range) and axis.is_log
@@ -125,23 +151,27 @@ def _response(axis: Axis, points: pd.DataFrame, figure: str, y: ChartAxis, name:
         Line("median", x, middle, kinds[1], {"colour": "s0", "size": 8}),
         Line("10 % of the points are below", x, low, kinds[0], thin),
     ]
-    return chart(name, f"{label(figure)} along {axis.name}", across, y, lines, 14)
+    return chart(name, f"{y.label} along {axis.name}", across, y, lines, 14)
 
 
 def heat_tables(result: StudyResult) -> Iterator[tuple[str, str]]:
     """For each objective a table of medians over the two axes that matter most for it, coloured by value."""
-    points = _ended(result)
-    if points.empty or len(result.design.axes) < 2:
+    ended_points = _ended(result)
+    if ended_points.empty or len(result.design.axes) < 2:
         return
     for figure, _ in result.objectives[:PANELS_MAX]:
         down, along = _by_influence(result, figure)[:2]
+        points = _comparable(result, ended_points, down.name, along.name)
         if len(_parts(along, points)[1]) > len(_parts(down, points)[1]):
             down, along = along, down
         (x, columns), (y, rows) = _parts(along, points), _parts(down, points)
-        values = pd.Series(_values(points, figure))
+        values = pd.Series(_scaled(points, figure))
         grid = values.groupby([y, x]).median().unstack().reindex(index=range(len(rows)), columns=range(len(columns)))
         said = f"Medians over the other axes: {down.name} downwards, {along.name} to the right."
-        yield label(figure), paragraph(said) + _heat_table(grid.to_numpy(), rows, columns, (down.name, along.name))
+        yield (
+            _labelled(points, figure),
+            paragraph(said) + _heat_table(grid.to_numpy(), rows, columns, (down.name, along.name)),
+        )
 
 
 def _heat_table(
@@ -187,7 +217,7 @@ def _is_words(axis: Axis) -> bool:
 
 
 def _values(points: pd.DataFrame, figure: str) -> Values:
-    return scaled(figure, 1.0) * points[figure].to_numpy(dtype=float)
+    return points[figure].to_numpy(dtype=float)
 
 
 def _places(axis: Axis, points: pd.DataFrame) -> tuple[Values, list[str] | None]:

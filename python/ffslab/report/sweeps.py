@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from ffslab.answers.summary import VariantSummary
 from ffslab.report.charts import Axis, Line, chart, multiples, wants_log
 from ffslab.report.page import Drawn
-from ffslab.text.summary import COLUMNS_MAX, ROWS
+from ffslab.text.figures import table_of
+from ffslab.text.summary import COLUMNS_MAX
 from ffslab.text.time_table import axis_texts
 
 # How fast, how slow at worst, how much energy, how long the flash lives.
-QUANTITIES = ("latency mean, us", "latency max, us", "energy total, mJ", "block erases")
+QUANTITIES = ("latency_mean_us", "latency_max_us", "energy_total_uJ", "erases")
 POINTS_MIN = 3
 PANELS_MAX = 4
 # More lines than there are colours cannot be told apart.
@@ -68,17 +69,19 @@ def sweep_of(variants: list[VariantSummary]) -> Sweep | None:
 
 def drawn(variants: list[VariantSummary], sweep: Sweep) -> Drawn:
     """A chart for each quantity and panel."""
-    named_rows = {row[0]: row for row in ROWS}
-    rows = [row for name in QUANTITIES if any((row := named_rows[name])[1](variant) for variant in variants)]
+    of = {figure.key: (figure, values) for figure, values in table_of(variants)}
     keys = sweep.values[sweep.panels] if sweep.panels else [""]
     along = sweep.values[sweep.along]
     charts = []
-    for number, (label, value_of, _) in enumerate(rows):
-        heights = [value for variant in variants if (value := value_of(variant)) is not None]
-        y = Axis(label, label.partition(",")[0], log=wants_log([heights]), span=(min(heights), max(heights)))
+    for number, (figure, values) in enumerate(of[key] for key in QUANTITIES if any(of[key][1])):
+        unit = figure.unit(values)
+        label = unit.labelled(figure.name)
+        scaled = [None if value is None else value / unit.size for value in values]
+        heights = [value for value in scaled if value is not None]
+        y = Axis(label, figure.name, log=wants_log([heights]), span=(min(heights), max(heights)))
         for panel, key in enumerate(keys):
             lines = [
-                Line(*_line(variants, sweep, key, line, value_of), kind="marks" if sweep.has_order else "dots")
+                Line(*_line(scaled, sweep, key, line), kind="marks" if sweep.has_order else "dots")
                 for line in sweep.line_keys
             ]
             where = f"{label}: {sweep.panels} {key}" if sweep.panels else label
@@ -87,16 +90,12 @@ def drawn(variants: list[VariantSummary], sweep: Sweep) -> Drawn:
 
 
 def _line(
-    variants: list[VariantSummary],
-    sweep: Sweep,
-    panel: str,
-    line: tuple[str, ...],
-    value_of: Callable[[VariantSummary], float | None],
+    values: Sequence[float | None], sweep: Sweep, panel: str, line: tuple[str, ...]
 ) -> tuple[str, list[int], list[float]]:
     """Name, places along the axis and values of a line."""
     found = {
-        texts[sweep.along]: value_of(variant)
-        for variant, texts in zip(variants, sweep.texts, strict=True)
+        texts[sweep.along]: value
+        for value, texts in zip(values, sweep.texts, strict=True)
         if tuple(texts[axis] for axis in sweep.lines) == line and (not sweep.panels or texts[sweep.panels] == panel)
     }
     known = [(at, value) for at, x in enumerate(sweep.values[sweep.along]) if (value := found.get(x)) is not None]

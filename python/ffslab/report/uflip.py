@@ -42,7 +42,7 @@ def html(result: UflipResult) -> str:
         *(_benchmark(study, drawn, name, about) for name, about in BENCHMARKS.items()),
     ]
     setting = f"uFLIP on {state} devices, simulated by ffslab {__version__} in virtual time."
-    opening = Opening(study["title"], setting, _answer(study), _key_figures(study), _costs(drawn))
+    opening = Opening(study["title"], setting, _answer(study), _key_figures(study), _costs(drawn), study["machine"])
     return page(study["title"], parts, opening)
 
 

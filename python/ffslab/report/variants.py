@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ffslab.answers.summary import VariantSummary
-from ffslab.report.page import Drawn, KeyFigure, table
-from ffslab.text.durations import duration
-from ffslab.text.energy import energy_mj
-from ffslab.text.summary import ROWS
-from ffslab.text.tables import number, percent
+from ffslab.report.page import Drawn, table
+from ffslab.text.energy import energy_is_priced, energy_mj
+from ffslab.text.figures import Figure, table_of
 from ffslab.text.time_table import axis_texts
 
 DATA = "variants"
 # Pictures of a variant are made of so many at most; the table and the chart of any two figures hold all.
 DRAWN_MAX = 8
-# Figures of which less is better. Of the others nobody can say.
-COSTS = ("virtual time", "latency", "page", "block erases", "OOB", "chip busy", "amplification", "erases per", "energy")
 
 
 def varying(variants: Sequence[VariantSummary]) -> list[str]:
@@ -25,49 +21,51 @@ def varying(variants: Sequence[VariantSummary]) -> list[str]:
     return [axis for axis in axes if len(set(axis_texts(variants, axis))) > 1] or axes
 
 
-def figures(variants: Sequence[VariantSummary]) -> list[tuple[str, list[float | None], int]]:
-    """Name, value of each variant and digits of each figure that somebody has."""
-    rows = [(label, [value_of(one) for one in variants], digits) for label, value_of, digits in ROWS]
-    return [row for row in rows if any(row[1])]
+def figures(variants: Sequence[VariantSummary]) -> list[tuple[Figure, list[float | None]]]:
+    """Each figure that somebody has, with the value of each variant."""
+    return [row for row in table_of(variants) if any(row[1])]
 
 
 def data(variants: Sequence[VariantSummary]) -> dict[str, object]:
-    """What scripts know of the variants."""
+    """What scripts know of the variants; their figures are in the units that the page shows."""
     rows = figures(variants)
-    differing = [label for label, values, _ in rows if len(set(values)) > 1] or [label for label, _, _ in rows]
-    upwards = next((one for one in ("latency mean, us", "virtual time, ms") if one in differing), differing[0])
-    others = [one for one in differing if one != upwards] or differing
+    differing = [row for row in rows if len(set(row[1])) > 1] or rows
+    by_key = {figure.key: (figure, values) for figure, values in differing}
+    first = next((key for key in ("latency_mean_us", "time_us") if key in by_key), differing[0][0].key)
+    others = [key for key in by_key if key != first] or [first]
     # One of which dots stand side by side: of three different values there would be three columns of them.
-    spread = {label: len(set(values)) for label, values, _ in rows}
-    wanted = [one for one in ("energy total, mJ", "block erases", "page programs") if one in others]
-    across = next((one for one in wanted if spread[one] >= min(12, len(variants) / 3)), (*wanted, *others)[0])
-    axes = [
-        {"label": axis, "values": _plain(variants, axis)} for axis in varying(variants)
-    ]  # fmt: skip
+    spread = {key: len(set(values)) for key, (_, values) in by_key.items()}
+    wanted = [key for key in ("energy_total_uJ", "erases", "page_programs") if key in others]
+    across = next((key for key in wanted if spread[key] >= min(12, len(variants) / 3)), (*wanted, *others)[0])
+    axes = [{"label": axis, "values": _plain(variants, axis)} for axis in varying(variants)]
     return {
         "names": [one["name"] for one in variants],
         "axes": axes,
-        "figures": [
-            {"label": label, "digits": digits, "values": values, "less": label.startswith(COSTS)}
-            for label, values, digits in rows
-        ],
+        "figures": [_data_of(figure, values) for figure, values in rows],
         "extremes": [one["name"] for one in extremes(variants)],
-        "across": across,
-        "upwards": upwards,
-        "colour": axes[0]["label"] if axes else None,
+        "across": _label(*by_key[across]),
+        "upwards": _label(*by_key[first]),
+        "colour": "fs" if any(one["label"] == "fs" for one in axes) else axes[0]["label"] if axes else None,
     }
+
+
+def _label(figure: Figure, values: Sequence[float | None]) -> str:
+    return figure.unit(values).labelled(figure.name)
+
+
+def _data_of(figure: Figure, values: Sequence[float | None]) -> dict[str, object]:
+    unit = figure.unit(values)
+    scaled = [value if value is None or unit.size == 1 else value / unit.size for value in values]
+    return {"label": unit.labelled(figure.name), "digits": unit.digits, "values": scaled, "less": figure.less}
 
 
 def listed(variants: Sequence[VariantSummary]) -> Drawn:
     """A row for each variant: its axes, then every figure that differs; sorted, filtered, pinned and compared."""
     axes = varying(variants)
-    rows = [row for row in figures(variants) if len(set(row[1])) > 1]
-    head = [*axes, *(label for label, _, _ in rows)]
-    texts = [axis_texts(variants, axis) for axis in axes]
-    cells = [
-        [*(column[at] for column in texts), *(number(values[at], digits) for _, values, digits in rows)]
-        for at in range(len(variants))
-    ]
+    rows = [figure.row(values) for figure, values in figures(variants) if len(set(values)) > 1]
+    head = [*axes, *(label for label, *_ in rows)]
+    columns = [*(axis_texts(variants, axis) for axis in axes), *(cells for _, *cells in rows)]
+    cells = [[column[at] for column in columns] for at in range(len(variants))]
     align = "l" * len(axes) + "r" * len(rows)
     return Drawn(table(head, cells, align=align, variants=DATA), {DATA: data(variants)})
 
@@ -100,61 +98,6 @@ def chosen_said(drawn: int, of: int) -> str:
     )
 
 
-def key_figures(variants: Sequence[VariantSummary]) -> list[KeyFigure]:
-    """The three numbers of the first screen: how slow, how much energy, how much wear, as far as they are known."""
-    wanted: list[tuple[str, Callable[[VariantSummary], float | None], Callable[[float], str]]] = [
-        ("Mean latency of a call", lambda v: v["latency_us"]["mean"], duration),
-        ("Energy above idle", energy_mj, lambda mj: f"{number(mj, 2)} mJ"),
-        ("Block erases", lambda v: v["totals"]["erases"], lambda n: number(n, 0)),
-        ("Page programs", lambda v: v["totals"]["page_programs"], lambda n: number(n, 0)),
-        ("Page reads", lambda v: v["totals"]["page_reads"], lambda n: number(n, 0)),
-        ("Virtual time", _time, duration),
-    ]
-    made = []
-    for label, value_of, said in wanted:
-        values = [value_of(one) for one in variants]
-        known = [value for value in values if value is not None]
-        if len(known) == len(values) and any(known):
-            made.append(_key_figure(label, variants, known, said))
-    return made[:3]
-
-
-def _key_figure(
-    label: str, variants: Sequence[VariantSummary], values: list[float], said: Callable[[float], str]
-) -> KeyFigure:
-    if len(values) == 1:
-        return KeyFigure(label, said(values[0]), _beside(label, variants[0]))
-    names = [one["name"] for one in variants]
-    if len(values) == 2:
-        change = percent(values[1] / values[0] - 1) if values[0] else ""
-        beside = f"{said(values[1])} with {names[1]}, {said(values[0])} with {names[0]}"
-        return KeyFigure(label, change or said(values[1]), beside)
-    least, most = min(values), max(values)
-    if least == most:
-        return KeyFigure(label, said(least), f"the same in all {len(values):,} variants")
-    where = [names[values.index(one)] for one in (least, most)]
-    return KeyFigure(label, f"{said(least)} to {said(most)}", f"least with {where[0]}, most with {where[1]}")
-
-
-def _beside(label: str, variant: VariantSummary) -> str:
-    """What a number of the only variant may be compared with."""
-    latency, totals = variant["latency_us"], variant["totals"]
-    p99, longest = latency["p99"], latency["max"]
-    if label.startswith("Mean") and p99 is not None and longest is not None:
-        return f"one in a hundred takes {duration(p99)} or more, the slowest {duration(longest)}"
-    if label.startswith("Energy") and variant["energy_uJ"]:
-        return f"{100 * variant['energy_uJ']['cpu'] / variant['energy_uJ']['total']:.0f} % of it the CPU's"
-    if label.startswith("Block") and variant["erases_per_block"]["mean"]:
-        return f"{variant['erases_per_block']['mean']:.3g} times each block on average"
-    if label == "Page programs" and variant["write_amplification"]:
-        return f"{number(variant['write_amplification'], 2)} times the bytes that the program wrote"
-    if label == "Page reads" and variant["read_amplification"]:
-        return f"{number(variant['read_amplification'], 2)} times the bytes that the program asked for"
-    if label == "Virtual time" and totals["busy_us"]:
-        return f"the chip is busy {100 * totals['busy_us'] / variant['time_us']:.0f} % of it"
-    return f"in {duration(variant['time_us'])} of virtual time"
-
-
 def _plain(variants: Sequence[VariantSummary], axis: str) -> list[object]:
     """The values of an axis: numbers as they are, others as texts."""
     values = [one["axes"][axis] for one in variants]
@@ -169,7 +112,7 @@ def _latency(variant: VariantSummary) -> float:
 
 
 def _energy(variant: VariantSummary) -> float:
-    return energy_mj(variant) or 0.0
+    return (energy_mj(variant) or 0.0) if energy_is_priced(variant) else 0.0
 
 
 def _wear(variant: VariantSummary) -> float:

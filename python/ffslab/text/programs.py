@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ffslab.answers.summary import ProgramSummary, VariantSummary
-from ffslab.text.tables import number
+from ffslab.answers.summary import VariantSummary
+from ffslab.text.units import column
 
 # Columns of text; the others are numbers.
 TEXTS = frozenset({"variant", "program", "mostly for"})
@@ -12,35 +12,28 @@ TEXTS = frozenset({"variant", "program", "mostly for"})
 def programs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]]:
     """Head and rows: a program a row. Where the measured steps run alone, no rows."""
     several = len(variants) > 1
-    head = [
-        *(["variant"] if several else []),
-        *("program", "requests", "mean, us", "p99, us", "max, us", "read, KiB", "written, KiB"),
-        *("waited", "sum, ms", "max, ms", "mostly for"),
+    of = [(variant["name"], program) for variant in variants for program in variant.get("programs", [])]
+    programs = [program for _, program in of]
+    latency, waited = [one["latency_us"] for one in programs], [one["waited"] for one in programs]
+    mostly = [one["by_program"][0]["program"] if one["by_program"] else "-" for one in waited]
+    columns = [
+        *([["variant", *(name for name, _ in of)]] if several else []),
+        ["program", *(one["name"] for one in programs)],
+        column("requests", "count", [one["n"] for one in latency]),
+        column("mean", "time", [one["mean"] for one in latency]),
+        column("p99", "time", [one["p99"] for one in latency]),
+        column("max", "time", [one["max"] for one in latency]),
+        column("read", "size", [one["read_B"] for one in programs]),
+        column("written", "size", [one["written_B"] for one in programs]),
+        column("waited", "count", [one["calls"] for one in waited]),
+        column("sum", "time", [one["sum_us"] for one in waited]),
+        column("max", "time", [one["max_us"] for one in waited]),
+        ["mostly for", *mostly],
     ]
-    rows = []
-    for variant in variants:
-        for program in variant.get("programs", []):
-            cells = _cells(program)
-            rows.append([variant["name"], *cells] if several else cells)
+    head, *rows = ([*row] for row in zip(*columns, strict=True))
     return head, rows
 
 
 def alignment(head: list[str]) -> str:
     """Of each column, as for `text_table`."""
     return "".join("l" if name in TEXTS else "r" for name in head)
-
-
-def _cells(program: ProgramSummary) -> list[str]:
-    latency, waited = program["latency_us"], program["waited"]
-    by_program = waited["by_program"]
-    return [
-        program["name"],
-        number(latency["n"]),
-        *(number(latency[key]) for key in ("mean", "p99", "max")),
-        number(program["read_B"] / 1024),
-        number(program["written_B"] / 1024),
-        number(waited["calls"]),
-        number(waited["sum_us"] / 1e3),
-        number(waited["max_us"] / 1e3),
-        by_program[0]["program"] if by_program else "-",
-    ]

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from ffslab.answers.summary import StepSummary, VariantSummary
-from ffslab.text.energy import energy_mj
-from ffslab.text.tables import number
+from ffslab.text.energy import energy_is_priced, energy_mj
+from ffslab.text.units import column
 
 # So many steps are shown one by one.
 STEPS_MAX = 40
@@ -70,14 +70,20 @@ def step_table(variant: VariantSummary, what: str) -> tuple[list[str], list[list
     """Head and rows: time, energy and flash operations of each step; `what` is what a step is."""
     groups = step_groups(variant)
     several = any(group.steps > 1 for group in groups)
-    head = [what, *(["number"] if several else []), "ms", *(["ms each", "longest"] if several else [])]
-    powered = all(step["energy_uJ"] is not None for step in variant["steps"])
-    head += [*(["mJ"] if powered else []), "calls", "page reads", "page programs", "erases"]
-    rows = []
-    for group in groups:
-        row = [short(group.title), *([number(group.steps)] if several else []), number(group.elapsed_us / 1e3, 2)]
-        if several:
-            row += [number(group.elapsed_us / 1e3 / group.steps, 2), number(group.longest_us / 1e3, 2)]
-        row += [*([number(group.energy_mj, 2)] if powered else []), number(group.calls), number(group.page_reads)]
-        rows.append([*row, number(group.page_programs), number(group.erases)])
+    columns = [[what, *(short(group.title) for group in groups)]]
+    if several:
+        columns.append(column("number", "count", [group.steps for group in groups]))
+    columns.append(column("time", "time", [group.elapsed_us for group in groups]))
+    if several:
+        columns.append(column("each", "time", [group.elapsed_us / group.steps for group in groups]))
+        columns.append(column("longest", "time", [group.longest_us for group in groups]))
+    if all(step["energy_uJ"] is not None for step in variant["steps"]) and energy_is_priced(variant):
+        columns.append(column("energy", "energy", [1e3 * group.energy_mj for group in groups]))
+    columns += [
+        column("calls", "count", [group.calls for group in groups]),
+        column("page reads", "count", [group.page_reads for group in groups]),
+        column("page programs", "count", [group.page_programs for group in groups]),
+        column("erases", "count", [group.erases for group in groups]),
+    ]
+    head, *rows = ([*row] for row in zip(*columns, strict=True))
     return head, rows

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from ffslab.answers import Operation
 from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.text.causes import ASKED_FOR, meanings, reasons_that, titles
+from ffslab.text.durations import duration
 from ffslab.text.tables import number
+from ffslab.text.units import Unit, common_unit
 
 CPU, PROGRAM, IDLE = "CPU", "program", "idle"
 MEANING_WITHOUT_FLASH = {
@@ -62,8 +64,9 @@ def causes_table(variant: VariantSummary) -> tuple[list[str], list[list[str]]]:
     causes, title_of = variant["by_cause"], titles(variant)
     operations = [key for key in OPERATIONS if variant["totals"][key]]
     tasks = [task for task in title_of if any(c["task"] == task and (flash_us(c) or c["cpu_us"]) for c in causes)]
-    head = ["where the time went", "share", "ms", *(OPERATIONS[key] for key in operations)]
-    head += [f"{title_of[task]}, ms" for task in tasks] if len(tasks) > 1 else []
+    unit = _unit([variant])
+    head = ["where the time went", "share", unit.word, *(OPERATIONS[key] for key in operations)]
+    head += [f"{title_of[task]}, {unit.word}" for task in tasks] if len(tasks) > 1 else []
     rows: list[list[str]] = []
     idle: list[list[str]] = []
     for name, us in spent(variant).items():
@@ -77,20 +80,21 @@ def causes_table(variant: VariantSummary) -> tuple[list[str], list[list[str]]]:
             alone = [us if name == PROGRAM and task == "caller" else 0.0 for task in tasks]
             times = cpu if name == CPU else alone
         share = "-" if name == IDLE else _share(us, variant)
-        (idle if name == IDLE else rows).append([name, share, _ms(us), *counts, *_by_task(times)])
+        (idle if name == IDLE else rows).append([name, share, _cell(us, unit), *counts, *_by_task(times, unit)])
     counts = [_count(variant["totals"][key]) for key in operations]
     by_task = [sum(flash_us(c) + c["cpu_us"] for c in causes if c["task"] == task) for task in tasks]
     if "caller" in tasks:
         by_task[tasks.index("caller")] += variant["program_us"]
-    rows.append([AT_WORK if idle else "all", ALL, _ms(at_work_us(variant)), *counts, *_by_task(by_task)])
+    rows.append([AT_WORK if idle else "all", ALL, _cell(at_work_us(variant), unit), *counts, *_by_task(by_task, unit)])
     if idle:
         blank = ["-"] * len(operations)
-        rows += [*idle, ["all", "-", _ms(variant["time_us"]), *blank, *_by_task([0.0] * len(by_task))]]
+        rows += [*idle, ["all", "-", _cell(variant["time_us"], unit), *blank, *_by_task([0.0] * len(by_task), unit)]]
     return head, rows
 
 
 def variants_table(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]]:
-    """Several variants side by side: a reason a row, what was asked for first; ms, and share of the time at work."""
+    """Several variants side by side: a reason a row, what was asked for first; time, and its share of that at work."""
+    unit = _unit(variants)
     parts = [spent(variant) for variant in variants]
     largest: dict[str, float] = {}
     for part in parts:
@@ -101,26 +105,32 @@ def variants_table(variants: list[VariantSummary]) -> tuple[list[str], list[list
     flash.sort(key=lambda name: (name not in asked, -largest[name]))
     names = flash + [name for name in MEANING_WITHOUT_FLASH if name in largest and name != IDLE]
     first, *columns = variant_heads(variants)
-    head = ["\n".join(filter(None, [first, "where the time went, ms"]))]
+    head = ["\n".join(filter(None, [first, f"where the time went, {unit.word}"]))]
     for name in columns:
-        head += [f"{name}\nms" if first else name, "share"]
+        head += [f"{name}\n{unit.word}" if first else name, "share"]
     rows = []
     for name in names:
         row = [name]
         for variant, part in zip(variants, parts, strict=True):
             us = part.get(name, 0.0)
-            row += [_ms(us), _share(us, variant) if us else "-"]
+            row += [_cell(us, unit), _share(us, variant) if us else "-"]
         rows.append(row)
     if IDLE not in largest:
-        return head, [*rows, ["all", *_beside([variant["time_us"] for variant in variants], ALL)]]
-    rows.append([AT_WORK, *_beside([at_work_us(variant) for variant in variants], ALL)])
-    rows.append([IDLE, *_beside([variant["idle_us"] for variant in variants], "-")])
-    return head, [*rows, ["all", *_beside([variant["time_us"] for variant in variants], "-")]]
+        return head, [*rows, ["all", *_beside([variant["time_us"] for variant in variants], ALL, unit)]]
+    rows.append([AT_WORK, *_beside([at_work_us(variant) for variant in variants], ALL, unit)])
+    rows.append([IDLE, *_beside([variant["idle_us"] for variant in variants], "-", unit)])
+    return head, [*rows, ["all", *_beside([variant["time_us"] for variant in variants], "-", unit)]]
 
 
-def _beside(times_us: list[float], share: str) -> list[str]:
+def _unit(variants: list[VariantSummary]) -> Unit:
+    """The unit of all times of a table, which people add up: that of the largest time at work, four digits of it."""
+    largest = max(map(at_work_us, variants))
+    return common_unit("time", [largest, largest / 10])
+
+
+def _beside(times_us: list[float], share: str, unit: Unit) -> list[str]:
     """The cells of all variants in a row of sums."""
-    return [cell for us in times_us for cell in (_ms(us), share)]
+    return [cell for us in times_us for cell in (_cell(us, unit), share)]
 
 
 def variant_heads(variants: list[VariantSummary]) -> list[str]:
@@ -166,23 +176,23 @@ def sentence(variant: VariantSummary) -> str | None:
     beside = " and ".join(f"{_share(parts[key], variant)} went into {meaning[key]}" for key in asked)
     at_work = " at work" if variant["idle_us"] else ""
     start = (
-        f"Of {_ms(at_work_us(variant))} ms{at_work}, {beside}; the largest cost beside it"
+        f"Of {duration(at_work_us(variant))}{at_work}, {beside}; the largest cost beside it"
         if beside
         else "The largest cost"
     )
     return f'{start} is "{name}" with {_share(costs[name], variant)}: {meaning[name]}.'
 
 
-def _by_task(times_us: list[float]) -> list[str]:
-    return [_ms(us) for us in times_us] if len(times_us) > 1 else []
+def _by_task(times_us: list[float], unit: Unit) -> list[str]:
+    return [_cell(us, unit) for us in times_us] if len(times_us) > 1 else []
 
 
 def _count(count: int) -> str:
     return number(count) if count else "-"
 
 
-def _ms(us: float) -> str:
-    return number(us / 1e3) if us else "-"
+def _cell(us: float, unit: Unit) -> str:
+    return unit.cell(us) if us else "-"
 
 
 def _share(us: float, variant: VariantSummary) -> str:

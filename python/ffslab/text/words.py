@@ -9,26 +9,29 @@ from ffslab.answers import Operation
 from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
 from ffslab.api.variants import runs_until_worn_out, worn_most
 from ffslab.text.causes import FORMATTING, READING, reasons_that
-from ffslab.text.durations import duration
-from ffslab.text.energy import energy_mj, have_energy
-from ffslab.text.tables import counted, number
+from ffslab.text.energy import energy_is_priced
+from ffslab.text.headline import headline_of
+from ffslab.text.tables import counted, number, size
 from ffslab.text.time_table import sentence as largest_cost
 
 FEW = 2
 
 
 def sentences(summary: Summary) -> list[str]:
-    """The comparison of the variants, a sentence each on reads, writes, wear, chip and energy, the notes of the run."""
+    """What a run means beside its failures: the headline, then a sentence each on reads, writes, wear, chip and energy,
+    and the notes."""
     variants = summary["variants"]
-    said = list(_comparison(variants) if len(variants) > 1 else _speed(variants[0]))
+    headline = headline_of(summary)
+    said = [*headline.sentences]
+    if len(variants) > FEW:
+        said += _extremes(variants)
     for variant in variants if len(variants) <= FEW else []:
         where = f"{variant['name']}: " if len(variants) > 1 else ""
         said += [where + text for text in _about(variant)]
     if len(variants) == 1:
         said += _shares(variants[0])
     said += _left_by_setup(variants)
-    said += [f"Not finished, {failed['name']}: {failed['error']}." for failed in summary.get("failed", [])]
-    said += [f"Without energy: {why}." for why in dict.fromkeys(v.get("no_energy") for v in variants) if why]
+    said += headline.missing
     said += _notes(variants)
     return said
 
@@ -52,7 +55,7 @@ def _unwritten(variant: VariantSummary, left: OfSetupSummary) -> str:
     kinds = {"dirty page": left["pages"], "dirty inode": left["inodes"]}
     amounts = [counted(count, kind) for kind, count in kinds.items() if count]
     if left["buffered_B"]:
-        amounts.append(f"{number(left['buffered_B'])} B in buffers")
+        amounts.append(f"{size(left['buffered_B'])} in buffers")
     what = _listed(amounts) if amounts else "changes of the index"
     totals = left["totals"]
     took = f"{counted(totals['page_programs'], 'page program')} and {counted(totals['erases'], 'erase')}"
@@ -60,7 +63,7 @@ def _unwritten(variant: VariantSummary, left: OfSetupSummary) -> str:
     written = totals["page_programs"] + totals["erases"]
     if rtems:
         written = variant.get("counters", {}).get("dev_write_bytes_of_setup", 0)
-        took = f"{number(written / 1024, 1)} KiB"
+        took = size(written)
     then = f'writing that took {took}, counted apart under "left by the setup"' if written else "none was written alone"
     settle = "umount and mount again, or an fsync of the file," if rtems else "a sync step"
     return (
@@ -73,45 +76,10 @@ def _listed(parts: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
-def _speed(variant: VariantSummary) -> Iterator[str]:
-    """How long the calls of the only variant took, and what energy all of it."""
-    latency, energy = variant["latency_us"], energy_mj(variant)
-    mean, p99, longest = latency["mean"], latency["p99"], latency["max"]
-    if mean is not None and p99 is not None and longest is not None:
-        yield (
-            f"{number(latency['n'])} calls take {duration(mean)} on average; one in a hundred takes {duration(p99)} or "
-            f"more, the slowest {duration(longest)}."
-        )
-    if energy and variant["time_us"]:
-        time_ms = number(variant["time_us"] / 1e3)
-        yield f"The measured steps take {number(energy, 2)} mJ above idle in {time_ms} ms."
-
-
-def _comparison(variants: list[VariantSummary]) -> Iterator[str]:
-    """Two variants: by how much the calls got faster. More: the extremes of time and energy, and why, the most worn."""
-    timed = [(v["name"], v["latency_us"]["sum"], v["latency_us"]["mean"]) for v in variants if v["latency_us"]["n"]]
-    if len(timed) < 2 or len(timed) != len(variants) or not all(total for _, total, _ in timed):
-        return
-    if len(timed) == 2:
-        (first, before, mean_before), (second, after, mean_after) = timed
-        means = f"(mean {number(mean_after)} us instead of {number(mean_before)} us)"
-        change = _change(before, after)
-        if change is None:
-            yield f"The calls take the same time with {second} as with {first} {means}."
-        else:
-            yield f"The calls take {change} time with {second} than with {first} {means}."
-        energy_before, energy_after = (energy_mj(v) for v in variants)
-        if energy_before and energy_after:
-            amounts = f"({number(energy_after, 2)} mJ instead of {number(energy_before, 2)} mJ above idle)"
-            yield f"The measured steps take {_change(energy_before, energy_after) or 'the same'} energy {amounts}."
-        return
-    fastest, slowest = (extreme(variants, key=lambda v: v["latency_us"]["mean"] or 0.0) for extreme in (min, max))
-    least, most = (number(variant["latency_us"]["mean"]) for variant in (fastest, slowest))
-    yield f"The shortest mean latency is {least} us ({fastest['name']}), the longest {most} us ({slowest['name']})."
-    if have_energy(variants):
-        frugal, greedy = (extreme(variants, key=lambda v: energy_mj(v) or 0.0) for extreme in (min, max))
-        least, most = (number(energy_mj(variant), 2) for variant in (frugal, greedy))
-        yield f"The least energy is {least} mJ ({frugal['name']}), the most {most} mJ ({greedy['name']})."
+def _extremes(variants: list[VariantSummary]) -> Iterator[str]:
+    """Of many variants why the slowest one is slow, and the most worn one."""
+    timed = all(variant["latency_us"]["n"] for variant in variants)
+    slowest = max(variants, key=lambda v: (v["latency_us"]["mean"] or 0.0) if timed else v["time_us"])
     yield from (f"Slowest ({slowest['name']}): {text}" for text in filter(None, [largest_cost(slowest)]))
     worn = max(variants, key=lambda v: v["erases_per_block"]["mean"])
     yield from (f"Most worn ({worn['name']}): {text}" for text in _wear(worn))
@@ -126,14 +94,6 @@ def _notes(variants: list[VariantSummary]) -> Iterator[str]:
     for note, names in holders.items():
         where = f"{', '.join(names)}: " if len(names) < len(variants) <= FEW else ""
         yield f"Note. {where}{note}"
-
-
-def _change(before: float, after: float) -> str | None:
-    """By how much there is less or more; `None` when it is not worth a digit."""
-    gain = 1 - after / before
-    if abs(gain) < 0.0005:
-        return None
-    return f"{abs(gain) * 100:.1f} % {'less' if gain > 0 else 'more'}"
 
 
 def _about(variant: VariantSummary) -> Iterator[str]:
@@ -201,7 +161,7 @@ def _shares(variant: VariantSummary) -> Iterator[str]:
     if variant["time_us"] and variant.get("flash", {}) is not None:
         yield f"The chip is busy {_share(totals['busy_us'], variant['time_us'])} of the virtual time."
     energy = variant["energy_uJ"]
-    if energy is not None and energy["total"]:
+    if energy is not None and energy["total"] and energy_is_priced(variant):
         yield f"{_share(energy['cpu'], energy['total'])} of the energy above idle is the CPU's."
 
 

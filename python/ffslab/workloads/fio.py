@@ -11,7 +11,8 @@ from ffslab.api.machine import Machine
 from ffslab.api.variants import typical_of
 from ffslab.files.inputs import check_is_input
 from ffslab.text.summary import summary_text
-from ffslab.text.tables import number, text_table
+from ffslab.text.tables import text_table
+from ffslab.text.units import column
 
 # The release whose options, defaults and random numbers are followed.
 FOLLOWED = "fio-3.33"
@@ -86,7 +87,6 @@ def _shaped(summary: Summary, variant: VariantSummary) -> dict[str, object]:
     }
 
 
-HEAD = ["job", "", "requests", "IOPS", "KiB/s", "mean, us", "p50, us", "p99, us", "max, us"]
 ALIGN = "ll" + "r" * 7
 
 
@@ -96,29 +96,39 @@ def fio_text(summary: Summary) -> str:
     parts = []
     for variant in typical:
         parts += [variant["name"]] if len(typical) > 1 else []
-        parts.append(text_table(HEAD, job_rows(report(variant)), ALIGN))
+        parts.append(text_table(*job_cells(report(variant)), ALIGN))
     return "\n\n".join([*parts, summary_text(summary)])
 
 
-def job_rows(done: FioReport) -> list[list[str]]:
-    """The cells below `HEAD` of a `fio` step: what each job read, wrote and synced, and how it failed."""
-    rows = []
+def job_cells(done: FioReport) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a `fio` step: what each job read, wrote and synced, and how it failed."""
+    names: list[list[str]] = []
+    figures: list[list[float | None]] = []
     for job in done["jobs"]:
         for direction in ("read", "write"):
             moved = job[direction]
-            if not moved["total_ios"]:
-                continue
-            cells = [number(moved["total_ios"], 0), number(moved["iops"], 1), number(moved["bw_bytes"] / 1024, 1)]
-            rows.append([job["jobname"], direction, *cells, *_times(moved["clat_ns"])])
+            if moved["total_ios"]:
+                names.append([job["jobname"], direction])
+                amounts = [moved["total_ios"], moved["iops"], moved["bw_bytes"] / 1024]
+                figures.append([*amounts, *_times_us(moved["clat_ns"])])
         if job["sync"]["total_ios"]:
-            cells = [number(job["sync"]["total_ios"], 0), "", ""]
-            rows.append([job["jobname"], "sync", *cells, *_times(job["sync"]["lat_ns"])])
+            names.append([job["jobname"], "sync"])
+            figures.append([job["sync"]["total_ios"], None, None, *_times_us(job["sync"]["lat_ns"])])
         if job["error"]:
-            rows.append([job["jobname"], job.get("error_name") or "", *[""] * 7])
-    return rows
+            names.append([job["jobname"], job.get("error_name") or ""])
+            figures.append([None] * 7)
+    columns = list(zip(*figures, strict=True)) or [()] * 7
+    shown = [
+        column("requests", "count", columns[0]),
+        column("IOPS", "ratio", columns[1], 1),
+        column("KiB/s", "ratio", columns[2], 1),
+        *(column(name, "time", times) for name, times in zip(("mean", "p50", "p99", "max"), columns[3:], strict=True)),
+    ]
+    rows = [[*name, *(cells[at + 1] for cells in shown)] for at, name in enumerate(names)]
+    return ["job", "", *(cells[0] for cells in shown)], rows
 
 
-def _times(latency: Latency) -> list[str]:
-    """Mean, median, 99th percentile and most of a latency, in us."""
+def _times_us(latency: Latency) -> list[float]:
+    """Mean, median, 99th percentile and most of a latency."""
     percentile = {float(share): value for share, value in latency["percentile"].items()}
-    return [number(ns / 1e3, 1) for ns in (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])]
+    return [ns / 1e3 for ns in (latency["mean"], percentile[50.0], percentile[99.0], latency["max"])]

@@ -15,6 +15,7 @@ from ffslab.studies.advise.search import Search
 from ffslab.studies.sweep.design import left_out
 from ffslab.studies.sweep.running import Progress, at_work, kept_in
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
+from ffslab.text.machine_line import Seen, initial_of, line, of_variant
 from ffslab.text.time_table import sentence as largest_cost
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def answer_of(question: Question, *, store: Store | None, workers: Workers | Non
     holds = violation(question, best) == 0
     return {
         "title": question.title,
+        "machine": line(_seen(question, summaries)),
         "version": __version__,
         "wanted": wanted,
         "maximise": most,
@@ -164,6 +166,12 @@ def _summaries(question: Question, best: Tried, store: Store) -> dict[str, Varia
     found = store.find(set(best.keys.values()), REQUESTS_KEPT, with_tables=False)
     ended = {name: run.ended for name, key in best.keys.items() if (run := found.get(key)) is not None}
     return {name: said for name, said in ended.items() if said is not None}
+
+
+def _seen(question: Question, summaries: dict[str, VariantSummary]) -> list[Seen]:
+    """What each workload of the choice ran on."""
+    initial = {one.name: initial_of(one.experiment.text) for one in question.workloads}
+    return [of_variant(said, initial.get(name)) for name, said in summaries.items()]
 
 
 def _unverified(summaries: dict[str, VariantSummary]) -> list[Unverified]:

@@ -16,7 +16,7 @@ KEYS_SHOWN = 4
 
 def text_of(advice: Advice) -> str:
     """The answer of a question for a terminal."""
-    parts = [advice["title"], take(advice)]
+    parts = [advice["title"], advice["machine"], take(advice)]
     parts.append(text_table(*figures_cells(advice), FIGURES_ALIGN))
     if advice["why"]:
         parts.append("Why:\n" + "\n".join(f"  {line}" for line in advice["why"]))

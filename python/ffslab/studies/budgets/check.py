@@ -11,6 +11,7 @@ from ffslab.studies.budgets.file import Budgets, Change
 from ffslab.studies.budgets.measured import Measured
 from ffslab.studies.differences import Account, consists_of, fraction, why
 from ffslab.studies.limits import Limit
+from ffslab.text.machine_line import Seen, initial_of, line
 
 
 def checked(budgets: Budgets, found: Measured, baseline: Baseline | None) -> BudgetsAnswer:
@@ -29,10 +30,24 @@ def checked(budgets: Budgets, found: Measured, baseline: Baseline | None) -> Bud
     ]
     return {
         "ffslab": __version__,
+        "machine": line(_seen(budgets, found)),
         "baseline_from": baseline.made_by if baseline else None,
         "holds": all(row["holds"] for row in rows),
         "rows": rows,
     }
+
+
+def _seen(budgets: Budgets, found: Measured) -> list[Seen]:
+    """What the experiments ran on."""
+    return [
+        Seen(
+            account["stack"],
+            None if (begun := initial_of(budget.experiment.text)) is None else f'"{begun}"',
+            seen_us=account["figures"]["time_us"],
+        )
+        for budget in budgets.budgets
+        for account in found[budget.name].values()
+    ]
 
 
 def rows_of(

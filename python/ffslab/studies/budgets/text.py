@@ -10,7 +10,11 @@ HEAD = ("budget", "rule", "baseline", "found", "change", "")
 
 def text_of(answer: BudgetsAnswer) -> str:
     """The table of all rules, why figures that fail have changed, and how many hold."""
-    lines = [text_table(HEAD, [_cells(row) for row in answer["rows"]], "llrrrl")]
+    lines = [
+        answer["machine"],
+        "",
+        text_table(HEAD, [_cells(row) for row in sorted(answer["rows"], key=lambda row: row["holds"])], "llrrrl"),
+    ]
     failed = [row for row in answer["rows"] if not row["holds"]]
     for row in failed:
         lines += ["", f"{name_of(row)}: {said_of(row)}"]

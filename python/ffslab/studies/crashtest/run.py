@@ -16,6 +16,8 @@ from ffslab.studies.crashtest.judges import judge_of
 from ffslab.studies.crashtest.machine import WatchedStack
 from ffslab.studies.crashtest.points import Points, points_of
 from ffslab.studies.crashtest.resume import Kept
+from ffslab.text.machine_line import Seen, line
+from ffslab.text.tables import counted
 
 if TYPE_CHECKING:
     from ffslab._native import CrashRecording
@@ -201,6 +203,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
     return {
         "ffslab": __version__,
         "title": outcome.test.title,
+        "machine": _machine(outcome),
         "holds": not any(failure["found"] != "not-promised" for failure in failures),
         "promises": outcome.recording.promises(),
         "operations": outcome.points.operations,
@@ -215,6 +218,13 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "refused": sum(finding["found"] == "refused" for finding in judged["findings"]),
         "failures": failures,
     }
+
+
+def _machine(outcome: Outcome) -> str:
+    test = outcome.test
+    begun = "as its setup leaves it" if test.setup else "a new file system"
+    stack = WatchedStack.watched(test.stack, test.seed, test.folder).keys
+    return line([Seen(stack, begun)], counted(outcome.points.operations, "operation") + " of the flash")
 
 
 def only(test: CrashTest, failure: CrashFailure) -> CrashTest:

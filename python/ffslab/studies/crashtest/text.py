@@ -86,7 +86,7 @@ def done(answer: CrashAnswer) -> list[str]:
 
 def text_of(answer: CrashAnswer) -> str:
     """The verdict, who is to blame, what to change; a paragraph for each failure; what was done."""
-    lines = [f"{answer['title']}: {verdict(answer)}"]
+    lines = [f"{answer['title']}: {verdict(answer)}", answer["machine"]]
     lines += [f"to blame: {line}" for line in blamed(answer)]
     lines += [f"to change: {line}" for line in to_change(answer)]
     for at, failure in enumerate(answer["failures"], 1):

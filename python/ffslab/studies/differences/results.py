@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +13,12 @@ from ffslab.api.variants import typical_of
 from ffslab.files.results import load
 from ffslab.studies.differences.account import Account, account_of, files_of
 from ffslab.studies.differences.explain import fraction, why
+from ffslab.text import machine_line
+from ffslab.text.energy import missing_price
+from ffslab.text.headline import headline_of
 
 if TYPE_CHECKING:
+    from ffslab.answers.summary import Summary
     from ffslab.api.experiment import Run
 
 # Whose differences are explained; others consist of the same.
@@ -22,10 +27,13 @@ EXPLAINED = ("time_us", "page_reads", "page_programs", "erases")
 
 @dataclass(frozen=True)
 class Side:
-    """A result, or one variant of it. `name`: its folder."""
+    """A result, or one variant of it. `name`: its folder; `machine`: on what it was made, and how long was seen, in a
+    line; `failed`: who did not come to its end, in a sentence each."""
 
     name: str
     accounts: dict[str, Account]
+    machine: str = ""
+    failed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, place: str) -> Side:
@@ -37,14 +45,18 @@ class Side:
         # A folder may have such a sign in its name.
         if not at or Path(place).exists():
             folder, part = place, ""
-        accounts = _accounts(load(Path(folder)))
+        run = load(Path(folder))
+        accounts = _accounts(run)
         if part:
             found = [name for name in accounts if name == part] or [name for name in accounts if part in name]
             if len(found) != 1:
                 known = ", ".join(accounts)
                 raise InputError(f'{place}: {len(found) or "no"} variants are called "{part}": there are {known}')
             accounts = {found[0]: accounts[found[0]]}
-        return cls(str(folder), accounts)
+        summary = typical_of(run.summary)
+        named: Summary = {**summary, "variants": [one for one in summary["variants"] if one["name"] in accounts]}
+        machine = machine_line.of_summary(named, machine_line.initial_of(run.resolved_toml))
+        return cls(str(folder), accounts, machine, tuple(headline_of(summary).failures))
 
 
 def _accounts(run: Run) -> dict[str, Account]:
@@ -75,10 +87,20 @@ def compared(before: Side, after: Side) -> RunDiff:
     return {
         "before": before.name,
         "after": after.name,
+        "machine_before": before.machine,
+        "machine_after": after.machine,
+        "failed_before": list(before.failed),
+        "failed_after": list(after.failed),
+        "without_energy": _without_energy([one[a] for a, _ in pairs] + [other[b] for _, b in pairs]),
         "pairs": [_pair(a, one[a], b, other[b]) for a, b in pairs],
         "only_before": [name for name in one if name not in {a for a, _ in pairs}],
         "only_after": [name for name in other if name not in {b for _, b in pairs}],
     }
+
+
+def _without_energy(accounts: Sequence[Account]) -> list[str]:
+    powered = [account["stack"] for account in accounts if account["figures"].get("energy_total_uJ")]
+    return list(dict.fromkeys(why for stack in powered if (why := missing_price(stack)) is not None))
 
 
 def _pair(a: str, before: Account, b: str, after: Account) -> PairDiff:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ffslab.answers.run_diff import PairDiff, RunDiff
-from ffslab.text.repeats import SHOWN
-from ffslab.text.tables import number, text_table
+from ffslab.answers.run_diff import FigureChange, PairDiff, RunDiff
+from ffslab.text.figures import FIGURES, SHOWN
+from ffslab.text.tables import percent, text_table
 
 # Of whose difference the lines tell that stand below it.
 _WORDS = {"time_us": "time", "page_reads": "page reads", "page_programs": "page programs", "erases": "erases"}
@@ -12,23 +12,44 @@ _WORDS = {"time_us": "time", "page_reads": "page reads", "page_programs": "page 
 
 def text_of(diff: RunDiff) -> str:
     """For each pair a table of the figures that differ, and what the differences come from."""
-    parts = [f"A: {diff['before']}\nB: {diff['after']}"]
-    parts += [_pair(pair, several=len(diff["pairs"]) > 1) for pair in diff["pairs"]]
+    parts = [f"A: {diff['before']}\nB: {diff['after']}", "\n".join(machines(diff))]
+    if failed := failures(diff):
+        parts.append("\n".join(failed))
+    parts += [_pair(pair, diff, several=len(diff["pairs"]) > 1) for pair in diff["pairs"]]
+    parts += [f"Without energy: {why}." for why in diff["without_energy"]]
     for side, names in (("A", diff["only_before"]), ("B", diff["only_after"])):
         if names:
             parts.append(f"only in {side}: {'; '.join(names)}")
     return "\n\n".join(parts)
 
 
-def _pair(pair: PairDiff, *, several: bool) -> str:
+def machines(diff: RunDiff) -> list[str]:
+    """On what machines, in a line where it is the same."""
+    before, after = diff["machine_before"], diff["machine_after"]
+    return [before] if before == after else [f"A: {before}", f"B: {after}"]
+
+
+def failures(diff: RunDiff) -> list[str]:
+    """Who did not come to the end on either side."""
+    return [
+        f"{side}: {text}" for side, told in (("A", diff["failed_before"]), ("B", diff["failed_after"])) for text in told
+    ]
+
+
+def shown(pair: PairDiff, diff: RunDiff) -> list[FigureChange]:
+    """The figures of a pair that a reader is shown."""
+    told = [one for one in pair["figures"] if one["figure"] in SHOWN]
+    return [one for one in told if not (diff["without_energy"] and one["figure"].startswith("energy_"))]
+
+
+def _pair(pair: PairDiff, diff: RunDiff, *, several: bool) -> str:
     same = pair["before"] == pair["after"]
     head = pair["before"] if same else f"{pair['before']} -> {pair['after']}"
     lines = [head] if several or not same else []
-    rows = [_row(one["figure"], one["before"], one["after"], one["change"]) for one in pair["figures"]]
-    shown = [row for row in rows if row]
-    if not shown:
+    rows = [_row(one) for one in shown(pair, diff)]
+    if not rows:
         return "\n".join([*lines, "no difference" if not pair["figures"] else "no difference in what is shown here"])
-    lines.append(text_table(("", "A", "B", "change"), shown, "lrrr"))
+    lines.append(text_table(("", "A", "B", "change"), rows, "lrrr"))
     said: set[str] = set()
     for figure, reasons in pair["why"].items():
         for line in reasons:
@@ -39,9 +60,6 @@ def _pair(pair: PairDiff, *, several: bool) -> str:
     return "\n".join(lines)
 
 
-def _row(figure: str, before: float | None, after: float | None, change: float | None) -> tuple[str, ...] | None:
-    if figure not in SHOWN:
-        return None
-    label, unit, digits = SHOWN[figure]
-    cells = ("-" if value is None else number(value / unit, digits) for value in (before, after))
-    return (label, *cells, "" if change is None else f"{change:+.1%}".replace("%", " %"))
+def _row(one: FigureChange) -> tuple[str, ...]:
+    cells = FIGURES[one["figure"]].row([one["before"], one["after"]])
+    return (*cells, "" if one["change"] is None else percent(one["change"]))

@@ -14,6 +14,7 @@ from ffslab.file_systems import title
 from ffslab.studies.lifetime.rows import borne, life
 from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged
 from ffslab.studies.lifetime.workloads import Given
+from ffslab.text.machine_line import Seen, line
 
 # The sequence number of the block that YAFFS2 writes first after a format (YAFFS_LOWEST_SEQUENCE_NUMBER, yaffs_guts.h).
 YAFFS2_FIRST_SEQUENCE = 0x1000
@@ -30,7 +31,9 @@ def of_past(image: Path, facts: Facts, age_days: float, part: str, given: Given)
     if counted is None:
         name = title(facts["layout"]["fs"])
         raise InputError(f"{image}: {name} keeps no count of erases: give --workload EXPERIMENT in place of --age")
-    return judged({"start": str(image), "workloads": [counted]}, given.wanted_years)
+    fs = facts["layout"]["fs"]
+    machine = line([Seen({"part": part, "fs": fs}, f"image {image}", seen_us=age_days * DAY_US)])
+    return judged({"start": str(image), "machine": machine, "workloads": [counted]}, given.wanted_years)
 
 
 def _by_ubi(facts: Facts, age_days: float, said: tuple[int, str]) -> WorkloadLife | None:

@@ -29,7 +29,7 @@ def text(facts: Lifetime) -> str:
     for row in facts["workloads"]:
         first, *others = said(row)
         below += ["", f"{named(row)}: {first}", *(f"  {line}" for line in others)]
-    return "\n".join([facts["start"], "", text_table(HEAD, cells(facts), ALIGN), *below])
+    return "\n".join([facts["start"], facts["machine"], "", text_table(HEAD, cells(facts), ALIGN), *below])
 
 
 def cells(facts: Lifetime) -> list[list[str]]:

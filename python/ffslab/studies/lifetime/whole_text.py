@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffslab.text.durations import DAYS_PER_YEAR
+from ffslab.text.machine_line import Seen, line
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
@@ -42,11 +44,17 @@ def cells(lives: WholeLives) -> tuple[list[str], list[list[str]]]:
 def text_of(lives: WholeLives) -> str:
     """The lives for a terminal."""
     head, rows = cells(lives)
-    parts = [lives.answer["start"], text_table(head, rows, ALIGN)]
+    parts = [f"{lives.answer['start']}\n{machine(lives)}", text_table(head, rows, ALIGN)]
     for name, life in lives.lives:
         parts.append("\n".join([f"{name}:", *(f"  {line}" for line in said(life, lives.answer["wanted_years"]))]))
     parts += [f"Not lived, {line}" for line in failures(lives)]
     return "\n\n".join(parts)
+
+
+def machine(lives: WholeLives) -> str:
+    """On what the devices lived, and for how long."""
+    seen = [Seen(life["stack"], seen_us=life["years"] * DAYS_PER_YEAR * 86_400e6) for _, life in lives.lives]
+    return line(seen)
 
 
 def failures(lives: WholeLives) -> list[str]:

@@ -26,6 +26,7 @@ from ffslab.images.inspection import inspect_image, stack_keys
 from ffslab.studies.lifetime.rows import borne, life
 from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged
 from ffslab.text.causes import APART, reasons_that
+from ffslab.text.machine_line import line, of_variant
 
 # Resamples of the time windows, and the seed of their choice: the same input gives the same output.
 RESAMPLES = 2_000
@@ -221,7 +222,8 @@ def _facts(
                 if row["busiest_block"] is not None:
                     row["busiest_block"] += own.start
                 rows.append({**row, "variant": name})
-    return judged({"start": start, "workloads": rows}, given.wanted_years)
+    seen = [of_variant(variant) for _, summary, _, _ in runs for variant in summary["variants"]]
+    return judged({"start": start, "machine": line(seen), "workloads": rows}, given.wanted_years)
 
 
 def _partitions(variant: VariantSummary, blocks: int) -> list[tuple[str, slice]]:

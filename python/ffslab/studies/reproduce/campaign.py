@@ -18,7 +18,8 @@ from ffslab.studies.reproduce import driver, kernel, readahead, rtems, rtems_cla
 from ffslab.studies.reproduce.claims import Cause, Claims, Verdict
 from ffslab.studies.reproduce.figures import Figure
 from ffslab.studies.reproduce.rows import Row
-from ffslab.studies.reproduce.runs import RUNS, PlannedRun, by_series, run_all, unfinished, write_rows
+from ffslab.studies.reproduce.runs import RUNS, PlannedRun, by_series, machines, run_all, unfinished, write_rows
+from ffslab.text.machine_line import line
 from ffslab.text.quoting import escape
 from ffslab.text.tables import number, text_table
 
@@ -34,14 +35,12 @@ class Paper:
     planned: Callable[[], list[PlannedRun]]
     judge: Callable[[Claims, Series], None]
     figures: Callable[[Series], Iterator[Figure]]
-    # What it runs on.
-    setting: str = "board omap3evm, kernel 2.6.37"
 
 
 PAPERS = {
     "readahead": Paper(readahead.planned, readahead.judge, readahead.figures),
     "driver": Paper(driver.planned, driver.judge, driver.figures),
-    "rtems": Paper(rtems.planned, rtems_claims.judge, rtems.figures, "board beaglebone-black, RTEMS of July 2018"),
+    "rtems": Paper(rtems.planned, rtems_claims.judge, rtems.figures),
     "wear-gc": Paper(wear_gc.planned, wear_gc_claims.judge, wear_gc.figures),
 }
 
@@ -62,6 +61,7 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
     table_of_claims: JudgedPaper = {
         "paper": paper,
         "title": claims.title,
+        "machine": line(machines(planned), f"{len(planned):,} runs"),
         "ffslab": __version__,
         "set_up": set_up,
         "runs": len(planned),
@@ -73,7 +73,7 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
         (fresh / RUNS).mkdir()
         for run in planned:
             write_rows(fresh / RUNS, run, rows[run.key])
-        html = report(table_of_claims, list(of.figures(series)), of.setting)
+        html = report(table_of_claims, list(of.figures(series)))
         (fresh / results.REPORT).write_text(html, encoding="utf-8")
 
     results.replace(folder, write)
@@ -81,7 +81,7 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
     return table_of_claims
 
 
-def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
+def report(judged: JudgedPaper, figures: list[Figure]) -> str:
     """The HTML report."""
     drawn = "What our runs gave, in the axes of the publication; its own values stand with each claim below."
     claims = [
@@ -105,10 +105,11 @@ def report(judged: JudgedPaper, figures: list[Figure], setting: str) -> str:
         parts.append(section(f"{claim['id']}: {claim['title']}", body))
     opening = Opening(
         f"{judged['title']}: published and simulated",
-        f"Simulated by ffslab {__version__}: {setting}, in virtual time.",
+        f"Simulated by ffslab {__version__} in virtual time.",
         _counted(judged) + ".",
         _key_figures(judged),
         pictures[0] if pictures else None,
+        judged["machine"],
     )
     return page(judged["title"], parts, opening)
 
@@ -139,6 +140,7 @@ def text(judged: JudgedPaper, folder: Path) -> str:
             notes.append("\n".join(lines))
     parts = [
         judged["title"],
+        judged["machine"],
         text_table(head, rows, "l" * len(head)),
         *_about_real(judged),
         *notes,

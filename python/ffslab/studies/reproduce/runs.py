@@ -11,22 +11,27 @@ import json
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ffslab._native import InputError
 from ffslab.api import states
 from ffslab.api.experiment import Experiment, Progress
 from ffslab.api.machine import as_json
+from ffslab.api.stack import Stack
 from ffslab.api.steps import Data
 from ffslab.files.os_errors import reason
 from ffslab.studies.reproduce.rows import Row, row_of
+from ffslab.text.machine_line import Seen
 
 RUNS = "runs"
+# Keys of a stack that the line of a machine tells of.
+_NAMED = ("fs", "board", "part", "kernel", "compression")
 
 
 class LookUps(NamedTuple):
@@ -84,6 +89,23 @@ class PlannedRun:
         for name, text in self.job_files:
             (folder / name).write_text(text, encoding="utf-8")
         return Experiment.from_data(self.experiment or {}, f"<{self.series}>", folder)
+
+
+def machines(planned: Sequence[PlannedRun]) -> list[Seen]:
+    """What the runs are made on: each stack, with each file system, kernel and part that they vary."""
+    stacks: dict[str, Mapping[str, Any]] = {}
+    for run in planned:
+        # The look-ups name a file system alone.
+        data = run.experiment or {"stack": {"fs": run.look_ups.fs} if run.look_ups else {}}
+        own, axes = data.get("stack"), data.get("axes")
+        if not isinstance(own, Mapping):
+            continue
+        varied = {key: values for key, values in (axes if isinstance(axes, Mapping) else {}).items() if key in _NAMED}
+        for values in product(*varied.values()):
+            stack = {**own, **dict(zip(varied, values, strict=True))}
+            named = {key: stack[key] for key in (*_NAMED, "system", "device", "partition_blocks") if key in stack}
+            stacks.setdefault(as_json(named), stack)
+    return [Seen(Stack.of(stack).keys, "as each run says") for stack in stacks.values()]
 
 
 def run_all(

@@ -11,6 +11,8 @@ from ffslab.studies.sweep.axes import Axis, Listed, Range
 from ffslab.studies.sweep.gains import gains_of
 from ffslab.studies.sweep.results import StudyResult, ended
 from ffslab.studies.sweep.sensitivity import sensitivity_of
+from ffslab.text.durations import duration
+from ffslab.text.machine_line import line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +32,8 @@ def answer_of(result: StudyResult) -> StudyAnswer:
     whole = ended(result.points, names)
     return {
         "title": study.title,
+        "machine": line(result.seen, _seen(result)),
+        "without_energy": result.without_energy,
         "version": __version__,
         "method": study.sample.method,
         "generators": GENERATORS,
@@ -46,6 +50,14 @@ def answer_of(result: StudyResult) -> StudyAnswer:
         "sensitivity": [sensitivity_of(result, name) for name in names],
         "gains": [gains for name in names if (gains := gains_of(result, name)) is not None],
     }
+
+
+def _seen(result: StudyResult) -> str | None:
+    """How long each run was seen."""
+    if "time_us" not in result.runs:
+        return None
+    low, high = (duration(float(time_us)) for time_us in (result.runs["time_us"].min(), result.runs["time_us"].max()))
+    return low if low == high else f"{low} to {high}"
 
 
 def trade_offs(points: pd.DataFrame, objectives: Sequence[tuple[str, bool]]) -> pd.DataFrame:

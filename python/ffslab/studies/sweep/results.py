@@ -13,6 +13,8 @@ from ffslab._native import InputError
 from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.design import Design
 from ffslab.studies.sweep.study import USUAL, Study
+from ffslab.text.energy import missing_price
+from ffslab.text.machine_line import Seen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +27,8 @@ LOST = "its worker ended twice while it ran: it needs more memory than there is,
 @dataclass(frozen=True)
 class StudyResult:
     """`own`: the positions of the points that were run, all unless it was a shard. `keys`: of the runs of each of them.
-    `figures`: by key; what is not there was lost with its workers. `taken`: how many runs the store held before."""
+    `figures`: by key; what is not there was lost with its workers. `taken`: how many runs the store held before.
+    `seen`: machines on which points ran, with each value of each axis among them."""
 
     study: Study
     design: Design
@@ -33,6 +36,13 @@ class StudyResult:
     keys: dict[int, list[str]]
     figures: pd.DataFrame
     taken: int
+    seen: tuple[Seen, ...] = ()
+
+    @property
+    def without_energy(self) -> list[str]:
+        """Why energy is not told: whose prices of it have no source."""
+        missing = (missing_price(one.stack) for one in self.seen)
+        return list(dict.fromkeys(why for why in missing if why is not None))
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -89,7 +99,8 @@ class StudyResult:
             if name not in self.runs:
                 has = ", ".join(name for name in FIGURES if name in self.runs)
                 raise InputError(f"{study.file_name}: no run has the figure {name}: they have {has}")
-        return named or [(name, False) for name in USUAL if name in self.runs and self.runs[name].nunique() > 1]
+        usual = [name for name in USUAL if name in self.runs and self.runs[name].nunique() > 1]
+        return named or [(name, False) for name in usual if not (name.startswith("energy_") and self.without_energy)]
 
     @cached_property
     def answer(self) -> StudyAnswer:

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
+from ffslab.api.profiles import look_also_in
 from ffslab.store import Store
 from ffslab.studies.sweep.design import Design, design_of
 from ffslab.studies.sweep.results import LOST, StudyResult
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT, Looked, Ran, experiment_of, look
 from ffslab.studies.sweep.tasks import run as run_points
 from ffslab.studies.sweep.workers import LocalWorkers, Loss, Workers
+from ffslab.text.machine_line import Seen, initial_of, of_variant
 from ffslab.text.tables import counted, number
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ PIECE_S = 1.0
 PIECE_POINTS_MAX = 256
 # A point that ends its worker so often is not tried again.
 LOSSES_MAX = 2
+# So many values of an axis are looked at for what the points ran on.
+VALUES_MAX = 50
 # Impossible points of which no more is looked for.
 REFUSALS_MAX = 3
 
@@ -108,7 +112,19 @@ class Course:
         self.store.make_room()
         figures = self.store.figures(all_keys, REQUESTS_KEPT)
         taken = sum(1 for key in all_keys if key in known)
-        return StudyResult(self.study, self.design, list(own), keys, figures, taken)
+        return StudyResult(self.study, self.design, list(own), keys, figures, taken, self._seen(own, keys))
+
+    def _seen(self, own: Sequence[int], keys: dict[int, list[str]]) -> tuple[Seen, ...]:
+        """What some points ran on: the first and the last, and the first with each value of each axis."""
+        chosen = dict.fromkeys((own[0], own[-1])) if own else {}
+        for i in range(len(self.design.axes)):
+            values = {repr(self.design.points[at][i]): at for at in reversed(own)}
+            chosen |= dict.fromkeys([*values.values()][:VALUES_MAX])
+        found = self.store.find({keys[at][0] for at in chosen}, REQUESTS_KEPT, with_tables=False)
+        look_also_in(Path(self.study.experiment.base_dir))
+        initial = initial_of(self.study.experiment.text)
+        ended = (found[keys[at][0]].ended for at in sorted(chosen) if keys[at][0] in found)
+        return tuple(of_variant(said, initial) for said in ended if said is not None)
 
     def looked(
         self, points: Sequence[int], refusals_max: int | None = None

@@ -3,7 +3,8 @@
 Of a plan "saltelli": Sobol's indices with SALib (Saltelli et al., Computer Physics Communications 181, 2010). Of a plan
 "morris": elementary effects (Morris, Technometrics 33, 1991). Of everything else the share of the variance that lies
 between the values of an axis: the first-order index, estimated from the points that are there; of a range between
-equally filled parts of it.
+equally filled parts of it. Of a grid only designs are compared that came to their end for all values of the axis
+(`ffslab.studies.sweep.comparable`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab.answers.study import Influence, Sensitivity
 from ffslab.studies.sweep.axes import Axis, Listed
+from ffslab.studies.sweep.comparable import GRID, comparable
 from ffslab.studies.sweep.design import planned, problem_of
 
 if TYPE_CHECKING:
@@ -40,17 +42,20 @@ METHODS = {
     "morris": "elementary effects (Morris, SALib)",
 }
 OF_OTHERS = "share of the variance between the values of an axis"
+OF_GRIDS = f"{OF_OTHERS}, over designs that exist for all of them"
 
 
 def sensitivity_of(result: StudyResult, figure: str) -> Sensitivity:
     """Which axes matter for a figure, that which matters most first."""
-    method = METHODS.get(result.study.sample.method, OF_OTHERS)
+    sampled = result.study.sample.method
+    method = METHODS.get(sampled, OF_GRIDS if sampled == GRID else OF_OTHERS)
     points = result.points
-    values = points[figure]
+    # Of a point of which a run failed, the others tell only of those that did not.
+    values = points[figure].where(points["failed"] == 0)
     nothing = None
     if len(result.own) < len(result.design.points):
         nothing = "this is one part of the study"
-    elif method != OF_OTHERS and values.isna().any():
+    elif sampled in METHODS and values.isna().any():
         nothing = "some points did not come to their end, and the plan needs all"
     elif values.nunique() < 2:
         nothing = "it is the same at all points"
@@ -102,8 +107,12 @@ def _of_morris(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
 
 
 def _of_points(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
+    names, method = [axis.name for axis in result.design.axes], result.study.sample.method
+    ended = result.points[values.notna()]
     for axis in result.design.axes:
-        yield {**_NONE, "axis": axis.name, "alone": _between(axis, result.points, values)}
+        points = comparable(ended, names, [axis.name], method)
+        alone = _between(axis, points, values[points.index]) if points[axis.name].nunique() > 1 else None
+        yield {**_NONE, "axis": axis.name, "alone": alone}
 
 
 def _between(axis: Axis, points: pd.DataFrame, values: pd.Series) -> float:
@@ -111,8 +120,7 @@ def _between(axis: Axis, points: pd.DataFrame, values: pd.Series) -> float:
     put there (Kelley's epsilon squared, PNAS 21, 1935): few points in many parts differ in any case."""
     import pandas as pd
 
-    has = values.notna()
-    values, of_axis = values[has], points.loc[has, axis.name]
+    of_axis = points[axis.name]
     groups = of_axis if isinstance(axis, Listed) else pd.qcut(of_axis, _parts(len(values)), duplicates="drop")
     parts = values.groupby(groups.astype(str))
     total = float(((values - values.mean()) ** 2).sum())

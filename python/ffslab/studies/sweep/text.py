@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Sensitivity, StudyAnswer, StudyPoint
+from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Objective, Sensitivity, StudyAnswer, StudyPoint
 from ffslab.studies.sweep.study import METHODS
-from ffslab.text.repeats import SHOWN
+from ffslab.text.figures import FIGURES, Figure
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
@@ -16,15 +16,22 @@ if TYPE_CHECKING:
 BEST_SHOWN = 3
 TRADE_OFFS_SHOWN = 12
 FAILED_SHOWN = 3
+# So much worse, as a ratio, is a price worth telling.
+PRICE = 1.1
+# So near to the best, as a share of it, is as good.
+ALIKE = 0.01
 
 
 def text_of(result: StudyResult) -> str:
     """The answer of a study for a terminal."""
     answer = result.answer
-    parts = [answer["title"], setting(answer, result.taken)]
+    parts = [answer["title"], answer["machine"]]
     failed = list(failures(answer))
     if failed:
         parts.append("\n".join(failed))
+    parts.append(setting(answer, result.taken))
+    if answer["objectives"] and answer["objectives"][0]["best"]:
+        parts.append(" ".join(best_said(answer)))
     for objective in answer["objectives"]:
         if len(answer["objectives"]) == 1 or not answer["trade_offs"]:
             break
@@ -34,7 +41,46 @@ def text_of(result: StudyResult) -> str:
         parts.append(trade_offs_said(answer) + "\n\n" + _table(_spread_out(answer["trade_offs"]), answer))
     parts += [f"{gains_said(one)}\n\n{_gains_table(one)}" for one in answer["gains"]]
     parts += [text for one in answer["sensitivity"] if (text := sensitivity_said(one))]
+    parts += [f"Without energy: {why}." for why in answer["without_energy"]]
     return "\n\n".join(parts)
+
+
+def best_said(answer: StudyAnswer) -> Iterator[str]:
+    """The point that is best in what is wanted first, and in what else that is wanted it is worse than another one."""
+    best = [(one, one["best"][0]) for one in answer["objectives"] if one["best"]]
+    if not best:
+        return
+    if len({point["point"] for _, point in best}) == 1 and len(best) > 1:
+        yield f"One point is best in everything that is wanted: {_named(best[0][1]['axes'])}."
+        return
+    one, point = best[0]
+    found = told(one["figure"], point["figures"][one["figure"]])
+    prices = []
+    for other, better in best[1:]:
+        mine, theirs = (here["figures"][other["figure"]]["median"] for here in (point, better))
+        if mine is not None and theirs is not None and max(mine, theirs) > PRICE * min(mine, theirs):
+            ratio = f", {mine / theirs:.3g} times that" if theirs else ", which is more than that"
+            amount = told(other["figure"], point["figures"][other["figure"]])
+            beside = told(other["figure"], better["figures"][other["figure"]])
+            prices.append(f"its {called(other['figure'])} is {amount}{ratio} of {_named(better['axes'])} ({beside})")
+    but = f", but {' and '.join(prices)}" if prices else ""
+    yield f"{wanted(one['figure'], one['maximise'])} is {found} with {_named(point['axes'])}{but}."
+    if alike := _alike(one):
+        more = " or more" if alike + 1 == len(one["best"]) and alike > 1 else ""
+        yield f"{counted(alike, 'other point')}{more} within {ALIKE * 100:.0f} % of that."
+    others = len(answer["trade_offs"]) - 1
+    if others > 0:
+        trade = "other point trades" if others == 1 else "other points trade"
+        yield f"{others:,} {trade} it for something else that is wanted."
+
+
+def _alike(objective: Objective) -> int:
+    """How many of the best points are as good as the best one, in all that a person can tell."""
+    values = [point["figures"][objective["figure"]]["median"] for point in objective["best"]]
+    first = values[0]
+    if first is None:
+        return 0
+    return sum(value is not None and abs(value - first) <= ALIKE * abs(first) for value in values[1:])
 
 
 def setting(answer: StudyAnswer, taken: int = 0) -> str:
@@ -57,19 +103,24 @@ def failures(answer: StudyAnswer) -> Iterator[str]:
         yield f"... and {counted(len(failed) - FAILED_SHOWN, 'point')} more (study.json lists them)"
 
 
-def wanted(figure: str, maximise: bool, *, unit: bool = True) -> str:
-    """What is looked for: "Least virtual time, ms"; without the `unit` where that stands with the value (`told`)."""
-    return f"{'Most' if maximise else 'Least'} {label(figure) if unit else label(figure).partition(', ')[0]}"
+def wanted(figure: str, maximise: bool) -> str:
+    """What is looked for: "Least virtual time"."""
+    return f"{'Most' if maximise else 'Least'} {label(figure)}"
+
+
+def figure_of(figure: str) -> Figure:
+    """What people call a figure, and its unit; of a column that has no such row its name."""
+    return FIGURES.get(figure) or Figure(figure, figure, "ratio", 1)
 
 
 def label(figure: str) -> str:
-    """How a figure is called."""
-    return SHOWN[figure][0] if figure in SHOWN else figure
+    """How a figure is called in a table."""
+    return figure_of(figure).name
 
 
-def scaled(figure: str, value: float) -> float:
-    """A value in the unit of `label`."""
-    return value / SHOWN[figure][1] if figure in SHOWN else value
+def called(figure: str) -> str:
+    """How a sentence calls it."""
+    return figure_of(figure).called
 
 
 def trade_offs_said(answer: StudyAnswer) -> str:
@@ -88,35 +139,35 @@ def trade_offs_said(answer: StudyAnswer) -> str:
 def cells(points: Sequence[StudyPoint], answer: StudyAnswer) -> tuple[list[str], list[list[str]]]:
     """Head and rows of a table of points."""
     figures = [one["figure"] for one in answer["objectives"]]
-    head = ["point", *answer["axes"], *(label(figure) for figure in figures)]
+    spreads = {figure: [point["figures"][figure] for point in points] for figure in figures}
+    units = {
+        figure: figure_of(figure).unit(
+            [end for spread in own for end in (spread["median"], spread["low"], spread["high"])]
+        )
+        for figure, own in spreads.items()
+    }
+    head = ["point", *answer["axes"], *(unit.labelled(label(figure)) for figure, unit in units.items())]
     rows = [
         [
             str(point["point"]),
             *(str(value) for value in point["axes"].values()),
-            *(figure_cell(figure, point["figures"][figure]) for figure in figures),
+            *(_cell(unit.cell, point["figures"][figure]) for figure, unit in units.items()),
         ]
         for point in points
     ]
     return head, rows
 
 
-def figure_cell(figure: str, spread: FigureSpread) -> str:
-    """A median, and its interval if there is one."""
-    digits = SHOWN[figure][2] if figure in SHOWN else 1
-
-    def told(value: float) -> str:
-        return number(scaled(figure, value), digits)
-
-    if spread["median"] is None:
-        return "-"
-    if spread["low"] is None or spread["high"] is None or spread["low"] == spread["high"]:
-        return told(spread["median"])
-    return f"{told(spread['median'])} ({told(spread['low'])} to {told(spread['high'])})"
-
-
 def told(figure: str, spread: FigureSpread) -> str:
     """A median with its unit, and its interval if there is one."""
-    return f"{figure_cell(figure, spread)} {label(figure).partition(', ')[2]}".rstrip()
+    return _cell(figure_of(figure).said, spread)
+
+
+def _cell(said: Callable[[float | None], str], spread: FigureSpread) -> str:
+    """A median, and its interval if there is one."""
+    if spread["low"] is None or spread["high"] is None or spread["low"] == spread["high"]:
+        return said(spread["median"])
+    return f"{said(spread['median'])} ({said(spread['low'])} to {said(spread['high'])})"
 
 
 def gains_said(gains: Gains) -> str:
@@ -165,8 +216,10 @@ def influence(one: Influence, figure: str) -> str:
     if one["total"] is not None and one["alone"] is not None:
         return f"{one['axis']} {_percent(one['total'])} ({_percent(one['alone'])} alone)"
     if one["effect"] is not None:
-        return f"{one['axis']} {number(scaled(figure, one['effect']))}"
-    return f"{one['axis']} {_percent(one['alone'] or 0.0)}"
+        return f"{one['axis']} {figure_of(figure).said(one['effect'])}"
+    if one["alone"] is None:
+        return f"{one['axis']} not comparable, because no design came to its end for all of its values"
+    return f"{one['axis']} {_percent(one['alone'])}"
 
 
 def _percent(share: float) -> str:

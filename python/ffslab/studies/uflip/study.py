@@ -27,6 +27,8 @@ from ffslab.studies.uflip.plan import (
     sessions,
 )
 from ffslab.studies.uflip.table import device_row
+from ffslab.text.machine_line import Seen, line
+from ffslab.text.tables import counted
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Progress, Run
@@ -89,6 +91,7 @@ class Uflip:
             devices.append(self._device(name, device, found[name], lingering[name], share, jobs))
         answer: UflipStudy = {
             "title": self.title,
+            "machine": line([Seen(one.stack, self.state.value) for one in sizes.values()], _calls(devices)),
             "state": self.state.value,
             "io_size_B": IO_BYTES,
             "devices": devices,
@@ -121,7 +124,7 @@ class Uflip:
             if size_bytes < 32 * IO_BYTES:
                 raise InputError(f"{self.file_name}: a device of {size_bytes} B is too small for calls of {IO_BYTES} B")
             name = variant["name"] if len(run.summary["variants"]) > 1 else self.title
-            found[name] = _Device(size_bytes, variant["axes"])
+            found[name] = _Device(size_bytes, variant["axes"], variant["stack"])
         return found
 
     def _phases(
@@ -199,11 +202,18 @@ class Uflip:
 class _Device:
     size_bytes: int
     axes: Mapping[str, object]
+    stack: Mapping[str, Any]
 
     @property
     def fixed(self) -> dict[str, object]:
         """The axes of the file, each with the one value of this device."""
         return {name: [value] for name, value in self.axes.items()}
+
+
+def _calls(devices: Sequence[UflipDevice]) -> str:
+    """How many calls tell of the devices."""
+    made = sum(one["calls"] for device in devices for one in (*device["points"], *device["phases"]))
+    return counted(made, "call")
 
 
 def costs(points: Sequence[UflipPoint], benchmark: str, pattern: str) -> dict[int, float]:

@@ -28,6 +28,7 @@ def text(study: UflipStudy) -> str:
     rows = [cells(device["name"], device["row"]) for device in study["devices"]]
     parts = [
         f"{study['title']}: {size(study['io_size_B'])} a call, state {study['state']}",
+        study["machine"],
         text_table(HEAD, rows, ALIGN),
         text_table(PHASES_HEAD, phases_rows(study), PHASES_ALIGN),
         "\n".join(said(study)),

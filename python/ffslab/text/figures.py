@@ -1,0 +1,155 @@
+"""The figures of a result as people read them: a row of the table each, wherever they are shown.
+
+Keys are the columns of variants.parquet (`ffslab.api.variants.figures_of`), which keep the result's own units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ffslab.answers.summary import VariantSummary
+from ffslab.api.variants import figures_of
+from ffslab.text.energy import energy_is_priced
+from ffslab.text.units import Kind, Unit, column, common_unit, said
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`subject`: as a sentence names it ("mean latency of a call"). `less`: whether less of it is better; of the others
+    nobody can say. `absent`: what a variant has that does not tell."""
+
+    key: str
+    name: str
+    kind: Kind = "count"
+    digits: int = 0
+    subject: str = ""
+    less: bool = False
+    absent: float | None = None
+
+    def unit(self, values: Iterable[float | None]) -> Unit:
+        """The unit of values that stand beside each other."""
+        return common_unit(self.kind, values, self.digits)
+
+    def row(self, values: Sequence[float | None]) -> list[str]:
+        """A row of a table: its head with the unit, and the cells."""
+        return column(self.name, self.kind, values, self.digits)
+
+    def said(self, value: float | None) -> str:
+        """A value by itself."""
+        return said(self.kind, value, self.digits)
+
+    @property
+    def called(self) -> str:
+        """In a sentence."""
+        return self.subject or self.name
+
+
+def _cost(key: str, name: str, subject: str = "", kind: Kind = "count", digits: int = 0) -> Figure:
+    return Figure(key, name, kind, digits, subject, less=True)
+
+
+def _counter(counter: str, name: str, kind: Kind = "count") -> Figure:
+    return Figure(f"counter_{counter}", name, kind, absent=0)
+
+
+FIGURES: dict[str, Figure] = {
+    figure.key: figure
+    for figure in (
+        _cost("time_us", "virtual time", kind="time"),
+        Figure("requests", "requests"),
+        _cost("latency_mean_us", "latency mean", "mean latency of a call", "time"),
+        _cost("latency_p50_us", "latency p50", kind="time"),
+        _cost("latency_p99_us", "latency p99", kind="time"),
+        _cost("latency_p99_9_us", "latency p99.9", kind="time"),
+        _cost("latency_max_us", "latency max", "slowest call", "time"),
+        _cost("latency_sum_us", "latency sum", "sum of all calls", "time"),
+        _cost("page_reads", "page reads", "number of page reads"),
+        _cost("page_programs", "page programs", "number of page programs"),
+        _cost("erases", "block erases", "number of block erases"),
+        Figure("of_setup_page_programs", "of the setup: page programs", absent=0),
+        Figure("of_setup_erases", "of the setup: block erases", absent=0),
+        Figure("formatting_page_programs", "of formatting: page programs", absent=0),
+        Figure("formatting_erases", "of formatting: block erases", absent=0),
+        _cost("oob_reads", "OOB reads"),
+        _cost("oob_programs", "OOB programs"),
+        _cost("busy_us", "chip busy", kind="time"),
+        _cost("read_amplification", "read amplification", kind="ratio", digits=2),
+        _cost("write_amplification", "write amplification", kind="ratio", digits=2),
+        _cost("erases_per_block_mean", "erases per block, mean", kind="ratio", digits=2),
+        _cost("erases_per_block_sd", "erases per block, sd", kind="ratio", digits=2),
+        _cost("energy_cpu_uJ", "energy CPU", kind="energy"),
+        _cost("energy_memory_uJ", "energy memory", kind="energy"),
+        _cost("energy_total_uJ", "energy total", "energy above idle", "energy"),
+        # What RTEMS counts instead of pages of a chip.
+        _counter("bdbuf_read", "block cache reads"),
+        _counter("read_hits", "block cache hits"),
+        _counter("dev_read_requests", "device read requests"),
+        _counter("dev_write_requests", "device write requests"),
+        _counter("dev_read_bytes", "device read", "size"),
+        _counter("dev_write_bytes", "device written", "size"),
+        _counter("dev_write_bytes_of_setup", "of the setup: written", "size"),
+        _counter("flash_read_ops", "flash reads"),
+        _counter("flash_write_ops", "flash writes"),
+        _counter("flash_erases", "flash erases"),
+        _counter("imfs_memfile_blocks", "memory blocks"),
+        # Of a translation layer.
+        _counter("ftl_host_pages", "pages that the host wrote"),
+        _counter("ftl_padded_pages", "pages written with the rest of a block"),
+        _counter("ftl_gc_pages", "pages that collection moved"),
+        _counter("ftl_idle_pages", "of these while nobody waited"),
+        _counter("ftl_other_moved_pages", "other pages that were moved"),
+        _counter("ftl_trim_pages", "pages of trims"),
+        _counter("ftl_map_read_pages", "map pages read"),
+        _counter("ftl_map_written_pages", "map pages written"),
+        _counter("ftl_map_hits", "map entries in RAM"),
+        _counter("ftl_map_misses", "map entries missed"),
+        _counter("ftl_folded_pages", "pages folded from the SLC cache"),
+        _counter("ftl_copied_back_pages", "pages copied inside the chip"),
+        _counter("ftl_checkpoint_pages", "checkpoint pages"),
+        _counter("ftl_collected_blocks", "blocks collected"),
+        _counter("ftl_switch_merges", "switch merges"),
+        _counter("ftl_partial_merges", "partial merges"),
+        _counter("ftl_full_merges", "full merges"),
+        _counter("ftl_failed_programs", "failed programs of the layer"),
+        # Of a chip that ages.
+        _counter("corrected_bits", "corrected bits"),
+        _counter("threshold_frames", "frames at the ECC threshold"),
+        _counter("uncorrectable_frames", "uncorrectable frames"),
+        _counter("read_retries", "read retries"),
+        _counter("failed_programs", "failed programs"),
+        _counter("failed_erases", "failed erases"),
+        _counter("grown_bad_blocks", "grown bad blocks"),
+        _counter("scrubs", "blocks that UBI scrubbed"),
+        _counter("tortures", "blocks that UBI tested"),
+    )
+}
+# Of many runs and of differences: what people ask for.
+SHOWN = (
+    *("time_us", "latency_mean_us", "latency_p99_us", "latency_p99_9_us", "latency_max_us", "page_reads"),
+    *("page_programs", "erases", "write_amplification", "energy_total_uJ"),
+)
+# The tails above 99 % stand where there are several runs; a table of one run tells the slowest call.
+_NOT_OF_ONE_RUN = frozenset({"latency_p99_9_us"})
+ROWS = tuple(figure for figure in FIGURES.values() if figure.key not in _NOT_OF_ONE_RUN)
+
+
+def values_of(variant: VariantSummary) -> dict[str, float | None]:
+    """What a variant has of each figure; no energy where prices of it have no source (`ffslab.text.energy`)."""
+    known = figures_of(variant)
+    if not energy_is_priced(variant):
+        known = {key: value for key, value in known.items() if not key.startswith("energy_")}
+    if not variant["latency_us"]["n"]:
+        known["latency_sum_us"] = None
+    found: dict[str, float | None] = {}
+    for key, figure in FIGURES.items():
+        value = known.get(key, figure.absent)
+        assert value is None or isinstance(value, int | float), key
+        found[key] = value
+    return found
+
+
+def table_of(variants: Sequence[VariantSummary]) -> list[tuple[Figure, list[float | None]]]:
+    """Each figure of a run with the value of each variant."""
+    every = [values_of(variant) for variant in variants]
+    return [(figure, [values[figure.key] for values in every]) for figure in ROWS]
