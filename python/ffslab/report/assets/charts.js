@@ -153,6 +153,69 @@
     ctx.restore();
   }
 
+  // What others stated: areas under the lines, squares with a bar for what counts as the same over them.
+  const isStated = (one) => one.kind === "squares" || one.kind === "area";
+  function stated(u, spec, shown, kind) {
+    const { ctx, bbox } = u, scale = devicePixelRatio || 1, foot = bbox.top + bbox.height;
+    const height = (value) => value === -Infinity || (u.scales.y.distr === 3 && value <= 0) ? foot : value === Infinity ? bbox.top : Math.max(bbox.top, Math.min(foot, u.valToPos(value, "y", true)));
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    spec.series.forEach((one, s) => {
+      if (one.kind !== kind || !shown[s]) return;
+      ctx.strokeStyle = ctx.fillStyle = colour(one.colour);
+      if (kind === "area") area(u, one, height, scale);
+      else one.x.forEach((at, i) => square(ctx, u.valToPos(at, "x", true), height(one.y[i]), one.low ? [height(one.low[i]), height(one.high[i])] : null, scale));
+    });
+    ctx.restore();
+  }
+  function area(u, one, height, scale) {
+    const { ctx } = u, left = u.valToPos(one.x[0], "x", true), wide = u.valToPos(one.x[one.x.length - 1], "x", true) - left;
+    const edges = [height(one.y[0]), height(one.to[0])];
+    ctx.globalAlpha = .16;
+    ctx.fillRect(left, Math.min(...edges), wide, Math.abs(edges[1] - edges[0]));
+    ctx.globalAlpha = 1;
+    ctx.lineWidth = 1.6 * scale;
+    ctx.setLineDash(one.dash.map((part) => part * scale));
+    for (const [value, edge] of [[one.y[0], edges[0]], [one.to[0], edges[1]]]) {
+      if (!Number.isFinite(value)) continue;
+      ctx.beginPath();
+      ctx.moveTo(left, edge);
+      ctx.lineTo(left + wide, edge);
+      ctx.stroke();
+    }
+    ctx.setLineDash([]);
+  }
+  function square(ctx, x, y, bar, scale) {
+    const half = 4.5 * scale;
+    ctx.lineWidth = 1.4 * scale;
+    if (bar) {
+      ctx.beginPath();
+      ctx.moveTo(x, bar[0]);
+      ctx.lineTo(x, bar[1]);
+      for (const end of bar) { ctx.moveTo(x - half, end); ctx.lineTo(x + half, end); }
+      ctx.stroke();
+    }
+    ctx.fillRect(x - half, y - half, 2 * half, 2 * half);
+    ctx.strokeStyle = colour("paper");
+    ctx.strokeRect(x - half, y - half, 2 * half, 2 * half);
+    ctx.strokeStyle = ctx.fillStyle;
+  }
+
+  // Before a name in the legend: what is drawn there, colour and dash.
+  function sample(spec, one) {
+    const isLine = ["line", "marks", "step", undefined].includes(one.kind) && one.wide !== 0 && !spec.stacked && !one.filled;
+    const key = make("span", { class: isLine ? "stroke" : `dot ${one.kind}` });
+    key.style.setProperty("--c", `var(--${one.colour})`);
+    if (isLine && one.dash) {
+      let at = 0;
+      const stops = one.dash.map((long, i) => { const from = at; at += long; return `${i % 2 ? "transparent" : "var(--c)"} ${from}px ${at}px`; });
+      key.style.setProperty("--dash", `repeating-linear-gradient(90deg, ${stops.join(", ")})`);
+    }
+    return key;
+  }
+
   // What is drawn, a row a point; 32-bit floats have seven digits.
   function csvOf(spec) {
     const plain = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? String(Number((100 * (1 - 10 ** -value)).toPrecision(7))) : String(Number(value.toPrecision(7)));
@@ -183,16 +246,16 @@
         scales: { x: scaleOf(spec.x, join.xs, isLog.x), y: scaleOf(spec.y, heights.flatMap((one) => [...one]), isLog.y) },
         axes: [axisOf(spec.x, true, wide, isLog.x, join.xs), axisOf(spec.y, false, wide, isLog.y, heights.flatMap((one) => [...one]))],
         series: [{}, ...series.map((one, s) => {
-          const ink = colour(one.colour), dots = one.kind === "dots";
+          const ink = colour(one.colour), rings = one.kind === "rings", dots = one.kind === "dots" || rings, own = isStated(one);
           return {
             label: one.name, show: shown[s], stroke: ink, width: one.wide ?? 1.8, spanGaps: true, dash: one.dash,
             fill: spec.stacked ? ink : one.filled ? ink + "70" : undefined,
-            paths: dots ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
-            points: { show: dots || (one.kind === "marks" && one.x.length <= MARKS_MAX), size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint && one.x.length > DENSE ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
+            paths: dots || own ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+            points: { show: !own && (dots || (one.kind === "marks" && one.x.length <= MARKS_MAX)), size: one.size ?? (dots ? 4 : 6), fill: dots && !rings ? ink + (one.faint && one.x.length > DENSE ? "90" : "") : colour("paper"), stroke: ink, width: dots && !rings ? 0 : 1.6 },
           };
         })],
         bands: (spec.bands ?? []).map(([high, low, ink]) => ({ series: [high + 1, low + 1], fill: colour(ink) + "38" })),
-        hooks: { setCursor: [tell], drawClear: [(u) => shade(u, spec.shades ?? [])], draw: [(u) => mark(u, spec.marks ?? [])] },
+        hooks: { setCursor: [tell], drawClear: [(u) => shade(u, spec.shades ?? []), (u) => stated(u, spec, shown, "area")], draw: [(u) => stated(u, spec, shown, "squares"), (u) => mark(u, spec.marks ?? [])] },
       }, [join.xs, ...join.columns], plot);
       figure.dispatchEvent(new Event("drawn"));
     }
@@ -254,9 +317,7 @@
     }
     const legend = figure.querySelector(".legend");
     if (legend && !options.quiet) legend.replaceChildren(...(spec.series.length > 1 ? spec.series.map((one, s) => {
-      const dot = make("span", { class: "dot" });
-      dot.style.setProperty("--c", `var(--${one.colour})`);
-      const button = make("button", { type: "button", "aria-pressed": "true" }, dot, one.name);
+      const button = make("button", { type: "button", "aria-pressed": "true" }, sample(spec, one), one.name);
       button.addEventListener("click", () => {
         shown[s] = !shown[s];
         button.setAttribute("aria-pressed", String(shown[s]));
@@ -280,7 +341,7 @@
   const COLOURS = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
   for (const figure of document.querySelectorAll("figure[data-chart]")) {
     const spec = data(figure.dataset.chart);
-    spec.series.forEach((one, i) => { one.x = floats(one.x); one.y = floats(one.y); one.colour ??= COLOURS[i % 8]; });
+    spec.series.forEach((one, i) => { one.x = floats(one.x); one.y = floats(one.y); for (const end of ["low", "high", "to"]) if (one[end]) one[end] = floats(one[end]); one.colour ??= COLOURS[i % 8]; });
     figure.chart = chart(figure, spec);
   }
 
