@@ -18,8 +18,8 @@ class ReadingRow(TypedDict):
 
     `real_kernel`: the same of runs of the real Linux 2.6.37 in our set-up, null if it was not measured;
     `other_set_ups`: in those that were tried beside it. `agrees_with_real_kernel`: ours and the real kernel's are the
-    same within the claim's tolerance. `cause`: why it does not hold, null if it does. `off_tolerances`: how far a number
-    is from the published one, in the claim's tolerance: it holds from -1 to 1; null of an order or a trend.
+    same within the claim's tolerance. `cause`: why it does not hold, null if it does. `off_tolerances`: how far a
+    number is from the published one, in the claim's tolerance: it holds from -1 to 1; null of an order or a trend.
     """
 
     what: str

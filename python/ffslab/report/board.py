@@ -84,7 +84,8 @@ def _row(row: Row, has_numbers: bool) -> str:
 def _scale() -> str:
     return (
         '<div class="verdicts-head"></div><div class="verdicts-head"></div><div class="verdicts-head lane-scale">'
-        '<span>less</span><span>as published</span><span>more</span></div><div class="verdicts-head">orders, trends</div>'
+        "<span>less</span><span>as published</span><span>more</span></div>"
+        '<div class="verdicts-head">orders, trends</div>'
     )
 
 

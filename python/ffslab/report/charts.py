@@ -75,7 +75,7 @@ def chart(
     ground: Ground | None = None,
     told: str = "",
 ) -> Drawn:
-    """A chart with its tools; `name` is its id in the page, `title` stands over it (may be empty), then `told`, HTML."""
+    """A chart with its tools; `name` is its id in the page, `title` stands over it (may be empty), and `told`, HTML."""
     series = [
         {"name": line.name, "x": packed(line.x), "y": packed(line.y), "kind": line.kind, **line.more} for line in lines
     ]
@@ -86,7 +86,8 @@ def chart(
     caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
     label = plain_html(f"Chart: {y.label} over {x.label}{', ' + title if title else ''}; arrow keys go through it")
     html = (
-        f'<figure class="chart" data-chart="{name}" style="--tall:{tall_rem:g}rem">{caption}{told}<div class="tools"></div>'
+        f'<figure class="chart" data-chart="{name}" style="--tall:{tall_rem:g}rem">{caption}{told}'
+        '<div class="tools"></div>'
         f'<div class="plot" role="group" aria-label="{label}"></div><p class="said" role="status"></p>'
         '<ul class="legend"></ul></figure>'
     )

@@ -99,7 +99,8 @@
     // Between whole numbers, such as counts, there is nothing.
     if (values.every((value) => !Number.isFinite(value) || Number.isInteger(value))) common.incrs = WHOLE;
     if (axis.ticks) {
-      const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + 1.1 * tick.length + 2, 0) * 7 / Math.max(wide - 90, 100));
+      common.size += 15 * (Math.max(...axis.ticks.map((tick) => tick.split("\n").length)) - 1);
+      const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + 1.1 * Math.max(...tick.split("\n").map((line) => line.length)) + 2, 0) * 7 / Math.max(wide - 90, 100));
       // Of hundreds only those with a name have a line, or the ground would be grey.
       const shown = axis.ticks.length > TICKS_MAX ? every : 1;
       return { ...common, splits: () => axis.ticks.map((_, i) => i).filter((i) => i % shown === 0), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
@@ -117,7 +118,7 @@
     return isLog ? { ...common, splits: (u, which, low, high) => logSplits(low, high), filter: (u, at) => at, values: told } : { ...common, values: told };
   }
 
-  const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
+  const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)].replaceAll("\n", " ") : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
 
   // Grey stretches below what is drawn; above it moments with names, as many of these as there is room for.
   function shade(u, shades) {
@@ -203,6 +204,8 @@
     ctx.strokeStyle = ctx.fillStyle;
   }
 
+  // A legend begins with what others stated, which is drawn last.
+  const statedFirst = (series) => [...series.keys()].sort((a, b) => Number(series[b].stated ?? false) - Number(series[a].stated ?? false));
   // Before a name in the legend: what is drawn there, colour and dash.
   function sample(spec, one) {
     const isLine = ["line", "marks", "step", undefined].includes(one.kind) && one.wide !== 0 && !spec.stacked && !one.filled;
@@ -218,7 +221,7 @@
 
   // What is drawn, a row a point; 32-bit floats have seven digits.
   function csvOf(spec) {
-    const plain = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? String(Number((100 * (1 - 10 ** -value)).toPrecision(7))) : String(Number(value.toPrecision(7)));
+    const plain = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)].replaceAll("\n", " ") : axis.nines ? String(Number((100 * (1 - 10 ** -value)).toPrecision(7))) : String(Number(value.toPrecision(7)));
     const rows = spec.series.flatMap((one) => Array.from(one.x, (x, i) => [one.name, plain(spec.x, x), plain(spec.y, one.y[i])]));
     return [["series", spec.x.label, spec.y.label], ...rows].map(ffslab.csv).join("\n") + "\n";
   }
@@ -316,7 +319,8 @@
       tools.append(reset, copier);
     }
     const legend = figure.querySelector(".legend");
-    if (legend && !options.quiet) legend.replaceChildren(...(spec.series.length > 1 ? spec.series.map((one, s) => {
+    if (legend && !options.quiet) legend.replaceChildren(...(spec.series.length > 1 ? statedFirst(spec.series).map((s) => {
+      const one = spec.series[s];
       const button = make("button", { type: "button", "aria-pressed": "true" }, sample(spec, one), one.name);
       button.addEventListener("click", () => {
         shown[s] = !shown[s];

@@ -59,9 +59,15 @@ def _loops(claims: Claims, series: Series) -> Iterator[Figure]:
 
 
 def _side_by_side(
-    title: str, y_label: str, claim: Judged, kinds: Sequence[str], values: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    says: str, unit: float = 1.0, x_label: str = "",
-) -> Figure:  # fmt: skip
+    title: str,
+    y_label: str,
+    claim: Judged,
+    kinds: Sequence[str],
+    values: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    says: str,
+    unit: float = 1.0,
+    x_label: str = "",
+) -> Figure:
     """For each name what was published and what is ours, of each kind."""
     published, lines = [], []
     for hue, (name, (theirs, ours)) in enumerate(values.items()):

@@ -8,6 +8,7 @@ area. Nothing else of a published curve is drawn, and each figure says what of i
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,6 +25,8 @@ COLOURS = 8
 # What says nothing of a single curve.
 GREY = 7
 ANY_CURVE = "published"
+# In a line below an axis.
+KIND_CHARACTERS = 10
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Figure:
 
     `claims`: whose verdicts stand on it. `says`: what is published of it, and where; `published` may be empty.
     `kinds` names what stands side by side instead, at x = 0, 1 ...: there is nothing between them, and so no line.
-    The axis of values begins at 0, unless it is logarithmic.
+    The axis of values begins at 0, unless it is logarithmic or `free`.
     """
 
     title: str
@@ -80,12 +83,13 @@ class Figure:
     x_scale: Literal["log2", "symlog", "linear"] = "log2"
     kinds: Sequence[str] = ()
     y_log: bool = False
+    free: bool = False
 
     def drawn(self, name: str, told: str = "") -> Drawn:
         """The chart; `name` is its id in the page, `told` HTML below its title."""
         xs = sorted({x for line in self.lines for x in line.x})
         # On a logarithmic axis 0 has no place: then times stand side by side, as kinds do, and lines join them.
-        ticks = list(self.kinds) or ([number(x) for x in xs] if self.x_scale == "symlog" else [])
+        ticks = [_wrapped(kind) for kind in self.kinds] or ([number(x) for x in xs] if self.x_scale == "symlog" else [])
         lines = list(self._drawn_lines(xs if ticks and not self.kinds else []))
         heights = [*(line.y for line in self.lines), *(one.y for one in self.published)]
         is_log = self.y_log and charts.wants_log(heights)
@@ -94,7 +98,7 @@ class Figure:
             if ticks
             else charts.Axis(self.x_label, log=self.x_scale == "log2", at=xs)
         )
-        y = charts.Axis(self.y_label, log=is_log, span=self._span(is_log))
+        y = charts.Axis(self.y_label, log=is_log, free=self.free, span=self._span(is_log))
         return charts.chart(name, self.title, x, y, lines, 18, told=told)
 
     def _span(self, is_log: bool) -> tuple[float, float] | None:
@@ -106,10 +110,21 @@ class Figure:
         return (min(shown), max(shown)) if shown else None
 
     def _drawn_lines(self, places: Sequence[float]) -> Iterator[charts.Line]:
-        """What was published first, so that a legend begins with it; `places`: of x where these stand side by side."""
+        """What was published last, so that no curve hides it; a legend begins with it.
+
+        `places`: of x, where these stand side by side.
+        """
         columns = self._columns()
+        for i, line in enumerate(self.lines):
+            colour, dash = self._colour(i, line)
+            more: dict[str, object] = {"colour": f"s{colour}", **({"dash": DASHES[dash]} if dash else {})}
+            at = _at(line.x, places, columns.get(id(line), 0.0))
+            if self.kinds:
+                yield charts.Line(line.label, at, line.y, "rings" if dash == REAL else "dots", {**more, "size": 9})
+            else:
+                yield charts.Line(line.label, at, line.y, "marks", {**more, **({"size": 4} if dash == REAL else {})})
         for one in self.published:
-            more: dict[str, object] = {"colour": f"s{one.hue % COLOURS}", "dash": DASHES[PUBLISHED]}
+            more = {"colour": f"s{one.hue % COLOURS}", "dash": DASHES[PUBLISHED], "stated": True}
             if one.to is not None:
                 more["to"] = charts.packed([one.to] * len(one.y))
                 yield charts.Line(one.label, _at(one.x, places), one.y, "area", more)
@@ -123,14 +138,6 @@ class Figure:
                 "line" if one.joined else "squares",
                 more,
             )
-        for i, line in enumerate(self.lines):
-            colour, dash = self._colour(i, line)
-            more = {"colour": f"s{colour}", **({"dash": DASHES[dash]} if dash else {})}
-            at = _at(line.x, places, columns.get(id(line), 0.0))
-            if self.kinds:
-                yield charts.Line(line.label, at, line.y, "rings" if dash == REAL else "dots", {**more, "size": 9})
-            else:
-                yield charts.Line(line.label, at, line.y, "marks", {**more, **({"size": 4} if dash == REAL else {})})
 
     def _colour(self, i: int, line: Line) -> tuple[int, int]:
         """Of more curves than colours, those of one colour are told apart by their dash."""
@@ -147,6 +154,11 @@ class Figure:
         hues += [(i if line.hue is None else line.hue, line.dash, id(line)) for i, line in enumerate(self.lines)]
         count = len(hues)
         return {which: (i - (count - 1) / 2) * 0.7 / count for i, (*_, which) in enumerate(sorted(hues))}
+
+
+def _wrapped(kind: str) -> str:
+    """The name of a kind in lines that have room below it."""
+    return "\n".join(textwrap.wrap(kind, KIND_CHARACTERS, break_long_words=False))
 
 
 def _at(x: Sequence[float], places: Sequence[float], column: float = 0.0) -> Sequence[float]:

@@ -22,9 +22,9 @@ GRADES: Mapping[str, board.Grade] = {
     Verdict.NOT_RUN: "none",
 }
 HOW_TO_READ = (
-    "Squares, dashed lines and shaded areas are what the publication states in its text and tables; a bar through a square "
-    "spans what counts as the same. Its printed curves are pictures, and are not drawn from. Lines with circles are "
-    "ffslab's runs"
+    "Squares, dashed lines and shaded areas are what the publication states in its text and tables; a bar through a "
+    "square spans what counts as the same. Its printed curves are pictures, and nothing is read off them. Lines with "
+    "circles are ffslab's runs"
 )
 UNSTATED = "Curves of which the publication states no value"
 

@@ -21,7 +21,7 @@ from ffslab.studies.reproduce.readahead_runs import (
 )
 from ffslab.studies.reproduce.rows import NotMeasuredError, Row, as_far_as_measured, chosen_of
 
-__all__ = ["figures", "judge", "planned"]
+__all__ = ["judge", "planned"]
 
 Series = dict[str, list[Row]]
 

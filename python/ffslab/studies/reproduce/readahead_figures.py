@@ -184,7 +184,7 @@ def _lines(gains_of: Callable[[str], Mapping[int, float]], whose: str, dash: int
 def _size(claims: Claims, series: Series) -> Iterator[Figure]:
     says = {
         "sequential": "the largest gain (abstract); less is gained the more is read (section 4.1.3).",
-        "random": "the largest gain (abstract); it is nearly the same for all but 1024 requests of 32 KiB (section 4.1.3).",
+        "random": "the largest gain (abstract); it is nearly the same for all but the largest sizes (section 4.1.3).",
     }
     for title, of in (("Figure 4a, {}: time", TIME), ("Figure 4b, {}: energy", ENERGY)):
         for pattern in PATTERNS:

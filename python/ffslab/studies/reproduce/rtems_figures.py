@@ -29,7 +29,7 @@ _MB = "bandwidth, MB/s"
 _SIZE = "size of a request, B"
 _KINDS = tuple(ACCESSES.values())
 # From the left of the first kind to the right of the last one.
-_ALL_KINDS = (-0.4, len(ACCESSES) - 0.6)
+_ALL_KINDS = (-0.39, len(ACCESSES) - 0.61)
 INFINITE = float("inf")
 
 
@@ -65,6 +65,7 @@ def _engines(series: Series) -> Figure:
         ("RT-1", "C1"),
         "sync is the fastest engine (section 4.2); no value is stated.",
         kinds=_KINDS,
+        free=True,
     )
 
 
@@ -184,8 +185,8 @@ def _ends(lines: Sequence[Line]) -> tuple[float, float]:
 def _by_size(series: Series) -> Iterator[Figure]:
     for title, name, judged, says in (
         ("Figure 3: size of a request, RFS", "F3 rfs", ("RT-2", "C2", "C3", "C4", "C5"),
-         "bandwidth rises steeply with small requests, then flattens; reading is as fast as writing, and in order faster "
-         "than at random (section 4.2)."),
+         "bandwidth rises steeply with small requests, then flattens; reading is as fast as writing, and faster in "
+         "order than at random (section 4.2)."),
         ("Figure 4: size of a request, DOSFS", "F4 dosfs", ("RT-3", "C6", "C7"),
          "bandwidth rises over the whole range (section 4.3)."),
     ):  # fmt: skip

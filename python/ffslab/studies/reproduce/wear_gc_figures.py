@@ -120,8 +120,8 @@ def _erases(claims: Claims, series: Series, real: Series) -> Iterator[Figure]:
         _lines(series, real, ERASES, [(fs, "RW", fs) for fs in FS]),
         [_constant(f"ubifs, published: {least:g} where it is least", least, hue)],
         ("WG-5",),
-        f"UBIFS at its best erases twice as much as YAFFS2 at its best in order ({flat:g}); JFFS2 erases most with large "
-        "requests, UBIFS least except at 2 KiB (section V.A).",
+        f"UBIFS at its best erases twice as much as YAFFS2 at its best in order ({flat:g}); JFFS2 erases most with "
+        "large requests, UBIFS least except at 2 KiB (section V.A).",
     )
 
 

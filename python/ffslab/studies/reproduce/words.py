@@ -86,10 +86,11 @@ def answer(judged: JudgedPaper) -> str:
     causes = Counter(claim["cause"] for claim in judged["claims"])
     if judged["set_up"] is None or not (kernel := causes[Cause.KERNEL] + causes[Cause.SET_UP]):
         return f"{said}."
-    other = f", which comes out as published in another set-up in {causes[Cause.SET_UP]} of them"
+    set_up = causes[Cause.SET_UP]
+    kernel_too = f" ({set_up} of them as published in another set-up)" if set_up else ""
     return (
-        f"{said}. Of the claims that do not, {kernel} come out on the real kernel as in ffslab"
-        f"{other if causes[Cause.SET_UP] else ''}; in {causes[Cause.OURS]} ffslab differs from the real kernel."
+        f"{said}. Of the others, {kernel} come out on the real kernel as in ffslab{kernel_too}; "
+        f"in {causes[Cause.OURS] or 'none'} ffslab differs from the real kernel."
     )
 
 
@@ -104,6 +105,6 @@ def counted(judged: JudgedPaper) -> str:
     agree = [r["agrees_with_real_kernel"] for claim in judged["claims"] for r in claim["readings"]]
     measured = [same for same in agree if same is not None]
     return (
-        f"Claims: {counts}. Those that are not reproduced: {because}. Of {len(measured)} readings that were measured on "
-        f"the real kernel, ffslab gives the same in {sum(measured)}"
+        f"Claims: {counts}. Those that are not reproduced: {because}. Of {len(measured)} readings that were measured "
+        f"on the real kernel, ffslab gives the same in {sum(measured)}"
     )
