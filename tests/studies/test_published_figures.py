@@ -1,4 +1,4 @@
-"""Figures of `ffslab reproduce`: what was published stands in each of which something is known, and can be told apart."""
+"""Figures of `ffslab reproduce`: what is known of the published curve stands beside ours, and all are told apart."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_published_numbers_are_those_of_the_claims() -> None:
     assert [one.y for one in table.published] == [
         [2.86, 4.77, 7.63], [6.68, 7.63, 7.63], [6.68, 9.54, 14.30], [14.30, 14.30, 14.30],
     ]  # fmt: skip
-    assert stated(claims["WG-8"], "x", {2: 1.0}, 0, 10).same == [pytest.approx((7.0, 13.0))]
+    (same,) = stated(claims["WG-8"], "x", {2: 1.0}, 0, 10).same
+    assert same == pytest.approx((7.0, 13.0))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -130,4 +131,4 @@ def test_the_answer_counts() -> None:
         claims[name].shape("order", "rises", "so", holds)
     claims["WG-3"].number("time", 1.0, 2.0)
     said = answer(answered("wear-gc", claims))
-    assert said == "1 of 9 claims come out as published, 1 more in shape but not in every number; 6 were not yet run."
+    assert said == "1 of 9 claims comes out as published, 1 more in shape but not in every number; 6 were not yet run."

@@ -206,7 +206,9 @@ def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: p
     def one(series: campaign.Series) -> list[Figure]:
         return [Figure("One", "x", "y", [Line("a", [1, 2], [3, 4]), Line("b", [1, 2], [4, 3])])]
 
-    monkeypatch.setitem(PAPERS, "readahead", campaign.Paper(lambda: [tiny(4)], judge, lambda series: iter(one(series))))
+    monkeypatch.setitem(
+        PAPERS, "readahead", campaign.Paper(lambda: [tiny(4)], judge, lambda _, series: iter(one(series)))
+    )
     folder = tmp_path / "results"
     result = campaign.reproduce("readahead", folder, jobs=1)
     assert {path.name for path in folder.iterdir()} == campaign.FILES

@@ -190,6 +190,8 @@
   }
   function square(ctx, x, y, bar, scale) {
     const half = 4.5 * scale;
+    // A dashed line before it leaves its dashes.
+    ctx.setLineDash([]);
     ctx.lineWidth = 1.4 * scale;
     if (bar) {
       ctx.beginPath();

@@ -16,7 +16,7 @@ from ffslab.studies.reproduce.driver import (
     regression,
 )
 from ffslab.studies.reproduce.figures import Figure, Line, Published, stated
-from ffslab.studies.reproduce.rows import RAILS
+from ffslab.studies.reproduce.rows import RAILS, Rail
 
 CELLS = [f"{fs} {switch}" for fs in FS for switch in READ_AHEAD_KIB]
 SWITCHES = [f"{fs}, {switch}" for fs in FS for switch in READ_AHEAD_KIB]
@@ -80,7 +80,7 @@ def _side_by_side(
 def _operations(claims: Claims, series: Series) -> Iterator[Figure]:
     energy, beyond = claims["DRV-2"], claims["DRV-3"]
     slopes = {op: regression(series[op], op).constants[f"driver.{op}_us"].value for op in OPERATIONS}
-    by_rail = {}
+    by_rail: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
     for rail in RAILS:
         theirs = [energy.value("uJ", rail, op) for op in OPERATIONS]
         by_rail[rail] = theirs, [mean_power_w(series[op], rail) * slopes[op] for op in OPERATIONS]
@@ -120,13 +120,12 @@ def _powers(claims: Claims, series: Series) -> Iterator[Figure]:
         claim = claims[name]
         of = cells_of(claim, series)
         patterns = PATTERNS if name == "DRV-6" else ("",)
-        groups = {"cpu": ("cpu", CELLS)} | {
-            f"memory, {pattern}" if pattern else "memory": ("memory", [_cell(cell, pattern) for cell in CELLS])
-            for pattern in patterns
-        }
-        values = {}
+        groups: dict[str, tuple[Rail, list[str]]] = {"cpu": ("cpu", CELLS)}
+        for pattern in patterns:
+            label = f"memory, {pattern}" if pattern else "memory"
+            groups[label] = "memory", [_cell(cell, pattern) for cell in CELLS]
+        values: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
         for label, (rail, names) in groups.items():
-            assert rail == "cpu" or rail == "memory"
             theirs = [claim.value("power_W", rail, cell) for cell in names]
             values[label] = theirs, [mean_power_w(of[rail][cell], rail) for cell in names]
         yield _side_by_side(title, "mean power above idle, mW", claim, SWITCHES, values, says, 1e3, READ_AHEAD)

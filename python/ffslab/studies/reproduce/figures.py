@@ -57,7 +57,9 @@ class Published:
     joined: bool = False
 
 
-def stated(claim: Judged, label: str, values: Mapping[float, float], hue: int, unit: float = 1.0) -> Published:
+def stated(
+    claim: Judged, label: str, values: Mapping[int, float] | Mapping[float, float], hue: int, unit: float = 1.0
+) -> Published:
     """Numbers of a claim, by their place on the axis, with the claim's tolerance; `unit` is that of the axis."""
     same = [claim.same(value) for value in values.values()]
     heights = [value * unit for value in values.values()]

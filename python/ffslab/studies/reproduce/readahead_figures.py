@@ -207,7 +207,8 @@ def _size(claims: Claims, series: Series) -> Iterator[Figure]:
 
 def _sqlite(claims: Claims, series: Series) -> Iterator[Figure]:
     claim = claims["RA-9"]
-    for number, of, what in ((6, "time_us", "time"), (7, ENERGY, "energy")):
+    drawn: tuple[tuple[int, Measure, str], ...] = ((6, "time_us", "time"), (7, ENERGY, "energy"))
+    for number, of, what in drawn:
         for fs in PUBLISHED_FS:
             lines, published = [], []
             for hue, pattern in enumerate(PATTERNS):

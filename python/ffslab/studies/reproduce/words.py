@@ -78,7 +78,7 @@ def answer(judged: JudgedPaper) -> str:
     """The same for who has ten seconds: what comes out, and who differs where it does not."""
     verdicts = Counter(claim["verdict"] for claim in judged["claims"])
     claims, same, shape = len(judged["claims"]), verdicts[Verdict.REPRODUCED], verdicts[Verdict.SHAPE_ONLY]
-    said = f"{same} of {claims} claims come out as published"
+    said = f"{same} of {claims} claims {'comes' if same == 1 else 'come'} out as published"
     if shape:
         said += f", {shape} more in shape but not in every number"
     if not_run := verdicts[Verdict.NOT_RUN]:
@@ -90,7 +90,7 @@ def answer(judged: JudgedPaper) -> str:
     kernel_too = f" ({set_up} of them as published in another set-up)" if set_up else ""
     return (
         f"{said}. Of the others, {kernel} come out on the real kernel as in ffslab{kernel_too}; "
-        f"in {causes[Cause.OURS] or 'none'} ffslab differs from the real kernel."
+        f"ffslab differs from the real kernel in {causes[Cause.OURS] or 'none'}."
     )
 
 
