@@ -100,7 +100,9 @@
     if (values.every((value) => !Number.isFinite(value) || Number.isInteger(value))) common.incrs = WHOLE;
     if (axis.ticks) {
       common.size += 15 * (Math.max(...axis.ticks.map((tick) => tick.split("\n").length)) - 1);
-      const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + 1.1 * Math.max(...tick.split("\n").map((line) => line.length)) + 2, 0) * 7 / Math.max(wide - 90, 100));
+      // What was broken into lines has less room between it and its neighbours.
+      const across = (tick) => tick.includes("\n") ? Math.max(...tick.split("\n").map((line) => line.length)) + 1.5 : 1.1 * tick.length + 2;
+      const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + across(tick), 0) * 7 / Math.max(wide - 90, 100));
       // Of hundreds only those with a name have a line, or the ground would be grey.
       const shown = axis.ticks.length > TICKS_MAX ? every : 1;
       return { ...common, splits: () => axis.ticks.map((_, i) => i).filter((i) => i % shown === 0), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };

@@ -103,10 +103,12 @@ def _example(claims: Claims) -> Figure:
             keys.append((what, rail))
     theirs = {at: claim.value(*key) * 1e3 for at, key in enumerate(keys)}
     lines = []
-    for hue, (judged, label) in enumerate(((claim, "ffslab"), (by_power, "ffslab's power in the published time"))):
+    for hue, (judged, label) in enumerate(
+        ((claim, "ffslab"), (by_power, "ffslab's power in the published time")), start=1
+    ):
         values = [reading.value or 0.0 for reading in judged.readings if "energy " in reading.what]
         lines.append(Line(label, range(len(values)), values, hue))
-    published = [stated(claim, "published", theirs, 7)]
+    published = [stated(claim, "published", theirs, 0)]
     title = "32,768 page reads in sequence: energy"
     says = "all four values, in the slides; both axes are ours."
     return Figure(title, "", "energy, mJ", lines, published, ("DRV-4", "DRV-5"), says, kinds=kinds)

@@ -26,7 +26,7 @@ COLOURS = 8
 GREY = 7
 ANY_CURVE = "published"
 # In a line below an axis.
-KIND_CHARACTERS = 10
+KIND_CHARACTERS = 7
 
 
 @dataclass(frozen=True)
