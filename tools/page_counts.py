@@ -18,7 +18,7 @@ from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.report import board_comparison, difference, lifetimes, lives, uflip
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame
-from ffslab.studies.reproduce import campaign
+from ffslab.studies.reproduce import page as reproduction
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.sweep.study import Study
 from ffslab.studies.uflip import State, Uflip, UflipResult
@@ -101,7 +101,7 @@ def _reproduce(folder: Path, count: int) -> Path:
         Figure("Sizes", "size, KiB", "saved, %", lines),
         Figure("Kinds", "engine", "MB/s", side_by_side, kinds=("sync", "mmap", "splice", "uring", "aio")),
     ]
-    return written(folder, campaign.report(judged(), figures))
+    return written(folder, reproduction.report(judged(), figures))
 
 
 _DEVICES: list[UflipResult] = []

@@ -32,9 +32,9 @@ from ffslab.studies.crashtest.keep import timeline
 from ffslab.studies.crashtest.run import answer_of, crashtest
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame
-from ffslab.studies.reproduce import campaign
+from ffslab.studies.reproduce import page as reproduction
 from ffslab.studies.reproduce.claims import Claims
-from ffslab.studies.reproduce.figures import Figure, Line
+from ffslab.studies.reproduce.figures import Figure, Line, Published
 from ffslab.studies.sweep.study import Study
 from ffslab.studies.sweep.workers import Workers
 from helpers.bench_logs import Bench
@@ -213,11 +213,23 @@ def _reproduce(folder: Path) -> Path:
     sizes, times_ms = [4, 8, 16, 32], [0, 0.1, 1, 10]
     fs = ("jffs2", "yaffs2", "ubifs")
     figures = [
-        Figure("Sizes", "size, KiB", "saved, %", [Line(name, sizes, [i, -i, 2, 3]) for i, name in enumerate(fs)]),
+        Figure(
+            "Sizes",
+            "size, KiB",
+            "saved, %",
+            [Line(name, sizes, [i, -i, 2, 3]) for i, name in enumerate(fs)],
+            [
+                Published("jffs2, published", [4, 32], [1, 3], 0, [(0.5, 1.5), (2, 4)]),
+                Published("published: at most", [4, 32], [4, 4], joined=True),
+                Published("published: more than 2", [16, 32], [2, 2], to=float("inf")),
+            ],
+            ("RA-2", "RA-4"),
+            "two numbers and two bounds (section 4).",
+        ),
         Figure("Pauses", "pause, ms", "us", [Line("jffs2", times_ms, [9, 4, 3, 1])], x_scale="symlog", y_log=True),
         Figure("Kinds", "engine", "MB/s", [Line(name, range(2), [1, 2]) for name in fs], kinds=("sync", "mmap")),
     ]
-    return written(folder, campaign.report(judged(), figures))
+    return written(folder, reproduction.report(judged(), figures))
 
 
 def _uflip(folder: Path) -> Path:

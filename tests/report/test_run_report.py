@@ -192,7 +192,7 @@ def test_kinds_stand_side_by_side_under_their_names() -> None:
 
 def test_times_from_nothing_on_have_a_place_each() -> None:
     drawn: Any = (
-        FigureOfPaper("Pauses", "ms", "us", [Line("a", [0, 0.1, 10], [3, 2, 1])], "symlog").drawn("f").data["f"]
+        FigureOfPaper("Pauses", "ms", "us", [Line("a", [0, 0.1, 10], [3, 2, 1])], x_scale="symlog").drawn("f").data["f"]
     )
     assert drawn["x"]["ticks"] == ["0", "0.1", "10"]
 

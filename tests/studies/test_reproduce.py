@@ -14,7 +14,7 @@ from ffslab import steps
 from ffslab.api.experiment import Experiment
 from ffslab.api.steps import MOUNT, Data
 from ffslab.sqlite.look_ups import SELECT_CPU_US
-from ffslab.studies.reproduce import PAPERS, campaign, kernel, readahead, readahead_runs, runs, wear_gc
+from ffslab.studies.reproduce import PAPERS, campaign, kernel, readahead, readahead_runs, runs, wear_gc, words
 from ffslab.studies.reproduce.claims import Cause, Claims, Judged, Reading, Verdict, alike, falls
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import NotMeasuredError, Row, StepDone
@@ -206,7 +206,9 @@ def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: p
     def one(series: campaign.Series) -> list[Figure]:
         return [Figure("One", "x", "y", [Line("a", [1, 2], [3, 4]), Line("b", [1, 2], [4, 3])])]
 
-    monkeypatch.setitem(PAPERS, "readahead", campaign.Paper(lambda: [tiny(4)], judge, lambda series: iter(one(series))))
+    monkeypatch.setitem(
+        PAPERS, "readahead", campaign.Paper(lambda: [tiny(4)], judge, lambda _, series: iter(one(series)))
+    )
     folder = tmp_path / "results"
     result = campaign.reproduce("readahead", folder, jobs=1)
     assert {path.name for path in folder.iterdir()} == campaign.FILES
@@ -218,7 +220,7 @@ def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: p
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert 'data-chart="figure-0"' in html
     assert "not yet run" in html
-    assert "not yet run" in campaign.text(result, folder)
+    assert "not yet run" in words.text(result, folder)
     shares: list[float] = []
     assert campaign.reproduce("readahead", folder, jobs=1, progress=shares.append) == result
     assert shares == []

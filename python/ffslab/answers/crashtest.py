@@ -30,7 +30,8 @@ class CrashAnswer(TypedDict):
     `machine`: on what, from what state, how much was seen, in a line. `operations`: programs and erases of the
     workload; `points`: cuts that were made, of `possible` ones; `states`: media among them that differ; `wrong`: cuts
     after which something is wrong or lost; `recoveries`: mounts; `told`: things that the application said were done;
-    `refused`: cuts after which there was nothing to mount yet, as is allowed. `promises`: what the file system promises.
+    `refused`: cuts after which there was nothing to mount yet, as is allowed. `promises`: what the file system
+    promises.
     """
 
     ffslab: str

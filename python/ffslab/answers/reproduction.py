@@ -6,10 +6,11 @@ from typing import TypedDict
 
 
 class RealReading(TypedDict):
-    """What the runs of the real kernel give, and whether the claim holds there."""
+    """What the runs of the real kernel give, whether the claim holds there, and how far a number is off."""
 
     text: str
     holds: bool
+    off_tolerances: float | None
 
 
 class ReadingRow(TypedDict):
@@ -17,7 +18,8 @@ class ReadingRow(TypedDict):
 
     `real_kernel`: the same of runs of the real Linux 2.6.37 in our set-up, null if it was not measured;
     `other_set_ups`: in those that were tried beside it. `agrees_with_real_kernel`: ours and the real kernel's are the
-    same within the claim's tolerance. `cause`: why it does not hold, null if it does.
+    same within the claim's tolerance. `cause`: why it does not hold, null if it does. `off_tolerances`: how far a
+    number is from the published one, in the claim's tolerance: it holds from -1 to 1; null of an order or a trend.
     """
 
     what: str
@@ -29,6 +31,7 @@ class ReadingRow(TypedDict):
     agrees_with_real_kernel: bool | None
     cause: str | None
     number: bool
+    off_tolerances: float | None
 
 
 class JudgedClaim(TypedDict):

@@ -163,12 +163,12 @@ def reproduce(
     """
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
-    from ffslab.studies.reproduce import campaign
+    from ffslab.studies.reproduce import campaign, words
 
     folder = out if out is not None else Path("results") / f"reproduce-{paper.value}"
     with progress_bar(paper.value) as progress:
         judged = campaign.reproduce(paper.value, folder, jobs=jobs, progress=progress)
-    _say(results.dump_json(judged).rstrip() if json else campaign.text(judged, folder))
+    _say(results.dump_json(judged).rstrip() if json else words.text(judged, folder))
 
 
 @_verb(app, "calibrate")

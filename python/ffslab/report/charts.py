@@ -23,7 +23,11 @@ NINES_POINTS = 500
 
 @dataclass(frozen=True)
 class Line:
-    """A series. `kind`: "line", "step", "dots", or "marks" for a line with marks."""
+    """A series. `kind`: "line", "step", "dots", "rings", or "marks" for a line with marks.
+
+    Of what others stated: "squares", with `low` and `high` in `more` for a bar through each; "area", from the values
+    to those in `to`, which may be infinite.
+    """
 
     name: str
     x: ArrayLike
@@ -62,9 +66,16 @@ class Ground:
 
 
 def chart(
-    name: str, title: str, x: Axis, y: Axis, lines: Sequence[Line], tall_rem: float = 20, ground: Ground | None = None
+    name: str,
+    title: str,
+    x: Axis,
+    y: Axis,
+    lines: Sequence[Line],
+    tall_rem: float = 20,
+    ground: Ground | None = None,
+    told: str = "",
 ) -> Drawn:
-    """A chart with its tools; `name` is its id in the page, `title` stands over it (may be empty)."""
+    """A chart with its tools; `name` is its id in the page, `title` stands over it (may be empty), and `told`, HTML."""
     series = [
         {"name": line.name, "x": packed(line.x), "y": packed(line.y), "kind": line.kind, **line.more} for line in lines
     ]
@@ -75,16 +86,17 @@ def chart(
     caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
     label = plain_html(f"Chart: {y.label} over {x.label}{', ' + title if title else ''}; arrow keys go through it")
     html = (
-        f'<figure class="chart" data-chart="{name}" style="--tall:{tall_rem:g}rem">{caption}<div class="tools"></div>'
+        f'<figure class="chart" data-chart="{name}" style="--tall:{tall_rem:g}rem">{caption}{told}'
+        '<div class="tools"></div>'
         f'<div class="plot" role="group" aria-label="{label}"></div><p class="said" role="status"></p>'
         '<ul class="legend"></ul></figure>'
     )
     return Drawn(html, {name: spec}, SCRIPTS)
 
 
-def multiples(charts: Sequence[Drawn]) -> Drawn:
-    """Several charts side by side, as many as there is room for."""
-    html = '<div class="multiples">' + "\n".join(one.html for one in charts) + "</div>"
+def multiples(charts: Sequence[Drawn], kind: str = "") -> Drawn:
+    """Several charts side by side, as many as there is room for; `kind` "large": two of them."""
+    html = f'<div class="{f"multiples {kind}".rstrip()}">' + "\n".join(one.html for one in charts) + "</div>"
     data = {name: value for one in charts for name, value in one.data.items()}
     return Drawn(html, data, SCRIPTS)
 

@@ -120,6 +120,11 @@ def section(title: str, body: str | Drawn | Sequence[str | Drawn]) -> Section | 
     return Section(title, text, tuple(one for one in pieces if isinstance(one, Drawn))) if text else None
 
 
+def link_to(title: str) -> str:
+    """The address, within its page, of the first section with this title."""
+    return f"#{_slug(title, [])}"
+
+
 def bullets(items: Sequence[str]) -> str:
     """A list of plain texts; nothing when there is none."""
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>" if items else ""

@@ -99,7 +99,10 @@
     // Between whole numbers, such as counts, there is nothing.
     if (values.every((value) => !Number.isFinite(value) || Number.isInteger(value))) common.incrs = WHOLE;
     if (axis.ticks) {
-      const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + 1.1 * tick.length + 2, 0) * 7 / Math.max(wide - 90, 100));
+      common.size += 15 * (Math.max(...axis.ticks.map((tick) => tick.split("\n").length)) - 1);
+      // What was broken into lines has less room between it and its neighbours.
+      const across = (tick) => tick.includes("\n") ? Math.max(...tick.split("\n").map((line) => line.length)) + 1.5 : 1.1 * tick.length + 2;
+      const every = Math.ceil(axis.ticks.reduce((sum, tick) => sum + across(tick), 0) * 7 / Math.max(wide - 90, 100));
       // Of hundreds only those with a name have a line, or the ground would be grey.
       const shown = axis.ticks.length > TICKS_MAX ? every : 1;
       return { ...common, splits: () => axis.ticks.map((_, i) => i).filter((i) => i % shown === 0), values: (u, at) => at.map((i) => i % every ? "" : axis.ticks[i]) };
@@ -117,7 +120,7 @@
     return isLog ? { ...common, splits: (u, which, low, high) => logSplits(low, high), filter: (u, at) => at, values: told } : { ...common, values: told };
   }
 
-  const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
+  const valueText = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)].replaceAll("\n", " ") : axis.nines ? `${number(100 * (1 - 10 ** -value), 4)} %` : number(value);
 
   // Grey stretches below what is drawn; above it moments with names, as many of these as there is room for.
   function shade(u, shades) {
@@ -153,9 +156,76 @@
     ctx.restore();
   }
 
+  // What others stated: areas under the lines, squares with a bar for what counts as the same over them.
+  const isStated = (one) => one.kind === "squares" || one.kind === "area";
+  function stated(u, spec, shown, kind) {
+    const { ctx, bbox } = u, scale = devicePixelRatio || 1, foot = bbox.top + bbox.height;
+    const height = (value) => value === -Infinity || (u.scales.y.distr === 3 && value <= 0) ? foot : value === Infinity ? bbox.top : Math.max(bbox.top, Math.min(foot, u.valToPos(value, "y", true)));
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    spec.series.forEach((one, s) => {
+      if (one.kind !== kind || !shown[s]) return;
+      ctx.strokeStyle = ctx.fillStyle = colour(one.colour);
+      if (kind === "area") area(u, one, height, scale);
+      else one.x.forEach((at, i) => square(ctx, u.valToPos(at, "x", true), height(one.y[i]), one.low ? [height(one.low[i]), height(one.high[i])] : null, scale));
+    });
+    ctx.restore();
+  }
+  function area(u, one, height, scale) {
+    const { ctx } = u, left = u.valToPos(one.x[0], "x", true), wide = u.valToPos(one.x[one.x.length - 1], "x", true) - left;
+    const edges = [height(one.y[0]), height(one.to[0])];
+    ctx.globalAlpha = .16;
+    ctx.fillRect(left, Math.min(...edges), wide, Math.abs(edges[1] - edges[0]));
+    ctx.globalAlpha = 1;
+    ctx.lineWidth = 1.6 * scale;
+    ctx.setLineDash(one.dash.map((part) => part * scale));
+    for (const [value, edge] of [[one.y[0], edges[0]], [one.to[0], edges[1]]]) {
+      if (!Number.isFinite(value)) continue;
+      ctx.beginPath();
+      ctx.moveTo(left, edge);
+      ctx.lineTo(left + wide, edge);
+      ctx.stroke();
+    }
+    ctx.setLineDash([]);
+  }
+  function square(ctx, x, y, bar, scale) {
+    const half = 4.5 * scale;
+    // A dashed line before it leaves its dashes.
+    ctx.setLineDash([]);
+    ctx.lineWidth = 1.4 * scale;
+    if (bar) {
+      ctx.beginPath();
+      ctx.moveTo(x, bar[0]);
+      ctx.lineTo(x, bar[1]);
+      for (const end of bar) { ctx.moveTo(x - half, end); ctx.lineTo(x + half, end); }
+      ctx.stroke();
+    }
+    ctx.fillRect(x - half, y - half, 2 * half, 2 * half);
+    ctx.strokeStyle = colour("paper");
+    ctx.strokeRect(x - half, y - half, 2 * half, 2 * half);
+    ctx.strokeStyle = ctx.fillStyle;
+  }
+
+  // A legend begins with what others stated, which is drawn last.
+  const statedFirst = (series) => [...series.keys()].sort((a, b) => Number(series[b].stated ?? false) - Number(series[a].stated ?? false));
+  // Before a name in the legend: what is drawn there, colour and dash.
+  function sample(spec, one) {
+    const isLine = ["line", "marks", "step", undefined].includes(one.kind) && one.wide !== 0 && !spec.stacked && !one.filled;
+    const key = make("span", { class: isLine ? "stroke" : `dot ${one.kind}` });
+    key.style.setProperty("--c", `var(--${one.colour})`);
+    if (isLine && one.dash) {
+      let at = 0;
+      const stops = one.dash.map((long, i) => { const from = at; at += long; return `${i % 2 ? "transparent" : "var(--c)"} ${from}px ${at}px`; });
+      key.style.setProperty("--dash", `repeating-linear-gradient(90deg, ${stops.join(", ")})`);
+    }
+    return key;
+  }
+
   // What is drawn, a row a point; 32-bit floats have seven digits.
   function csvOf(spec) {
-    const plain = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)] : axis.nines ? String(Number((100 * (1 - 10 ** -value)).toPrecision(7))) : String(Number(value.toPrecision(7)));
+    const plain = (axis, value) => axis.ticks ? axis.ticks[Math.round(value)].replaceAll("\n", " ") : axis.nines ? String(Number((100 * (1 - 10 ** -value)).toPrecision(7))) : String(Number(value.toPrecision(7)));
     const rows = spec.series.flatMap((one) => Array.from(one.x, (x, i) => [one.name, plain(spec.x, x), plain(spec.y, one.y[i])]));
     return [["series", spec.x.label, spec.y.label], ...rows].map(ffslab.csv).join("\n") + "\n";
   }
@@ -183,16 +253,16 @@
         scales: { x: scaleOf(spec.x, join.xs, isLog.x), y: scaleOf(spec.y, heights.flatMap((one) => [...one]), isLog.y) },
         axes: [axisOf(spec.x, true, wide, isLog.x, join.xs), axisOf(spec.y, false, wide, isLog.y, heights.flatMap((one) => [...one]))],
         series: [{}, ...series.map((one, s) => {
-          const ink = colour(one.colour), dots = one.kind === "dots";
+          const ink = colour(one.colour), rings = one.kind === "rings", dots = one.kind === "dots" || rings, own = isStated(one);
           return {
             label: one.name, show: shown[s], stroke: ink, width: one.wide ?? 1.8, spanGaps: true, dash: one.dash,
             fill: spec.stacked ? ink : one.filled ? ink + "70" : undefined,
-            paths: dots ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
-            points: { show: dots || (one.kind === "marks" && one.x.length <= MARKS_MAX), size: one.size ?? (dots ? 4 : 6), fill: dots ? ink + (one.faint && one.x.length > DENSE ? "90" : "") : colour("paper"), stroke: ink, width: dots ? 0 : 1.6 },
+            paths: dots || own ? () => null : one.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+            points: { show: !own && (dots || (one.kind === "marks" && one.x.length <= MARKS_MAX)), size: one.size ?? (dots ? 4 : 6), fill: dots && !rings ? ink + (one.faint && one.x.length > DENSE ? "90" : "") : colour("paper"), stroke: ink, width: dots && !rings ? 0 : 1.6 },
           };
         })],
         bands: (spec.bands ?? []).map(([high, low, ink]) => ({ series: [high + 1, low + 1], fill: colour(ink) + "38" })),
-        hooks: { setCursor: [tell], drawClear: [(u) => shade(u, spec.shades ?? [])], draw: [(u) => mark(u, spec.marks ?? [])] },
+        hooks: { setCursor: [tell], drawClear: [(u) => shade(u, spec.shades ?? []), (u) => stated(u, spec, shown, "area")], draw: [(u) => stated(u, spec, shown, "squares"), (u) => mark(u, spec.marks ?? [])] },
       }, [join.xs, ...join.columns], plot);
       figure.dispatchEvent(new Event("drawn"));
     }
@@ -253,10 +323,9 @@
       tools.append(reset, copier);
     }
     const legend = figure.querySelector(".legend");
-    if (legend && !options.quiet) legend.replaceChildren(...(spec.series.length > 1 ? spec.series.map((one, s) => {
-      const dot = make("span", { class: "dot" });
-      dot.style.setProperty("--c", `var(--${one.colour})`);
-      const button = make("button", { type: "button", "aria-pressed": "true" }, dot, one.name);
+    if (legend && !options.quiet) legend.replaceChildren(...(spec.series.length > 1 ? statedFirst(spec.series).map((s) => {
+      const one = spec.series[s];
+      const button = make("button", { type: "button", "aria-pressed": "true" }, sample(spec, one), one.name);
       button.addEventListener("click", () => {
         shown[s] = !shown[s];
         button.setAttribute("aria-pressed", String(shown[s]));
@@ -280,7 +349,7 @@
   const COLOURS = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
   for (const figure of document.querySelectorAll("figure[data-chart]")) {
     const spec = data(figure.dataset.chart);
-    spec.series.forEach((one, i) => { one.x = floats(one.x); one.y = floats(one.y); one.colour ??= COLOURS[i % 8]; });
+    spec.series.forEach((one, i) => { one.x = floats(one.x); one.y = floats(one.y); for (const end of ["low", "high", "to"]) if (one[end]) one[end] = floats(one[end]); one.colour ??= COLOURS[i % 8]; });
     figure.chart = chart(figure, spec);
   }
 

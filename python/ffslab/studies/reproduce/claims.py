@@ -64,6 +64,8 @@ class Reading:
     holds: bool
     number: bool = False
     value: float | None = None
+    # How far a number is from the published one, in tolerances: from -1 to 1 it holds.
+    off: float | None = None
     # The same reading of the real kernel's runs: in the set-up that is ours, and in those that were tried beside it.
     real: Reading | None = None
     elsewhere: Mapping[str, Reading] = field(default_factory=dict)
@@ -93,11 +95,12 @@ class Reading:
             "agrees_with_real_kernel": self.agrees,
             "cause": None if self.cause is None else self.cause.value,
             "number": self.number,
+            "off_tolerances": self.off,
         }
 
 
 def _real(reading: Reading) -> RealReading:
-    return {"text": reading.ours, "holds": reading.holds}
+    return {"text": reading.ours, "holds": reading.holds, "off_tolerances": reading.off}
 
 
 @dataclass
@@ -134,12 +137,20 @@ class Judged:
         """Compares a value within the claim's `tolerance` (relative) or `tolerance_points` (of per cent)."""
         holds = self._is_near(ours, published)
         texts = _text(published, unit), _text(ours, unit)
-        self.readings.append(Reading(what, *texts, holds, number=True, value=ours))
+        low, high = self.same(published)
+        off = (ours - published) / ((high - low) / 2)
+        self.readings.append(Reading(what, *texts, holds, number=True, value=ours, off=off))
 
     def _is_near(self, value: float, reference: float) -> bool:
         if "tolerance" in self.published:
             return bool(abs(value - reference) <= self.value("tolerance") * abs(reference))
         return bool(abs(value - reference) * 100 <= self.value("tolerance_points"))
+
+    def same(self, published: float) -> tuple[float, float]:
+        """From where to where a value counts as the same."""
+        tolerance = self.published.get("tolerance")
+        off = self.value("tolerance_points") / 100 if tolerance is None else self.value("tolerance") * abs(published)
+        return published - off, published + off
 
     def put_beside(self, real: Mapping[str, Judged], our_set_up: str) -> None:
         """Puts the real kernel's readings, by set-up, beside ours of the same name."""

@@ -8,7 +8,7 @@ back, no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from ffslab import steps
@@ -16,7 +16,6 @@ from ffslab.answers.typed_keys import MtdOp, Pattern
 from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened
 from ffslab.studies.calibrate import Fit, Observations, fit
 from ffslab.studies.reproduce.claims import ALIKE_POINTS, Claims, Judged
-from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import RAILS, Rail, Row
 from ffslab.studies.reproduce.runs import LookUps, PlannedRun
 
@@ -103,7 +102,7 @@ def judge(claims: Claims, series: Series) -> None:
     _judge_operations(claims, series)
     _judge_example(claims, series["example"][0])
     _judge_reads(claims["DRV-6"], series)
-    _judge_power(claims["DRV-7"], _cells(claims["DRV-7"], series))
+    _judge_power(claims["DRV-7"], cells_of(claims["DRV-7"], series))
     _asked_of_computing(claims, series)
     _judge_gains(claims)
 
@@ -155,7 +154,7 @@ def _chosen(series: Series, fs: str, patterns: tuple[str, ...], switch: str) -> 
     return [row for row in rows if row["read_ahead_KiB"] == READ_AHEAD_KIB[switch]]
 
 
-def _cells(claim: Judged, series: Series) -> dict[Rail, dict[str, list[Row]]]:
+def cells_of(claim: Judged, series: Series) -> dict[Rail, dict[str, list[Row]]]:
     """The rows of each cell of a table, by rail and the name of the cell."""
     if claim.id == "DRV-6":
         cpu = {f"{fs} {on}": _chosen(series, fs, PATTERNS, on) for fs in FS for on in READ_AHEAD_KIB}
@@ -172,7 +171,7 @@ def _cells(claim: Judged, series: Series) -> dict[Rail, dict[str, list[Row]]]:
 
 
 def _judge_reads(claim: Judged, series: Series) -> None:
-    cells = _cells(claim, series)
+    cells = cells_of(claim, series)
     _judge_power(claim, cells)
     totals = [sum(mean_power_w(rows, rail) for rail in RAILS) for rows in cells["memory"].values()]
     apart = (max(totals) / min(totals) - 1) * 100
@@ -187,7 +186,7 @@ def _asked_of_computing(claims: Claims, series: Series) -> None:
     for rail in RAILS:
         key, shares, missing_mw = f"cpu.{rail}_power_mW", [], []
         for claim in (claims["DRV-6"], claims["DRV-7"]):
-            for name, rows in _cells(claim, series)[rail].items():
+            for name, rows in cells_of(claim, series)[rail].items():
                 time_us = sum(row["time_us"] for row in rows)
                 flash_us, flash_uj = 0.0, 0.0
                 for op, counter in zip(OPERATIONS, COUNTERS, strict=True):
@@ -234,30 +233,3 @@ def _judge_gains(claims: Claims) -> None:
         fs = name.split()[0]
         on, off = (sum(power.value("power_W", rail, f"{fs} {switch}") for rail in RAILS) for switch in ("on", "off"))
         claim.number(name, claim.value("energy_gain", name), 1 - (1 - time_gain) * off / on, "%")
-
-
-# ---- figures ------------------------------------------------------------------------------------------------
-
-
-def figures(series: Series) -> Iterator[Figure]:
-    """The slides' figure of a micro-benchmark for each operation, and the mean powers of table 2."""
-    for op in OPERATIONS:
-        line, rows = regression(series[op], op), series[op]
-        counts = [row["mtd_loop.count"] for row in rows]
-        measured = Line("simulated", counts, [row["time_us"] / 1e3 for row in rows])
-        fitted = Line("regression", counts, [value / 1e3 for value in line.fitted])
-        yield Figure(f"Driver level: {op}", "operations", "total time, ms", [measured, fitted], y_log=True)
-    lines = []
-    for rail in RAILS:
-        for pattern in PATTERNS:
-            powers = [
-                mean_power_w(_chosen(series, fs, (pattern,), on), rail) * 1e3 for fs in FS for on in READ_AHEAD_KIB
-            ]
-            lines.append(Line(f"{rail}, {pattern}", range(len(powers)), powers))
-    yield Figure(
-        "Mean power during read()",
-        "file system, read-ahead",
-        "mean power above idle, mW",
-        lines,
-        kinds=[f"{fs}, {on}" for fs in FS for on in READ_AHEAD_KIB],
-    )

@@ -9,7 +9,6 @@ from typing import Literal
 
 from ffslab.sqlite.look_ups import SELECT_CPU_US
 from ffslab.studies.reproduce.claims import ALIKE_POINTS, SLACK_POINTS, Claims, Judged, alike, falls, percent_list
-from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.readahead_runs import (
     FS,
     PATTERNS,
@@ -22,7 +21,7 @@ from ffslab.studies.reproduce.readahead_runs import (
 )
 from ffslab.studies.reproduce.rows import NotMeasuredError, Row, as_far_as_measured, chosen_of
 
-__all__ = ["figures", "judge", "planned"]
+__all__ = ["judge", "planned"]
 
 Series = dict[str, list[Row]]
 
@@ -381,48 +380,3 @@ def _judge_second_read(claim: Judged, series: Series) -> None:
         claim.shape(
             f"{row['fs']}, second read", "none, less", text, not second["page_reads"] and second["uJ"] < first["uJ"]
         )
-
-
-# ---- figures ------------------------------------------------------------------------------------------------
-
-
-def figures(series: Series) -> Iterator[Figure]:
-    """The paper's figures with our values, same axes."""
-    think_ms = [0, 0.1, 1, 10, 100]
-    yield Figure(
-        "Figure 2: inter-arrival time",
-        "time between two reads, ms",
-        "mean read latency, us",
-        [
-            Line(fs, think_ms, [r["latency_mean_us"] for r in series["think"] if r["fs"] == fs and r["read_ahead_KiB"]])
-            for fs in FS
-        ],
-        x_scale="symlog",
-    )
-    for title, of in (("Figure 3a: time", TIME), ("Figure 3b: page reads", READS)):
-        curves = {f"{fs}, {p}": by_number(series, fs, p, of) for p in PATTERNS for fs in FS}
-        lines = [Line(name, list(gains), _percents(list(gains.values()))) for name, gains in curves.items()]
-        yield Figure(f"{title} saved by number of requests", "requests of 4 KiB", "saved without read-ahead, %", lines)
-    for title, of in (("Figure 4a: time", TIME), ("Figure 4b: energy", ENERGY)):
-        for pattern in PATTERNS:
-            lines = []
-            for dash, fs in enumerate(FS):
-                values = by_size(series, fs, pattern, of)
-                for hue, count in enumerate(SIZE_COUNTS):
-                    gains = _percents([values[count, size] for size in SIZES_KIB])
-                    lines.append(Line(f"{fs}, {count} requests", SIZES_KIB, gains, hue, dash))
-            yield Figure(f"{title} saved, {pattern}", "size of a request, KiB", "saved without read-ahead, %", lines)
-    for number, of, title in ((6, "time_us", "time"), (7, ENERGY, "energy")):
-        for fs in PUBLISHED_FS:
-            lines = []
-            for pattern in PATTERNS:
-                found = look_up_gains(series["sqlite"], fs, pattern, of)
-                for kind in ("small", "large"):
-                    records = [count for of_kind, count in found if of_kind == kind]
-                    lines.append(Line(f"{pattern}, {kind}", records, _percents([found[kind, n] for n in records])))
-            axes = ("selected records", "saved without read-ahead, %")
-            yield Figure(f"Figure {number}: SQLite, {title} saved on {fs}", *axes, lines)
-
-
-def _percents(values: list[float]) -> list[float]:
-    return [value * 100 for value in values]

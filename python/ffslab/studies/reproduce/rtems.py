@@ -8,12 +8,11 @@ ticks of 1 ms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ffslab import steps
 from ffslab.api.steps import MOUNT, Data, opened
 from ffslab.steps import Step
-from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import Row, chosen_of
 from ffslab.studies.reproduce.runs import PlannedRun
 
@@ -178,50 +177,3 @@ def by_cache(series: Series, fs: str, access: str) -> dict[int, float]:
     """Bandwidth by size of the block cache in KiB, over that at the smallest (figure 7)."""
     values = {kib: bandwidth(series, f"F7 {fs}", access, MEDIA_SIZE_B, bdbuf_cache_KiB=kib) for kib in CACHES_KIB}
     return {kib: value / values[CACHES_KIB[0]] for kib, value in values.items()}
-
-
-# ---- figures ------------------------------------------------------------------------------------------------
-
-_MB = "bandwidth, MB/s"
-
-
-def figures(series: Series) -> Iterator[Figure]:
-    """The paper's figures with our values. Its own values cannot be read from the text: only shapes are compared."""
-    lines = [
-        Line(
-            text,
-            range(len(ENGINES)),
-            [bandwidth(series, "F2 rfs", access, ENGINE_SIZE_B, engine) for engine in ENGINES],
-        )
-        for access, text in ACCESSES.items()
-    ]
-    yield Figure("Figure 2: I/O engines, RFS", "I/O engine", _MB, lines, kinds=tuple(ENGINES))
-    size = "size of a request, B"
-    for title, name in (("Figure 3: size of a request, RFS", "F3 rfs"), ("Figure 4: the same, DOSFS", "F4 dosfs")):
-        curves = {text: by_size(series, name, access) for access, text in ACCESSES.items()}
-        yield Figure(title, size, _MB, [Line(t, list(c), list(c.values())) for t, c in curves.items()])
-    for access in ("read", "write"):
-        lines = []
-        for fs in ("imfs", "mini-imfs"):
-            for block_b in IMFS_BLOCKS_B:
-                curve = by_size(series, f"F5 {fs}", access, fs_block_B=block_b)
-                lines.append(Line(f"{fs}, {block_b} B", list(curve), list(curve.values())))
-        yield Figure(f"Figure 5: IMFS and mini-IMFS, {ACCESSES[access]}", size, _MB, lines)
-    places, kinds = range(len(ACCESSES)), tuple(ACCESSES.values())
-    lines = [
-        Line(name, places, [bandwidth(series, f"F6 {name}", access, MEDIA_SIZE_B) for access in ACCESSES])
-        for name in FLASH
-    ]
-    yield Figure("Figure 6: file systems of flash, in memory", "access", _MB, lines, kinds=kinds)
-    lines = [
-        Line(f"{fs}, {text}", CACHES_KIB, list(by_cache(series, fs, access).values()))
-        for fs in ("rfs", "imfs")
-        for access, text in ACCESSES.items()
-    ]
-    yield Figure("Figure 7: size of the block cache", "block cache, KiB", "bandwidth over that at 10 KiB", lines)
-    lines = [
-        Line(f"{fs}, {text}", places, [bandwidth(series, f"F8 {fs} {device}", a, MEDIA_SIZE_B) for a in ACCESSES])
-        for fs in ("rfs", "dosfs")
-        for device, text in MEDIA.items()
-    ]
-    yield Figure("Figure 8: media, blocks of 512 B", "access", _MB, lines, kinds=kinds, y_log=True)

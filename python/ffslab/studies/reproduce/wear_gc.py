@@ -17,7 +17,6 @@ from ffslab.answers.typed_keys import BasePattern
 from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened
 from ffslab.steps import Step
 from ffslab.studies.reproduce import kernel
-from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import NotMeasuredError, Row
 from ffslab.studies.reproduce.runs import PlannedRun
 
@@ -142,55 +141,3 @@ def curve(series: Series, name: str, fs: str, of: Measure = TIME) -> dict[int, f
     if not by_size:
         raise NotMeasuredError(f"{name}, {fs}")
     return by_size
-
-
-# ---- figures ------------------------------------------------------------------------------------------------
-
-_SIZE = "size of a request, KiB"
-# What is drawn of each quantity: its unit in that of the runs, its name.
-QUANTITIES: dict[Measure, tuple[float, str]] = {
-    TIME: (1e-3, "mean response time, ms"),
-    ERASES: (1, "mean erases per block"),
-    SPREAD: (1, "standard deviation of erases"),
-}
-
-
-# A curve of a figure: its name, its series, its file system.
-Curve = tuple[str, str, str]
-
-
-def figures(series: Series) -> Iterator[Figure]:
-    """The paper's figures, same axes: our values, and dotted those of the real kernel."""
-    real = kernel.wear_gc()[SET_UP]
-
-    def figure(title: str, of: Measure, curves: Sequence[Curve]) -> Figure:
-        unit, name = QUANTITIES[of]
-        lines = [
-            line
-            for hue, curve_of in enumerate(curves)
-            for line in (
-                _line(series, curve_of, of, unit, hue),
-                _line(real, curve_of, of, unit, hue, " (Linux 2.6.37)"),
-            )
-        ]
-        return Figure(title, _SIZE, name, lines, y_log=of == TIME)
-
-    for pattern, name in PATTERNS.items():
-        yield figure(f"Figure 2: {name}", TIME, [(fs, pattern, fs) for fs in FS])
-    for of in (ERASES, SPREAD):
-        curves = [(f"{fs}, {PATTERNS[pattern]}", pattern, fs) for pattern in ("SW", "RW") for fs in FS]
-        yield figure(f"Figure 4: {QUANTITIES[of][1]}", of, curves)
-    for fs in FS:
-        for of in QUANTITIES:
-            curves = [(f"{fill} % full", f"fill {fill}", fs) for fill in FILLS]
-            yield figure(f"Figure 5: fill rate, {fs}, {QUANTITIES[of][1]}", of, curves)
-    for fs in FS:
-        for of in (TIME, ERASES):
-            curves = [(f"{pause} ms between requests", f"pause {pause}", fs) for pause in PAUSES_MS]
-            yield figure(f"Figure 6: pauses, {fs}, {QUANTITIES[of][1]}", of, curves)
-
-
-def _line(series: Series, of_curve: Curve, of: Measure, unit: float, hue: int, whose: str = "") -> Line:
-    label, name, fs = of_curve
-    points = curve(series, name, fs, of)
-    return Line(f"{label}{whose}", list(points), [value * unit for value in points.values()], hue, 2 if whose else 0)
