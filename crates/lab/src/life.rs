@@ -4,6 +4,7 @@
 //! blocks get the erases that they would have had, nothing else changes, and no virtual time passes.
 
 mod course;
+mod device;
 mod law;
 mod levelled;
 mod living;
@@ -38,8 +39,10 @@ pub struct Asked {
     pub years: f64,
     /// Erases that a block endures; null: what the stack or its part says.
     pub endurance_erases: Option<u32>,
-    /// Whether times of stationary wear are leapt over.
-    pub leaps: bool,
+    /// Work (flash operations and calls) that is done before times of stationary wear are leapt over. Null: none is ever leapt over.
+    pub leaps_after_work: Option<u64>,
+    /// Work after which a life is given up that nothing has ended. Null: never.
+    pub work_max: Option<u64>,
     /// Erases that blocks have behind them, which the chip does not know of; null: none.
     pub worn_erases: Option<Vec<u32>>,
 }
@@ -60,6 +63,10 @@ pub enum End {
     Endurance,
     /// A call has failed otherwise.
     Failed,
+    /// The workload programs and erases nothing, so it wears nothing.
+    Unworn,
+    /// It has gone on for as much work as was allowed: how it ends is not known.
+    Unknown,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -85,6 +92,13 @@ pub struct LifeSummary {
     pub per_day: Option<f64>,
     /// From one repetition to the next, on average.
     pub period_us: f64,
+    /// From when on stretches of the life erased as much as those before: what came earlier is transient. Null: it never was so.
+    pub steady_from_days: Option<f64>,
+    /// Of the calls that were run.
+    pub latency: CallsOfPoint,
+    /// What programs wrote in what was run.
+    #[serde(rename = "written_B")]
+    pub written_bytes: u64,
     /// When the first block was marked bad. Null: none was.
     pub first_bad_block_years: Option<f64>,
     pub bad_blocks: u32,
@@ -127,7 +141,7 @@ pub struct Lives {
 /// Lets the variants of an experiment live, but for those that are known. The arguments are those of
 /// [`crate::run_experiment_with`]; `ended` gets each life as soon as it has ended, with the position of its variant.
 ///
-/// Errors: as there; programs beside the measured steps, which cannot be repeated; an endurance that nobody tells.
+/// Errors: as there; an endurance that nobody tells.
 pub fn live_experiment(
     text: &str,
     file_name: &str,
@@ -142,9 +156,6 @@ pub fn live_experiment(
     let mut bears = Vec::with_capacity(experiment.variants.len());
     for variant in &mut experiment.variants {
         let place = |text: String| LabError::Input(format!("{file_name}: {text}"));
-        if !variant.programs.is_empty() {
-            return Err(place("program: a whole life repeats the measured steps of one program: leave it out".into()));
-        }
         bears.push(borne(&mut variant.stack, asked.endurance_erases, base_dir).map_err(place)?);
     }
     let checked = check(&experiment, file_name, base_dir, given)?;

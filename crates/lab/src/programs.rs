@@ -154,16 +154,24 @@ impl Lent<'_> {
     }
 }
 
+/// What programs did, and the machine that they were lent.
+pub(crate) struct Ran {
+    pub machine: Machine,
+    pub done: Vec<Done>,
+    /// The first error of a program, or an interruption.
+    pub result: Result<(), RunError>,
+}
+
 /// Runs programs from `start` until all have ended, but for those in the background. These are ended then: one that waits for its
 /// turn makes its call, or the longest waits would never be seen, and one that sleeps is ended at once.
 ///
-/// Errors: the first one of a program, or an interruption.
+/// Errors: there is no memory for a program; the machine is gone then.
 pub(crate) fn run(
     machine: Machine,
     to_run: Vec<ToRun>,
     (start, traces): (Start, &Traces),
     watch: &mut dyn FnMut(u64) -> bool,
-) -> Result<(Machine, Vec<Done>), RunError> {
+) -> Result<Ran, RunError> {
     let mut turns = Turns::default();
     let programs_n = to_run.len();
     let mut members = Vec::with_capacity(programs_n);
@@ -174,9 +182,8 @@ pub(crate) fn run(
     let mut scheduler = Scheduler { members, turns, machine: Some(machine), resumed: 0 };
     let result = scheduler.run(watch);
     scheduler.end();
-    result?;
     let machine = scheduler.machine.take().expect("every program has given the machine back");
-    Ok((machine, scheduler.members.into_iter().map(Member::done).collect()))
+    Ok(Ran { machine, done: scheduler.members.into_iter().map(Member::done).collect(), result })
 }
 
 impl Member {

@@ -18,7 +18,15 @@ const REPLACED: &str =
     "[[measure]]\nstep = \"create\"\nfile = \"log\"\nbytes = \"1 MiB\"\n[[measure]]\nstep = \"sync\"\n";
 
 fn asked(leaps: bool) -> Asked {
-    Asked { per_day: Some(24.0), years: 50.0, endurance_erases: None, leaps, worn_erases: None }
+    let leaps_after_work = leaps.then_some(0);
+    Asked {
+        per_day: Some(24.0),
+        years: 50.0,
+        endurance_erases: None,
+        leaps_after_work,
+        work_max: None,
+        worn_erases: None,
+    }
 }
 
 fn lives(text: &str, asked: &Asked) -> Result<VariantLife, LabError> {
@@ -89,12 +97,9 @@ fn a_medium_that_does_not_age_ends_with_its_first_worn_block() {
 }
 
 #[test]
-fn a_first_repetition_that_fails_and_programs_are_refused() {
+fn a_first_repetition_that_fails_is_refused() {
     let wrong = text("jffs2", AGEING, "[[measure]]\nstep = \"unlink\"\nfile = \"absent\"\n");
     assert!(lives(&wrong, &asked(false)).unwrap_err().to_string().contains("ENOENT"));
-    let beside =
-        format!("{}[[program]]\nname = \"other\"\nsteps = [{{ step = \"sync\" }}]\n", text("jffs2", AGEING, REPLACED));
-    assert!(lives(&beside, &asked(false)).unwrap_err().to_string().contains("program: a whole life"));
 }
 
 /// A run of requests that meets a full partition has a result, but a device that can do no more of them has come to its end.
@@ -128,4 +133,30 @@ fn levelled_wear_is_leapt_over() {
     for (fast, exact) in [(fast.erases.p5, exact.erases.p5), (fast.erases.p95, exact.erases.p95)] {
         assert!(off(f64::from(fast), f64::from(exact)) < 0.1, "{fast} {exact}");
     }
+}
+
+/// A device whose programs run beside each other lives as one whose workload is alone.
+#[test]
+fn programs_beside_the_measured_steps_live_too() {
+    let beside = "[[program]]\nname = \"other\"\nbackground = true\nsteps = [{ step = \"create\", file = \"beside\", bytes = \"64 KiB\" }, \
+                  { step = \"sync\" }, { step = \"sleep\", us = 1000 }]\n";
+    let alone = text("jffs2", AGEING, REPLACED);
+    let [one, both] = [alone.clone(), format!("{alone}{beside}")].map(|text| lives(&text, &asked(false)).unwrap().life);
+    assert!(both.bad_blocks > 0, "{:?}", both.ended);
+    assert!(both.years < one.years && both.written_bytes / both.repetitions > 1 << 20, "{} {}", both.years, one.years);
+}
+
+#[test]
+fn a_workload_that_writes_nothing_wears_nothing_and_one_that_takes_too_long_is_not_known() {
+    let looks = "[[measure]]\nstep = \"stat\"\nfile = \"still\"\n";
+    assert_eq!(lives(&text("jffs2", AGEING, looks), &asked(false)).unwrap().life.ended.end, End::Unworn);
+    let short = Asked { work_max: Some(5_000), ..asked(false) };
+    let life = lives(&text("jffs2", AGEING, REPLACED), &short).unwrap().life;
+    assert_eq!(life.ended.end, End::Unknown);
+    let ageing = AGEING.replace("= 40", "= 400");
+    let ubifs = text("ubifs", &format!("max_beb_per1024 = 1\n{ageing}"), REPLACED);
+    let whole = lives(&ubifs, &Asked { years: 0.5, ..asked(false) });
+    let life = whole.unwrap().life;
+    assert!(life.steady_from_days.is_some_and(|days| days < 100.0), "{:?}", life.steady_from_days);
+    assert!(life.latency.calls > 0 && life.latency.max_us >= life.latency.p99_us);
 }

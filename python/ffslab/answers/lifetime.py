@@ -8,7 +8,7 @@ from ffslab.answers.summary import OfSetupSummary
 
 
 class Years(TypedDict):
-    """A lifetime and its interval of 95 %; null: without end."""
+    """A lifetime and its interval of 95 %; null: without end, or too little was seen (`needs_us`)."""
 
     estimate: float | None
     low: float | None
@@ -57,10 +57,11 @@ class WearCause(TypedDict):
 
 
 class Verdict(TypedDict):
-    """Whether it lasts as long as was asked: open, where that hangs on how evenly the blocks share the erases."""
+    """Whether it lasts as long as was asked: open, where that hangs on how evenly the blocks share the erases; too
+    short, where what was seen tells no years."""
 
     wanted_years: float
-    answer: Literal["yes", "no", "open"]
+    answer: Literal["yes", "no", "open", "too short"]
     said: str
 
 
@@ -84,6 +85,8 @@ class WorkloadLife(TypedDict):
     of_setup: OfSetupSummary | None
     causes: list[WearCause]
     formatting_erases: int
+    # How much of the workload must be seen at least before years are told, which are null then; null: enough was.
+    needs_us: float | None
     wear_said_by: str
     # What the years mean, and how far they are from what was seen.
     said: list[str]

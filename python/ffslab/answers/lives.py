@@ -8,7 +8,17 @@ from ffslab.answers import Json
 from ffslab.answers.stacks import StackTable
 from ffslab.answers.summary import CauseSummary, FailedVariant
 
-End: TypeAlias = Literal["limit", "no-spare-blocks", "full", "read-only", "endurance", "failed"]
+
+class CallsOfPoint(TypedDict):
+    """Latencies of calls: of a point of those since the last one."""
+
+    calls: int
+    max_us: float | None
+    mean_us: float | None
+    p99_us: float | None
+
+
+End: TypeAlias = Literal["limit", "no-spare-blocks", "full", "read-only", "endurance", "failed", "unworn", "unknown"]
 
 
 class Ended(TypedDict):
@@ -63,6 +73,7 @@ class VariantLife(TypedDict):
     erases: ErasesSpread
     erases_of_setup: int
     first_bad_block_years: float | None
+    latency: CallsOfPoint
     leaps: int
     levels_from_erases: int | None
     name: str
@@ -73,7 +84,9 @@ class VariantLife(TypedDict):
     repetitions_late: int
     repetitions_run: int
     stack: StackTable
+    steady_from_days: float | None
     wear: Wear
+    written_B: int
     years: float
     years_run: float
 

@@ -257,7 +257,8 @@ def lifetime(
 
         results.write_report(report, lifetimes.html(facts))
     say(results.dump_json(facts).rstrip() if json else with_page(life.text(facts), report))
-    if any(row["verdict"] and row["verdict"]["answer"] != "yes" for row in facts["workloads"]):
+    rows = facts["workloads"]
+    if any(row["needs_us"] is not None or (row["verdict"] and row["verdict"]["answer"] != "yes") for row in rows):
         raise typer.Exit(EXIT_NEGATIVE)
 
 

@@ -15,6 +15,8 @@ from ffslab.text.tables import counted, number, size
 from ffslab.text.time_table import sentence as largest_cost
 
 FEW = 2
+# Before each block was erased once on average, garbage collection has not gone round.
+TURNED_OVER = 1.0
 
 
 def sentences(summary: Summary) -> list[str]:
@@ -138,7 +140,9 @@ def _wear(variant: VariantSummary) -> Iterator[str]:
     block = f"A block of {where}, where they wear most," if where else "A block"
     said = f"{block} is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
     borne = runs_until_worn_out(variant)
-    if borne is not None:
+    if wear["mean"] < TURNED_OVER:
+        said += " So few erases do not tell how long it lasts: `ffslab lifetime` says what that needs."
+    elif borne is not None:
         said += (
             f" The {number(borne.erases)} erases that a block bears ({borne.source}) last for "
             f"{number(borne.runs, 0)} such runs one after the other, {_long(borne.runs * variant['time_us'])}, if all "

@@ -33,13 +33,21 @@ impl ErasesSpread {
     }
 }
 
-/// Latencies of the calls since the last point. Null: there were none, or the time was leapt over.
+/// Latencies of calls: of a point of those since the last one. Null: there were none, or the time was leapt over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CallsOfPoint {
     pub calls: u64,
     pub mean_us: Option<f64>,
     pub p99_us: Option<f64>,
     pub max_us: Option<f64>,
+}
+
+impl CallsOfPoint {
+    pub(super) fn of(tally: &Tally) -> CallsOfPoint {
+        let (calls, latency) = (tally.len(), tally.latency_us());
+        let max_us = (calls > 0).then(|| ns_to_us(tally.most_ns()));
+        CallsOfPoint { calls, mean_us: latency.mean, p99_us: latency.p99, max_us }
+    }
 }
 
 /// How it stands at an instant of the life.
@@ -80,9 +88,7 @@ impl Point {
     }
 
     fn told(mut self) -> Point {
-        let (calls, latency) = (self.calls.len(), self.calls.latency_us());
-        let most = (calls > 0).then(|| ns_to_us(self.calls.most_ns()));
-        self.latency = CallsOfPoint { calls, mean_us: latency.mean, p99_us: latency.p99, max_us: most };
+        self.latency = CallsOfPoint::of(&self.calls);
         self
     }
 }

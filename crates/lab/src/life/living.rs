@@ -1,20 +1,19 @@
 //! The life of one variant: its measured steps again and again, until something ends it.
 
-use super::course::{Point, Points, DAY_NS};
+use super::course::{CallsOfPoint, Point, Points, DAY_NS};
+use super::device::Device;
 use super::law::{Law, Stretch};
 use super::levelled::{Cycle, Levelled};
 use super::window::Window;
 use super::{Asked, End, Ended, LifeSummary};
 use crate::counts::CauseSummary;
-use crate::requests::RequestLog;
-use crate::run::{Plan, RunError, Runner};
+use crate::run::{Plan, RunError, Watch};
+use crate::tally::Tally;
 use ffslab_sim::units::ns_to_us;
-use ffslab_sim::{Causes, FORMATTING};
+use ffslab_sim::{Causes, OpCounts, FORMATTING};
 use ffslab_system::{Levelling, System};
-use ffslab_workload::Step;
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg32;
-use std::borrow::Cow;
 use std::cell::Cell;
 
 const YEAR_DAYS: f64 = 365.25;
@@ -26,17 +25,15 @@ const UNLIKE_MAX: u32 = 4;
 const LEAP_WINDOWS_LEAST: f64 = 2.0;
 /// The counter of a system that tells of blocks that were marked bad ([`ffslab_mtd::Health`]).
 const BAD_BLOCKS: &str = "grown_bad_blocks";
+/// A workload that has done so much work since the window began, and has programmed and erased nothing, wears nothing.
+const WORK_WITHOUT_WEAR: u64 = 100_000;
 
-/// A device whose setup is done, and what its life was so far.
+/// What a life was so far.
 struct Living<'a, 'p> {
-    runner: Runner<'p>,
-    measure: &'a [Step],
+    device: Device<'p>,
     asked: &'a Asked,
     /// Erases that a block bears where the medium itself wears nothing out. `None`: it does.
     endurance_erases: Option<u32>,
-    /// How the device is at the start of each repetition.
-    was_mounted: bool,
-    open_at_start: Vec<String>,
     start_ns: u64,
     leapt_ns: u64,
     repetitions: u64,
@@ -44,10 +41,14 @@ struct Living<'a, 'p> {
     late: u64,
     leaps: u32,
     first_bad_days: Option<f64>,
+    /// From where on windows were alike.
+    steady_from_days: Option<f64>,
     /// Erases before the first repetition.
     before: Vec<u32>,
     causes_before: Causes,
+    operations_before: OpCounts,
     points: Points,
+    latencies: Tally,
     /// Who comes in turn during a leap.
     random: Pcg32,
 }
@@ -63,65 +64,65 @@ pub(super) fn live(
     progress: &mut dyn FnMut(f64) -> bool,
 ) -> Result<LifeSummary, RunError> {
     let share = Cell::new(0.0);
-    let watch = Box::new(|_| progress(share.get()));
-    let mut runner = Runner::new(system, plan.seed, Cow::Borrowed(plan.traces), watch);
+    let mut watch = |_| progress(share.get());
     if let Some(worn) = &asked.worn_erases {
-        if let Some(mtd) = runner.system.mtd() {
+        if let Some(mtd) = system.mtd() {
             mtd.wear_on(worn).map_err(|error| RunError::Step(format!("the wear of the image: {error}")))?;
         }
     }
-    plan.set_up(&mut runner)?;
-    runner.prepare(plan.measure)?;
-    let causes_before = runner.system.sim().causes();
-    runner.begin_measurement();
-    runner.log = RequestLog::keeping(0);
+    let device = Device::set_up(system, plan, &mut watch)?;
     let mut living = Living {
-        measure: plan.measure,
         asked,
         endurance_erases,
-        was_mounted: runner.system.is_mounted(),
-        open_at_start: runner.open_names(),
-        start_ns: runner.system.now_ns(),
+        start_ns: device.system().now_ns(),
         leapt_ns: 0,
         repetitions: 0,
         repetitions_run: 0,
         late: 0,
         leaps: 0,
         first_bad_days: None,
-        before: runner.system.erase_counts(),
-        causes_before,
+        steady_from_days: None,
+        before: device.system().erase_counts(),
+        causes_before: device.system().sim().causes(),
+        operations_before: device.system().sim().total(),
         points: Points::new(),
+        latencies: Tally::default(),
         random: Pcg32::seed_from_u64(plan.seed),
-        runner,
+        device,
     };
     living.add_point(false);
-    let ended = living.until_the_end(&share)?;
+    let ended = living.until_the_end(&share, &mut watch)?;
     Ok(living.summary(ended))
 }
 
 impl Living<'_, '_> {
-    fn until_the_end(&mut self, share: &Cell<f64>) -> Result<Ended, RunError> {
+    fn until_the_end(&mut self, share: &Cell<f64>, watch: &mut Watch) -> Result<Ended, RunError> {
         let blocks = self.before.len() as u64;
         let mut repetitions_of_window = None;
         let (mut stretch, mut levelled, mut unlike) = (Stretch::default(), Levelled::default(), 0);
+        let mut began_days = self.days();
         loop {
-            let window = match self.window(repetitions_of_window, blocks * WINDOW_ERASES_PER_BLOCK, share)? {
+            let window_before_days = std::mem::replace(&mut began_days, self.days());
+            let window = match self.window(repetitions_of_window, blocks * WINDOW_ERASES_PER_BLOCK, share, watch)? {
                 Ok(window) => window,
                 Err(ended) => return Ok(ended),
             };
             self.add_point(false);
-            if !self.asked.leaps {
-                continue;
-            }
             repetitions_of_window = Some(window.repetitions);
             let before = stretch.last().cloned();
-            if let Some(law) = stretch.then(window.clone()) {
+            let may_leap = self.asked.leaps_after_work.is_some_and(|after| self.work() >= after);
+            let law = stretch.then(window.clone());
+            if !stretch.is_new() {
+                self.steady_from_days.get_or_insert(window_before_days);
+            }
+            if let Some(law) = law.filter(|_| may_leap) {
                 if self.leap(&law, &window)? {
                     levelled.forget();
                 }
             }
-            if let Some(levelling) = self.runner.system.levelling() {
-                if let Some(cycle) = levelled.then(&levelling, self.repetitions_run, self.runner.system.now_ns()) {
+            if let Some(levelling) = self.device.system().levelling() {
+                let cycle = levelled.then(&levelling, self.repetitions_run, self.device.system().now_ns());
+                if let Some(cycle) = cycle.filter(|_| may_leap) {
                     if self.leap_levelled(&cycle, &levelling)? {
                         levelled.forget();
                     }
@@ -144,28 +145,38 @@ impl Living<'_, '_> {
         repetitions: Option<u64>,
         erases: u64,
         share: &Cell<f64>,
+        watch: &mut Watch,
     ) -> Result<Result<Window, Ended>, RunError> {
-        let (before, bad_before) = (self.runner.system.erase_counts(), self.bad_blocks());
-        let (began_ns, erases_before) = (self.runner.system.now_ns(), self.runner.system.sim().total().erases);
+        let (before, bad_before) = (self.device.system().erase_counts(), self.bad_blocks());
+        let (began_ns, total_before) = (self.device.system().now_ns(), self.device.system().sim().total());
+        let work_before = self.work();
         let mut done = 0;
         loop {
-            if let Some(ended) = self.repeat()? {
+            if let Some(ended) = self.repeat(watch)? {
                 return Ok(Err(ended));
             }
             done += 1;
             if let Some(ended) = self.is_over(share) {
                 return Ok(Err(ended));
             }
+            let total = self.device.system().sim().total();
+            let is_worn = total.page_programs > total_before.page_programs || total.erases > total_before.erases;
+            if !is_worn && self.work() - work_before >= WORK_WITHOUT_WEAR {
+                return Ok(Err(Ended { end: End::Unworn, error: None }));
+            }
+            if self.asked.work_max.is_some_and(|most| self.work() >= most) {
+                return Ok(Err(Ended { end: End::Unknown, error: None }));
+            }
             let is_whole = match repetitions {
                 Some(repetitions) => done == repetitions,
-                None => self.runner.system.sim().total().erases - erases_before >= erases,
+                None => total.erases - total_before.erases >= erases,
             };
             if is_whole {
-                let now = self.runner.system.erase_counts();
+                let now = self.device.system().erase_counts();
                 return Ok(Ok(Window {
                     erases: now.iter().zip(&before).map(|(now, before)| now - before).collect(),
                     repetitions: done,
-                    time_ns: self.runner.system.now_ns() - began_ns,
+                    time_ns: self.device.system().now_ns() - began_ns,
                     bad_blocks: self.bad_blocks() - bad_before,
                 }));
             }
@@ -173,9 +184,9 @@ impl Living<'_, '_> {
     }
 
     /// Does the workload once, and rests until it is due again. `Some`: it could not be done.
-    fn repeat(&mut self) -> Result<Option<Ended>, RunError> {
-        let began_ns = self.runner.system.now_ns();
-        match self.workload() {
+    fn repeat(&mut self, watch: &mut Watch) -> Result<Option<Ended>, RunError> {
+        let began_ns = self.device.system().now_ns();
+        match self.device.repeat(self.repetitions, watch) {
             Ok(()) => {}
             Err(RunError::Step(text)) if self.repetitions > 0 => return Ok(Some(self.failed(text))),
             Err(error) => return Err(error),
@@ -183,39 +194,16 @@ impl Living<'_, '_> {
         self.repetitions += 1;
         self.repetitions_run += 1;
         if let Some(period_ns) = self.asked.per_day.map(|often| (DAY_NS / often) as u64) {
-            let took_ns = self.runner.system.now_ns() - began_ns;
+            let took_ns = self.device.system().now_ns() - began_ns;
             self.late += u64::from(took_ns > period_ns);
             if took_ns < period_ns {
-                self.runner.system.sleep_ns(period_ns - took_ns);
+                self.device.system_mut().sleep_ns(period_ns - took_ns);
             }
         }
         if self.first_bad_days.is_none() && self.bad_blocks() > 0 {
             self.first_bad_days = Some(self.days());
         }
         Ok(None)
-    }
-
-    fn workload(&mut self) -> Result<(), RunError> {
-        if self.repetitions > 0 {
-            self.runner.prepare(self.measure)?;
-        }
-        for (index, step) in self.measure.iter().enumerate() {
-            let mut step = step.clone();
-            // Each repetition draws other places.
-            step.shift_seed(self.repetitions);
-            let facts = self.runner.step("measure", index, &step)?.facts;
-            // What a single run tells as its result is the end of a device.
-            if let Some(why) = facts.stopped_by {
-                let (done, number) = (facts.requests_done.unwrap_or_default(), index + 1);
-                let title = step.title();
-                return Err(RunError::Step(format!("measure step {number} ({title}): {why} after {done} requests")));
-            }
-        }
-        let ended = |error: String| RunError::Step(format!("end of a repetition: {error}"));
-        if self.runner.system.is_mounted() && !self.was_mounted {
-            self.runner.shut_down().map_err(|error| ended(error.to_string()))?;
-        }
-        self.runner.close_all_but(&self.open_at_start).map_err(|error| ended(error.to_string()))
     }
 
     /// Why the first call failed that was refused.
@@ -237,14 +225,14 @@ impl Living<'_, '_> {
             return Some(Ended { end: End::Limit, error: None });
         }
         let endurance = self.endurance_erases?;
-        let worn = self.runner.system.erase_counts().iter().any(|&erases| erases >= endurance);
+        let worn = self.device.system().erase_counts().iter().any(|&erases| erases >= endurance);
         worn.then_some(Ended { end: End::Endurance, error: None })
     }
 
     /// Leaps as far as the law holds, if that is worth it; whether it did.
     fn leap(&mut self, law: &Law, window: &Window) -> Result<bool, RunError> {
         let left = self.erases_left();
-        let levelling = self.runner.system.levelling();
+        let levelling = self.device.system().levelling();
         let windows = law.reach(&left, levelling.as_ref()).min(self.left_ns() / window.time_ns.max(1) as f64);
         if windows < LEAP_WINDOWS_LEAST {
             return Ok(false);
@@ -276,7 +264,7 @@ impl Living<'_, '_> {
     }
 
     fn leap_over(&mut self, repetitions: u64, time_ns: u64, more_erases: &[u32]) -> Result<(), RunError> {
-        let worn = self.runner.system.wear_on(more_erases);
+        let worn = self.device.system_mut().wear_on(more_erases);
         worn.map_err(|refusal| RunError::Step(format!("{refusal}: only an exact life can be simulated here")))?;
         self.repetitions += repetitions;
         self.leapt_ns += time_ns;
@@ -289,9 +277,9 @@ impl Living<'_, '_> {
     fn erases_left(&self) -> Vec<u32> {
         match self.endurance_erases {
             Some(endurance) => {
-                self.runner.system.erase_counts().iter().map(|&erases| endurance.saturating_sub(erases)).collect()
+                self.device.system().erase_counts().iter().map(|&erases| endurance.saturating_sub(erases)).collect()
             }
-            None => self.runner.system.erases_left(),
+            None => self.device.system().erases_left(),
         }
     }
 
@@ -301,26 +289,33 @@ impl Living<'_, '_> {
     }
 
     fn days(&self) -> f64 {
-        (self.runner.system.now_ns() - self.start_ns + self.leapt_ns) as f64 / DAY_NS
+        (self.device.system().now_ns() - self.start_ns + self.leapt_ns) as f64 / DAY_NS
+    }
+
+    /// Flash operations and calls so far: what a life costs the machine on which it is simulated, the same on each.
+    fn work(&self) -> u64 {
+        let done = self.device.system().sim().total() - self.operations_before;
+        done.page_reads + done.oob_reads + done.page_programs + done.oob_programs + done.erases + self.device.calls
     }
 
     fn bad_blocks(&self) -> u32 {
-        let counters = self.runner.system.counters();
+        let counters = self.device.system().counters();
         counters.iter().find(|(name, _)| *name == BAD_BLOCKS).map_or(0, |(_, count)| *count as u32)
     }
 
     fn add_point(&mut self, leapt: bool) {
-        let log = std::mem::replace(&mut self.runner.log, RequestLog::keeping(0));
-        let (days, free_bytes) = (self.days(), self.runner.system.free_bytes());
-        let erases = self.runner.system.erase_counts();
-        let point = Point::new(days, leapt, erases, self.bad_blocks(), free_bytes, log.tally().unwrap_or_default());
+        let calls = self.device.take_latencies();
+        self.latencies.merge(&calls);
+        let (days, free_bytes) = (self.days(), self.device.system_mut().free_bytes());
+        let erases = self.device.system().erase_counts();
+        let point = Point::new(days, leapt, erases, self.bad_blocks(), free_bytes, calls);
         self.points.add(point);
     }
 
     fn summary(mut self, ended: Ended) -> LifeSummary {
         self.add_point(false);
         let (days, bad_blocks) = (self.days(), self.bad_blocks());
-        let (system, asked) = (&self.runner.system, self.asked);
+        let (system, asked) = (self.device.system(), self.asked);
         let (points, wear) = self.points.told();
         let causes = system.sim().causes().since(&self.causes_before);
         LifeSummary {
@@ -333,6 +328,9 @@ impl Living<'_, '_> {
             repetitions_late: self.late,
             per_day: asked.per_day,
             period_us: ns_to_us((days * DAY_NS) as u64) / self.repetitions.max(1) as f64,
+            steady_from_days: self.steady_from_days,
+            latency: CallsOfPoint::of(&self.latencies),
+            written_bytes: self.device.written_bytes,
             first_bad_block_years: self.first_bad_days.map(|days| days / YEAR_DAYS),
             bad_blocks,
             erases: super::ErasesSpread::of(&system.erase_counts()),

@@ -48,7 +48,7 @@ pub(crate) struct Runner<'a> {
     /// Of the data bases of all its programs.
     pub(super) sqlite_locks: ffslab_sqlite::Locks,
     /// Of the measured `fio` steps, by their number.
-    pub(super) ready_jobs: BTreeMap<usize, fio::Ready>,
+    pub(crate) ready_jobs: BTreeMap<usize, fio::Ready>,
     pub(crate) measuring: bool,
     /// See [`super::Plan::settles`].
     pub(crate) settles: bool,
@@ -73,12 +73,12 @@ pub(crate) struct Begun {
     pub(crate) images: Vec<SavedImage>,
     pub(crate) logs: Vec<(String, String)>,
     sqlite_locks: ffslab_sqlite::Locks,
-    pub(super) ready_jobs: BTreeMap<usize, fio::Ready>,
+    pub(crate) ready_jobs: BTreeMap<usize, fio::Ready>,
 }
 
 impl Begun {
     /// Of a program that begins beside this one, with content and jobs of its own. Locks are the machine's.
-    pub(super) fn beside(&self, content: Content, ready_jobs: BTreeMap<usize, fio::Ready>) -> Begun {
+    pub(crate) fn beside(&self, content: Content, ready_jobs: BTreeMap<usize, fio::Ready>) -> Begun {
         Begun {
             content,
             open: BTreeMap::new(),
@@ -88,6 +88,11 @@ impl Begun {
             sqlite_locks: self.sqlite_locks.clone(),
             ready_jobs,
         }
+    }
+
+    /// Closes the files that its steps have opened, as at the end of a program.
+    pub(crate) fn close_all(&mut self, system: &mut dyn System) -> Answer<()> {
+        std::mem::take(&mut self.open).into_values().try_for_each(|open| system.close(open.fd))
     }
 }
 

@@ -6,7 +6,7 @@ use super::runner::{gained, Begun, RunError, Runner, Watch};
 use super::Plan;
 use crate::experiment::Program;
 use crate::observed::Observing;
-use crate::programs::{self, Done, Lent, ToRun};
+use crate::programs::{self, Done, Lent, Ran, ToRun};
 use crate::requests::{joined, LogOf, RequestLog};
 use ffslab_system::System;
 use ffslab_workload::{Content, Step};
@@ -46,7 +46,8 @@ pub(super) fn run(mut system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -
     for one in &mut all {
         one.begun.log = RequestLog::of_program(rows_max);
     }
-    let (mut system, done) = programs::run(system, all, (start, plan.traces), watch)?;
+    let Ran { machine: mut system, done, result } = programs::run(system, all, (start, plan.traces), watch)?;
+    result?;
     // The measurement ends with the last program.
     let now_ns = system.now_ns();
     let mut end = start.until(&mut *system, now_ns);

@@ -72,6 +72,7 @@ def life(
         "of_setup": None,
         "causes": [],
         "formatting_erases": 0,
+        "needs_us": None,
         "wear_said_by": wear_said_by,
         "said": [],
         "verdict": None,

@@ -8,6 +8,7 @@ from ffslab.text.tables import number, text_table
 
 CAUSES_SHOWN = 4
 NO_ERASE = "no erase"
+TOO_SHORT = "too short"
 
 
 HEAD = [
@@ -38,8 +39,9 @@ def cells(facts: Lifetime) -> list[list[str]]:
     for row in facts["workloads"]:
         spread, lives = row["erases_per_block_per_day"], row["lifetime_years"]
         blocks = [number(erases, 2) for erases in (spread["mean"], spread["p50"], spread["p95"], spread["max"])]
-        without = "not known" if row["kind"] == "past" else NO_ERASE
-        years = [_years(lives["levelled"]), _years(lives["busiest_block"], without)]
+        none = TOO_SHORT if row["needs_us"] is not None else NO_ERASE
+        without = "not known" if row["kind"] == "past" else none
+        years = [_years(lives["levelled"], none), _years(lives["busiest_block"], without)]
         rows.append([named(row), number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
     return rows
 

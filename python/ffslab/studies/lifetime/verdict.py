@@ -8,7 +8,7 @@ import numpy as np
 
 from ffslab.answers.lifetime import ErasesPerBlockPerDay, Lifetime, Verdict, WorkloadLife, Years
 from ffslab.text.durations import DAYS_PER_YEAR, duration
-from ffslab.text.tables import number
+from ffslab.text.tables import counted, number
 
 # A number for each erase block.
 Blocks: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -37,9 +37,33 @@ def judged(facts: Lifetime, wanted_years: float | None) -> Lifetime:
     """The facts with what they mean: the reach of the reckoning in sentences, and a verdict where one was asked for."""
     rows: list[WorkloadLife] = []
     for row in facts["workloads"]:
+        if row["needs_us"] is not None:
+            rows.append(_too_short(row, row["needs_us"], wanted_years))
+            continue
         verdict = None if wanted_years is None else _verdict(row, wanted_years)
         rows.append({**row, "said": _reach(row), "verdict": verdict})
     return {**facts, "workloads": rows}
+
+
+def _too_short(row: WorkloadLife, needs_us: float, wanted_years: float | None) -> WorkloadLife:
+    """A row without years: a longer look would turn them round."""
+    blocks = counted(len(row["erases_per_day"]["by_block"]), "block")
+    said = (
+        f"too short: {number(row['erases'], 0)} erases of {blocks} in {duration(row['time_us'])} tell no years, "
+        f"because garbage collection has not gone round: this needs about {duration(needs_us)} of the workload. "
+        "`--simulate --fast` lives it."
+    )
+    verdict: Verdict | None = None
+    if wanted_years is not None:
+        wanted = f"{number(wanted_years, 0 if wanted_years.is_integer() else 1)} years"
+        verdict = {"wanted_years": wanted_years, "answer": "too short", "said": f"{wanted}: not known."}
+    unknown: Years = {"estimate": None, "low": None, "high": None}
+    return {
+        **row,
+        "lifetime_years": {"levelled": unknown, "busiest_block": None},
+        "said": [*_too_often(row), said],
+        "verdict": verdict,
+    }
 
 
 def _busiest(row: WorkloadLife) -> Years | None:

@@ -122,7 +122,8 @@ def lived(
         "per_day": given.per_day,
         "years": YEARS_MAX if given.wanted_years is None else given.wanted_years,
         "endurance_erases": given.endurance,
-        "leaps": fast,
+        "leaps_after_work": 0 if fast else None,
+        "work_max": None,
         "worn_erases": None if worn_erases is None else [erases or 0 for erases in worn_erases],
     }
     answer: WholeLivesAnswer = {

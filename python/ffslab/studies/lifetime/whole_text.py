@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffslab.text.durations import DAYS_PER_YEAR
 from ffslab.text.machine_line import Seen, line
+from ffslab.text import units
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ ENDS = {
     "read-only": "it has become read-only",
     "endurance": "a block has had its erases",
     "failed": "a call failed",
+    "unworn": "it writes nothing",
+    "unknown": "it was not followed to its end",
 }
 HEAD = [
     "life",
@@ -67,8 +70,8 @@ def failures(lives: WholeLives) -> list[str]:
 
 
 def lasts(life: VariantLife) -> bool:
-    """Whether it has lived as long as was asked."""
-    return life["ended"]["by"] == "limit"
+    """Whether it has lived as long as was asked, or for ever."""
+    return life["ended"]["by"] in ("limit", "unworn")
 
 
 def said(life: VariantLife, wanted_years: float | None) -> list[str]:
@@ -76,6 +79,8 @@ def said(life: VariantLife, wanted_years: float | None) -> list[str]:
     return [
         *([_verdict(life, wanted_years)] if wanted_years is not None else []),
         _end(life),
+        _steady(life),
+        _calls(life),
         _pace(life),
         _levelled(life),
         _failing(life),
@@ -110,6 +115,10 @@ def _end(life: VariantLife) -> str:
     after = f"after {number(life['repetitions'], 0)} repetitions"
     if by == "limit":
         return f"It was looked at for {life['years']:,.3g} years ({after[6:]}), and works."
+    if by == "unworn":
+        return f"It programs and erases nothing, as {counted(life['repetitions'], 'repetition')} showed: nothing wears."
+    if by == "unknown":
+        return f"It still works {after}, after {life['years']:,.3g} years; how it ends was not looked for."
     if by == "full":
         return (
             f"The partition is full {after}, and no block has failed ({error}): the workload needs more room each "
@@ -121,6 +130,22 @@ def _end(life: VariantLife) -> str:
             "fail is not known, so that the life ends here."
         )
     return f"It ends {after}: {ENDS[by]} ({error})."
+
+
+def _steady(life: VariantLife) -> str:
+    steady = life["steady_from_days"]
+    if steady is None:
+        return "Wear never became steady: no two stretches of it in a row erased alike."
+    return f"Wear is steady after {number(steady, 1)} days; what came before is transient."
+
+
+def _calls(life: VariantLife) -> str:
+    latency = life["latency"]
+    if not latency["calls"]:
+        return "No call was measured."
+    calls = counted(latency["calls"], "call")
+    most, usual = (units.said("time", latency[key]) for key in ("max_us", "p99_us"))
+    return f"The slowest of {calls} that were run took {most}; 99 % of them took at most {usual}."
 
 
 def _pace(life: VariantLife) -> str:

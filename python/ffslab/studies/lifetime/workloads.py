@@ -24,6 +24,7 @@ from ffslab.files.tables import BLOCKS
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
 from ffslab.studies.lifetime.rows import borne, life
+from ffslab.studies.lifetime.steady import needs_us
 from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged
 from ffslab.text.causes import APART, reasons_that
 from ffslab.text.machine_line import line, of_variant
@@ -292,7 +293,20 @@ def _row(
         "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
         "formatting_erases": _formatting(variant),
+        "needs_us": needs_us(time_us, total, _due(variant), len(erases), _windows(variant)),
     }
+
+
+def _due(variant: VariantSummary) -> float:
+    """Blocks full of what was programmed."""
+    flash = variant["flash"]
+    programs = sum(cause["page_programs"] for cause in causes(variant))
+    return programs / flash["pages_per_block"] if flash is not None else float(programs > 0)
+
+
+def _windows(variant: VariantSummary) -> list[tuple[float, float]]:
+    """Times and erases of the measured steps that took time."""
+    return [(step["elapsed_us"], _erases(step)) for step in variant["steps"] if step["elapsed_us"] > 0]
 
 
 def _uncertainty(variant: VariantSummary, total: float) -> tuple[float, float, str]:
@@ -301,7 +315,7 @@ def _uncertainty(variant: VariantSummary, total: float) -> tuple[float, float, s
     With enough measured steps that took time: a bootstrap over them as windows of time (Efron and Tibshirani, An
     Introduction to the Bootstrap, 1993, chapter 13: percentiles). Else: what the count alone leaves.
     """
-    windows = [(step["elapsed_us"], _erases(step)) for step in variant["steps"] if step["elapsed_us"] > 0]
+    windows = _windows(variant)
     counts = np.array([count for _, count in windows], dtype=float)
     times = np.array([time for time, _ in windows], dtype=float)
     if len(windows) >= WINDOWS_MIN and counts.sum() > 0:
