@@ -7,7 +7,7 @@ use super::levelled::{Cycle, Levelled};
 use super::window::Window;
 use super::{Asked, End, Ended, LifeSummary};
 use crate::counts::CauseSummary;
-use crate::run::{Plan, RunError, Watch};
+use crate::run::{Plan, RunError, Watch, WATCH_EVERY};
 use crate::tally::Tally;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, OpCounts, FORMATTING};
@@ -185,11 +185,15 @@ impl Living<'_, '_> {
 
     /// Does the workload once, and rests until it is due again. `Some`: it could not be done.
     fn repeat(&mut self, watch: &mut Watch) -> Result<Option<Ended>, RunError> {
-        let began_ns = self.device.system().now_ns();
+        let (began_ns, calls_before) = (self.device.system().now_ns(), self.device.calls);
         match self.device.repeat(self.repetitions, watch) {
             Ok(()) => {}
             Err(RunError::Step(text)) if self.repetitions > 0 => return Ok(Some(self.failed(text))),
             Err(error) => return Err(error),
+        }
+        // A short repetition is over before a runner looks.
+        if self.device.calls / WATCH_EVERY > calls_before / WATCH_EVERY && !watch(self.device.calls) {
+            return Err(RunError::Interrupted);
         }
         self.repetitions += 1;
         self.repetitions_run += 1;

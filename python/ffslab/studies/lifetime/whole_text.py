@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffslab.text import units
 from ffslab.text.durations import DAYS_PER_YEAR
 from ffslab.text.machine_line import Seen, line
-from ffslab.text import units
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
