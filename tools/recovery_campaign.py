@@ -63,7 +63,7 @@ class History:
 
     def __init__(self, setting: dict[str, Any], seed: int) -> None:
         self.draw = random.Random(seed)
-        self.stack = Stack(partition_blocks=BLOCKS[seed % 2], **setting)
+        self.stack = Stack(board="omap3evm", kernel="2.6.37", partition_blocks=BLOCKS[seed % 2], **setting)
         self.stack.mount()
         self.now: dict[str, bytes] = {}
         self.ever: set[bytes] = {digest(b"")}

@@ -15,7 +15,7 @@ def record(number: int) -> bytes:
 
 def survives(fs: str, cut_after: int) -> bool:
     """Logs until the power fails at the `cut_after`-th program or erase, boots, and reads the records again."""
-    stack = ffslab.Stack(fs, partition_blocks=80)
+    stack = ffslab.Stack(fs, board="omap3evm", kernel="2.6.37", partition_blocks=80)
     stack.mount()
     stack.write_file("config", b"a device that has been in use")
     stack.sync()

@@ -13,7 +13,7 @@ import ffslab
 PHOTOS, DELETED = 40, 12
 
 chance = random.Random(7)
-stack = ffslab.Stack(sys.argv[1], partition_blocks=160)
+stack = ffslab.Stack(sys.argv[1], board="omap3evm", kernel="2.6.37", partition_blocks=160)
 stack.mount()
 stack.mkdir("photos")
 sums = {}

@@ -14,6 +14,8 @@ from ffslab.api.stack import Measurement
 
 RECORD_BYTES, RECORDS, GROUP, RUNS = 256, 2_000, 16, 10
 SECOND_US = 1_000_000
+# The records of this device do not compress.
+BOARD = {"board": "omap3evm", "kernel": "2.6.37", "compression": "none"}
 
 Policy = Callable[[ffslab.Stack, int], None]
 
@@ -36,7 +38,7 @@ def group_commit(stack: ffslab.Stack, log: int) -> None:
 
 def measured(fs: str, policy: Policy, run: int) -> Measurement:
     """One run on a partition that is three quarters full."""
-    stack = ffslab.Stack(fs, partition_blocks=160, seed=run, uptime_us=run * 1_234_567)
+    stack = ffslab.Stack(fs, **BOARD, partition_blocks=160, seed=run, uptime_us=run * 1_234_567)
     stack.mount()
     stack.step("occupy", file="static", percent=75, of="df")
     log = stack.open("log", "wronly create")

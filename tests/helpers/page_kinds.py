@@ -247,7 +247,7 @@ UNSAFE: tuple[dict[str, Any], ...] = (
 
 
 def _crashtest(folder: Path) -> Path:
-    stack = {"board": "omap3evm", "fs": "ubifs", "partition_blocks": 40}
+    stack = {"board": "omap3evm", "kernel": "2.6.37", "fs": "ubifs", "partition_blocks": 40}
     judge = {"kind": "command", "command": "test ! -e saved || test -s saved"}
     outcome = crashtest(CrashTest(stack=stack, judge=judge, steps=UNSAFE, title="settings", folder=folder))
     answer = answer_of(outcome)

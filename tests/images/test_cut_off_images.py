@@ -112,7 +112,7 @@ def test_a_volume_of_ubi_may_be_larger_than_the_image(tmp_path: Path, ffslab: Co
 
 
 def of_stack(fs: str, oob: bool) -> bytes:
-    stack = ffslab.Stack(fs, partition_blocks=40, max_beb_per1024=1 if fs == "ubifs" else None)
+    stack = ffslab.Stack(fs, board="omap3evm", partition_blocks=40, max_beb_per1024=1 if fs == "ubifs" else None)
     stack.mount()
     stack.write_file("a", CONTENT)
     stack.umount()

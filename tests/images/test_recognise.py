@@ -29,7 +29,7 @@ FILES = {f"f{i}": random.Random(i).randbytes(60_000) for i in range(3)}
 
 def stack_with(fs: str, blocks: int = 40, files: dict[str, bytes] | None = None) -> ffslab.Stack:
     """A partition with files, unmounted."""
-    stack = ffslab.Stack(fs, partition_blocks=blocks, max_beb_per1024=1 if fs == "ubifs" else None)
+    stack = ffslab.Stack(fs, board="omap3evm", partition_blocks=blocks, max_beb_per1024=1 if fs == "ubifs" else None)
     stack.mount()
     for name, content in (FILES if files is None else files).items():
         stack.write_file(name, content)

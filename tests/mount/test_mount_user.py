@@ -158,7 +158,7 @@ def test_the_generic_options_of_mount_are_taken(fs: str, tmp_path: Path, ffslab:
 
 
 def ffslab_stack(fs: str) -> ffslab.Stack:
-    return ffslab.Stack(fs, partition_blocks=160)
+    return ffslab.Stack(fs, board="omap3evm", partition_blocks=160)
 
 
 REFUSED = {
@@ -252,9 +252,9 @@ def test_a_lifetime_does_not_count_formatting(fs: str, tmp_path: Path, ffslab: C
     assert ('counted apart under "formatting": it happens once' in ran.stdout) == (fs != "yaffs2")
     assert "A block is erased" not in ran.stdout and "erases per block" not in ran.stdout
     ran = ffslab("lifetime", "out", "--json")
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 1, ran.stderr
     (row,) = json.loads(ran.stdout)["workloads"]
-    assert row["erases"] == 0, row
+    assert row["erases"] == 0 and row["needs_us"] > row["time_us"], row
     assert row["formatting_erases"] >= (100 if fs != "yaffs2" else 0)
     assert row["lifetime_years"]["levelled"]["estimate"] is None
     assert not any("formatting" in cause["cause"] for cause in row["causes"])
@@ -276,8 +276,8 @@ def test_other_verbs_on_a_new_partition_tell_formatting_apart(verb: str, tmp_pat
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     (variant,) = summary["variants"]
     erased = {cause["reason"]: cause["erases"] for cause in variant["by_cause"] if cause["erases"]}
-    # The volume is new, and little was written that would have to be erased. SQLite ends before UBI's thread has begun.
+    # The volume is new, and little was written that would have to be erased. It is settled before anything is measured.
     told = variant.get("formatting", {"erases": 0})["erases"]
     assert told == erased.get("formatting", 0) == variant["totals"]["erases"] - erased.get("erase", 0)
-    assert told > 0 or verb == "sqlite"
+    assert told == 0
     assert erased.get("erase", 0) < 5

@@ -22,6 +22,7 @@ title = "Busy"
 
 [stack]
 board = "omap3evm"
+kernel = "2.6.37"
 fs = "{fs}"
 partition_blocks = 32
 
@@ -211,7 +212,7 @@ def test_programs_have_tracks_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_session_is_drawn_from_where_it_was_asked(tmp_path: Path) -> None:
-    stack = Stack(fs="ubifs", partition_blocks=64)
+    stack = Stack(fs="ubifs", board="omap3evm", kernel="2.6.37", partition_blocks=64)
     stack.mount()
     stack.observe(Observe(tmp_path / "s.pftrace"), "session")
     with stack.measured("write"):

@@ -123,10 +123,10 @@ def test_how_many_rows_are_kept_decides_whether_a_run_serves(tmp_path: Path) -> 
     experiment = Experiment.from_toml(SMALL)
     few = Experiment.from_toml(SMALL.replace("title =", "requests_kept = 5\ntitle ="))
     many = Experiment.from_toml(SMALL.replace("title =", "requests_kept = 100000\ntitle ="))
-    assert len(experiment.run(store=store).requests) == 2 * 620
+    assert len(experiment.run(store=store).requests) == 2 * 623
     assert len(few.run(store=store).requests) == 2 * 5
     assert len(rows_in(store.folder)) == 4
-    assert len(many.run(store=store).requests) == 2 * 620
+    assert len(many.run(store=store).requests) == 2 * 623
     assert len(rows_in(store.folder)) == 4
 
 

@@ -19,7 +19,8 @@ from ffslab.studies.crashtest.run import answer_of
 from helpers.command import ROOT
 
 TOYS = ROOT / "tests/foreign"
-NAND: dict[str, Any] = {"board": "omap3evm", "kernel": "2.6.37", "partition_blocks": 40}
+BARE_NAND: dict[str, Any] = {"board": "omap3evm", "partition_blocks": 40}
+NAND: dict[str, Any] = {**BARE_NAND, "kernel": "2.6.37"}
 NOR: dict[str, Any] = {"board": "licheepi-nano", "part": "w25q128jv", "erase_block_KiB": 4, "partition_blocks": 64}
 FLASH: dict[str, Any] = {"part": "k9f1g08u0a", "blocks": 24, "spare": 0.6}
 ON_FLASH = {"quirks": "fixed", "device": {"ftl": "page-map", **FLASH}}
@@ -57,7 +58,7 @@ STACKS: dict[tuple[str, str], tuple[dict[str, Any], Sequence[dict[str, Any]]]] =
     ("rtems", "jffs2"): ({"device_KiB": 1024}, FILES),
     ("rtems", "dosfs"): (ON_FLASH, FILES),
     ("rtems", "rfs"): (ON_FLASH, FILES),
-    ("bare", "yaffs2"): (NAND, FILES),
+    ("bare", "yaffs2"): (BARE_NAND, FILES),
     ("bare", "littlefs"): (NOR, FILES),
     ("bare", "spiffs"): (NOR, FILES),
     ("bare", "fat"): (NOR, FILES),

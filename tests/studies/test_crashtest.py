@@ -24,7 +24,7 @@ from helpers.command import ROOT, Command
 from helpers.mounted import need_fuse
 
 EXAMPLES = ROOT / "examples/crashtest"
-UBIFS = {"board": "omap3evm", "kernel": "2.6.37", "fs": "ubifs", "partition_blocks": 40}
+UBIFS = {"board": "omap3evm", "kernel": "2.6.37", "compression": "none", "fs": "ubifs", "partition_blocks": 40}
 # Each judge with the applications that are right, and with those that are not.
 APPLICATIONS = {
     "whole_settings": (
@@ -350,7 +350,7 @@ SAVES = "for i in 1 2; do echo $i > new; {sync}mv new saved; sync .; done"
 def test_a_real_program_on_a_mount_is_cut_everywhere(ffslab: Command, tmp_path: Path, sync: str, code: int) -> None:
     need_fuse()
     judge = "test ! -e saved || test -s saved"
-    words = ["--fs", "ubifs", "--blocks", "40", "--judge", judge, "--out", str(tmp_path / "kept"), "--json"]
+    words = ["--kernel", "2.6.37", "--fs", "ubifs", "--blocks", "40", "--judge", judge, "--out", str(tmp_path / "kept"), "--json"]
     done = ffslab("crashtest", *words, "--", "sh", "-c", SAVES.format(sync=sync))
     assert done.returncode == code, done.stderr
     answer = json.loads(done.stdout)

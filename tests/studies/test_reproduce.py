@@ -17,7 +17,7 @@ from ffslab.sqlite.look_ups import SELECT_CPU_US
 from ffslab.studies.reproduce import PAPERS, campaign, kernel, readahead, readahead_runs, runs, wear_gc, words
 from ffslab.studies.reproduce.claims import Cause, Claims, Judged, Reading, Verdict, alike, falls
 from ffslab.studies.reproduce.figures import Figure, Line
-from ffslab.studies.reproduce.rows import NotMeasuredError, Row, StepDone
+from ffslab.studies.reproduce.rows import NotMeasuredError, Row, StepDone, row_of
 from ffslab.studies.reproduce.runs import LookUps, PlannedRun, run_all
 from helpers.command import ROOT
 
@@ -334,5 +334,5 @@ def test_the_experiments_of_the_wear_study_are_the_runs_of_its_claims(
     (planned,) = (run for run in wear_gc.planned() if run.series == series and fs_of(run) == "ubifs")
     rows = [row for row in planned.rows() if row["uflip.io_size_B"] == "32 KiB"]
     ours = [(row["latency_sum_us"], row["erases"], row["page_programs"]) for row in rows]
-    totals = variant["totals"]
-    assert ours == [(variant["latency_us"]["sum"], totals["erases"], totals["page_programs"])]
+    made = row_of(variant)
+    assert ours == [(made["latency_sum_us"], made["erases"], made["page_programs"])]

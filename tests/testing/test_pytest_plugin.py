@@ -39,7 +39,7 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeini("[pytest]\nflash_stack = board.toml\naddopts = --strict-markers\n")
     (pytester.path / "board.toml").write_text(
-        '[stack]\nfs = "jffs2"\npartition_blocks = 24\n[[setup]]\nstep = "mount"\n'
+        '[stack]\nboard = "omap3evm"\nkernel = "2.6.37"\ncompression = "none"\nfs = "jffs2"\npartition_blocks = 24\n[[setup]]\nstep = "mount"\n'
         '[[setup]]\nstep = "create"\nfile = "programs"\nbytes = 3000\n',
         encoding="utf-8",
     )

@@ -14,14 +14,14 @@ use std::path::Path;
 const STACKS: [(&str, &str); 7] = [
     ("jffs2", "board = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 32"),
     ("yaffs2", "board = \"omap3evm\"\nfs = \"yaffs2\"\npartition_blocks = 32"),
-    ("ubifs", "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 40"),
+    ("ubifs", "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 40\nmax_beb_per1024 = 1"),
     ("jffs2 on NOR", "board = \"omap3evm\"\nfs = \"jffs2\"\npart = \"js28f256p30\"\npartition_blocks = 20"),
     (
         "littlefs",
         "system = \"bare\"\nfs = \"littlefs\"\nboard = \"licheepi-nano\"\npart = \"w25q128jv\"\npartition_blocks = 64",
     ),
     ("RTEMS", "system = \"rtems\"\nfs = \"rfs\"\nquirks = \"fixed\""),
-    ("bit flips", "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 40\nfaults = { bitflips = 1 }"),
+    ("bit flips", "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 40\nmax_beb_per1024 = 1\nfaults = { bitflips = 1 }"),
 ];
 
 const STEPS: &str = r#"

@@ -65,7 +65,8 @@ def completed(keys: Mapping[str, Value]) -> dict[str, Value]:
         said.pop("system", None)
         own = {"fs": FILE_SYSTEM, "partition_blocks": LINUX_PARTITION_BLOCKS}
         # A board of one's own has its own part.
-        own = ({} if "board" in said else {"board": LINUX_BOARD, "part": LINUX_PART}) | own
+        usual: dict[str, Value] = {"board": LINUX_BOARD, "part": LINUX_PART}
+        own = ({} if "board" in said else {"board": IMAGE_BOARD} if "image" in said else usual) | own
     return own | said
 
 

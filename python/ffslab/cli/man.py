@@ -39,7 +39,7 @@ def pages() -> list[Page]:
 
 def _pages(command: Any, words: tuple[str, ...]) -> Iterator[Page]:
     below = getattr(command, "commands", {})
-    context = command.context_class(command, info_name=" ".join((PROGRAM, *words)))
+    context = command.context_class(command, info_name=" ".join((PROGRAM, *words)), **command.context_settings)
     rows: dict[str, list[Row]] = {"argument": [], "option": []}
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)

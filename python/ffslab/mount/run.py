@@ -19,8 +19,6 @@ from ffslab.api.machine import (
     FILE_SYSTEM,
     IMAGE_BOARD,
     LINUX,
-    LINUX_BOARD,
-    LINUX_PART,
     Machine,
     Value,
     as_json,
@@ -78,8 +76,7 @@ class Wanted:
                 what = "--partition, --mtdparts, --offset and --size" if self.where else "--oob and --autoplace"
                 raise InputError(f"{what}: say what is in an image; name it with --image")
             blocks = self.blocks or DEFAULT_BLOCKS
-            part = self.part or (None if self.board else LINUX_PART)
-            settings: dict[str, Value] = {"part": part, **given}
+            settings: dict[str, Value] = {"part": self.part, **given}
             return Machine(self.on_board, self.kernel, self.fs or FILE_SYSTEM, blocks, settings=settings)
         blocks, fs, arranged = self._arranged(self.image, bool(given.get("inband_tags")))
         settings = {"part": self.part, "image": str(self.image.absolute()), **arranged}
@@ -90,8 +87,8 @@ class Wanted:
 
     @property
     def on_board(self) -> str:
-        """The board with Linux."""
-        return self.board or (LINUX_BOARD if self.image is None else IMAGE_BOARD)
+        """The board with Linux: what a mount saves can be mounted again, so it is that of images."""
+        return self.board or IMAGE_BOARD
 
     @property
     def runs_on(self) -> str:

@@ -88,7 +88,7 @@ fn volumes_share_the_ubi_and_its_blocks() {
         check_volumes(&format!(
             "fs = \"ubifs\"\ncompression = \"none\"\npartition_blocks = 120\nnand_wait = \"{wait}\"\n\
              [[mount]]\nat = \"/data\"\nfs = \"ubifs\"\n\
-             volume_B = \"4 MiB\"\n[[mount]]\nat = \"/data/log\"\nfs = \"ubifs\"\nvolume_B = \"3 MiB\"\n"
+             compression = \"none\"\nvolume_B = \"4 MiB\"\n[[mount]]\nat = \"/data/log\"\nfs = \"ubifs\"\ncompression = \"none\"\nvolume_B = \"3 MiB\"\n"
         ));
     }
 }

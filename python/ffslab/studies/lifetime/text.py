@@ -37,11 +37,13 @@ def cells(facts: Lifetime) -> list[list[str]]:
     """A row for each workload, under `HEAD`."""
     rows = []
     for row in facts["workloads"]:
+        if row["needs_us"] is not None:
+            rows.append([named(row), *["-"] * 5, TOO_SHORT, TOO_SHORT])
+            continue
         spread, lives = row["erases_per_block_per_day"], row["lifetime_years"]
         blocks = [number(erases, 2) for erases in (spread["mean"], spread["p50"], spread["p95"], spread["max"])]
-        none = TOO_SHORT if row["needs_us"] is not None else NO_ERASE
-        without = "not known" if row["kind"] == "past" else none
-        years = [_years(lives["levelled"], none), _years(lives["busiest_block"], without)]
+        without = "not known" if row["kind"] == "past" else NO_ERASE
+        years = [_years(lives["levelled"]), _years(lives["busiest_block"], without)]
         rows.append([named(row), number(row["erases_per_day"]["all_blocks"]), *blocks, *years])
     return rows
 
