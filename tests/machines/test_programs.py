@@ -29,10 +29,12 @@ def test_an_update_makes_a_logger_wait(ffslab: Command, tmp_path: Path) -> None:
         main, logger = variant["programs"]
         assert (main["name"], logger["name"], logger["background"]) == ("main", "logger", True)
         assert logger["waited"]["by_program"][0]["program"] == "main"
-        assert any(call["program"] == "logger" for call in variant["slowest"])
+        assert {call["program"] for call in variant["slowest"]} <= {"main", "logger"}
+        # Without fsync the update's own calls may all be slower than the logger's.
+        assert any(call["program"] == "logger" for call in variant["slowest"]) or "sync=none" in variant["name"]
         assert variant["user_written_B"] == main["written_B"] + logger["written_B"]
     requests = pq.read_table(tmp_path / "out/requests.parquet").to_pandas()
-    assert set(requests["program"]) == {"logger"}, "the steps of main have no rows here"
+    assert set(requests["program"]) == {"main", "logger"}, "a file that is created is opened, written and closed"
     assert (requests["waited_us"] <= requests["latency_us"]).all()
     waited = requests[requests["cause"] == "another program"]
     assert (waited["cause_us"] == waited["waited_us"]).all() and len(waited) > 10

@@ -350,7 +350,8 @@ SAVES = "for i in 1 2; do echo $i > new; {sync}mv new saved; sync .; done"
 def test_a_real_program_on_a_mount_is_cut_everywhere(ffslab: Command, tmp_path: Path, sync: str, code: int) -> None:
     need_fuse()
     judge = "test ! -e saved || test -s saved"
-    words = ["--kernel", "2.6.37", "--fs", "ubifs", "--blocks", "40", "--judge", judge, "--out", str(tmp_path / "kept"), "--json"]
+    machine = ["--kernel", "2.6.37", "--fs", "ubifs", "--blocks", "40"]
+    words = [*machine, "--judge", judge, "--out", str(tmp_path / "kept"), "--json"]
     done = ffslab("crashtest", *words, "--", "sh", "-c", SAVES.format(sync=sync))
     assert done.returncode == code, done.stderr
     answer = json.loads(done.stdout)

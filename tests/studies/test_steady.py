@@ -18,7 +18,7 @@ HOUR_US = 3.6e9
         # Nothing is written: nothing wears, however short that was.
         (0.0, 0.0, [], None),
         # Erases that are due count as those that were made.
-        (0.0, 10.0, [], 10.0),
+        (0.0, 10.0, [], 11.0),
         (25.0, 10.0, [], 4.0),
         (100.0, 10.0, [], None),
         # Halves that erased alike, a trend, and a difference that chance makes.

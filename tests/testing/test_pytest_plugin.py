@@ -39,7 +39,8 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeini("[pytest]\nflash_stack = board.toml\naddopts = --strict-markers\n")
     (pytester.path / "board.toml").write_text(
-        '[stack]\nboard = "omap3evm"\nkernel = "2.6.37"\ncompression = "none"\nfs = "jffs2"\npartition_blocks = 24\n[[setup]]\nstep = "mount"\n'
+        '[stack]\nboard = "omap3evm"\nkernel = "2.6.37"\ncompression = "none"\nfs = "jffs2"\npartition_blocks = 24\n'
+        '[[setup]]\nstep = "mount"\n'
         '[[setup]]\nstep = "create"\nfile = "programs"\nbytes = 3000\n',
         encoding="utf-8",
     )
@@ -57,7 +58,8 @@ def test_the_package_declares_the_plugin() -> None:
 
 
 def test_the_machine_is_that_of_the_settings_changed_by_the_nearest_marker(tests: pytest.Pytester) -> None:
-    (tests.path / "other.toml").write_text('[stack]\nfs = "yaffs2"\npartition_blocks = 30\n', encoding="utf-8")
+    other = '[stack]\nboard = "omap3evm"\nkernel = "2.6.37"\nfs = "yaffs2"\npartition_blocks = 30\n'
+    (tests.path / "other.toml").write_text(other, encoding="utf-8")
     result = ran(
         tests,
         """

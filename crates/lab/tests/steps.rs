@@ -35,7 +35,8 @@ fn listed_requests_are_made_in_their_order_and_again() {
     for calls in ["pread", "read"] {
         let keys = format!("pattern = 'listed'\norder = [3, 0, 9]\ncount = 5\ncalls = '{calls}'");
         let result = run("jffs2", "", &[OPEN, &requests("alternate", &keys)]).unwrap();
-        let places: Vec<u64> = result.requests.offset_bytes.iter().map(|offset| offset / 4096).collect();
+        // The first call opens the file.
+        let places: Vec<u64> = result.requests.offset_bytes.iter().skip(1).map(|offset| offset / 4096).collect();
         assert_eq!(places, [3, 0, 9, 3, 0], "{calls}");
         let variant = &result.summary.variants[0];
         assert_eq!((variant.user_read_bytes, variant.user_written_bytes), (3 * 4096, 2 * 4096), "{calls}");

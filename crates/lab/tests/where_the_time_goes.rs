@@ -63,7 +63,10 @@ fn the_thinking_of_a_replayed_program_is_its_own_time() {
         assert_accounted_for(kept);
         assert_eq!(fast.program_us + fast.idle_us, 0.0);
         assert!(kept.program_us + kept.idle_us > 1_000.0, "the recorded program computes for some time");
-        assert_eq!(flash_us(fast), flash_us(kept), "thinking changes no flash operation");
+        // JFFS2's thread erases while the program thinks, what otherwise the program waits for.
+        if !fast.name.contains("jffs2") {
+            assert_eq!(flash_us(fast), flash_us(kept), "thinking changes no flash operation");
+        }
     }
 }
 

@@ -83,7 +83,8 @@ impl World {
 
     pub fn make(&mut self, directory: NodeId, name: &[u8], node: NewNode, caller: Caller) -> Answer<NodeEntry> {
         let path = self.path_below(directory, name);
-        self.call(CallOp::Other, &path, |nodes| nodes.make(directory, name, node, caller))
+        let op = if node.kind == FileKind::Directory { CallOp::Mkdir } else { CallOp::Other };
+        self.call(op, &path, |nodes| nodes.make(directory, name, node, caller))
     }
 
     pub fn link(&mut self, node: NodeId, directory: NodeId, name: &[u8]) -> Answer<NodeEntry> {

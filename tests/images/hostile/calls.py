@@ -70,9 +70,10 @@ def verbs() -> list[Verb]:
 
 
 def _verbs(command: Any, words: tuple[str, ...]) -> Iterator[Verb]:
-    # A group is no call of its own; `mount` is, and has verbs below it.
+    # A group is no call of its own; `mount` is, and has verbs below it. What is hidden is an old name.
     if not hasattr(command, "resolve_command"):
-        yield Verb(words, tuple(_parameter(parameter) for parameter in command.params if parameter.name != "help"))
+        shown = (each for each in command.params if each.name != "help" and not each.hidden)
+        yield Verb(words, tuple(_parameter(each) for each in shown))
     for word, inner in getattr(command, "commands", {}).items():
         yield from _verbs(inner, (*words, word))
 
@@ -125,7 +126,6 @@ GOOD = {
     "image": "good.img",
     "start": "good.img",
     "source": "calls.csv",
-    "target": "new.csv",
     "logs": "good.log",
     "a": "good.log",
     "b": "good.log",

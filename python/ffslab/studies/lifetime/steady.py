@@ -30,7 +30,9 @@ def needs_us(
     if not due_erases and not erases:
         return None
     if erases < blocks:
-        return time_us * blocks / max(erases, due_erases, 1.0)
+        # What is due was let go by the room that there was: the rest of a round comes on top of it.
+        late = max(due_erases - erases, 0.0)
+        return time_us * (blocks + late) / max(erases, due_erases, 1.0)
     half = len(windows) // 2
     if len(windows) >= WINDOWS_MIN:
         (early_us, early), (late_us, late) = (_sum(windows[:half]), _sum(windows[-half:]))

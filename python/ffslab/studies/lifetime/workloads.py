@@ -218,8 +218,8 @@ def _facts(
             erases = _of_workload(variant, erases)
             part = variant["stack"].get("part") or ""
             said, worn = borne(given.endurance, part), _worn(before, wear)
-            for name, own in _partitions(variant, len(erases)):
-                row = _row(title, variant, erases[own], worn[own], said, given.per_day, wear)
+            for name, own, programs in _partitions(variant, len(erases)):
+                row = _row(title, variant, programs, erases[own], worn[own], said, given.per_day, wear)
                 if row["busiest_block"] is not None:
                     row["busiest_block"] += own.start
                 rows.append({**row, "variant": name})
@@ -227,15 +227,20 @@ def _facts(
     return judged({"start": start, "machine": line(seen), "workloads": rows}, given.wanted_years)
 
 
-def _partitions(variant: VariantSummary, blocks: int) -> list[tuple[str, slice]]:
-    """The partitions of a variant, each by a name and its blocks: wear is levelled within each alone."""
-    mounts = variant.get("mounts", [])
-    placed = [(mount["at"], mount["first_block"], mount["blocks"]) for mount in mounts]
-    known = [(at, first, count) for at, first, count in placed if first is not None and count is not None]
+def _partitions(variant: VariantSummary, blocks: int) -> list[tuple[str, slice, int]]:
+    """The partitions of a variant, each by a name, its blocks and page programs: wear is levelled within each alone."""
+    known = [
+        (mount["at"], mount["first_block"], mount["blocks"], mount["page_programs"] or 0)
+        for mount in variant.get("mounts", [])
+        if mount["first_block"] is not None and mount["blocks"] is not None
+    ]
     if len(known) < 2:
-        return [(variant["name"], slice(0, blocks))]
-    origin = min(first for _, first, _ in known)
-    return [(f"{variant['name']}: {at}", slice(first - origin, first - origin + count)) for at, first, count in known]
+        return [(variant["name"], slice(0, blocks), sum(cause["page_programs"] for cause in causes(variant)))]
+    origin = min(first for _, first, _, _ in known)
+    return [
+        (f"{variant['name']}: {at}", slice(first - origin, first - origin + count), programs)
+        for at, first, count, programs in known
+    ]
 
 
 def _of_workload(variant: VariantSummary, erases: Blocks) -> Blocks:
@@ -262,6 +267,7 @@ def _worn(before: Blocks, wear: Wear | None) -> Blocks:
 def _row(
     title: str,
     variant: VariantSummary,
+    programs: int,
     erases: Blocks,
     worn: Blocks,
     said: tuple[int, str],
@@ -293,14 +299,13 @@ def _row(
         "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
         "formatting_erases": _formatting(variant),
-        "needs_us": needs_us(time_us, total, _due(variant), len(erases), _windows(variant)),
+        "needs_us": needs_us(time_us, total, _due(variant, programs), len(erases), _windows(variant)),
     }
 
 
-def _due(variant: VariantSummary) -> float:
+def _due(variant: VariantSummary, programs: int) -> float:
     """Blocks full of what was programmed."""
     flash = variant["flash"]
-    programs = sum(cause["page_programs"] for cause in causes(variant))
     return programs / flash["pages_per_block"] if flash is not None else float(programs > 0)
 
 
