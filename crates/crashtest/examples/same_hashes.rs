@@ -21,7 +21,10 @@ const STACKS: [(&str, &str); 7] = [
         "system = \"bare\"\nfs = \"littlefs\"\nboard = \"licheepi-nano\"\npart = \"w25q128jv\"\npartition_blocks = 64",
     ),
     ("RTEMS", "system = \"rtems\"\nfs = \"rfs\"\nquirks = \"fixed\""),
-    ("bit flips", "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 40\nmax_beb_per1024 = 1\nfaults = { bitflips = 1 }"),
+    (
+        "bit flips",
+        "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 40\nmax_beb_per1024 = 1\nfaults = { bitflips = 1 }",
+    ),
 ];
 
 const STEPS: &str = r#"
