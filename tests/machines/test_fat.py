@@ -290,7 +290,7 @@ step = "mount"
 step = "set"
 keys = 4
 bytes = 100
-count = 20
+count = 2000
 files = "overwritten"
 """
     file = tmp_path / "life.toml"

@@ -174,8 +174,8 @@ def test_a_stat_is_one_call_of_the_system_and_an_open_is_none_more(tmp_path: Pat
     rows = pq.read_table(tmp_path / "out" / "requests.parquet").to_pylist()
     calls = [(row["op"], row["file"], row["bytes"]) for row in rows if row["op"] != "stat"]
     assert calls == [
-        ("other", "a", 0),
-        ("other", "a/b", 0),
+        ("mkdir", "a", 0),
+        ("mkdir", "a/b", 0),
         ("open", "a/b/f", 0),
         ("write", "a/b/f", 9000),
         ("sync", "a/b/f", 0),

@@ -38,6 +38,8 @@ FILES = """
 title = "Some files"
 [stack]
 board = "omap3evm"
+kernel = "2.6.37"
+compression = "none"
 fs = "ubifs"
 partition_blocks = 64
 [[measure]]

@@ -17,8 +17,6 @@ from ffslab.text.durations import duration
 # Of what differs so many values are named; of more, how many there are.
 _VALUES_MAX = 4
 LINUX = systems.DEFAULT.name
-# Those that Linux may tell to compress; others have no such key.
-COMPRESSING = ("jffs2", "ubifs")
 _NOT_KNOWN = "not known"
 
 
@@ -153,8 +151,8 @@ def _with_compression(mount: Mapping[str, Any], stack: Mapping[str, Any]) -> str
         return "no file system"
     compression = mount.get("compression", stack.get("compression"))
     if compression is None:
-        may_compress = fs in COMPRESSING and (stack.get("system") or LINUX) == LINUX
-        return f"{title(fs)} with compression {_NOT_KNOWN}" if may_compress else title(fs)
+        # Who may compress has the key in every stack that was filled; the others have no such key.
+        return title(fs)
     return (
         f"{title(fs)} without compression" if compression == "none" else f"{title(fs)} with compression {compression}"
     )
