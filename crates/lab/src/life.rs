@@ -42,7 +42,7 @@ pub struct Asked {
     /// Work (flash operations and calls) that is done before times of stationary wear are leapt over. Null: none is ever leapt over.
     pub leaps_after_work: Option<u64>,
     /// Work after which a life is given up that nothing has ended. Null: never.
-    pub gives_up_after_work: Option<u64>,
+    pub operations_max: Option<u64>,
     /// Erases that blocks have behind them, which the chip does not know of; null: none.
     pub worn_erases: Option<Vec<u32>>,
 }

@@ -24,7 +24,7 @@ fn asked(leaps: bool) -> Asked {
         years: 50.0,
         endurance_erases: None,
         leaps_after_work,
-        gives_up_after_work: None,
+        operations_max: None,
         worn_erases: None,
     }
 }
@@ -150,7 +150,7 @@ fn programs_beside_the_measured_steps_live_too() {
 fn a_workload_that_writes_nothing_wears_nothing_and_one_that_takes_too_long_is_not_known() {
     let looks = "[[measure]]\nstep = \"stat\"\nfile = \"still\"\n";
     assert_eq!(lives(&text("jffs2", AGEING, looks), &asked(false)).unwrap().life.ended.end, End::Unworn);
-    let short = Asked { gives_up_after_work: Some(5_000), ..asked(false) };
+    let short = Asked { operations_max: Some(5_000), ..asked(false) };
     let life = lives(&text("jffs2", AGEING, REPLACED), &short).unwrap().life;
     assert_eq!(life.ended.end, End::Unknown);
     let ageing = AGEING.replace("= 40", "= 400");

@@ -164,7 +164,7 @@ impl Living<'_, '_> {
             if !is_worn && self.work() - work_before >= WORK_WITHOUT_WEAR {
                 return Ok(Err(Ended { end: End::Unworn, error: None }));
             }
-            if self.asked.gives_up_after_work.is_some_and(|most| self.work() >= most) {
+            if self.asked.operations_max.is_some_and(|most| self.work() >= most) {
                 return Ok(Err(Ended { end: End::Unknown, error: None }));
             }
             let is_whole = match repetitions {

@@ -123,7 +123,7 @@ def lived(
         "years": YEARS_MAX if given.wanted_years is None else given.wanted_years,
         "endurance_erases": given.endurance,
         "leaps_after_work": 0 if fast else None,
-        "gives_up_after_work": None,
+        "operations_max": None,
         "worn_erases": None if worn_erases is None else [erases or 0 for erases in worn_erases],
     }
     answer: WholeLivesAnswer = {
