@@ -67,7 +67,7 @@ class Compared:
 
     @property
     def in_words(self) -> str:
-        """The change in words: "60.3 % less", "3.37 times as much"; "the same"."""
+        """The change in words: "60.3 % less", "more" than none, "the same"."""
         share = self.share
         if share is None:
             return "the same" if self.after == self.before else "more"

@@ -6,7 +6,7 @@ use crate::requests::RequestLog;
 use crate::run::{Begun, Plan, RunError, Runner, Start, StepOutcome, Watch};
 use crate::tally::Tally;
 use ffslab_system::System;
-use ffslab_workload::{Content, Step};
+use ffslab_workload::Step;
 use std::borrow::Cow;
 
 const IS_HERE: &str = "the machine is lent only within a repetition";
@@ -43,9 +43,8 @@ impl<'p> Device<'p> {
         runner.log = RequestLog::keeping(0);
         let (start, was_mounted, open_at_start) = (runner.start, runner.system.is_mounted(), runner.open_names());
         let main = runner.into_begun();
-        // Each program writes bytes of its own.
-        let contents = (1..).map(|number| Content::new(plan.seed.wrapping_add(number)));
-        let beside = contents.take(plan.programs.len()).map(|content| main.beside(content, Default::default()));
+        let numbers = 1..=plan.programs.len() as u64;
+        let beside = numbers.map(|number| main.beside(plan.seed, number, Default::default()));
         Ok(Device {
             beside: beside.collect(),
             plan,
@@ -101,7 +100,7 @@ impl<'p> Device<'p> {
         let mut runner = Runner::measuring(Box::new(Lent(machine)), begun, self.start, traces, Box::new(&mut *watch));
         let done = work(&mut runner);
         let mut begun = runner.into_begun();
-        self.calls += count(&mut self.latencies, &mut begun, RequestLog::keeping(0));
+        self.calls += count(&mut self.latencies, &mut begun);
         self.main = Some(begun);
         done
     }
@@ -154,7 +153,7 @@ impl<'p> Device<'p> {
             for (index, (step, outcome)) in program.steps.iter().zip(&steps).enumerate() {
                 result = result.and_then(|()| is_whole(&program.phase(), index, step, outcome));
             }
-            self.calls += count(&mut self.latencies, &mut begun, RequestLog::keeping(0));
+            self.calls += count(&mut self.latencies, &mut begun);
             if place > 0 {
                 let closed = begun.close_all(self.system_mut());
                 result = result.and(closed.map_err(|error| RunError::Step(format!("{}: {error}", program.title()))));
@@ -188,8 +187,8 @@ fn is_whole(phase: &str, index: usize, step: &Step, outcome: &StepOutcome) -> Re
 }
 
 /// Counts the calls of a log, and puts an empty one in its place.
-fn count(latencies: &mut Tally, begun: &mut Begun, empty: RequestLog) -> u64 {
-    let log = std::mem::replace(&mut begun.log, empty);
+fn count(latencies: &mut Tally, begun: &mut Begun) -> u64 {
+    let log = std::mem::replace(&mut begun.log, RequestLog::keeping(0));
     log.tally().map_or(0, |tally| {
         latencies.merge(&tally);
         tally.len()

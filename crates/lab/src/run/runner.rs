@@ -77,10 +77,11 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    /// Of a program that begins beside this one, with content and jobs of its own. Locks are the machine's.
-    pub(crate) fn beside(&self, content: Content, ready_jobs: BTreeMap<usize, fio::Ready>) -> Begun {
+    /// Of the `number`th program that begins beside this one, from 1, with jobs of its own: each writes bytes of its own. Locks
+    /// are the machine's.
+    pub(crate) fn beside(&self, seed: u64, number: u64, ready_jobs: BTreeMap<usize, fio::Ready>) -> Begun {
         Begun {
-            content,
+            content: Content::new(seed.wrapping_add(number)),
             open: BTreeMap::new(),
             log: RequestLog::default(),
             images: Vec::new(),
@@ -92,7 +93,7 @@ impl Begun {
 
     /// Closes the files that its steps have opened, as at the end of a program.
     pub(crate) fn close_all(&mut self, system: &mut dyn System) -> Answer<()> {
-        std::mem::take(&mut self.open).into_values().try_for_each(|open| system.close(open.fd))
+        close_each(std::mem::take(&mut self.open), system)
     }
 }
 
@@ -161,7 +162,7 @@ impl<'a> Runner<'a> {
 
     /// Closes the files that steps have opened, as at the end of a program.
     pub(crate) fn close_all(&mut self) -> Answer<()> {
-        std::mem::take(&mut self.open).into_values().try_for_each(|open| self.system.close(open.fd))
+        close_each(std::mem::take(&mut self.open), &mut *self.system)
     }
 
     /// Names of the files that steps have opened.
@@ -173,8 +174,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn close_all_but(&mut self, names: &[String]) -> Answer<()> {
         let (keep, close) = std::mem::take(&mut self.open).into_iter().partition(|(name, _)| names.contains(name));
         self.open = keep;
-        let close: BTreeMap<String, OpenFile> = close;
-        close.into_values().try_for_each(|open| self.system.close(open.fd))
+        close_each(close, &mut *self.system)
     }
 
     /// Counters and time of setup steps are reckoned from here.
@@ -312,6 +312,10 @@ impl Start {
             ..StepOutcome::default()
         }
     }
+}
+
+fn close_each(open: BTreeMap<String, OpenFile>, system: &mut dyn System) -> Answer<()> {
+    open.into_values().try_for_each(|open| system.close(open.fd))
 }
 
 /// A file that a step has opened.

@@ -9,7 +9,7 @@ use crate::observed::Observing;
 use crate::programs::{self, Done, Lent, Ran, ToRun};
 use crate::requests::{joined, LogOf, RequestLog};
 use ffslab_system::System;
-use ffslab_workload::{Content, Step};
+use ffslab_workload::Step;
 use std::borrow::Cow;
 
 /// As [`super::run`].
@@ -34,10 +34,9 @@ pub(super) fn run(mut system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -
     let counters = runner.system.counters();
     let start = runner.start;
     let main = runner.into_begun();
-    let beside = (1..).zip(plan.programs.iter().zip(jobs)).map(|(number, (program, ready_jobs))| {
-        // Each program writes bytes of its own.
-        let content = Content::new(plan.seed.wrapping_add(number));
-        ToRun { program: program.clone(), begun: main.beside(content, ready_jobs) }
+    let beside = (1..).zip(plan.programs.iter().zip(jobs)).map(|(number, (program, ready_jobs))| ToRun {
+        program: program.clone(),
+        begun: main.beside(plan.seed, number, ready_jobs),
     });
     let beside: Vec<ToRun> = beside.collect();
     let mut all = vec![ToRun { program: Program::main(plan.measure), begun: main }];
