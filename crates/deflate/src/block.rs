@@ -2,7 +2,7 @@
 //! to 3.2.7).
 
 use crate::bits::{Bits, BLOCK_HEAD_BITS, FIXED_BLOCK};
-use crate::huffman::{Codes, CODE_BITS_MAX, SYMBOLS_MAX};
+use crate::huffman::{Codes, Lengths, CODE_BITS_MAX, SYMBOLS_MAX};
 use crate::matches::MATCH_BYTES_MIN;
 use std::sync::LazyLock;
 
@@ -67,7 +67,8 @@ static FIXED: LazyLock<(Codes, Codes)> = LazyLock::new(|| {
     lengths[256..280].fill(7);
     let mut distances = [0; SYMBOLS_MAX];
     distances[..DISTANCES].fill(5);
-    (Codes::of_lengths(lengths, SYMBOLS_MAX - 1), Codes::of_lengths(distances, DISTANCES - 1))
+    let codes = |of, last_symbol| Codes::of_lengths(Lengths { of, last_symbol });
+    (codes(lengths, SYMBOLS_MAX - 1), codes(distances, DISTANCES - 1))
 });
 
 /// A literal, whose distance is 0, or a match.
@@ -114,13 +115,13 @@ impl Block {
     /// Writes the block, which stands for `data`, and begins a new one.
     pub fn write(&mut self, data: &[u8], is_last: bool, bits: &mut Bits) {
         self.counts[END] = 1;
-        let codes = Codes::for_counts(&self.counts, CODE_BITS_MAX);
-        let distances = Codes::for_counts(&self.distance_counts, CODE_BITS_MAX);
-        let head = DynamicHead::of(&codes, &distances);
+        let lengths = Lengths::for_counts(&self.counts, CODE_BITS_MAX);
+        let distances = Lengths::for_counts(&self.distance_counts, CODE_BITS_MAX);
+        let head = DynamicHead::of(&lengths, &distances);
         let (fixed, fixed_distances) = &*FIXED;
         let whole_bytes = |bits: u32| ((bits + BLOCK_HEAD_BITS) as usize).div_ceil(8);
-        let fixed_bytes = whole_bytes(self.bits_with(fixed, fixed_distances));
-        let dynamic_bytes = whole_bytes(self.bits_with(&codes, &distances) + head.bits());
+        let fixed_bytes = whole_bytes(self.bits_with(&fixed.lengths, &fixed_distances.lengths));
+        let dynamic_bytes = whole_bytes(self.bits_with(&lengths, &distances) + head.bits());
         let last = u16::from(is_last);
         if data.len() + STORED_LENGTH_BYTES <= fixed_bytes.min(dynamic_bytes) {
             bits.push(STORED_BLOCK + last, BLOCK_HEAD_BITS);
@@ -135,8 +136,8 @@ impl Block {
             self.write_symbols(fixed, fixed_distances, bits);
         } else {
             bits.push(DYNAMIC_BLOCK + last, BLOCK_HEAD_BITS);
-            head.write(&codes, &distances, bits);
-            self.write_symbols(&codes, &distances, bits);
+            head.write(&lengths, &distances, bits);
+            self.write_symbols(&Codes::of_lengths(lengths), &Codes::of_lengths(distances), bits);
         }
         if is_last {
             bits.fill_byte();
@@ -145,36 +146,30 @@ impl Block {
     }
 
     /// Size of all symbols and of the end in such codes.
-    fn bits_with(&self, codes: &Codes, distances: &Codes) -> u32 {
-        let of = |counts: &[u32], codes: &Codes, extra: fn(usize) -> u32| -> u32 {
-            counts
-                .iter()
-                .enumerate()
-                .map(|(symbol, count)| count * (u32::from(codes.lengths[symbol]) + extra(symbol)))
-                .sum()
+    fn bits_with(&self, lengths: &Lengths, distances: &Lengths) -> u32 {
+        let of = |counts: &[u32], lengths: &Lengths, extra: fn(usize) -> u32| -> u32 {
+            let occurring = counts.iter().zip(&lengths.of).enumerate().filter(|(_, (&count, _))| count > 0);
+            occurring.map(|(symbol, (count, &length))| count * (u32::from(length) + extra(symbol))).sum()
         };
         let extra = |symbol| if symbol > END { extra_of_length(symbol - END - 1) } else { 0 };
-        of(&self.counts, codes, extra) + of(&self.distance_counts, distances, extra_of_distance)
+        of(&self.counts, lengths, extra) + of(&self.distance_counts, distances, extra_of_distance)
     }
 
     fn write_symbols(&self, codes: &Codes, distances: &Codes, bits: &mut Bits) {
-        let push = |codes: &Codes, symbol: usize, bits: &mut Bits| {
-            bits.push(codes.bits[symbol], u32::from(codes.lengths[symbol]));
-        };
         for symbol in &self.symbols {
             if symbol.distance == 0 {
-                push(codes, usize::from(symbol.value), bits);
+                codes.push(usize::from(symbol.value), bits);
                 continue;
             }
             let code = code_of(symbol.value, &LENGTH_BASES);
-            push(codes, END + 1 + code, bits);
+            codes.push(END + 1 + code, bits);
             bits.push(symbol.value - LENGTH_BASES[code], extra_of_length(code));
             let code = code_of(symbol.distance, &DISTANCE_BASES);
-            push(distances, code, bits);
+            distances.push(code, bits);
             bits.push(symbol.distance - DISTANCE_BASES[code], extra_of_distance(code));
         }
-        push(codes, END, bits);
-        bits.block_ends_with(u32::from(codes.lengths[END]));
+        codes.push(END, bits);
+        bits.block_ends_with(u32::from(codes.lengths.of[END]));
     }
 }
 
@@ -183,16 +178,16 @@ struct DynamicHead {
     /// Symbol of the code lengths, and the number in the bits behind it.
     runs: Vec<(usize, u16)>,
     counts: [u32; LENGTH_SYMBOLS],
-    codes: Codes,
+    lengths: Lengths,
     /// How many of the code lengths' own lengths are written.
     written_count: usize,
 }
 
 impl DynamicHead {
-    fn of(codes: &Codes, distances: &Codes) -> DynamicHead {
+    fn of(lengths: &Lengths, distances: &Lengths) -> DynamicHead {
         let mut runs = Vec::new();
-        for codes in [codes, distances] {
-            for run in codes.lengths[..=codes.last_symbol].chunk_by(|a, b| a == b) {
+        for lengths in [lengths, distances] {
+            for run in lengths.of[..=lengths.last_symbol].chunk_by(|a, b| a == b) {
                 add_run(usize::from(run[0]), run.len(), &mut runs);
             }
         }
@@ -200,26 +195,27 @@ impl DynamicHead {
         for &(symbol, _) in &runs {
             counts[symbol] += 1;
         }
-        let codes = Codes::for_counts(&counts, LENGTH_CODE_BITS_MAX);
-        let last = LENGTH_ORDER.iter().rposition(|&symbol| codes.lengths[symbol] > 0).unwrap_or(0);
-        DynamicHead { runs, counts, codes, written_count: last.max(3) + 1 }
+        let lengths = Lengths::for_counts(&counts, LENGTH_CODE_BITS_MAX);
+        let last = LENGTH_ORDER.iter().rposition(|&symbol| lengths.of[symbol] > 0).unwrap_or(0);
+        DynamicHead { runs, counts, lengths, written_count: last.max(3) + 1 }
     }
 
     fn bits(&self) -> u32 {
         let of_symbol =
-            |symbol: usize| self.counts[symbol] * (u32::from(self.codes.lengths[symbol]) + extra_of_run(symbol));
+            |symbol: usize| self.counts[symbol] * (u32::from(self.lengths.of[symbol]) + extra_of_run(symbol));
         COUNTS_BITS + 3 * self.written_count as u32 + (0..LENGTH_SYMBOLS).map(of_symbol).sum::<u32>()
     }
 
-    fn write(&self, codes: &Codes, distances: &Codes, bits: &mut Bits) {
-        bits.push((codes.last_symbol - END) as u16, 5);
+    fn write(self, lengths: &Lengths, distances: &Lengths, bits: &mut Bits) {
+        bits.push((lengths.last_symbol - END) as u16, 5);
         bits.push(distances.last_symbol as u16, 5);
         bits.push((self.written_count - 4) as u16, 4);
         for &symbol in &LENGTH_ORDER[..self.written_count] {
-            bits.push(u16::from(self.codes.lengths[symbol]), 3);
+            bits.push(u16::from(self.lengths.of[symbol]), 3);
         }
-        for &(symbol, number) in &self.runs {
-            bits.push(self.codes.bits[symbol], u32::from(self.codes.lengths[symbol]));
+        let codes = Codes::of_lengths(self.lengths);
+        for (symbol, number) in self.runs {
+            codes.push(symbol, bits);
             bits.push(number, extra_of_run(symbol));
         }
     }

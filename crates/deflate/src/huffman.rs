@@ -1,33 +1,43 @@
 //! Code lengths by Huffman's algorithm, with zlib's choice where several are best, and the codes that follow from them
 //! (`build_tree`, `gen_bitlen` and `gen_codes`; RFC 1951, 3.2.2).
 
+use crate::bits::Bits;
+
 /// The longest code of literals, lengths and distances.
 pub const CODE_BITS_MAX: usize = 15;
 /// Symbols of the largest alphabet, the two of the fixed code that never occur among them.
 pub const SYMBOLS_MAX: usize = 288;
 const NODES_MAX: usize = 2 * SYMBOLS_MAX;
 
+/// How many bits the code of each symbol of an alphabet has; 0: the symbol has none.
+pub struct Lengths {
+    pub of: [u8; SYMBOLS_MAX],
+    /// The last symbol that has a code.
+    pub last_symbol: usize,
+}
+
+impl Lengths {
+    /// The best lengths for symbols that occur so often, none above `bits_max`. Two symbols at least have a code.
+    pub fn for_counts(counts: &[u32], bits_max: usize) -> Lengths {
+        let mut tree = Tree::default();
+        let last_symbol = tree.leaves(counts);
+        let order = tree.grow();
+        Lengths { of: tree.lengths(&order, counts.len(), bits_max), last_symbol }
+    }
+}
+
 /// The codes of an alphabet: for each symbol its bits, the first one lowest, and how many.
 pub struct Codes {
     pub bits: [u16; SYMBOLS_MAX],
-    pub lengths: [u8; SYMBOLS_MAX],
-    /// The last symbol that has a code.
-    pub(crate) last_symbol: usize,
+    pub lengths: Lengths,
 }
 
 impl Codes {
-    /// The best codes for symbols that occur so often, none longer than `bits_max`. Two symbols at least have one.
-    pub fn for_counts(counts: &[u32], bits_max: usize) -> Codes {
-        let mut tree = Tree::default();
-        let last = tree.leaves(counts);
-        let order = tree.grow();
-        Codes::of_lengths(tree.lengths(&order, counts.len(), bits_max), last)
-    }
-
     /// The codes that belong to lengths.
-    pub fn of_lengths(lengths: [u8; SYMBOLS_MAX], last_symbol: usize) -> Codes {
+    pub fn of_lengths(lengths: Lengths) -> Codes {
+        let of_symbols = &lengths.of[..=lengths.last_symbol];
         let mut of_length = [0u16; CODE_BITS_MAX + 1];
-        for &length in lengths[..=last_symbol].iter().filter(|&&length| length > 0) {
+        for &length in of_symbols.iter().filter(|&&length| length > 0) {
             of_length[usize::from(length)] += 1;
         }
         let mut next = [0u16; CODE_BITS_MAX + 1];
@@ -35,44 +45,63 @@ impl Codes {
             next[length] = (next[length - 1] + of_length[length - 1]) << 1;
         }
         let mut bits = [0; SYMBOLS_MAX];
-        for symbol in 0..=last_symbol {
-            let length = usize::from(lengths[symbol]);
-            if length > 0 {
-                bits[symbol] = next[length].reverse_bits() >> (16 - length);
-                next[length] += 1;
-            }
+        for (bits, &length) in bits.iter_mut().zip(of_symbols).filter(|(_, &length)| length > 0) {
+            *bits = next[usize::from(length)].reverse_bits() >> (16 - length);
+            next[usize::from(length)] += 1;
         }
-        Codes { bits, lengths, last_symbol }
+        Codes { bits, lengths }
+    }
+
+    pub fn push(&self, symbol: usize, bits: &mut Bits) {
+        bits.push(self.bits[symbol], u32::from(self.lengths.of[symbol]));
+    }
+}
+
+/// A node in one number that sorts by how often it occurs, then by how many nodes lie below it on the longest way.
+#[derive(Clone, Copy)]
+struct Node(u64);
+
+impl Node {
+    fn new(count: u32, depth: u8, number: u16) -> Node {
+        Node(u64::from(count) << 24 | u64::from(depth) << 16 | u64::from(number))
+    }
+
+    fn number(self) -> u16 {
+        self.0 as u16
+    }
+
+    fn rank(self) -> u64 {
+        self.0 >> 16
+    }
+
+    fn count(self) -> u32 {
+        (self.0 >> 24) as u32
+    }
+
+    fn depth(self) -> u8 {
+        (self.0 >> 16) as u8
     }
 }
 
 /// Symbols and the nodes above them.
 struct Tree {
-    counts: [u32; NODES_MAX],
-    /// How many nodes lie below on the longest way.
-    depths: [u8; NODES_MAX],
     above: [u16; NODES_MAX],
     /// What has no node above it yet: the rarest first, of equally rare ones the flatter.
-    heap: Vec<u16>,
+    heap: Vec<Node>,
 }
 
 impl Default for Tree {
     fn default() -> Self {
-        Tree {
-            counts: [0; NODES_MAX],
-            depths: [0; NODES_MAX],
-            above: [0; NODES_MAX],
-            heap: Vec::with_capacity(SYMBOLS_MAX),
-        }
+        Tree { above: [0; NODES_MAX], heap: Vec::with_capacity(SYMBOLS_MAX) }
     }
 }
 
 impl Tree {
     /// Begins with the symbols that occur, and with others until there are two. Returns the last one.
     fn leaves(&mut self, counts: &[u32]) -> usize {
-        self.counts[..counts.len()].copy_from_slice(counts);
-        self.heap.extend((0..counts.len() as u16).filter(|&symbol| counts[usize::from(symbol)] > 0));
-        let mut last = self.heap.last().copied();
+        let occurring = (0..).zip(counts).filter(|(_, &count)| count > 0);
+        self.heap.extend(occurring.map(|(symbol, &count)| Node::new(count, 0, symbol)));
+        let mut last = self.heap.last().map(|node| node.number());
         while self.heap.len() < 2 {
             // Of the first three symbols the next one, else the first.
             let symbol = match last {
@@ -81,8 +110,7 @@ impl Tree {
                 Some(_) => 0,
             };
             last = last.max(Some(symbol));
-            self.counts[usize::from(symbol)] = 1;
-            self.heap.push(symbol);
+            self.heap.push(Node::new(1, 0, symbol));
         }
         usize::from(last.unwrap_or(0))
     }
@@ -93,40 +121,45 @@ impl Tree {
             self.sift(place);
         }
         let mut order = Vec::with_capacity(2 * self.heap.len());
-        let mut node = SYMBOLS_MAX as u16;
+        let mut number = SYMBOLS_MAX as u16;
         while self.heap.len() >= 2 {
             let rarest = self.heap.swap_remove(0);
             self.sift(0);
             let second = self.heap[0];
-            order.extend([rarest, second]);
-            let [a, b] = [rarest, second].map(usize::from);
-            self.counts[usize::from(node)] = self.counts[a] + self.counts[b];
-            self.depths[usize::from(node)] = self.depths[a].max(self.depths[b]) + 1;
-            (self.above[a], self.above[b]) = (node, node);
-            self.heap[0] = node;
+            for below in [rarest, second] {
+                order.push(below.number());
+                self.above[usize::from(below.number())] = number;
+            }
+            let depth = rarest.depth().max(second.depth()) + 1;
+            self.heap[0] = Node::new(rarest.count() + second.count(), depth, number);
             self.sift(0);
-            node += 1;
+            number += 1;
         }
-        order.push(self.heap[0]);
+        order.push(self.heap[0].number());
         order
     }
 
     /// Moves a node down the heap to where it belongs.
     fn sift(&mut self, mut place: usize) {
-        let key = |node: u16| (self.counts[usize::from(node)], self.depths[usize::from(node)]);
-        let moved = self.heap[place];
-        while 2 * place + 1 < self.heap.len() {
+        let heap = &mut self.heap[..];
+        let moved = heap[place];
+        loop {
             let mut child = 2 * place + 1;
-            if child + 1 < self.heap.len() && key(self.heap[child + 1]) <= key(self.heap[child]) {
-                child += 1;
+            let Some(&(mut least)) = heap.get(child) else { break };
+            match heap.get(child + 1) {
+                Some(&other) if other.rank() <= least.rank() => {
+                    child += 1;
+                    least = other;
+                }
+                _ => {}
             }
-            if key(moved) <= key(self.heap[child]) {
+            if moved.rank() <= least.rank() {
                 break;
             }
-            self.heap[place] = self.heap[child];
+            heap[place] = least;
             place = child;
         }
-        self.heap[place] = moved;
+        heap[place] = moved;
     }
 
     /// How far below the top each symbol lies, but no farther than `bits_max`: then others must move down.
