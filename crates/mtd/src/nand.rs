@@ -121,6 +121,11 @@ impl Core {
         self.chip.ageing().map(|_| self.health)
     }
 
+    /// Counts a block that was marked bad.
+    pub fn note_grown_bad(&mut self) {
+        self.health.grown_bad_blocks += 1;
+    }
+
     pub fn note(&mut self, what: Upkeep) {
         self.health.note(what);
     }

@@ -18,15 +18,17 @@ const TOTAL_TOLERANCE: f64 = 0.05;
 /// Share of the blocks that may change between two windows: if more do, longer windows are needed to see who rests.
 const CHANGES_MAX: f64 = 0.2;
 /// Share of the blocks that may have changed unseen during a leap, because in all windows before it none did.
-const UNSEEN_SHARE: f64 = 0.05;
-/// Share of the blocks whose data may become due for a move of wear levelling during a leap: the moves are made after it.
+const UNSEEN_SHARE: f64 = 0.1;
+/// Moves of wear levelling that become due during a leap are made after it: so late at most, as a share of the difference of erases
+/// that makes them due, or so many of the blocks at most.
+const DUE_LATE: f64 = 0.1;
 const DUE_SHARE: f64 = 0.02;
 /// So many pairs of windows must have been seen before a leap.
 const PAIRS_LEAST: u32 = 4;
 /// A leap passes over so many windows for each pair that was seen, if nothing else ends it. The more changes were counted, the
 /// better their shares are known.
-const LEAP_PER_PAIR: std::ops::RangeInclusive<f64> = 2.0..=20.0;
-const LEAP_PER_CHANGE: f64 = 0.5;
+const LEAP_PER_PAIR: std::ops::RangeInclusive<f64> = 4.0..=40.0;
+const LEAP_PER_CHANGE: f64 = 1.0;
 /// So many windows tell how blocks differ.
 const WINDOWS_KEPT: usize = 32;
 /// Of fewer blocks nobody can tell how they differ.
@@ -198,7 +200,8 @@ impl Law {
             .collect();
         due.sort_by(f64::total_cmp);
         let passed = (self.rates.len() as f64 * DUE_SHARE) as usize;
-        due.get(passed.min(due.len().saturating_sub(1))).copied().unwrap_or(f64::INFINITY)
+        let Some(first) = due.first() else { return f64::INFINITY };
+        due[passed.min(due.len() - 1)].max(first + DUE_LATE * step / rate)
     }
 
     /// Erases of each block in so many windows, but no more than it bears without being worn out.
@@ -272,8 +275,8 @@ mod tests {
         let law = Law { rates: vec![2.0, 4.0, 0.0], mean: 3.0, noise: 0.0, to_turn: 0.0, to_rest: 0.0, reach: 1e9 };
         assert_eq!(law.reach(&[100, 100, 1], None), 24.0);
         let levelling = Levelling { from_erases: 64, counted_erases: vec![10, 14, 1] };
-        // The block with 14 erases, 4 a window, is 64 ahead of the one at rest after 12.75 windows.
-        assert_eq!(law.reach(&[1_000, 1_000, 1_000], Some(&levelling)), 12.75);
+        // The block with 14 erases, 4 a window, is 64 ahead of the one at rest after 12.75 windows, and a tenth more after 14.35.
+        assert_eq!(law.reach(&[1_000, 1_000, 1_000], Some(&levelling)), 14.35);
         assert_eq!(after(&law, 12.6), [25, 50, 0]);
         assert_eq!(law.erases(50.0, &[90, 90, 0], &mut Pcg32::seed_from_u64(1)), [89, 89, 0]);
     }

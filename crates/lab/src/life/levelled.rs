@@ -8,8 +8,12 @@ use ffslab_system::Levelling;
 
 /// How far spreads of counters may be apart, as a share of the difference from which on data move.
 const SPREAD_TOLERANCE: f64 = 0.1;
-/// A leap passes over at most so many cycles for the one that was seen.
+/// Leaps pass over at most so many cycles for the last one that was seen whole.
 const CYCLES_MAX: f64 = 20.0;
+/// A leap may follow another one without a whole cycle between them if blocks were erased so often since, and as often a repetition as
+/// in the cycle, but for this share.
+const ERASES_BETWEEN: f64 = 16.0;
+const RATE_TOLERANCE: f64 = 0.1;
 
 /// Counters at the start of what may become a cycle.
 struct Mark {
@@ -22,10 +26,14 @@ struct Mark {
 #[derive(Default)]
 pub(super) struct Levelled {
     mark: Option<Mark>,
+    /// The last cycle that was seen, and for how many erases of each block it speaks.
+    seen: Option<(Cycle, f64)>,
+    /// Where the last leap ended.
+    landed: Option<Mark>,
 }
 
 /// A cycle of levelled wear.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cycle {
     /// Erases of a block, on average.
     pub erases: f64,
@@ -34,30 +42,63 @@ pub(super) struct Cycle {
 }
 
 impl Levelled {
-    /// Wear that was not levelled lies between: what was seen before tells nothing.
-    pub fn forget(&mut self) {
-        self.mark = None;
-    }
-
-    /// Tells of the counters after so many repetitions that were run, and gets the cycle that ended with them; `None`: none did, or
-    /// wear is not levelled yet.
-    pub fn then(&mut self, levelling: &Levelling, repetitions: u64, time_ns: u64) -> Option<Cycle> {
+    /// Tells of the counters after so many repetitions, and gets the cycle that a leap may repeat and for how many erases of each
+    /// block; `None`: none has ended yet, or wear is not levelled yet. A cycle may hold leaps that ended wherever data became due
+    /// ([`super::law`]): they keep the differences.
+    pub fn then(&mut self, levelling: &Levelling, repetitions: u64, time_ns: u64) -> Option<(Cycle, f64)> {
         let now = Mark { counted_erases: levelling.counted_erases.clone(), repetitions, time_ns };
         let Some(mark) = &self.mark else {
             self.mark = Some(now);
             return None;
         };
-        let pairs = || mark.counted_erases.iter().zip(&now.counted_erases).filter(|(&then, &now)| then > 0 && now > 0);
-        let grown: f64 = pairs().map(|(&then, &now)| f64::from(now.saturating_sub(then))).sum();
-        let erases = grown / pairs().count().max(1) as f64;
+        let since = mark.until(&now);
         let step = f64::from(levelling.from_erases);
-        if erases < step {
-            return None;
+        if since.erases >= step {
+            let pairs = || mark.pairs(&now);
+            let (before, after) = (Spread::of(pairs().map(|pair| pair.0)), Spread::of(pairs().map(|pair| pair.1)));
+            let is_cycle = after.whole >= step && before.is_like(&after, SPREAD_TOLERANCE * step);
+            self.seen = is_cycle.then_some((since, since.erases * CYCLES_MAX));
+            (self.mark, self.landed) = (Some(now), None);
+        } else if let Some(landed) = &self.landed {
+            let since = landed.until(&now);
+            let goes_on = self.seen.is_some_and(|(cycle, _)| since.is_like(&cycle));
+            if since.erases < ERASES_BETWEEN || !goes_on {
+                return None;
+            }
         }
-        let cycle = Cycle { erases, repetitions: repetitions - mark.repetitions, time_ns: time_ns - mark.time_ns };
-        let (before, after) = (Spread::of(pairs().map(|pair| *pair.0)), Spread::of(pairs().map(|pair| *pair.1)));
-        self.mark = Some(now);
-        (after.whole >= step && before.is_like(&after, SPREAD_TOLERANCE * step)).then_some(cycle)
+        self.seen
+    }
+
+    /// Each block got so many erases by a leap of so many repetitions: its counters are as far apart as before.
+    pub fn leapt(&mut self, erases: u32, repetitions: u64, time_ns: u64) {
+        if let Some((_, left)) = &mut self.seen {
+            *left -= f64::from(erases);
+        }
+        if let Some(mark) = &mut self.mark {
+            mark.counted_erases.iter_mut().filter(|count| **count > 0).for_each(|count| *count += erases);
+            mark.repetitions += repetitions;
+            mark.time_ns += time_ns;
+        }
+        self.landed = None;
+    }
+
+    /// Tells of the counters at the end of a leap.
+    pub fn landed(&mut self, levelling: &Levelling, repetitions: u64, time_ns: u64) {
+        self.landed = Some(Mark { counted_erases: levelling.counted_erases.clone(), repetitions, time_ns });
+    }
+}
+
+impl Mark {
+    /// The counters of the blocks that are in use at both times.
+    fn pairs<'a>(&'a self, later: &'a Mark) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let pairs = self.counted_erases.iter().copied().zip(later.counted_erases.iter().copied());
+        pairs.filter(|&(then, now)| then > 0 && now > 0)
+    }
+
+    fn until(&self, later: &Mark) -> Cycle {
+        let grown: f64 = self.pairs(later).map(|(then, now)| f64::from(now.saturating_sub(then))).sum();
+        let erases = grown / self.pairs(later).count().max(1) as f64;
+        Cycle { erases, repetitions: later.repetitions - self.repetitions, time_ns: later.time_ns - self.time_ns }
     }
 }
 
@@ -84,12 +125,18 @@ impl Spread {
 }
 
 impl Cycle {
-    /// Erases for each block that a leap may give: as long as no block fails, and not much further than what was seen.
+    /// Erases for each block that a leap may give without that a block fails.
     ///
     /// `left_erases`: what each block in use bears; none: for ever. `kept_erases`: those that each block is left with.
     pub fn reach(&self, left_erases: impl Iterator<Item = u32>, kept_erases: f64) -> f64 {
         let first = left_erases.min().map_or(f64::INFINITY, f64::from);
-        (first - kept_erases).min(self.erases * CYCLES_MAX).max(0.0)
+        (first - kept_erases).max(0.0)
+    }
+
+    /// Whether blocks were erased as often a repetition.
+    fn is_like(&self, whole: &Cycle) -> bool {
+        let rate = |cycle: &Cycle| cycle.erases / cycle.repetitions.max(1) as f64;
+        (rate(self) / rate(whole) - 1.0).abs() <= RATE_TOLERANCE
     }
 }
 
@@ -107,7 +154,27 @@ mod tests {
         assert_eq!(levelled.then(&counted(&[10, 20, 15, 0]), 0, 0), None);
         assert_eq!(levelled.then(&counted(&[12, 26, 20, 0]), 5, 50), None);
         let cycle = levelled.then(&counted(&[22, 32, 27, 0]), 10, 100);
-        assert_eq!(cycle, Some(Cycle { erases: 12.0, repetitions: 10, time_ns: 100 }));
+        let whole = Cycle { erases: 12.0, repetitions: 10, time_ns: 100 };
+        assert_eq!(cycle, Some((whole, 240.0)));
+    }
+
+    #[test]
+    fn a_leap_follows_another_if_wear_goes_on_as_it_was() {
+        let begun = || {
+            let mut levelled = Levelled::default();
+            let step = |counts: &[u32]| Levelling { from_erases: 100, counted_erases: counts.to_vec() };
+            levelled.then(&step(&[100, 250]), 0, 0);
+            assert!(levelled.then(&step(&[200, 350]), 100, 100).is_some());
+            levelled.leapt(1_000, 1_000, 1_000);
+            levelled.landed(&step(&[1_200, 1_350]), 1_100, 1_100);
+            (levelled, step)
+        };
+        let (mut as_before, step) = begun();
+        assert_eq!(as_before.then(&step(&[1_210, 1_360]), 1_110, 1_110), None, "too soon");
+        let again = as_before.then(&step(&[1_220, 1_370]), 1_120, 1_120);
+        assert_eq!(again.map(|(_, left)| left), Some(1_000.0));
+        let (mut faster, step) = begun();
+        assert_eq!(faster.then(&step(&[1_240, 1_390]), 1_120, 1_120), None);
     }
 
     #[test]
@@ -123,6 +190,6 @@ mod tests {
         let cycle = Cycle { erases: 12.0, repetitions: 1, time_ns: 1 };
         assert_eq!(cycle.reach([100, 70].into_iter(), 8.0), 62.0);
         assert_eq!(cycle.reach([0, 70].into_iter(), 8.0), 0.0);
-        assert_eq!(cycle.reach([10_000].into_iter(), 8.0), 240.0);
+        assert_eq!(cycle.reach([10_000].into_iter(), 8.0), 9_992.0);
     }
 }

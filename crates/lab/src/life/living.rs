@@ -116,16 +116,12 @@ impl Living<'_, '_> {
                 self.steady_from_days.get_or_insert(window_before_days);
             }
             if let Some(law) = law.filter(|_| may_leap) {
-                if self.leap(&law, &window)? {
-                    levelled.forget();
-                }
+                self.leap(&law, &window)?;
             }
             if let Some(levelling) = self.device.system().levelling() {
-                let cycle = levelled.then(&levelling, self.repetitions_run, self.device.system().now_ns());
-                if let Some(cycle) = cycle.filter(|_| may_leap) {
-                    if self.leap_levelled(&cycle, &levelling)? {
-                        levelled.forget();
-                    }
+                let seen = levelled.then(&levelling, self.repetitions, self.lived_ns());
+                if let Some(seen) = seen.filter(|_| may_leap) {
+                    self.leap_levelled(seen, &levelling, &mut levelled)?;
                 }
             }
             unlike = if stretch.is_new() { unlike + 1 } else { 0 };
@@ -233,38 +229,48 @@ impl Living<'_, '_> {
         worn.then_some(Ended { end: End::Endurance, error: None })
     }
 
-    /// Leaps as far as the law holds, if that is worth it; whether it did.
-    fn leap(&mut self, law: &Law, window: &Window) -> Result<bool, RunError> {
+    /// Leaps as far as the law holds, if that is worth it.
+    fn leap(&mut self, law: &Law, window: &Window) -> Result<(), RunError> {
         let left = self.erases_left();
         let levelling = self.device.system().levelling();
         let windows = law.reach(&left, levelling.as_ref()).min(self.left_ns() / window.time_ns.max(1) as f64);
         if windows < LEAP_WINDOWS_LEAST {
-            return Ok(false);
+            return Ok(());
         }
         let repetitions = (windows * window.repetitions as f64) as u64;
         let windows = repetitions as f64 / window.repetitions as f64;
         let erases = law.erases(windows, &left, &mut self.random);
-        self.leap_over(repetitions, (windows * window.time_ns as f64) as u64, &erases)?;
-        Ok(true)
+        self.leap_over(repetitions, (windows * window.time_ns as f64) as u64, &erases)
     }
 
-    /// Leaps over as much levelled wear as no block notices, if that is worth it; whether it did.
-    fn leap_levelled(&mut self, cycle: &Cycle, levelling: &Levelling) -> Result<bool, RunError> {
+    /// Leaps over as much levelled wear as no block notices, if that is worth it.
+    fn leap_levelled(
+        &mut self,
+        (cycle, erases_known): (Cycle, f64),
+        levelling: &Levelling,
+        levelled: &mut Levelled,
+    ) -> Result<(), RunError> {
         let window_erases = WINDOW_ERASES_PER_BLOCK as f64;
         let cycles_left = self.left_ns() / cycle.time_ns.max(1) as f64;
         let left = self.erases_left();
         let in_use = left.into_iter().zip(&levelling.counted_erases).filter(|(_, &counted)| counted > 0);
-        let reach = cycle.reach(in_use.map(|(left, _)| left), window_erases).min(cycles_left * cycle.erases);
+        let until_worn = cycle.reach(in_use.map(|(left, _)| left), window_erases);
+        let reach = until_worn.min(erases_known).min(cycles_left * cycle.erases);
         if reach < LEAP_WINDOWS_LEAST * window_erases {
-            return Ok(false);
+            return Ok(());
         }
         let erases = reach as u32;
         let cycles = f64::from(erases) / cycle.erases;
         let of_block = |&counted: &u32| if counted > 0 { erases } else { 0 };
         let each: Vec<u32> = levelling.counted_erases.iter().map(of_block).collect();
         let repetitions = (cycles * cycle.repetitions as f64).round() as u64;
-        self.leap_over(repetitions, (cycles * cycle.time_ns as f64) as u64, &each)?;
-        Ok(true)
+        let time_ns = (cycles * cycle.time_ns as f64) as u64;
+        self.leap_over(repetitions, time_ns, &each)?;
+        levelled.leapt(erases, repetitions, time_ns);
+        if let Some(now) = self.device.system().levelling() {
+            levelled.landed(&now, self.repetitions, self.lived_ns());
+        }
+        Ok(())
     }
 
     fn leap_over(&mut self, repetitions: u64, time_ns: u64, more_erases: &[u32]) -> Result<(), RunError> {
@@ -293,7 +299,12 @@ impl Living<'_, '_> {
     }
 
     fn days(&self) -> f64 {
-        (self.device.system().now_ns() - self.start_ns + self.leapt_ns) as f64 / DAY_NS
+        self.lived_ns() as f64 / DAY_NS
+    }
+
+    /// Virtual time since the first repetition, with what was leapt over.
+    fn lived_ns(&self) -> u64 {
+        self.device.system().now_ns() - self.start_ns + self.leapt_ns
     }
 
     /// Flash operations and calls so far: what a life costs the machine on which it is simulated, the same on each.

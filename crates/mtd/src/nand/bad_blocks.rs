@@ -43,7 +43,7 @@ impl Core {
         let result = self.program_oob_buffer(block * geometry.pages_per_block);
         if result != Err(MtdError::PowerCut) {
             self.bad[block as usize] = true;
-            self.health.grown_bad_blocks += 1;
+            self.note_grown_bad();
         }
         result
     }

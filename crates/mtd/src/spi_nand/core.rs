@@ -340,6 +340,7 @@ impl Serial {
             return Err(MtdError::PowerCut);
         }
         self.known[block as usize] = Known::Bad;
+        core.note_grown_bad();
         Ok(())
     }
 }
