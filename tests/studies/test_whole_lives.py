@@ -10,7 +10,8 @@ import pytest
 
 from ffslab import Experiment
 from ffslab.store import Store
-from ffslab.studies.lifetime import Given, Workload, lived
+from ffslab.studies.lifetime import Given, Workload, lived, whole
+from ffslab.studies.lifetime.whole_text import is_answered
 from helpers.command import Command
 
 EXPERIMENT = """
@@ -78,18 +79,35 @@ def test_wanted_years_are_a_verdict(ffslab: Command, logger: str) -> None:
     assert ran.returncode == 1 and "50 years: no, it lasts" in ran.stdout
 
 
+def test_a_life_is_lived_without_being_asked_and_exactly_while_it_is_cheap(ffslab: Command, logger: str) -> None:
+    exact, usual = (ffslab("lifetime", logger, *more, "--per-day", "24", "--json") for more in (["--simulate"], []))
+    assert json.loads(usual.stdout)["workloads"] == json.loads(exact.stdout)["workloads"]
+
+
+def test_a_life_that_takes_too_long_is_not_known(logger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "WORK_MAX", 10_000)
+    works = [Workload("logger", Experiment.from_toml(EXPERIMENT, tmp_path))]
+    lives = lived(works, Given(per_day=24, wanted_years=10), bounded=True, store=Store(tmp_path / "store"))
+    ((_, life),) = lives.lives
+    assert life["ended"]["by"] == "unknown" and not is_answered(life, 10) and not is_answered(life, None)
+    assert "10 years: not known" in lives.text
+
+
 def test_a_life_needs_a_workload(ffslab: Command, logger: str, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine", encoding="utf-8")
     for args, said in [
-        ([logger, "--fast"], "--fast: is about a simulated life: give --simulate, too"),
         (
-            [logger, "--out", "x"],
-            "--out x: a folder is of a simulated life: give --simulate, too, or a page's name (.html)",
+            [logger, "--fast", "--reckon"],
+            "--fast: is about a life, which repeats a workload: give",
         ),
-        (["results", "--simulate"], "--simulate: repeats a workload: give an experiment, or an image with --workload"),
-        ([logger, "--simulate", "--out", "full"], "full: not a results folder (notes.txt)"),
+        (
+            [logger, "--reckon", "--out", "x"],
+            "--out x: a folder is of a life: what is reckoned needs",
+        ),
+        (["results", "--simulate"], "--simulate: is about a life, which repeats"),
+        ([logger, "--out", "full"], "full: not a results folder (notes.txt)"),
     ]:
         ran = ffslab("lifetime", *args)
         assert ran.returncode == 2 and said in ran.stderr, ran.stderr

@@ -14,7 +14,7 @@ class WorkloadLives(Lives):
 
 
 class WholeLivesAnswer(TypedDict):
-    """Lives of devices. `fast`: times of stationary wear were leapt over."""
+    """Lives of devices. `fast`: times of stationary wear may be leapt over."""
 
     start: str
     fast: bool

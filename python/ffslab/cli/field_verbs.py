@@ -152,14 +152,15 @@ def lifetime(
     ] = None,
     simulate: Annotated[
         bool,
-        option(
-            "--simulate",
-            "Let the device live until it fails, or for --years, in place of reckoning from one repetition.",
-        ),
+        option("--simulate", "Run every operation of the life, however long it takes, and leap over nothing."),
     ] = False,
     fast: Annotated[
         bool,
-        option("--fast", "With --simulate: leap over times of stationary wear in place of running every operation."),
+        option("--fast", "Leap over times of stationary wear as soon as they are, and follow the life to its end."),
+    ] = False,
+    reckon: Annotated[
+        bool,
+        option("--reckon", "Reckon from one repetition in place of a life: bounds, if one is enough to tell."),
     ] = False,
     endurance: Annotated[
         int | None, option("--endurance ERASES", "Erases that a block bears. [default: the part's]", least=1)
@@ -174,8 +175,8 @@ def lifetime(
         Path | None,
         option(
             "--out DIR",
-            "Folder to write; with --simulate: the report and its data; without it a file, a page with pictures. "
-            "[default: none]",
+            "What to write of a life: a folder with the report and its data, or a page with pictures (.html), as of "
+            "what is reckoned. [default: none]",
         ),
     ] = None,
     json: Annotated[
@@ -200,28 +201,26 @@ def lifetime(
     where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)
     kind = _kind(start, workload or [], age_days, place)
-    if not simulate and fast:
-        raise InputError("--fast: is about a simulated life: give --simulate, too")
-    if not simulate and out is not None and out.suffix.lower() not in (".html", ".htm"):
-        raise InputError(
-            f"--out {out}: a folder is of a simulated life: give --simulate, too, or a page's name (.html)"
-        )
-    report = None if simulate else out
+    reckons = reckon or kind == "results" or age_days is not None
+    if reckons and (simulate or fast):
+        flag = "--simulate" if simulate else "--fast"
+        needs = "give an experiment, or an image with --workload, without --reckon or --age"
+        raise InputError(f"{flag}: is about a life, which repeats a workload: {needs}")
+    report, folder = (out, None) if out is None or out.suffix.lower() in (".html", ".htm") else (None, out)
+    if folder is not None and reckons:
+        raise InputError(f"--out {folder}: a folder is of a life: what is reckoned needs a page's name (.html)")
     if report is not None:
         results.check_report(report)
-    if simulate and (kind == "results" or age_days is not None):
-        raise InputError("--simulate: repeats a workload: give an experiment, or an image with --workload")
-    if simulate:
-        check_packages("lifetime --simulate")
-    if simulate and out is not None:
-        life.check(out)
+    if folder is not None:
+        check_packages("lifetime --out")
+        life.check(folder)
     if kind == "results":
         facts = life.of_results(start, given)
     else:
         named = [start, *(workload or [])] if kind == "workload" else workload or []
         workloads = [life.Workload.from_file(path) for path in named]
         ready = [life.Workload(one.name, machine.over(one.experiment).changed(seed=seed)) for one in workloads]
-        if simulate:
+        if not reckons:
             with progress_bar("lives") as progress:
                 worn = None
                 if kind == "image":
@@ -230,12 +229,13 @@ def lifetime(
                     ready,
                     given,
                     fast=fast,
+                    bounded=not simulate and not fast,
                     worn_erases=worn,
                     start=_start(start, kind),
                     progress=progress,
                     again=again,
                 )
-            _tell_lives(lives, out, json=json)
+            _tell_lives(lives, report, folder, json=json)
             return
         with progress_bar("workloads") as progress:
             if kind == "workload":
@@ -266,17 +266,21 @@ def _start(start: Path, kind: str) -> str:
     return "a new part" if kind == "workload" else str(start)
 
 
-def _tell_lives(lives: WholeLives, out: Path | None, *, json: bool) -> None:
+def _tell_lives(lives: WholeLives, report: Path | None, folder: Path | None, *, json: bool) -> None:
     from ffslab.files import results
-    from ffslab.studies.lifetime.whole_text import failures, lasts
+    from ffslab.studies.lifetime.whole_text import failures, is_answered
 
-    if out is not None:
-        lives.save(out)
-    text = results.dump_json(lives.answer).rstrip() if json else lives.text
-    say(text if out is None or json else f"{text}\n\nresults: {out}")
+    if report is not None:
+        results.write_report(report, lives.report())
+    if folder is not None:
+        lives.save(folder)
+    if json:
+        say(results.dump_json(lives.answer).rstrip())
+    else:
+        say(with_page(lives.text, report) if folder is None else f"{lives.text}\n\nresults: {folder}")
     for line in failures(lives):
         tell(line)
-    if failures(lives) or (lives.answer["wanted_years"] is not None and not all(lasts(one) for _, one in lives.lives)):
+    if failures(lives) or not all(is_answered(one, lives.answer["wanted_years"]) for _, one in lives.lives):
         raise typer.Exit(EXIT_NEGATIVE)
 
 

@@ -16,7 +16,7 @@ NEEDS = {
     "calibrate": ("pandas", "scipy", "statsmodels"),
     "compare": ("apsw", "pandas"),
     "diff": ("pandas",),
-    "lifetime --simulate": ("pandas",),
+    "lifetime --out": ("pandas",),
     "policy amplification --out": ("matplotlib",),
     "reproduce": ("apsw", "pandas"),
     "sqlite": ("apsw",),

@@ -40,6 +40,8 @@ struct Living<'a, 'p> {
     repetitions_run: u64,
     late: u64,
     leaps: u32,
+    /// Not once a stack refused a leap in a life that may be given up instead.
+    can_leap: bool,
     first_bad_days: Option<f64>,
     /// From where on windows were alike.
     steady_from_days: Option<f64>,
@@ -80,6 +82,7 @@ pub(super) fn live(
         repetitions_run: 0,
         late: 0,
         leaps: 0,
+        can_leap: true,
         first_bad_days: None,
         steady_from_days: None,
         before: device.system().erase_counts(),
@@ -110,7 +113,7 @@ impl Living<'_, '_> {
             self.add_point(false);
             repetitions_of_window = Some(window.repetitions);
             let before = stretch.last().cloned();
-            let may_leap = self.asked.leaps_after_work.is_some_and(|after| self.work() >= after);
+            let may_leap = self.can_leap && self.asked.leaps_after_work.is_some_and(|after| self.work() >= after);
             let law = stretch.then(window.clone());
             if !stretch.is_new() {
                 self.steady_from_days.get_or_insert(window_before_days);
@@ -240,7 +243,7 @@ impl Living<'_, '_> {
         let repetitions = (windows * window.repetitions as f64) as u64;
         let windows = repetitions as f64 / window.repetitions as f64;
         let erases = law.erases(windows, &left, &mut self.random);
-        self.leap_over(repetitions, (windows * window.time_ns as f64) as u64, &erases)
+        self.leap_over(repetitions, (windows * window.time_ns as f64) as u64, &erases).map(drop)
     }
 
     /// Leaps over as much levelled wear as no block notices, if that is worth it.
@@ -265,7 +268,9 @@ impl Living<'_, '_> {
         let each: Vec<u32> = levelling.counted_erases.iter().map(of_block).collect();
         let repetitions = (cycles * cycle.repetitions as f64).round() as u64;
         let time_ns = (cycles * cycle.time_ns as f64) as u64;
-        self.leap_over(repetitions, time_ns, &each)?;
+        if !self.leap_over(repetitions, time_ns, &each)? {
+            return Ok(());
+        }
         levelled.leapt(erases, repetitions, time_ns);
         if let Some(now) = self.device.system().levelling() {
             levelled.landed(&now, self.repetitions, self.lived_ns());
@@ -273,14 +278,20 @@ impl Living<'_, '_> {
         Ok(())
     }
 
-    fn leap_over(&mut self, repetitions: u64, time_ns: u64, more_erases: &[u32]) -> Result<(), RunError> {
-        let worn = self.device.system_mut().wear_on(more_erases);
-        worn.map_err(|refusal| RunError::Step(format!("{refusal}: only an exact life can be simulated here")))?;
+    /// Whether the leap was made: a stack may be one in which erases cannot be given to blocks.
+    fn leap_over(&mut self, repetitions: u64, time_ns: u64, more_erases: &[u32]) -> Result<bool, RunError> {
+        if let Err(refusal) = self.device.system_mut().wear_on(more_erases) {
+            self.can_leap = false;
+            return match self.asked.operations_max {
+                Some(_) => Ok(false),
+                None => Err(RunError::Step(format!("{refusal}: only an exact life can be simulated here"))),
+            };
+        }
         self.repetitions += repetitions;
         self.leapt_ns += time_ns;
         self.leaps += 1;
         self.add_point(true);
-        Ok(())
+        Ok(true)
     }
 
     /// Erases that each block bears from now on; empty: for ever.

@@ -26,6 +26,9 @@ LIVES, POINTS, BLOCKS, REPORT = "lives.json", "points.parquet", "blocks.parquet"
 FILES = frozenset({LIVES, POINTS, BLOCKS, REPORT})
 # Without --years a device that nothing ends is looked at for so long.
 YEARS_MAX = 100.0
+# What a life that is bounded may cost, in flash operations and calls, the same on every machine: after the first number
+# times of stationary wear are leapt over, after the second it is given up. Some seconds, and a few minutes.
+LEAPS_AFTER_WORK, WORK_MAX = 2_000_000, 100_000_000
 
 
 def check(folder: Path) -> None:
@@ -101,13 +104,15 @@ def lived(
     given: Given,
     *,
     fast: bool = False,
+    bounded: bool = False,
     worn_erases: Sequence[int | None] | None = None,
     start: str = "a new part",
     progress: Progress | None = None,
     store: Store | None = None,
     again: bool = False,
 ) -> WholeLives:
-    """Lets a device live with each workload. `fast`: times of stationary wear are leapt over.
+    """Lets a device live with each workload. `fast`: times of stationary wear are leapt over. `bounded`: only in a life
+    that would take long, and one that takes very long is given up (`LEAPS_AFTER_WORK`, `WORK_MAX`).
 
     A life that `store` holds is not lived again, unless `again` says so, and each one is kept there as soon as it has
     ended; without a store that is `Store.usual()`.
@@ -122,13 +127,13 @@ def lived(
         "per_day": given.per_day,
         "years": YEARS_MAX if given.wanted_years is None else given.wanted_years,
         "endurance_erases": given.endurance,
-        "leaps_after_work": 0 if fast else None,
-        "operations_max": None,
+        "leaps_after_work": 0 if fast else LEAPS_AFTER_WORK if bounded else None,
+        "operations_max": WORK_MAX if bounded else None,
         "worn_erases": None if worn_erases is None else [erases or 0 for erases in worn_erases],
     }
     answer: WholeLivesAnswer = {
         "start": start,
-        "fast": fast,
+        "fast": fast or bounded,
         "wanted_years": given.wanted_years,
         "workloads": [],
     }

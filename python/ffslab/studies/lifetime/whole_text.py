@@ -74,6 +74,11 @@ def lasts(life: VariantLife) -> bool:
     return life["ended"]["by"] in ("limit", "unworn")
 
 
+def is_answered(life: VariantLife, wanted_years: float | None) -> bool:
+    """Whether it is known how it ends and, if that was asked, that it lasts."""
+    return lasts(life) if wanted_years is not None else life["ended"]["by"] != "unknown"
+
+
 def said(life: VariantLife, wanted_years: float | None) -> list[str]:
     """What a life was, in sentences."""
     return [
@@ -107,6 +112,8 @@ def _years(life: VariantLife) -> str:
 
 def _verdict(life: VariantLife, wanted_years: float) -> str:
     wanted = f"{wanted_years:,.6g} years"
+    if life["ended"]["by"] == "unknown":
+        return f"{wanted}: not known, it works after {_years(life)} years. --simulate --fast follows it to its end."
     return f"{wanted}: yes, it still works then." if lasts(life) else f"{wanted}: no, it lasts {_years(life)} years."
 
 
