@@ -63,7 +63,9 @@ class History:
 
     def __init__(self, setting: dict[str, Any], seed: int) -> None:
         self.draw = random.Random(seed)
-        self.stack = Stack(board="omap3evm", kernel="2.6.37", partition_blocks=BLOCKS[seed % 2], **setting)
+        # Power cuts while the blocks of a new partition are formatted are histories, too.
+        keys = {"board": "omap3evm", "kernel": "2.6.37", "partition_blocks": BLOCKS[seed % 2], **setting}
+        self.stack = Stack(initial="fresh", **keys)
         self.stack.mount()
         self.now: dict[str, bytes] = {}
         self.ever: set[bytes] = {digest(b"")}

@@ -100,7 +100,7 @@ def test_after_a_power_cut_the_kernel_finds_what_ffslab_finds(ubifs_exhibits: Pa
 
 
 def test_a_torn_page_that_recovery_has_dropped_is_back_when_ubi_has_not_erased_it(machine: Machine) -> None:
-    """What `ffslab crashtest` finds at a first boot is a fault of the kernel: the block waits behind those to format."""
+    """What `ffslab crashtest` finds at a first boot is a fault of Linux: the block waits behind those to format."""
     test = CrashTest.from_file(ROOT / "examples/crashtest/first-boot.toml")
     outcome = crashtest(test)
     (failure,) = outcome.failures

@@ -211,7 +211,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "ffslab": __version__,
         "title": outcome.test.title,
         "machine": _machine(outcome),
-        "holds": not any(failure["found"] != "not-promised" for failure in failures),
+        "holds": not any(failure["found"] != "tolerated" for failure in failures),
         "promises": outcome.recording.promises(),
         "operations": outcome.points.operations,
         "points": judged["points"],
