@@ -24,12 +24,12 @@ from ffslab.images.recovery import read_lost
 PAGE_B = 4096
 # What a history is played on.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "JFFS2": {"fs": "jffs2"},
+    "JFFS2": {"fs": "jffs2", "compression": "none"},
     "JFFS2 zlib": {"fs": "jffs2", "compression": "zlib"},
     "YAFFS2": {"fs": "yaffs2"},
     "YAFFS2 of today": {"fs": "yaffs2", "yaffs2_version": "today"},
     "YAFFS2 in-band": {"fs": "yaffs2", "inband_tags": True},
-    "UBIFS": {"fs": "ubifs", "max_beb_per1024": 1},
+    "UBIFS": {"fs": "ubifs", "max_beb_per1024": 1, "compression": "none"},
     "UBIFS lzo": {"fs": "ubifs", "max_beb_per1024": 1, "compression": "lzo"},
 }
 # Every other history fills a smaller partition several times, so that garbage is collected.
