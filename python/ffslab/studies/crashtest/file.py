@@ -123,7 +123,8 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
         mount=texts_at(data, "mount"),
         cuts=_cuts(table_at(data, "cuts")),
         cut=cut,
-        initial=str(data.get("initial", SETTLED)),
+        # Failures that were kept before there was the key began with a fresh partition.
+        initial=str(data.get("initial", SETTLED if cut is None else "fresh")),
         seed=seed,
         folder=folder / str(data.get("folder", "")),
         file_name=file_name,
