@@ -59,9 +59,10 @@ def test_a_new_partition_is_settled_before_programs_come_unless_it_is_fresh(tmp_
     waits = {}
     for initial in ("settled", "fresh"):
         with mounted(tmp_path, "jffs2", "--initial", initial, "--think", "none", "--blocks", "50") as mount:
-            with (mount.place / "a").open("wb", buffering=0) as file:
-                file.write(bytes(5000))
-                os.fsync(file.fileno())
+            file = os.open(mount.place / "a", os.O_WRONLY | os.O_CREAT)
+            os.write(file, bytes(5000))
+            os.fsync(file)
+            os.close(file)
         waits[initial] = mount.variant["latency_us"]["max"]
         assert ("formatting" in mount.variant) == (initial == "fresh")
     assert waits["fresh"] > 20 * waits["settled"]

@@ -88,8 +88,8 @@ fn a_session_is_settled_behind_its_first_mount_and_before_one_that_is_measured()
         let result = measured.result("base", "{}").unwrap();
         assert_eq!(result.summary.totals.erases, 0, "{fs}");
     }
-    let error =
-        Session::new("board = \"omap3evm\"\nfs = \"ubifs\"\n", 1, Path::new(".")).unwrap().begins("filled 60 %");
+    let keys = "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 100\n";
+    let error = Session::new(keys, 1, Path::new(".")).unwrap().begins("filled 60 %");
     assert!(error.unwrap_err().to_string().contains("must be \"settled\""));
 }
 
