@@ -24,12 +24,12 @@ from ffslab.images.recovery import read_lost
 PAGE_B = 4096
 # What a history is played on.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "JFFS2": {"fs": "jffs2"},
+    "JFFS2": {"fs": "jffs2", "compression": "none"},
     "JFFS2 zlib": {"fs": "jffs2", "compression": "zlib"},
     "YAFFS2": {"fs": "yaffs2"},
     "YAFFS2 of today": {"fs": "yaffs2", "yaffs2_version": "today"},
     "YAFFS2 in-band": {"fs": "yaffs2", "inband_tags": True},
-    "UBIFS": {"fs": "ubifs", "max_beb_per1024": 1},
+    "UBIFS": {"fs": "ubifs", "max_beb_per1024": 1, "compression": "none"},
     "UBIFS lzo": {"fs": "ubifs", "max_beb_per1024": 1, "compression": "lzo"},
 }
 # Every other history fills a smaller partition several times, so that garbage is collected.
@@ -63,7 +63,9 @@ class History:
 
     def __init__(self, setting: dict[str, Any], seed: int) -> None:
         self.draw = random.Random(seed)
-        self.stack = Stack(board="omap3evm", kernel="2.6.37", partition_blocks=BLOCKS[seed % 2], **setting)
+        # Power cuts while the blocks of a new partition are formatted are histories, too.
+        keys = {"board": "omap3evm", "kernel": "2.6.37", "partition_blocks": BLOCKS[seed % 2], **setting}
+        self.stack = Stack(initial="fresh", **keys)
         self.stack.mount()
         self.now: dict[str, bytes] = {}
         self.ever: set[bytes] = {digest(b"")}

@@ -107,9 +107,9 @@ class AtOnce(Workers):
 
 
 def _run(folder: Path) -> Path:
-    Experiment(
-        ALONE.replace("[stack]", "film = true\ninitial = 'fresh'\n\n[stack]", 1) + WITH_SIZES, "small.toml", Path()
-    ).run().report(folder / REPORT)
+    Experiment(ALONE.replace("[stack]", "film = true\n\n[stack]", 1) + WITH_SIZES, "small.toml", Path()).run().report(
+        folder / REPORT
+    )
     return folder / REPORT
 
 

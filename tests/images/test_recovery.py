@@ -33,6 +33,16 @@ def test_as_many_come_back_as_the_documentation_says(fs: str, tmp_path: Path) ->
     assert lost_files.row(fs, outcomes) in (ROOT / "docs/inspect.md").read_text(encoding="utf-8")
 
 
+def test_a_copy_of_garbage_collection_is_not_taken_for_the_end_of_a_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JFFS2 of 2.6.37 collects while files are copied in: of one a page was moved, and the rest deleted meanwhile."""
+    monkeypatch.setitem(lost_files.STACKS, "jffs2", {**lost_files.STACKS["jffs2"], "kernel": "2.6.37"})
+    outcome = lost_files.outcome("jffs2", lost_files.LATER["at once"], tmp_path)
+    assert outcome.others == []
+    assert outcome.came_back > 50
+
+
 @pytest.mark.parametrize("histories", [2, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_is_called_whole_is_what_a_file_once_held(name: str, histories: int, tmp_path: Path) -> None:

@@ -278,8 +278,10 @@ def test_fat_is_not_blamed_for_what_it_does_not_promise() -> None:
         CrashTest(stack=NAND | {"fat": PAGE_MAP}, judge={"kind": "synced"}, steps=tuple(steps)), points=60
     )
     answer = answer_of(outcome)
-    assert answer["holds"] and answer["operations"] > 10
-    assert all(failure["found"] == "not-promised" for failure in outcome.failures)
+    assert answer["operations"] > 10
+    assert {failure["found"] for failure in outcome.failures} <= {"not-promised"}
+    # Who signs for the product has lost what it had synced.
+    assert answer["holds"] == (not outcome.failures)
 
 
 def test_a_life_on_fat_is_predicted(ffslab: Command, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_without_think_time_a_run_is_repeated_to_the_nanosecond(fs: str, tmp_pat
 
 def test_the_first_fsync_on_an_empty_jffs2_erases_it(tmp_path: Path) -> None:
     """Garbage collection, which fsync calls, erases what waits to be erased; no thread has had time to do it."""
-    with mounted(tmp_path, "jffs2", "--think", "none", "--blocks", "50") as mount:
+    with mounted(tmp_path, "jffs2", "--initial", "fresh", "--think", "none", "--blocks", "50") as mount:
         erases = []
         with (mount.place / "a").open("wb", buffering=0) as file:
             for _ in range(3):
@@ -53,6 +53,21 @@ def test_the_first_fsync_on_an_empty_jffs2_erases_it(tmp_path: Path) -> None:
         erases.append(mount.stat()["totals"]["erases"])
     assert erases[0] < 5
     assert erases[1:] == [50, 50, 50]
+
+
+def test_a_new_partition_is_settled_before_programs_come_unless_it_is_fresh(tmp_path: Path) -> None:
+    waits = {}
+    for initial in ("settled", "fresh"):
+        with mounted(tmp_path, "jffs2", "--initial", initial, "--think", "none", "--blocks", "50") as mount:
+            file = os.open(mount.place / "a", os.O_WRONLY | os.O_CREAT)
+            os.write(file, bytes(5000))
+            os.fsync(file)
+            os.close(file)
+        waits[initial] = mount.variant["latency_us"]["max"]
+        assert ("formatting" in mount.variant) == (initial == "fresh")
+    assert waits["fresh"] > 20 * waits["settled"]
+    with pytest.raises(AssertionError, match='must be "settled"'), mounted(tmp_path, "jffs2", "--initial", "used"):
+        pass
 
 
 def test_sync_of_the_whole_mount_is_not_passed_on(tmp_path: Path) -> None:
@@ -103,7 +118,7 @@ def test_what_the_program_asks_for_is_what_the_board_is_asked_for(tmp_path: Path
 
 def test_think_time_passes_on_the_board_or_not(tmp_path: Path) -> None:
     for think, shortest_s, longest_s in (("real", 0.6, 30), ("none", 0, 0.5)):
-        with mounted(tmp_path, "jffs2", "--think", think, "--blocks", "32") as mount:
+        with mounted(tmp_path, "jffs2", "--initial", "fresh", "--think", think, "--blocks", "32") as mount:
             (mount.place / "f").touch()
             time.sleep(0.6)
             (mount.place / "g").touch()
@@ -115,7 +130,7 @@ def test_background_work_goes_on_while_the_program_sleeps(tmp_path: Path) -> Non
     """UBI erases its blocks in a thread of its own, which has the CPU while the program sleeps."""
     erases = []
     for think in ("none", "real"):
-        with mounted(tmp_path, "ubifs", "--kernel", "6.1", "--think", think) as mount:
+        with mounted(tmp_path, "ubifs", "--initial", "fresh", "--kernel", "6.1", "--think", think) as mount:
             time.sleep(0.5)
             erases.append(mount.stat()["totals"]["erases"])
     assert erases[1] > erases[0]

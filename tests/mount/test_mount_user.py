@@ -214,6 +214,7 @@ def test_experiments_know_the_options_too(tmp_path: Path, ffslab: Command) -> No
 
 # Where UBI goes on erasing a new partition while it is used. Before 3.5 it is erased when the volume is made.
 LATER = ("--kernel", "6.1")
+FRESH = (*LATER, "--initial", "fresh")
 
 
 @pytest.mark.parametrize("fs", FILE_SYSTEMS)
@@ -221,7 +222,7 @@ def test_what_formatting_costs_is_no_workload(fs: str, tmp_path: Path, ffslab: C
     """In `stat`, in the results, in the lifetime: the first erases of a new partition are told apart."""
     need_fuse()
     (tmp_path / "mount").mkdir()
-    with mounted(tmp_path, fs, *LATER, "--think", "none", "--blocks", "160") as mount:
+    with mounted(tmp_path, fs, *FRESH, "--think", "none", "--blocks", "160") as mount:
         (mount.place / "f").write_bytes(os.urandom(100_000))
         with (mount.place / "f").open("r+b") as file:
             os.fsync(file.fileno())
@@ -246,7 +247,7 @@ def test_a_lifetime_does_not_count_formatting(fs: str, tmp_path: Path, ffslab: C
     need_fuse()
     (tmp_path / "mount").mkdir()
     script = "head -c 300000 /dev/urandom >mount/f; sync mount/f; sleep 2.5"
-    ran = ffslab("mount", "--fs", fs, *LATER, "--out", "out", "mount", "--", "sh", "-c", script)
+    ran = ffslab("mount", "--fs", fs, *FRESH, "--out", "out", "mount", "--", "sh", "-c", script)
     assert ran.returncode == 0, ran.stderr
     assert ("of formatting: block erases" in ran.stdout) == (fs != "yaffs2")
     assert ('counted apart under "formatting": it happens once' in ran.stdout) == (fs != "yaffs2")

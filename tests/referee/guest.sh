@@ -1,9 +1,10 @@
 # What jobs in the guest are made of. A job begins with `. /guest.sh`.
 
-# A fresh chip of 256 MiB with pages of 2 KiB, as nandsim knows it by its ID; /dev/mtd0 is a partition of $1 erase blocks.
+# A fresh chip of 256 MiB with pages of 2 KiB, as nandsim knows it by its ID; /dev/mtd0 is a partition of $1 erase blocks. $2: further
+# options of nandsim.
 chip() {
   clean_up
-  insmod /modules/nandsim.ko first_id_byte=0x20 second_id_byte=0xaa third_id_byte=0x00 fourth_id_byte=0x15 parts="$1"
+  insmod /modules/nandsim.ko first_id_byte=0x20 second_id_byte=0xaa third_id_byte=0x00 fourth_id_byte=0x15 parts="$1" ${2:-}
 }
 
 # Unmounts, detaches and removes what is there.

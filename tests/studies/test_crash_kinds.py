@@ -32,6 +32,19 @@ def test_a_file_system_that_trusts_one_read_loses_what_it_read_well_and_one_that
     assert found_of == {"jffs2": {"not-promised"}, "yaffs2": {"not-promised"}, "ubifs": set()}
 
 
+def test_a_torn_page_that_recovery_dropped_is_back_while_blocks_are_formatted_and_not_on_a_settled_partition() -> None:
+    """A fault of Linux, which `tests/referee` asks the kernel for."""
+    fresh = CrashTest.from_file(EXAMPLES / "first-boot.toml")
+    assert [failure["says"] for failure in crashtest(fresh).failures] == [
+        "cannot be mounted a second time: the volume holds no valid UBIFS: damaged nodes"
+    ]
+    settled = crashtest(replace(fresh, initial="settled"))
+    assert not settled.failures
+    # Whoever says nothing has no formatting beside the workload.
+    assert CrashTest({"fs": "ubifs"}, {}).initial == "settled"
+    assert settled.points.operations < 20
+
+
 def disk(program: str, **cuts: Any) -> Outcome:
     test = CrashTest.from_file(EXAMPLES / "disk-no-flush.toml")
     return crashtest(replace(test, program=f"disk.py:{program}", cuts=replace(test.cuts, **cuts)))

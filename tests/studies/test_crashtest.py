@@ -181,11 +181,26 @@ def test_a_file_system_of_rtems_on_a_flash_disk_is_not_blamed_for_what_it_does_n
     stack = {"system": "rtems", "fs": fs, "device": {"ftl": "page-map", **FLASH_DISK}}
     outcome = crashtest(CrashTest(stack=stack, judge={"kind": "synced"}, steps=tuple(RTEMS_WRITES)), points=60)
     answer = answer_of(outcome)
-    assert answer["holds"] and answer["operations"] > 20
     said = found(outcome)
     assert all(text.startswith("not-promised: ") for text in said)
     # RFS writes its tables in any order: what a cut leaves may be a file with the blocks of another.
-    assert bool(said) == (fs == "rfs")
+    assert bool(said) == (fs == "rfs") and answer["operations"] > 20
+    # What was synced is gone all the same.
+    assert answer["holds"] == (fs != "rfs")
+    assert ("which this file system never promised to keep" in text_of(answer)) == (fs == "rfs")
+
+
+def test_what_was_never_promised_is_safe_only_for_a_judge_that_does_without_it(tmp_path: Path) -> None:
+    stack = {"system": "rtems", "fs": "rfs", "device": {"ftl": "page-map", **FLASH_DISK}}
+    test = CrashTest(stack=stack, judge={"kind": "synced"}, steps=tuple(RTEMS_WRITES))
+    for command, kinds, headline in (
+        ("true", {"tolerated"}, "safe for the judge of the test, though"),
+        ("false", {"application"}, "not safe: something is wrong"),
+    ):
+        answer = answer_of(crashtest(replace(test, judge={"kind": "command", "command": command}), points=60))
+        assert {failure["found"] for failure in answer["failures"]} == kinds
+        assert answer["holds"] == (kinds == {"tolerated"})
+        assert headline in text_of(answer).splitlines()[0]
 
 
 def test_the_answer_does_not_depend_on_the_number_of_threads() -> None:

@@ -66,6 +66,8 @@ pub enum Found {
     Application,
     /// Lost or damaged although synced, by a file system that promises nothing.
     NotPromised,
+    /// The same, and the judge of the test agrees with what is there: the application does without it.
+    Tolerated,
     /// The mount was refused before anything was safe, which the file system may do.
     Refused,
 }
@@ -452,7 +454,10 @@ impl<'a> Worker<'a> {
             match (explained, verdict, self.keeps_synced(instant.point)) {
                 (Ok(()), None, _) => {}
                 (Err(broken), None, true) => self.add(instant.point, Found::FileSystem, broken, trail),
-                (Err(broken), None, false) => self.add(instant.point, Found::NotPromised, broken, trail),
+                (Err(broken), None, false) => {
+                    let found = if self.files.is_some() { Found::Tolerated } else { Found::NotPromised };
+                    self.add(instant.point, found, broken, trail);
+                }
                 (Err(broken), Some(says), true) => {
                     self.add(instant.point, Found::FileSystem, format!("{broken}; so {says}"), trail);
                 }

@@ -1,5 +1,6 @@
 //! What can go wrong in the laboratory.
 
+use crate::run::RunError;
 use crate::traces::ReadError;
 use ffslab_images::ImageError;
 use ffslab_machine::MachineError;
@@ -22,6 +23,15 @@ pub enum LabError {
     /// The simulation broke one of its own rules.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+impl From<RunError> for LabError {
+    fn from(error: RunError) -> LabError {
+        match error {
+            RunError::Step(text) => LabError::Input(text),
+            RunError::Interrupted => LabError::Interrupted,
+        }
+    }
 }
 
 impl From<TomlError> for LabError {

@@ -17,7 +17,7 @@ use toml::Spanned;
 
 mod axes;
 mod change;
-mod initial;
+pub mod initial;
 mod program;
 pub(crate) mod repetition;
 mod resolved;

@@ -9,9 +9,10 @@ use crate::activity::Activity;
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::counts::{CauseSummary, Counts};
 use crate::error::LabError;
+use crate::experiment::initial::session_settles;
 use crate::observed::{Observed, Observing, StackColumns};
 use crate::result::{EnergySummary, Labels, VariantSummary};
-use crate::run::{Boundary, Facts, Instants, Kept, Outcome, RunError, Runner, StepBegun, StepOutcome};
+use crate::run::{Boundary, Facts, Instants, Kept, Outcome, Runner, StepBegun, StepOutcome};
 use crate::slowest::SlowCall;
 use crate::traces::Traces;
 pub use ffslab_flash::Torn;
@@ -187,6 +188,38 @@ impl Session {
         linux_of(&mut *self.runner.system)
     }
 
+    /// What an erased partition is at the begin, as experiments say it: "settled", or "fresh", which is what it is where nobody says
+    /// so. See [`Session::mount`].
+    ///
+    /// Errors: another text.
+    pub fn begins(&mut self, initial: &str) -> Result<(), LabError> {
+        self.runner.settles = session_settles(initial).map_err(LabError::Input)?;
+        Ok(())
+    }
+
+    /// Mounts. Behind the first mount, unless it is measured, time passes until the blocks of a new partition are usable, where
+    /// that was asked for.
+    ///
+    /// Errors: it cannot be mounted.
+    pub fn mount(&mut self, options: &[String]) -> Result<(), LabError> {
+        self.runner.system.mount(options)?;
+        self.runner.settle_mounted()?;
+        self.is_settled_once_mounted();
+        Ok(())
+    }
+
+    /// What waits to be erased behind a later mount is the work of whoever made it wait.
+    fn is_settled_once_mounted(&mut self) {
+        self.runner.settles &= !self.runner.system.is_mounted();
+    }
+
+    /// The same before a mount that is measured: an erased partition is mounted once, unmounted, and switched off and on.
+    ///
+    /// Errors: it cannot be unmounted, or does not start again.
+    pub fn settle(&mut self, options: &[String]) -> Result<(), LabError> {
+        Ok(self.runner.settle_erased(options)?)
+    }
+
     /// Power fails and comes back: open files and whatever was in memory are gone.
     ///
     /// Errors: the system does not start again.
@@ -282,27 +315,24 @@ impl Session {
         let traces = self.runner.traces.to_mut();
         traces.forget_changed(step, &self.base_dir);
         traces.read(std::iter::once(step), &self.base_dir, None)?;
-        let place = |error| match error {
-            RunError::Step(text) => LabError::Input(text),
-            RunError::Interrupted => LabError::Interrupted,
-        };
         match &mut self.measured {
             None => {
-                let outcome = self.runner.step("setup", self.setup.len(), step).map_err(place)?;
+                let outcome = self.runner.step("setup", self.setup.len(), step)?;
+                self.is_settled_once_mounted();
                 let facts = outcome.facts.clone();
                 self.setup.push(outcome);
                 Ok(facts)
             }
             Some(measured) => {
                 if let Some((_, running)) = &mut measured.running {
-                    let facts = self.runner.part_of_step(step).map_err(place)?;
+                    let facts = self.runner.part_of_step(step)?;
                     running.user_read_bytes += facts.user_read_bytes;
                     running.user_written_bytes += facts.user_written_bytes;
                     running.notes.extend(facts.notes.iter().cloned());
                     running.where_compressed = facts.where_compressed.clone().or(running.where_compressed.take());
                     return Ok(facts);
                 }
-                let outcome = self.runner.step("measure", measured.steps.len(), step).map_err(place)?;
+                let outcome = self.runner.step("measure", measured.steps.len(), step)?;
                 let facts = outcome.facts.clone();
                 measured.titles.push(step.title());
                 measured.steps.push(outcome);

@@ -2,7 +2,7 @@
 //! that it is fresh, and each call of the measured steps is one of the requests.
 
 use ffslab_lab::result::VariantSummary;
-use ffslab_lab::{run_experiment, RunResult};
+use ffslab_lab::{run_experiment, RunResult, Session};
 use std::path::Path;
 
 fn result(text: &str) -> RunResult {
@@ -55,6 +55,42 @@ fn a_first_mount_that_is_measured_is_that_of_a_partition_in_use() {
         assert!(settled.formatting.is_none() && settled.totals.erases == 0, "{fs}: {:?}", settled.formatting);
         assert!(variant(&(head(fs, "initial = \"fresh\"") + mount)).formatting.is_some(), "{fs}");
     }
+}
+
+#[test]
+fn a_session_is_settled_behind_its_first_mount_and_before_one_that_is_measured() {
+    for fs in ["ubifs", "jffs2"] {
+        let keys = format!("board = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 100\nkernel = \"6.1\"\n");
+        let begun = |initial: &str| {
+            let mut session = Session::new(&keys, 1, Path::new(".")).unwrap();
+            session.begins(initial).unwrap();
+            session
+        };
+        let waiting = |session: &Session| session.system().blocks_to_format();
+        let mut fresh = begun("fresh");
+        fresh.settle(&[]).unwrap();
+        fresh.mount(&[]).unwrap();
+        assert!(waiting(&fresh) > 0, "{fs}");
+        let mut settled = begun("settled");
+        settled.mount(&[]).unwrap();
+        assert_eq!(waiting(&settled), 0, "{fs}");
+        // What a later mount finds is not waited for: a power cut is looked at as it is.
+        let now_ns = settled.system().now_ns();
+        settled.crash().unwrap();
+        settled.mount(&[]).unwrap();
+        assert!(settled.system().now_ns() - now_ns < 1_000_000_000, "{fs}");
+
+        let mut measured = begun("settled");
+        measured.settle(&[]).unwrap();
+        assert!(!measured.system().is_mounted() && waiting(&measured) == 0, "{fs}");
+        measured.begin_step("mount");
+        measured.mount(&[]).unwrap();
+        let result = measured.result("base", "{}").unwrap();
+        assert_eq!(result.summary.totals.erases, 0, "{fs}");
+    }
+    let keys = "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 100\n";
+    let error = Session::new(keys, 1, Path::new(".")).unwrap().begins("filled 60 %");
+    assert!(error.unwrap_err().to_string().contains("must be \"settled\""));
 }
 
 #[test]

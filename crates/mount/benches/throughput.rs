@@ -163,6 +163,7 @@ fn compare(fs: &str, folder: &Path) -> [Vec<f64>; 4] {
     let spec = MountSpec {
         stack_toml: format!("board = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 400\n"),
         base_dir: PathBuf::from("."),
+        initial: "settled".to_string(),
         seed: 1,
         options: Vec::new(),
         mountpoint: folder.join("mount"),

@@ -54,6 +54,8 @@ pub struct MountSpec {
     pub stack_toml: String,
     /// Paths in it start here.
     pub base_dir: PathBuf,
+    /// What an erased partition is at the begin: "settled" or "fresh".
+    pub initial: String,
     /// Seed of what the simulation draws.
     pub seed: u64,
     /// Options of mount(8) and of the simulated file system, as "ro,noexec".

@@ -131,6 +131,7 @@ mod tests {
         MountSpec {
             stack_toml: "board = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 20\n".to_string(),
             base_dir: PathBuf::from("."),
+            initial: "settled".to_string(),
             seed: 1,
             options: Vec::new(),
             owner: None,

@@ -64,7 +64,7 @@ type Ended<'py> =
 /// use it, `say(text)` with what a person should read.
 #[pyfunction]
 #[pyo3(signature = (keys_json, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
-                    save, observe, records, base_dir, ready, say, shall_end))]
+                    save, observe, records, base_dir, initial, ready, say, shall_end))]
 #[allow(clippy::too_many_arguments)]
 pub fn mount<'py>(
     py: Python<'py>,
@@ -83,6 +83,7 @@ pub fn mount<'py>(
     observe: Option<AskedToObserve>,
     records: bool,
     base_dir: PathBuf,
+    initial: &str,
     ready: Py<PyAny>,
     say: Py<PyAny>,
     shall_end: Py<PyAny>,
@@ -90,6 +91,7 @@ pub fn mount<'py>(
     let spec = MountSpec {
         stack_toml: ffslab_lab::data::toml_of(keys_json).map_err(to_python)?,
         base_dir,
+        initial: initial.to_string(),
         seed,
         options,
         owner: owner.map(|(uid, gid)| ffslab_mount::Caller { uid, gid }),

@@ -2,7 +2,7 @@
 
 use crate::crash::CrashRecording;
 use crate::experiments::{self, AskedToObserve};
-use crate::{columns, refused_machine, to_json, to_python, InputError};
+use crate::{columns, to_json, to_python, InputError};
 use ffslab_crashtest::Watched;
 use ffslab_lab::session::Torn;
 use ffslab_lab::{Errno, Fd, Observed, OpenFlags, Refusal};
@@ -113,17 +113,19 @@ impl Session {
 #[pymethods]
 impl Session {
     #[new]
-    fn new(keys_json: &str, seed: u64, base_dir: PathBuf) -> PyResult<Session> {
+    fn new(keys_json: &str, seed: u64, base_dir: PathBuf, initial: &str) -> PyResult<Session> {
         let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
-        let session = ffslab_lab::Session::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+        let mut session = ffslab_lab::Session::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+        session.begins(initial).map_err(to_python)?;
         Ok(Session(Holder::Plain(session)))
     }
 
     /// One whose workload can be recorded, for power cuts.
     #[staticmethod]
-    fn watched(keys_json: &str, seed: u64, base_dir: PathBuf) -> PyResult<Session> {
+    fn watched(keys_json: &str, seed: u64, base_dir: PathBuf, initial: &str) -> PyResult<Session> {
         let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
-        let watched = Watched::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+        let mut watched = Watched::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+        watched.session.begins(initial).map_err(to_python)?;
         Ok(Session(Holder::Watched(watched)))
     }
 
@@ -145,7 +147,7 @@ impl Session {
     }
 
     fn mount(&mut self, options: Vec<String>) -> PyResult<()> {
-        self.0.system_mut().mount(&options).map_err(|error| refused_machine(&error))
+        self.0.mount(&options).map_err(to_python)
     }
 
     fn umount(&mut self, py: Python<'_>) -> PyResult<()> {

@@ -79,7 +79,9 @@ impl Deferred {
         }
     }
 
-    /// Writes a LEB anew without its damaged end (`fix_unclean_leb`).
+    /// Writes a LEB anew without its damaged end (`fix_unclean_leb`). A LEB of which nothing is left is unmapped, and may go on
+    /// as the end of a journal head without being mapped again: when it is unmounted and detached before UBI has erased the
+    /// block, the damage is back in a file system that is clean. Linux refuses that one, too (`tests/referee/test_ubifs.py`).
     fn mend_leb(&mut self, lebs: &mut Lebs, leb: &mut ScannedLeb, start: u32) -> Res<()> {
         let end = leb.nodes.last().map_or(start, |node| node.offs + node.len);
         if lebs.ro_mount {

@@ -9,9 +9,10 @@ class CrashFailure(TypedDict):
     """Cuts after which the same is wrong; the first of them is told.
 
     `found`: "application": the file system kept its promises, and the judge does not agree with what is there;
-    "file-system": it broke them; "not-promised": it lost what was synced, and promises nothing. `cuts`: how many.
-    `operation`: at which program or erase, from 1; `torn`: what is left of that; `recoveries_cut`: operations of the
-    mounts that were cut, too. `file`: where it is kept; null: nowhere.
+    "file-system": it broke them; "not-promised": it lost what was synced, and promises nothing; "tolerated": the same,
+    and the judge of the test agrees with what is there. `cuts`: how many. `operation`: at which program or erase, from
+    1; `torn`: what is left of that; `recoveries_cut`: operations of the mounts that were cut, too. `file`: where it is
+    kept; null: nowhere.
     """
 
     found: str
@@ -27,11 +28,11 @@ class CrashFailure(TypedDict):
 class CrashAnswer(TypedDict):
     """What a workload leaves when its power is cut.
 
-    `machine`: on what, from what state, how much was seen, in a line. `operations`: programs and erases of the
-    workload; `points`: cuts that were made, of `possible` ones; `states`: media among them that differ; `wrong`: cuts
-    after which something is wrong or lost; `recoveries`: mounts; `told`: things that the application said were done;
-    `refused`: cuts after which there was nothing to mount yet, as is allowed. `promises`: what the file system
-    promises.
+    `machine`: on what, from what state, how much was seen, in a line. `holds`: nothing is wrong but what the judge of
+    the test tolerates. `operations`: programs and erases of the workload; `points`: cuts that were made, of `possible`
+    ones; `states`: media among them that differ; `wrong`: cuts after which something is wrong or lost; `recoveries`:
+    mounts; `told`: things that the application said were done; `refused`: cuts after which there was nothing to mount
+    yet, as is allowed. `promises`: what the file system promises.
     """
 
     ffslab: str

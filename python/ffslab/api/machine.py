@@ -25,6 +25,9 @@ LINUX_PART = "mt29f1g01abafd"
 IMAGE_BOARD = "omap3evm"
 LINUX_PARTITION_BLOCKS = 400
 FILE_SYSTEM = "jffs2"
+# What a new partition is at the begin where nobody says otherwise, as `initial` of experiments has it; "fresh" is the
+# other state that needs no steps.
+SETTLED = "settled"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ffslab.answers.machine import Activity, SessionTotals
 from ffslab.answers.stacks import StackKeys
 from ffslab.answers.summary import VariantSummary
 from ffslab.answers.typed_keys import OtherKeys, StepCalls
-from ffslab.api.machine import LINUX, Value, as_json, completed
+from ffslab.api.machine import LINUX, SETTLED, Value, as_json, completed
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -63,6 +63,9 @@ class Stack(StepCalls):
     `keys` are those of an experiment's `[stack]` table (`ffslab schema`): `read_ahead_KiB`, `page_cache_KiB`, `kernel`,
     `compression` ... Paths in them start at `base_dir`. `seed` is that of the content that steps write.
 
+    `initial`, as in experiments: with "settled" time passes behind the first mount until UBI's thread or JFFS2's has
+    made the blocks of a new partition usable, unless that mount is measured; with "fresh" that work goes on meanwhile.
+
     A stack belongs to the thread that made it. Calls that fail raise `OSError` with the usual number; when the power is
     cut they raise `ffslab.PowerCut`, until `crash()` switches the chip on again.
     """
@@ -76,20 +79,21 @@ class Stack(StepCalls):
         partition_blocks: int | None = None,
         seed: int = 1,
         base_dir: str | Path = ".",
+        initial: str = SETTLED,
         **keys: Unpack[OtherKeys],
     ) -> None:
         given = {"system": system, "board": board, "fs": fs, "partition_blocks": partition_blocks}
-        self._begin(given | cast("dict[str, Value]", keys), seed, Path(base_dir))
+        self._begin(given | cast("dict[str, Value]", keys), seed, Path(base_dir), initial)
 
     @classmethod
-    def of(cls, keys: Mapping[str, Value], seed: int = 1) -> Stack:
+    def of(cls, keys: Mapping[str, Value], seed: int = 1, initial: str = SETTLED) -> Stack:
         """The stack that has these keys, as those of a `ffslab.api.machine.Machine`."""
         stack = cls.__new__(cls)
-        stack._begin(keys, seed, Path())
+        stack._begin(keys, seed, Path(), initial)
         return stack
 
-    def _begin(self, keys: Mapping[str, Value], seed: int, base_dir: Path) -> None:
-        self._session = _native.Session(as_json(completed(keys)), seed, base_dir)
+    def _begin(self, keys: Mapping[str, Value], seed: int, base_dir: Path, initial: str) -> None:
+        self._session = _native.Session(as_json(completed(keys)), seed, base_dir, initial)
         # How often memory was lost: what was open before is no more.
         self.boots = 0
 

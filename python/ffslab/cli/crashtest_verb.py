@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab._native import InputError
+from ffslab.api.machine import SETTLED
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs, Json, with_page
 from ffslab.cli.stack_options import (
+    Initial,
     Kernel,
     MountedBlocks,
     MountedFs,
@@ -51,6 +53,7 @@ def crashtest(
     blocks: MountedBlocks = None,
     settings: Settings = None,
     options: MountOptions = None,
+    initial: Initial = SETTLED,
     judge: Annotated[
         str | None,
         option(
@@ -105,9 +108,8 @@ def crashtest(
         write_smallest(new)
         say(f"{new}: written. Next: ffslab crashtest {new}")
         return
-    asked = _asked(
-        test, command or [], judge, fs, _Machine(system, board, part, kernel, blocks, settings or [], options or [])
-    )
+    machine = _Machine(system, board, part, kernel, blocks, settings or [], options or [], initial)
+    asked = _asked(test, command or [], judge, fs, machine)
     if seed is not None:
         asked = replace(asked, seed=seed)
     most = points_of(points)
@@ -154,6 +156,7 @@ class _Machine:
     blocks: int | None
     settings: list[str]
     options: list[str]
+    initial: str = SETTLED
 
 
 def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | None, machine: _Machine) -> CrashTest:
@@ -198,6 +201,7 @@ def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | N
         title=shlex.join(words),
         command=tuple(words),
         mount=tuple(machine.options),
+        initial=machine.initial,
         file_name=words[0],
     )
 

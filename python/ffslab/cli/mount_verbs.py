@@ -10,10 +10,12 @@ from typing import Annotated
 import typer
 
 from ffslab._native import InputError
+from ffslab.api.machine import SETTLED
 from ffslab.cli.image_options import Place
 from ffslab.cli.parts import argument, option, verb
 from ffslab.cli.result_options import Json, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import (
+    Initial,
     Kernel,
     MountedBlocks,
     MountedFs,
@@ -82,6 +84,7 @@ def mount(
     *,
     place: Place,
     options: MountOptions = None,
+    initial: Initial = SETTLED,
     owner: Annotated[
         str | None,
         option(
@@ -139,6 +142,7 @@ def mount(
         )
     from ffslab.files import results
     from ffslab.mount.run import Mount, Wanted
+    from ffslab.text.machine_line import initial_of
     from ffslab.text.summary import summary_text
 
     observe = written.observe()
@@ -157,7 +161,8 @@ def mount(
         options or [],
         where,
     )
-    mounted = Mount(wanted, mountpoint, think.value, realtime, power_cut_after, torn.value, seed, save, owner, observe)
+    cut = (power_cut_after, torn.value)
+    mounted = Mount(wanted, mountpoint, think.value, realtime, *cut, seed, save, owner, observe, initial)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
     if folder is not None:
         results.check_free(folder)
@@ -165,7 +170,8 @@ def mount(
     if folder is not None:
         done.save(folder)
     report = f"\n\nReport: {folder / results.REPORT}" if folder is not None else ""
-    say(results.dump_json(done.summary).rstrip() if json else summary_text(done.summary) + report)
+    text = summary_text(done.summary, initial_of(done.resolved_toml)) + report
+    say(results.dump_json(done.summary).rstrip() if json else text)
     if code:
         raise typer.Exit(code)
 

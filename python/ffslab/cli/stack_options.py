@@ -115,6 +115,14 @@ MountedBlocks = Annotated[
         least=1,
     ),
 ]
+Initial = Annotated[
+    str,
+    option(
+        "--initial STATE",
+        "What a new partition is at the begin: settled (its blocks are made usable before), or fresh (UBI's thread or "
+        "JFFS2's does it meanwhile).",
+    ),
+]
 MountOptions = Annotated[
     list[str] | None,
     option(

@@ -10,7 +10,7 @@ from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.api.machine import as_json
+from ffslab.api.machine import SETTLED, as_json
 from ffslab.cli.terminal import tell
 from ffslab.mount.control import socket_path
 from ffslab.mount.running import Running, stops_heard
@@ -20,7 +20,13 @@ FOLDER = "FFSLAB_FOLDER"
 
 
 def recorded(
-    keys: Mapping[str, Any], command: Sequence[str], *, seed: int, options: Sequence[str], folder: Path
+    keys: Mapping[str, Any],
+    command: Sequence[str],
+    *,
+    seed: int,
+    options: Sequence[str],
+    folder: Path,
+    initial: str = SETTLED,
 ) -> _native.CrashRecording:
     """Runs a command in a mounted folder until its end, and keeps what it did to the flash.
 
@@ -50,6 +56,7 @@ def recorded(
             observe=None,
             records=True,
             base_dir=folder,
+            initial=initial,
             ready=running.start,
             say=tell,
             shall_end=running.shall_end,

@@ -19,6 +19,7 @@ from ffslab.api.machine import (
     FILE_SYSTEM,
     IMAGE_BOARD,
     LINUX,
+    SETTLED,
     Machine,
     Value,
     as_json,
@@ -196,6 +197,7 @@ class Mount:
     # UID[:GID] of the root of the file system.
     owner: str | None = None
     observe: Observe | None = None
+    initial: str = SETTLED
 
     def serve(self, command: Sequence[str] = (), to: TextIO | None = None) -> tuple[Run, int]:
         """Serves until the file system is unmounted, a signal comes, or `command` has ended.
@@ -243,6 +245,7 @@ class Mount:
                     observe=None if self.observe is None else self.observe.native(),
                     records=False,
                     base_dir=".",
+                    initial=self.initial,
                     ready=ready,
                     say=tell,
                     shall_end=running.shall_end,
@@ -288,5 +291,7 @@ class Mount:
             **cut,
             "command": list(command) or None,
         }
-        data = {"title": title, "stack": used, "mount": served}
+        # What an image holds is taken as it is.
+        begun = {"initial": self.initial} if self.wanted.image is None else {}
+        data = {"title": title, **begun, "stack": used, "mount": served}
         return "# What `ffslab mount` served.\n" + _native.toml_of(as_json(data))

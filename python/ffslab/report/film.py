@@ -74,7 +74,8 @@ def _film(run: Run, variant: VariantSummary, log: str, name: str) -> tuple[str, 
     }
     plot, latency = _latency(run, variant, name)
     html = (
-        f'<figure class="film" data-film="{name}" data-count="{len(before)}">{latency}<div class="deck"></div>'
+        f'<figure class="film" data-film="{name}" data-count="{len(before)}" data-events="{table.num_rows}">{latency}'
+        '<div class="deck"></div>'
         '<canvas tabindex="0" role="img" aria-label="Film of erase blocks; arrow keys go through them"></canvas>'
         '<p class="said" role="status"></p><ul class="keys"></ul></figure>'
     )

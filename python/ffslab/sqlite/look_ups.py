@@ -83,7 +83,7 @@ def gains(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _filled(fs: str, kind: str, in_transaction: int, keys: dict[str, str | int | bool | None]) -> Stack:
     papers = {"board": "omap3evm", "kernel": "2.6.37", "partition_blocks": 160, "compression": COMPRESSION.get(fs)}
-    stack = Stack(fs, **{**papers, **keys})  # type: ignore[arg-type]
+    stack = Stack(fs, initial="fresh", **{**papers, **keys})  # type: ignore[arg-type]
     stack.mount()
     # The blocks of a new partition are erased and marked in the background.
     stack.sleep(30_000_000)

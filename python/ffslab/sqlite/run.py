@@ -14,7 +14,7 @@ from ffslab import __version__, _native
 from ffslab._native import InputError
 from ffslab.answers.summary import Summary
 from ffslab.api.experiment import Progress, Run
-from ffslab.api.machine import Value, as_json
+from ffslab.api.machine import SETTLED, Value, as_json
 from ffslab.api.observe import Observe
 from ffslab.api.stack import Measurement, Stack, joined
 from ffslab.sqlite.script import Script, Statement
@@ -178,14 +178,14 @@ def _resolved(
     script: Script,
 ) -> str:
     ran = {"database": database, "setup": setup.text if setup is not None else None, "script": script.text}
-    data = {"title": title, "stack": keys, "axes": axes or None, "sqlite": ran}
+    data = {"title": title, "initial": SETTLED, "stack": keys, "axes": axes or None, "sqlite": ran}
     about = f"# What `ffslab sqlite` ran, with SQLite {apsw.sqlite_lib_version()}.\n"
     return about + _native.toml_of(as_json(data))
 
 
 def table_text(summary: Summary) -> str:
     """What `ffslab sqlite` prints: the summary of a run, then the statements of each variant."""
-    parts = [summary_text(summary)]
+    parts = [summary_text(summary, SETTLED)]
     for variant in summary["variants"]:
         head, rows = step_table(variant, "statement")
         where = f"{variant['name']}\n" if len(summary["variants"]) > 1 else ""

@@ -227,7 +227,7 @@ def write(answers: Answers, file: Path) -> None:
     stack = tomllib.loads(text)["stack"]
     for fs in answers.fs:
         try:
-            Stack(**{**stack, "fs": fs}, base_dir=file.parent).mount()
+            Stack(**{**stack, "fs": fs}, base_dir=file.parent, initial="fresh").mount()
         except InputError as error:
             raise InputError(f"{fs} on {answers.size} MiB of {answers.part}: {error}") from None
     write_new_text(file, text)

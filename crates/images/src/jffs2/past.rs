@@ -25,7 +25,7 @@ struct Node {
     raw: RawInode,
     block: u32,
     offset: u32,
-    /// What was written with it may go on in another block.
+    /// What was written with it may have gone on in another block.
     may_go_on: bool,
 }
 
@@ -129,13 +129,25 @@ fn past(
         let bytes = layout.bytes(node.block, node.offset, node.raw.total_bytes(), image);
         past.target = nodes::data_of(endian, &bytes, layout.block_bytes);
     }
-    let kept = one_of_each(nodes, marks_obsolete);
-    past.missing = Some(Missing::among(&kept.iter().map(|node| u64::from(node.raw.version)).collect::<BTreeSet<_>>()));
+    let mut kept = one_of_each(nodes, marks_obsolete);
+    let missing = Missing::among(&kept.iter().map(|node| u64::from(node.raw.version)).collect::<BTreeSet<_>>());
+    for node in &mut kept {
+        node.may_go_on |= ends_a_page(&node.raw) && missing.last_before(u64::from(node.raw.version)) > 0;
+    }
+    past.missing = Some(missing);
     past.gaps_are_zeros = true;
     for (at, node) in kept.iter().enumerate() {
         past.steps.push(step(node, kept.get(at + 1).map(|next| &next.raw), kind));
     }
     Some(past)
+}
+
+/// Garbage collection copies the nodes of a write one by one, and what is deleted meanwhile is not copied any more: its block is
+/// erased, and what stands behind a copy was written with something else. Where versions of a file are missing, blocks with nodes of
+/// it were erased, so a node may be such a copy. Of a write that goes on it ends where a page does (`jffs2_write_inode_range`).
+fn ends_a_page(raw: &RawInode) -> bool {
+    let bytes = u64::from(raw.covered_bytes());
+    bytes > 0 && (u64::from(raw.offset) + bytes).is_multiple_of(PAGE_BYTES as u64)
 }
 
 /// One node of each version. Copies of garbage collection are equal; where nodes of one version differ, none is certain.
@@ -223,6 +235,22 @@ mod tests {
     fn of_nodes_of_one_version_that_differ_none_is_taken() {
         let nodes = || vec![node(1, 9, 1), node(2, 9, 2), node(2, 9, 2), node(3, 9, 3), node(3, 9, 4), node(3, 9, 3)];
         assert_eq!(kept(nodes(), false), [1, 2]);
+    }
+
+    #[test]
+    fn a_last_node_that_may_be_a_copy_of_a_write_that_went_on_is_no_state() {
+        let fs = crate::ImageFs::new("jffs2", "JFFS2", Some(&crate::jffs2::InImages));
+        let layout = Layout::new(fs, 2048, 0, 131_072, &[]);
+        let stood = |versions: &[u32], data_bytes: u32| {
+            let nodes = versions.iter().map(|&version| Node {
+                raw: RawInode { version, data_bytes, file_bytes: data_bytes, mode: 0o100_644, ..node(1, 9, 1).raw },
+                ..node(1, 9, 1)
+            });
+            let past = past(5, nodes.collect(), false, Endian::default(), &[], &layout).unwrap();
+            past.steps.last().unwrap().rest == Rest::Yes
+        };
+        // Version 1 is missing: its block was erased, and version 2 may have been copied before.
+        assert!(!stood(&[2], 4096) && stood(&[2], 4095) && stood(&[1, 2], 4096));
     }
 
     #[test]

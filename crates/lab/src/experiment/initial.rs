@@ -26,6 +26,19 @@ pub(super) fn settles(text: Option<&str>) -> bool {
     text.map(str::trim) != Some(FRESH)
 }
 
+/// The same for a machine whose calls are made from outside, which has no steps that could make a state.
+///
+/// Errors: the text is neither.
+pub fn session_settles(text: &str) -> Result<bool, String> {
+    match [SETTLED, FRESH].contains(&text.trim()) {
+        true => Ok(settles(Some(text))),
+        false => Err(format!(
+            "initial = \"{text}\": must be \"settled\" (the blocks of a new partition are made usable before its first \
+             use) or \"fresh\" (they are not); other states are made by the steps of an experiment or of a setup"
+        )),
+    }
+}
+
 /// Time in which JFFS2 erases the blocks of a new partition and writes their clean markers, at 14 blocks a second on
 /// the OMAP3 board. Until then these blocks are not free but wait to be erased.
 const SETTLES_US: Micros = Micros(300_000_000);
@@ -125,6 +138,8 @@ mod tests {
     fn a_new_partition_is_settled_unless_it_is_said_to_be_fresh() {
         assert!(settles(None) && settles(Some("settled")) && settles(Some("filled 60 %")) && !settles(Some("fresh")));
         assert!(steps("settled").unwrap().is_empty() && steps("fresh").unwrap().is_empty());
+        assert!(session_settles("settled").unwrap() && !session_settles("fresh").unwrap());
+        assert!(session_settles("filled 60 %").unwrap_err().contains("must be \"settled\""));
         assert!(steps("fresh, saturated").unwrap_err().contains("\"fresh\" (they are not) alone"));
     }
 

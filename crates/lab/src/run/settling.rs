@@ -35,6 +35,11 @@ impl Runner<'_> {
             Some(Step::Boot(boot)) => &boot.options,
             _ => return Ok(()),
         };
+        self.settle_erased(options)
+    }
+
+    /// Mounts an erased partition, settles it, unmounts it, and switches the machine off and on.
+    pub(crate) fn settle_erased(&mut self, options: &[String]) -> Result<(), RunError> {
         let programmed = self.system.programmed_pages();
         let is_erased = !programmed.is_empty() && programmed.iter().all(|pages| *pages == 0);
         if !self.settles || !is_erased || self.system.is_mounted() {
@@ -42,12 +47,17 @@ impl Runner<'_> {
         }
         let in_setup = |text: String| RunError::Step(format!("end of the setup: {text}"));
         if self.system.mount(options).is_ok() {
-            self.settle().map_err(|error| match error {
-                Stop::Failed(text) => in_setup(text),
-                Stop::Interrupted => RunError::Interrupted,
-            })?;
+            self.settle_mounted()?;
             self.system.umount().map_err(|error| in_setup(error.to_string()))?;
         }
         self.crash().map_err(|error| in_setup(error.to_string()))
+    }
+
+    /// The same behind a mount that no step has made.
+    pub(crate) fn settle_mounted(&mut self) -> Result<(), RunError> {
+        self.settle().map_err(|error| match error {
+            Stop::Failed(text) => RunError::Step(format!("end of the setup: {text}")),
+            Stop::Interrupted => RunError::Interrupted,
+        })
     }
 }

@@ -119,7 +119,7 @@ class Session:
     """A machine with the table made, ready for the first run."""
 
     def __init__(self, machine: Machine, record_bytes: int, records: int) -> None:
-        self.stack = Stack.of(machine.keys())
+        self.stack = Stack.of(machine.keys(), initial="fresh")
         created, inserts = insert_writes(record_bytes, records, SEED)
         self._inserts = iter(inserts)
         self._content: Iterator[Written] = iter(())

@@ -7,6 +7,7 @@
   const FRAMES = 96, UNKNOWN = 255, SAID_EVERY_MS = 250;
   // A block is free when no more of it is written: layers mark blocks as theirs.
   const MARKS = 1 / 16;
+  const ASKS = "Play, drag the slider, or go to an event. Pointing at a block tells of it.";
 
   async function unpacked(of) {
     const raw = Uint8Array.from(atob(of.packed), (one) => one.charCodeAt(0));
@@ -73,19 +74,11 @@
     return Array.from({ length: count }, (_, i) => i + 1).sort((a, b) => blocks[b].size - blocks[a].size || a - b);
   }
 
-  async function film(figure) {
-    const of = data(figure.dataset.film), deck = figure.querySelector(".deck"), canvas = figure.querySelector(":scope > canvas");
+  // `wanted`: somebody comes near. Controls and legend stand before, so that nothing moves then.
+  async function film(figure, wanted) {
+    const deck = figure.querySelector(".deck"), canvas = figure.querySelector(":scope > canvas"), chart = figure.querySelector("figure[data-chart]");
     const said = figure.querySelector(":scope > .said"), keys = figure.querySelector(":scope > .keys");
-    const events = await unpacked(of), chart = figure.querySelector("figure[data-chart]");
-    // States to begin from, so that going back costs little.
-    const frames = [], every = Math.max(1, Math.ceil(events.n / FRAMES));
-    const walker = new State(of);
-    for (let i = 0; i < events.n; i++) { if (i % every === 0) frames.push(new State(of, walker)); walker.apply(events, of.pages); }
-    const most = Math.max(1, ...walker.erases), grid = new Grid(canvas, of.blocks);
-    // The first events tell what blocks held before.
-    let first = 0;
-    while (first < events.n && events.kind[first] === HOLDS) first++;
-    let state = new State(of, frames[0]), ring = null, playing = false, told_ms = 0, whole = true, touched = new Set(), edges = [];
+    let playing = false, whole = true;
 
     // What belongs together stays in a line, if there is room.
     let place = deck;
@@ -93,22 +86,23 @@
     const button = (name, act, keys) => { const made = make("button", { type: "button", ...(keys ? { "aria-keyshortcuts": keys } : {}) }, name); made.addEventListener("click", act); place.append(made); return made; };
     const select = (label, names, change) => { const made = make("select", {}, ...names.map((name) => make("option", { value: name }, name))); place.append(make("label", { class: "choice" }, label, " ", made)); made.addEventListener("change", change); return made; };
     const play = button("Play", () => { playing = !playing; if (playing && state.i >= events.n) go(0); play.textContent = playing ? "Pause" : "Play"; if (playing) requestAnimationFrame(tick); else draw(); }, "Space");
-    const bar = make("input", { type: "range", min: String(first), max: String(events.n), value: String(first), "aria-label": "Place in the film, in events" });
+    const bar = make("input", { type: "range", min: "0", max: figure.dataset.events, value: "0", "aria-label": "Place in the film, in events" });
     bar.addEventListener("input", () => go(Number(bar.value)));
     deck.append(bar);
     const clock = make("span", { class: "clock" });
+    clock.textContent = `0.000000 s, event 0 of ${number(Number(figure.dataset.events))}, ${number(Number(figure.dataset.count))} free`;
     deck.append(clock);
     group();
     const speed = select("Speed", ["whole in 60 s", "whole in 20 s", "whole in 5 s", "1 event a second", "10 events a second", "100 events a second", "1,000 events a second"], () => {});
     speed.value = "whole in 20 s";
-    const by = select("Colour", ["valid share", "state", "erases", "age", "last written because", ...(of.files.length ? ["file"] : [])], () => { whole = true; draw(); legend(); });
+    const by = select("Colour", ["valid share", "state", "erases", "age", "last written because"], () => { whole = true; draw(); legend(); });
     group();
     button("Back", () => go(state.i - 1));
     button("Step", () => go(state.i + 1));
     button("Next erase", () => until((i) => events.kind[i] === ERASE));
     button("Next background operation", () => until((i) => events.kind[i] !== HOLDS && of.behind[events.first[i]]));
     group();
-    const limit = make("input", { type: "number", min: "1", max: String(of.blocks), value: "5", "aria-label": "Free blocks" });
+    const limit = make("input", { type: "number", min: "1", max: figure.dataset.count, value: "5", "aria-label": "Free blocks" });
     limit.style.width = "5rem";
     place.append(make("label", { class: "choice" }, "Free blocks below ", limit));
     button("Go there", () => until(() => state.free_blocks < Number(limit.value), true));
@@ -120,7 +114,6 @@
     place.append(make("label", { class: "choice" }, "Number ", which));
     const what = select("of", Object.keys(ones), () => {});
     what.setAttribute("aria-label", "What is counted");
-    if (of.collects.includes(true)) what.value = "collection";
     button("Go to it", () => {
       const n = Number(which.value), is = ones[what.value], once = what.value === "collection";
       let count = 0, inside = false;
@@ -134,6 +127,28 @@
       });
       if (count < n) said.textContent = `There are ${number(count)}, this is the end.`;
     });
+
+    let ramped = ramp(), ink = {};
+    const paints = () => { ramped = ramp(); ink = Object.fromEntries([...OWNERS, "free", "ink", "line", "further"].map((name) => [name, colour(name)])); };
+    paints();
+    legend();
+    said.textContent = ASKS;
+    deck.inert = true;
+
+    await wanted;
+    const of = data(figure.dataset.film), events = await unpacked(of);
+    // States to begin from, so that going back costs little.
+    const frames = [], every = Math.max(1, Math.ceil(events.n / FRAMES));
+    const walker = new State(of);
+    for (let i = 0; i < events.n; i++) { if (i % every === 0) frames.push(new State(of, walker)); walker.apply(events, of.pages); }
+    const most = Math.max(1, ...walker.erases), grid = new Grid(canvas, of.blocks);
+    // The first events tell what blocks held before.
+    let first = 0;
+    while (first < events.n && events.kind[first] === HOLDS) first++;
+    let state = new State(of, frames[0]), ring = null, told_ms = 0, touched = new Set(), edges = [];
+    [bar.min, bar.value] = [String(first), String(first)];
+    if (of.files.length) by.append(make("option", { value: "file" }, "file"));
+    if (of.collects.includes(true)) what.value = "collection";
 
     function go(i) {
       const to = Math.max(first, Math.min(events.n, i));
@@ -166,8 +181,6 @@
       requestAnimationFrame(tick);
     }
 
-    let ramped = ramp(), ink = {};
-    const paints = () => { ramped = ramp(); ink = Object.fromEntries([...OWNERS, "free", "ink", "line", "further"].map((name) => [name, colour(name)])); };
     const fills = {
       "valid share": (b) => isFree(b) ? ink.free : ramped[state.valid[b] >> 2],
       "state": (b) => isFree(b) ? ink.free : state.pages[b] < of.pages && state.free[b] > 8 ? ink.s2 : state.valid[b] > 127 ? ink.s0 : ink.s1,
@@ -212,7 +225,7 @@
       const moment = performance.now();
       if (!playing || moment - told_ms > SAID_EVERY_MS) {
         told_ms = moment;
-        said.textContent = ring !== null ? block(ring) : i >= 0 ? event(i) : "Play, drag the slider, or go to an event. Pointing at a block tells of it.";
+        said.textContent = ring !== null ? block(ring) : i >= 0 ? event(i) : ASKS;
       }
       cursor();
     }
@@ -255,19 +268,22 @@
     go(first);
     again();
     figure.film = { go, until, get at() { return state.i; }, get free() { return state.free_blocks; }, state: () => state, events };
+    deck.inert = false;
     figure.dataset.ready = "true";
   }
 
-  // Controls come with the films: soon enough, and for all of them, that nobody sees what is below move.
   const figures = [...document.querySelectorAll("figure[data-film]")];
+  let comes_near;
+  const wanted = new Promise((resolve) => { comes_near = resolve; });
   const near = new IntersectionObserver((entries) => {
     if (!entries.some((one) => one.isIntersecting)) return;
     near.disconnect();
-    for (const figure of figures) film(figure);
+    comes_near();
   }, { rootMargin: "1600px" });
   for (const figure of figures) {
     // What stands below has its place before the film is there.
     new Grid(figure.querySelector(":scope > canvas"), Number(figure.dataset.count));
+    film(figure, wanted);
     near.observe(figure);
   }
 }

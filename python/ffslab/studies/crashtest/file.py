@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ffslab._native import InputError
+from ffslab.api.machine import SETTLED
 from ffslab.files.inputs import read_text
 from ffslab.files.toml_tables import check_keys, read_toml, refuse_experiment, table_at, texts_at, whole
 
 _KEYS = (
-    *("title", "seed", "folder", "stack", "setup", "steps", "program", "command", "mount", "judge", "cuts", "cut"),
-    "timeline",
+    *("title", "seed", "folder", "initial", "stack", "setup", "steps", "program", "command", "mount", "judge", "cuts"),
+    *("cut", "timeline"),
 )
 _CUT_KEYS = ("operation", "torn", "seed", "says")
 _CUTS_KEYS = ("points", "tears", "unstable", "cache", "recovery", "depth", "second_mount")
@@ -60,7 +61,8 @@ class CrashTest:
     """A test of power cuts.
 
     `steps`: the workload, or `program`: a Python function, "FILE.py:NAME" or "MODULE:NAME", or `command`: a real
-    program that runs in the mounted folder. `cut`: the only one to be made.
+    program that runs in the mounted folder. `cut`: the only one to be made. `initial`: whether the blocks of a new
+    partition are made usable before ("settled"), or meanwhile ("fresh").
     """
 
     stack: Mapping[str, Any]
@@ -73,6 +75,7 @@ class CrashTest:
     mount: tuple[str, ...] = ()
     cuts: Cuts = field(default_factory=Cuts)
     cut: Cut | None = None
+    initial: str = SETTLED
     seed: int = 1
     folder: Path = Path()
     file_name: str = "<crashtest>"
@@ -120,6 +123,8 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
         mount=texts_at(data, "mount"),
         cuts=_cuts(table_at(data, "cuts")),
         cut=cut,
+        # Failures that were kept before there was the key began with a fresh partition.
+        initial=str(data.get("initial", SETTLED if cut is None else "fresh")),
         seed=seed,
         folder=folder / str(data.get("folder", "")),
         file_name=file_name,

@@ -41,6 +41,7 @@ def _as_table(outcome: Outcome, failure: CrashFailure, folder: Path) -> dict[str
     table: dict[str, Any] = {
         "title": f"{test.title}: {failure['found']}: {failure['says']}",
         "seed": test.seed,
+        "initial": test.initial,
         # From where relative paths in it start.
         "folder": os.path.relpath(test.folder.resolve(), folder.resolve()),
         "program": test.program,

@@ -16,10 +16,10 @@ class WatchedStack(Stack):
     """A stack whose program may say what it has promised to somebody: `told`."""
 
     @classmethod
-    def watched(cls, keys: Mapping[str, Any], seed: int, base_dir: Path) -> WatchedStack:
+    def watched(cls, keys: Mapping[str, Any], seed: int, base_dir: Path, initial: str) -> WatchedStack:
         """The stack that has these keys."""
         stack = cls.__new__(cls)
-        stack._session = _native.Session.watched(as_json(keys), seed, base_dir)
+        stack._session = _native.Session.watched(as_json(keys), seed, base_dir, initial)
         stack.boots = 0
         return stack
 

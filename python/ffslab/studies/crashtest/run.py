@@ -173,10 +173,17 @@ def recorded(test: CrashTest) -> CrashRecording:
         from ffslab.mount.recording import recorded as recorded_on_mount
 
         try:
-            return recorded_on_mount(test.stack, test.command, seed=test.seed, options=test.mount, folder=test.folder)
+            return recorded_on_mount(
+                test.stack,
+                test.command,
+                seed=test.seed,
+                options=test.mount,
+                folder=test.folder,
+                initial=test.initial,
+            )
         except InputError as error:
             raise InputError(f"{test.file_name}: {error}") from None
-    stack = WatchedStack.watched(test.stack, test.seed, test.folder)
+    stack = WatchedStack.watched(test.stack, test.seed, test.folder, test.initial)
     at = "setup"
     try:
         for number, step in enumerate(test.setup or _MADE, 1):
@@ -204,7 +211,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "ffslab": __version__,
         "title": outcome.test.title,
         "machine": _machine(outcome),
-        "holds": not any(failure["found"] != "not-promised" for failure in failures),
+        "holds": not any(failure["found"] != "tolerated" for failure in failures),
         "promises": outcome.recording.promises(),
         "operations": outcome.points.operations,
         "points": judged["points"],
@@ -222,8 +229,8 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
 
 def _machine(outcome: Outcome) -> str:
     test = outcome.test
-    begun = "as its setup leaves it" if test.setup else "a new file system"
-    stack = WatchedStack.watched(test.stack, test.seed, test.folder).keys
+    begun = "as its setup leaves it" if test.setup else f"a new file system, {test.initial}"
+    stack = WatchedStack.watched(test.stack, test.seed, test.folder, test.initial).keys
     return line([Seen(stack, begun)], counted(outcome.points.operations, "operation") + " of the flash")
 
 

@@ -9,7 +9,8 @@ from ffslab.text.tables import counted, number
 BLAMED = {
     "application": ("the application", "it relies on more than the file system promises"),
     "file-system": ("the file system", "it breaks its promises"),
-    "not-promised": ("nobody", "this file system does not promise to prevent that"),
+    "not-promised": ("the choice of the file system", "it does not promise to prevent that"),
+    "tolerated": ("nobody", "the judge of the test does without what this file system never promised to keep"),
 }
 # What to change then. A cache's own words hold for what was lost with it.
 _CHANGES = {
@@ -26,6 +27,7 @@ _CHANGES = {
         "take a file system that promises what fsync(2) says, or keep two copies with check sums and believe the "
         "newer one that is whole"
     ),
+    "tolerated": "nothing, if the judge asks for all that must stay",
 }
 LEFT = {
     "nothing": "not begun",
@@ -50,7 +52,9 @@ def verdict(answer: CrashAnswer) -> str:
         return f"safe: nothing is wrong after {cuts}"
     after = f"after {cuts}" if is_one else f"after {number(answer['wrong'])} of {cuts}"
     if answer["holds"]:
-        return f"no promise is broken, but something is lost {after}"
+        return f"safe for the judge of the test, though what was synced and never promised is lost {after}"
+    if all(failure["found"] in ("not-promised", "tolerated") for failure in answer["failures"]):
+        return f"not safe: what was synced is lost {after}, which this file system never promised to keep"
     return f"not safe: something is wrong {after}"
 
 
