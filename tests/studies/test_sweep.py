@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -28,6 +27,7 @@ from ffslab.studies.sweep.design import design_of
 from ffslab.studies.sweep.results import LOST, StudyResult
 from ffslab.studies.sweep.workers import LocalWorkers
 from helpers.command import FFSLAB, ROOT, SMALL, Command
+from helpers.processes import command_line, every_child, workers_of
 
 FILES = ["points.csv", "points.parquet", "report.html", "runs.parquet", "study.json"]
 STUDY = """\
@@ -275,11 +275,11 @@ def test_killed_workers_and_a_killed_command_lose_nothing(
     kept = tmp_path / "kept" / "runs"
     for parts in (1, 3):
         wait_for(lambda parts=parts: kept.is_dir() and len(list(kept.glob("*.parquet"))) >= parts)  # type: ignore[misc]
-        workers = children(running.pid)
+        workers = workers_of(running.pid)
         assert workers
         os.kill(workers[-1], signal.SIGKILL)
     wait_for(lambda: len(list(kept.glob("*.parquet"))) >= 5)
-    orphans = children(running.pid)
+    orphans = workers_of(running.pid)
     running.kill()
     running.wait()
     # Nobody works on for a command that has gone.
@@ -298,22 +298,12 @@ def test_ctrl_c_ends_it_at_once(study: Path, tmp_path: Path) -> None:
         env={**os.environ, "FFSLAB_STORE": str(tmp_path / "kept")},
     )  # fmt: skip
     wait_for(lambda: (tmp_path / "kept" / "runs").is_dir())
-    workers = children(running.pid)
+    workers = workers_of(running.pid)
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=60)
     assert (running.returncode, told.splitlines()[-1]) == (130, "ffslab: interrupted")
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     assert not (tmp_path / "out").exists()
-
-
-def children(pid: int) -> list[int]:
-    """The worker processes of a command."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for word in (task / "children").read_text("ascii").split():
-            if b"spawn_main" in command_line(int(word)):
-                found.append(int(word))
-    return found
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
@@ -376,23 +366,6 @@ def test_a_scheduler_that_is_not_there_is_told(ffslab: Command, study: Path) -> 
     refused = ffslab("sweep", study, "--scheduler", "tcp://127.0.0.1:9", "--jobs", "2")
     assert refused.returncode == 2
     assert "--jobs" in refused.stderr
-
-
-def command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def every_child(pid: int) -> list[int]:
-    """The processes below one, however deep."""
-    own: list[int] = []
-    # One that has ended meanwhile has none.
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            own += map(int, (task / "children").read_text("ascii").split())
-    return own + [deeper for child in own for deeper in every_child(child)]
 
 
 # ---- answers ------------------------------------------------------------------------------------------------
