@@ -45,7 +45,7 @@ demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off,
 
 # Examples are compiled by `check`, and no crate has tests in its documentation: tests/project/test_rust_tests.py looks for one.
 test: dev packages ## run the tests: the Rust crates, then the Python package, the command and its journeys, on all cores
-	cargo test $(RUST_TESTED) $(AS_BUILT) --lib --bins --tests
+	$(BIN)/python .ci/rust_tests.py $(RUST_TESTED) $(AS_BUILT) --lib --bins --tests
 	$(PYTEST) --durations 15
 
 test-long: dev packages ## run the tests that ask the same of more, and shipped files that take minutes

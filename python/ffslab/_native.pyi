@@ -33,6 +33,7 @@ __all__ = [
     "memparse",
     "mount",
     "mount_sleeps_library",
+    "nearest_names",
     "open_input",
     "part_kinds",
     "planned_variants",
@@ -58,6 +59,7 @@ __all__ = [
     "stack_as_written",
     "systems",
     "toml_of",
+    "unknown_profile",
     "unregister_policy",
     "unregister_rule",
     "validate",
@@ -174,6 +176,12 @@ def is_path(name: str) -> bool:
 
 def part_kinds() -> list[tuple[str, str]]:
     """Kinds of parts by name, each with the built-in part on which a new one of it builds."""
+
+def nearest_names(name: str, known: list[str]) -> list[str]:
+    """The names that may be meant by one, at most three: of versions of Linux that of the nearest release."""
+
+def unknown_profile(name: str, what: str) -> str | None:
+    """Why a name is none of a board, part, kernel or block device; `None`: it is one, or a path."""
 
 def profile_template(base: str, called: str) -> str:
     """A profile (TOML) that builds on `base`, in the file `called`, with every key commented out."""

@@ -45,7 +45,7 @@ IN_FILES = {
     "an unknown kernel": (
         "fs =",
         'kernel = "6.7"\nfs =',
-        "try.toml: [stack]: unknown kernel `6.7`: did you mean `6.1`? known: 2.6.37, 4.19, 5.10, 5.15, 6.1, 6.6, 6.12, or the "
+        "try.toml: [stack]: unknown kernel `6.7`: did you mean `6.6`? known: 2.6.37, 4.19, 5.10, 5.15, 6.1, 6.6, 6.12, or the "
         "path of a file such as ./my-kernel.toml",
     ),
     "a misspelt key": (
@@ -126,7 +126,7 @@ IN_FILES = {
     "a table for each step": (
         f"[[measure]]\n{FILLED}",
         f'[measure]\n{FILLED}\n[measure]\nstep = "sync"',
-        "try.toml:8: each step begins with [[measure]], in two brackets",
+        "try.toml:12: each step begins with [[measure]], in two brackets",
     ),
     "less than nothing": (
         "= 100",

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.api.profiles import nearest
 from ffslab.cli import index, renamed, root
 from helpers.command import Command
 from helpers.inspect_images import simulated
@@ -110,24 +109,6 @@ def test_block_devices_are_compared(ffslab: Command, tmp_path: Path) -> None:
         {"device": "sd-card"},
         {"device": "usb-stick"},
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
-        ("6.8", "6.6"),
-        ("6.10", "6.12"),
-        ("v6.6", "6.6"),
-        ("6.6.30", "6.6"),
-        ("linux-5.4", "5.10"),
-        ("5", "5.10"),
-        ("7.0", "6.12"),
-        ("3.18", "4.19"),
-        ("2.6.32", "2.6.37"),
-    ],
-)
-def test_the_nearest_kernel_is_that_of_the_nearest_release(name: str, near: str) -> None:
-    assert nearest(name, ["2.6.37", "4.19", "5.10", "5.15", "6.1", "6.6", "6.12"]) == [near]
 
 
 def test_what_is_lost_is_recovered_into_a_folder_with_the_name_of_the_image(ffslab: Command, tmp_path: Path) -> None:

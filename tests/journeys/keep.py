@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -19,17 +20,15 @@ from helpers.command import FFSLAB, Ran
 from journeys import table
 
 
-def _call(words: list[str], place: Path, stdin: Path | None) -> Ran:
+def started(words: list[str], place: Path, stdin: Path | None, environment: Mapping[str, str]) -> Ran:
     with (stdin or Path(os.devnull)).open() as file:
         return subprocess.run(
-            [FFSLAB, *words],
-            cwd=place,
-            env=table.environment(place),
-            stdin=file,
-            capture_output=True,
-            text=True,
-            check=False,
+            [FFSLAB, *words], cwd=place, env=environment, stdin=file, capture_output=True, text=True, check=False
         )
+
+
+def _call(words: list[str], place: Path, stdin: Path | None) -> Ran:
+    return started(words, place, stdin, table.environment(place))
 
 
 def main() -> None:

@@ -115,7 +115,7 @@ def told(journey: Journey, place: Path, call: Call) -> list[str]:
     lines: list[str] = []
     for line in journey.run:
         before = _files(place)
-        ran = _run(line, place, call)
+        ran = run(line, place, environment(place), call)
         lines.append(f"$ {line}")
         lines.append(f"  exit code {ran.returncode}")
         lines += _first(" ", ran.stdout, journey.lines, place)
@@ -159,15 +159,15 @@ def _files(place: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _run(line: str, place: Path, call: Call) -> Ran:
+def run(line: str, place: Path, environment: Mapping[str, str], call: Call) -> Ran:
+    """Runs a line as it was typed: by `call`, or by a shell where it needs one."""
     command, _, file = line.partition(" < ")
-    words = shlex.split(command)
-    if words[0] == "ffslab" and not OF_SHELL & set(line) and ">" not in line:
-        return call(words[1:], place, place / file if file else None)
+    if command.startswith("ffslab ") and not OF_SHELL & set(line) and ">" not in line:
+        return call(shlex.split(command)[1:], place, place / file if file else None)
     return subprocess.run(
         ["bash", "-c", line],
         cwd=place,
-        env=environment(place),
+        env=environment,
         capture_output=True,
         text=True,
         timeout=600,
@@ -177,14 +177,14 @@ def _run(line: str, place: Path, call: Call) -> Ran:
 
 def environment(place: Path) -> dict[str, str]:
     """A shell in which `ffslab` is the installed command, with a store of its own."""
+    store = place / "store"
+    return {**usual(columns=120), "FFSLAB_STORE": str(store), "FFSLAB_STATES": str(store / "states")}
+
+
+def usual(columns: int) -> dict[str, str]:
+    """A shell in which `ffslab` is the installed command, on a terminal of that width."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    usual = {"PATH": path, "LC_ALL": "C.UTF-8", "COLUMNS": "120", "TZ": "UTC"}
-    return {
-        **os.environ,
-        **usual,
-        "FFSLAB_STORE": str(place / "store"),
-        "FFSLAB_STATES": str(place / "store" / "states"),
-    }
+    return {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8", "COLUMNS": str(columns), "TZ": "UTC"}
 
 
 def kept(table: str) -> dict[str, list[str]]:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.core import TyperGroup
 
 from ffslab.studies.reproduce import PAPERS
+from ffslab.workloads.begin import WORKS
 from helpers.command import ROOT
 from helpers.verbs import VERBS
 from journeys import worked_examples
+from journeys.documents import README, VERB_NAMES, documented, flags, is_typed_by, verbs_of, words
 from journeys.table import all_journeys, journeys, kept, tables
 
-VERB_NAMES = [name for name, verb in VERBS.items() if not isinstance(verb, TyperGroup)]
-# A command stands alone on a line, indented or behind a prompt; two spaces begin what is said about it.
-OF_DOCUMENT = re.compile(r"^(?:    |\$ )(?:\.venv/bin/)?(ffslab .*?)(?:  .*)?$", re.MULTILINE)
-# Called from a shell that did something before.
-CALL = re.compile(r"(?:^|[&|;(]\s*|-- )ffslab ([^&|;<>]*)")
+# What is begun on them must be typed: README, and the pages beside experiments and examples.
+OF_CHECKOUT = (README, *sorted((ROOT / "experiments").glob("**/*.md")), *sorted((ROOT / "examples").glob("*.md")))
+OF_DOCS = sorted((ROOT / "docs").glob("**/*.md"))
 
 
 def of_journeys() -> list[str]:
@@ -31,19 +29,19 @@ def of_pages() -> Iterator[tuple[Path, str]]:
     """What the pages of docs that are walked have typed, each with the folder in which it was."""
     for page in worked_examples.PAGES:
         text = page.read_text(encoding="utf-8")
-        for block in worked_examples.BLOCK.findall(text):
-            for command in worked_examples.commands(block):
-                yield worked_examples.folder_of(text), command.line
-
-
-def verbs_of(lines: list[str]) -> set[str]:
-    calls = [call for line in lines for call in CALL.findall(line)]
-    return {name for name in VERB_NAMES for call in calls if call.split()[: len(name.split())] == name.split()}
+        for command in worked_examples.commands(text):
+            yield worked_examples.folder_of(text), command.line
 
 
 def test_every_verb_is_typed() -> None:
     typed = verbs_of([*of_journeys(), *(line for _, line in of_pages())])
-    assert set(VERB_NAMES) - typed == {"reference fetch"}, "downloads a kernel: tests/referee/test_reference_armhf.py"
+    assert set(VERB_NAMES) - typed == set()
+
+
+def test_every_kind_of_work_is_begun() -> None:
+    for name in WORKS:
+        wanted = "ffslab new FILE.toml" if name == "logger" else f"ffslab new FILE.toml --work {name}"
+        assert any(is_typed_by(wanted, line) for line in of_journeys()), name
 
 
 def named_by(file: Path) -> set[Path]:
@@ -82,55 +80,93 @@ def test_what_readme_shows_is_what_is_printed() -> None:
     assert shown[:20] == lines[:20]
 
 
-def test_every_verb_of_readme_is_a_journey() -> None:
-    documented = OF_DOCUMENT.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert len(documented) > 30
+def test_every_command_of_readme_is_a_journey() -> None:
+    """With its files and options; so are those that stand beside it."""
+    of_readme = {each.line: each for each in documented(README)}
+    assert len(of_readme) > 30
     typed = [line for journey in all_journeys() for line in journey.documented]
-    assert [line for line in documented if line not in typed] == []
-    assert [line for line in typed if line not in documented] == [], "README no longer says so"
+    assert [line for line in of_readme if line not in typed] == []
+    assert [line for line in typed if line not in of_readme] == [], "README no longer says so"
     for journey in all_journeys():
-        assert verbs_of(list(journey.documented)) <= verbs_of(list(journey.run)), journey.name
+        for line in journey.documented:
+            assert any(is_typed_by(line, typed) for typed in journey.run), f"{journey.id}: nobody types: {line}"
+            said = of_readme[line].remark
+            assert flags(said) <= flags(" ".join(journey.run)), f"{journey.id}: {said}"
+            # Of one word may be anything.
+            beside = {name for name in VERB_NAMES if " " in name and re.search(rf"\b{name}\b", said)}
+            assert beside <= verbs_of(list(journey.run)), f"{journey.id}: {said}"
+
+
+def test_every_command_of_pages_beside_files_is_typed() -> None:
+    """Those of README's own kind, and what stands in a block of a shell anywhere."""
+    typed = [*of_journeys(), *(line for _, line in of_pages())]
+    wanted = [each for page in OF_CHECKOUT for each in documented(page)]
+    wanted += [
+        each for page in OF_DOCS for each in documented(page) if each.is_of_shell and page not in worked_examples.PAGES
+    ]
+    assert "\n".join(str(each) for each in wanted if not any(is_typed_by(each.line, line) for line in typed)) == ""
 
 
 @pytest.mark.parametrize("page", worked_examples.PAGES, ids=lambda page: page.stem)
 def test_every_command_of_a_walked_page_is_walked(page: Path) -> None:
     """What stands in a block that shows no output would be typed by nobody."""
     text = page.read_text(encoding="utf-8")
-    walked = sum(len(worked_examples.commands(block)) for block in worked_examples.BLOCK.findall(text))
-    assert OF_DOCUMENT.findall(worked_examples.BLOCK.sub("", text)) == []
-    assert walked > 0
-
-
-def calls_of_documents() -> list[tuple[str, str]]:
-    return [
-        (page.name, line)
-        for page in sorted((ROOT / "docs").glob("*.md"))
-        for line in OF_DOCUMENT.findall(page.read_text(encoding="utf-8"))
-    ]
+    walked = [each.line for each in worked_examples.commands(text)]
+    assert walked
+    assert [str(each) for each in documented(page) if not any(line.startswith(each.line) for line in walked)] == []
 
 
 def test_commands_of_other_pages_are_calls_of_verbs() -> None:
     wrong = []
-    for page, line in calls_of_documents():
-        words = shlex.split(
-            line.split(" #")[0].split(" < ")[0].split(" > ")[0].split(" -- ")[0].replace("[", "").replace("]", "")
-        )
-        names = [name for name in VERB_NAMES if words[1 : 1 + len(name.split())] == name.split()]
+    for each in (each for page in OF_DOCS for each in documented(page) if each.line.startswith("ffslab")):
+        called = words(each.line.split(" < ")[0].split(" > ")[0].split(" -- ")[0])
+        names = [name for name in VERB_NAMES if called[1 : 1 + len(name.split())] == name.split()]
         # `mount stat` is below `mount`, which is a verb as well.
         name = max(names, key=len, default=None)
-        flags = {flag for each in VERBS[name].params for flag in each.opts} if name else set()
-        unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in flags]
-        unknown += [
-            word for word in words if word.startswith(("experiments/", "examples/")) and not list(ROOT.glob(word))
-        ]
+        known = {flag for parameter in VERBS[name].params for flag in parameter.opts} if name else set()
+        unknown = [word for word in called if word.startswith("--") and word.partition("=")[0] not in known]
+        shipped = [word for word in called if word.startswith(("experiments/", "examples/"))]
+        unknown += [word for word in shipped if not list(ROOT.glob(word))]
         if name is None or unknown:
-            wrong.append(f"{page}: {line}: {unknown or 'no such verb'}")
+            wrong.append(f"{each}: {unknown or 'no such verb'}")
     assert wrong == []
 
 
-def test_the_checks_see_what_is_missing() -> None:
-    assert verbs_of(["ffslab run a.toml", "cd x && ffslab trace report a | head"]) == {"run", "trace report"}
-    assert OF_DOCUMENT.findall("    ffslab run a.toml    runs it\ntext\n$ ffslab store ls\n") == [
-        "ffslab run a.toml",
-        "ffslab store ls",
+def test_the_checks_see_what_is_missing(tmp_path: Path) -> None:
+    assert verbs_of(
+        ["ffslab run a.toml", "cd x && ffslab trace report a | head", "proxy=x ffslab reference fetch"]
+    ) == {
+        *("run", "trace report", "reference fetch"),
+    }
+    page = tmp_path / "page.md"
+    page.write_text(
+        "    ffslab run a.toml    runs it,\n                     with --json\ntext\n$ ffslab store ls\n"
+        "```sh\nffslab new my.toml   # begins\n```\n```toml\nffslab ls\n```\n    python tool.py --chips 4\n"
+    )
+    assert [(each.line, each.remark, each.is_of_shell) for each in documented(page)] == [
+        ("ffslab run a.toml", "runs it, with --json", False),
+        ("ffslab store ls", "", False),
+        ("ffslab new my.toml", "# begins", True),
+        ("python tool.py --chips 4", "", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "typed", "is_typed"),
+    [
+        ("ffslab fio JOBFILE --fs ubifs", "ffslab fio a.fio --fs jffs2", False),
+        ("ffslab fio JOBFILE --fs ubifs", "ffslab fio a.fio --fs jffs2 --fs ubifs --json", True),
+        ("ffslab extract rootfs.jffs2 DIR", "ffslab extract dump.bin files", False),
+        ("ffslab extract rootfs.jffs2 DIR", "cd x && ffslab extract rootfs.jffs2 files | head", True),
+        ("ffslab extract rootfs.jffs2 DIR", "ffslab extract rootfs.jffs2", False),
+        ("ffslab trace convert IN --out OUT.parquet", "ffslab trace convert a.gz --out a.csv", False),
+        ("ffslab lifetime a.toml --years 10", "ffslab lifetime a.toml --years 5", True),
+        ("ffslab lifetime a.toml --years 10", "ffslab lifetime a.toml --per-day 10", False),
+        ("ffslab profiles diff 5.10 6.12", "ffslab profiles diff 5.10 6.6", False),
+        ("ffslab sqlite --fs ubifs < script.sql", "ffslab sqlite --fs ubifs < other.sql", False),
+        ("ffslab reference run e/*.toml", "ffslab reference run e/one.toml", True),
+        ("ffslab compare DIR... [--json]", "ffslab compare board --json", True),
+    ],
+)
+def test_a_command_is_typed_with_its_files_and_options(line: str, typed: str, *, is_typed: bool) -> None:
+    assert is_typed_by(line, typed) == is_typed

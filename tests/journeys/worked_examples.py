@@ -5,23 +5,24 @@ and what they print stands there.
 
 writes the outputs again. In a block ```` ```console ```` a line that begins with `$ ` is a command; what follows is its
 whole output, or, where a line `...` stands, parts of it in this order. Commands run in a copy of the example's folder,
-which the line `<!-- in examples/... -->` names.
+which the line `<!-- in examples/... -->` names. They end with exit code 0; where one has another answer, the line
+`<!-- exit codes 0, 1 -->` above the block says the code of each of its commands.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from helpers.command import ROOT
+from journeys import keep, table
 
 PAGES = sorted(
     page
@@ -32,29 +33,34 @@ PAGES = sorted(
     ]
     if page.name != "index.md"
 )
-BLOCK = re.compile(r"^```console\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(?:<!-- exit codes ([\d, ]+) -->\n)?```console\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 FOLDER = re.compile(r"^<!-- in (examples/[\w-]+) -->$", re.MULTILINE)
 WORDS = re.compile(r"\s*\S+(?: \S+)?")
 ELISION = "..."
+ENVIRONMENT = table.usual(columns=200)
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page and what stands below it."""
+    """A command of a page, what stands below it, and with which exit code it ends."""
 
     line: str
     shown: list[str]
+    exit_code: int = 0
 
 
-def commands(block: str) -> list[Command]:
-    """The commands of a block."""
-    found: list[Command] = []
-    for line in block.splitlines():
-        if line.startswith("$ "):
-            found.append(Command(line[2:], []))
-        else:
-            found[-1].shown.append(line)
-    return found
+def commands(text: str) -> list[Command]:
+    """The commands of a page, or of one of its blocks."""
+    return [command for block in BLOCK.finditer(text) for command in _of_block(block)]
+
+
+def _of_block(block: re.Match[str]) -> list[Command]:
+    codes = [int(code) for code in (block[1] or "").split(",") if code]
+    first, *parts = re.split(r"^\$ ", block[2], flags=re.MULTILINE)
+    assert not first, f"a block begins with its command: {first}"
+    assert len(codes) in (0, len(parts)), f"exit codes {block[1]}: the block has {len(parts)} commands"
+    lines = [part.splitlines() for part in parts]
+    return [Command(line, shown, code) for (line, *shown), code in zip(lines, codes or [0] * len(lines), strict=True)]
 
 
 def folder_of(text: str) -> Path:
@@ -64,13 +70,10 @@ def folder_of(text: str) -> Path:
     return ROOT / found[1]
 
 
-def output(command: str, place: Path) -> list[str]:
-    """What a command prints; it must end as it should, with 0 or a negative answer."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8", "COLUMNS": "200", "TZ": "UTC"}
-    ran = subprocess.run(["bash", "-c", command], cwd=place, env=environment, capture_output=True, text=True)
-    assert ran.returncode in (0, 1), f"{command}: {ran.stderr}"
-    return (ran.stdout + ran.stderr).rstrip("\n").splitlines()
+def answer(command: str, place: Path, call: table.Call) -> tuple[list[str], int]:
+    """What a command prints, and its exit code."""
+    ran = table.run(command, place, ENVIRONMENT, call)
+    return (ran.stdout + ran.stderr).rstrip("\n").splitlines(), ran.returncode
 
 
 def is_shown(shown: list[str], printed: list[str]) -> bool:
@@ -108,11 +111,16 @@ def renewed_page(page: Path, place: Path) -> str:
     """The text of a page with what its commands print now."""
 
     def block(found: re.Match[str]) -> str:
-        lines = []
-        for command in commands(found[1]):
+        lines, codes = [], []
+        for command in _of_block(found):
             print(f"{page.name}: {command.line}", file=sys.stderr)
-            lines += [f"$ {command.line}", *renewed(command.shown, output(command.line, place))]
-        return "```console\n" + "\n".join(lines) + "\n```\n"
+            printed, code = answer(command.line, place, partial(keep.started, environment=ENVIRONMENT))
+            # Neither done nor a negative answer: no page shows that.
+            assert code in (0, 1), printed
+            lines += [f"$ {command.line}", *renewed(command.shown, printed)]
+            codes.append(str(code))
+        said = f"<!-- exit codes {', '.join(codes)} -->\n" if "1" in codes else ""
+        return f"{said}```console\n" + "\n".join(lines) + "\n```\n"
 
     return BLOCK.sub(block, page.read_text(encoding="utf-8"))
 

@@ -1,8 +1,9 @@
 //! The profiles that are part of the binary, and profiles from files.
 
+use crate::names::told;
 use crate::ProfileError;
 use ffslab_workload::input::{read_text, InputKind};
-use ffslab_workload::text::{io_reason, nearest};
+use ffslab_workload::text::io_reason;
 use ffslab_workload::toml_text::parse_toml;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Kind; 5] = [Kind::Part, Kind::Board, Kind::Kernel, Kind::RtemsBoard, Kind::BlockDevice];
+
     pub fn name(self) -> &'static str {
         match self {
             Kind::Part => "part",
@@ -72,14 +75,9 @@ pub(crate) fn find(kind: Kind, name: &str, base_dir: &Path) -> Result<Text, Prof
     if is_path(name) {
         return read(&base_dir.join(name), kind.name());
     }
-    let known: Vec<&'static str> = names(kind).collect();
-    Err(ProfileError::Unknown {
-        what: kind.name(),
-        name: name.to_string(),
-        nearest: nearest(name, known.iter().copied()),
-        known,
-        example: Some(format!("./my-{}.toml", kind.folder().trim_end_matches('s'))),
-    })
+    let what = kind.name();
+    let told = told(name, &[kind], kind.folder().trim_end_matches('s'));
+    Err(ProfileError::Unknown { what, name: name.to_string(), told })
 }
 
 pub(crate) fn read(path: &Path, what: &'static str) -> Result<Text, ProfileError> {

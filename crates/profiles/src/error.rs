@@ -6,20 +6,13 @@ use thiserror::Error;
 /// A profile that cannot be used: which one, where, and what would be right. One line.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ProfileError {
-    #[error(
-        "unknown {what} `{name}`: {}known: {}, or the path of a file{}",
-        nearest.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default(),
-        known.join(", "),
-        example.as_ref().map(|file| format!(" such as {file}")).unwrap_or_default()
-    )]
+    #[error("unknown {what} `{name}`: {told}")]
     Unknown {
         /// "board", or "profile" where any kind is meant.
         what: &'static str,
         name: String,
-        nearest: Option<&'static str>,
-        known: Vec<&'static str>,
-        /// What the path of a file of this kind could be.
-        example: Option<String>,
+        /// What it may be instead: the nearest names, which there are, what the path of a file could be.
+        told: String,
     },
     #[error("{what} file {path}: cannot be read: {why}")]
     Unreadable { what: &'static str, path: String, why: String },

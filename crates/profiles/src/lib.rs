@@ -21,6 +21,7 @@ mod ecc_name;
 mod error;
 mod keys;
 mod layers;
+mod names;
 mod part;
 mod rtems;
 mod show;
@@ -35,6 +36,7 @@ pub use built_in::is_path;
 pub use cards::CardProfile;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
+pub use names::{nearest_names, unknown_profile};
 pub use part::{
     Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NandCommands, NorArray, OnDieEcc,
     OobLayout, PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead,

@@ -227,11 +227,9 @@ mod tests {
     #[test]
     fn an_unknown_device_is_told_the_known_ones() {
         let error = block_device("floppy", here()).unwrap_err();
-        let ProfileError::Unknown { what, known, .. } = &error else { panic!("{error}") };
-        assert_eq!(*what, "block device");
-        let cards = ["emmc-slc-cache", "ram-disk-beaglebone", "sd-card", "sd-card-kingston-4g", "usb-stick"];
-        assert_eq!(known[..5], cards);
         let text = error.to_string();
+        let cards = "known: emmc-slc-cache, ram-disk-beaglebone, sd-card, sd-card-kingston-4g, usb-stick";
+        assert!(text.starts_with(&format!("unknown block device `floppy`: {cards}")), "{text}");
         assert!(text.ends_with("or the path of a file such as ./my-block-device.toml"), "{text}");
     }
 

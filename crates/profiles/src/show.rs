@@ -3,10 +3,10 @@
 use crate::built_in::{find, is_path, read, Kind, Text, BUILT_IN};
 use crate::keys::unit_of;
 use crate::layers::{merged, Merged};
+use crate::names::told;
 use crate::rtems::{read_board, read_device};
 use crate::{KernelProfile, Part, Profile, ProfileError, Status};
 use ffslab_mtd::OpCost;
-use ffslab_workload::text::nearest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -215,9 +215,8 @@ pub(crate) fn named(name: &str) -> Result<(Kind, Text), ProfileError> {
         let source = read(Path::new(name), "profile")?;
         return Ok((kind_of(&source, &mut Vec::new())?, source));
     }
-    let known: Vec<&'static str> = BUILT_IN.iter().map(|(_, n, _)| *n).collect();
-    let nearest = nearest(name, known.iter().copied());
-    Err(ProfileError::Unknown { what: "profile", name: name.to_string(), nearest, known, example: None })
+    let what = "profile";
+    Err(ProfileError::Unknown { what, name: name.to_string(), told: told(name, &Kind::ALL, what) })
 }
 
 /// The kind of a file: that of its base, or the one that has a key of its own in it. `seen`: the files that built on it.

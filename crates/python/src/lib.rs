@@ -270,6 +270,19 @@ fn is_path(name: &str) -> bool {
     ffslab_profiles::is_path(name)
 }
 
+/// Why a name is none of a board, part, kernel or block device; `None`: it is one, or a path.
+#[pyfunction]
+fn unknown_profile(name: &str, what: &str) -> Option<String> {
+    ffslab_profiles::unknown_profile(name, what)
+}
+
+/// The names that may be meant by one, at most three.
+#[pyfunction]
+fn nearest_names(name: &str, known: Vec<String>) -> Vec<String> {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    ffslab_profiles::nearest_names(name, &known).into_iter().map(str::to_string).collect()
+}
+
 /// Kinds of parts by name, each with the built-in part on which a new one of it builds.
 #[pyfunction]
 fn part_kinds() -> Vec<(&'static str, &'static str)> {
@@ -329,6 +342,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recorded_calls, module)?)?;
     module.add_function(wrap_pyfunction!(toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(is_path, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest_names, module)?)?;
+    module.add_function(wrap_pyfunction!(unknown_profile, module)?)?;
     module.add_function(wrap_pyfunction!(part_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(profile_template, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;

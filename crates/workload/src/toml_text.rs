@@ -37,11 +37,20 @@ pub fn parse_toml<T: DeserializeOwned>(text: &str, file_name: &str) -> Result<T,
 
 /// What is wrong with a TOML text, in words, with its line.
 pub fn toml_error(text: &str, file_name: &str, error: &toml::de::Error) -> TomlError {
-    TomlError {
-        file_name: file_name.to_string(),
-        line: error.span().and_then(|span| line_told(text, span.start)),
-        message: friendlier(error.message()),
-    }
+    let line = error.span().and_then(|span| line_told(text, span.start));
+    let message = one_bracket(text, error).unwrap_or_else(|| friendlier(error.message()));
+    TomlError { file_name: file_name.to_string(), line, message }
+}
+
+/// Lists of steps, of which people write `[measure]` for each step: the second one is a table that is there already.
+const LISTS_OF_STEPS: [&str; 4] = ["setup", "measure", "state", "steps"];
+
+fn one_bracket(text: &str, error: &toml::de::Error) -> Option<String> {
+    let at = error.span()?.start;
+    let line = text.get(text[..at].rfind('\n').map_or(0, |end| end + 1)..)?.lines().next()?;
+    let name = line.trim_start().strip_prefix('[')?.split_once(']')?.0.trim();
+    let is_slip = error.message().contains("duplicate key") && LISTS_OF_STEPS.contains(&name);
+    is_slip.then(|| format!("each step begins with [[{name}]], in two brackets"))
 }
 
 /// Rewrites messages of serde. A long list of known words is replaced by the nearest one if there is one, and names of
@@ -106,6 +115,14 @@ mod tests {
     fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
         assert_eq!(error("\n# c\nrequsts = 1\n"), "a.toml:3: unknown key `requsts`: did you mean `requests`?");
         assert_eq!(error("colour = 1\n"), "a.toml:1: unknown key `colour`: known: requests");
+    }
+
+    #[test]
+    fn a_list_of_steps_in_one_bracket_is_told_so() {
+        let steps = "[measure]\nstep = \"sync\"\n# c\n [measure] # again\nstep = \"sync\"\n";
+        assert_eq!(error(steps), "a.toml:4: each step begins with [[measure]], in two brackets");
+        let twice = error("[other]\n[other]\n");
+        assert!(twice.starts_with("a.toml:2: duplicate key"), "{twice}");
     }
 
     #[test]

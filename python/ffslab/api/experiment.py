@@ -18,7 +18,6 @@ from ffslab.api.machine import Value, as_json
 from ffslab.api.profiles import look_also_in
 from ffslab.api.variants import VariantColumns, columns_of, repeat_columns, rows_of, typical_of
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_steps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +122,6 @@ class Experiment:
         """An experiment from a TOML file. Relative paths in it start at the file's folder."""
         path = Path(path)
         text = read_text(path, "experiment")
-        check_steps(text, str(path))
         return cls(text, str(path), path.parent)
 
     def with_axes(self, axes: Mapping[str, Sequence[object]]) -> Experiment:

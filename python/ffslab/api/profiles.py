@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from ffslab import _native, file_systems
+from ffslab import _native
 from ffslab._native import InputError, is_path
 from ffslab.answers.profile import ConstantValue, PartSummary, ProfileName, ShownConstant, ShownProfile, StatusCounts
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
@@ -21,7 +20,7 @@ def shown(name: str) -> ShownProfile:
 
     Raises `ffslab.InputError` when there is none.
     """
-    profile: ShownProfile = json.loads(_native_profile(name))
+    profile: ShownProfile = json.loads(_native.profile(name))
     return profile
 
 
@@ -41,14 +40,6 @@ def file_of(name: str) -> Path | None:
     return next((path for folder in (Path(), *_PLACES) if (path := folder / name).is_file()), None)
 
 
-def _native_profile(name: str) -> str:
-    try:
-        return _native.profile(name)
-    except InputError:
-        check_known(name)
-        raise
-
-
 # What is looked for, and which kinds of profiles that is.
 WANTED = {
     "board": ("board", "board with RTEMS"),
@@ -56,64 +47,16 @@ WANTED = {
     "kernel": ("kernel",),
     "block device": ("block device",),
 }
-# More names than these are not read in an error.
-NAMES_MAX = 12
 
 
-def check_known(name: str, what: str | None = None, flag: str | None = None) -> None:
-    """Refuses a name that is neither that of a profile (of a board, a part ...) nor a path, with the nearest ones.
+def check_known(name: str, what: str, flag: str) -> None:
+    """Refuses the value of an option that is neither the name of a board, part, kernel or block device nor a path, and
+    tells the nearest names.
 
-    `flag`: the option that it is the value of. Raises `ffslab.InputError`.
+    Raises `ffslab.InputError`.
     """
-    kinds = [kind for one in WANTED.values() for kind in one] if what is None else WANTED[what]
-    known = [entry["name"] for entry in listed() if entry["kind"] in kinds]
-    if is_path(name) or name in known:
-        return
-    every = f"known: {', '.join(known)}" if len(known) <= NAMES_MAX else f"`ffslab profiles ls` lists all {len(known)}"
-    kind = next((entry["kind"] for entry in listed() if entry["name"] == name), None)
-    if kind is not None:
-        raise InputError(f"{flag or what} {name}: is a {kind}; {every}")
-    near = nearest(name, known)
-    meant = f"did you mean {_asked(near)}? " if near else ""
-    file = f"./my-{what.replace(' ', '-')}.toml" if what else "./mine.toml"
-    missing = f"unknown {what or 'profile'}"
-    head = f"{flag} {name}: {missing}" if flag else f"{missing} `{name}`"
-    raise InputError(f"{head}: {meant}{every}, or the path of a file such as {file}")
-
-
-def _asked(names: list[str]) -> str:
-    """Names in a question."""
-    return file_systems.listed([f"`{name}`" for name in names])
-
-
-def nearest(name: str, known: list[str]) -> list[str]:
-    """The names that may be meant, at most three: of versions the one of the nearest release."""
-    if release := _release(name):
-        versions = {one: found for one in known if (found := _release(one))}
-        same = {one: found for one, found in versions.items() if found[0] == release[0]} or versions
-        # As far from both: the newer one.
-        return sorted(same, key=lambda one: (abs(same[one][1] - release[1]), -same[one][1]))[:1]
-    if close := get_close_matches(name.lower(), known, 1, 0.9):
-        return close
-    plain = {one: re.sub("[^a-z0-9]", "", one) for one in known}
-    asked = re.sub("[^a-z0-9]", "", name.lower())
-    alike = [one for one, text in plain.items() if len(asked) >= 3 and (asked in text or text in asked)]
-    alike += [one for one in get_close_matches(name.lower(), known, 3, 0.7) if one not in alike]
-    alike += [one for one, text in plain.items() if one not in alike and len(asked) >= 5 and text[:5] == asked[:5]]
-    return alike[:3]
-
-
-# The major number of Linux, and how many releases there were before its first one, from 2.6.0 on.
-_RELEASES_BEFORE = {3: 40, 4: 60, 5: 81, 6: 101, 7: 121}
-
-
-def _release(name: str) -> tuple[int, int] | None:
-    """The major number of a version of Linux (`6.6`, `v6.6.30`, `linux-2.6.37`), and its place among all releases."""
-    match = re.fullmatch(r"(?:linux-?)?v?(2\.6|[3-9])(?:\.(\d+))?(?:\..*|-.*)?", name.lower())
-    if match is None:
-        return None
-    major, minor = int(match[1][0]), int(match[2] or 0)
-    return major, _RELEASES_BEFORE.get(major, 0 if major == 2 else 121) + minor
+    if said := _native.unknown_profile(name, what):
+        raise InputError(f"{flag} {name}: {said}")
 
 
 def numbers(name: str) -> dict[str, float]:
@@ -154,7 +97,7 @@ def list_json(part_kind: str | None = None) -> str:
 
 def show_json(name: str) -> str:
     """One profile, as `lab` shows it."""
-    return _indented(_native_profile(name))
+    return _indented(_native.profile(name))
 
 
 def list_text(part_kind: str | None = None) -> str:

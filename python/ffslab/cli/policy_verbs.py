@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ffslab._native import InputError
+from ffslab._native import InputError, nearest_names
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import argument, group, option, verb
 from ffslab.cli.result_options import Json
@@ -62,12 +62,11 @@ def show(
     Example: ffslab policy show cost-benefit
     """
     from ffslab.api.policies import decisions, known
-    from ffslab.api.profiles import nearest
 
     found = [each for each in known() if each["name"] == name.partition("(")[0]]
     shown = [each for each in decisions() if each["key"] == name]
     if not found and not shown:
-        near = nearest(name, [each["name"] for each in known()] + [each["key"] for each in decisions()])
+        near = nearest_names(name, [each["name"] for each in known()] + [each["key"] for each in decisions()])
         hint = f"did you mean `{near[0]}`?" if near else "`ffslab policy ls` lists them"
         raise InputError(f"unknown policy `{name}`: {hint}")
     for each in found:

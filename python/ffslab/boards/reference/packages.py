@@ -79,6 +79,8 @@ class Apt:
             "APT::Architectures": architecture,
             # As the user who calls it: the folder is that user's alone.
             "APT::Sandbox::User": "",
+            # A mirror that does not answer is an error, not a remark.
+            "APT::Update::Error-Mode": "any",
         }
         self._options = [word for name, value in places.items() for word in ("-o", f"{name}={value}")]
         run(["apt-get", *self._options, "-qq", "update"])
@@ -99,7 +101,9 @@ class Apt:
 def run(command: Sequence[str | Path], folder: Path | None = None) -> str:
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
-        reason = (ran.stderr.strip().splitlines() or ["no reason given"])[-1]
+        said = ran.stderr.strip().splitlines() or ["no reason given"]
+        # apt-get says first what went wrong, and last what that means for its lists.
+        reason = next((line for line in said if line.startswith("E: ")), said[-1])
         raise InputError(f"{command[0]} {command[-1]}: {reason}")
     return ran.stdout
 
