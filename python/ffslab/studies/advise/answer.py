@@ -15,6 +15,7 @@ from ffslab.studies.advise.search import Search
 from ffslab.studies.sweep.design import left_out
 from ffslab.studies.sweep.running import Progress, at_work, kept_in
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
+from ffslab.text.figures import TOO_SHORT
 from ffslab.text.machine_line import Seen, initial_of, line, of_variant
 from ffslab.text.time_table import sentence as largest_cost
 
@@ -65,6 +66,7 @@ def answer_of(question: Question, *, store: Store | None, workers: Workers | Non
         "forbidden": _forbidden(question, search, best) if holds else None,
         "why": [f"{name}: {text}" for name, said in summaries.items() if (text := largest_cost(said))],
         "points_tried": len(search.tried),
+        "points_too_short": sum(one.needs_us is not None for one in search.tried.values()),
         "points": search.points_count,
         "unverified": _unverified(summaries),
         "not_modelled": NOT_MODELLED,
@@ -79,8 +81,8 @@ def _told(tell: Progress, search: Search) -> Progress:
 
 
 def violation(question: Question, one: Tried) -> float:
-    """By how much a point misses the limits; infinite when it has no figures."""
-    if one.error is not None:
+    """By how much a point misses the limits; infinite when it has no figures, or none that can be told yet."""
+    if one.error is not None or one.needs_us is not None:
         return float("inf")
     return sum(limit.excess(one.figures.get(limit.figure)) for limit in question.limits)
 
@@ -91,7 +93,7 @@ def rank_of(question: Question, one: Tried) -> tuple[float, ...]:
     value = one.figures.get(figure)
     if value is None:
         value = float("inf") if figure == "years" else float("-inf") if most else float("inf")
-    return violation(question, one), -value if most else value
+    return one.error is not None, violation(question, one), -value if most else value
 
 
 def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
@@ -106,9 +108,11 @@ def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
     for limit in question.limits:
         found = figures[limit.figure]["median"] if limit.figure in figures else None
         holds = error is None and limit.holds(found)
+        holds = holds and runs[0].needs_us is None
         limits.append(
             {"limit": limit.text, "found": found, "holds": holds, "margin": _margin(limit.sign, found, limit.value)}
         )
+    needs = max((run.needs_us for run in runs if run.needs_us is not None), key=lambda need: need[1], default=None)
     none: FigureSpread = {"median": None, "low": None, "high": None}
     return {
         "axes": axes,
@@ -117,6 +121,8 @@ def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
         "figures": figures,
         "limits": limits,
         "error": error,
+        "needs_us": None if needs is None else needs[1],
+        "needed_by": None if needs is None else needs[0],
     }
 
 
@@ -145,9 +151,9 @@ def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
             {
                 "axis": question.axes[place].name,
                 "value": value,
-                "wanted_ratio": there / here if here and there is not None else None,
-                "breaks": [] if one.error else breaks,
-                "error": one.error,
+                "wanted_ratio": there / here if here and there is not None and one.needs_us is None else None,
+                "breaks": [] if one.error or one.needs_us else breaks,
+                "error": one.error or (None if one.needs_us is None else TOO_SHORT),
             }
         )
     return found
@@ -155,9 +161,9 @@ def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
 
 def _forbidden(question: Question, search: Search, best: Tried) -> Choice | None:
     """The point that would be taken without limits, if it is another one."""
-    ended = [one for one in search.tried.values() if one.error is None]
-    without = min(ended, key=lambda one: rank_of(question, one)[1:], default=best)
-    better = rank_of(question, without)[1:] < rank_of(question, best)[1:]
+    ended = [one for one in search.tried.values() if one.error is None and one.needs_us is None]
+    without = min(ended, key=lambda one: rank_of(question, one)[2:], default=best)
+    better = rank_of(question, without)[2:] < rank_of(question, best)[2:]
     return choice_of(question, [without]) if better and violation(question, without) > 0 else None
 
 
