@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ DEVIATIONS = 2.0
 WINDOWS_MIN = 4
 # So many erases are counted to a fifth (two deviations).
 COUNTED = 100
+
+# In so many parts of a run the room is looked at.
+QUARTERS = 4
 
 # Times and numbers of what was measured, one after the other.
 Windows = Sequence[tuple[float, float]]
@@ -160,3 +164,26 @@ def _reads_alike(variant: VariantSummary) -> bool:
     if len(steps) < WINDOWS_MIN or len({step["step"] for step in steps}) > 1:
         return True
     return alike([(step["elapsed_us"], step["counts"]["page_reads"]) for step in steps])
+
+
+def filled_share(variant: VariantSummary) -> float | None:
+    """Which share of the room that is left a run takes for good; `None`: none, as far as it shows.
+
+    Room that shrinks in each quarter of what was measured goes on to do so, and so does what is kept of most of what
+    was written. Room that comes and goes with collection does neither.
+    """
+    flash, before, after = variant.get("flash"), variant.get("space_before"), variant.get("space_after")
+    block_B = flash["pages_per_block"] * flash["page_B"] if flash else 0  # noqa: N806
+    free = [float(step["fs_free_B"]) for step in variant["steps"] if step.get("fs_free_B") is not None]
+    if len(free) > QUARTERS:
+        marks = [free[at * (len(free) - 1) // QUARTERS] for at in range(QUARTERS + 1)]
+        drops = [here - there for here, there in pairwise(marks)]
+        taken = marks[0] - marks[-1]
+        if min(drops) > 0 and taken >= block_B:
+            # At the end there may be nothing left but what collection needs for itself.
+            return taken / max(marks[-1], 1.0)
+    if not before or not after:
+        return None
+    kept, left = after["valid_B"] - before["valid_B"], after["free_B"] + after["invalid_B"]
+    is_kept = kept >= block_B and kept > variant["user_written_B"] / 2
+    return kept / max(left, 1) if is_kept else None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from ffslab import __version__, _native
 from ffslab.answers.advice import Advice, Change, Choice, LimitState, Unverified
 from ffslab.api import profiles
+from ffslab.steady import filled_share
 from ffslab.store import Store
 from ffslab.studies.advise.day import Tried, tried
 from ffslab.studies.advise.question import Question
@@ -15,6 +16,7 @@ from ffslab.studies.advise.search import Search
 from ffslab.studies.sweep.design import left_out
 from ffslab.studies.sweep.running import Progress, at_work, kept_in
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
+from ffslab.text.durations import duration
 from ffslab.text.figures import TOO_SHORT
 from ffslab.text.machine_line import Seen, initial_of, line, of_variant
 from ffslab.text.time_table import sentence as largest_cost
@@ -64,7 +66,7 @@ def answer_of(question: Question, *, store: Store | None, workers: Workers | Non
         "default": choice_of(question, [search.tried.get(first, Tried(first, {}, "the conditions rule it out"))]),
         "changes": _changes(question, search, best),
         "forbidden": _forbidden(question, search, best) if holds else None,
-        "why": [f"{name}: {text}" for name, said in summaries.items() if (text := largest_cost(said))],
+        "why": [f"{name}: {text}" for name, said in summaries.items() for text in _why(said)],
         "points_tried": len(search.tried),
         "points_too_short": sum(one.needs_us is not None for one in search.tried.values()),
         "points": search.points_count,
@@ -165,6 +167,15 @@ def _forbidden(question: Question, search: Search, best: Tried) -> Choice | None
     without = min(ended, key=lambda one: rank_of(question, one)[2:], default=best)
     better = rank_of(question, without)[2:] < rank_of(question, best)[2:]
     return choice_of(question, [without]) if better and violation(question, without) > 0 else None
+
+
+def _why(said: VariantSummary) -> Iterator[str]:
+    """Where the time goes, and where the room does."""
+    if text := largest_cost(said):
+        yield text
+    if share := filled_share(said):
+        left = duration(said["time_us"] / share)
+        yield f"What it writes stays: no room is left after {left} of it, and the years end there."
 
 
 def _summaries(question: Question, best: Tried, store: Store) -> dict[str, VariantSummary]:

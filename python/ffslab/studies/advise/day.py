@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab.api.profiles import endurance_of
 from ffslab.api.variants import US_PER_YEAR, figures_of, worn_most
-from ffslab.steady import TOLERANCE, variant_needs_us
+from ffslab.steady import TOLERANCE, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
 from ffslab.studies.advise.continued import ONCE, Rounds, can_go_on, continued, rounds_for
 from ffslab.studies.advise.question import Question, Workload
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DAY_US = 86_400e6
 DAYS_PER_YEAR = US_PER_YEAR / DAY_US
-WORN = "worn"
+WORN, FILLED = "worn", "filled"
 # How often more rounds are run, when those that were thought enough were not.
 ATTEMPTS = 3
 # Figures that are no sums over the rounds of a run.
@@ -203,10 +203,11 @@ def _error_of(kept: KeptRun) -> str:
 
 
 def _figures(said: VariantSummary, rounds: int) -> dict[str, float]:
-    """The figures of a round that are numbers, and `worn`: which part of a block's life it takes."""
+    """The figures of a round that are numbers, `worn`: which part of a block's life it takes, and `filled`: which part
+    of the room that is left."""
     found = {name: float(value) for name, value in figures_of(said).items() if isinstance(value, int | float)}
     worn = worn_by(said)
-    every = found if worn is None else {**found, WORN: worn}
+    every = {**(found if worn is None else {**found, WORN: worn}), FILLED: filled_share(said) or 0.0}
     return {name: value if name in OF_ALL_ROUNDS else value / rounds for name, value in every.items()}
 
 
@@ -231,7 +232,7 @@ def worn_by(said: VariantSummary) -> float | None:
 def day_of(question: Question, figures: dict[str, float]) -> dict[str, float]:
     """The figures of a day, from those of each workload (`NAME.FIGURE`); what one of them does not have is absent.
 
-    `years`: until blocks are worn out that wear alike; absent when nothing is written.
+    `years`: until blocks are worn out that wear alike, or no room is left; absent when nothing is written.
     """
 
     def a_day(figure: str) -> float | None:
@@ -239,7 +240,7 @@ def day_of(question: Question, figures: dict[str, float]) -> dict[str, float]:
         known = [value * per_day for value, per_day in amounts if value is not None]
         return sum(known) if len(known) == len(amounts) else None
 
-    worn, energy_uj = a_day(WORN), a_day("energy_total_uJ")
+    worn, energy_uj = max(a_day(WORN) or 0.0, a_day(FILLED) or 0.0), a_day("energy_total_uJ")
     time_us, idle_us = a_day("time_us"), a_day("idle_us")
     found = {
         "years": 1 / (worn * DAYS_PER_YEAR) if worn else None,
