@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ffslab.api import vocabulary
-from ffslab.steady import WINDOWS_MIN
+from ffslab.steady import QUARTERS
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # So much work (flash operations and calls) is done for a point by itself, and so many steps: a few seconds.
 WORK_MAX = 2_000_000
 STEPS_MAX = 40_000
+# Fewer rounds do not tell whether they take room for good.
+ROUNDS_MIN = QUARTERS + 1
 # Between these rounds are rounded up, so that points that need about as many are run together.
 _ROUNDINGS = (1.0, 1.5, 2.0)
 # Steps that begin a round with the partition as it was, if that was not mounted.
@@ -46,10 +48,13 @@ ONCE = Rounds(0, 1)
 
 
 def rounds_for(said: VariantSummary, done: Rounds, needs_us: float) -> Rounds | None:
-    """How many rounds a run needs that was seen for `done` of them; `None`: more than is simulated by itself."""
+    """How many rounds a run needs that was seen for `done` of them; `None`: more than is simulated by itself.
+
+    `needs_us`: 0 if they were steady and only too few to tell whether they fill the partition."""
     least = math.ceil(done.measured * needs_us / said["time_us"])
-    measured = _rounded(max(least, WINDOWS_MIN))
-    rounds = Rounds(done.before or measured, measured)
+    measured = _rounded(max(least, ROUNDS_MIN))
+    # What was steady from the first round on needs none before.
+    rounds = Rounds(done.before or (measured if needs_us else 0), measured)
     totals = said["totals"]
     work = totals["page_reads"] + totals["page_programs"] + totals["oob_reads"] + said["latency_us"]["n"]
     steps = len(said["steps"]) / done.measured

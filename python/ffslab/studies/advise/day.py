@@ -10,7 +10,7 @@ from ffslab.api.profiles import endurance_of
 from ffslab.api.variants import US_PER_YEAR, figures_of, worn_most
 from ffslab.steady import TOLERANCE, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
-from ffslab.studies.advise.continued import ONCE, Rounds, can_go_on, continued, rounds_for
+from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
 from ffslab.studies.advise.question import Question, Workload
 from ffslab.studies.sweep.axes import Axis, Value
 from ffslab.studies.sweep.design import Design, Point
@@ -19,7 +19,7 @@ from ffslab.studies.sweep.running import Course, Progress
 from ffslab.studies.sweep.study import Study
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
 from ffslab.studies.sweep.workers import Workers
-from ffslab.text.failures import fell_short
+from ffslab.text.failures import fell_short_or_lost
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
@@ -116,7 +116,7 @@ class _Work:
         for key in keys:
             kept = found.get(key)
             said = None if kept is None else kept.ended
-            why = (LOST if kept is None else _error_of(kept)) if said is None else fell_short(said)
+            why = (LOST if kept is None else _error_of(kept)) if said is None else fell_short_or_lost(said)
             if said is None or why is not None:
                 ran.error = ran.error or f"{self.workload.name}: {many}{why}"
             else:
@@ -137,9 +137,11 @@ class _Work:
                     ran[at] = one
 
     def _rounds(self, ran: _Ran) -> Rounds | None:
-        if ran.error is not None or not ran.needs_us or not can_go_on(self.workload.experiment):
+        if ran.error is not None or not can_go_on(self.workload.experiment):
             return None
-        return rounds_for(ran.runs[0][1], ran.rounds, ran.needs_us)
+        said = ran.runs[0][1]
+        is_enough = ran.rounds.measured >= ROUNDS_MIN or not said["totals"]["page_programs"]
+        return None if is_enough and not ran.needs_us else rounds_for(said, ran.rounds, ran.needs_us)
 
 
 def tried(

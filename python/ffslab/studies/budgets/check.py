@@ -69,7 +69,7 @@ def _row(budget: str, variant: str, rule: Limit | Change, account: Account, befo
         holds = False
         lines.append(f"not all was done: {not_done}")
     elif needs_us is not None:
-        holds, found = False, None
+        holds, found, was = False, None, None
         lines.append(_too_short(needs_us, account["figures"]["time_us"]))
     elif isinstance(rule, Limit):
         holds = rule.holds(found)

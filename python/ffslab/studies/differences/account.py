@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ffslab.api.variants import figures_of
-from ffslab.text.failures import fell_short
+from ffslab.text.failures import fell_short_or_lost
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -48,7 +48,7 @@ def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Acco
         for name, value in figures_of(variant).items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
-    why = fell_short(variant)
+    why = fell_short_or_lost(variant)
     not_done = {} if why is None else {"not_done": why}
     titles = {row["task"]: row["title"] for row in variant["causes"]["tasks"]}
     return {
