@@ -18,7 +18,7 @@ from ffslab.text.figures import FIGURES, RECKONED, needs_steady, values_of
 from ffslab.text.headline import headline_of
 from ffslab.text.summary import summary_cells, summary_text
 
-MACHINE: Any = {"board": "omap3evm", "partition_blocks": 40}
+MACHINE: Any = {"board": "omap3evm", "partition_blocks": 96}
 STEADY = ("latency_p99_9_us", "latency_max_us", "write_amplification")
 
 
@@ -36,7 +36,7 @@ def short() -> Summary:
 
 @pytest.fixture(scope="module")
 def long() -> Summary:
-    return saves(32, ["jffs2", "yaffs2", "ubifs"]).run().summary
+    return saves(96, ["jffs2", "yaffs2", "ubifs"]).run().summary
 
 
 def said_of(summary: Summary, count: int) -> str:
@@ -136,7 +136,7 @@ def test_a_study_names_no_winner_and_asked_for_a_worst_case_it_has_none(tmp_path
     assert few.untold == ["latency_max_us"] and [one["figure"] for one in few.answer["objectives"]] == ["time_us"]
     assert few.needs_us is not None and "Too short for a winner, and for latency max" in few.text
     assert "Least virtual time is" not in few.text and "In what was seen the least virtual time is" in few.text
-    enough = Study.of(saves(32), axes, minimise=["time_us", "latency_max_us"]).run()
+    enough = Study.of(saves(96), axes, minimise=["time_us", "latency_max_us"]).run()
     assert enough.untold == [] and enough.needs_us is None and "Too short" not in enough.text
 
 
