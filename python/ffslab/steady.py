@@ -174,7 +174,7 @@ def filled_share(variant: VariantSummary) -> float | None:
     """
     flash, before, after = variant.get("flash"), variant.get("space_before"), variant.get("space_after")
     block_B = flash["pages_per_block"] * flash["page_B"] if flash else 0  # noqa: N806
-    free = [float(step["fs_free_B"]) for step in variant["steps"] if step.get("fs_free_B") is not None]
+    free = [float(room) for step in variant["steps"] if (room := step.get("fs_free_B")) is not None]
     if len(free) > QUARTERS:
         marks = [free[at * (len(free) - 1) // QUARTERS] for at in range(QUARTERS + 1)]
         drops = [here - there for here, there in pairwise(marks)]

@@ -23,7 +23,7 @@ STEADY = ("latency_p99_9_us", "latency_max_us", "write_amplification")
 
 
 def saves(count: int, fs: list[str] | str = "jffs2", **more: Any) -> Experiment:
-    stack = {**MACHINE, "fs": fs if isinstance(fs, str) else fs[0]}
+    stack: Any = {**MACHINE, "fs": fs if isinstance(fs, str) else fs[0]}
     axes = None if isinstance(fs, str) else {"fs": fs}
     measure: list[Any] = [step for _ in range(count) for step in (steps.create(file="a", bytes=1 << 20), steps.sync())]
     return Experiment.of("saves", stack=stack, setup=[steps.mount()], measure=measure, axes=axes, **more)

@@ -191,8 +191,8 @@ def compared_said(figures: dict[str, dict[str, float]], *, is_short: bool = Fals
         if one in before and one in after
     ]
     prices = prices_of(main, others)
-    told = f"{main.sentence()}{but(prices)}."
-    yield f"In what was seen, w{told[1:]}" if is_short else told
+    sentence = f"{main.sentence()}{but(prices)}."
+    yield f"In what was seen, w{sentence[1:]}" if is_short else sentence
     calls = [known.get("requests", 0) for known in (before, after)]
     if key == "latency_mean_us" and calls[0] != calls[1]:
         made = f"{number(calls[1], 0)} with {second}, {number(calls[0], 0)} with {first}"
@@ -248,7 +248,8 @@ def ranked_said(every: Sequence[Ranked], *, is_short: bool = False) -> Iterator[
         if not all(key in one.known for one in every) or not any(one.known[key] for one in every):
             continue
         if is_short:
-            yield f"In what was seen, t{_range_said(key, every)[1:]}."
+            other = "; not all of them do the same work" if len(works) > 1 else ""
+            yield f"In what was seen, t{_range_said(key, every)[1:]}{other}."
         elif len(works) == 1:
             yield from _best_said(key, every, told)
         elif contested := [some for some in works.values() if len(some) > 1]:

@@ -125,7 +125,7 @@ class Search:
 
     def _allowed(self, points: list[Point]) -> list[Point]:
         # Who comes from a point without an axis takes its default, where it has one.
-        whole = [
+        whole: list[Point] = [
             tuple(axis.listed[0] if value is None else value for axis, value in zip(self.axes, point, strict=True))
             for point in points
         ]

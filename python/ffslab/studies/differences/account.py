@@ -49,9 +49,8 @@ def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Acco
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
     why = fell_short_or_lost(variant)
-    not_done = {} if why is None else {"not_done": why}
     titles = {row["task"]: row["title"] for row in variant["causes"]["tasks"]}
-    return {
+    account: Account = {
         "figures": figures,
         "reasons": [_of_cause(cause, titles) for cause in variant["by_cause"]],
         "steps": [
@@ -67,8 +66,10 @@ def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Acco
         ],
         "files": files.get(variant["name"], []),
         "stack": dict(variant["stack"]),
-        **not_done,
     }
+    if why is not None:
+        account["not_done"] = why
+    return account
 
 
 def _of_cause(cause: CauseSummary, titles: dict[str, str]) -> Part:
