@@ -21,7 +21,13 @@ def study(*points: Any) -> Any:
         {"figure": name, "maximise": False, "best": sorted(points, key=lambda one: one["figures"][name]["median"])}
         for name in ("time_us", "erases")
     ]
-    return {"objectives": objectives, "trade_offs": list(points), "axes": {"fs": ["jffs2", "ubifs"]}}
+    return {
+        "needs_us": None,
+        "untold": [],
+        "objectives": objectives,
+        "trade_offs": list(points),
+        "axes": {"fs": ["jffs2", "ubifs"]},
+    }
 
 
 def test_the_best_point_is_told_with_its_price_and_with_who_is_as_good() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.workers import Workers
 
 NOT_MODELLED = [
-    "Years count erases alone, at least one for each block full of programmed pages, and take all blocks for alike: "
+    "Years count erases, at least one for each block full of programmed pages, and room; blocks are taken for alike: "
     "wear levelling works, nothing fails early (`ffslab ageing` tells of data that age, `ffslab lifetime` of blocks).",
     "Each workload runs by itself on a partition that its setup prepares; what they do to each other when they run at "
     "the same time is not in the figures.",
