@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.studies.lifetime.steady import needs_us
+from ffslab.steady import needs_us
 from helpers.command import Command
 from helpers.wear import workload
 

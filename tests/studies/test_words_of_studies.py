@@ -21,7 +21,13 @@ def study(*points: Any) -> Any:
         {"figure": name, "maximise": False, "best": sorted(points, key=lambda one: one["figures"][name]["median"])}
         for name in ("time_us", "erases")
     ]
-    return {"objectives": objectives, "trade_offs": list(points), "axes": {"fs": ["jffs2", "ubifs"]}}
+    return {
+        "needs_us": None,
+        "untold": [],
+        "objectives": objectives,
+        "trade_offs": list(points),
+        "axes": {"fs": ["jffs2", "ubifs"]},
+    }
 
 
 def test_the_best_point_is_told_with_its_price_and_with_who_is_as_good() -> None:
@@ -55,7 +61,7 @@ def test_who_failed_stands_before_what_changed() -> None:
         **{"before": "a", "after": "b", "machine_before": "board x.", "machine_after": "board x."},
         **{"failed_before": [], "failed_after": ["Not finished, fs=fat: full."], "only_before": [], "only_after": []},
         "without_energy": ["nobody measured it"],
-        "pairs": [{"before": "base", "after": "base", "figures": [change, energy], "why": {}}],
+        "pairs": [{"before": "base", "after": "base", "figures": [change, energy], "needs_us": None, "why": {}}],
     }
     lines = diff_text(diff).splitlines()
     assert lines[:6] == ["A: a", "B: b", "", "board x.", "", "B: Not finished, fs=fat: full."]
@@ -65,7 +71,7 @@ def test_who_failed_stands_before_what_changed() -> None:
 
 def test_rules_that_do_not_hold_stand_first() -> None:
     row: Any = {"budget": "b", "variant": "", "figure": "erases", "before": None, "found": 1.0, "change": None}
-    row["why"] = []
+    row["why"], row["needs_us"] = [], None
     rows = [{**row, "rule": "erases <= 9", "holds": True}, {**row, "rule": "erases <= 0", "holds": False}]
     answer: Any = {"ffslab": "0", "machine": "board x.", "baseline_from": None, "holds": False, "rows": rows}
     lines = budgets_text(answer).splitlines()

@@ -105,8 +105,8 @@ def test_a_build_server_clones_checks_and_reports(server: Any, checkout: Path, o
     shutil.rmtree(checkout / "ffslab")
     settings = checkout / "settings.toml"
     text = settings.read_text(encoding="utf-8")
-    assert text.count("count = 100") == 1
-    settings.write_text(text.replace("count = 100", "count = 120"), encoding="utf-8")
+    assert text.count("count = 1500") == 1
+    settings.write_text(text.replace("count = 1500", "count = 1600"), encoding="utf-8")
     ran = server(checkout, origin)
     assert ran.returncode == 1, ran.stderr
     assert "page_programs" in ran.stdout

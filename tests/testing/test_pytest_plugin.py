@@ -107,7 +107,7 @@ def test_save(flash_stack):
 
 
 BUDGET = """
-@pytest.mark.flash_budget("page_programs <= +2 %", "write_amplification <= 3", "years >= 1", per_day=20)
+@pytest.mark.flash_budget("page_programs <= +2 %", "erases <= 99", per_day=20)
 def test_save(flash_stack):
     with flash_stack.measured("save"):
         save(flash_stack)
@@ -134,9 +134,15 @@ def test_budgets_are_held_against_a_baseline_and_fail_the_test_with_the_cause(te
 
 
 def test_a_limit_fails_with_what_the_figure_consists_of_and_needs_no_baseline(tests: pytest.Pytester) -> None:
-    result = ran(tests, BUDGET.replace('"page_programs <= +2 %", "write', '"page_programs <= 9", "write'))
+    result = ran(tests, BUDGET.replace("page_programs <= +2 %", "page_programs <= 9"))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["page_programs <= 9: found *", "*steps: save * page programs"])
+
+
+def test_years_of_a_short_test_are_too_short(tests: pytest.Pytester) -> None:
+    result = ran(tests, BUDGET.replace('"page_programs <= +2 %", "erases <= 99"', '"years >= 1"'))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["years >= 1: too short", "*this needs about * of the workload, * times the * seen*"])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ def test_a_limit_fails_with_what_the_figure_consists_of_and_needs_no_baseline(te
         ('@pytest.mark.flash_budget("erases <= 3")\ndef test(flash_stack): pass', "nothing was measured"),
         ('@pytest.mark.flash_budget("erases <= 3")\ndef test(): pass', "neither flash_stack nor flash_mount"),
         (BUDGET.replace("page_programs", "page_program"), "did you mean page_programs?"),
-        (BUDGET.replace(", per_day=20", ""), "years need `per_day`"),
+        (BUDGET.replace('"erases <= 99", per_day=20', '"years >= 1"'), "years need `per_day`"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(tests: pytest.Pytester, source: str, said: str) -> None:

@@ -19,7 +19,10 @@ class LimitState(TypedDict):
 
 
 class Choice(TypedDict):
-    """A point of the space. `figures`: of the day, and of each workload as NAME.FIGURE; intervals of several runs."""
+    """A point of the space. `figures`: of the day, and of each workload as NAME.FIGURE; intervals of several runs.
+
+    `needs_us`: how long the workload `needed_by` must be seen before the state is steady; null: it was, and was
+    continued for that where it was shorter."""
 
     axes: dict[str, Json]
     runs: int
@@ -27,6 +30,8 @@ class Choice(TypedDict):
     figures: dict[str, FigureSpread]
     limits: list[LimitState]
     error: str | None
+    needs_us: float | None
+    needed_by: str | None
 
 
 class Change(TypedDict):
@@ -67,6 +72,8 @@ class Advice(TypedDict):
     # Sentences on where the time of each workload goes at the choice.
     why: list[str]
     points_tried: int
+    # Those of them whose state never was steady, so that nothing is said of them.
+    points_too_short: int
     points: int
     unverified: list[Unverified]
     not_modelled: list[str]

@@ -9,7 +9,8 @@ class BudgetRow(TypedDict):
     """A rule of a budget, for a variant of its experiment ("": it has only one).
 
     `before`: the figure in the baseline; null: the rule needs none, or the baseline has none. `change`: by which
-    fraction of it the figure differs. `why`: reasons, steps and files from which a change comes, a line each.
+    fraction of it the figure differs. `needs_us`: how long the workload must be seen at least for a verdict; null: it
+    was seen long enough. `why`: reasons, steps and files from which a change comes, what was not done, a line each.
     """
 
     budget: str
@@ -20,6 +21,7 @@ class BudgetRow(TypedDict):
     found: float | None
     change: float | None
     holds: bool
+    needs_us: float | None
     why: list[str]
 
 

@@ -24,6 +24,8 @@ class PairDiff(TypedDict):
     before: str
     after: str
     figures: list[FigureChange]
+    # How long the workload must be seen before its state is steady on both sides; null: it was.
+    needs_us: float | None
     why: dict[str, list[str]]
 
 

@@ -101,7 +101,9 @@ class StudyAnswer(TypedDict):
     """What a study found.
 
     `machine`: on what, from what state, how long was seen, in a line. `without_energy`: why energy is not asked for
-    unless the study names it: prices of it have no source.
+    unless the study names it: prices of it have no source. `needs_us`: how long the workload of some point must be seen
+    before its state is steady, so that nobody wins; null: all were seen long enough. `untold`: figures that are wanted
+    and that only a steady state tells: they are no objectives then.
     """
 
     title: str
@@ -120,6 +122,8 @@ class StudyAnswer(TypedDict):
     points: int
     runs_per_point: int
     failed: list[FailedPoint]
+    needs_us: float | None
+    untold: list[str]
     objectives: list[Objective]
     # No other point is better in one objective and not worse in all others.
     trade_offs: list[StudyPoint]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ffslab.answers import Columns
 from ffslab.answers.summary import FailedVariant, MeanSd, Summary, VariantSummary
 from ffslab.api.profiles import endurance_of
+from ffslab.steady import variant_needs_us
 
 VariantColumns = dict[str, list[object]]
 
@@ -94,6 +95,7 @@ def figures_of(variant: VariantSummary) -> dict[str, object]:
         row |= {f"energy_{rail}_uJ": value for rail, value in energy.items()}
     row |= {f"counter_{name}": value for name, value in variant.get("counters", {}).items()}
     row["years_until_worn_out"] = years_until_worn_out(variant)
+    row["needs_us"] = variant_needs_us(variant)
     return row
 
 
@@ -130,7 +132,7 @@ def _operations(variant: VariantSummary, about: str) -> dict[str, object]:
 
 def years_until_worn_out(variant: VariantSummary) -> float | None:
     """How long the part bears the measured steps one after the other, if all blocks wear alike; `None`: nothing was
-    erased, or nothing is known of the part."""
+    erased, too little was seen of it (`ffslab.steady`), or nothing is known of the part."""
     borne = runs_until_worn_out(variant)
     return borne.runs * variant["time_us"] / US_PER_YEAR if borne is not None else None
 
@@ -155,6 +157,8 @@ def runs_until_worn_out(variant: VariantSummary) -> Borne | None:
 
     Of several partitions the one that wears most decides, because wear is levelled within each alone.
     """
+    if variant_needs_us(variant) is not None:
+        return None
     mean, part = worn_most(variant)[1]["mean"], variant["stack"].get("part")
     borne = endurance_of(part) if part is not None else None
     return Borne(borne[0] / mean, *borne) if borne is not None and mean else None

@@ -25,7 +25,7 @@ def advise(
 ) -> None:
     """Tell which settings to take for a day's work, within limits. See docs/advise.md.
 
-    Exit code 1: nothing that was tried is within all limits.
+    Exit code 1: nothing that was tried is within all limits, or was seen long enough.
 
     Example: ffslab advise experiments/questions/logger.toml
     """

@@ -28,7 +28,7 @@ def ci(
 ) -> None:
     """Check budgets of flash operations, wear and time. What a change comes from is told. See docs/budgets.md.
 
-    Exit code 1: a rule does not hold.
+    Exit code 1: a rule does not hold, or the runs are too short for its verdict.
 
     Example: ffslab ci examples/ci/ffslab-budgets.toml
     """

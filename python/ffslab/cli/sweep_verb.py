@@ -61,6 +61,8 @@ def sweep(
     if failures := done.failures:
         tell(f"{len(failures):,} of {len(done.runs):,} runs did not come to their end, first {failures[0]}")
         raise typer.Exit(EXIT_NEGATIVE)
+    if done.untold:
+        raise typer.Exit(EXIT_NEGATIVE)
 
 
 def _with(study: Study, machine: MachineOptions, how: RunOptions) -> Study:

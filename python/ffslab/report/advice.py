@@ -46,9 +46,13 @@ def html(advice: Advice) -> str:
 def _figures(advice: Advice) -> list[KeyFigure]:
     """What is wanted, and how near the tightest limits are."""
     choice, default = advice["choice"], advice["default"]
-    if choice["error"] is not None:
+    if choice["error"] is not None or choice["needs_us"] is not None:
         return []
-    beside = f"the default: {told(advice['wanted'], default['wanted'])}" if default["error"] is None else "no default"
+    beside = (
+        f"the default: {told(advice['wanted'], default['wanted'])}"
+        if default["error"] is None and default["needs_us"] is None
+        else "no default"
+    )
     made = [KeyFigure(advice["wanted"], told(advice["wanted"], choice["wanted"]), beside)]
     for limit in sorted(choice["limits"], key=lambda one: one["margin"] or float("inf")):
         name, _, bound = limit["limit"].partition(" ")

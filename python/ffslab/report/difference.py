@@ -22,7 +22,7 @@ from ffslab.report.page import (
     table,
     verbatim,
 )
-from ffslab.studies.differences.text import failures, machines, shown
+from ffslab.studies.differences.text import failures, machines, shown, too_short_said
 from ffslab.text.figures import FIGURES
 from ffslab.text.headline import CARDS_MAX, CARED, Compared, but, prices_of
 from ffslab.text.quoting import escape
@@ -187,7 +187,10 @@ def _bars(pair: PairDiff) -> Drawn | None:
 def _pair(pair: PairDiff) -> list[str | Drawn]:
     units = [FIGURES[one["figure"]].unit(_both([one])) for one in pair["figures"]]
     rows = [[unit.labelled(_label(one)), *_cells(one, unit)] for one, unit in zip(pair["figures"], units, strict=True)]
-    parts: list[str | Drawn] = [table(["figure", "A", "B", "change"], rows, align="lrrr")]
+    parts: list[str | Drawn] = [
+        table(["figure", "A", "B", "change"], rows, align="lrrr"),
+        bullets(too_short_said(pair)),
+    ]
     said: set[str] = set()
     for figure, lines in pair["why"].items():
         fresh = [line for line in lines if line not in said]

@@ -20,6 +20,7 @@ from ffslab.studies.sweep.text import (
     sensitivity_said,
     setting,
     told,
+    too_short_said,
     trade_offs_said,
     wanted,
 )
@@ -73,7 +74,8 @@ def in_notebook(result: StudyResult) -> str:
 
 def _said(answer: StudyAnswer) -> str:
     """The answer in a sentence or two."""
-    return " ".join(best_said(answer)) or "No figure that is usually wanted differs between the points."
+    said = [*best_said(answer), *too_short_said(answer)]
+    return " ".join(said) or "No figure that is usually wanted differs between the points."
 
 
 def _key_figures(answer: StudyAnswer) -> list[KeyFigure]:
@@ -83,8 +85,9 @@ def _key_figures(answer: StudyAnswer) -> list[KeyFigure]:
         if one["best"]:
             point = one["best"][0]
             value = told(one["figure"], point["figures"][one["figure"]])
-            beside = f"with {_named(point)}"
-            if len(one["best"]) > 1:
+            is_short = answer["needs_us"] is not None
+            beside = f"with {_named(point)}{' in what was seen' if is_short else ''}"
+            if len(one["best"]) > 1 and not is_short:
                 beside += f"; the next best has {told(one['figure'], one['best'][1]['figures'][one['figure']])}"
             made.append(KeyFigure(wanted(one["figure"], one["maximise"]), value, beside))
     return made

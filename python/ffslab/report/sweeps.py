@@ -69,7 +69,7 @@ def sweep_of(variants: list[VariantSummary]) -> Sweep | None:
 
 def drawn(variants: list[VariantSummary], sweep: Sweep) -> Drawn:
     """A chart for each quantity and panel."""
-    of = {figure.key: (figure, values) for figure, values in table_of(variants)}
+    of = {figure.key: (figure, values) for figure, values, _ in table_of(variants)}
     keys = sweep.values[sweep.panels] if sweep.panels else [""]
     along = sweep.values[sweep.along]
     charts = []

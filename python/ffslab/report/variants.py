@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ffslab.answers.summary import VariantSummary
 from ffslab.report.page import Drawn, table
 from ffslab.text.energy import energy_is_priced, energy_mj
-from ffslab.text.figures import Figure, table_of
+from ffslab.text.figures import Figure, Told, table_of
 from ffslab.text.time_table import axis_texts
 
 DATA = "variants"
@@ -21,16 +21,16 @@ def varying(variants: Sequence[VariantSummary]) -> list[str]:
     return [axis for axis in axes if len(set(axis_texts(variants, axis))) > 1] or axes
 
 
-def figures(variants: Sequence[VariantSummary]) -> list[tuple[Figure, list[float | None]]]:
+def figures(variants: Sequence[VariantSummary]) -> list[Told]:
     """Each figure that somebody has, with the value of each variant."""
-    return [row for row in table_of(variants) if any(row[1])]
+    return [told for told in table_of(variants) if any(told.values)]
 
 
 def data(variants: Sequence[VariantSummary]) -> dict[str, object]:
     """What scripts know of the variants; their figures are in the units that the page shows."""
     rows = figures(variants)
     differing = [row for row in rows if len(set(row[1])) > 1] or rows
-    by_key = {figure.key: (figure, values) for figure, values in differing}
+    by_key = {figure.key: (figure, values) for figure, values, _ in differing}
     first = next((key for key in ("latency_mean_us", "time_us") if key in by_key), differing[0][0].key)
     others = [key for key in by_key if key != first] or [first]
     # One of which dots stand side by side: of three different values there would be three columns of them.
@@ -41,7 +41,7 @@ def data(variants: Sequence[VariantSummary]) -> dict[str, object]:
     return {
         "names": [one["name"] for one in variants],
         "axes": axes,
-        "figures": [_data_of(figure, values) for figure, values in rows],
+        "figures": [_data_of(figure, values) for figure, values, _ in rows],
         "extremes": [one["name"] for one in extremes(variants)],
         "across": _label(*by_key[across]),
         "upwards": _label(*by_key[first]),
@@ -62,7 +62,7 @@ def _data_of(figure: Figure, values: Sequence[float | None]) -> dict[str, object
 def listed(variants: Sequence[VariantSummary]) -> Drawn:
     """A row for each variant: its axes, then every figure that differs; sorted, filtered, pinned and compared."""
     axes = varying(variants)
-    rows = [figure.row(values) for figure, values in figures(variants) if len(set(values)) > 1]
+    rows = [told.row() for told in figures(variants) if len(set(told.values)) > 1]
     head = [*axes, *(label for label, *_ in rows)]
     columns = [*(axis_texts(variants, axis) for axis in axes), *(cells for _, *cells in rows)]
     cells = [[column[at] for column in columns] for at in range(len(variants))]

@@ -45,6 +45,7 @@ FIGURES = (
     *(f"erases_per_block_{name}" for name in MeanSd.__annotations__),
     *(f"energy_{rail}_uJ" for rail in EnergySummary.__annotations__),
     "years_until_worn_out",
+    "needs_us",
 )
 ABOUT = {
     "key": "hash of everything that determines the result",

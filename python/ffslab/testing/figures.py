@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ffslab.answers import Columns
 from ffslab.answers.summary import VariantSummary
-from ffslab.api.variants import runs_until_worn_out
 from ffslab.files.toml_tables import meant
+from ffslab.studies.budgets.measured import runs_borne
 from ffslab.studies.budgets.text import value
 from ffslab.studies.differences import Account, account_of, consists_of, files_of
 
@@ -33,16 +33,14 @@ class Figures:
     """The columns of variants.parquet as attributes: `erases`, `write_amplification`, `latency_p99_us` ..."""
 
     account: Account
-    # How often the part bears it, if all blocks wear alike; `None`: nothing was erased, or the part is not known.
+    # How often the part bears it, if all blocks wear alike; `None`: nothing was erased, or that is not known.
     runs: float | None = None
 
     @classmethod
     def of(cls, variant: VariantSummary, requests: Columns | None) -> Figures:
         """The figures of a variant of `summary.json`; `requests`: its rows of requests.parquet."""
-        borne = runs_until_worn_out(variant)
-        return cls(
-            account_of(variant, {} if requests is None else files_of(requests)), None if borne is None else borne.runs
-        )
+        account = account_of(variant, {} if requests is None else files_of(requests))
+        return cls(account, runs_borne(variant))
 
     def __getattr__(self, name: str) -> Figure:
         figures = self.account["figures"]

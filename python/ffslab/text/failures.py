@@ -38,6 +38,12 @@ def fell_short(variant: VariantSummary) -> str | None:
     return None
 
 
+def fell_short_or_lost(variant: VariantSummary) -> str | None:
+    """As `fell_short`, and whether data were lost on flash: a file system may hand them out as they are."""
+    lost = variant.get("counters", {}).get("uncorrectable_frames", 0)
+    return fell_short(variant) or (f"{counted(lost, 'frame')} could not be corrected" if lost else None)
+
+
 def failures_said(
     failed: Sequence[FailedVariant], fallen: Sequence[Fallen], ended: Sequence[VariantSummary]
 ) -> list[str]:

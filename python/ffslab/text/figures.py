@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ffslab.answers.summary import VariantSummary
 from ffslab.api.variants import figures_of
@@ -17,7 +18,8 @@ from ffslab.text.units import Kind, Unit, column, common_unit, said
 @dataclass(frozen=True)
 class Figure:
     """`subject`: as a sentence names it ("mean latency of a call"). `less`: whether less of it is better; of the others
-    nobody can say. `absent`: what a variant has that does not tell."""
+    nobody can say. `absent`: what a variant has that does not tell. `steady`: whether only a steady state tells it
+    (`ffslab.steady`), because a longer look would turn it round."""
 
     key: str
     name: str
@@ -26,6 +28,7 @@ class Figure:
     subject: str = ""
     less: bool = False
     absent: float | None = None
+    steady: bool = False
 
     def unit(self, values: Iterable[float | None]) -> Unit:
         """The unit of values that stand beside each other."""
@@ -45,8 +48,10 @@ class Figure:
         return self.subject or self.name
 
 
-def _cost(key: str, name: str, subject: str = "", kind: Kind = "count", digits: int = 0) -> Figure:
-    return Figure(key, name, kind, digits, subject, less=True)
+def _cost(
+    key: str, name: str, subject: str = "", kind: Kind = "count", digits: int = 0, *, steady: bool = False
+) -> Figure:
+    return Figure(key, name, kind, digits, subject, less=True, steady=steady)
 
 
 def _counter(counter: str, name: str, kind: Kind = "count") -> Figure:
@@ -61,8 +66,8 @@ FIGURES: dict[str, Figure] = {
         _cost("latency_mean_us", "latency mean", "mean latency of a call", "time"),
         _cost("latency_p50_us", "latency p50", kind="time"),
         _cost("latency_p99_us", "latency p99", kind="time"),
-        _cost("latency_p99_9_us", "latency p99.9", kind="time"),
-        _cost("latency_max_us", "latency max", "slowest call", "time"),
+        _cost("latency_p99_9_us", "latency p99.9", kind="time", steady=True),
+        _cost("latency_max_us", "latency max", "slowest call", "time", steady=True),
         _cost("latency_sum_us", "latency sum", "sum of all calls", "time"),
         _cost("page_reads", "page reads", "number of page reads"),
         _cost("page_programs", "page programs", "number of page programs"),
@@ -75,7 +80,7 @@ FIGURES: dict[str, Figure] = {
         _cost("oob_programs", "OOB programs"),
         _cost("busy_us", "chip busy", kind="time"),
         _cost("read_amplification", "read amplification", kind="ratio", digits=2),
-        _cost("write_amplification", "write amplification", kind="ratio", digits=2),
+        _cost("write_amplification", "write amplification", kind="ratio", digits=2, steady=True),
         _cost("erases_per_block_mean", "erases per block, mean", kind="ratio", digits=2),
         _cost("erases_per_block_sd", "erases per block, sd", kind="ratio", digits=2),
         _cost("energy_cpu_uJ", "energy CPU", kind="energy"),
@@ -124,6 +129,18 @@ FIGURES: dict[str, Figure] = {
         _counter("tortures", "blocks that UBI tested"),
     )
 }
+# What is reckoned from a run or a day of runs; no row of a table.
+RECKONED: dict[str, Figure] = {
+    figure.key: figure
+    for figure in (
+        Figure("years", "years", "ratio", 1, steady=True),
+        Figure("years_until_worn_out", "years until worn out", "ratio", 1, steady=True),
+        Figure("erases_per_day", "erases a day", "ratio", 1, less=True, steady=True),
+        Figure("page_programs_per_day", "page programs a day", "ratio", 1, less=True, steady=True),
+    )
+}
+# What stands in place of a figure of which too little was seen.
+TOO_SHORT = "too short"
 # Of many runs and of differences: what people ask for.
 SHOWN = (
     *("time_us", "latency_mean_us", "latency_p99_us", "latency_p99_9_us", "latency_max_us", "page_reads"),
@@ -134,9 +151,19 @@ _NOT_OF_ONE_RUN = frozenset({"latency_p99_9_us"})
 ROWS = tuple(figure for figure in FIGURES.values() if figure.key not in _NOT_OF_ONE_RUN)
 
 
+def needs_steady(key: str) -> bool:
+    """Whether only a steady state tells a figure of a run, of a day, or of one of several workloads (NAME.FIGURE)."""
+    own = key.rpartition(".")[2]
+    figure = FIGURES.get(own) or RECKONED.get(own)
+    return figure is not None and figure.steady
+
+
 def values_of(variant: VariantSummary) -> dict[str, float | None]:
-    """What a variant has of each figure; no energy where prices of it have no source (`ffslab.text.energy`)."""
+    """What a variant has of each figure; no energy where prices of it have no source (`ffslab.text.energy`), and before
+    the state is steady nothing that a longer look would turn round."""
     known = figures_of(variant)
+    if known["needs_us"] is not None:
+        known |= {key: None for key, figure in FIGURES.items() if figure.steady}
     if not energy_is_priced(variant):
         known = {key: value for key, value in known.items() if not key.startswith("energy_")}
     if not variant["latency_us"]["n"]:
@@ -149,7 +176,34 @@ def values_of(variant: VariantSummary) -> dict[str, float | None]:
     return found
 
 
-def table_of(variants: Sequence[VariantSummary]) -> list[tuple[Figure, list[float | None]]]:
+class Told(NamedTuple):
+    """A figure with the value of each variant. `short`: of which variants too little was seen to tell it."""
+
+    figure: Figure
+    values: list[float | None]
+    short: list[bool]
+
+    def row(self) -> list[str]:
+        """A row of a table: its head with the unit, and the cells."""
+        head, *cells = self.figure.row(self.values)
+        head = head if any(value is not None for value in self.values) else self.figure.name
+        return [head, *(TOO_SHORT if short else cell for short, cell in zip(self.short, cells, strict=True))]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody has it; what is too short everywhere is there, too."""
+        return any(self.values) or any(self.short)
+
+
+def table_of(variants: Sequence[VariantSummary]) -> list[Told]:
     """Each figure of a run with the value of each variant."""
     every = [values_of(variant) for variant in variants]
-    return [(figure, [values[figure.key] for values in every]) for figure in ROWS]
+    known = [figures_of(variant) for variant in variants]
+    return [
+        Told(
+            figure,
+            [values[figure.key] for values in every],
+            [bool(figure.steady and own["needs_us"] is not None and own.get(figure.key)) for own in known],
+        )
+        for figure in ROWS
+    ]

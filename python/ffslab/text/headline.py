@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.api import vocabulary
+from ffslab.steady import variant_needs_us
 from ffslab.text.durations import duration
 from ffslab.text.energy import energy_is_priced, energy_mj, missing_price
 from ffslab.text.failures import Fallen, failures_said, fell_short
@@ -117,12 +118,14 @@ def headline_of(summary: Summary) -> Headline:
     names = {one.name for one in fallen}
     standing = [one for one in variants if one["name"] not in names]
     said: list[str] = []
+    is_short = any(variant_needs_us(one) is not None for one in standing)
     if len(standing) == 1:
         said += _alone(standing[0])
     elif len(standing) == 2:
-        said += compared_said({one["name"]: known_of(one) for one in standing})
+        said += compared_said({one["name"]: known_of(one) for one in standing}, is_short=is_short)
     elif standing:
-        said += ranked_said([Ranked.of(one) for one in standing])
+        said += ranked_said([Ranked.of(one) for one in standing], is_short=is_short)
+    said += too_short_said(standing)
     failures = failures_said(summary.get("failed", []), fallen, variants)
     # The cards are of those that the sentences compare.
     return Headline(failures, said, _cards(standing or variants), list(dict.fromkeys(energy_said(variants))))
@@ -137,6 +140,23 @@ def energy_said(variants: Sequence[VariantSummary]) -> Iterator[str]:
             why = missing_price(variant.get("stack", {}))
         if why:
             yield f"Without energy: {why}."
+
+
+def too_short_said(variants: Sequence[VariantSummary]) -> Iterator[str]:
+    """What a longer look would turn round, and how long that has to be."""
+    needs = {one["name"]: need for one in variants if (need := variant_needs_us(one)) is not None}
+    if not needs:
+        return
+    what = "years, write amplification and a worst case"
+    if len(variants) > 1:
+        what += ", and for a winner"
+    longest = max(needs, key=lambda name: needs[name])
+    whose = f" with {longest}" if len(variants) > 1 else ""
+    many = f" of {len(needs):,} of {len(variants):,} variants" if len(variants) > 2 else ""
+    yield (
+        f"Too short for {what}: what was seen{many} is not steady yet. "
+        f"This needs about {duration(needs[longest])} of the workload{whose}."
+    )
 
 
 def known_of(variant: VariantSummary) -> dict[str, float]:
@@ -157,8 +177,9 @@ def _first_of(figures: dict[str, dict[str, float]]) -> str:
     return "latency_mean_us" if timed else "time_us"
 
 
-def compared_said(figures: dict[str, dict[str, float]]) -> Iterator[str]:
-    """Two variants: the change of what they are compared in, and what goes the other way."""
+def compared_said(figures: dict[str, dict[str, float]], *, is_short: bool = False) -> Iterator[str]:
+    """Two variants: the change of what they are compared in, and what goes the other way. `is_short`: a longer look
+    may turn it round."""
     (first, before), (second, after) = figures.items()
     key = _first_of(figures)
     main = Compared(_figure(key), first, second, before.get(key, 0.0), after.get(key, 0.0))
@@ -170,7 +191,8 @@ def compared_said(figures: dict[str, dict[str, float]]) -> Iterator[str]:
         if one in before and one in after
     ]
     prices = prices_of(main, others)
-    yield f"{main.sentence()}{but(prices)}."
+    sentence = f"{main.sentence()}{but(prices)}."
+    yield f"In what was seen, w{sentence[1:]}" if is_short else sentence
     calls = [known.get("requests", 0) for known in (before, after)]
     if key == "latency_mean_us" and calls[0] != calls[1]:
         made = f"{number(calls[1], 0)} with {second}, {number(calls[0], 0)} with {first}"
@@ -215,8 +237,9 @@ class Ranked(NamedTuple):
         return cls(variant["name"], choice, str([axes[axis] for axis in work]), known_of(variant))
 
 
-def ranked_said(every: Sequence[Ranked]) -> Iterator[str]:
-    """More variants: who is best in what they are compared in, and in energy, each with what being best costs."""
+def ranked_said(every: Sequence[Ranked], *, is_short: bool = False) -> Iterator[str]:
+    """More variants: who is best in what they are compared in, and in energy, each with what being best costs; nobody
+    is where too little was seen (`is_short`)."""
     works: dict[str, list[Ranked]] = {}
     for one in every:
         works.setdefault(one.work, []).append(one)
@@ -224,12 +247,15 @@ def ranked_said(every: Sequence[Ranked]) -> Iterator[str]:
     for key in (_first_of({one.name: one.known for one in every}), "energy_total_uJ"):
         if not all(key in one.known for one in every) or not any(one.known[key] for one in every):
             continue
-        if len(works) == 1:
+        if is_short:
+            other = "; not all of them do the same work" if len(works) > 1 else ""
+            yield f"In what was seen, t{_range_said(key, every)[1:]}{other}."
+        elif len(works) == 1:
             yield from _best_said(key, every, told)
         elif contested := [some for some in works.values() if len(some) > 1]:
             yield from _wins_said(key, contested, told)
         else:
-            yield _range_said(key, every)
+            yield f"{_range_said(key, every)}; each of them does other work."
 
 
 def _words(figure: Figure) -> tuple[str, str]:
@@ -282,11 +308,11 @@ def _wins_said(key: str, works: Sequence[Sequence[Ranked]], told: set[str]) -> I
 
 
 def _range_said(key: str, every: Sequence[Ranked]) -> str:
-    """Where each does other work there is nobody to win."""
+    """Where there is nobody to win."""
     figure = _figure(key)
     order = sorted(every, key=lambda one: one.known[key])
     ends = [f"{figure.said(one.known[key])} ({one.name})" for one in (order[0], order[-1])]
-    return f"The {figure.called} goes from {ends[0]} to {ends[1]}; each of them does other work."
+    return f"The {figure.called} goes from {ends[0]} to {ends[1]}"
 
 
 class _Price(NamedTuple):
@@ -321,9 +347,10 @@ def _alone(variant: VariantSummary) -> Iterator[str]:
     latency = variant["latency_us"]
     mean, p99, longest = latency["mean"], latency["p99"], latency["max"]
     if mean is not None and p99 is not None and longest is not None:
+        slowest = "the slowest" if variant_needs_us(variant) is None else "the slowest that was seen"
         yield (
             f"{number(latency['n'])} calls take {duration(mean)} on average; one in a hundred takes {duration(p99)} or "
-            f"more, the slowest {duration(longest)}."
+            f"more, {slowest} {duration(longest)}."
         )
     energy = energy_mj(variant)
     if energy and variant["time_us"] and energy_is_priced(variant):
@@ -389,16 +416,17 @@ def _range(figure: Figure, least: float, most: float) -> str:
 
 def _beside(key: str, variant: VariantSummary) -> str:
     """What a number of the only variant may be compared with."""
-    latency, totals = variant["latency_us"], variant["totals"]
-    p99, longest = latency["p99"], latency["max"]
-    if key == "latency_mean_us" and p99 is not None and longest is not None:
-        return f"one in a hundred takes {duration(p99)} or more, the slowest {duration(longest)}"
+    latency, totals, known = variant["latency_us"], variant["totals"], values_of(variant)
+    p99, longest, amplification = latency["p99"], known["latency_max_us"], known["write_amplification"]
+    if key == "latency_mean_us" and p99 is not None:
+        slowest = "" if longest is None else f", the slowest {duration(longest)}"
+        return f"one in a hundred takes {duration(p99)} or more{slowest}"
     if key == "energy_total_uJ" and variant["energy_uJ"]:
         return f"{100 * variant['energy_uJ']['cpu'] / variant['energy_uJ']['total']:.0f} % of it the CPU's"
     if key == "erases" and variant["erases_per_block"]["mean"]:
         return f"{variant['erases_per_block']['mean']:.3g} times each block on average"
-    if key == "page_programs" and variant["write_amplification"]:
-        return f"{number(variant['write_amplification'], 2)} times the bytes that the program wrote"
+    if key == "page_programs" and amplification:
+        return f"{number(amplification, 2)} times the bytes that the program wrote"
     if key == "page_reads" and variant["read_amplification"]:
         return f"{number(variant['read_amplification'], 2)} times the bytes that the program asked for"
     if key == "time_us" and totals["busy_us"]:

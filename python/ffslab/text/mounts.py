@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ffslab.answers.summary import MountSummary, VariantSummary
+from ffslab.steady import variant_needs_us
+from ffslab.text.figures import TOO_SHORT
 from ffslab.text.tables import number
 
 # Columns of text; the others are numbers.
@@ -20,7 +22,7 @@ def mounts_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[s
     rows = []
     for variant in variants:
         for mount in variant.get("mounts", []):
-            cells = _cells(mount)
+            cells = _cells(mount, is_short=variant_needs_us(variant) is not None)
             rows.append([variant["name"], *cells] if several else cells)
     return head, rows
 
@@ -30,7 +32,7 @@ def alignment(head: list[str]) -> str:
     return "".join("l" if name in TEXTS else "r" for name in head)
 
 
-def _cells(mount: MountSummary) -> list[str]:
+def _cells(mount: MountSummary, *, is_short: bool) -> list[str]:
     first, blocks, wear = mount["first_block"], mount["blocks"], mount["erases_per_block"]
     last = "volume" if first is None or blocks is None else f"{first}-{first + blocks - 1}"
     return [
@@ -42,7 +44,7 @@ def _cells(mount: MountSummary) -> list[str]:
         number(mount["user_read_B"] / 1024),
         number(mount["user_written_B"] / 1024),
         _or_dash(mount["page_programs"]),
-        _or_dash(mount["write_amplification"]),
+        TOO_SHORT if is_short and mount["write_amplification"] else _or_dash(mount["write_amplification"]),
         _or_dash(mount["erases"]),
         _or_dash(None if wear is None else wear["mean"], 2),
     ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ffslab.answers.summary import VariantSummary
+from ffslab.steady import variant_needs_us
+from ffslab.text.figures import TOO_SHORT
 from ffslab.text.units import column
 
 # Columns of text; the others are numbers.
@@ -22,7 +24,7 @@ def programs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list
         column("requests", "count", [one["n"] for one in latency]),
         column("mean", "time", [one["mean"] for one in latency]),
         column("p99", "time", [one["p99"] for one in latency]),
-        column("max", "time", [one["max"] for one in latency]),
+        _longest(variants),
         column("read", "size", [one["read_B"] for one in programs]),
         column("written", "size", [one["written_B"] for one in programs]),
         column("waited", "count", [one["calls"] for one in waited]),
@@ -32,6 +34,17 @@ def programs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list
     ]
     head, *rows = ([*row] for row in zip(*columns, strict=True))
     return head, rows
+
+
+def _longest(variants: list[VariantSummary]) -> list[str]:
+    """The slowest call of each program, where enough was seen to tell it."""
+    known = [
+        (variant_needs_us(variant) is None, program["latency_us"]["max"])
+        for variant in variants
+        for program in variant.get("programs", [])
+    ]
+    head, *cells = column("max", "time", [longest if is_steady else None for is_steady, longest in known])
+    return [head, *(cell if is_steady else TOO_SHORT for cell, (is_steady, _) in zip(cells, known, strict=True))]
 
 
 def alignment(head: list[str]) -> str:

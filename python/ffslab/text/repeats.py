@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ffslab.answers.summary import Spread, Summary
+from ffslab.answers.summary import Repeated, Spread, Summary
+from ffslab.steady import variant_needs_us
 from ffslab.text.durations import duration
 from ffslab.text.energy import have_energy
-from ffslab.text.figures import FIGURES, SHOWN
+from ffslab.text.figures import FIGURES, SHOWN, TOO_SHORT
 from ffslab.text.units import Unit
 
 
@@ -15,18 +16,25 @@ def repeats_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     rows = []
     priced = have_energy(summary["variants"])
     for one in summary.get("repeats", []):
-        name = one["name"]
+        name, is_short = one["name"], _is_short(one, summary)
         for key in SHOWN:
             spread = one["figures"].get(key)
             if spread is None or not spread["most"] or (key.startswith("energy_") and not priced):
                 continue
             unit = FIGURES[key].unit([spread["median"], spread["low"], spread["high"], spread["least"], spread["most"]])
             cells = [unit.cell(spread["median"]), _interval(spread, unit)]
-            rows.append(
-                [name, unit.labelled(FIGURES[key].name), *cells, *map(unit.cell, (spread["least"], spread["most"]))]
-            )
+            cells += map(unit.cell, (spread["least"], spread["most"]))
+            if is_short and FIGURES[key].steady:
+                cells = [TOO_SHORT, *["-"] * (len(cells) - 1)]
+            rows.append([name, unit.labelled(FIGURES[key].name), *cells])
             name = ""
     return head, rows
+
+
+def _is_short(one: Repeated, summary: Summary) -> bool:
+    """Whether too little was seen in one of the runs of a variant."""
+    runs = (variant for variant in summary["variants"] if one["axes"].items() <= variant["axes"].items())
+    return any(variant_needs_us(run) is not None for run in runs)
 
 
 def _interval(spread: Spread, unit: Unit) -> str:
@@ -44,7 +52,7 @@ def repeats_said(summary: Summary) -> list[str]:
         "interval is that of the median, from six runs on. All that follows is of the run whose time is the median."
     ]
     for one in repeats:
-        worst = one["figures"].get("latency_max_us")
+        worst = None if _is_short(one, summary) else one["figures"].get("latency_max_us")
         lost = f", {one['failed']} did not come to their end" if one["failed"] else ""
         slowest = f"; the slowest call of all took {duration(worst['most'])} ({one['worst']})" if worst else ""
         said.append(f"{one['name']}: {one['runs']} runs{lost}{slowest}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ffslab.answers.mount import MountStat
 from ffslab.answers.summary import SlowCall, VariantSummary, Wait
+from ffslab.steady import variant_needs_us
 from ffslab.text.causes import titles
 from ffslab.text.durations import duration
 from ffslab.text.tables import counted, size
@@ -20,7 +21,9 @@ _FILE_CHARACTERS_MAX = 32
 def slowest_cells(variants: list[VariantSummary], each_max: int | None = None) -> tuple[list[str], list[list[str]]]:
     """Head and rows: of each variant the slowest calls, `each_max` at most. Without calls no rows."""
     several = len(variants) > 1
-    head = [*(["variant"] if several else []), *HEAD]
+    # What follows has slower ones before the state is steady.
+    seen = " so far" if any(variant_needs_us(variant) is not None for variant in variants) else ""
+    head = [*(["variant"] if several else []), HEAD[0] + seen, *HEAD[1:]]
     rows = []
     for variant in variants:
         own = cells_of(variant, each_max)

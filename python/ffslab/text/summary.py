@@ -35,10 +35,11 @@ def summary_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     if len(variants) == 2:
         head.append("change")
     rows = []
-    for figure, values in table_of(variants):
-        if not any(values) and (figure.key not in ALWAYS or not _has_chip(variants)):
+    for told in table_of(variants):
+        values = told.values
+        if not told.is_there and (told.figure.key not in ALWAYS or not _has_chip(variants)):
             continue
-        cells = figure.row(values)
+        cells = told.row()
         if len(values) == 2:
             cells.append(_change(values[0], values[1]))
         rows.append(cells)
@@ -104,9 +105,9 @@ PAIR_KEYS = (
 def variant_rows(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]]:
     """A variant a row: what the axes chose, then the main quantities; those that are zero everywhere are left out."""
     axes = list(variants[0]["axes"])
-    shown = [one for one in table_of(variants) if one[0].key in ROW_KEYS and any(one[1])]
-    columns = [axis_texts(variants, axis) for axis in axes] + [figure.row(values)[1:] for figure, values in shown]
-    head = [*axes, *(figure.row(values)[0] for figure, values in shown)]
+    shown = [told for told in table_of(variants) if told.figure.key in ROW_KEYS and told.is_there]
+    columns = [axis_texts(variants, axis) for axis in axes] + [told.row()[1:] for told in shown]
+    head = [*axes, *(told.row()[0] for told in shown)]
     return head, [[column[at] for column in columns] for at in range(len(variants))]
 
 
@@ -124,10 +125,10 @@ def pairs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[st
     for at in range(len(variants)):
         key = tuple(texts[axis][at] for axis in others)
         pairs.setdefault(key, {})[texts[compared][at]] = at
-    shown = [one for one in table_of(variants) if one[0].key in PAIR_KEYS and any(one[1])]
+    shown = [told for told in table_of(variants) if told.figure.key in PAIR_KEYS and told.is_there]
     head = list(others)
     rows = [list(key) for key in pairs]
-    for i, (figure, found) in enumerate(shown):
+    for i, (figure, found, _) in enumerate(shown):
         unit = figure.unit(found)
         # The name of the axis stands once: it is long, and the columns are many.
         axis = "" if i else f"{compared}="

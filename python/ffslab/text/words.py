@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from ffslab.answers import Operation
 from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
 from ffslab.api.variants import runs_until_worn_out, worn_most
+from ffslab.steady import variant_needs_us
 from ffslab.text.causes import FORMATTING, READING, reasons_that
+from ffslab.text.durations import duration
 from ffslab.text.energy import energy_is_priced
 from ffslab.text.headline import headline_of
 from ffslab.text.tables import counted, number, size
 from ffslab.text.time_table import sentence as largest_cost
 
 FEW = 2
-# Before each block was erased once on average, garbage collection has not gone round.
-TURNED_OVER = 1.0
 
 
 def sentences(summary: Summary) -> list[str]:
@@ -115,11 +115,13 @@ def _about(variant: VariantSummary) -> Iterator[str]:
     formatting = sum(reasons.pop(reason, 0) for reason in once)
     programs = totals["page_programs"] - formatting
     if programs:
+        is_short = variant_needs_us(variant) is not None
+        seen = f" in the {duration(variant['time_us'])} that were seen" if is_short else ""
         reason, count = reasons.most_common(1)[0]
         yield (
             f"{_share(count, programs)} of {number(programs)} flash page programs "
             f'have the cause "{reason}"'
-            f"{_amplified(variant['write_amplification'], 'the program wrote')}."
+            f"{_amplified(variant['write_amplification'], f'the program wrote{seen}')}."
         )
     erases = sum(count for reason, count in _by_reason(variant, "erases").items() if reason in once)
     if formatting or erases:
@@ -140,8 +142,8 @@ def _wear(variant: VariantSummary) -> Iterator[str]:
     block = f"A block of {where}, where they wear most," if where else "A block"
     said = f"{block} is erased {wear['mean']:,.3g} times on average, with a standard deviation of {wear['sd']:,.3g}."
     borne = runs_until_worn_out(variant)
-    if wear["mean"] < TURNED_OVER:
-        said += " So few erases do not tell how long it lasts: `ffslab lifetime` says what that needs."
+    if variant_needs_us(variant) is not None:
+        said += " That does not tell how long it lasts."
     elif borne is not None:
         said += (
             f" The {number(borne.erases)} erases that a block bears ({borne.source}) last for "

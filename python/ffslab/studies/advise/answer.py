@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from ffslab import __version__, _native
 from ffslab.answers.advice import Advice, Change, Choice, LimitState, Unverified
 from ffslab.api import profiles
+from ffslab.steady import filled_share
 from ffslab.store import Store
 from ffslab.studies.advise.day import Tried, tried
 from ffslab.studies.advise.question import Question
@@ -15,6 +16,8 @@ from ffslab.studies.advise.search import Search
 from ffslab.studies.sweep.design import left_out
 from ffslab.studies.sweep.running import Progress, at_work, kept_in
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
+from ffslab.text.durations import duration
+from ffslab.text.figures import TOO_SHORT
 from ffslab.text.machine_line import Seen, initial_of, line, of_variant
 from ffslab.text.time_table import sentence as largest_cost
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.workers import Workers
 
 NOT_MODELLED = [
-    "Years count erases alone, at least one for each block full of programmed pages, and take all blocks for alike: "
+    "Years count erases, at least one for each block full of programmed pages, and room; blocks are taken for alike: "
     "wear levelling works, nothing fails early (`ffslab ageing` tells of data that age, `ffslab lifetime` of blocks).",
     "Each workload runs by itself on a partition that its setup prepares; what they do to each other when they run at "
     "the same time is not in the figures.",
@@ -63,8 +66,9 @@ def answer_of(question: Question, *, store: Store | None, workers: Workers | Non
         "default": choice_of(question, [search.tried.get(first, Tried(first, {}, "the conditions rule it out"))]),
         "changes": _changes(question, search, best),
         "forbidden": _forbidden(question, search, best) if holds else None,
-        "why": [f"{name}: {text}" for name, said in summaries.items() if (text := largest_cost(said))],
+        "why": [f"{name}: {text}" for name, said in summaries.items() for text in _why(said)],
         "points_tried": len(search.tried),
+        "points_too_short": sum(one.needs_us is not None for one in search.tried.values()),
         "points": search.points_count,
         "unverified": _unverified(summaries),
         "not_modelled": NOT_MODELLED,
@@ -79,8 +83,8 @@ def _told(tell: Progress, search: Search) -> Progress:
 
 
 def violation(question: Question, one: Tried) -> float:
-    """By how much a point misses the limits; infinite when it has no figures."""
-    if one.error is not None:
+    """By how much a point misses the limits; infinite when it has no figures, or none that can be told yet."""
+    if one.error is not None or one.needs_us is not None:
         return float("inf")
     return sum(limit.excess(one.figures.get(limit.figure)) for limit in question.limits)
 
@@ -91,7 +95,7 @@ def rank_of(question: Question, one: Tried) -> tuple[float, ...]:
     value = one.figures.get(figure)
     if value is None:
         value = float("inf") if figure == "years" else float("-inf") if most else float("inf")
-    return violation(question, one), -value if most else value
+    return one.error is not None, violation(question, one), -value if most else value
 
 
 def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
@@ -106,9 +110,11 @@ def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
     for limit in question.limits:
         found = figures[limit.figure]["median"] if limit.figure in figures else None
         holds = error is None and limit.holds(found)
+        holds = holds and runs[0].needs_us is None
         limits.append(
             {"limit": limit.text, "found": found, "holds": holds, "margin": _margin(limit.sign, found, limit.value)}
         )
+    needs = max((run.needs_us for run in runs if run.needs_us is not None), key=lambda need: need[1], default=None)
     none: FigureSpread = {"median": None, "low": None, "high": None}
     return {
         "axes": axes,
@@ -117,6 +123,8 @@ def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
         "figures": figures,
         "limits": limits,
         "error": error,
+        "needs_us": None if needs is None else needs[1],
+        "needed_by": None if needs is None else needs[0],
     }
 
 
@@ -145,9 +153,9 @@ def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
             {
                 "axis": question.axes[place].name,
                 "value": value,
-                "wanted_ratio": there / here if here and there is not None else None,
-                "breaks": [] if one.error else breaks,
-                "error": one.error,
+                "wanted_ratio": there / here if here and there is not None and one.needs_us is None else None,
+                "breaks": [] if one.error or one.needs_us else breaks,
+                "error": one.error or (None if one.needs_us is None else TOO_SHORT),
             }
         )
     return found
@@ -155,10 +163,19 @@ def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
 
 def _forbidden(question: Question, search: Search, best: Tried) -> Choice | None:
     """The point that would be taken without limits, if it is another one."""
-    ended = [one for one in search.tried.values() if one.error is None]
-    without = min(ended, key=lambda one: rank_of(question, one)[1:], default=best)
-    better = rank_of(question, without)[1:] < rank_of(question, best)[1:]
+    ended = [one for one in search.tried.values() if one.error is None and one.needs_us is None]
+    without = min(ended, key=lambda one: rank_of(question, one)[2:], default=best)
+    better = rank_of(question, without)[2:] < rank_of(question, best)[2:]
     return choice_of(question, [without]) if better and violation(question, without) > 0 else None
+
+
+def _why(said: VariantSummary) -> Iterator[str]:
+    """Where the time goes, and where the room does."""
+    if text := largest_cost(said):
+        yield text
+    if share := filled_share(said):
+        left = duration(said["time_us"] / share)
+        yield f"What it writes stays: no room is left after {left} of it, and the years end there."
 
 
 def _summaries(question: Question, best: Tried, store: Store) -> dict[str, VariantSummary]:

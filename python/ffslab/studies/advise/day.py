@@ -2,39 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ffslab.api.profiles import endurance_of
 from ffslab.api.variants import US_PER_YEAR, figures_of, worn_most
+from ffslab.steady import TOLERANCE, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
+from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
 from ffslab.studies.advise.question import Question, Workload
-from ffslab.studies.sweep.axes import Axis
+from ffslab.studies.sweep.axes import Axis, Value
 from ffslab.studies.sweep.design import Design, Point
 from ffslab.studies.sweep.results import LOST
 from ffslab.studies.sweep.running import Course, Progress
 from ffslab.studies.sweep.study import Study
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
 from ffslab.studies.sweep.workers import Workers
+from ffslab.text.failures import fell_short_or_lost
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
 
 DAY_US = 86_400e6
 DAYS_PER_YEAR = US_PER_YEAR / DAY_US
-WORN = "worn"
+WORN, FILLED = "worn", "filled"
+# How often more rounds are run, when those that were thought enough were not.
+ATTEMPTS = 3
+# Figures that are no sums over the rounds of a run.
+OF_ALL_ROUNDS = frozenset(
+    {
+        *(f"latency_{name}_us" for name in ("mean", "sd", "min", "p50", "p90", "p99", "p99_9", "max")),
+        *("read_amplification", "write_amplification", "setup_time_us", "years_until_worn_out", "needs_us"),
+        *("erases_per_block_sd",),
+    }
+)
 
 
 @dataclass(frozen=True)
 class Tried:
     """What a point gives. `figures`: of the day, and of each workload as `NAME.FIGURE`. `error`: why there are none.
-    `key`: of the run of each workload in the store."""
+    `key`: of the run of each workload in the store. `needs_us`: how long a workload must be seen, which one, before the
+    state is steady; `None`: it is."""
 
     point: Point
     figures: dict[str, float]
     error: str | None = None
     keys: dict[str, str] = field(default_factory=dict)
+    needs_us: tuple[str, float] | None = None
+
+
+@dataclass
+class _Ran:
+    """What a workload did at a point, run by run. `rounds`: how often its measured steps were done in each."""
+
+    rounds: Rounds
+    runs: list[tuple[str, VariantSummary]]
+    error: str | None = None
+
+    @property
+    def needs_us(self) -> float:
+        """How long it must be seen; 0: it was."""
+        return max((variant_needs_us(said) or 0.0 for _, said in self.runs), default=0.0)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A workload at the points of a space."""
+
+    question: Question
+    workload: Workload
+    store: Store
+    workers: Workers
+    progress: Progress
+    repeat: int | None
+
+    def own(self, point: Point) -> dict[str, Value]:
+        """The values of the axes that it has at a point, by their names in its experiment."""
+        pairs = zip(self.question.axes, point, strict=True)
+        named = [(_own(axis, self.workload, self.question), value) for axis, value in pairs]
+        return {axis.name: value for axis, value in named if axis is not None and value is not None}
+
+    def ran(self, points: Sequence[Point], rounds: Rounds = ONCE) -> list[_Ran]:
+        """What it does at points, which have the same values of axes of its steps if there are several rounds."""
+        own = [_own(axis, self.workload, self.question) for axis in self.question.axes]
+        axes = tuple(axis for axis in own if axis is not None)
+        of_points = [
+            tuple(value for value, axis in zip(point, own, strict=True) if axis is not None) for point in points
+        ]
+        experiment = self.workload.experiment
+        if rounds != ONCE:
+            experiment = continued(experiment, rounds, self.own(points[0]))
+        # Points that differ in the axes of other workloads alone are one here.
+        design = Design(axes, list(dict.fromkeys(of_points)), [], len(points))
+        study = Study(experiment, axes, repeat=self.repeat, file_name=self.question.file_name)
+        course = Course(study, design, self.store, self.workers, False, self.progress)
+        run_keys, refused = course.looked(range(len(design.points)))
+        course.result(list(run_keys), run_keys)
+        keys = {key for some in run_keys.values() for key in some}
+        found = self.store.find(keys, REQUESTS_KEPT, with_tables=False)
+        places = {point: at for at, point in enumerate(design.points)}
+        every = [
+            _Ran(rounds, [], f"{self.workload.name}: {refused[at]}")
+            if at in refused
+            else self._of_runs(run_keys[at], found, rounds)
+            for at in range(len(design.points))
+        ]
+        return [every[places[point]] for point in of_points]
+
+    def _of_runs(self, keys: Sequence[str], found: Mapping[str, KeptRun], rounds: Rounds) -> _Ran:
+        ran = _Ran(rounds, [])
+        many = "" if rounds == ONCE else f"done {rounds.all:,} times one after the other: "
+        for key in keys:
+            kept = found.get(key)
+            said = None if kept is None else kept.ended
+            why = (LOST if kept is None else _error_of(kept)) if said is None else fell_short_or_lost(said)
+            if said is None or why is not None:
+                ran.error = ran.error or f"{self.workload.name}: {many}{why}"
+            else:
+                ran.runs.append((key, said))
+        return ran
+
+    def go_on(self, points: Sequence[Point], ran: list[_Ran]) -> None:
+        """Goes on until the state is steady, where that takes no more than a few seconds each."""
+        for _ in range(ATTEMPTS):
+            waiting: dict[tuple[Rounds, str], list[int]] = {}
+            for at, one in enumerate(ran):
+                rounds = self._rounds(one)
+                if rounds is not None:
+                    steps = {name: value for name, value in self.own(points[at]).items() if "." in name}
+                    waiting.setdefault((rounds, repr(steps)), []).append(at)
+            for (rounds, _), places in waiting.items():
+                for at, one in zip(places, self.ran([points[at] for at in places], rounds), strict=True):
+                    ran[at] = one
+
+    def _rounds(self, ran: _Ran) -> Rounds | None:
+        if ran.error is not None or not can_go_on(self.workload.experiment):
+            return None
+        said = ran.runs[0][1]
+        is_enough = ran.rounds.measured >= ROUNDS_MIN or not said["totals"]["page_programs"]
+        return None if is_enough and not ran.needs_us else rounds_for(said, ran.rounds, ran.needs_us)
 
 
 def tried(
@@ -45,55 +152,65 @@ def tried(
     progress: Progress,
     repeat: int | None = None,
 ) -> list[list[Tried]]:
-    """What each of some points gives, run by run."""
-    runs = range(repeat or 1)
-    figures: list[list[dict[str, float]]] = [[{} for _ in runs] for _ in points]
-    keys: list[list[dict[str, str]]] = [[{} for _ in runs] for _ in points]
-    errors: dict[int, str] = {}
-    for workload in question.workloads:
-        own = [_own(axis, workload, question) for axis in question.axes]
-        axes = tuple(axis for axis in own if axis is not None)
-        of_points = [
-            tuple(value for value, axis in zip(point, own, strict=True) if axis is not None) for point in points
-        ]
-        # Points that differ in the axes of other workloads alone are one here.
-        design = Design(axes, list(dict.fromkeys(of_points)), [], len(points))
-        study = Study(workload.experiment, axes, repeat=repeat, file_name=question.file_name)
-        course = Course(study, design, store, workers, False, progress)
-        run_keys, refused = course.looked(range(len(design.points)))
-        course.result(list(run_keys), run_keys)
-        found = store.find({key for some in run_keys.values() for key in some}, REQUESTS_KEPT, with_tables=False)
-        places = {point: at for at, point in enumerate(design.points)}
-        for number, point in enumerate(of_points):
-            place = places[point]
-            if place in refused:
-                errors.setdefault(number, f"{workload.name}: {refused[place]}")
-                continue
-            for run, key in enumerate(run_keys[place]):
-                kept = found.get(key)
-                if kept is None or kept.ended is None:
-                    errors.setdefault(number, f"{workload.name}: {LOST if kept is None else _error_of(kept)}")
-                    continue
-                figures[number][run] |= {f"{workload.name}.{name}": of for name, of in _figures(kept.ended).items()}
-                keys[number][run][workload.name] = key
+    """What each of some points gives, run by run, in a steady state as far as that can be had."""
+    works = [_Work(question, workload, store, workers, progress, repeat) for workload in question.workloads]
+    ran = [work.ran(points) for work in works]
+    counting = [_counting(question, [of[at] for of in ran]) for at in range(len(points))]
+    for i, work in enumerate(works):
+        places = [at for at in range(len(points)) if i in counting[at]]
+        of_places = [ran[i][at] for at in places]
+        work.go_on([points[at] for at in places], of_places)
+        for at, one in zip(places, of_places, strict=True):
+            ran[i][at] = one
     return [
-        [
-            Tried(point, {**own, **day_of(question, own)} if i not in errors else {}, errors.get(i), kept)
-            for own, kept in zip(figures[i], keys[i], strict=True)
-        ]
-        for i, point in enumerate(points)
+        _tried(question, point, [of[at] for of in ran], counting[at], repeat or 1) for at, point in enumerate(points)
     ]
+
+
+def _counting(question: Question, ran: Sequence[_Ran]) -> set[int]:
+    """The workloads that fill a share of the partition worth speaking of, or are the only one: the others need not turn
+    it over by themselves."""
+    amounts = [
+        workload.per_day * sum(said["totals"]["page_programs"] for _, said in one.runs)
+        for workload, one in zip(question.workloads, ran, strict=True)
+    ]
+    return {at for at, amount in enumerate(amounts) if amount >= TOLERANCE * sum(amounts)}
+
+
+def _tried(question: Question, point: Point, ran: Sequence[_Ran], counting: set[int], repeat: int) -> list[Tried]:
+    """The runs of a point."""
+    error = next((one.error for one in ran if one.error is not None), None)
+    if error is not None:
+        return [Tried(point, {}, error)] * repeat
+    names = [workload.name for workload in question.workloads]
+    needs = max(
+        ((names[at], one.needs_us) for at, one in enumerate(ran) if at in counting and one.needs_us),
+        key=lambda need: need[1],
+        default=None,
+    )
+    made = []
+    for run in range(repeat):
+        figures = {
+            f"{name}.{figure}": value
+            for name, one in zip(names, ran, strict=True)
+            for figure, value in _figures(one.runs[run][1], one.rounds.measured).items()
+        }
+        keys = {name: one.runs[run][0] for name, one in zip(names, ran, strict=True)}
+        made.append(Tried(point, {**figures, **day_of(question, figures)}, None, keys, needs))
+    return made
 
 
 def _error_of(kept: KeptRun) -> str:
     return str(kept.said.get("error", ""))
 
 
-def _figures(said: VariantSummary) -> dict[str, float]:
-    """The figures of a run that are numbers, and `worn`: which part of a block's life it takes."""
+def _figures(said: VariantSummary, rounds: int) -> dict[str, float]:
+    """The figures of a round that are numbers, `worn`: which part of a block's life it takes, and `filled`: which part
+    of the room that is left."""
     found = {name: float(value) for name, value in figures_of(said).items() if isinstance(value, int | float)}
     worn = worn_by(said)
-    return found if worn is None else {**found, WORN: worn}
+    every = {**(found if worn is None else {**found, WORN: worn}), FILLED: filled_share(said) or 0.0}
+    return {name: value if name in OF_ALL_ROUNDS else value / rounds for name, value in every.items()}
 
 
 def worn_by(said: VariantSummary) -> float | None:
@@ -117,7 +234,7 @@ def worn_by(said: VariantSummary) -> float | None:
 def day_of(question: Question, figures: dict[str, float]) -> dict[str, float]:
     """The figures of a day, from those of each workload (`NAME.FIGURE`); what one of them does not have is absent.
 
-    `years`: until blocks are worn out that wear alike; absent when nothing is written.
+    `years`: until blocks are worn out that wear alike, or no room is left; absent when nothing is written.
     """
 
     def a_day(figure: str) -> float | None:
@@ -125,7 +242,7 @@ def day_of(question: Question, figures: dict[str, float]) -> dict[str, float]:
         known = [value * per_day for value, per_day in amounts if value is not None]
         return sum(known) if len(known) == len(amounts) else None
 
-    worn, energy_uj = a_day(WORN), a_day("energy_total_uJ")
+    worn, energy_uj = max(a_day(WORN) or 0.0, a_day(FILLED) or 0.0), a_day("energy_total_uJ")
     time_us, idle_us = a_day("time_us"), a_day("idle_us")
     found = {
         "years": 1 / (worn * DAYS_PER_YEAR) if worn else None,

@@ -124,7 +124,12 @@ class Search:
         return self._allowed([default, *drawn])
 
     def _allowed(self, points: list[Point]) -> list[Point]:
-        fresh = [point for point in dict.fromkeys(left_out(self.axes, points)) if point not in self.tried]
+        # Who comes from a point without an axis takes its default, where it has one.
+        whole: list[Point] = [
+            tuple(axis.listed[0] if value is None else value for axis, value in zip(self.axes, point, strict=True))
+            for point in points
+        ]
+        fresh = [point for point in dict.fromkeys(left_out(self.axes, whole)) if point not in self.tried]
         return satisfying(self.axes, fresh, self.question.conditions)
 
     def _try(self, points: list[Point]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ffslab.answers.advice import Advice, Change, Choice, LimitState
 from ffslab.answers.study import FigureSpread
 from ffslab.text.durations import duration
+from ffslab.text.figures import TOO_SHORT
 from ffslab.text.tables import few, number, text_table
 
 CHANGES_SHOWN = 12
@@ -32,6 +33,12 @@ def take(advice: Advice) -> str:
     if choice["error"] is not None:
         said = f"{named(choice)}: {choice['error']}"
         return f"Nothing works: of {advice['points_tried']} points none came to its end; {said}"
+    if choice["needs_us"] is not None:
+        return (
+            f"Too short: none of {advice['points_tried']} points was seen long enough for its state to be steady. "
+            f"{named(choice)} needs about {duration(choice['needs_us'])} of the workload {choice['needed_by']}: give "
+            "the workload more of it, or a partition that begins in use (`initial`)."
+        )
     if not advice["holds"]:
         missed = ", ".join(limit["limit"] for limit in choice["limits"] if not limit["holds"])
         return f"Nothing that was tried is within all limits. Nearest: {named(choice)}; it misses {missed}."
@@ -62,6 +69,8 @@ def figures_cells(advice: Advice) -> tuple[list[str], list[list[str]]]:
 def _cell(name: str, choice: Choice | None) -> str:
     if choice is None or choice["error"] is not None:
         return "-"
+    if choice["needs_us"] is not None:
+        return TOO_SHORT
     if name == "years" and name not in choice["figures"]:
         return "no wear"
     return told(name, choice["figures"][name]) if name in choice["figures"] else "-"
@@ -90,7 +99,7 @@ def _value(name: str, value: float) -> str:
 
 def others(advice: Advice) -> Iterator[str]:
     second, default, forbidden = advice["second"], advice["default"], advice["forbidden"]
-    if second is not None and second["error"] is None:
+    if second is not None and second["error"] is None and second["needs_us"] is None:
         missed = [limit["limit"] for limit in second["limits"] if not limit["holds"]]
         but = f", but it misses {', '.join(missed)}" if missed else ""
         yield f"Second: {named(second)}{but}."
@@ -124,7 +133,10 @@ def changes_cells(advice: Advice) -> tuple[list[str], list[list[str]]]:
 
 
 def rests_on(advice: Advice) -> Iterator[str]:
-    yield f"{number(advice['points_tried'])} of {number(advice['points'])} points were tried."
+    short = (
+        f"; {number(advice['points_too_short'])} of them are {TOO_SHORT} to judge" if advice["points_too_short"] else ""
+    )
+    yield f"{number(advice['points_tried'])} of {number(advice['points'])} points were tried{short}."
     for one in advice["unverified"]:
         more = f" and {len(one['keys']) - KEYS_SHOWN} more" if len(one["keys"]) > KEYS_SHOWN else ""
         yield (

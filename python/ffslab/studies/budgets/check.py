@@ -11,7 +11,10 @@ from ffslab.studies.budgets.file import Budgets, Change
 from ffslab.studies.budgets.measured import Measured
 from ffslab.studies.differences import Account, consists_of, fraction, why
 from ffslab.studies.limits import Limit
+from ffslab.text.durations import duration
+from ffslab.text.figures import TOO_SHORT, needs_steady
 from ffslab.text.machine_line import Seen, initial_of, line
+from ffslab.text.tables import number
 
 
 def checked(budgets: Budgets, found: Measured, baseline: Baseline | None) -> BudgetsAnswer:
@@ -59,9 +62,16 @@ def rows_of(
 
 def _row(budget: str, variant: str, rule: Limit | Change, account: Account, before: Account | None) -> BudgetRow:
     found = account["figures"].get(rule.figure)
+    needs_us = _needs_us(rule, account)
     was = before["figures"].get(rule.figure) if before else None
     lines: list[str] = []
-    if isinstance(rule, Limit):
+    if (not_done := account.get("not_done")) is not None:
+        holds = False
+        lines.append(f"not all was done: {not_done}")
+    elif needs_us is not None:
+        holds, found, was = False, None, None
+        lines.append(_too_short(needs_us, account["figures"]["time_us"]))
+    elif isinstance(rule, Limit):
         holds = rule.holds(found)
         if found is None and not holds:
             lines.append("the run has no such figure")
@@ -87,5 +97,19 @@ def _row(budget: str, variant: str, rule: Limit | Change, account: Account, befo
         "found": found,
         "change": fraction(was, found),
         "holds": holds,
+        "needs_us": needs_us,
         "why": lines,
     }
+
+
+def _needs_us(rule: Limit | Change, account: Account) -> float | None:
+    """How long the workload must be seen for a verdict; `None`: it was. A change compares the same with the same."""
+    is_asked = isinstance(rule, Limit) and needs_steady(rule.figure)
+    return account["figures"].get("needs_us") if is_asked else None
+
+
+def _too_short(needs_us: float, seen_us: float) -> str:
+    return (
+        f"{TOO_SHORT}: this needs about {duration(needs_us)} of the workload, {number(needs_us / seen_us, 1)} times "
+        f"the {duration(seen_us)} that were seen, because the state is not steady before"
+    )

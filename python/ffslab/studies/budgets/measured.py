@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ffslab.api.experiment import part_of
 from ffslab.api.variants import runs_until_worn_out
+from ffslab.steady import filled_share
 from ffslab.studies.budgets.file import YEARS, Budget, Budgets
 from ffslab.studies.differences.account import Account, account_of, files_of
 from ffslab.text.durations import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
+    from ffslab.answers.summary import VariantSummary
     from ffslab.api.experiment import Progress
     from ffslab.store import Store
 
@@ -46,10 +48,16 @@ def _of_budget(budget: Budget, jobs: int | None, store: Store | None, progress: 
     accounts: dict[str, Account] = {}
     for variant in variants:
         account = account_of(variant, files)
-        borne = runs_until_worn_out(variant)
-        account["figures"] |= years_of(None if borne is None else borne.runs, budget.per_day)
+        account["figures"] |= years_of(runs_borne(variant), budget.per_day)
         accounts[variant["name"] if len(variants) > 1 else ""] = account
     return accounts
+
+
+def runs_borne(variant: VariantSummary) -> float | None:
+    """How often a part bears a run until blocks are worn out or no room is left; `None`: that is not known."""
+    borne, filled = runs_until_worn_out(variant), filled_share(variant)
+    known = [*([] if borne is None else [borne.runs]), *([1 / filled] if filled else [])]
+    return min(known, default=None)
 
 
 def years_of(runs: float | None, per_day: float | None) -> Mapping[str, float]:

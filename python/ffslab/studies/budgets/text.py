@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ffslab.answers.budgets import BudgetRow, BudgetsAnswer
+from ffslab.text.figures import TOO_SHORT
 from ffslab.text.tables import counted, number, text_table
 
 HEAD = ("budget", "rule", "baseline", "found", "change", "")
@@ -44,11 +45,13 @@ def value(figure: float | None) -> str:
 def said_of(row: BudgetRow) -> str:
     """A rule, what was found, and what was before."""
     before = "" if row["before"] is None else f", baseline {value(row['before'])}"
-    return f"{row['rule']}: found {value(row['found'])}{before}"
+    found = f"found {value(row['found'])}" if row["needs_us"] is None else TOO_SHORT
+    return f"{row['rule']}: {found}{before}"
 
 
 def _cells(row: BudgetRow) -> tuple[str, ...]:
     change = row["change"]
     percent = "" if change is None else "0 %" if change == 0 else f"{change:+.2%}".replace("%", " %")
     before = "" if row["before"] is None else value(row["before"])
-    return (name_of(row), row["rule"], before, value(row["found"]), percent, "ok" if row["holds"] else "FAILS")
+    found = value(row["found"]) if row["needs_us"] is None else TOO_SHORT
+    return (name_of(row), row["rule"], before, found, percent, "ok" if row["holds"] else "FAILS")

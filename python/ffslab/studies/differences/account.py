@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ffslab.api.variants import figures_of
+from ffslab.text.failures import fell_short_or_lost
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -29,13 +30,15 @@ class Part(TypedDict):
 
 
 class Account(TypedDict):
-    """Figures as the columns of variants.parquet, what they consist of, and the keys of the machine."""
+    """Figures as the columns of variants.parquet, what they consist of, the keys of the machine, and what was not done
+    (absent: nothing is known of that kind)."""
 
     figures: dict[str, float]
     reasons: list[Part]
     steps: list[Part]
     files: list[Part]
     stack: dict[str, Any]
+    not_done: NotRequired[str]
 
 
 def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Account:
@@ -45,8 +48,9 @@ def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Acco
         for name, value in figures_of(variant).items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
+    why = fell_short_or_lost(variant)
     titles = {row["task"]: row["title"] for row in variant["causes"]["tasks"]}
-    return {
+    account: Account = {
         "figures": figures,
         "reasons": [_of_cause(cause, titles) for cause in variant["by_cause"]],
         "steps": [
@@ -63,6 +67,9 @@ def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Acco
         "files": files.get(variant["name"], []),
         "stack": dict(variant["stack"]),
     }
+    if why is not None:
+        account["not_done"] = why
+    return account
 
 
 def _of_cause(cause: CauseSummary, titles: dict[str, str]) -> Part:

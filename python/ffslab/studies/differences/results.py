@@ -109,7 +109,8 @@ def _pair(a: str, before: Account, b: str, after: Account) -> PairDiff:
     differing = [one for one in figures if one["before"] != one["after"]]
     explained = {one["figure"] for one in differing} & set(EXPLAINED)
     reasons = {name: lines for name in EXPLAINED if name in explained and (lines := why(before, after, name))}
-    return {"before": a, "after": b, "figures": differing, "why": reasons}
+    needs = [side["figures"]["needs_us"] for side in (before, after) if "needs_us" in side["figures"]]
+    return {"before": a, "after": b, "figures": differing, "needs_us": max(needs, default=None), "why": reasons}
 
 
 def _change(figure: str, before: float | None, after: float | None) -> FigureChange:

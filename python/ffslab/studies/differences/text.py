@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ffslab.answers.run_diff import FigureChange, PairDiff, RunDiff
-from ffslab.text.figures import FIGURES, SHOWN
+from ffslab.text.durations import duration
+from ffslab.text.figures import FIGURES, SHOWN, needs_steady
 from ffslab.text.tables import percent, text_table
 
 # Of whose difference the lines tell that stand below it.
@@ -39,7 +40,17 @@ def failures(diff: RunDiff) -> list[str]:
 def shown(pair: PairDiff, diff: RunDiff) -> list[FigureChange]:
     """The figures of a pair that a reader is shown."""
     told = [one for one in pair["figures"] if one["figure"] in SHOWN]
+    if pair["needs_us"] is not None:
+        told = [one for one in told if not needs_steady(one["figure"])]
     return [one for one in told if not (diff["without_energy"] and one["figure"].startswith("energy_"))]
+
+
+def too_short_said(pair: PairDiff) -> list[str]:
+    """What is not told, because a longer look would turn it round."""
+    if pair["needs_us"] is None:
+        return []
+    needs = duration(pair["needs_us"])
+    return [f"Too short for a worst case and write amplification: this needs about {needs} of the workload."]
 
 
 def _pair(pair: PairDiff, diff: RunDiff, *, several: bool) -> str:
@@ -47,6 +58,7 @@ def _pair(pair: PairDiff, diff: RunDiff, *, several: bool) -> str:
     head = pair["before"] if same else f"{pair['before']} -> {pair['after']}"
     lines = [head] if several or not same else []
     rows = [_row(one) for one in shown(pair, diff)]
+    lines += too_short_said(pair)
     if not rows:
         return "\n".join([*lines, "no difference" if not pair["figures"] else "no difference in what is shown here"])
     lines.append(text_table(("", "A", "B", "change"), rows, "lrrr"))

@@ -23,8 +23,8 @@ from ffslab.files.results import SUMMARY
 from ffslab.files.tables import BLOCKS
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
+from ffslab.steady import needs_us, windows_of
 from ffslab.studies.lifetime.rows import borne, life
-from ffslab.studies.lifetime.steady import needs_us
 from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged
 from ffslab.text.causes import APART, reasons_that
 from ffslab.text.machine_line import line, of_variant
@@ -299,7 +299,7 @@ def _row(
         "of_setup": variant.get("of_setup"),
         "causes": causes(variant),
         "formatting_erases": _formatting(variant),
-        "needs_us": needs_us(time_us, total, _due(variant, programs), len(erases), _windows(variant)),
+        "needs_us": needs_us(time_us, total, _due(variant, programs), len(erases), windows_of(variant)),
     }
 
 
@@ -309,18 +309,13 @@ def _due(variant: VariantSummary, programs: int) -> float:
     return programs / flash["pages_per_block"] if flash is not None else float(programs > 0)
 
 
-def _windows(variant: VariantSummary) -> list[tuple[float, float]]:
-    """Times and erases of the measured steps that took time."""
-    return [(step["elapsed_us"], _erases(step)) for step in variant["steps"] if step["elapsed_us"] > 0]
-
-
 def _uncertainty(variant: VariantSummary, total: float) -> tuple[float, float, str]:
     """The 95 % interval of the number of erases, and where it comes from.
 
     With enough measured steps that took time: a bootstrap over them as windows of time (Efron and Tibshirani, An
     Introduction to the Bootstrap, 1993, chapter 13: percentiles). Else: what the count alone leaves.
     """
-    windows = _windows(variant)
+    windows = windows_of(variant)
     counts = np.array([count for _, count in windows], dtype=float)
     times = np.array([time for time, _ in windows], dtype=float)
     if len(windows) >= WINDOWS_MIN and counts.sum() > 0:
@@ -337,11 +332,6 @@ def _formatting(part: VariantSummary | StepSummary) -> int:
     """Erases that made a new partition usable."""
     formatting = part.get("formatting")
     return formatting["erases"] if formatting else 0
-
-
-def _erases(step: StepSummary) -> int:
-    """Erases of a step, but for those of formatting."""
-    return step["counts"]["erases"] - _formatting(step)
 
 
 def causes(variant: VariantSummary) -> list[WearCause]:

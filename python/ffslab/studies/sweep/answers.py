@@ -45,6 +45,8 @@ def answer_of(result: StudyResult) -> StudyAnswer:
         "points": len(result.own),
         "runs_per_point": study.repeat or 1,
         "failed": _failed(result),
+        "needs_us": result.needs_us,
+        "untold": result.untold,
         "objectives": [_objective(result, whole, name, maximise, names) for name, maximise in objectives],
         "trade_offs": _entries(result, trade_offs(whole, objectives), names),
         "sensitivity": [sensitivity_of(result, name) for name in names],

@@ -14,6 +14,7 @@ from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.design import Design
 from ffslab.studies.sweep.study import USUAL, Study
 from ffslab.text.energy import missing_price
+from ffslab.text.figures import needs_steady
 from ffslab.text.machine_line import Seen
 
 if TYPE_CHECKING:
@@ -87,20 +88,34 @@ class StudyResult:
         pairs = zip(failed["point"].tolist(), failed["error"].tolist(), strict=True)
         return [f"{self.design.name(point - 1)}: {error}" for point, error in pairs]
 
+    @cached_property
+    def needs_us(self) -> float | None:
+        """How long the workload of some run must be seen before its state is steady; `None`: each was."""
+        needs = self.runs["needs_us"].max() if "needs_us" in self.runs else None
+        return None if needs is None or needs != needs else float(needs)
+
+    @property
+    def untold(self) -> list[str]:
+        """Figures that are wanted, of which too little was seen to tell them."""
+        wanted = (*self.study.minimise, *self.study.maximise)
+        return [name for name in wanted if needs_steady(name)] if self.needs_us is not None else []
+
     @property
     def objectives(self) -> list[tuple[str, bool]]:
-        """What is wanted: figures, and whether more of them is better.
+        """What is wanted and can be told: figures, and whether more of them is better.
 
         Raises `ffslab.InputError` when no run has such a figure.
         """
         study = self.study
         named = [(name, False) for name in study.minimise] + [(name, True) for name in study.maximise]
         for name, _ in named:
-            if name not in self.runs:
+            if name not in self.runs and name not in self.untold:
                 has = ", ".join(name for name in FIGURES if name in self.runs)
                 raise InputError(f"{study.file_name}: no run has the figure {name}: they have {has}")
         usual = [name for name in USUAL if name in self.runs and self.runs[name].nunique() > 1]
-        return named or [(name, False) for name in usual if not (name.startswith("energy_") and self.without_energy)]
+        if named:
+            return [(name, most) for name, most in named if name not in self.untold]
+        return [(name, False) for name in usual if not (name.startswith("energy_") and self.without_energy)]
 
     @cached_property
     def answer(self) -> StudyAnswer:

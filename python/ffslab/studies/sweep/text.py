@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Objective, Sensitivity, StudyAnswer, StudyPoint
 from ffslab.studies.sweep.study import METHODS
-from ffslab.text.figures import FIGURES, Figure
+from ffslab.text.durations import duration
+from ffslab.text.figures import FIGURES, RECKONED, Figure
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def text_of(result: StudyResult) -> str:
     parts.append(setting(answer, result.taken))
     if answer["objectives"] and answer["objectives"][0]["best"]:
         parts.append(" ".join(best_said(answer)))
+    parts += too_short_said(answer)
     for objective in answer["objectives"]:
         if len(answer["objectives"]) == 1 or not answer["trade_offs"]:
             break
@@ -46,7 +48,12 @@ def text_of(result: StudyResult) -> str:
 
 
 def best_said(answer: StudyAnswer) -> Iterator[str]:
-    """The point that is best in what is wanted first, and in what else that is wanted it is worse than another one."""
+    """The point that is best in what is wanted first, and in what else that is wanted it is worse than another one.
+
+    Nobody is before the state of all points is steady."""
+    if answer["needs_us"] is not None:
+        yield from _seen_said(answer)
+        return
     best = [(one, one["best"][0]) for one in answer["objectives"] if one["best"]]
     if not best:
         return
@@ -72,6 +79,22 @@ def best_said(answer: StudyAnswer) -> Iterator[str]:
     if others > 0:
         trade = "other point trades" if others == 1 else "other points trade"
         yield f"{others:,} {trade} it for something else that is wanted."
+
+
+def _seen_said(answer: StudyAnswer) -> Iterator[str]:
+    """What was seen of what is wanted first, where a longer look may turn it round."""
+    one = answer["objectives"][0]
+    least = told(one["figure"], one["best"][0]["figures"][one["figure"]])
+    yield f"In what was seen the {wanted(one['figure'], one['maximise']).lower()} is {least}."
+
+
+def too_short_said(answer: StudyAnswer) -> list[str]:
+    """What is not told, and how long the workload must be seen for it; nothing where all is."""
+    if answer["needs_us"] is None:
+        return []
+    untold = "".join(f", and for {label(name)}" for name in answer["untold"])
+    needs = duration(answer["needs_us"])
+    return [f"Too short for a winner{untold}: this needs about {needs} of the workload, until the state is steady."]
 
 
 def _alike(objective: Objective) -> int:
@@ -110,7 +133,7 @@ def wanted(figure: str, maximise: bool) -> str:
 
 def figure_of(figure: str) -> Figure:
     """What people call a figure, and its unit; of a column that has no such row its name."""
-    return FIGURES.get(figure) or Figure(figure, figure, "ratio", 1)
+    return FIGURES.get(figure) or RECKONED.get(figure) or Figure(figure, figure, "ratio", 1)
 
 
 def label(figure: str) -> str:
