@@ -184,8 +184,8 @@ CALLS = {
     "replay good.toml": "good.toml: is TOML, as experiments are, which `ffslab run` runs; replay reads a recording of strace "
     "and others (docs/traces.md)",
     "sqlite good.toml": "good.toml: is TOML, as experiments are, which `ffslab run` runs; sqlite reads a file of SQL",
-    "advise good.toml": 'good.toml: there is no [question]: add [question] with per_day = 24, maximise = "years" and axes.fs = '
-    '["ubifs", "jffs2"] (docs/advise.md)',
+    "advise good.toml": 'good.toml: there is no [question]: add [question] with per_day = 24, maximise = "years" and '
+    "axes.partition_blocks = [128, 256] (docs/advise.md)",
     "ci good.toml": "good.toml: there is no [budgets]: add [budgets] with limits = "
     '["write_amplification <= 3"] (docs/budgets.md)',
     "sweep good.toml": 'good.toml: nothing varies: add a table [axes], such as fs = ["jffs2", "ubifs"]',

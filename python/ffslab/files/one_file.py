@@ -17,7 +17,8 @@ from ffslab.files.toml_tables import table_at
 
 # What each table must at least say, for a file that lacks it.
 SMALLEST = {
-    "question": '[question] with per_day = 24, maximise = "years" and axes.fs = ["ubifs", "jffs2"] (docs/advise.md)',
+    "question": '[question] with per_day = 24, maximise = "years" and axes.partition_blocks = [128, 256] '
+    "(docs/advise.md)",
     "budgets": '[budgets] with limits = ["write_amplification <= 3"] (docs/budgets.md)',
 }
 TABLES = ("question", "study", "crashtest", "budgets")
