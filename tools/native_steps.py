@@ -175,7 +175,8 @@ def keys_and_calls() -> str:
         name = json.dumps(name_of_step(step))
         parts.append(f"\n    @overload\n    def step(self, step: Literal[{name}], /{star}) -> None: ...\n")
     parts.append(RUN_STEP)
-    text = "".join(parts)
+    # What `Step` is in the module of the functions, which imports this one.
+    text = "".join(parts).replace("Sequence[Step]", "Sequence[Mapping[str, object]]")
     aliases = [f"{name}: TypeAlias = {literal}" for name, literal in words(known, text).items()]
     return formatted(text.replace("__WORDS__", "\n".join(aliases)), "../answers/typed_keys")
 

@@ -2,7 +2,7 @@
 
     .venv/bin/python experiments/questions/exhaustive.py [NAME ...]
 
-The default is the first value of each key in [vary]. A gap is how much worse than the best of all points.
+The default is the first value of each key in [question.axes]. A gap is how much worse than the best of all points.
 """
 
 from __future__ import annotations

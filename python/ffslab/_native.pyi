@@ -26,6 +26,7 @@ __all__ = [
     "convert_trace",
     "decisions",
     "file_systems",
+    "initial_steps",
     "input_limits",
     "inspect",
     "is_path",
@@ -189,6 +190,7 @@ def profile_template(base: str, called: str) -> str:
 def profile_toml_of(json: str) -> str:
     """A profile (a table in JSON) as TOML, a constant a line; a key whose value is null is left out."""
 
+def initial_steps(text: str) -> str: ...
 def stack_as_written(text: str, file_name: str) -> str:
     """The `[stack]` table as it stands in the text of an experiment, without defaults (JSON)."""
 

@@ -671,3 +671,26 @@ def load(
         partition=partition,
         size_B=size_B,
     )
+
+
+def repeat(
+    *,
+    at: str | None = None,
+    rounds_max: int | None = None,
+    steps: Sequence[Step] | None = None,
+    times: int | None = None,
+    until: str | None = None,
+) -> Step:
+    """Does its steps in order, again and again: `times`, or until a condition holds, or whichever comes first. A run
+    of `#` in `file`, `to` or `dir` of its steps counts: each round has the next number, from 0, the same in all
+    of its steps, and later loops with the same name go on. Steps that draw random numbers draw others in each
+    round.
+    """
+    return said_step("repeat", at=at, rounds_max=rounds_max, steps=steps, times=times, until=until)
+
+
+def unlink_oldest(*, dir: str, count: int | None = None, name: str | None = None) -> Step:
+    """Deletes the files of a directory that were changed longest ago, as a program does that needs room: it reads
+    the directory and asks when each file was changed. Of files of the same second the first by name goes.
+    """
+    return said_step("unlink_oldest", dir=dir, count=count, name=name)

@@ -184,12 +184,11 @@ CALLS = {
     "replay good.toml": "good.toml: is TOML, as experiments are, which `ffslab run` runs; replay reads a recording of strace "
     "and others (docs/traces.md)",
     "sqlite good.toml": "good.toml: is TOML, as experiments are, which `ffslab run` runs; sqlite reads a file of SQL",
-    "crashtest good.toml": "good.toml: is an experiment, which `ffslab run` runs; a test of power cuts has [[steps]] in place "
-    "of [[measure]], and a [judge]",
-    "advise good.toml": "good.toml: is an experiment, which `ffslab run` runs; a question names it: workload = "
-    '"FILE.toml"',
-    "ci good.toml": "good.toml: is an experiment, which `ffslab run` runs; budgets name it in [[budget]] tables",
-    "sweep good.toml": "good.toml: is an experiment, which `ffslab run` runs; a study names it and varies its keys",
+    "advise good.toml": 'good.toml: there is no [question]: add [question] with per_day = 24, maximise = "years" and '
+    "axes.partition_blocks = [128, 256] (docs/advise.md)",
+    "ci good.toml": "good.toml: there is no [budgets]: add [budgets] with limits = "
+    '["write_amplification <= 3"] (docs/budgets.md)',
+    "sweep good.toml": 'good.toml: nothing varies: add a table [axes], such as fs = ["jffs2", "ubifs"]',
     "ci": "ffslab-budgets.toml: no such file of budgets (docs/budgets.md says what it holds)",
     "crashtest --new good.toml": "good.toml: is there already, and would be lost: name another file",
     "run good.toml --set compression": '--set "compression": must be KEY=VALUE or TABLE.KEY=VALUE, as compression=zlib, '

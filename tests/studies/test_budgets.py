@@ -337,12 +337,16 @@ def test_what_the_docs_and_examples_say_works(ffslab: Command, tmp_path: Path, m
     for words in lines:
         ran = ffslab(*words[1:])
         assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
-    # The page shows the file as it is.
-    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    held = Budgets.from_file(tmp_path / "ffslab-budgets.toml").budgets[0]
-    (tmp_path / "shown.toml").write_text(shown, encoding="utf-8")
-    said = Budgets.from_file(tmp_path / "shown.toml").budgets[0]
-    assert (said.limits, said.changes, said.per_day) == (held.limits, held.changes, held.per_day)
+    # The page shows the table of the experiment, and a list of files, as they are.
+    table, listed = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    of_file = (tmp_path / "settings.toml").read_text(encoding="utf-8").split("[budgets]")[0]
+    (tmp_path / "shown.toml").write_text(of_file + table, encoding="utf-8")
+    (tmp_path / "listed.toml").write_text(listed, encoding="utf-8")
+    shown = [*Budgets.from_file(tmp_path / "shown.toml").budgets, *Budgets.from_file(tmp_path / "listed.toml").budgets]
+    settings, start = Budgets.from_file(tmp_path / "ffslab-budgets.toml").budgets
+    for said, held in zip(shown, (settings, settings, start), strict=True):
+        assert (said.limits, said.per_day) == (held.limits, held.per_day)
+    assert shown[0].changes == shown[1].changes == settings.changes
     # The other one is a test: tests/testing/test_pytest_plugin.py runs it.
     code, _ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)

@@ -448,9 +448,9 @@ def test_intervals_are_those_of_repeat(study: Path, tmp_path: Path) -> None:
 
 def test_the_study_of_the_page_is_one(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
-    block = page.split("A study is a TOML file:\n\n")[1].split("\n\n|")[0]
-    text = "\n".join(line.removeprefix("    ") for line in block.splitlines())
-    (tmp_path / "logger.toml").write_text(SMALL.replace("[axes]\nread_ahead_KiB = [128, 0]\n", ""), encoding="utf-8")
+    block = page.split("#one-file-all-questions):\n\n")[1].split("\n\n|")[0]
+    table = "\n".join(line.removeprefix("    ") for line in block.splitlines()).split("[study]")[1]
+    text = SMALL.replace("[axes]\nread_ahead_KiB = [128, 0]\n", "") + "\n[study]" + table
     design = design_of(Study.from_toml(text, tmp_path))
     assert design.draws == 128
     assert isinstance(design.axes[0], Listed) and isinstance(design.axes[1], Range)

@@ -31,6 +31,10 @@ pub fn calls<'a>(steps: impl Iterator<Item = &'a Step>, traces: &Traces, partiti
     let mut sum = 0u64;
     for step in steps {
         let calls = match step {
+            Step::Repeat(repeat) => {
+                let round = calls(repeat.steps.iter(), traces, partition_bytes);
+                round.saturating_mul(repeat.times.unwrap_or(1))
+            }
             Step::Fill(Fill { request_bytes, .. }) | Step::Saturate(Saturate { request_bytes, .. }) => {
                 partition_bytes / request_bytes.0.max(1)
             }

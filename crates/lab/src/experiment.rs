@@ -87,6 +87,24 @@ pub struct ExperimentFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub axes: BTreeMap<String, Vec<toml::Value>>,
+    /// What `ffslab advise` is asked of this file: how often a day the measured steps happen, what may vary, limits, what is
+    /// wanted. docs/advise.md has its keys.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub question: BTreeMap<String, toml::Value>,
+    /// How `ffslab sweep` varies this file: further axes, how points are chosen, what is best. docs/studies.md has its keys.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub study: BTreeMap<String, toml::Value>,
+    /// How `ffslab crashtest` judges what power cuts in the measured steps leave, and which cuts are made.
+    /// docs/power-cuts.md has its keys.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub crashtest: BTreeMap<String, toml::Value>,
+    /// The limits that `ffslab ci` checks for this file. docs/budgets.md has its keys.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub budgets: BTreeMap<String, toml::Value>,
 }
 
 /// Keys at the top of a file; a test compares them with the schema.
@@ -105,7 +123,14 @@ const TOP_KEYS: &[&str] = &[
     "measure",
     "program",
     "axes",
+    "question",
+    "study",
+    "crashtest",
+    "budgets",
 ];
+
+/// Tables that other verbs read; a run leaves them alone.
+const QUESTIONS: &[&str] = &["question", "study", "crashtest", "budgets"];
 
 fn is_false(value: &bool) -> bool {
     !value
@@ -207,6 +232,11 @@ impl Experiment {
                 return Err(source.error(key.span().start, unknown("key", key.get_ref(), TOP_KEYS)));
             }
         }
+        for key in QUESTIONS {
+            if let Some(value) = root.remove(*key).filter(|value| !matches!(value.get_ref(), DeValue::Table(_))) {
+                return Err(source.error(value.span().start, format!("`{key}` must be a table, [{key}]")));
+            }
+        }
         let axes = match root.remove("axes") {
             Some(axes) => read_axes(&source, axes)?,
             None => Vec::new(),
@@ -229,6 +259,14 @@ impl Experiment {
             (optional(&source, &root, "calls_max")?, optional(&source, &root, "requests_kept")?);
         Ok(Experiment { title, variants, axes, calls_max, requests_kept, runs })
     }
+}
+
+/// The setup steps that the key `initial` stands for, as JSON.
+///
+/// Errors: what is wrong with the text, and what would be right.
+pub fn initial_steps(text: &str) -> Result<String, LabError> {
+    let steps = initial::steps(text).map_err(LabError::Input)?;
+    Ok(serde_json::to_string(&steps).expect("steps that were made can be written"))
 }
 
 /// The `[stack]` table as it stands in the text of an experiment, without defaults.

@@ -86,7 +86,7 @@ fn key_of(variant: &Variant, files: &mut Files, build: &str) -> Option<String> {
         hash.bytes(serde_json::to_string(steps).ok()?.as_bytes());
     }
     hash.bytes(serde_json::to_string(programs).ok()?.as_bytes());
-    for step in variant.steps() {
+    for step in variant.steps().flat_map(Step::each) {
         if let Some(named) = file_of(step) {
             hash.bytes(files.hash(step, named)?.as_bytes());
         }

@@ -72,6 +72,8 @@ pub struct RequestLog {
     pub step: Vec<u32>,
     /// Number of the call within its step.
     pub i: Vec<u32>,
+    /// What numbers are reckoned from: a step within a loop begins with 0 again, and its calls are those of the loop.
+    pub(crate) first_i: u64,
     pub op: Vec<CallOp>,
     /// Index into `file_names`.
     pub file: Vec<u32>,
@@ -128,6 +130,7 @@ impl RequestLog {
         RequestLog {
             step: Vec::new(),
             i: Vec::new(),
+            first_i: 0,
             op: Vec::new(),
             file: Vec::new(),
             offset_bytes: Vec::new(),
@@ -190,6 +193,7 @@ impl RequestLog {
         if sim.is_observed() {
             self.show_end(&call, sim);
         }
+        let i = self.first_i + i;
         self.slowest.add(step, i, call, sim);
         if self.len() == self.rows_max {
             self.count(step, call.latency_ns);

@@ -8,6 +8,7 @@ mod images;
 mod jobs;
 mod jobs_kept;
 mod key_value;
+mod looping;
 mod many;
 mod map;
 mod mtd_loop;

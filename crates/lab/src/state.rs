@@ -83,6 +83,15 @@ impl<'a> Recipe<'a> {
 /// Errors: one line.
 pub fn check_steps(steps: &[Step]) -> Result<(), String> {
     for (i, step) in steps.iter().enumerate() {
+        if step.counts() {
+            let number = i + 1;
+            return Err(format!(
+                "state step {number} ({}): a name in it counts, and the steps behind a state do not know how far: put it \
+                 into [[setup]]",
+                step.title()
+            ));
+        }
+        check_steps(step.inner())?;
         let is_outside = match step {
             Step::Replay(_) | Step::CopyIn(_) | Step::SaveImage(_) | Step::Load(_) => true,
             Step::Sqlite(sqlite) => sqlite.script.is_some(),

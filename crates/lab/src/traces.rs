@@ -85,7 +85,7 @@ impl Traces {
         base_dir: &Path,
         parquet: Option<ReadParquet>,
     ) -> Result<(), ReadError> {
-        for step in steps {
+        for step in steps.flat_map(Step::each) {
             if let Step::CopyIn(copy) = step {
                 if !self.trees.contains_key(&copy.from) {
                     let tree = HostTree::read(&base_dir.join(&copy.from))?;
@@ -140,6 +140,7 @@ impl Traces {
     /// Forgets the file that a step names when it has changed since it was read, and folders in any case: a session may go on
     /// while somebody writes to them.
     pub(crate) fn forget_changed(&mut self, step: &Step, base_dir: &Path) {
+        step.inner().iter().for_each(|inner| self.forget_changed(inner, base_dir));
         let Some(file) = file_of(step) else { return };
         let is_file = |about: &std::fs::Metadata| about.is_file();
         let stamp = base_dir.join(file).metadata().ok().filter(is_file);

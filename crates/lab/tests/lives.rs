@@ -160,3 +160,17 @@ fn a_workload_that_writes_nothing_wears_nothing_and_one_that_takes_too_long_is_n
     assert!(life.steady_from_days.is_some_and(|days| days < 100.0), "{:?}", life.steady_from_days);
     assert!(life.latency.calls > 0 && life.latency.max_us >= life.latency.p99_us);
 }
+
+/// A ring of files, the oldest of which makes room: the names go on over all repetitions, or the device would write one file.
+#[test]
+fn a_loop_lives_until_its_device_is_worn_out() {
+    let measure = "[[measure]]\nstep = \"repeat\"\ntimes = 4\nsteps = [\n\
+        { step = \"repeat\", until = \"free >= 40 %\", steps = [{ step = \"unlink_oldest\", dir = \"\", name = \"p*\" }] },\n\
+        { step = \"create\", file = \"p######\", bytes = \"128 KiB\" },\n{ step = \"sync\" } ]\n";
+    let one = lives(&text("ubifs", &format!("max_beb_per1024 = 1\n{AGEING}"), measure), &asked(false)).unwrap();
+    let ended = &one.life.ended;
+    assert!(matches!(ended.end, End::NoSpareBlocks | End::ReadOnly), "{ended:?}");
+    let file = ended.error.as_deref().and_then(|error| error.split("p0").nth(1)).map(|rest| &rest[..5]);
+    let number: u64 = file.and_then(|digits| digits.parse().ok()).unwrap_or_default();
+    assert!(file.is_none() || number + 8 > (one.life.repetitions - 1) * 4, "{ended:?} {}", one.life.repetitions);
+}

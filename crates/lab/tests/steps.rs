@@ -1,5 +1,6 @@
 //! Keys by which a step says exactly which calls it makes: their order, by which call, with what bytes, on which names.
 
+use ffslab_lab::requests::CallOp;
 use ffslab_lab::{run_experiment, LabError, RunResult};
 use std::path::Path;
 
@@ -108,4 +109,93 @@ fn a_file_without_its_name_is_cut_by_its_descriptor() {
 fn what_cannot_be_formatted_or_does_not_fail_says_so() {
     refused(&["step = 'format'"], "Linux has no formatter here (the first mount of an empty medium makes");
     refused(&[OPEN, "step = 'fsync'\nfile = 'f'\nfails = 'EINVAL'"], "it succeeded, but `fails` says EINVAL");
+}
+
+fn looped(keys: &str, steps: &str) -> String {
+    format!("step = 'repeat'\n{keys}\nsteps = [{steps}]")
+}
+
+/// The names under which calls went, each once.
+fn names(result: &RunResult) -> Vec<&str> {
+    result.requests.file_names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn names_in_a_loop_count_and_later_loops_go_on() {
+    let both = "{ step = 'create', file = 'p##', bytes = 100 }, { step = 'rename', file = 'p##', to = 'q##' }, \
+                { step = 'stat', file = 'q##' }";
+    // The rename draws its own number for a name that nobody has drawn; a loop in the loop has the number of its round.
+    let inner = "{ step = 'repeat', times = 2, steps = [{ step = 'stat', file = 'q##' }] }";
+    let result = run("jffs2", "", &[&looped("times = 2", &format!("{both}, {inner}")), &looped("times = 1", both)]);
+    assert_eq!(names(&result.unwrap()), ["p00", "q00", "p01", "q01", "p02", "q02"]);
+    refused(&[&looped("times = 1", "{ step = 'stat', file = 'p##' }")], "round 1, step 1 (stat \"p00\"): ENOENT");
+}
+
+#[test]
+fn the_calls_of_a_loop_are_numbered_on_and_draw_other_places_each_round() {
+    let one = "{ step = 'requests', file = 'f', op = 'read', pattern = 'random', request_B = 4096, count = 3 }";
+    let result = run("jffs2", "", &[OPEN, &looped("times = 4", one)]).unwrap();
+    let rows = &result.requests;
+    assert_eq!(rows.i[1..], (0..12).collect::<Vec<u32>>());
+    let round = |number: usize| &rows.offset_bytes[1 + number * 3..4 + number * 3];
+    assert!((1..4).any(|number| round(number) != round(0)), "{:?}", rows.offset_bytes);
+    assert_eq!(result.summary.variants[0].user_read_bytes, 12 * 4096);
+}
+
+#[test]
+fn a_loop_goes_on_until_the_partition_is_as_full_as_it_says_and_deletes_the_oldest() {
+    let write = "{ step = 'create', file = 'd/p####', bytes = '256 KiB' }, { step = 'sleep', us = '2 s' }";
+    let fill = looped("until = 'df >= 90 %'", write);
+    let delete = looped("until = 'free >= 20 %'", "{ step = 'unlink_oldest', dir = 'd', name = 'p*' }");
+    let made = "step = 'mkdir'\ndir = 'd'";
+    let result = run("ubifs", "", &[made, &fill, &delete]).unwrap();
+    let rows = &result.requests;
+    let made_files: Vec<&str> = names(&result).into_iter().filter(|name| name.starts_with("d/p")).collect();
+    let deleted: Vec<&str> = (0..rows.op.len())
+        .filter(|&row| rows.op[row] == CallOp::Unlink)
+        .map(|row| rows.file_names[rows.file[row] as usize].as_str())
+        .collect();
+    assert!(deleted.len() > 3 && deleted.len() < made_files.len(), "{deleted:?} of {made_files:?}");
+    assert_eq!(deleted, made_files[..deleted.len()], "what was written first goes first");
+    let note = &result.summary.variants[0].notes[0];
+    assert_eq!(*note, format!("repeat until df >= 90 %: {} rounds", made_files.len()));
+    refused(&[made, &delete.replace("free >= 20 %", "free >= 100 %")], "0 of 1 files called p* are left in \"d\"");
+}
+
+#[test]
+fn a_loop_ends_by_time_and_one_without_an_end_says_so() {
+    let sleep = "{ step = 'sleep', us = '1 min' }";
+    let result = run("jffs2", "", &[&looped("until = 'time >= 10 min'", sleep)]).unwrap();
+    let minutes = result.summary.variants[0].time_us / 60e6;
+    assert!((10.0..11.0).contains(&minutes), "{minutes}");
+    let says =
+        "measure step 1 (repeat until free <= 1 %): it has gone 20 rounds, and until = \"free <= 1 %\" does not hold (";
+    refused(&[&looped("until = 'free <= 1 %'\nrounds_max = 20", sleep)], says);
+    // A step in a loop is named with its own line.
+    let wrong = "\n{ step = 'sync' },\n{ step = 'create', file = 'x' }\n";
+    refused(
+        &[&looped("times = 2", wrong)],
+        "steps.toml:18: measure step 1 (repeat): step 2 (create): the key `bytes` is missing",
+    );
+}
+
+#[test]
+fn a_write_without_room_ends_a_loop_as_it_ends_requests() {
+    let write = "{ step = 'requests', file = 'f', op = 'write', pattern = 'sequential', request_B = '256 KiB', \
+                 range_B = '64 MiB', count = 200 }";
+    let result = run("jffs2", "", &[OPEN, &looped("times = 1000", write)]).unwrap();
+    assert_eq!(result.summary.variants[0].steps[1].stopped_by, Some("ENOSPC"));
+}
+
+#[test]
+fn an_axis_reaches_steps_in_loops() {
+    let one = "{ step = 'repeat', times = 2, steps = [{ step = 'create', file = 'p#', bytes = 10 }] }";
+    let axes = "[axes]\ncreate.bytes = [100, 200]\nrepeat.times = [3]";
+    let text = format!(
+        "title = 'Steps'\nstack = {{ board = 'zero-overhead', fs = 'jffs2', partition_blocks = 160 }}\n\
+         setup = [{{ step = 'mount' }}]\nmeasure = [{one}]\n{axes}\n"
+    );
+    let result = run_experiment(&text, "steps.toml", Path::new("."), &|_| true).unwrap();
+    let written: Vec<u64> = result.summary.variants.iter().map(|variant| variant.user_written_bytes).collect();
+    assert_eq!(written, [300, 600]);
 }

@@ -111,6 +111,12 @@ fn profile_toml_of(json: &str) -> PyResult<String> {
     ffslab_lab::data::profile_toml_of(json).map_err(to_python)
 }
 
+/// The setup steps that the key `initial` stands for, as JSON.
+#[pyfunction]
+fn initial_steps(text: &str) -> PyResult<String> {
+    ffslab_lab::experiment::initial_steps(text).map_err(to_python)
+}
+
 /// The `[stack]` table as it stands in the text of an experiment, without defaults (JSON).
 #[pyfunction]
 fn stack_as_written(text: &str, file_name: &str) -> PyResult<String> {
@@ -348,6 +354,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_template, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml_of, module)?)?;
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;
+    module.add_function(wrap_pyfunction!(initial_steps, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(cards::card_operations, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;

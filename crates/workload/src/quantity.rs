@@ -107,6 +107,13 @@ macro_rules! quantity {
             }
         }
 
+        impl $name {
+            /// The quantity in a text with a unit. Errors: what is wrong with it and what would be right.
+            pub fn from_text(text: &str) -> Result<$name, String> {
+                $units.parse(text).map($name)
+            }
+        }
+
         impl JsonSchema for $name {
             fn inline_schema() -> bool {
                 true

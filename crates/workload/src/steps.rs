@@ -105,6 +105,8 @@ steps! {
     "save_image" SaveImage,
     "mtd_loop" MtdLoop,
     "load" Load,
+    "repeat" Repeat,
+    "unlink_oldest" UnlinkOldest,
 }
 
 macro_rules! step_keys {
@@ -499,6 +501,7 @@ mod key_value;
 mod many;
 mod map;
 mod raw;
+mod repeat;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -511,5 +514,6 @@ pub use key_value::{Delete, Get, Iterate, KeyOrder, Set};
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use map::Mmap;
 pub use raw::{MtdLoop, MtdOp};
+pub use repeat::{EndsWhen, Repeat, UnlinkOldest, Watched};
 pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Scrub, ShareOf, Shelf, Uflip};
 pub use words::*;

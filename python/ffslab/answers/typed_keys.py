@@ -598,6 +598,24 @@ class StepCalls:
         size_B: int | None = None,
     ) -> None: ...
 
+    @overload
+    def step(
+        self,
+        step: Literal["repeat"],
+        /,
+        *,
+        at: str | None = None,
+        rounds_max: int | None = None,
+        steps: Sequence[Mapping[str, object]] | None = None,
+        times: int | None = None,
+        until: str | None = None,
+    ) -> None: ...
+
+    @overload
+    def step(
+        self, step: Literal["unlink_oldest"], /, *, dir: str, count: int | None = None, name: str | None = None
+    ) -> None: ...
+
     def step(self, step: str, /, **keys: object) -> None:
         """Runs a step of the experiments' vocabulary: `stack.step("fill", file="x")`.
 

@@ -138,9 +138,22 @@ def _entry(name: str, head: str, node: Node) -> Entry:
 
 
 def _toml(keys: Node, order: list[str]) -> list[str]:
-    """Keys as lines of TOML, which writes texts, numbers, truth values and lists of them as JSON does."""
-    said = [key for key in ("step", *order) if key in keys]
-    return [f"{key} = {json.dumps(keys[key], ensure_ascii=False)}" for key in said]
+    """Keys as lines of TOML."""
+    said = [f"{key} = {_value(keys[key])}" for key in ("step", *order) if key in keys]
+    return "\n".join(said).split("\n")
+
+
+def _value(value: object) -> str:
+    """A value in TOML, which writes texts, numbers, truth values and lists of them as JSON does.
+
+    The steps of a step are tables in lines of their own.
+    """
+    if isinstance(value, dict):
+        said = sorted(value, key=lambda key: key != "step")
+        return f"{{ {', '.join(f'{key} = {_value(value[key])}' for key in said)} }}"
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return "".join(["[\n", *(f"    {_value(one)},\n" for one in value), "]"])
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _key(name: str, node: Node, is_required: bool) -> Key:

@@ -30,6 +30,7 @@ def advise(
     Example: ffslab advise experiments/questions/logger.toml
     """
     from ffslab.cli.progress import progress_of_parts
+    from ffslab.cli.renamed import tell_old_form
     from ffslab.files import results
     from ffslab.studies.advise import Question
     from ffslab.studies.advise.text import text_of
@@ -37,6 +38,7 @@ def advise(
     if out is not None:
         results.check_report(out)
     asked = Question.from_file(question)
+    tell_old_form("advise", question)
     with progress_of_parts(question.name) as show:
         advice = asked.answer(workers=workers_of(scheduler, batch, jobs), progress=show)
     if out is not None:

@@ -161,6 +161,7 @@ class _Machine:
 
 def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | None, machine: _Machine) -> CrashTest:
     """The test: that of a file, or a program on a mount."""
+    from ffslab.cli.renamed import tell_old_form
     from ffslab.studies.crashtest.file import CrashTest
 
     if fs is None:
@@ -175,7 +176,9 @@ def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | N
             raise InputError(
                 f"{test}: no such TEST.toml; a program needs a file system: ffslab crashtest --fs ubifs -- {program}"
             )
-        return CrashTest.from_file(test)
+        asked = CrashTest.from_file(test)
+        tell_old_form("crashtest", test)
+        return asked
     from ffslab.mount.run import Wanted
 
     # The first word stands where TEST.toml would.

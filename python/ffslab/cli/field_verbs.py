@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -191,6 +191,7 @@ def lifetime(
     from ffslab.api.profiles import part_of
     from ffslab.cli.progress import progress_bar
     from ffslab.files import results
+    from ffslab.files.one_file import per_day_in
     from ffslab.studies import lifetime as life
     from ffslab.text.durations import days_of
 
@@ -219,6 +220,8 @@ def lifetime(
     else:
         named = [start, *(workload or [])] if kind == "workload" else workload or []
         workloads = [life.Workload.from_file(path) for path in named]
+        if per_day is None and len(named) == 1:
+            given = replace(given, per_day=per_day_in(named[0]))
         ready = [life.Workload(one.name, machine.over(one.experiment).changed(seed=seed)) for one in workloads]
         if not reckons:
             with progress_bar("lives") as progress:

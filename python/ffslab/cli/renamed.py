@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection
 from pathlib import Path
 
 from ffslab._native import InputError
 from ffslab.cli.terminal import tell
+from ffslab.files.inputs import read_text
+from ffslab.files.one_file import is_experiment
 
 # The words of a verb, then and now.
 VERBS = {
@@ -55,3 +58,34 @@ def out_of(verb: str, out: Path | None, last: Path | None) -> Path:
 def tell_renamed(old: str, new: str) -> None:
     """Tells what to write from now on."""
     tell(f"{old} is now {new}; the old name goes with the next version")
+
+
+# What replaces the files that one verb alone could read: the keys by which they are known, and what to write.
+FORMS = {
+    "advise": (
+        {"workload"},
+        "the stack, setup and measure of the first workload stand at the top of the file, all else under [question], "
+        "and [vary] is [question.axes]",
+    ),
+    "crashtest": (
+        {"steps", "judge", "cuts", "program", "command"},
+        "[[steps]] are [[measure]], and program, command, judge and cuts stand under [crashtest]",
+    ),
+    "sweep": (
+        {"experiment"},
+        "what is in [experiment] stands at the top of the file, and all else under [study]",
+    ),
+}
+
+
+def tell_old_form(verb: str, path: Path) -> None:
+    """Tells of a file of the form that one verb alone reads what to write from now on."""
+    keys, instead = FORMS[verb]
+    try:
+        data = tomllib.loads(read_text(path, "experiment"))
+    except tomllib.TOMLDecodeError:
+        return
+    # A study may name the file of an experiment that has several; a failure that was kept is written by the program.
+    names_one = verb == "sweep" and isinstance(data.get("experiment"), str)
+    if keys & data.keys() and not is_experiment(data) and not names_one and "cut" not in data:
+        tell(f"{path}: files are read by all verbs now: {instead}; the old form goes with the next version")

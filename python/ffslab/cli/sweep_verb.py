@@ -41,6 +41,7 @@ def sweep(
     Example: ffslab sweep experiments/studies/logger.toml
     """
     from ffslab.cli.progress import progress_of_parts
+    from ffslab.cli.renamed import tell_old_form
     from ffslab.files import results
     from ffslab.studies.sweep import Study
     from ffslab.studies.sweep.folder import check
@@ -50,6 +51,7 @@ def sweep(
     if part is None:
         check(folder)
     meant = _with(Study.from_file(study), machine, how)
+    tell_old_form("sweep", study)
     with progress_of_parts(study.name) as show:
         workers = workers_of(scheduler, batch, how.jobs)
         done = meant.run(workers=workers, progress=show, shard=part, any_size=how.yes, again=how.again)

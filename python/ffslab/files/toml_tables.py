@@ -51,12 +51,6 @@ def check_steps(text: str, file_name: str) -> None:
         raise InputError(f"{file_name}:{line}: each step begins with [[{name}]], in two brackets") from None
 
 
-def refuse_experiment(data: Mapping[str, object], instead: str) -> None:
-    """Refuses what is an experiment; `instead`: what is wanted in its place, and how it names one."""
-    if "stack" in data and "measure" in data:
-        raise InputError(f"is an experiment, which `ffslab run` runs; {instead}")
-
-
 def check_keys(table: Mapping[str, object], known: Sequence[str], where: str = "") -> None:
     """Refuses a key that nobody reads."""
     for key in table:

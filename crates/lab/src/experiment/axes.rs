@@ -90,6 +90,11 @@ fn remove_steps(table: &mut DeTable, list: &str, names: &[&str]) {
         let is_one =
             |step: &Value| matches!(step.get_ref(), DeValue::Table(step) if names.contains(&text_of(step, "step")));
         *steps = steps.clone().into_iter().filter(|step| !is_one(step)).collect();
+        for step in steps.iter_mut() {
+            if let DeValue::Table(step) = step.get_mut() {
+                remove_steps(step, "steps", names);
+            }
+        }
     }
 }
 
@@ -159,25 +164,38 @@ pub(super) fn put<'i>(
         Some(name) => (program_table(root, name).map_err(wrong)?, format!("step of program \"{name}\"")),
     };
     let mut names = Vec::new();
-    let mut hits = 0;
-    if let Some(DeValue::Array(steps)) = table.get_mut(list).map(Spanned::get_mut) {
-        for table in steps.iter_mut() {
-            let DeValue::Table(table) = table.get_mut() else { continue };
-            let name = text_of(table, "step").to_string();
-            if name == step {
-                set(table, key, axis.offset, value);
-                hits += 1;
-            }
-            names.push(name);
-        }
-    }
-    if hits == 0 {
+    if put_into_steps(table, list, (step, key), (axis.offset, value), &mut names) == 0 {
         names.sort();
         names.dedup();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         return Err(wrong(unknown(&what, step, &names)));
     }
     Ok(())
+}
+
+/// Puts a value into the key of all steps of a list that have this name, those in loops too. Returns how many there are; `names`
+/// gets those of all steps.
+fn put_into_steps<'i>(
+    table: &mut DeTable<'i>,
+    list: &str,
+    (step, key): (&str, &str),
+    (offset, value): (usize, &Value<'i>),
+    names: &mut Vec<String>,
+) -> usize {
+    let mut hits = 0;
+    if let Some(DeValue::Array(steps)) = table.get_mut(list).map(Spanned::get_mut) {
+        for table in steps.iter_mut() {
+            let DeValue::Table(table) = table.get_mut() else { continue };
+            let name = text_of(table, "step").to_string();
+            hits += put_into_steps(table, "steps", (step, key), (offset, value), names);
+            if name == step {
+                set(table, key, offset, value);
+                hits += 1;
+            }
+            names.push(name);
+        }
+    }
+    hits
 }
 
 /// The text of a key; "" if there is none.

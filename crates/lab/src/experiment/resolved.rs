@@ -6,6 +6,7 @@ use ffslab_machine::file_systems::owned_keys;
 use ffslab_machine::StackTable;
 use ffslab_profiles::is_path;
 use ffslab_workload::Step;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Axes whose values are names of profiles, and axes whose values are names of files.
@@ -78,6 +79,11 @@ impl Experiment {
                 .map(|program| Program { steps: steps(&program.steps), ..program.clone() })
                 .collect(),
             axes: axes.into_iter().collect(),
+            // They are questions about the file, and not about what ran.
+            question: BTreeMap::new(),
+            study: BTreeMap::new(),
+            crashtest: BTreeMap::new(),
+            budgets: BTreeMap::new(),
         };
         let text = toml::to_string(&file).expect("an experiment that was read can be written");
         match stacks.iter().all(|other| std::mem::discriminant(*other) == std::mem::discriminant(stacks[0])) {
@@ -166,6 +172,7 @@ fn located_step(base_dir: &Path, step: &Step) -> Step {
         }
         Step::Load(load) => load.image = located(base_dir, &load.image),
         Step::CopyIn(copy) => copy.from = located(base_dir, &copy.from),
+        Step::Repeat(repeat) => repeat.steps.iter_mut().for_each(|step| *step = located_step(base_dir, step)),
         _ => {}
     }
     step

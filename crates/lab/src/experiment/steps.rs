@@ -32,6 +32,11 @@ fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result
         return Err(source.error(offset, format!("{place} must be a table with a key `step`")));
     };
     let mut keys = table.clone();
+    // The steps of a loop are read one by one, so that messages have their lines.
+    let inner = match table.get("step").and_then(|name| name.get_ref().as_str()) {
+        Some("repeat") => keys.remove("steps"),
+        _ => None,
+    };
     let name = match keys.remove("step") {
         Some(name) => name,
         None => {
@@ -42,13 +47,16 @@ fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result
         return Err(source.error(name.span().start, format!("{place}: the value of `step` must be a text")));
     };
     let keys = ValueDeserializer::from(Spanned::new(value.span(), DeValue::Table(keys)));
-    let step = match Step::from_keys(text, keys) {
+    let mut step = match Step::from_keys(text, keys) {
         Some(step) => step.map_err(|error| match placed(source, error, offset) {
             LabError::Input(line) => LabError::Input(name_step(&line, source.file_name, &place, text)),
             other => other,
         })?,
         None => return Err(source.error(name.span().start, format!("{place}: {}", Step::unknown(text)))),
     };
+    if let (Step::Repeat(repeat), Some(inner)) = (&mut step, inner) {
+        repeat.steps = steps_in(source, &format!("{place} (repeat):"), "steps", &inner)?;
+    }
     step.check().map_err(|text| source.error(offset, format!("{place} ({}): {text}", step.title())))?;
     Ok(step)
 }

@@ -182,6 +182,8 @@ impl Runner<'_> {
             Step::SaveImage(step) => self.save_image(step),
             Step::MtdLoop(step) => self.mtd_loop(step),
             Step::Load(step) => self.load(step),
+            Step::Repeat(step) => self.repeat(step),
+            Step::UnlinkOldest(step) => self.unlink_oldest(step),
         }
     }
 

@@ -7,6 +7,9 @@ use ffslab_sim::{Energy, OpCounts};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// So many different notes of the steps of a loop are kept.
+const NOTES_MAX: usize = 8;
+
 /// What a step did beyond its counters, where it applies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
@@ -47,6 +50,33 @@ impl Facts {
             bytes_accepted: Some(written_bytes),
             user_written_bytes: written_bytes,
             ..Facts::default()
+        }
+    }
+
+    /// Adds what another step of the same loop did.
+    pub(crate) fn add(&mut self, more: Facts) {
+        let sum = |sum: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or_default() + more);
+            }
+        };
+        sum(&mut self.bytes_accepted, more.bytes_accepted);
+        sum(&mut self.requests_done, more.requests_done);
+        sum(&mut self.files, more.files);
+        sum(&mut self.statements, more.statements);
+        sum(&mut self.rows, more.rows);
+        sum(&mut self.entries, more.entries);
+        sum(&mut self.fragment_pieces, more.fragment_pieces);
+        self.user_read_bytes += more.user_read_bytes;
+        self.user_written_bytes += more.user_written_bytes;
+        self.stopped_by = self.stopped_by.or(more.stopped_by);
+        self.where_compressed = more.where_compressed.or(self.where_compressed.take());
+        self.postmark.extend(more.postmark);
+        // Each round may say the same.
+        for note in more.notes {
+            if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
         }
     }
 

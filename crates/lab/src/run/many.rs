@@ -113,6 +113,7 @@ impl Runner<'_> {
     pub(super) fn prepare_replays(&mut self, measure: &[Step]) -> Result<(), RunError> {
         let traces: Vec<(Arc<Trace>, Written)> = measure
             .iter()
+            .flat_map(Step::each)
             .filter_map(|step| match step {
                 Step::Replay(replay) => Some((self.traces.of(replay)?, Written::of(replay))),
                 _ => None,

@@ -1,6 +1,7 @@
 //! What runs steps: the system, what is open on it, and what is kept of what it does.
 
 use super::facts::{Facts, StepOutcome};
+use super::looping::Numbers;
 use super::outcome::{Instants, SavedImage};
 use super::pace::Pace;
 use crate::film::Film;
@@ -42,6 +43,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) content: Content,
     /// Open files by name.
     pub(super) open: BTreeMap<String, OpenFile>,
+    pub(super) numbers: Numbers,
     pub(crate) log: RequestLog,
     pub(crate) images: Vec<SavedImage>,
     pub(super) logs: Vec<(String, String)>,
@@ -69,6 +71,7 @@ pub(crate) struct Runner<'a> {
 pub(crate) struct Begun {
     pub(crate) content: Content,
     pub(super) open: BTreeMap<String, OpenFile>,
+    numbers: Numbers,
     pub(crate) log: RequestLog,
     pub(crate) images: Vec<SavedImage>,
     pub(crate) logs: Vec<(String, String)>,
@@ -83,6 +86,7 @@ impl Begun {
         Begun {
             content: Content::new(seed.wrapping_add(number)),
             open: BTreeMap::new(),
+            numbers: self.numbers.clone(),
             log: RequestLog::default(),
             images: Vec::new(),
             logs: Vec::new(),
@@ -103,6 +107,7 @@ impl<'a> Runner<'a> {
             system,
             content: Content::new(seed),
             open: BTreeMap::new(),
+            numbers: Numbers::default(),
             log: RequestLog::default(),
             images: Vec::new(),
             logs: Vec::new(),
@@ -130,11 +135,12 @@ impl<'a> Runner<'a> {
         traces: Cow<'a, Traces>,
         watch: Box<Watch<'a>>,
     ) -> Self {
-        let Begun { content, open, log, images, logs, sqlite_locks, ready_jobs } = begun;
+        let Begun { content, open, numbers, log, images, logs, sqlite_locks, ready_jobs } = begun;
         Runner {
             system,
             content,
             open,
+            numbers,
             log,
             images,
             logs,
@@ -156,8 +162,8 @@ impl<'a> Runner<'a> {
 
     /// What it holds beside the system.
     pub(crate) fn into_begun(self) -> Begun {
-        let Runner { content, open, log, images, logs, sqlite_locks, ready_jobs, .. } = self;
-        Begun { content, open, log, images, logs, sqlite_locks, ready_jobs }
+        let Runner { content, open, numbers, log, images, logs, sqlite_locks, ready_jobs, .. } = self;
+        Begun { content, open, numbers, log, images, logs, sqlite_locks, ready_jobs }
     }
 
     /// Closes the files that steps have opened, as at the end of a program.

@@ -30,7 +30,8 @@ impl Runner<'_> {
     /// The same where the measured steps mount an erased partition for the first time: it is mounted once before, and switched off
     /// and on. A mount that cannot be made is left to the measured steps, which tell why.
     pub(super) fn settle_before(&mut self, measure: &[Step]) -> Result<(), RunError> {
-        let options = match measure.iter().find(|step| step.concerns_the_machine()) {
+        let each = measure.iter().flat_map(Step::each).filter(|step| step.inner().is_empty());
+        let options = match { each }.find(|step| step.concerns_the_machine()) {
             Some(Step::Mount(mount)) => &mount.options,
             Some(Step::Boot(boot)) => &boot.options,
             _ => return Ok(()),

@@ -55,6 +55,7 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["reboot", "power_on", "restart"], "`boot`"),
     (&["sql"], "`sqlite`"),
     (&["map", "msync", "munmap"], "`mmap`"),
+    (&["loop", "for", "while"], "`repeat`"),
     (&["attach"], "`ubi_attach`"),
     (&["detach"], "`ubi_detach`"),
 ];
@@ -138,7 +139,9 @@ impl Step {
             | Step::CreateMany(CreateMany { dir, .. })
             | Step::StatMany(StatMany { dir, .. })
             | Step::ReadMany(ReadMany { dir, .. })
-            | Step::UnlinkMany(UnlinkMany { dir, .. }) => dir,
+            | Step::UnlinkMany(UnlinkMany { dir, .. })
+            | Step::UnlinkOldest(UnlinkOldest { dir, .. }) => dir,
+            Step::Repeat(repeat) => return repeat.title(),
             _ => return self.name().to_string(),
         };
         format!("{} \"{object}\"", self.name())
@@ -146,6 +149,9 @@ impl Step {
 
     /// Raises the seed of a step that draws random numbers, so that it draws others.
     pub fn shift_seed(&mut self, by: u64) {
+        if let Step::Repeat(repeat) = self {
+            repeat.shift_seeds(by);
+        }
         if let Step::Requests(Requests { seed, .. })
         | Step::CreateFragmented(CreateFragmented { seed, .. })
         | Step::Mmap(Mmap { seed, .. })
@@ -177,7 +183,7 @@ impl Step {
                 | Step::Load(_)
                 | Step::Shelf(_)
                 | Step::Scrub(_)
-        )
+        ) || self.inner().iter().any(Step::concerns_the_machine)
     }
 
     /// How many calls the step makes, as far as this follows from its keys. It is the weight of the step in a progress
@@ -193,6 +199,8 @@ impl Step {
             | Step::ReadMany(ReadMany { count, .. })
             | Step::UnlinkMany(UnlinkMany { count, .. })
             | Step::CreateMany(CreateMany { count: Some(count), .. }) => (*count).max(1),
+            Step::UnlinkOldest(UnlinkOldest { count, .. }) => (*count).max(1),
+            Step::Repeat(repeat) => repeat.calls(),
             Step::Uflip(uflip) => uflip.count().max(1),
             Step::Set(set) => set.key_order().count.max(1),
             Step::Get(get) => get.key_order().count.max(1),
@@ -272,6 +280,8 @@ impl Step {
             Step::Uflip(uflip) => uflip.check()?,
             Step::Replay(replay) => replay.check()?,
             Step::MtdLoop(raw) => raw.check()?,
+            Step::Repeat(repeat) => repeat.check()?,
+            Step::UnlinkOldest(oldest) => oldest.check()?,
             Step::Open(Open { flags, .. }) => {
                 let access = [OpenFlag::Rdonly, OpenFlag::Wronly, OpenFlag::Rdwr];
                 if flags.iter().filter(|flag| access.contains(flag)).count() != 1 {

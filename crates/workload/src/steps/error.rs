@@ -66,6 +66,20 @@ pub enum StepError {
     NoSuchKey { number: u64, keys: u64 },
     #[error("count is missing: give a number of files, or until = \"ENOSPC\"")]
     NoCount,
+    #[error("it has no end: give times = 10, or until = \"free <= 10 %\"")]
+    NoEnd,
+    #[error("rounds_max goes with until alone: times says how many rounds there are")]
+    TwoLimits,
+    #[error("it has no steps: write steps = [{{ step = \"...\" }}]")]
+    NothingRepeated,
+    #[error("its step {number} ({name}) cannot be in a loop: {why}")]
+    NotInLoop { number: usize, name: &'static str, why: &'static str },
+    #[error("its step {number} ({title}): {why}")]
+    InLoop { number: usize, title: String, why: Box<StepError> },
+    #[error("\"{name}\" has more than one run of #: a loop has one number")]
+    TwoNumbers { name: String },
+    #[error("name is \"{name}\": it must be a plain name with one *, such as \"*.jpg\"")]
+    Starred { name: String },
     #[error(transparent)]
     Uflip(#[from] UflipError),
 }

@@ -41,6 +41,8 @@ RECORDED = frozenset(["age", "copy_in", "fio", "postmark", "replay", "sqlite", "
 INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "sqlite": "script", "copy_in": "from"}
 # Why there are no others.
 REASONS = {
+    "repeat": "the guest does its steps once: write the rounds out one by one",
+    "unlink_oldest": "the guest does not look into directories: name the file that `unlink` deletes",
     "format": "Linux makes a file system at the first mount of an erased chip",
     "load": "nandsim's chip begins erased",
     "scrub": "busybox has no ubihealthd, and nandsim's cells do not age",

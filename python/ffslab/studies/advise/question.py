@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, meant, read_toml, refuse_experiment, table_at, texts_at, whole
+from ffslab.files.one_file import asked, is_experiment
+from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.limits import Limit, limit_of
 from ffslab.studies.sweep.axes import Axis, Listed, Range, axes_of
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.running import Progress
     from ffslab.studies.sweep.workers import Workers
 
-_KEYS = ("title", "workload", "vary", "conditions", "limits", "minimise", "maximise", "search")
+_KEYS = ("title", "workload", "axes", "vary", "conditions", "limits", "minimise", "maximise", "search")
+# Of the table [question] in the file of an experiment.
+_TABLE_KEYS = ("name", "per_day", *(key for key in _KEYS if key not in ("title", "vary")))
+# What the file's own workload is called, unless it says so.
+_OWN = "measure"
 _WORKLOAD_KEYS = ("name", "experiment", "per_day")
 _SEARCH_KEYS = ("runs", "repeat", "seed")
 # What a day costs, beside the figures of each workload.
@@ -69,7 +74,7 @@ class Question:
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".", file_name: str = "<question>") -> Question:
         """A question from TOML text."""
-        return read_toml(text, file_name, lambda data: _question(data, file_name, Path(base_dir)))
+        return read_toml(text, file_name, lambda data: _question(data, text, file_name, Path(base_dir)))
 
     @classmethod
     def of(
@@ -99,8 +104,9 @@ class Question:
         return answer_of(self, store=store, workers=workers, progress=progress)
 
 
-def _question(data: dict[str, Any], file_name: str, base_dir: Path) -> Question:
-    refuse_experiment(data, 'a question names it: workload = "FILE.toml"')
+def _question(data: dict[str, Any], text: str, file_name: str, base_dir: Path) -> Question:
+    if is_experiment(data):
+        return _of_experiment(data, Experiment(text, file_name, base_dir))
     check_keys(data, _KEYS)
     tables = data.get("workload", [])
     if not isinstance(tables, list) or not tables:
@@ -110,14 +116,50 @@ def _question(data: dict[str, Any], file_name: str, base_dir: Path) -> Question:
     )
 
 
+def _of_experiment(data: dict[str, Any], experiment: Experiment) -> Question:
+    """What the file of an experiment asks: its measured steps are a workload, and further ones may stand beside it."""
+    own = asked(data, "question")
+    check_keys(own, _TABLE_KEYS, "[question]: ")
+    name = str(own.get("name", _OWN))
+    bare, title, _ = without_axes(experiment)
+    more = own.get("workload", [])
+    if not isinstance(more, list):
+        raise InputError("`workload` must be tables: write [[question.workload]]")
+    # They are on the same machine, unless they name a file of their own.
+    more = [_on_machine(table, data["stack"]) for table in more]
+    further = [_workload(table, i, experiment.file_name, experiment.base_dir) for i, table in enumerate(more, 2)]
+    # What a figure or an axis of a step is of need not be said where there is one workload.
+    said = own | {
+        "title": title,
+        "limits": [_of_workload(text, name) for text in texts_at(own, "limits")],
+        **{key: _of_workload(own[key], name) for key in ("minimise", "maximise") if isinstance(own.get(key), str)},
+        "axes": table_at(data, "axes") | table_at(own, "axes"),
+    }
+    return _of_workloads([_made(name, bare, own.get("per_day")), *further], said, experiment.file_name)
+
+
+def _on_machine(table: object, stack: object) -> object:
+    if isinstance(table, dict) and isinstance(inner := table.get("experiment"), dict):
+        return table | {"experiment": {"stack": stack} | inner}
+    return table
+
+
+def _of_workload(text: str, name: str) -> str:
+    """A figure, or a limit of one, with the name of its workload."""
+    figure = re.split(r"[\s<>=]", text.strip(), maxsplit=1)[0]
+    return f"{name}.{text.strip()}" if figure in FIGURES and figure not in DAY_FIGURES else text
+
+
 def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name: str) -> Question:
     names = [workload.name for workload in workloads]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"[[workload]]: two are called {name}: give them names")
-    axes = tuple(_with_count(axis) for axis in axes_of(table_at(data, "vary")))
+    # `vary` is what the table of axes was called in the files that only `advise` reads.
+    axes = tuple(_with_count(axis) for axis in axes_of(table_at(data, "axes" if "axes" in data else "vary")))
     if not axes:
-        raise InputError('nothing may vary: add a table [vary], such as fs = ["jffs2", "ubifs"]')
+        raise InputError('nothing may vary: add a table [question.axes], such as fs = ["jffs2", "ubifs"]')
+    _check_axes(axes, workloads)
     search = table_at(data, "search")
     check_keys(search, _SEARCH_KEYS, "[search]: ")
     known = [*DAY_FIGURES, *(f"{name}.{figure}" for name in names for figure in FIGURES)]
@@ -154,6 +196,32 @@ def _made(name: str, given: Experiment | str | Path, per_day: object) -> Workloa
     if axes:
         raise InputError(f"[[workload]] {name}: its experiment has axes: what may vary is said in [vary]")
     return Workload(name, experiment, float(per_day))
+
+
+def _check_axes(axes: Sequence[Listed], workloads: Sequence[Workload]) -> None:
+    """Refuses an axis none of whose values any workload takes, with any of the file systems: no point could run."""
+    kinds = next((axis.listed for axis in axes if axis.name == "fs"), (None,))
+    names = {workload.name for workload in workloads}
+    for axis in axes:
+        first, _, rest = axis.name.partition(".")
+        of_one = bool(rest) and first in names
+        key = rest if of_one else axis.name
+        for workload in workloads:
+            if of_one and workload.name != first:
+                continue
+            said = [_refused(workload.experiment, key, value, kind) for kind in kinds for value in axis.listed]
+            if all(said):
+                raise InputError(f"axis `{axis.name}` cannot be varied in workload {workload.name}: {said[0]}")
+
+
+def _refused(experiment: Experiment, key: str, value: object, fs: object) -> str | None:
+    """Why an experiment does not take a value of a key; `None`: it does."""
+    axes: dict[str, list[object]] = {} if fs is None or key == "fs" else {"fs": [fs]}
+    try:
+        experiment.changed(axes={**axes, key: [value]}).keys()
+    except InputError as error:
+        return str(error).removeprefix(experiment.file_name).lstrip(":0123456789 ")
+    return None
 
 
 def _with_count(axis: Axis) -> Listed:

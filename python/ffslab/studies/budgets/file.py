@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, meant, read_toml, refuse_experiment, texts_at
+from ffslab.files.one_file import asked, is_experiment, per_day_of
+from ffslab.files.toml_tables import check_keys, meant, read_toml, texts_at
 from ffslab.store.rows import FIGURES
 from ffslab.studies.limits import COMPARED, Limit, limit_of, parts_of
 from ffslab.studies.sweep.study import experiment_at
 
 _KEYS = ("baseline", "budget")
 _BUDGET_KEYS = ("name", "experiment", "per_day", "limits", "changes")
+# Of the table [budgets] in the file of an experiment.
+_TABLE_KEYS = ("name", "per_day", "limits", "changes", "baseline")
 _CHANGE_EXAMPLE = "erases <= +2 %"
 YEARS = "years"
 
@@ -63,11 +66,14 @@ class Budgets:
         Raises `ffslab.InputError` with one line when it is none.
         """
         path = Path(path)
-        return read_toml(read_text(path, "experiment"), str(path), lambda data: _budgets(data, str(path), path.parent))
+        return read_toml(read_text(path, "experiment"), str(path), lambda data: _budgets(data, path))
 
 
-def _budgets(data: dict[str, Any], file_name: str, base_dir: Path) -> Budgets:
-    refuse_experiment(data, "budgets name it in [[budget]] tables")
+def _budgets(data: dict[str, Any], path: Path) -> Budgets:
+    file_name, base_dir = str(path), path.parent
+    if is_experiment(data):
+        own = asked(data, "budgets")
+        return Budgets((_own_budget(data, path),), _baseline(own, base_dir), file_name)
     check_keys(data, _KEYS)
     tables = data.get("budget", [])
     if not isinstance(tables, list) or not tables:
@@ -77,10 +83,27 @@ def _budgets(data: dict[str, Any], file_name: str, base_dir: Path) -> Budgets:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"[[budget]]: two are called {name}: give them names")
-    baseline = data.get("baseline", "ffslab-baseline.json")
+    return Budgets(budgets, _baseline(data, base_dir), file_name)
+
+
+def _baseline(table: dict[str, Any], base_dir: Path) -> Path:
+    baseline = table.get("baseline", "ffslab-baseline.json")
     if not isinstance(baseline, str) or not baseline.endswith(".json"):
         raise InputError('`baseline` must be the path of a JSON file, such as "ffslab-baseline.json"')
-    return Budgets(budgets, base_dir / baseline, file_name)
+    return base_dir / baseline
+
+
+def _own_budget(data: dict[str, Any], path: Path) -> Budget:
+    """What the file of an experiment says of its own figures."""
+    own = asked(data, "budgets")
+    check_keys(own, _TABLE_KEYS, "[budgets]: ")
+    rules = {key: value for key, value in own.items() if key in ("per_day", "limits", "changes")}
+    usual = {"per_day": often} if (often := per_day_of(data)) is not None else {}
+    name = str(own.get("name", path.name.removesuffix(".toml")))
+    try:
+        return _ruled(usual | rules, name, Experiment.from_file(path))
+    except InputError as error:
+        raise InputError(f"[budgets]: {error}") from None
 
 
 def _budget(table: object, number: int, file_name: str, base_dir: Path) -> Budget:
@@ -97,6 +120,17 @@ def _budget(table: object, number: int, file_name: str, base_dir: Path) -> Budge
 
 def _read(table: dict[str, Any], name: str, file_name: str, base_dir: Path) -> Budget:
     check_keys(table, _BUDGET_KEYS)
+    named = table.get("experiment")
+    if isinstance(named, str) and not table.keys() & {"limits", "changes", "per_day"}:
+        # Its own file says them.
+        path = base_dir / named
+        return read_toml(
+            read_text(path, "experiment"), str(path), lambda data: replace(_own_budget(data, path), name=name)
+        )
+    return _ruled(table, name, experiment_at(table, name, file_name, base_dir))
+
+
+def _ruled(table: dict[str, Any], name: str, experiment: Experiment) -> Budget:
     per_day = table.get("per_day")
     if per_day is not None and (not isinstance(per_day, int | float) or isinstance(per_day, bool) or per_day <= 0):
         raise InputError("`per_day` must say how often the measured steps happen a day, such as 24")
@@ -107,7 +141,6 @@ def _read(table: dict[str, Any], name: str, file_name: str, base_dir: Path) -> B
         raise InputError(
             f'nothing is asked: add limits = ["write_amplification <= 3"] or changes = ["{_CHANGE_EXAMPLE}"]'
         )
-    experiment = experiment_at(table, name, file_name, base_dir)
     return Budget(name, experiment, limits, changes, None if per_day is None else float(per_day))
 
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ffslab import _native
 from ffslab._native import InputError
+from ffslab.api.experiment import Experiment
 from ffslab.api.machine import SETTLED
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, read_toml, refuse_experiment, table_at, texts_at, whole
+from ffslab.files.one_file import asked, is_experiment
+from ffslab.files.toml_tables import check_keys, read_toml, table_at, texts_at, whole
 
 _KEYS = (
     *("title", "seed", "folder", "initial", "stack", "setup", "steps", "program", "command", "mount", "judge", "cuts"),
     *("cut", "timeline"),
 )
+# Of the table [crashtest] in the file of an experiment.
+_TABLE_KEYS = ("steps", "program", "command", "mount", "judge", "cuts")
 _CUT_KEYS = ("operation", "torn", "seed", "says")
 _CUTS_KEYS = ("points", "tears", "unstable", "cache", "recovery", "depth", "second_mount")
 TORN = ("nothing", "partial", "unstable", "cache", "complete")
 ALL = "all"
+# What `initial` says of the blocks of a new partition; of an experiment it may say what is filled, too.
+BLOCKS = (SETTLED, "fresh")
 
 Step = dict[str, Any]
 
@@ -91,7 +99,10 @@ class CrashTest:
 
 
 def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
-    refuse_experiment(data, "a test of power cuts has [[steps]] in place of [[measure]], and a [judge]")
+    if is_experiment(data) or "crashtest" in data:
+        if "measure" in data:
+            Experiment.from_file(file_name).keys()
+        data = _of_experiment(data)
     check_keys(data, _KEYS)
     if "stack" not in data:
         raise InputError("no [stack]: it says which board and file system, as in an experiment")
@@ -131,6 +142,50 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
     )
 
 
+def _of_experiment(data: dict[str, Any]) -> dict[str, Any]:
+    """What an experiment says, in the words of a test: its measured steps are the workload, the others its setup.
+
+    What the setup leaves open is opened after the machine has been switched on again, from where cuts are looked for.
+    """
+    own = asked(data, "crashtest")
+    check_keys(own, _TABLE_KEYS, "[crashtest]: ")
+    has_own = own.keys() & {"steps", "program", "command"}
+    if data.get("program") and not has_own:
+        raise InputError(
+            "its [[program]]s run beside the measured steps, and a test of power cuts has one program: say in "
+            "[crashtest] what it does: steps = [{ step = ... }]"
+        )
+    initial = data.get("initial")
+    filled = initial if isinstance(initial, str) and initial not in BLOCKS else None
+    begun: list[Step] = [] if filled is None else json.loads(_native.initial_steps(filled))
+    state = [*_steps(data, "state"), {"step": "umount"}] if data.get("state") else []
+    setup = [*state, *begun, *_steps(data, "setup")]
+    opens = _left_open(setup)
+    mounts = [step.get("options", []) for step in setup if step["step"] == "mount"]
+    found = {
+        "title": data.get("title"),
+        "seed": data.get("seed"),
+        "initial": initial if filled is None else None,
+        # A power cut is made on a copy of the chip, which has no past that ages it.
+        "stack": {key: value for key, value in table_at(data, "stack").items() if key != "ageing"} or None,
+        "mount": own.get("mount", mounts[-1] if mounts else []),
+        "judge": own.get("judge"),
+        "cuts": own.get("cuts"),
+        "setup": None if own.get("command") else setup[:opens],
+        **({key: own[key] for key in has_own} if has_own else {"steps": [*setup[opens:], *_steps(data, "measure")]}),
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _left_open(setup: list[Step]) -> int:
+    """The number of the first step that opens what no later one closes, and that of all steps if there is none."""
+    for number, step in enumerate(setup):
+        closed = any(later["step"] == "close" and later.get("file") == step.get("file") for later in setup[number:])
+        if step["step"] == "open" and not closed:
+            return number
+    return len(setup)
+
+
 def _steps(data: dict[str, Any], key: str) -> tuple[Step, ...]:
     steps = data.get(key, [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) and "step" in step for step in steps):
@@ -158,11 +213,11 @@ def _cut(table: dict[str, Any]) -> Cut:
 
 
 def _cuts(table: dict[str, Any]) -> Cuts:
-    check_keys(table, _CUTS_KEYS, "[cuts]: ")
+    check_keys(table, _CUTS_KEYS, "[crashtest.cuts]: ")
     usual = Cuts()
     second_mount = table.get("second_mount", usual.second_mount)
     if not isinstance(second_mount, bool):
-        raise InputError("[cuts]: `second_mount` must be true or false")
+        raise InputError("[crashtest.cuts]: `second_mount` must be true or false")
     return Cuts(
         points=points_of(table.get("points", ALL)),
         tears=whole("tears", table.get("tears", usual.tears), 0),

@@ -76,7 +76,9 @@ class Seen:
         Raises `ffslab.InputError` when the files were there after no cut.
         """
         if not self.once:
-            raise InputError(f"[judge]: {self.what} was there after no cut, so nothing was judged: is the name right?")
+            raise InputError(
+                f"[crashtest.judge]: {self.what} was there after no cut, so nothing was judged: is the name right?"
+            )
 
 
 def judge_of(test: CrashTest, recording: CrashRecording) -> tuple[Called | None, Seen | None]:
@@ -88,9 +90,9 @@ def judge_of(test: CrashTest, recording: CrashRecording) -> tuple[Called | None,
     """
     kind = str(test.judge.get("kind"))
     if kind not in _KINDS:
-        raise InputError(f'[judge]: `kind` = "{kind}"{meant(kind, list(_KINDS))}')
+        raise InputError(f'[crashtest.judge]: `kind` = "{kind}"{meant(kind, list(_KINDS))}')
     keys, make = _KINDS[kind]
-    check_keys(test.judge, ("kind", *keys), "[judge]: ")
+    check_keys(test.judge, ("kind", *keys), "[crashtest.judge]: ")
     judge, seen = make(test, recording)
     return None if judge is None else lambda rows, told, _operation: judge(Files(rows), told), seen
 
@@ -101,7 +103,7 @@ _Made = tuple[Judge | None, Seen | None]
 def _text(table: Mapping[str, Any], key: str, usual: str | None = None) -> str:
     value = table.get(key, usual)
     if not isinstance(value, str):
-        raise InputError(f"[judge]: `{key}` must be a text")
+        raise InputError(f"[crashtest.judge]: `{key}` must be a text")
     return value
 
 
@@ -112,7 +114,7 @@ def _synced(_test: CrashTest, _recording: CrashRecording) -> _Made:
 def _sqlite(test: CrashTest, recording: CrashRecording) -> _Made:
     lost = test.judge.get("may_lose", False)
     if not isinstance(lost, bool):
-        raise InputError("[judge]: `may_lose` must be true or false")
+        raise InputError("[crashtest.judge]: `may_lose` must be true or false")
     name = _text(test.judge, "file")
     judged = sqlite_judge(name, recording, may_lose=lost)
     seen = Seen(f'`file` = "{name}"')
@@ -161,7 +163,7 @@ def _command(test: CrashTest, recording: CrashRecording) -> _Made:
     try:
         words = words_of(test.judge.get("command"), "command")
     except InputError as error:
-        raise InputError(f"[judge]: {error}") from None
+        raise InputError(f"[crashtest.judge]: {error}") from None
     told = [what for what, _ in recording.told()]
     folder = test.folder.resolve()
 
@@ -176,13 +178,13 @@ def _command(test: CrashTest, recording: CrashRecording) -> _Made:
             except subprocess.TimeoutExpired:
                 return f"the command has not ended after {COMMAND_SECONDS} s"
             except OSError as error:
-                raise InputError(f"[judge]: {words[0]}: {error.strerror}") from None
+                raise InputError(f"[crashtest.judge]: {words[0]}: {error.strerror}") from None
         if ran.returncode == 0:
             return None
         lines = (ran.stderr or ran.stdout).decode("utf-8", "replace").strip().splitlines()
         says = f"the command ended with {ran.returncode}{': ' + lines[-1] if lines else ''}"
         if ran.returncode in _NOT_RUN:
-            raise InputError(f"[judge]: {says}: it judges nothing")
+            raise InputError(f"[crashtest.judge]: {says}: it judges nothing")
         return says
 
     return judge, None

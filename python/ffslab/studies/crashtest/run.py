@@ -140,7 +140,7 @@ def _check_cache(test: CrashTest) -> None:
     has_cache = isinstance(device, Mapping) and (device.get("buffer_pages") or device.get("card"))
     if is_asked and not has_cache:
         raise InputError(
-            f"{test.file_name}: [cuts]: `cache` is of a device with a write cache: "
+            f"{test.file_name}: [crashtest.cuts]: `cache` is of a device with a write cache: "
             "give buffer_pages in [stack.device], or leave `cache` out"
         )
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
-from ffslab.files.toml_tables import check_keys, meant, read_toml, refuse_experiment, table_at, texts_at, whole
+from ffslab.files.one_file import TABLES, asked, is_experiment
+from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.axes import Axis, Listed, Range, Value, axes_of
 
@@ -33,6 +34,8 @@ METHODS = {
 USUAL = ("time_us", "erases", "energy_total_uJ")
 POINTS_MAX = 1_000_000
 _KEYS = ("title", "experiment", "axes", "sample", "conditions", "repeat", "seed", "minimise", "maximise", "compare")
+# Of the table [study] in the file of an experiment.
+_TABLE_KEYS = tuple(key for key in _KEYS if key not in ("title", "experiment", "seed"))
 _SAMPLE_KEYS = ("method", "points", "seed")
 
 
@@ -79,7 +82,7 @@ class Study:
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".", file_name: str = "<study>") -> Study:
         """A study from TOML text."""
-        return read_toml(text, file_name, lambda data: _study(data, file_name, Path(base_dir)))
+        return read_toml(text, file_name, lambda data: _study(data, text, file_name, Path(base_dir)))
 
     @classmethod
     def of(
@@ -144,8 +147,11 @@ class Study:
         return replace(self, experiment=replace(experiment, change=change), axes=(*left, *added))
 
 
-def _study(data: dict[str, Any], file_name: str, base_dir: Path) -> Study:
-    refuse_experiment(data, "a study names it and varies its keys")
+def _study(data: dict[str, Any], text: str, file_name: str, base_dir: Path) -> Study:
+    if is_experiment(data):
+        own = asked(data, "study")
+        check_keys(own, _TABLE_KEYS, "[study]: ")
+        return _of_experiment(own, Experiment(text, file_name, base_dir), file_name)
     check_keys(data, _KEYS)
     experiment = experiment_at(data, str(data.get("title", "study")), file_name, base_dir)
     return _of_experiment(data, experiment, file_name)
@@ -201,6 +207,7 @@ def without_axes(experiment: Experiment) -> tuple[Experiment, str, tuple[Axis, .
     title, own = str(table.get("title", "")), table.pop("axes", {})
     if not own:
         return experiment, title, ()
+    table = {key: value for key, value in table.items() if key not in TABLES}
     bare = Experiment.from_data(table, experiment.file_name, experiment.base_dir)
     return replace(bare, change=experiment.change), title, axes_of(own)
 
