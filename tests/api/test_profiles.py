@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 import pytest
 
 import ffslab
+from ffslab.api import profiles
 from ffslab.api.profiles import write_new
 from helpers.bench_logs import Bench
 from helpers.command import ROOT
@@ -186,3 +187,10 @@ def test_a_new_profile_that_does_not_fit_the_disk_is_not_left_half_written(
     with pytest.raises(ffslab.InputError, match=r"own\.toml: cannot be written: no space left on device"):
         write_new(tmp_path / "own.toml", "omap3evm")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stack_that_says_what_its_blocks_bear_is_believed_before_its_part() -> None:
+    part = {"part": "mt29f1g01abafd"}
+    assert profiles.borne_by({**part, "ageing": {"endurance_erases": 300}}) == (300, "[stack.ageing]")
+    assert profiles.borne_by(part) == profiles.borne_by({**part, "ageing": {"endurance_erases": None}})
+    assert profiles.borne_by({}) is None

@@ -1,4 +1,4 @@
-"""What `ffslab lifetime --simulate --json` prints; `ffslab schema whole_lives` is made from these types."""
+"""What `ffslab lifetime --json` prints of lives; `ffslab schema whole_lives` is made from these types."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from ffslab.answers.lives import Lives
 
 
 class WorkloadLives(Lives):
-    """The lives of the variants of an experiment."""
+    """The lives of the variants of an experiment. `initial`: what it says of the state at the begin."""
 
     workload: str
+    initial: str | None
 
 
 class WholeLivesAnswer(TypedDict):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError, is_path
@@ -266,6 +268,16 @@ def endurance_of(part: str) -> tuple[int, str] | None:
     if not is_path(part):
         return _known_endurance_of(part)
     return _endurance_of(part) if Path(part).is_file() else None
+
+
+def borne_by(stack: Mapping[str, Any]) -> tuple[int, str] | None:
+    """Erases that a block of a stack bears, and who says so: its table `ageing`, or its part; `None`: neither."""
+    part, ageing = stack.get("part"), stack.get("ageing")
+    of_part = endurance_of(str(part)) if part else None
+    said = ageing.get("endurance_erases") if isinstance(ageing, Mapping) else None
+    if not said or (of_part is not None and of_part[0] == said):
+        return of_part
+    return int(said), "[stack.ageing]"
 
 
 def _endurance_of(part: str) -> tuple[int, str] | None:

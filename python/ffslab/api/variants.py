@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ffslab.answers import Columns
 from ffslab.answers.summary import FailedVariant, MeanSd, Summary, VariantSummary
-from ffslab.api.profiles import endurance_of
+from ffslab.api.profiles import borne_by
 from ffslab.steady import variant_needs_us
 
 VariantColumns = dict[str, list[object]]
@@ -159,6 +159,5 @@ def runs_until_worn_out(variant: VariantSummary) -> Borne | None:
     """
     if variant_needs_us(variant) is not None:
         return None
-    mean, part = worn_most(variant)[1]["mean"], variant["stack"].get("part")
-    borne = endurance_of(part) if part is not None else None
+    mean, borne = worn_most(variant)[1]["mean"], borne_by(variant["stack"])
     return Borne(borne[0] / mean, *borne) if borne is not None and mean else None

@@ -170,6 +170,7 @@ fn programs_use_it_on_a_mount() {
     let spec = MountSpec {
         stack_toml: "board = \"zero-overhead\"\nfs = \"toy\"\npartition_blocks = 40".to_string(),
         base_dir: folder.clone(),
+        initial: "settled".to_string(),
         seed: 1,
         options: Vec::new(),
         owner: None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ffslab.api.profiles import endurance_of
+from ffslab.api.profiles import borne_by
 from ffslab.api.variants import US_PER_YEAR, figures_of, worn_most
 from ffslab.steady import TOLERANCE, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
@@ -220,7 +220,7 @@ def worn_by(said: VariantSummary) -> float | None:
     costs its share of an erase at least.
     """
     stack: dict[str, Any] = {**said["stack"]}
-    borne = endurance_of(str(stack["part"])) if stack.get("part") else None
+    borne = borne_by(stack)
     if borne is None:
         return None
     erases = worn_most(said)[1]["mean"]
