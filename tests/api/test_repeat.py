@@ -60,9 +60,7 @@ def test_the_command_prints_the_table_and_draws_the_typical_run(ffslab: Command,
     (tmp_path / "small.toml").write_text(TEXT)
     ran = ffslab("run", "small.toml", "--repeat", RUNS, "--jobs", 1, "--seed", 3, "--out", "out")
     assert ran.returncode == 0, ran.stderr
-    assert (
-        "95 % interval" in ran.stdout and f"read_ahead_KiB=0: {RUNS} runs; the slowest call of all took" in ran.stdout
-    )
+    assert "95 % interval" in ran.stdout and f"read_ahead_KiB=0: {RUNS} runs" in ran.stdout
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["seed"] == 3 and len(summary["variants"]) == 2 * RUNS
     report = (tmp_path / "out" / "report.html").read_text()

@@ -73,7 +73,7 @@ CALLS = {
     "calibrate": ["calibrate", "--loops", "loops.csv"],
     "compare": ["compare", "."],
     "diff": ["diff", "a", "b"],
-    "lifetime --simulate": ["lifetime", "small.toml", "--simulate"],
+    "lifetime --out": ["lifetime", "small.toml", "--out", "life"],
     "policy amplification --out": ["policy", "amplification", "--out", "points.png"],
     "reproduce": ["reproduce", "readahead"],
     "sqlite": ["sqlite"],

@@ -298,7 +298,7 @@ files = "overwritten"
     file = tmp_path / "life.toml"
     stack = "\n".join(f"{key} = {json.dumps(value)}" for key, value in NAND.items())
     file.write_text(f'title = "A life"\n[stack]\n{stack}\n[stack.fat]\ntranslation = "page-map"\n{work}')
-    done = ffslab("lifetime", str(file), "--json")
+    done = ffslab("lifetime", str(file), "--reckon", "--json")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["workloads"]
     assert row["lifetime_years"]["levelled"]["estimate"] > 0

@@ -55,7 +55,7 @@ def test_an_experiment_prints_what_the_block_cache_did(ffslab: Command, tmp_path
         (small(fs="ext4"), 'fs = "ext4": RTEMS has jffs2, yaffs2, dosfs, rfs, imfs, mini-imfs'),
         (small(keys='quirks = "2020"'), "unknown quirks '2020'; there are: 2018, fixed"),
         (small(keys="bdbuf_cach_KiB = 10"), "`bdbuf_cach_KiB`"),
-        (small(keys='device = "sd-cart"'), "did you mean `sd-card`?"),
+        (small(keys='device = "sd-cart"'), "did you mean `sd-card`"),
         (small(fs="imfs", keys='device = "sd-card"'), "device belongs to dosfs and rfs, not to imfs"),
         (small(step="drop_caches", step_keys=""), "RTEMS has no page cache"),
         (small(step="ubi_attach", step_keys=""), "RTEMS has no UBI: leave it out"),

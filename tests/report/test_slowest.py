@@ -87,7 +87,7 @@ def test_the_worst_write_of_a_full_partition_waits_for_collection(full: ffslab.R
     assert "erase read-back" in told and "erase" in told and " %: " in told, told
     assert call_text(worst).startswith("write 4 KiB of target")
     head, rows = slowest_cells(full.summary["variants"], 3)
-    assert head == ["slowest calls", "took", "began after", "waited for"] and len(rows) == 3
+    assert head == ["slowest calls so far", "took", "began after", "waited for"] and len(rows) == 3
 
 
 def test_calls_beyond_the_kept_rows_are_among_the_slowest() -> None:

@@ -39,7 +39,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def row(ffslab: Command, *args: object) -> dict[str, Any]:
-    ran = ffslab("lifetime", *args, "--json")
+    ran = ffslab("lifetime", *args, "--reckon", "--json")
     assert ran.returncode == 0, ran.stderr
     (found,) = json.loads(ran.stdout)["workloads"]
     return dict(found)
@@ -85,7 +85,7 @@ def test_a_workload_begins_with_the_image_and_its_wear(ffslab: Command, dumps: d
     (tmp_path / "jffs2.toml").write_text(workload("jffs2", steps=2), encoding="utf-8")
     few = row(ffslab, dumps["jffs2"], "--workload", "jffs2.toml")
     assert few["uncertainty"].startswith("the number of erases alone")
-    ran = ffslab("lifetime", dumps["jffs2"], "--workload", "jffs2.toml", "--workload", "jffs2.toml")
+    ran = ffslab("lifetime", dumps["jffs2"], "--workload", "jffs2.toml", "--workload", "jffs2.toml", "--reckon")
     assert ran.returncode == 0 and ran.stdout.count("dominated by") == 2
 
 
@@ -140,7 +140,7 @@ def test_a_cause_that_programs_nothing_dominates_nothing(
     ffslab: Command, dumps: dict[str, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "w.toml").write_text(workload("jffs2", steps=2), encoding="utf-8")
-    facts = json.loads(ffslab("lifetime", dumps["jffs2"], "--workload", "w.toml", "--json").stdout)
+    facts = json.loads(ffslab("lifetime", dumps["jffs2"], "--workload", "w.toml", "--reckon", "--json").stdout)
     (found,) = facts["workloads"]
     found["causes"] = [cause for cause in found["causes"] if cause["erases"] or cause["page_programs"]]
     erases = [cause for cause in found["causes"] if cause["page_programs"] == 0]
@@ -154,7 +154,7 @@ def test_a_workload_alone_wears_a_new_part(ffslab: Command, tmp_path: Path) -> N
     assert ffslab("run", "wear.toml", "--out", "out").returncode == 0
     alone, measured = row(ffslab, "wear.toml"), row(ffslab, "out")
     assert alone["lifetime_years"] == measured["lifetime_years"] and alone["kind"] == "workload"
-    ran = ffslab("lifetime", "wear.toml", "--fs", "jffs2", "--fs", "yaffs2", "--json")
+    ran = ffslab("lifetime", "wear.toml", "--fs", "jffs2", "--fs", "yaffs2", "--reckon", "--json")
     assert [one["variant"] for one in json.loads(ran.stdout)["workloads"]] == ["fs=jffs2", "fs=yaffs2"]
 
 

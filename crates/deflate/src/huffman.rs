@@ -13,7 +13,7 @@ const NODES_MAX: usize = 2 * SYMBOLS_MAX;
 pub struct Lengths {
     pub of: [u8; SYMBOLS_MAX],
     /// The last symbol that has a code.
-    pub last_symbol: usize,
+    pub(crate) last_symbol: usize,
 }
 
 impl Lengths {

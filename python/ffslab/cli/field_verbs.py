@@ -175,7 +175,7 @@ def lifetime(
         Path | None,
         option(
             "--out DIR",
-            "What to write of a life: a folder with the report and its data, or a page with pictures (.html), as of "
+            "Folder to write; of a life the report and its data; a page with pictures alone if it ends with .html, as of "
             "what is reckoned. [default: none]",
         ),
     ] = None,

@@ -51,7 +51,7 @@ def _too_short(row: WorkloadLife, needs_us: float, wanted_years: float | None) -
     said = (
         f"too short: {number(row['erases'], 0)} erases of {blocks} in {duration(row['time_us'])} tell no years, "
         f"because garbage collection has not gone round: this needs about {duration(needs_us)} of the workload. "
-        "`--simulate --fast` lives it."
+        "Without `--reckon` it is lived."
     )
     verdict: Verdict | None = None
     if wanted_years is not None:

@@ -124,7 +124,7 @@ def _years(life: VariantLife) -> str:
 def _verdict(life: VariantLife, wanted_years: float) -> str:
     wanted = f"{wanted_years:,.6g} years"
     if life["ended"]["by"] == "unknown":
-        return f"{wanted}: not known, it works after {_years(life)} years. --simulate --fast follows it to its end."
+        return f"{wanted}: not known, it works after {_years(life)} years. --fast follows it to its end."
     return f"{wanted}: yes, it still works then." if lasts(life) else f"{wanted}: no, it lasts {_years(life)} years."
 
 
