@@ -175,8 +175,8 @@ def lifetime(
         Path | None,
         option(
             "--out DIR",
-            "Folder to write; of a life the report and its data; a page with pictures alone if it ends with .html, as of "
-            "what is reckoned. [default: none]",
+            "Folder to write; of a life the report and its data; if it ends with .html, a page with pictures alone, as "
+            "of what is reckoned. [default: none]",
         ),
     ] = None,
     json: Annotated[
