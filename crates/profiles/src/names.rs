@@ -29,7 +29,7 @@ pub(crate) fn told(name: &str, kinds: &[Kind], what: &str) -> String {
     format!("{meant}{every}, or the path of a file such as ./{file}.toml")
 }
 
-/// Why a name is none of a board (with Linux or RTEMS), part, kernel or block device, without the name: see [`told`].
+/// Why a name is none of a board (with Linux or RTEMS), part, kernel or block device, without the name.
 /// `None`: it is one, or a path.
 pub fn unknown_profile(name: &str, what: &str) -> Option<String> {
     let kinds: &[Kind] = match what {
