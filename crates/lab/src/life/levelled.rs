@@ -16,7 +16,7 @@ const ERASES_BETWEEN: f64 = 16.0;
 const RATE_TOLERANCE: f64 = 0.1;
 
 /// Counters at the start of what may become a cycle.
-struct Mark {
+pub(super) struct Mark {
     counted_erases: Vec<u32>,
     repetitions: u64,
     time_ns: u64,
@@ -46,7 +46,7 @@ impl Levelled {
     /// block; `None`: none has ended yet, or wear is not levelled yet. A cycle may hold leaps that ended wherever data became due
     /// ([`super::law`]): they keep the differences.
     pub fn then(&mut self, levelling: &Levelling, repetitions: u64, time_ns: u64) -> Option<(Cycle, f64)> {
-        let now = Mark { counted_erases: levelling.counted_erases.clone(), repetitions, time_ns };
+        let now = Mark::new(levelling, repetitions, time_ns);
         let Some(mark) = &self.mark else {
             self.mark = Some(now);
             return None;
@@ -69,26 +69,26 @@ impl Levelled {
         self.seen
     }
 
-    /// Each block got so many erases by a leap of so many repetitions: its counters are as far apart as before.
-    pub fn leapt(&mut self, erases: u32, repetitions: u64, time_ns: u64) {
+    /// Each block got as many erases by a leap, which ended with these counters: they are as far apart as before.
+    pub fn leapt(&mut self, leap: Cycle, landed: Mark) {
         if let Some((_, left)) = &mut self.seen {
-            *left -= f64::from(erases);
+            *left -= leap.erases;
         }
         if let Some(mark) = &mut self.mark {
-            mark.counted_erases.iter_mut().filter(|count| **count > 0).for_each(|count| *count += erases);
-            mark.repetitions += repetitions;
-            mark.time_ns += time_ns;
+            let in_use = mark.counted_erases.iter_mut().filter(|count| **count > 0);
+            in_use.for_each(|count| *count += leap.erases as u32);
+            mark.repetitions += leap.repetitions;
+            mark.time_ns += leap.time_ns;
         }
-        self.landed = None;
-    }
-
-    /// Tells of the counters at the end of a leap.
-    pub fn landed(&mut self, levelling: &Levelling, repetitions: u64, time_ns: u64) {
-        self.landed = Some(Mark { counted_erases: levelling.counted_erases.clone(), repetitions, time_ns });
+        self.landed = Some(landed);
     }
 }
 
 impl Mark {
+    pub fn new(levelling: &Levelling, repetitions: u64, time_ns: u64) -> Mark {
+        Mark { counted_erases: levelling.counted_erases.clone(), repetitions, time_ns }
+    }
+
     /// The counters of the blocks that are in use at both times.
     fn pairs<'a>(&'a self, later: &'a Mark) -> impl Iterator<Item = (u32, u32)> + 'a {
         let pairs = self.counted_erases.iter().copied().zip(later.counted_erases.iter().copied());
@@ -165,8 +165,8 @@ mod tests {
             let step = |counts: &[u32]| Levelling { from_erases: 100, counted_erases: counts.to_vec() };
             levelled.then(&step(&[100, 250]), 0, 0);
             assert!(levelled.then(&step(&[200, 350]), 100, 100).is_some());
-            levelled.leapt(1_000, 1_000, 1_000);
-            levelled.landed(&step(&[1_200, 1_350]), 1_100, 1_100);
+            let leap = Cycle { erases: 1_000.0, repetitions: 1_000, time_ns: 1_000 };
+            levelled.leapt(leap, Mark::new(&step(&[1_200, 1_350]), 1_100, 1_100));
             (levelled, step)
         };
         let (mut as_before, step) = begun();

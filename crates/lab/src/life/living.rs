@@ -3,7 +3,7 @@
 use super::course::{CallsOfPoint, Point, Points, DAY_NS};
 use super::device::Device;
 use super::law::{Law, Stretch};
-use super::levelled::{Cycle, Levelled};
+use super::levelled::{Cycle, Levelled, Mark};
 use super::window::Window;
 use super::{Asked, End, Ended, LifeSummary};
 use crate::counts::CauseSummary;
@@ -264,16 +264,18 @@ impl Living<'_, '_> {
         }
         let erases = reach as u32;
         let cycles = f64::from(erases) / cycle.erases;
+        let leap = Cycle {
+            erases: f64::from(erases),
+            repetitions: (cycles * cycle.repetitions as f64).round() as u64,
+            time_ns: (cycles * cycle.time_ns as f64) as u64,
+        };
         let of_block = |&counted: &u32| if counted > 0 { erases } else { 0 };
         let each: Vec<u32> = levelling.counted_erases.iter().map(of_block).collect();
-        let repetitions = (cycles * cycle.repetitions as f64).round() as u64;
-        let time_ns = (cycles * cycle.time_ns as f64) as u64;
-        if !self.leap_over(repetitions, time_ns, &each)? {
+        if !self.leap_over(leap.repetitions, leap.time_ns, &each)? {
             return Ok(());
         }
-        levelled.leapt(erases, repetitions, time_ns);
         if let Some(now) = self.device.system().levelling() {
-            levelled.landed(&now, self.repetitions, self.lived_ns());
+            levelled.leapt(leap, Mark::new(&now, self.repetitions, self.lived_ns()));
         }
         Ok(())
     }

@@ -93,58 +93,25 @@ impl Step {
     /// The name of the step and of what it works on, for messages: `create "target"`. For a path outside the simulation
     /// only its last part is shown.
     pub fn title(&self) -> String {
+        let last_part = |path: &str| {
+            let path = path.trim_end_matches('/');
+            path.rsplit('/').next().unwrap_or(path).to_string()
+        };
         let object = match self {
-            Step::Create(Create { file, .. })
-            | Step::Fill(Fill { file, .. })
-            | Step::CreateFragmented(CreateFragmented { file, .. })
-            | Step::Unlink(Unlink { file })
-            | Step::Rename(Rename { file, .. })
-            | Step::Link(Link { file, .. })
-            | Step::Truncate(Truncate { file, .. })
-            | Step::Open(Open { file, .. })
-            | Step::Close(Close { file })
-            | Step::Fsync(Fsync { file, .. })
-            | Step::Stat(Stat { file, .. })
-            | Step::Fadvise(Fadvise { file, .. })
-            | Step::Trim(Trim { file, .. })
-            | Step::Saturate(Saturate { file, .. })
-            | Step::Occupy(Occupy { file, .. })
-            | Step::Age(Age { file, .. })
-            | Step::Uflip(Uflip { file, .. })
-            | Step::Requests(Requests { file, .. })
-            | Step::Append(Append { file, .. })
-            | Step::Mmap(Mmap { file, .. })
-            | Step::Sqlite(Sqlite { file, .. })
-            | Step::SetXattr(SetXattr { file, .. })
-            | Step::GetXattr(GetXattr { file, .. })
-            | Step::ListXattr(ListXattr { file })
-            | Step::RemoveXattr(RemoveXattr { file, .. })
-            | Step::Symlink(Symlink { file, .. })
-            | Step::Readlink(Readlink { file, .. })
-            | Step::Chmod(Chmod { file, .. })
-            | Step::Chown(Chown { file, .. })
-            | Step::Utimens(Utimens { file, .. })
-            | Step::Ftruncate(Ftruncate { file, .. })
-            | Step::SaveImage(SaveImage { file, .. }) => file,
+            Step::SaveImage(SaveImage { file, .. }) => Some(file.clone()),
             Step::Replay(Replay { file: path, .. })
             | Step::Fio(Fio { file: path, .. })
             | Step::Postmark(Postmark { file: path, .. })
             | Step::Load(Load { image: path, .. })
-            | Step::CopyIn(CopyIn { from: path, .. }) => path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
-            Step::MtdLoop(MtdLoop { op, .. }) => op.name(),
-            Step::Set(Set { name, .. }) | Step::Get(Get { name, .. }) | Step::Delete(Delete { name, .. }) => name,
-            Step::Mkdir(Mkdir { dir })
-            | Step::Rmdir(Rmdir { dir, .. })
-            | Step::Readdir(Readdir { dir })
-            | Step::CreateMany(CreateMany { dir, .. })
-            | Step::StatMany(StatMany { dir, .. })
-            | Step::ReadMany(ReadMany { dir, .. })
-            | Step::UnlinkMany(UnlinkMany { dir, .. })
-            | Step::UnlinkOldest(UnlinkOldest { dir, .. }) => dir,
+            | Step::CopyIn(CopyIn { from: path, .. }) => Some(last_part(path)),
+            Step::MtdLoop(MtdLoop { op, .. }) => Some(op.name().to_string()),
+            Step::Set(Set { name, .. }) | Step::Get(Get { name, .. }) | Step::Delete(Delete { name, .. }) => {
+                Some(name.clone())
+            }
             Step::Repeat(repeat) => return repeat.title(),
-            _ => return self.name().to_string(),
+            _ => self.paths().into_iter().next(),
         };
-        format!("{} \"{object}\"", self.name())
+        object.map_or_else(|| self.name().to_string(), |object| format!("{} \"{object}\"", self.name()))
     }
 
     /// Raises the seed of a step that draws random numbers, so that it draws others.

@@ -207,10 +207,10 @@ impl Repeat {
             }
             let wrong = |why| StepError::InLoop { number, title: step.title(), why: Box::new(why) };
             step.check().map_err(wrong)?;
-            for path in step.clone().paths_mut() {
-                if path.split(|letter| letter != '#').filter(|run| !run.is_empty()).count() > 1 {
-                    return Err(wrong(StepError::TwoNumbers { name: path.clone() }));
-                }
+            let counts_twice =
+                |path: &String| path.split(|letter| letter != '#').filter(|run| !run.is_empty()).count() > 1;
+            if let Some(name) = step.paths().into_iter().find(counts_twice) {
+                return Err(wrong(StepError::TwoNumbers { name }));
             }
         }
         Ok(())
@@ -226,10 +226,10 @@ impl UnlinkOldest {
 
     pub(super) fn check(&self) -> Result<(), StepError> {
         nonzero("count", self.count)?;
-        match self.name.matches('*').count() == 1 && !self.name.contains('/') {
-            true => Ok(()),
-            false => Err(StepError::Starred { name: self.name.clone() }),
+        if self.name.matches('*').count() != 1 || self.name.contains('/') {
+            return Err(StepError::Starred { name: self.name.clone() });
         }
+        Ok(())
     }
 }
 
@@ -250,11 +250,16 @@ impl Step {
 
     /// Whether a name in a loop of it counts.
     pub fn counts(&self) -> bool {
-        let counting = |step: &Step| step.clone().paths_mut().iter().any(|path| path.contains('#'));
+        let counting = |step: &Step| step.paths().iter().any(|path| path.contains('#'));
         self.inner().iter().any(|step| counting(step) || step.counts())
     }
 
     /// The paths in the file system that the step itself names.
+    pub fn paths(&self) -> Vec<String> {
+        self.clone().paths_mut().into_iter().map(std::mem::take).collect()
+    }
+
+    /// The same, to be changed.
     pub fn paths_mut(&mut self) -> Vec<&mut String> {
         match self {
             Step::Create(Create { file, .. })
