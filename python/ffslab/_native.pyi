@@ -219,6 +219,9 @@ def recorded_calls(
     measured steps need to find is made by calls of a further setup step.
     """
 
+def case_experiments(path: str | PathLike[str], only: str | None) -> list[tuple[str, str]]:
+    """The measured cases of a file that match the pattern, each with its name and as an experiment (TOML)."""
+
 def validate(
     path: str | PathLike[str],
     only: str | None,

@@ -66,7 +66,7 @@ impl Ready<'_> {
             observed: None,
             film: variant.film,
             settles: variant.settles,
-            pace: None,
+            pace: self.spec.program(),
             rows_max,
         };
         run(system, &plan)

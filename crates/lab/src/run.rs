@@ -30,7 +30,6 @@ pub use facts::{Facts, StepOutcome};
 pub(crate) use images::check_saves;
 pub(crate) use outcome::{Instants, Kept};
 pub use outcome::{OfProgram, OfSetup, Outcome, SavedImage};
-pub use pace::Pace;
 pub(crate) use phase::Boundary;
 pub(crate) use runner::{Begun, Runner, Start, StepBegun, WATCH_EVERY};
 pub use runner::{RunError, Watch};
@@ -41,6 +40,7 @@ use crate::observed::{Observed, Observing};
 use crate::probe_log::ProbeLog;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
+use ffslab_profiles::ProgramCosts;
 use ffslab_system::System;
 use ffslab_workload::{Content, Step};
 use std::borrow::Cow;
@@ -72,7 +72,7 @@ pub struct Plan<'a> {
     /// What is written down of the measured steps.
     pub observed: Option<&'a Observed>,
     /// What the program that does the steps computes itself. `None`: it takes no time.
-    pub pace: Option<&'a dyn Pace>,
+    pub pace: Option<&'a ProgramCosts>,
 }
 
 /// Runs a plan on a system on which nothing is mounted. See [`RunError`].
@@ -145,8 +145,8 @@ impl Plan<'_> {
 
     /// The program writes down what a step did and reads the next one.
     fn pass_on(&self, runner: &mut Runner, step: &Step) {
-        if let Some(pace) = self.pace {
-            runner.system.compute_ns(pace.between_steps_ns(step));
+        if let Some(costs) = self.pace {
+            runner.system.compute_ns(pace::between_steps_ns(costs, step));
             runner.system.read_clock_ns();
         }
     }

@@ -19,6 +19,7 @@ mod cards;
 pub mod device_keys;
 mod device_units;
 pub mod error;
+pub mod exact_micros;
 pub mod fault_keys;
 pub mod file_systems;
 pub mod flash_device;
@@ -33,6 +34,8 @@ pub mod stack;
 pub mod stack_keys;
 pub mod systems;
 mod ubi_volume;
+pub mod vm_keys;
+pub mod yaffs2_keys;
 
 pub use error::{MachineError, RegisterError};
 pub use file_systems::register;

@@ -4,6 +4,7 @@ use crate::error::MachineError;
 use crate::media::PartitionSpec;
 use ffslab_flash::Geometry;
 use ffslab_mtd::MediumImage;
+use ffslab_profiles::ProgramCosts;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
@@ -37,6 +38,11 @@ pub trait Spec: Debug + Send + Sync + 'static {
 
     /// Power that the idle board draws. `None`: no source gives it, so results have only the energy above idle.
     fn idle_power(&self) -> Option<PowerMilliwatt> {
+        None
+    }
+
+    /// What the program that does the steps computes on this machine; `None`: it takes no time.
+    fn program(&self) -> Option<&ProgramCosts> {
         None
     }
 

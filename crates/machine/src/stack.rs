@@ -1,6 +1,7 @@
 //! From a description to a running stack: clock, chip, NAND driver, partition, system calls, file system.
 
 use crate::error::MachineError;
+use crate::exact_micros::ExactMicros;
 use crate::file_systems::{self, Settings};
 use crate::media::{self, MlcSpec, PartitionSpec};
 use crate::policy_keys::Policies;
@@ -11,11 +12,11 @@ use ffslab_fs::{BlockSpace, FileKind, FileSystem, KeyEntry, RenameFlags, Stat, S
 use ffslab_images::file::{load, read_file};
 use ffslab_images::recognise::arranged::arranged;
 use ffslab_images::ImageSpec;
-use ffslab_linux::{Kernel, Vfs, VfsConfig, WriteBackKnobs};
+use ffslab_linux::{Vfs, VfsConfig};
 use ffslab_mtd::spi_nand::Wiring;
-use ffslab_mtd::{Ecc, MediumError, MediumImage, Mtd};
-use ffslab_profiles::{EccName, Profile};
-use ffslab_sim::{CpuCosts, Mount, NandWait, PowerMilliwatt, Sim, SimConfig};
+use ffslab_mtd::{MediumError, MediumImage, Mtd};
+use ffslab_profiles::{EccName, NandWaitName, Profile, ProgramCosts};
+use ffslab_sim::{CpuCosts, Mount, PowerMilliwatt, Sim, SimConfig};
 use ffslab_system::{
     ambassador_impl_Calls, Advice, Answer, Calls, Entry, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence,
 };
@@ -24,6 +25,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+mod board_keys;
 mod chip_keys;
 mod contents;
 mod mount;
@@ -44,6 +46,8 @@ pub struct StackSpec {
     pub vfs: VfsConfig,
     /// The file system and its settings; `None`: the partition is used as it is, by `mtd_loop`.
     pub fs: Option<Arc<dyn Settings>>,
+    /// What the program that does the steps computes; `None`: it takes no time.
+    pub program: Option<ProgramCosts>,
     /// What the idle board draws; `None`: not known.
     pub idle_power: Option<PowerMilliwatt>,
     /// What the partition holds at the start; `None`: it is erased.
@@ -74,6 +78,9 @@ impl StackSpec {
         };
         file_systems::refuse_what_does_not_apply(keys)?;
         let mut profile = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)?;
+        if let Some(chip) = &keys.chip {
+            board_keys::set_chip(&mut profile, keys.part.as_deref(), chip, base_dir)?;
+        }
         let kind = profile.part.kind();
         let medium = match &keys.medium {
             Some(name) => media::on_linux(name)?,
@@ -94,6 +101,7 @@ impl StackSpec {
             return Err(MachineError::number("partition_blocks", 0u64, needed));
         }
         let mut keys = keys.clone();
+        board_keys::hold_layers(&mut profile, &keys, medium, base_dir)?;
         let mut driver = profile.driver();
         let spi_nand = media::wiring(&profile)?;
         let nor = media::nor_wiring(&profile)?;
@@ -101,30 +109,32 @@ impl StackSpec {
             refuse_ecc_of_nor(&keys)?;
         }
         driver.ecc = spi_nand.as_ref().map_or(driver.ecc, Wiring::ecc);
-        if let Some(ecc) = keys.ecc {
-            driver.ecc = driver.ecc.by(ecc.engine());
-        }
-        if let Some(bits) = keys.ecc_strength_bits {
-            driver.ecc = ecc_of_strength(driver.ecc, bits)?;
-        }
+        driver.ecc = board_keys::ecc_of(&keys, driver.ecc)?;
+        driver.has_bad_block_table = keys.bad_block_table.unwrap_or(driver.has_bad_block_table);
         if let Some(bits) = keys.bitflip_threshold_bits {
             driver.bitflip_threshold_bits = Some(chip_keys::threshold(medium, &driver.ecc, bits)?);
         }
         chip_keys::check_cells(&keys, medium, mountable, &profile)?;
         let timing = spi_nand.as_ref().map_or(profile.part.timing(), |wiring| wiring.timing(profile.part.timing()));
         keys.ecc = nor.is_none().then(|| EccName::of(driver.ecc.engine));
-        let nand_wait = NandWait::from(*keys.nand_wait.get_or_insert(profile.nand_wait()));
+        let wait = *keys.nand_wait.get_or_insert(profile.nand_wait());
+        let timing = match &nor {
+            Some(_) => timing,
+            None => board_keys::complete_driver(&keys, &profile, &mut driver, timing, wait),
+        };
         let mut costs = profile.vfs_costs();
         costs.clock_read_ns = *keys.clock_read_ns.get_or_insert(costs.clock_read_ns);
         let of_fs_kib = mountable.and_then(|fs| fs.read_ahead_kib());
         let by_default_kib = of_fs_kib.unwrap_or(profile.read_ahead_kib());
         let read_ahead_kib = *keys.read_ahead_kib.get_or_insert(by_default_kib);
-        let page_cache_kib = *keys.page_cache_kib.get_or_insert(profile.page_cache_bytes() >> 10);
+        let page_cache_kib = board_keys::page_cache_kib(&mut keys, &profile)?;
         let tick_rate_hz = *keys.tick_rate_hz.get_or_insert(profile.tick_rate_hz());
-        // The root file system of a board in use has more unused names than a kernel may spare.
-        let kernel = Kernel { dentries_spared_count: 0, ..profile.kernel() };
+        let kernel = board_keys::kernel_of(&keys, &profile)?;
+        let uptime = *keys.uptime_us.get_or_insert(ExactMicros { ns: profile.uptime_ns().unwrap_or(0) });
+        let wall_clock_ns = keys.wall_clock_us.map(|wall_clock| wall_clock.ns).or(profile.wall_clock_ns());
         keys.kernel = Some(profile.kernel_name.clone());
-        keys.part = Some(profile.part_name.clone());
+        keys.part = keys.chip.is_none().then(|| profile.part_name.clone());
+        let polls_with_resched = wait == NandWaitName::Resched;
         if tick_rate_hz == 0 || tick_rate_hz > 10_000 {
             return Err(MachineError::number("hz", tick_rate_hz, "1 to 10000 is needed"));
         }
@@ -149,6 +159,9 @@ impl StackSpec {
         let policy = keys.policy.clone().unwrap_or_default();
         let policies = policy.policies(&keys.fs, mountable)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
+        let has_ubi = fs.as_ref().is_some_and(|fs| fs.needs_ubi().is_some());
+        // See `Driver::polls_with_resched` of `mtd` for file systems that hold a lock meanwhile, `SimConfig` for the others.
+        driver.polls_with_resched = polls_with_resched && keys.fs == file_systems::jffs2::JFFS2.name;
         let spec = StackSpec {
             medium,
             image,
@@ -167,30 +180,31 @@ impl StackSpec {
             },
             sim: SimConfig {
                 tick_rate_hz,
-                uptime_ns: keys.uptime_us * 1_000,
-                nand_wait,
+                uptime_ns: uptime.ns,
+                nand_wait: wait.into(),
+                scheduler_clock: profile.scheduler_clock(),
+                tick_cost_ns: profile.tick_cost_ns(),
+                delays_are_loops: profile.delays_are_loops(),
+                polls_with_resched: polls_with_resched && has_ubi,
                 timer_wheel: kernel.timer_wheel(),
                 chip_lock: kernel.chip_lock,
                 preemption: kernel.preemption,
                 clock_stops_when_asked: kernel.clock_stops_when_asked,
-                ..SimConfig::default()
             },
             cpu_costs: profile.cpu_costs(keys.traced)?,
             vfs: VfsConfig {
                 kernel,
                 read_ahead_bytes,
                 page_cache_bytes: page_cache_kib.saturating_mul(1024),
-                write_back: WriteBackKnobs {
-                    limits: keys.dirty_limits(profile.write_back().limits)?,
-                    ..profile.write_back()
-                },
+                write_back: keys.write_back(profile.write_back())?,
                 policies: policies.pages,
                 costs,
                 epoch_s: EPOCH_S,
-                epoch_ns: 0,
-                smp: false,
+                epoch_ns: wall_clock_ns.map_or(0, |wall_clock_ns| epoch_ns(wall_clock_ns, uptime.ns)),
+                smp: keys.smp.unwrap_or(profile.smp()),
             },
             fs,
+            program: profile.program(),
             idle_power: profile.idle_power(),
             volumes: UbiVolumes::default(),
             policies,
@@ -243,16 +257,10 @@ fn refuse_ecc_of_nor(keys: &StackKeys) -> Result<(), MachineError> {
     }
 }
 
-/// The same ECC with another strength.
-///
-/// Errors: its strength is what it is.
-fn ecc_of_strength(ecc: Ecc, strength_bits: u32) -> Result<Ecc, MachineError> {
-    if ecc.engine.is_on_die || ecc.engine.only_code.is_some() {
-        let needed =
-            format!("{} corrects {} in {} bytes", ecc.engine.title, ecc.code.strength_bits, ecc.code.step_bytes);
-        return Err(MachineError::number("ecc_strength_bits", strength_bits, needed));
-    }
-    Ok(ecc.of_strength(strength_bits))
+/// How far the time of day is in its second at virtual time 0, in ns, if it is so far when the machine has been up so long.
+pub fn epoch_ns(wall_clock_ns: u64, uptime_ns: u64) -> u32 {
+    const SECOND_NS: u64 = 1_000_000_000;
+    ((wall_clock_ns % SECOND_NS + SECOND_NS - uptime_ns % SECOND_NS) % SECOND_NS) as u32
 }
 
 /// The image that the partition holds at the start; what is found in it is filled in.

@@ -2,16 +2,20 @@
 
 use crate::ageing_keys::AgeingKeys;
 use crate::error::MachineError;
+use crate::exact_micros::ExactMicros;
 use crate::fault_keys::FaultKeys;
 use crate::mounts::MountKeys;
 use crate::policy_keys::PolicyKeys;
+use crate::vm_keys::VmKeys;
+use crate::yaffs2_keys::Yaffs2Keys;
 use ffslab_images::recognise::arranged::{Arranged, Said};
 use ffslab_images::Wanted;
 use ffslab_jffs2::Endian;
-use ffslab_linux::DirtyLimits;
+use ffslab_linux::{DirtyLimits, WriteBackKnobs};
 use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Value of `fs` for a partition that is never mounted.
@@ -29,6 +33,9 @@ pub struct StackKeys {
     /// Name or path of a NAND part, instead of the board's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// A chip that has no profile, as in `[stack.chip]`: the keys of a part's profile, `base` among them. Absent: `part`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chip: Option<BTreeMap<String, serde_json::Value>>,
     /// Erase blocks of the whole chip, where it has more or fewer than the part says; all else stays that of the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chip_blocks: Option<u32>,
@@ -64,6 +71,13 @@ pub struct StackKeys {
     /// Memory that the page cache may take.
     #[serde(rename = "page_cache_KiB", default, skip_serializing_if = "Option::is_none")]
     pub page_cache_kib: Option<u64>,
+    /// Memory of the machine (`MemTotal`), of which the page cache may take what the board's kernel leaves; instead of
+    /// `page_cache_KiB`.
+    #[serde(rename = "memory_KiB", default, skip_serializing_if = "Option::is_none")]
+    pub memory_kib: Option<u64>,
+    /// Settings of write-back, as in `[stack.vm]`; those of the kernel if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm: Option<VmKeys>,
     /// How much may be dirty before writers are held up (`vm.dirty_bytes`), instead of the kernel profile's share of the page
     /// cache.
     #[serde(rename = "dirty_KiB", default, skip_serializing_if = "Option::is_none")]
@@ -89,6 +103,16 @@ pub struct StackKeys {
     /// erase counter header (`-O` of ubinize).
     #[serde(rename = "vid_hdr_offset_B", default, skip_serializing_if = "Option::is_none")]
     pub vid_header_offset_bytes: Option<u32>,
+    /// UBI: the partition by which the reserve for bad blocks was counted before Linux 3.7, in per cent
+    /// (`CONFIG_MTD_UBI_BEB_RESERVE`), instead of `max_beb_per1024`.
+    #[serde(rename = "beb_reserve_pct", default, skip_serializing_if = "Option::is_none")]
+    pub bad_reserve_percent: Option<u32>,
+    /// UBI: whether it writes its headers by sub-pages. Absent: it does, where the chip has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subpage_writes: Option<bool>,
+    /// The kernel's UBIFS is built with its debugging code (`CONFIG_UBIFS_FS_DEBUG`, before Linux 3.7).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ubifs_debug: bool,
     /// JFFS2's erase block summaries.
     #[serde(default)]
     pub summary: bool,
@@ -119,6 +143,9 @@ pub struct StackKeys {
     /// Age of YAFFS2's sources; that of the kernel profile if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
+    /// How YAFFS2 was built, as in `[stack.yaffs2]`; as its sources say if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yaffs2: Option<Yaffs2Keys>,
     /// YAFFS2 keeps its tags in the data area of a page instead of the OOB area.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inband_tags: bool,
@@ -142,13 +169,26 @@ pub struct StackKeys {
     /// What a task does while the chip works; absent: what the board's driver does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nand_wait: Option<NandWaitName>,
+    /// Whether the driver knows bad blocks by a table in memory; absent: what the board's driver has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bad_block_table: Option<bool>,
+    /// The kernel is built for several CPUs (`CONFIG_SMP`), though one runs; absent: as the board says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smp: Option<bool>,
+    /// Bits of the processor's words, 32 or 64, by which kernels since 4.8 hash names; absent: as the board or the kernel says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word_bits: Option<u32>,
     /// Timer ticks per second (CONFIG_HZ).
     #[serde(rename = "hz", default, skip_serializing_if = "Option::is_none")]
     pub tick_rate_hz: Option<u32>,
     /// How long the machine has been up when the simulation begins. JFFS2 chooses blocks by the tick counter, so
-    /// runs with other values show how much results scatter.
-    #[serde(default)]
-    pub uptime_us: u64,
+    /// runs with other values show how much results scatter. Absent: as the board says, or 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uptime_us: Option<ExactMicros>,
+    /// How far into its second the wall clock is then: a file system that keeps times by seconds writes an inode when a new one has begun.
+    /// Absent: as the board says, or as far as the uptime is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_clock_us: Option<ExactMicros>,
     /// The tracers run with which the board was measured, and take their time: only for comparing with such measurements.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub traced: bool,
@@ -168,7 +208,7 @@ pub(crate) type IsGiven = fn(&StackKeys) -> bool;
 
 /// Keys that only some file systems have. Which ones says each file system's descriptor
 /// ([`crate::file_systems::Mountable::own_keys`]).
-pub(crate) const OWNED_KEYS: [(&str, IsGiven); 9] = [
+pub(crate) const OWNED_KEYS: [(&str, IsGiven); 13] = [
     // Where nothing can be compressed, "none" is true.
     ("compression", |keys| keys.compression.is_some_and(|name| name != CompressionName::None)),
     ("summary", |keys| keys.summary),
@@ -178,6 +218,10 @@ pub(crate) const OWNED_KEYS: [(&str, IsGiven); 9] = [
     ("bulk_read", |keys| keys.bulk_read),
     ("max_beb_per1024", |keys| keys.bad_reserve_per_1024.is_some()),
     ("wl_threshold", |keys| keys.wl_threshold_erases.is_some()),
+    ("beb_reserve_pct", |keys| keys.bad_reserve_percent.is_some()),
+    ("subpage_writes", |keys| keys.subpage_writes.is_some()),
+    ("ubifs_debug", |keys| keys.ubifs_debug),
+    ("yaffs2", |keys| keys.yaffs2.is_some()),
     ("vid_hdr_offset_B", |keys| keys.vid_header_offset_bytes.is_some()),
 ];
 
@@ -193,10 +237,18 @@ impl StackKeys {
         OWNED_KEYS.iter().any(|(name, _)| *name == key)
     }
 
+    /// The settings of write-back that the keys say, else those of the kernel.
+    ///
+    /// Errors: a limit without meaning, or said twice.
+    pub fn write_back(&self, of_kernel: WriteBackKnobs) -> Result<WriteBackKnobs, MachineError> {
+        let knobs = self.vm.as_ref().map_or(of_kernel, |vm| vm.knobs(of_kernel));
+        Ok(WriteBackKnobs { limits: self.dirty_limits(knobs.limits)?, ..knobs })
+    }
+
     /// How much may be dirty, if the keys say so, else `by_default`.
     ///
     /// Errors: a limit without meaning.
-    pub fn dirty_limits(&self, by_default: DirtyLimits) -> Result<DirtyLimits, MachineError> {
+    fn dirty_limits(&self, by_default: DirtyLimits) -> Result<DirtyLimits, MachineError> {
         match (self.dirty_kib, self.dirty_background_kib) {
             (None, None) => Ok(by_default),
             (None, Some(_)) => {

@@ -3,7 +3,7 @@
 use crate::{Amount, Sourced};
 use ffslab_linux::VfsCosts;
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{CpuCosts, PowerMilliwatt, Work, WorkCost};
+use ffslab_sim::{CopiedNode, CpuCosts, PowerMilliwatt, Work, WorkCost};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,6 +15,18 @@ pub(crate) struct VfsTable {
     clock_read_ns: Sourced<Amount>,
     /// A system call by itself.
     call_ns: Sourced<Amount>,
+    /// What write(2) takes beside that and its pages.
+    write_ns: Option<Sourced<Amount>>,
+    /// Taking a page out of the page cache.
+    page_drop_ns: Option<Sourced<Amount>>,
+    /// What that takes more when the page's file is deleted or cut.
+    page_delete_ns: Option<Sourced<Amount>>,
+    /// `drop_caches` beside the pages that it drops.
+    drop_caches_us: Option<Sourced<Amount>>,
+    /// Making a file, beside what the file system does.
+    create_us: Option<Sourced<Amount>>,
+    /// An unmount until the tasks that wait get the CPU.
+    unmount_us: Option<Sourced<Amount>>,
     /// Power of the CPU rail above idle while the CPU computes.
     #[serde(rename = "cpu_power_mW")]
     cpu_power_mw: Sourced<Amount>,
@@ -25,17 +37,19 @@ pub(crate) struct VfsTable {
 
 impl VfsTable {
     pub(crate) fn costs(&self) -> VfsCosts {
+        let ns = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0, |says| says.value.0.round() as u64);
+        let of_us = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0, |says| us_to_ns(says.value.0));
         VfsCosts {
             clock_read_ns: self.clock_read_ns.value.0.round() as u64,
             call_ns: self.call_ns.value.0.round() as u64,
-            write_ns: 0,
+            write_ns: ns(&self.write_ns),
             // The costs of copies are in the table `[cpu]` of the board.
             page_ns: 0,
-            page_drop_ns: 0,
-            page_delete_ns: 0,
-            drop_caches_ns: 0,
-            create_ns: 0,
-            unmount_ns: 0,
+            page_drop_ns: ns(&self.page_drop_ns),
+            page_delete_ns: ns(&self.page_delete_ns),
+            drop_caches_ns: of_us(&self.drop_caches_us),
+            create_ns: of_us(&self.create_us),
+            unmount_ns: of_us(&self.unmount_us),
             cpu_power: PowerMilliwatt {
                 cpu: self.cpu_power_mw.value.0,
                 memory: self.memory_power_mw.as_ref().map_or(0.0, |power| power.value.0),
@@ -56,6 +70,25 @@ macro_rules! cost_table {
             /// Power of the memory rail above idle while the CPU works.
             #[serde(rename = "memory_power_mW")]
             memory_power_mw: Sourced<Amount>,
+            /// A tick of the timer.
+            pub(crate) tick_us: Option<Sourced<Amount>>,
+            /// Before a node or chunk is read that garbage collection moves as it is: what decides how, and room for it.
+            copied_node_before_us: Option<Sourced<Amount>>,
+            /// Such a node, read or written. Absent: as much as other nodes, if the key before is absent, too.
+            copied_node_us: Option<Sourced<Amount>>,
+            /// The same for each of its bytes.
+            #[serde(rename = "copied_node_ns_per_B")]
+            copied_node_ns_per_byte: Option<Sourced<Amount>>,
+            /// The summary at the end of an erase block, beside its pages.
+            summary_us: Option<Sourced<Amount>>,
+            /// A fragment of a file over which garbage collection walks.
+            fragment_ns: Option<Sourced<Amount>>,
+            /// A pass of garbage collection that finds nothing to do. Absent: as much as others.
+            pass_in_vain_us: Option<Sourced<Amount>>,
+            /// What a file system does before it lets a block be erased.
+            before_erase_us: Option<Sourced<Amount>>,
+            /// The header of an object beside the chunk that holds it.
+            header_us: Option<Sourced<Amount>>,
             $(
                 #[doc = $about]
                 $each: Option<Sourced<Amount>>,
@@ -75,6 +108,17 @@ macro_rules! cost_table {
                     let (each_ns, per_byte_ps) = (us_to_ns(value(&self.$each)), us_to_ns(value(&self.$per_byte)));
                     costs.of[Work::$work as usize] = WorkCost { each_ns, per_byte_ps };
                 )+
+                let ns = |amount: &Option<Sourced<Amount>>| us_to_ns(value(amount));
+                let copied = [&self.copied_node_before_us, &self.copied_node_us, &self.copied_node_ns_per_byte];
+                if copied.iter().any(|amount| amount.is_some()) {
+                    let [before_ns, each_ns, per_byte_ps] = copied.map(ns);
+                    costs.copied_node = Some(CopiedNode { before_ns, each_way: WorkCost { each_ns, per_byte_ps } });
+                }
+                costs.summary_ns = ns(&self.summary_us);
+                costs.fragment_ns = value(&self.fragment_ns).round() as u64;
+                costs.pass_in_vain_ns = self.pass_in_vain_us.is_some().then(|| ns(&self.pass_in_vain_us));
+                costs.before_erase_ns = ns(&self.before_erase_us);
+                costs.header_ns = ns(&self.header_us);
                 costs
             }
         }

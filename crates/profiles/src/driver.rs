@@ -3,8 +3,9 @@
 
 use crate::layers::{Entry, Merged};
 use crate::part::{part_named, PartKind};
-use crate::{Amount, Board, Part, ProfileError, Sourced};
-use ffslab_mtd::OpCost;
+use crate::{Amount, Board, NandWaitName, Part, ProfileError, Sourced};
+use ffslab_flash::{Geometry, Timing};
+use ffslab_mtd::{Driver, OpCost};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::PowerMilliwatt;
 use schemars::JsonSchema;
@@ -47,6 +48,102 @@ pub(crate) struct DriverTable {
     /// Energy of the memory rail above idle while a block is erased.
     #[serde(rename = "erase_memory_uJ")]
     erase_memory_uj: Option<Sourced<Amount>>,
+    /// What a program takes more for each byte of a page that it puts there.
+    #[serde(rename = "program_ns_per_B")]
+    program_ns_per_byte: Option<Sourced<Amount>>,
+    /// A read of a part of a page is two operations of the chip, the data and then their ECC bytes: what the driver adds to the second.
+    read_part_us: Option<Sourced<Amount>>,
+    /// What each operation takes more where tasks sleep while the chip works (`nand_wait = "sleep"`).
+    sleep_us: Option<Sourced<Amount>>,
+    /// What a program or an erase takes more where tasks ask with each poll whether another shall run (`nand_wait = "resched"`).
+    poll_us: Option<Sourced<Amount>>,
+    /// What an erase takes more where there is no table of bad blocks.
+    bad_block_mark_us: Option<Sourced<Amount>>,
+    /// The chip's times pass by loops that are counted before (`udelay`), which a tick makes longer, and not by the clock.
+    delays_are_loops: Option<Sourced<bool>>,
+    /// By how much these loops are shorter than they should be, in millionths (`lps_precision` of `init/calibrate.c`).
+    delays_short_ppm: Option<Sourced<u32>>,
+}
+
+/// What stands in for the flash on a machine that has none: Linux's nandsim or mtdram.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SimulatedChipTable {
+    /// NAND: each operation waits for the bus as for a whole page (`do_state_action` of `drivers/mtd/nand/raw/nandsim.c`).
+    whole_page_transfers: Option<Sourced<bool>>,
+    /// NAND: memory is taken when a page is programmed; what a new slab of pages takes.
+    slab_us: Option<Sourced<Amount>>,
+    /// NAND: giving back the memory of a page when its block is erased.
+    page_free_us: Option<Sourced<Amount>>,
+    /// NAND: drawing whether bits flip, in each read of a page that was programmed (`ns_do_bit_flips`).
+    draw_us: Option<Sourced<Amount>>,
+    /// NAND: slabs that the allocator has kept of a chip before this one.
+    slabs_kept: Option<Sourced<u32>>,
+    /// NAND: how long the machine is up at most if no chip was simulated before.
+    first_chip_until_us: Option<Sourced<Amount>>,
+    /// NOR: how fast memory is copied and filled.
+    #[serde(rename = "memory_ns_per_B")]
+    memory_ns_per_byte: Option<Sourced<Amount>>,
+}
+
+/// What [`SimulatedChipTable`] says, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimulatedChip {
+    pub has_whole_page_transfers: bool,
+    /// `None`: memory of pages costs nothing.
+    pub slab_ns: Option<u64>,
+    pub page_free_ns: u64,
+    pub draw_ns: u64,
+    pub slabs_kept: u32,
+    pub first_chip_until_ns: u64,
+    pub memory_ps_per_byte: u64,
+}
+
+impl SimulatedChipTable {
+    pub(crate) fn chip(&self) -> SimulatedChip {
+        SimulatedChip {
+            has_whole_page_transfers: self.whole_page_transfers.as_ref().is_some_and(|says| says.value),
+            slab_ns: self.slab_us.as_ref().map(|says| us_to_ns(says.value.0)),
+            page_free_ns: ns_of_us(&self.page_free_us),
+            draw_ns: ns_of_us(&self.draw_us),
+            slabs_kept: self.slabs_kept.as_ref().map_or(0, |says| says.value),
+            first_chip_until_ns: ns_of_us(&self.first_chip_until_us),
+            // The factor from ns to ps is the same as that from us to ns.
+            memory_ps_per_byte: ns_of_us(&self.memory_ns_per_byte),
+        }
+    }
+}
+
+fn ns_of_us(amount: &Option<Sourced<Amount>>) -> u64 {
+    amount.as_ref().map_or(0, |says| us_to_ns(says.value.0))
+}
+
+impl DriverTable {
+    /// What these costs are where tasks wait for the chip in this way, of a chip with these times. `drive` has the costs of operations
+    /// already.
+    pub(crate) fn complete(&self, drive: &mut Driver, wait: NandWaitName, chip: &Timing, geometry: &Geometry) {
+        let page_ns = u64::from(geometry.page_bytes + geometry.oob_bytes) * chip.bus_ps_per_byte / 1_000;
+        let sleep_ns = if wait == NandWaitName::Sleep { ns_of_us(&self.sleep_us) } else { 0 };
+        let poll_ns = if wait == NandWaitName::Resched { ns_of_us(&self.poll_us) } else { 0 };
+        let mark_ns = if drive.has_bad_block_table { 0 } else { ns_of_us(&self.bad_block_mark_us) };
+        let short_ppm = self.delays_short_ppm.as_ref().map_or(0, |says| u64::from(says.value));
+        let added = |cost: &mut OpCost, more_ns: u64, delay_ns: u64| {
+            cost.overhead_ns = (cost.overhead_ns + sleep_ns + more_ns).saturating_sub(delay_ns * short_ppm / 1_000_000);
+        };
+        added(&mut drive.read, 0, chip.read_ns + page_ns);
+        added(&mut drive.program, poll_ns, chip.program_ns + page_ns);
+        added(&mut drive.erase, poll_ns + mark_ns, chip.erase_ns);
+        let per_byte_ps = ns_of_us(&self.program_ns_per_byte);
+        drive.program_data_ns = u64::from(geometry.page_bytes) * per_byte_ps / 1_000;
+        if let Some(part_us) = &self.read_part_us {
+            drive.read_part_ns = us_to_ns(part_us.value.0);
+            drive.read_part_wait_ns = chip.read_ns;
+        }
+    }
+
+    pub(crate) fn delays_are_loops(&self) -> bool {
+        self.delays_are_loops.as_ref().is_some_and(|says| says.value)
+    }
 }
 
 const OPERATIONS: [&str; 3] = ["read", "program", "erase"];

@@ -4,6 +4,7 @@
 //! is. What comes from a file of the user's own keeps its status. A plain number counts as `unverified`.
 
 use crate::built_in::{find, is_path, Kind, Text, BUILT_IN};
+use crate::circumstances::{Circumstances, When};
 use crate::keys::{keys_of, Key};
 use crate::part::PartKind;
 use crate::{driver, ProfileError};
@@ -67,7 +68,18 @@ pub(crate) struct Merged {
 ///
 /// Errors: all unknown keys of a file; all keys that are missing; bases that lead back to a file.
 pub(crate) fn merged(kind: Kind, source: &Text) -> Result<Merged, ProfileError> {
-    let merged = with_base(kind, source, &mut Vec::new())?;
+    merged_for(kind, source, None)
+}
+
+/// As [`merged`], with the layers of a board that hold in these circumstances.
+///
+/// Errors: as those of [`merged`].
+pub(crate) fn merged_for(
+    kind: Kind,
+    source: &Text,
+    circumstances: Option<&Circumstances<'_>>,
+) -> Result<Merged, ProfileError> {
+    let merged = with_base(kind, source, circumstances, &mut Vec::new())?;
     let given = &merged.entries;
     let mut missing: Vec<String> = keys_of(kind, merged.part_kind)
         .iter()
@@ -137,9 +149,17 @@ impl Merged {
     }
 }
 
-fn with_base(kind: Kind, source: &Text, chain: &mut Vec<String>) -> Result<Merged, ProfileError> {
+fn with_base(
+    kind: Kind,
+    source: &Text,
+    circumstances: Option<&Circumstances<'_>>,
+    chain: &mut Vec<String>,
+) -> Result<Merged, ProfileError> {
     let part_kind = part_kind_of(kind, source, &mut Vec::new())?;
-    let mut own = Merged { entries: own_entries(kind, part_kind, source)?, file: source.label.clone(), part_kind };
+    let (mut entries, layers) = own_entries(kind, part_kind, source)?;
+    let holding = layers.into_iter().filter(|layer| circumstances.is_some_and(|of| layer.when.holds(of)));
+    holding.for_each(|layer| entries.extend(layer.entries));
+    let mut own = Merged { entries, file: source.label.clone(), part_kind };
     if kind == Kind::Board {
         driver::refuse_two_times(&own.entries, &source.label)?;
     }
@@ -159,7 +179,7 @@ fn with_base(kind: Kind, source: &Text, chain: &mut Vec<String>) -> Result<Merge
     if chain.contains(&identity(&base_source)) {
         return Err(at.error(format!("base: {name} builds on {} itself", source.label)));
     }
-    let base = with_base(kind, &base_source, chain)?;
+    let base = with_base(kind, &base_source, circumstances, chain)?;
     if base.part_kind != part_kind {
         let (is, here) = (base.part_kind.title(), part_kind.title());
         return Err(at.error(format!("base: {name} is a {is}, and this a {here}: a part builds on one of its kind")));
@@ -266,22 +286,100 @@ fn inherited(kind: Kind, path: &str, entry: &Entry, base: &str, times: Option<f6
 fn is_cpu_time(kind: Kind, path: &str) -> bool {
     let is_time = ["_us", "_ns", "_ns_per_B"].iter().any(|unit| path.ends_with(unit));
     let is_of_cpu = match kind {
-        Kind::Board => ["vfs.", "cpu.", "tracers."].iter().any(|table| path.starts_with(table)),
+        Kind::Board => ["vfs.", "cpu.", "tracers.", "program."].iter().any(|table| path.starts_with(table)),
         Kind::RtemsBoard => !path.starts_with("memory_"),
         Kind::Part | Kind::Kernel | Kind::BlockDevice => false,
     };
     is_time && is_of_cpu
 }
 
-/// The keys of one file, plain values as constants.
-fn own_entries(kind: Kind, part_kind: PartKind, source: &Text) -> Result<BTreeMap<String, Entry>, ProfileError> {
+/// A part of a board's file that holds only in some circumstances: `[[layer]]`.
+struct Layer {
+    /// What it says of them, as people read it.
+    title: String,
+    when: When,
+    entries: BTreeMap<String, Entry>,
+}
+
+/// Whether a board's file, or one that it builds on, has layers.
+pub(crate) fn has_layers(kind: Kind, source: &Text) -> Result<bool, ProfileError> {
+    let table: Table = source.parse()?;
+    match table.get("base").and_then(Value::as_str) {
+        _ if table.contains_key(LAYER) => Ok(true),
+        Some(base) => has_layers(kind, &find(kind, base, &source.folder)?),
+        None => Ok(false),
+    }
+}
+
+/// The layers of a board's file behind those of the files that it builds on: when each holds, and what it says.
+///
+/// Errors: those of reading the files.
+pub(crate) fn layers(kind: Kind, source: &Text) -> Result<Vec<(String, Merged)>, ProfileError> {
+    if kind != Kind::Board {
+        return Ok(Vec::new());
+    }
+    let part_kind = PartKind::default();
+    let (own, of_own) = own_entries(kind, part_kind, source)?;
+    let mut found = Vec::new();
+    if let Some(base) = own.get("base").and_then(|entry| entry.value.as_str()) {
+        let times = own.get("cpu_time_scale").map(factor).transpose()?;
+        for (when, mut layer) in layers(kind, &find(kind, base, &source.folder)?)? {
+            let entries = std::mem::take(&mut layer.entries);
+            let of_base = |(path, entry): (String, Entry)| {
+                let entry = inherited(kind, &path, &entry, base, times);
+                (path, entry)
+            };
+            layer.entries = entries.into_iter().map(of_base).collect();
+            found.push((when, layer));
+        }
+    }
+    let of_own = of_own
+        .into_iter()
+        .map(|layer| (layer.title, Merged { entries: layer.entries, file: source.label.clone(), part_kind }));
+    found.extend(of_own);
+    Ok(found)
+}
+
+/// The keys of one file, plain values as constants, and its layers.
+fn own_entries(
+    kind: Kind,
+    part_kind: PartKind,
+    source: &Text,
+) -> Result<(BTreeMap<String, Entry>, Vec<Layer>), ProfileError> {
     let values: Table = source.parse()?;
     let spans = DeTable::parse(&source.text).map_err(|error| toml_error(&source.text, &source.label, &error))?;
-    let mut reader = Reader { source, keys: keys_of(kind, part_kind), entries: BTreeMap::new(), unknown: Vec::new() };
-    reader.take("", &values, spans.get_ref());
+    let spans = spans.get_ref();
+    let keys = keys_of(kind, part_kind);
+    let mut reader = Reader::of(source, keys, (kind == Kind::Board).then_some(LAYER));
+    reader.take("", &values, spans);
+    let of_layers = values.get(LAYER).and_then(Value::as_array).filter(|_| kind == Kind::Board);
+    let spans_of_layers = spans.iter().find(|(name, _)| name.get_ref() == LAYER);
+    let spans_of_layers = spans_of_layers.and_then(|(_, value)| value.get_ref().as_array());
+    let mut layers = Vec::new();
+    for (table, span) in of_layers.into_iter().flatten().zip(spans_of_layers.into_iter().flat_map(|all| all.iter())) {
+        let (Some(table), Some(spans)) = (table.as_table(), span.get_ref().as_table()) else { continue };
+        let mut of_layer = Reader::of(source, keys, Some("when"));
+        of_layer.take("", table, spans);
+        let line = line_of(&source.text, span.span().start);
+        let refused = |message: String| TomlError { file_name: source.label.clone(), line: Some(line), message };
+        if let Some(key) = NOT_IN_LAYERS.iter().find(|key| of_layer.entries.contains_key(**key)) {
+            return Err(refused(format!("layer: `{key}` is said once, and in no layer")).into());
+        }
+        let when = table
+            .get("when")
+            .cloned()
+            .ok_or_else(|| refused("layer: `when` is missing: say when it holds".to_string()))?;
+        let said = when.as_table().into_iter().flatten().map(|(key, value)| format!("{key} = {value}"));
+        let title = said.collect::<Vec<_>>().join(", ");
+        let when: When = when
+            .try_into()
+            .map_err(|error: toml::de::Error| refused(format!("layer: when: {}", friendlier(error.message()))))?;
+        reader.unknown.append(&mut of_layer.unknown);
+        layers.push(Layer { title, when, entries: of_layer.entries });
+    }
     let Reader { entries, mut unknown, .. } = reader;
     unknown.sort();
-    let Some((line, _)) = unknown.first() else { return Ok(entries) };
+    let Some((line, _)) = unknown.first() else { return Ok((entries, layers)) };
     let line = Some(*line);
     let others = unknown.iter().enumerate().map(|(i, (line, says))| match i {
         0 => says.clone(),
@@ -291,18 +389,34 @@ fn own_entries(kind: Kind, part_kind: PartKind, source: &Text) -> Result<BTreeMa
     Err(TomlError { file_name: source.label.clone(), line, message }.into())
 }
 
+/// The array of a board's layers.
+const LAYER: &str = "layer";
+/// What a board is, whatever it is used for.
+const NOT_IN_LAYERS: [&str; 5] = ["title", "base", "part", "kernel", "cpu_time_scale"];
+
 struct Reader<'a> {
     source: &'a Text,
     keys: &'static [Key],
+    /// A key that is no constant and is read elsewhere.
+    passed_over: Option<&'static str>,
     entries: BTreeMap<String, Entry>,
     /// Lines with keys that there are not, and what to say of them.
     unknown: Vec<(usize, String)>,
+}
+
+impl<'a> Reader<'a> {
+    fn of(source: &'a Text, keys: &'static [Key], passed_over: Option<&'static str>) -> Reader<'a> {
+        Reader { source, keys, passed_over, entries: BTreeMap::new(), unknown: Vec::new() }
+    }
 }
 
 impl Reader<'_> {
     fn take(&mut self, prefix: &str, values: &Table, spans: &DeTable<'_>) {
         for (name, spanned) in spans {
             let Some(value) = values.get(name.get_ref().as_ref()) else { continue };
+            if prefix.is_empty() && self.passed_over == Some(name.get_ref().as_ref()) {
+                continue;
+            }
             let line = line_of(&self.source.text, name.span().start);
             let path = format!("{prefix}{}", name.get_ref());
             let key = self.keys.iter().find(|key| key.path == path);

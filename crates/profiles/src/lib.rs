@@ -13,8 +13,10 @@
 //! them: `ffslab calibrate` does.
 
 mod board;
+mod build_of_kernel;
 mod built_in;
 mod cards;
+mod circumstances;
 mod cpu;
 mod driver;
 mod ecc_name;
@@ -23,17 +25,21 @@ mod keys;
 mod layers;
 mod names;
 mod part;
+mod profile;
+mod program;
 mod rtems;
 mod show;
 mod spi;
 mod template;
 
 pub use board::{
-    kernel_of_version, Board, KernelProfile, MlcRules, NandWaitName, Profile, SpiNandRules, Yaffs2Version,
-    KERNEL_DEFAULT,
+    kernel_series, Board, KernelProfile, MlcRules, NandWaitName, SpiNandRules, Yaffs2Version, KERNEL_DEFAULT,
 };
+pub use build_of_kernel::with_words;
 pub use built_in::is_path;
 pub use cards::CardProfile;
+pub use circumstances::Circumstances;
+pub use driver::SimulatedChip;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
 pub use names::{nearest_names, unknown_profile};
@@ -42,6 +48,8 @@ pub use part::{
     OobLayout, PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead,
     WriteBuffer,
 };
+pub use profile::Profile;
+pub use program::ProgramCosts;
 pub use rtems::{block_device, card, rtems_board};
 pub use show::{
     list, show, ConstantValue, DerivedCost, PartSummary, ProfileName, ShownConstant, ShownProfile, StatusCounts,
@@ -61,6 +69,8 @@ pub enum Status {
     Datasheet,
     /// Measured on the board or part.
     Measured,
+    /// Inferred from what a machine was measured to do, as the value with which the simulation does the same; the source says from what.
+    Fitted,
     /// Published by others who measured it, or read in source code.
     Published,
     /// An assumption; the source says why it was made.

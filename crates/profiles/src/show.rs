@@ -2,7 +2,7 @@
 
 use crate::built_in::{find, is_path, read, Kind, Text, BUILT_IN};
 use crate::keys::unit_of;
-use crate::layers::{merged, Merged};
+use crate::layers::{layers, merged, Merged};
 use crate::names::told;
 use crate::rtems::{read_board, read_device};
 use crate::{KernelProfile, Part, Profile, ProfileError, Status};
@@ -58,6 +58,8 @@ pub struct StatusCounts {
     pub measured_count: u32,
     #[serde(rename = "published")]
     pub published_count: u32,
+    #[serde(rename = "fitted")]
+    pub fitted_count: u32,
     #[serde(rename = "unverified")]
     pub unverified_count: u32,
 }
@@ -101,6 +103,9 @@ pub struct ShownConstant {
     /// Empty for what has none.
     pub unit: &'static str,
     pub value: ConstantValue,
+    /// Of a board: where alone it holds, in place of what holds elsewhere: `fs = ["jffs2"]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -131,10 +136,12 @@ pub struct DerivedCost {
 /// Errors: none of them is wrong; tests read them all.
 pub fn list() -> Result<Vec<ProfileName>, ProfileError> {
     let entry = |&(kind, name, _): &(Kind, &'static str, &str)| {
-        let merged = merged(kind, &find(kind, name, Path::new(""))?)?;
+        let source = find(kind, name, Path::new(""))?;
+        let merged = merged(kind, &source)?;
+        let values = values_of(kind, &source, &merged)?;
         let part = if kind == Kind::Part { Some(summary(&Part::of(&merged)?)) } else { None };
         let title = merged.text("title").map(str::to_string);
-        Ok(ProfileName { kind: kind.name(), name, part, statuses: StatusCounts::of(&values_of(&merged)?), title })
+        Ok(ProfileName { kind: kind.name(), name, part, statuses: StatusCounts::of(&values), title })
     };
     BUILT_IN.iter().map(entry).collect()
 }
@@ -166,6 +173,7 @@ impl StatusCounts {
                 Status::Datasheet => &mut counts.datasheet_count,
                 Status::Measured => &mut counts.measured_count,
                 Status::Published => &mut counts.published_count,
+                Status::Fitted => &mut counts.fitted_count,
                 Status::Unverified => &mut counts.unverified_count,
             } += 1;
         }
@@ -189,7 +197,7 @@ pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
         part: None,
         part_kind: (kind == Kind::Part).then(|| merged.part_kind.name()),
         title: merged.text("title").map(str::to_string),
-        values: values_of(&merged)?,
+        values: values_of(kind, &source, &merged)?,
     };
     match kind {
         Kind::Part => drop(Part::of(&merged)?),
@@ -258,8 +266,16 @@ fn derived(profile: &Profile) -> Vec<DerivedCost> {
     vec![cost("read", driver.read), cost("program", driver.program), cost("erase", driver.erase)]
 }
 
-/// Every constant, those of the file itself before those in tables.
-fn values_of(merged: &Merged) -> Result<Vec<ShownConstant>, ProfileError> {
+/// Every constant, those of the file itself before those in tables and those of its layers.
+fn values_of(kind: Kind, source: &Text, merged: &Merged) -> Result<Vec<ShownConstant>, ProfileError> {
+    let mut values = constants_of(merged, None)?;
+    for (when, layer) in layers(kind, source)? {
+        values.extend(constants_of(&layer, Some(&when))?);
+    }
+    Ok(values)
+}
+
+fn constants_of(merged: &Merged, when: Option<&String>) -> Result<Vec<ShownConstant>, ProfileError> {
     /// A constant as it stands in a file.
     #[derive(Deserialize)]
     struct Constant {
@@ -272,7 +288,7 @@ fn values_of(merged: &Merged) -> Result<Vec<ShownConstant>, ProfileError> {
     let shown = |(key, constant): (String, Constant)| {
         let Constant { value, source, status, ci95 } = constant;
         let unit = unit_of(key.rsplit('.').next().unwrap_or(&key));
-        ShownConstant { ci95, key, source, status, unit, value }
+        ShownConstant { ci95, key, source, status, unit, value, when: when.cloned() }
     };
     Ok(constants.into_iter().map(shown).collect())
 }

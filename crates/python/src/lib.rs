@@ -195,6 +195,12 @@ fn validate(
     to_json(&report)
 }
 
+/// The cases of a file that match the pattern, each with its name and as the experiment that it is.
+#[pyfunction]
+fn case_experiments(path: PathBuf, only: Option<&str>) -> PyResult<Vec<(String, String)>> {
+    ffslab_validate::experiments(&path, only).map_err(to_python)
+}
+
 /// Reads a recording in batches: calls `begin` with the root of its paths, then `batch` with columns, and returns notes on
 /// what is not in them.
 #[pyfunction]
@@ -356,6 +362,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stack_as_written, module)?)?;
     module.add_function(wrap_pyfunction!(initial_steps, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(case_experiments, module)?)?;
     module.add_function(wrap_pyfunction!(cards::card_operations, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_lost, module)?)?;

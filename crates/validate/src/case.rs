@@ -2,14 +2,13 @@
 //! says [`crate::stacks`].
 
 use ffslab_flash::Geometry;
-use ffslab_linux::NameHash;
-use ffslab_linux::{DirtyLimits, WriteBackKnobs};
 use ffslab_machine::fault_keys::FaultKeys;
 use ffslab_machine::stack_keys::CompressionName;
+use ffslab_machine::vm_keys::VmKeys;
 use ffslab_profiles::{EccName, NandWaitName};
-use ffslab_ubi::BadReserve;
 use ffslab_workload::Step;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 /// A measured case. An unknown key in a step is an error; of the other parts only the keys that the simulator uses are
@@ -57,7 +56,7 @@ pub struct System {
     #[serde(default)]
     pub cond_resched_after_program_and_erase: bool,
     /// Where the driver has its table of bad blocks, in words; "none ..." if it has none. Absent: it has one.
-    bad_block_table: Option<String>,
+    pub(crate) bad_block_table: Option<String>,
     #[serde(rename = "hz")]
     pub tick_rate_hz: Option<u32>,
     /// How long the machine had been up when the case began, as its tick counter tells it; recorded where that was looked at.
@@ -70,13 +69,14 @@ pub struct System {
     pub smp: bool,
     /// The processor's words, by which kernels since 4.8 hash names. Absent: 64, as all machines had that were measured
     /// before it was recorded.
-    word_bits: Option<u32>,
+    pub(crate) word_bits: Option<u32>,
     #[serde(rename = "ram_MiB")]
     pub ram_mib: Option<u64>,
     /// What the kernel said it has (`MemTotal` of /proc/meminfo).
     #[serde(rename = "mem_total_KiB")]
     pub mem_total_kib: Option<u64>,
-    pub vm: Option<WriteBack>,
+    #[serde(default, deserialize_with = "vm_keys")]
+    pub vm: Option<VmKeys>,
     pub jffs2_summary: Option<bool>,
     pub subpage_writes: Option<bool>,
     pub ubi: Option<UbiSettings>,
@@ -89,14 +89,21 @@ pub struct System {
     pub yaffs2_in_linux: Option<crate::case_yaffs2::InLinux>,
 }
 
+/// The settings of write-back that a stack has keys for, beside others.
+fn vm_keys<'de, D: Deserializer<'de>>(from: D) -> Result<Option<VmKeys>, D::Error> {
+    let Some(mut says) = Option::<Map<String, Value>>::deserialize(from)? else { return Ok(None) };
+    says.retain(|key, _| VmKeys::NAMES.contains(&key.as_str()));
+    serde_json::from_value(Value::Object(says)).map(Some).map_err(D::Error::custom)
+}
+
 /// How UBI was attached.
 #[derive(Clone, Debug, Deserialize)]
 pub struct UbiSettings {
     #[serde(rename = "max_beb_per1024")]
-    bad_reserve_per_1024: u32,
+    pub(crate) bad_reserve_per_1024: u32,
     /// The rule of kernels before 3.7, which then stands for the other one.
     #[serde(rename = "beb_reserve_pct")]
-    bad_reserve_percent: Option<u32>,
+    pub(crate) bad_reserve_percent: Option<u32>,
     /// Where the volume identifier header is, if attach said so.
     #[serde(rename = "vid_header_offset_B")]
     pub(crate) vid_header_offset_bytes: Option<u32>,
@@ -113,14 +120,6 @@ pub struct UbifsSettings {
 }
 
 impl System {
-    /// What that machine's hash of a name takes at once, if its kernel takes words.
-    pub(crate) fn name_hash(&self) -> NameHash {
-        match self.word_bits {
-            Some(32) => NameHash::Words32,
-            _ => NameHash::Words64,
-        }
-    }
-
     /// Whether the kernel's UBIFS was built with its debugging code, as far as that can be told: of the volume it used what only that code
     /// would leave. `options` are those without it, `min_io_bytes` the page.
     pub(crate) fn has_ubifs_debug(&self, min_io_bytes: u32, options: &ffslab_ubifs::Options) -> bool {
@@ -145,15 +144,6 @@ impl System {
     }
 }
 
-impl UbiSettings {
-    pub(crate) fn bad_reserve(&self) -> BadReserve {
-        match self.bad_reserve_percent {
-            Some(percent) => BadReserve::PercentOfPartition(percent),
-            None => BadReserve::Per1024OfChip(self.bad_reserve_per_1024),
-        }
-    }
-}
-
 /// What a case was mounted with. Those that say nothing of a compressor were measured without one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
@@ -164,40 +154,6 @@ pub struct MountSettings {
 impl Default for MountSettings {
     fn default() -> Self {
         MountSettings { compression: CompressionName::None }
-    }
-}
-
-/// Settings of write-back. The limits are given either in per cent of the page cache's memory or in bytes.
-#[derive(Clone, Debug, Deserialize)]
-pub struct WriteBack {
-    pub dirty_writeback_ms: u32,
-    pub dirty_expire_ms: Option<u32>,
-    pub dirty_ratio_pct: Option<u32>,
-    pub dirty_background_ratio_pct: Option<u32>,
-    #[serde(rename = "dirty_B")]
-    pub dirty_bytes: Option<u64>,
-    #[serde(rename = "dirty_background_B")]
-    pub dirty_background_bytes: Option<u64>,
-}
-
-impl WriteBack {
-    /// The settings for the simulated kernel. A setting that the case does not give has the kernel's default.
-    pub(crate) fn knobs(&self) -> WriteBackKnobs {
-        let standard = WriteBackKnobs::default();
-        let limits = match (self.dirty_bytes, self.dirty_background_bytes) {
-            (Some(dirty_bytes), Some(background_bytes)) => DirtyLimits::Bytes { dirty_bytes, background_bytes },
-            _ => match (self.dirty_ratio_pct, self.dirty_background_ratio_pct) {
-                (Some(dirty_percent), Some(background_percent)) => {
-                    DirtyLimits::Percent { dirty_percent, background_percent }
-                }
-                _ => standard.limits,
-            },
-        };
-        WriteBackKnobs {
-            writeback_interval_ms: self.dirty_writeback_ms,
-            expire_ms: self.dirty_expire_ms.unwrap_or(standard.expire_ms),
-            limits,
-        }
     }
 }
 

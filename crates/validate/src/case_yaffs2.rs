@@ -1,23 +1,40 @@
 //! What a measured case says of YAFFS2: its settings, and the clock of the harness with which most cases were measured.
 
+use ffslab_machine::yaffs2_keys::Yaffs2Keys;
 use serde::Deserialize;
 
-/// YAFFS2's part of a case's `system`.
+/// YAFFS2's part of a case's `system`, beside much that nobody reads.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Settings {
     pub pointer_bits: Option<u32>,
     pub cache_bypass_aligned: Option<bool>,
     pub block_summaries: Option<bool>,
     pub background_gc: Option<bool>,
-    #[serde(rename = "short_op_caches")]
-    pub short_op_cache_pages: Option<u32>,
+    pub short_op_caches: Option<u32>,
     pub reserved_blocks: Option<u32>,
-    #[serde(rename = "refresh_period")]
-    pub refresh_period_blocks: Option<u32>,
+    pub refresh_period: Option<u32>,
     pub deferred_dir_update: Option<bool>,
     pub tags_ecc: Option<bool>,
     pub inband_tags: Option<bool>,
     pub clock_us: Option<ClockUs>,
+}
+
+impl Settings {
+    /// The same as keys of a stack.
+    pub(crate) fn keys(&self) -> Yaffs2Keys {
+        Yaffs2Keys {
+            pointer_bits: self.pointer_bits,
+            cache_bypass_aligned: self.cache_bypass_aligned,
+            block_summaries: self.block_summaries,
+            background_gc: Some(self.background_gc.unwrap_or(false)),
+            short_op_cache_pages: self.short_op_caches,
+            reserved_blocks: self.reserved_blocks,
+            refresh_period_blocks: self.refresh_period,
+            deferred_dir_update: self.deferred_dir_update,
+            tags_ecc: self.tags_ecc,
+            inband_tags: self.inband_tags,
+        }
+    }
 }
 
 /// YAFFS2 as a part of Linux.

@@ -38,6 +38,9 @@ pub enum CaseError {
     // ---- its machine -----------------------------------------------------------------------------------------------
     #[error("fs \"{fs}\": cases measured with it cannot be run")]
     NotRun { fs: String },
+    /// What was built, and what it ran on, in the words of the case.
+    #[error("system.tree = \"{tree}\": no board profile says what that machine's work takes")]
+    UnknownMachine { tree: String },
     #[error("the file system '{fs}' of RTEMS is not simulated; there are {}", known.join(", "))]
     NotOnRtems { fs: String, known: Vec<&'static str> },
     #[error(transparent)]

@@ -12,7 +12,9 @@ pub mod case;
 mod case_yaffs2;
 pub mod cases;
 mod error;
+mod experiments;
 mod glob;
+mod harness;
 mod parallel;
 mod phases;
 mod ranges;
@@ -43,6 +45,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 
 pub use error::CaseError;
+pub use experiments::experiments;
 pub use phases::PhaseRanges;
 pub use ranges::{BootRanges, CounterRange, RangeSummary};
 pub use report::{CaseReport, Pair, ValidateOptions};
@@ -144,7 +147,6 @@ fn simulate(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool
     let mut stack = stacks::stack_of(case).map_err(|error| RunError::Step(error.to_string()))?;
     later.shift(&mut stack);
     let system = Stack::new(&stack)?;
-    let pace = stacks::pace(case);
     let plan = Plan {
         setup: &case.setup,
         measure: &case.measure,
@@ -158,7 +160,7 @@ fn simulate(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool
         film: false,
         // Cases say themselves when a new partition has been made usable: their steps sleep until then, or do not.
         settles: false,
-        pace: pace.as_deref(),
+        pace: stack.program.as_ref(),
         rows_max: ROWS_MAX,
     };
     run(Box::new(system), &plan, &mut |_| go_on())

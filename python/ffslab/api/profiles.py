@@ -12,7 +12,7 @@ from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError, is_path
-from ffslab.answers.profile import ConstantValue, PartSummary, ProfileName, ShownConstant, ShownProfile, StatusCounts
+from ffslab.answers.profile import ConstantValue, PartSummary, ProfileName, ShownConstant, ShownProfile, Status, StatusCounts
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.text.tables import number, text_table
 
@@ -62,8 +62,8 @@ def check_known(name: str, what: str, flag: str) -> None:
 
 
 def numbers(name: str) -> dict[str, float]:
-    """The constants of a profile that are numbers, by key."""
-    values = {constant["key"]: constant["value"] for constant in shown(name)["values"]}
+    """The constants of a profile that are numbers, by key; not those that hold in some circumstances alone."""
+    values = {constant["key"]: constant["value"] for constant in shown(name)["values"] if not constant.get("when")}
     return {key: value for key, value in values.items() if not isinstance(value, bool | str | list)}
 
 
@@ -112,14 +112,15 @@ def list_text(part_kind: str | None = None) -> str:
             parts.setdefault(f"{part['kind']}{cells}", []).append(_part_cells(entry, part))
         else:
             others.append([entry["kind"], entry["name"], _shares(entry["statuses"]), entry["title"] or ""])
-    head = ["name", "size\nMiB", "block\nKiB", "page\nB", "ECC\nbit/B", "numbers\nd m p u", "title"]
+    head = ["name", "size\nMiB", "block\nKiB", "page\nB", "ECC\nbit/B", "numbers\nd m f p u", "title"]
     order = [kind for kind, _ in _native.part_kinds()]
     of_kind = sorted(parts.items(), key=lambda one: (order.index(one[0].partition(",")[0]), "SLC" not in one[0]))
     blocks = [f"parts: {kind}\n{text_table(head, rows, 'lrrrrll')}" for kind, rows in of_kind]
     if others:
-        blocks.append(text_table(["kind", "name", "d m p u", "title"], others, "llll"))
+        blocks.append(text_table(["kind", "name", "d m f p u", "title"], others, "llll"))
     legend = (
-        "numbers d m p u: in percent those of a data sheet, measured, published, unverified (profiles/README.md).\n"
+        "numbers d m f p u: in percent those of a data sheet, measured, fitted to measurements, published, unverified "
+        "(profiles/README.md).\n"
         "page: of NOR what one program takes. ECC: what the data sheet asks for; with * the chip corrects itself."
     )
     return "\n\n".join([*blocks, legend])
@@ -142,9 +143,13 @@ def _part_cells(entry: ProfileName, part: PartSummary) -> list[str]:
     ]
 
 
+# How far numbers can be trusted, in the order of the legend.
+STATUSES: tuple[Status, ...] = ("datasheet", "measured", "fitted", "published", "unverified")
+
+
 def _shares(statuses: StatusCounts) -> str:
     """In percent the numbers of each status, in the order of the legend."""
-    counts = [statuses[status] for status in ("datasheet", "measured", "published", "unverified")]
+    counts = [statuses[status] for status in STATUSES]
     return " ".join(f"{round(100 * count / max(sum(counts), 1)):3d}" for count in counts)
 
 
@@ -158,7 +163,7 @@ def show_text(name: str) -> str:
         lines.append(f"cpu_time_scale: {scale:g}, in the values below already")
     cells, notes = _footnotes([v["source"] for v in profile["values"]])
     rows = [
-        [v["key"], _value(v["value"]), v["unit"], v["status"], cell]
+        [_key(v), _value(v["value"]), v["unit"], v["status"], cell]
         for v, cell in zip(profile["values"], cells, strict=True)
     ]
     lines += ["", text_table(["key", "value", "unit", "status", "source"], rows, "lrlll")]
@@ -177,6 +182,12 @@ def show_text(name: str) -> str:
         ]
         lines += ["", text_table(head, rows, "lrrr")]
     return "\n".join(lines)
+
+
+def _key(value: ShownConstant) -> str:
+    """The key of a constant, and where alone it holds."""
+    when = value.get("when")
+    return f"{value['key']} where {when}" if when else value["key"]
 
 
 def write_new(path: Path, base: str) -> None:
@@ -203,7 +214,7 @@ def difference(before: str, after: str) -> ProfileDifference:
             f"{before} is a {_kind_of(first)}, {after} a {_kind_of(second)}: only profiles of one kind can be compared"
         )
         raise _native.InputError(text)
-    sides = [{value["key"]: value for value in profile["values"]} for profile in (first, second)]
+    sides = [{_key(value): value for value in profile["values"]} for profile in (first, second)]
     keys = list(sides[0]) + [key for key in sides[1] if key not in sides[0]]
     pairs: list[PairOfConstants] = [
         {"key": key, "before": a, "after": b}

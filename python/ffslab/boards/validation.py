@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -36,6 +37,22 @@ def compare(
     """
     report: ValidationReport = json.loads(_native.validate(Path(path), only, jobs or 0, phases, progress))
     return report
+
+
+def write_experiments(cases: Path, only: str | None, folder: Path) -> list[Path]:
+    """Writes the cases of a file as experiments into a folder, and returns the files.
+
+    Raises `ffslab.InputError` when a case is none, or a file is there already.
+    """
+    from ffslab.files.results import write_new_text
+
+    written = []
+    for name, text in _native.case_experiments(cases, only):
+        path = folder / f"{re.sub(r'[^A-Za-z0-9.=-]+', '-', name)}.toml"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_new_text(path, f"# The measured case {name} of {cases.name}.\n{text}")
+        written.append(path)
+    return written
 
 
 def validate(path: str | Path, only: str | None = None, jobs: int | None = None, phases: int = 1) -> pd.DataFrame:

@@ -117,6 +117,10 @@ def validate(
             "--max-error PERCENT", "Exit with 1 when a counter or mean latency of any case is further off than this."
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        _option("--out DIR", "Run nothing: write each case as the experiment that it is, a file for `ffslab run`."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare simulations with measured cases.
@@ -131,6 +135,10 @@ def validate(
         raise InputError(f"--max-error {max_error}: must be 0 or more")
     if not 1 <= phases <= validation.PHASES_MAX:
         raise InputError(f"--phases {phases}: must be 1 to {validation.PHASES_MAX}")
+    if out is not None:
+        for path in validation.write_experiments(cases, only, out):
+            _say(f"wrote {path}")
+        return
     with progress_bar("cases") as progress:
         report = validation.compare(cases, only=only, jobs=jobs, progress=progress, phases=phases)
     _say(results.dump_json(report).rstrip() if json else validation.text(report))

@@ -206,8 +206,11 @@ fn runs_differ_in_seeds_and_uptime_and_the_first_is_the_variant_itself() {
         })
         .collect();
     assert_eq!(seeds, [(5, 9), (6, 10), (7, 11), (5, 9), (6, 10), (7, 11)]);
-    let uptimes: Vec<u64> =
-        experiment.variants.iter().map(|variant| variant.stack.linux().unwrap().uptime_us).collect();
+    let uptimes: Vec<u64> = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.stack.linux().unwrap().uptime_us.unwrap().ns / 1_000)
+        .collect();
     assert_eq!((uptimes[0], uptimes[3], uptimes[1] == uptimes[2]), (0, 0, false));
     assert_eq!(uptimes[1..3], uptimes[4..6], "what is compared has the same draws");
     assert_eq!(experiment.variants[4].name, "read_ahead_KiB=4, run=2");

@@ -1,6 +1,7 @@
 //! What each step does, call by call.
 
 use super::facts::{Facts, StepOutcome};
+use super::pace::after_call_ns;
 use super::runner::{OpenFile, RunError, Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
@@ -25,7 +26,7 @@ pub(super) const CREATE: OpenFlags = OpenFlags { create: true, truncate: true, .
 
 impl Runner<'_> {
     pub(crate) fn step(&mut self, phase: &str, index: usize, step: &Step) -> Result<StepOutcome, RunError> {
-        self.after_call_ns = self.pace.map_or(0, |pace| pace.after_call_ns(step));
+        self.after_call_ns = self.pace.map_or(0, |costs| after_call_ns(costs, step));
         let begun = self.step_begins(index);
         self.system.sim().step_begins(|| step.title(), step.name());
         let done = self.execute(step).and_then(|facts| self.settle().map(|()| facts));

@@ -1,25 +1,39 @@
 //! What the program that does the steps computes itself, between its calls and between steps.
 
 use super::runner::Runner;
+use ffslab_profiles::ProgramCosts;
+use ffslab_workload::steps::Pattern;
 use ffslab_workload::Step;
 
-/// How long the program that does the steps computes: a measured case ran on a machine on which that takes time, during which
-/// background tasks get on.
-pub trait Pace {
-    /// After a step, until it begins the next one.
-    fn between_steps_ns(&self, _step: &Step) -> u64 {
-        0
-    }
+/// After a step, until the program begins the next one.
+pub(super) fn between_steps_ns(costs: &ProgramCosts, step: &Step) -> u64 {
+    let beside = costs.steps_ns.iter().find(|(name, _)| *name == step.name());
+    costs.between_steps_ns + beside.map_or(0, |(_, ns)| *ns)
+}
 
-    /// After each call that it times in the step: it notes how long the call took, and makes up the next one.
-    fn after_call_ns(&self, _step: &Step) -> u64 {
-        0
+/// After each call that the program times in the step: it notes how long the call took, and makes up the next one.
+pub(super) fn after_call_ns(costs: &ProgramCosts, step: &Step) -> u64 {
+    match step {
+        Step::Requests(requests) => {
+            let next_ns = match requests.pattern {
+                Pattern::Sequential => costs.next_sequential_ns,
+                _ => costs.next_random_ns,
+            };
+            next_ns + if requests.gap_us.0 > 0 { costs.sleep_ns } else { 0 }
+        }
+        Step::Append(_) => costs.next_append_ns,
+        Step::CreateMany(_) => costs.next_file_ns,
+        _ => 0,
     }
+}
 
-    /// After a step with so many calls that it has timed, before it looks at the counters: it makes statistics of them.
-    fn evaluation_ns(&self, _calls: u64) -> u64 {
-        0
+/// After a step with so many calls that the program has timed, before it looks at the counters: it makes statistics of them.
+fn evaluation_ns(costs: &ProgramCosts, calls: u64) -> u64 {
+    if calls == 0 {
+        return 0;
     }
+    let comparisons = (calls as f64 * (calls as f64).log2()) as u64;
+    costs.evaluation_ns + costs.evaluation_call_ns * calls + costs.evaluation_comparison_ns * comparisons
 }
 
 impl Runner<'_> {
@@ -38,7 +52,7 @@ impl Runner<'_> {
 
     /// The program makes statistics of the calls that it has timed in a step. Returns when it has done so, if it takes time.
     pub(super) fn evaluate(&mut self, calls: u64) -> Option<u64> {
-        let evaluation_ns = self.pace.map(|pace| pace.evaluation_ns(calls)).filter(|ns| *ns > 0)?;
+        let evaluation_ns = self.pace.map(|costs| evaluation_ns(costs, calls)).filter(|ns| *ns > 0)?;
         self.compute_between_ticks(evaluation_ns);
         Some(self.system.now_ns())
     }

@@ -3,13 +3,13 @@
 use super::facts::{Facts, StepOutcome};
 use super::looping::Numbers;
 use super::outcome::{Instants, SavedImage};
-use super::pace::Pace;
 use crate::film::Film;
 use crate::fio;
 use crate::requests::RequestLog;
 use crate::traces::Traces;
 use ffslab_fs::{BlockSpace, Errno};
 use ffslab_machine::MachineError;
+use ffslab_profiles::ProgramCosts;
 use ffslab_sim::{Energy, OpCounts, FORMATTING};
 use ffslab_system::{Answer, Fd, Refusal, System, SystemError};
 use ffslab_workload::Content;
@@ -61,8 +61,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) step: u32,
     /// Calls of this step that the program makes without timing them.
     pub(super) untimed_calls: u64,
-    pub(crate) pace: Option<&'a dyn Pace>,
-    /// See [`Pace::after_call_ns`], of the step that runs.
+    pub(crate) pace: Option<&'a ProgramCosts>,
+    /// See [`super::pace::after_call_ns`], of the step that runs.
     pub(super) after_call_ns: u64,
     pub(super) film: Option<Film>,
 }

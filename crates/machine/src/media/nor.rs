@@ -2,10 +2,10 @@
 
 use super::descriptor::{Descriptor, OnRtems};
 use crate::error::MachineError;
-use ffslab_flash::{NorFlash, NorProgram, NorRead, NorReadPage, NorTiming};
+use ffslab_flash::{Geometry, NorFlash, NorProgram, NorRead, NorReadPage, NorTiming};
 use ffslab_mtd::nor::{Commands, MemoryNor, NorBus, NorDriver, NorPartition, ParallelNor, SerialNor};
 use ffslab_mtd::spi_nand::{Bus, ReadCommand, Waiting};
-use ffslab_mtd::{MediumError, OpCost};
+use ffslab_mtd::{Driver, MediumError, OpCost};
 use ffslab_profiles::{CommandSet, NorArray, ParallelNorPart, PartKind, Profile, SpiController, SpiNorPart};
 
 pub static NOR: Descriptor = Descriptor {
@@ -41,6 +41,9 @@ pub struct NorWiring {
 /// Errors: the board has no SPI controller, or they have no lines in common; cells that Linux programs by larger units.
 pub fn nor_wiring(profile: &Profile) -> Result<Option<NorWiring>, MachineError> {
     let Some(array) = profile.part.nor() else { return Ok(None) };
+    if let Some(chip) = profile.simulated_chip() {
+        return Ok(Some(memory_wiring(profile, chip.memory_ps_per_byte)));
+    }
     if array.write_size_bytes != 1 {
         let needed =
             format!("write_size_B = {}: only NOR that is programmed byte by byte is driven", array.write_size_bytes);
@@ -75,11 +78,18 @@ fn driver(profile: &Profile, array: &NorArray, bus: NorBus) -> NorDriver {
     NorDriver { bus, read, program, erase }
 }
 
-/// Memory in the place of a NOR chip (Linux's mtdram), of which a program takes so many bytes at most.
-pub fn memory_wiring(unit_bytes: u32) -> NorWiring {
-    let (memory, free) = (MemoryNor { unit_bytes }, OpCost::default());
-    let driver = NorDriver { bus: NorBus::Memory(memory), read: free, program: free, erase: free };
-    NorWiring { cells: memory.cells(), driver }
+/// Memory in the place of the NOR chip (Linux's mtdram), which is copied and filled at this speed.
+fn memory_wiring(profile: &Profile, ps_per_byte: u64) -> NorWiring {
+    let Geometry { page_bytes, .. } = profile.part.geometry();
+    let memory = MemoryNor { unit_bytes: page_bytes };
+    let Driver { read, program, erase, .. } = profile.driver();
+    let cells = NorTiming {
+        read: NorRead::Serial { ps_per_byte },
+        load_ps_per_byte: ps_per_byte,
+        erase_ns: u64::from(profile.part.geometry().block_bytes()) * ps_per_byte / 1_000,
+        ..memory.cells()
+    };
+    NorWiring { cells, driver: NorDriver { bus: NorBus::Memory(memory), read, program, erase } }
 }
 
 fn serial_cells(part: &SpiNorPart) -> NorTiming {

@@ -7,6 +7,7 @@ use crate::spec::{FlashSummary, ImageOf, Spec, State};
 use crate::stack::{Stack, StackSpec, UbiVolumes};
 use crate::stack_keys::StackKeys;
 use ffslab_flash::Geometry;
+use ffslab_profiles::ProgramCosts;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
 use std::path::Path;
@@ -108,6 +109,10 @@ impl Spec for MountsSpec {
 
     fn idle_power(&self) -> Option<PowerMilliwatt> {
         self.root.idle_power()
+    }
+
+    fn program(&self) -> Option<&ProgramCosts> {
+        self.root.program()
     }
 
     fn chip_geometry(&self) -> Option<Geometry> {

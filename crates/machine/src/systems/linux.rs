@@ -8,6 +8,7 @@ use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
 use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::{CompressionName, StackKeys};
 use ffslab_flash::Geometry;
+use ffslab_profiles::ProgramCosts;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
 use std::path::Path;
@@ -46,7 +47,8 @@ impl SystemKeys for StackKeys {
     }
 
     fn draw_anew(&mut self, shift: u64, uptime_us: u64) {
-        self.uptime_us = self.uptime_us.wrapping_add(uptime_us);
+        let uptime = self.uptime_us.get_or_insert_default();
+        uptime.ns = uptime.ns.wrapping_add(uptime_us.wrapping_mul(1_000));
         if let Some(faults) = &mut self.faults {
             faults.seed = faults.seed.wrapping_add(shift);
         }
@@ -91,6 +93,10 @@ impl Spec for StackSpec {
 
     fn idle_power(&self) -> Option<PowerMilliwatt> {
         self.idle_power
+    }
+
+    fn program(&self) -> Option<&ProgramCosts> {
+        self.program.as_ref()
     }
 
     fn chip_geometry(&self) -> Option<Geometry> {

@@ -1,4 +1,5 @@
 use crate::built_in::BUILT_IN;
+use crate::circumstances::Circumstances;
 use crate::part::PartKind;
 use crate::{block_device, rtems_board, show, template, Profile, ShownConstant, Status};
 use std::path::{Path, PathBuf};
@@ -206,4 +207,54 @@ fn a_new_file_is_complete_and_loads() {
             "{base}"
         );
     }
+}
+
+const LAYERED: &str = "base = \"zero-overhead\"\n[vfs]\ncall_ns = 7\n[[layer]]\nwhen = { fs = [\"jffs2\"] }\nvfs.call_ns = 9\n\
+                       [[layer]]\nwhen = { fs = [\"jffs2\"], page_max_B = 512 }\ndriver.read_overhead_us = 2\ndriver.program_overhead_us = 3\n\
+                       driver.erase_overhead_us = 4\n";
+
+fn used_for(fs: &str, page_bytes: u32) -> Circumstances<'_> {
+    let (fs, medium, kernel, ecc) = (Some(fs), "nand", "6.1", "hw");
+    let yaffs2_version = crate::Yaffs2Version::Today;
+    Circumstances { fs, medium, kernel, page_bytes, yaffs2_version, ecc, ecc_strength_bits: 1 }
+}
+
+#[test]
+fn layers_hold_when_they_say_and_a_board_that_builds_on_them_comes_behind() {
+    let folder = Folder::new("layers");
+    folder.save("layered.toml", LAYERED);
+    let costs = |text: &str, of: &Circumstances<'_>| {
+        let mut profile = folder.board(text).unwrap();
+        assert_eq!(profile.driver().read.overhead_ns, 0, "no layer holds before it is said what for");
+        profile.hold_in(of, &folder.0).unwrap();
+        (profile.vfs_costs().call_ns, profile.driver().read.overhead_ns)
+    };
+    assert_eq!(costs(LAYERED, &used_for("ubifs", 512)), (7, 0));
+    assert_eq!(costs(LAYERED, &used_for("jffs2", 2048)), (9, 0));
+    assert_eq!(costs(LAYERED, &used_for("jffs2", 512)), (9, 2_000));
+    let twice = "base = \"./layered.toml\"\ncpu_time_scale = 2\n";
+    assert_eq!(costs(twice, &used_for("jffs2", 512)), (18, 2_000), "the driver does not get faster with the CPU");
+    assert_eq!(
+        costs(&format!("{twice}[vfs]\ncall_ns = 5\n"), &used_for("jffs2", 512)).0,
+        5,
+        "the file itself comes last"
+    );
+    let shown = show(&folder.save("layered.toml", LAYERED)).unwrap();
+    let of_calls = shown.values.iter().filter(|constant| constant.key == "vfs.call_ns");
+    let of_calls: Vec<Option<&str>> = of_calls.map(|constant| constant.when.as_deref()).collect();
+    assert_eq!(of_calls, [None, Some("fs = [\"jffs2\"]")]);
+}
+
+#[test]
+fn a_layer_that_cannot_be_meant_is_refused_with_its_line() {
+    let folder = Folder::new("layer");
+    let with = |layer: &str| folder.refused(&format!("base = \"zero-overhead\"\n{layer}"));
+    let said = with("[[layer]]\nvfs.call_ns = 9\n");
+    assert!(said.contains("board.toml:2: layer: `when` is missing"), "{said}");
+    let said = with("[[layer]]\nwhen = { filesystem = \"jffs2\" }\n");
+    assert!(said.contains("board.toml:2: layer: when: unknown field `filesystem`"), "{said}");
+    let said = with("[[layer]]\nwhen = { mounted = true }\npart = \"w25n01gv\"\n");
+    assert!(said.contains("`part` is said once, and in no layer"), "{said}");
+    let said = with("[[layer]]\nwhen = { mounted = true }\nvfs.call_us = 1\n");
+    assert!(said.contains("board.toml:4: ") && said.contains("call_ns"), "{said}");
 }

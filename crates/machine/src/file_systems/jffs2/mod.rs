@@ -52,14 +52,17 @@ impl Mountable for OnLinux {
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
+        let standard = as_kernel(&board.kernel());
+        let interval_ms = keys.vm.as_ref().and_then(|vm| vm.dirty_writeback_ms);
         Ok(Arc::new(Jffs2Settings(Options {
+            wbuf_delay_ms: interval_ms.unwrap_or(standard.wbuf_delay_ms),
             compression: compression(*keys.compression.get_or_insert(BY_KCONFIG))?,
             summary: keys.summary,
             endian: match keys.endian {
                 EndianName::Little => Endian::Little,
                 EndianName::Big => Endian::Big,
             },
-            ..as_kernel(&board.kernel())
+            ..standard
         })))
     }
 }

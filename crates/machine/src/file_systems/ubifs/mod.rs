@@ -40,7 +40,16 @@ struct OnLinux;
 
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
-        &["compression", "bulk_read", "max_beb_per1024", "wl_threshold", "vid_hdr_offset_B"]
+        &[
+            "compression",
+            "bulk_read",
+            "max_beb_per1024",
+            "beb_reserve_pct",
+            "subpage_writes",
+            "ubifs_debug",
+            "wl_threshold",
+            "vid_hdr_offset_B",
+        ]
     }
 
     fn takes_victim_policy(&self) -> bool {
@@ -70,15 +79,20 @@ impl Mountable for OnLinux {
             rules: kernel_rules(&board.kernel()),
             lzo: lzo(&board.kernel()),
             bulk_read: keys.bulk_read,
-            wbuf_delay_ms: board.write_back().writeback_interval_ms,
+            wbuf_delay_ms: keys.write_back(board.write_back())?.writeback_interval_ms,
+            fs_debug: keys.ubifs_debug,
             ..Options::default()
         };
         let reserve = match (keys.bad_reserve_per_1024, options.rules) {
+            _ if keys.bad_reserve_percent.is_some() => {
+                BadReserve::PercentOfPartition(keys.bad_reserve_percent.unwrap_or_default())
+            }
             (Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
             (None, KernelRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
             (None, KernelRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
         };
-        let by_default = ubi_options(&board.kernel(), reserve, true, board.part.geometry().blocks);
+        let by_default =
+            ubi_options(&board.kernel(), reserve, keys.subpage_writes.unwrap_or(true), board.part.geometry().blocks);
         let ubi = UbiOptions {
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
             wl_threshold_erases: keys.wl_threshold_erases.unwrap_or(by_default.wl_threshold_erases),

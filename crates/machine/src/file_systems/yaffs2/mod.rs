@@ -35,7 +35,7 @@ struct OnLinux;
 
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
-        &["yaffs2_version", "inband_tags"]
+        &["yaffs2_version", "yaffs2", "inband_tags"]
     }
 
     fn takes_victim_policy(&self) -> bool {
@@ -65,13 +65,16 @@ impl Mountable for OnLinux {
         }
         let version = *keys.yaffs2_version.get_or_insert(board.yaffs2_version());
         let tick_rate_hz = keys.tick_rate_hz.unwrap_or(board.tick_rate_hz());
-        let interval_ms = board.write_back().writeback_interval_ms;
-        Ok(Arc::new(Yaffs2Settings(Options {
+        let interval_ms = keys.write_back(board.write_back())?.writeback_interval_ms;
+        let background = Background::linux(tick_rate_hz);
+        let standard = Options {
             inband_tags: keys.inband_tags,
             super_sync_interval_ms: super_sync_interval_ms(&board.kernel(), interval_ms),
-            background: Some(Background::linux(tick_rate_hz)),
+            background: Some(background),
             ..Options::of(generation(version))
-        })))
+        };
+        let options = keys.yaffs2.as_ref().map_or(standard, |built| built.set(standard, background));
+        Ok(Arc::new(Yaffs2Settings(options)))
     }
 }
 

@@ -1,41 +1,23 @@
-//! The stacks of cases that were measured with YAFFS2: in Linux, or with a harness.
+//! The harness with which most cases of YAFFS2 were measured.
 //!
-//! The harness called the core of YAFFS2 in the order in which its Linux port does, on a RAM NAND. Its page cache never
+//! It called the core of YAFFS2 in the order in which its Linux port does, on a RAM NAND. Its page cache never
 //! drops a page, and its clock is moved by the flash operations only (CASES.md: "Convention for the page cache").
 
-use super::arm;
-use super::linux::{kernel_of, linux_stack, PARTIAL_PROGRAMS_MAX, UPTIME_NS};
 use crate::case::Case;
-use crate::case_yaffs2::{ClockUs, InLinux, Settings};
+use crate::case_yaffs2::ClockUs;
+use crate::stacks::{version_of, PARTIAL_PROGRAMS_MAX};
 use ffslab_flash::{Faults, Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_machine::file_systems::yaffs2::{super_sync_interval_ms, Yaffs2Settings};
+use ffslab_machine::file_systems::yaffs2::Yaffs2Settings;
 use ffslab_machine::media::{MlcSpec, PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
-use ffslab_machine::MachineError;
 use ffslab_mtd::{Driver, OpCost};
+use ffslab_profiles::Yaffs2Version;
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, PowerMilliwatt, SimConfig};
 use ffslab_workload::steps::{Step, SyncDirectories};
 use ffslab_yaffs2::{Background, Generation, Options};
 use std::sync::Arc;
-
-/// The settings as YAFFS2 takes them. `background`: the thread, where the case has one.
-fn options(settings: &Settings, standard: Options, background: Background) -> Options {
-    Options {
-        cache_bypass_aligned: settings.cache_bypass_aligned.unwrap_or(standard.cache_bypass_aligned),
-        block_summaries: settings.block_summaries.unwrap_or(standard.block_summaries),
-        short_op_cache_pages: settings.short_op_cache_pages.unwrap_or(standard.short_op_cache_pages),
-        reserved_blocks: settings.reserved_blocks.unwrap_or(standard.reserved_blocks),
-        refresh_period_blocks: settings.refresh_period_blocks.unwrap_or(standard.refresh_period_blocks),
-        tags_ecc: settings.tags_ecc.unwrap_or(standard.tags_ecc),
-        inband_tags: settings.inband_tags.unwrap_or(standard.inband_tags),
-        deferred_directory_update: settings.deferred_dir_update.unwrap_or(true),
-        pointer_bits: settings.pointer_bits.unwrap_or(standard.pointer_bits),
-        background: settings.background_gc.unwrap_or(false).then_some(background),
-        ..standard
-    }
-}
 
 /// Timing of a simulated chip whose operations take as long as those of the harness, to the nanosecond. The
 /// harness's times include the transfer, and the chip adds the transfer over the bus, so that is subtracted here
@@ -58,12 +40,11 @@ fn timing(clock: &ClockUs, page_bytes: u32, oob_bytes: u32) -> Timing {
 /// The generation of the YAFFS2 sources of this date. Whether block summaries and the cache bypass are in use has keys
 /// of its own in the case.
 fn generation(date: &str) -> Generation {
-    match date {
-        date if date < "2011-03-29" => Generation::Y2010,
-        date if date < "2012-06-15" => Generation::Y2011,
-        // It is not on record when the eviction of single chunks was added; the sources of 2018 have it.
-        date if date < "2018" => Generation::Y2012,
-        _ => Generation::Today,
+    match version_of(date) {
+        Yaffs2Version::Y2010 => Generation::Y2010,
+        Yaffs2Version::Y2011 => Generation::Y2011,
+        Yaffs2Version::Y2012 => Generation::Y2012,
+        Yaffs2Version::Today => Generation::Today,
     }
 }
 
@@ -83,33 +64,7 @@ pub(super) fn add_unsaid_steps(case: &mut Case) {
     });
 }
 
-/// What a chunk that is written takes more instructions with the sources of December 2011 than with those of March.
-const NEWER_CHUNK: u64 = 115;
-
-/// Errors: there is no profile of the kernel.
-pub(super) fn stack(case: &Case) -> Result<StackSpec, MachineError> {
-    let Some(InLinux { version, settings }) = &case.system.yaffs2_in_linux else {
-        return Ok(harness(case));
-    };
-    let kernel = kernel_of(case)?;
-    let interval_ms = case.system.vm.as_ref().map_or(5_000, |vm| vm.dirty_writeback_ms);
-    let standard = Options {
-        pointer_bits: 32,
-        super_sync_interval_ms: super_sync_interval_ms(&kernel, interval_ms),
-        ..Options::of(generation(version))
-    };
-    let background = Background::linux(case.system.tick_rate_hz.unwrap_or(100));
-    let fs = Arc::new(Yaffs2Settings(options(settings, standard, background)));
-    let uptime_ns = arm::uptime_ns(case, &arm::YAFFS2).unwrap_or(UPTIME_NS);
-    let mut stack = linux_stack(case, kernel, uptime_ns, Some(fs))?;
-    arm::price(case, &mut stack, &arm::YAFFS2);
-    if generation(version) != Generation::Y2010 {
-        stack.partition.driver.program.overhead_ns += NEWER_CHUNK * arm::instruction_ns(case).unwrap_or_default();
-    }
-    Ok(stack)
-}
-
-fn harness(case: &Case) -> StackSpec {
+pub(super) fn stack(case: &Case) -> StackSpec {
     let (system, flash) = (&case.system, &case.flash);
     let settings = &system.yaffs2;
     let standard = Options::of(generation(&system.version));
@@ -126,6 +81,7 @@ fn harness(case: &Case) -> StackSpec {
         image: None,
         volumes: Default::default(),
         policies: Default::default(),
+        program: None,
         idle_power: None,
         partition: PartitionSpec {
             geometry: flash.geometry(),
@@ -167,6 +123,6 @@ fn harness(case: &Case) -> StackSpec {
             epoch_ns: 0,
             smp: false,
         },
-        fs: Some(Arc::new(Yaffs2Settings(options(settings, standard, background)))),
+        fs: Some(Arc::new(Yaffs2Settings(settings.keys().set(standard, background)))),
     }
 }
