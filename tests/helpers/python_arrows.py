@@ -1,7 +1,7 @@
 """Which modules of `ffslab` import which, read from their text, and the circles among them.
 
-An import inside a function is an arrow like any other: it hides a circle from the interpreter, not from a reader. Imports under
-`TYPE_CHECKING` are kept apart, since nothing runs by them.
+An import inside a function is an arrow like any other: it hides a circle from the interpreter, not from a reader.
+Imports under `TYPE_CHECKING` are kept apart, since nothing runs by them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def arrows_of(source: str, text: str, known: Iterable[str]) -> Iterator[Arrow]:
             named = [name.name for name in node.names]
         else:
             assert node.level == 0, f"{source}, line {node.lineno}: a relative import; write its full name"
-            inner = [f"{node.module}.{name.name}" for name in node.names]
+            inner = [f"{node.module}.{name.name}" for name in node.names if name.name != "_native"]
             named = [name if name in known else str(node.module) for name in inner]
         for target in dict.fromkeys(named):
             if target in known and target != source:

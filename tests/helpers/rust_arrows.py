@@ -1,7 +1,7 @@
 """Which file of a Rust crate uses which, read from paths in its text, tests left out.
 
-A path such as `crate::gc::Victim`, `super::Victim` or, after `use crate::gc;`, `gc::Victim` is followed to the file where `Victim`
-is defined, through re-exports. A file that only declares modules and re-exports their items therefore uses nothing.
+A path such as `crate::gc::Victim`, `super::Victim` or, after `use crate::gc;`, `gc::Victim` is followed to the file
+where `Victim` is defined, through re-exports. So a file that only declares modules and re-exports items uses nothing.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ffslab.images import inspection
-from ffslab.report import inspection as inspection_report
+from ffslab.images import page as inspection_report
 from ffslab.text.quoting import escape, machine_exact, one_line, plain_html, printable, quoted
 from helpers.command import ROOT, SMALL, Command
 from helpers.hostile_images import ACTING, jffs2_of_names

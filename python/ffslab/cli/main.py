@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ffslab import InputError
+from ffslab._native import InputError
 from ffslab.api import schemas
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.parts import EXIT_NEGATIVE
@@ -21,9 +21,9 @@ from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
 from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, Page, RecordBytes, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
-from ffslab.cli.terminal import say as _say
-from ffslab.cli.terminal import tell
 from ffslab.cli.workload_verbs import end_with_failures, run_and_print
+from ffslab.terminal.printing import say as _say
+from ffslab.terminal.printing import tell
 
 app = typer.Typer()
 
@@ -123,9 +123,9 @@ def validate(
 
     Example: ffslab validate cases.jsonl.gz --id '*/R1/*' --max-error 2
     """
-    from ffslab.boards import validation
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
+    from ffslab.measured import validation
+    from ffslab.terminal.progress import progress_bar
 
     if max_error is not None and not max_error >= 0:
         raise InputError(f"--max-error {max_error}: must be 0 or more")
@@ -161,9 +161,9 @@ def reproduce(
 
     Example: ffslab reproduce readahead
     """
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.studies.reproduce import campaign, words
+    from ffslab.terminal.progress import progress_bar
 
     folder = out if out is not None else Path("results") / f"reproduce-{paper.value}"
     with progress_bar(paper.value) as progress:
@@ -280,8 +280,8 @@ def compare(
     Example: ffslab compare board/select --board omap3evm
     """
     from ffslab.api.machine import settings_of
-    from ffslab.boards.compare import verb
-    from ffslab.boards.compare.sessions import traced_machine
+    from ffslab.measured.compare import verb
+    from ffslab.measured.compare.sessions import traced_machine
 
     own = {"part": part, **settings_of(settings or [])}
     machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us, settings=own)
@@ -311,6 +311,7 @@ def extract(
     from ffslab import images
     from ffslab.files import results
     from ffslab.images import extraction
+    from ffslab.images.inspection import said_of
 
     if folder is not None and out is not None:
         raise InputError(f"{folder}: the folder is named twice, here and by --out")
@@ -326,7 +327,7 @@ def extract(
     if json:
         _say(results.dump_json(images.tables(found)).rstrip())
     else:
-        _say(images.said_of(str(image), found, listed=folder is None))
+        _say(said_of(str(image), found, listed=folder is None))
     for line in complaints:
         tell(line)
     if complaints:

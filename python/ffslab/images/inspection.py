@@ -14,10 +14,10 @@ from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Damage, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
-from ffslab.api import profiles
 from ffslab.api.machine import IMAGE_BOARD, as_json
 from ffslab.file_systems import VOLUMES, title
-from ffslab.images import How, ImageTree, Partition, read_image, recovery, said
+from ffslab.images import How, ImageTree, Partition, listing, read_image, recovery, said
+from ffslab.registries import profiles
 from ffslab.text.durations import duration
 from ffslab.text.quoting import one_line, quoted
 from ffslab.text.tables import number, size, text_table
@@ -248,6 +248,18 @@ def layout_text(layout: Layout) -> str:
     count = layout["blocks"]
     blocks = f"{count} erase block{'s' if count != 1 else ''} of {size(layout['block_B'])}"
     return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
+
+
+def said_of(file: str, found: list[tuple[Partition, ImageTree | None]], listed: bool) -> str:
+    """What was found in an image, a line per partition, with the files if they are to be listed."""
+    parts = []
+    for part, tree in found:
+        head = f"{part.text}: " if part.name else ""
+        lines = [f"{one_line(file)}: {head}{layout_text(part.layout) if part.layout else part.why}"]
+        if tree is not None and listed:
+            lines.append(listing(tree))
+        parts.append("\n".join(lines))
+    return ("\n\n" if listed else "\n").join(parts)
 
 
 def fact_text(value: Json) -> str:

@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffslab import __version__
-from ffslab._native import InputError
+from ffslab._native import InputError, __version__
 from ffslab.text.quoting import escape, plain_html
 
 if TYPE_CHECKING:

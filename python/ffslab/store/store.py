@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ffslab import InputError, __version__
+from ffslab._native import InputError, __version__
 from ffslab.files.interruption import caught_signals, uninterrupted
 from ffslab.files.os_errors import reason
 from ffslab.files.workplace import remove_tree

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.api import vocabulary
+from ffslab.registries import vocabulary
 from ffslab.steady import variant_needs_us
 from ffslab.text.durations import duration
 from ffslab.text.energy import energy_is_priced, energy_mj, missing_price

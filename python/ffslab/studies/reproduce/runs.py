@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 
 from ffslab._native import InputError
 from ffslab.api import states
-from ffslab.api.experiment import Experiment, Progress
+from ffslab.api.experiment import Experiment
 from ffslab.api.machine import as_json
+from ffslab.api.run import Progress
 from ffslab.api.stack import Stack
 from ffslab.api.steps import Data
 from ffslab.files.os_errors import reason
