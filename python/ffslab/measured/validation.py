@@ -29,7 +29,7 @@ def compare(
     progress: Progress | None = None,
     phases: int = 1,
 ) -> ValidationReport:
-    """Runs the cases of a file and returns simulated beside expected values (see DESIGN.md for the format).
+    """Runs the cases of a file and returns simulated beside expected values (crates/validate/README.md has the format).
 
     `phases`: at how many phases of its tick counter and its wall clock a case is simulated that does not say where they
     stood; the first is the usual one, and `ranges` holds the least and the largest value of each counter.
