@@ -311,7 +311,6 @@ def extract(
     from ffslab import images
     from ffslab.files import results
     from ffslab.images import extraction
-    from ffslab.images.inspection import said_of
 
     if folder is not None and out is not None:
         raise InputError(f"{folder}: the folder is named twice, here and by --out")
@@ -327,7 +326,7 @@ def extract(
     if json:
         _say(results.dump_json(images.tables(found)).rstrip())
     else:
-        _say(said_of(str(image), found, listed=folder is None))
+        _say(images.said_of(str(image), found, listed=folder is None))
     for line in complaints:
         tell(line)
     if complaints:

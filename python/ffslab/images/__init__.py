@@ -13,7 +13,8 @@ from typing import TypedDict, Unpack
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers.inspection import Layout, Part
-from ffslab.text.quoting import quoted
+from ffslab.images.layout import layout_text
+from ffslab.text.quoting import one_line, quoted
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,18 @@ def tables(found: list[tuple[Partition, ImageTree | None]]) -> list[Listed] | Li
         for part, tree in found
     ]
     return {"partitions": rows}
+
+
+def said_of(file: str, found: list[tuple[Partition, ImageTree | None]], listed: bool) -> str:
+    """What was found in an image, a line per partition, with the files if they are to be listed."""
+    parts = []
+    for part, tree in found:
+        head = f"{part.text}: " if part.name else ""
+        lines = [f"{one_line(file)}: {head}{layout_text(part.layout) if part.layout else part.why}"]
+        if tree is not None and listed:
+            lines.append(listing(tree))
+        parts.append("\n".join(lines))
+    return ("\n\n" if listed else "\n").join(parts)
 
 
 def mode(entry: ImageEntry) -> int:
