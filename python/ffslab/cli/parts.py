@@ -53,7 +53,7 @@ class VerbCommand(TyperCommand):
         self.commands: dict[str, Any] = {}
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Of a call of a verb below this one that verb's."""
+        """The context of this verb, or of the verb below it that is called."""
         if args and args[0] in self.commands:
             below = self.commands[args[0]]
             return below.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)

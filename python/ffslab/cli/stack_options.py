@@ -201,7 +201,7 @@ class MachineOptions:
         return self.parts[0] if self.parts else None
 
     def _said(self) -> dict[str, list[Value]]:
-        """By key of the stack what was given for it."""
+        """The values that were given for each key of the stack."""
         from ffslab.api.machine import settings_of
 
         given: dict[str, Sequence[Value] | None] = {

@@ -65,7 +65,7 @@ class Partition:
 
     @staticmethod
     def of(found: Part) -> Partition:
-        """From the native half."""
+        """Makes a partition of what the native half found."""
         layout = found["layout"]
         return Partition(found["name"], found["offset_B"], found["size_B"], layout.get("Ok"), layout.get("Err", ""))
 

@@ -17,11 +17,11 @@ from ffslab.images.inspection import (
     fact_text,
     file_rows,
     hits_text,
-    layout_text,
     mark_of,
     sentences,
     start_text,
 )
+from ffslab.images.layout import layout_text
 from ffslab.report import Opening, page, section, table
 from ffslab.report.blocks import maps
 from ffslab.report.charts import Axis, Ground, Line, chart, multiples, steps

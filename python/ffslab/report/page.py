@@ -135,7 +135,7 @@ def paragraph(text: str) -> str:
 
 
 def verbatim(text: str) -> str:
-    """Plain text as it is, line by line; who has no mouse can go through it."""
+    """Plain text as it is, line by line; it can be reached by the keyboard."""
     return f'<pre tabindex="0">{escape(text)}</pre>'
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 SLOWEST_OF_SEVERAL = 3
 # Bars of more variants than this would be a wall: those of the chosen ones are drawn.
 BARS_MAX = 48
-# More pairs than this are unfolded by who wants them.
+# More pairs than this are folded.
 PAIRS_MAX = 40
 # Of all charts of single calls together, and of each at least.
 POINTS_MAX, POINTS_MIN = 24_000, 1_500
@@ -155,7 +155,7 @@ def _repeats(summary: Summary) -> str:
 
 
 def _setting(every: list[VariantSummary]) -> str:
-    """Who computed this."""
+    """The line that names the version which computed this."""
     above = " Energy is energy above idle." if have_energy(every) else ""
     many = f" {len(every):,} variants." if len(every) > 1 else ""
     return f"Simulated by ffslab {__version__} in virtual time.{many}{above}"

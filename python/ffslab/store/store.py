@@ -123,7 +123,7 @@ class Store:
         return found.drop(columns="requests_kept").set_index("key")
 
     def has(self, keys: Collection[str], requests_kept: int, *, with_tables: bool = False) -> set[str]:
-        """Of these keys those that `find` would find."""
+        """The keys among these that `find` would find."""
         return set().union(*self._standing(keys, requests_kept, with_tables).values())
 
     def _standing(self, keys: Collection[str], requests_kept: int, with_tables: bool) -> dict[Path, set[str]]:

@@ -75,5 +75,5 @@ def _print(text: str, to: TextIO) -> None:
 
 
 def close_quietly() -> None:
-    """Whoever reads the output has seen enough: the interpreter would complain when it flushes once more at its end."""
+    """Closes the output after its reader has gone, or the interpreter would complain when it flushes at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

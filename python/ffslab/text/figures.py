@@ -44,7 +44,7 @@ class Figure:
 
     @property
     def called(self) -> str:
-        """In a sentence."""
+        """The name of the figure in a sentence."""
         return self.subject or self.name
 
 

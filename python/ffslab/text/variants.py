@@ -122,7 +122,7 @@ def _in_words(value: Any) -> str | None:
 
 
 def _operations(variant: VariantSummary, about: str) -> dict[str, object]:
-    """What of the totals was not the measured programs' doing."""
+    """Programs and erases that formatting, or the rest of the setup, caused."""
     left = variant["of_setup"]
     counts = variant.get("formatting") if about == "formatting" else left and left["totals"]
     if not counts:

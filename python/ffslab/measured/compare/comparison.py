@@ -51,16 +51,16 @@ class TimeRow:
 
     @property
     def mean_error(self) -> float:
-        """Of the mean duration."""
+        """The error of the mean duration, in percent."""
         return _error(self.simulated_mean_us, self.measured_mean_us)
 
     @property
     def total_error(self) -> float:
-        """Of the sum of all durations."""
+        """The error of the sum of all durations, in percent."""
         return _error(self.simulated_mean_us * self.simulated_n, self.measured_mean_us * self.measured_n)
 
     def as_dict(self) -> TimeError:
-        """With its errors."""
+        """The row with its errors, as plain values."""
         return {
             "workload": self.workload,
             "record_bytes": self.record_bytes,
@@ -92,16 +92,16 @@ class FlashRow:
 
     @property
     def error(self) -> float | None:
-        """In percent; `None` if there was none."""
+        """The error in percent; `None` if nothing was measured."""
         return _error(self.simulated, self.measured) if self.measured else None
 
     @property
     def openflash_error(self) -> float | None:
-        """In percent."""
+        """The error of OpenFlash in percent; `None` if it is not known."""
         return _error(self.openflash, self.measured) if self.measured and self.openflash is not None else None
 
     def as_dict(self) -> FlashError:
-        """With its errors."""
+        """The row with its errors, as plain values."""
         return {
             "workload": self.workload,
             "record_bytes": self.record_bytes,

@@ -121,7 +121,7 @@ def mtd_of(flash: PlannedFlash) -> int:
 
 
 def probe_options(flash: PlannedFlash) -> str:
-    """Of flashmon, which finds the chip by itself."""
+    """The options of flashmon: none, since it finds the chip by itself."""
     return ""
 
 

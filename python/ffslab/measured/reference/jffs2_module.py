@@ -24,7 +24,7 @@ SHT_SYMTAB = 2
 
 @dataclass(frozen=True)
 class Layout:
-    """Of ELF files and structures, by the size of a pointer (elf.h)."""
+    """The layout of ELF files and structures for one size of pointer (elf.h)."""
 
     word_B: int  # noqa: N815
     sections: str  # where the header says where sections are, how large and how many
@@ -75,7 +75,7 @@ class Module:
         return found
 
     def place(self, name: str) -> int:
-        """Of a symbol in the file."""
+        """The offset of a symbol in the file."""
         found = self._symbols.get(name.encode())
         if found is None:
             raise unlike(f"has no symbol {name}")

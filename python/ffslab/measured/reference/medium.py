@@ -30,7 +30,7 @@ NOR: Medium = mtdram
 
 
 def is_nor(flash: PlannedFlash) -> bool:
-    """Of NAND a plan says nothing, as cases do not."""
+    """Whether the plan names NOR. Plans, like cases, name no medium for NAND."""
     return flash.get("medium") == "nor"
 
 

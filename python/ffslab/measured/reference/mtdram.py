@@ -41,7 +41,7 @@ def as_simulated(flash: PlannedFlash) -> PlannedFlash:
 
 
 def parameters(flash: PlannedFlash, bch_bits: int | None = None) -> str:
-    """Of the module. There is no ECC, so `bch_bits` says nothing."""
+    """The parameters of the module. There is no ECC, so `bch_bits` is ignored."""
     block_KiB = block_B_of(flash) >> 10  # noqa: N806
     words = {"total_size": flash["partition_blocks"] * block_KiB, "erase_size": block_KiB}
     words["writebuf_size"] = flash["page_B"]

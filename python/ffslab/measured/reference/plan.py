@@ -113,7 +113,7 @@ class Variant:
 
     @property
     def identity(self) -> str:
-        """Of its case."""
+        """The name of its case."""
         return "/".join(word for word in ("reference", self.experiment, self.name.replace(", ", "/")) if word)
 
     @property
@@ -258,7 +258,7 @@ def variants(experiment: Experiment, name: str) -> list[Variant]:
 
 
 def recorded(variant: Variant, experiment: Experiment, number: int) -> Variant:
-    """With the calls of its steps that are programs of their own."""
+    """The variant with the recorded calls of those steps that are programs of their own."""
     steps = (*variant.setup, *variant.measure)
     if not any(step["step"] in RECORDED for step in steps):
         return variant

@@ -85,7 +85,7 @@ def name_of(path: Path) -> str:
 
 
 def folder_of(paths: Sequence[Path], arch: str = "amd64") -> Path:
-    """Where the results go unless the user says otherwise."""
+    """The folder of the results unless the user names another one."""
     words = ["reference", *([name_of(paths[0])] if len(paths) == 1 else []), *([arch] if arch != "amd64" else [])]
     return Path("results") / "-".join(words)
 

@@ -291,7 +291,7 @@ def _sentences(result: TraceDiff) -> list[str]:
 
 
 def _because(makers: list[tuple[list[str | None], OperationsCounted]], key: OperationKey, difference: int) -> str:
-    """Who made the largest part of a difference, one of the same sign."""
+    """The causes that made the largest part of a difference, with the same sign."""
     parts = [(counted[key]["b"] - counted[key]["a"], names) for names, counted in makers if key in counted]
     best = max(parts, key=lambda part: part[0] * math.copysign(1, difference), default=None)
     if best is None or best[0] * difference <= 0:

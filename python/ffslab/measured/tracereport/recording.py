@@ -85,7 +85,7 @@ class Recording:
         return np.searchsorted([marker.t_ns for marker in self.markers], t_ns, side="right").astype(np.int64)
 
     def is_background(self) -> Mask:
-        """Of each task whether it is a thread of the kernel."""
+        """For each task, whether it is a thread of the kernel."""
         return np.array([bool(KERNEL_THREAD.match(name)) for name in self.tasks.texts], dtype=bool)
 
 

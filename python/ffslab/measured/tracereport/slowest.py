@@ -42,7 +42,7 @@ def slowest(
 
 
 def _place(found: Attribution, row: np.intp) -> int:
-    """Where a call of the first level stands in the stack."""
+    """The position in the stack of a call of the first level."""
     return int(np.flatnonzero((found.stack.level == 0) & (found.stack.row == row))[0])
 
 

@@ -108,7 +108,7 @@ class Constants:
 
     @classmethod
     def of(cls, board: str) -> Constants:
-        """Of a board profile."""
+        """Reads the constants from a board profile."""
         values = profiles.numbers(board)
         try:
             read_us, program_us = values["driver.read_us"], values["driver.program_us"]

@@ -165,7 +165,7 @@ def by_series(planned: Sequence[PlannedRun], rows: dict[str, list[Row]]) -> dict
 
 
 def unfinished(folder: Path) -> Path:
-    """Where finished runs of an unfinished campaign wait."""
+    """The folder in which finished runs of an unfinished campaign wait."""
     return folder.parent / f".{folder.name}.unfinished"
 
 

@@ -68,7 +68,7 @@ def run(
 
 @contextmanager
 def at_work(workers: Workers | None) -> Iterator[Workers]:
-    """Who works; nobody does any more at the end, whatever it is."""
+    """Gives workers, and ends them at the end, also after an error."""
     crew = workers or LocalWorkers()
     try:
         yield crew

@@ -254,7 +254,7 @@ def _named(axes: Mapping[str, object]) -> str:
 
 
 def _spread_out(points: Sequence[StudyPoint]) -> list[StudyPoint]:
-    """Of many points some, from the first to the last."""
+    """Some of many points, spread evenly from the first to the last."""
     count = len(points)
     if count <= TRADE_OFFS_SHOWN:
         return list(points)

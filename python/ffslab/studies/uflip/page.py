@@ -47,7 +47,7 @@ def html(result: UflipResult) -> str:
 
 
 def _remarks(lines: list[str]) -> str:
-    """Those on many devices are unfolded by who wants them; the first one says how the table is read."""
+    """Tables of many devices are folded. The first one says how the table is read."""
     if len(lines) <= REMARKS_MAX:
         return bullets(lines)
     return bullets(lines[:1]) + folded(f"{number(len(lines) - 1)} remarks on single devices", bullets(lines[1:]))
