@@ -20,7 +20,7 @@ KEPT = ROOT / "tests" / "referee" / "compared.sha256"
 # Who writes and reads what stands on flash, who asks the kernel, what it is asked, and who compares.
 INPUTS = (
     *("Cargo.lock", "crates/*/src/*", "profiles", "experiments/reference", "probe"),
-    *("python/ffslab/boards", "python/ffslab/images"),
+    *("python/ffslab/measured", "python/ffslab/images"),
     *("tests/conftest.py", "tests/helpers", "tests/project/test_packaging.py", "tests/referee"),
 )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import ffslab
-from ffslab.api.experiment import RunGiven
+from ffslab.api.run import RunGiven
 
 ROUNDS = 5
 SMALL = Path(__file__).resolve().parent.parent / "experiments" / "policies" / "small.toml"

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from ffslab import Experiment, Study, steps
-from ffslab.api.experiment import RunGiven
+from ffslab.api.run import RunGiven
 from ffslab.store import Store
 from ffslab.studies.sweep.design import design_of
 from ffslab.studies.sweep.tasks import experiment_of

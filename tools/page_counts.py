@@ -14,14 +14,18 @@ from typing import Any, cast
 from ffslab import Experiment
 from ffslab.answers.lifetime import Lifetime
 from ffslab.api.observe import Observe
-from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
-from ffslab.report import board_comparison, difference, lifetimes, lives, uflip
+from ffslab.measured.compare import page as board_comparison
+from ffslab.measured.compare.comparison import Comparison, FlashRow, TimeRow
+from ffslab.studies.differences import page as difference
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame
+from ffslab.studies.lifetime import page as lifetimes
+from ffslab.studies.lifetime import whole_page as lives
 from ffslab.studies.reproduce import page as reproduction
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.sweep.study import Study
 from ffslab.studies.uflip import State, Uflip, UflipResult
+from ffslab.studies.uflip import page as uflip
 from helpers.page_kinds import ALONE, DEVICES, AtOnce, judged, lived, reckoned, written
 
 COUNTS = (1, 6, 40, 1000)

@@ -36,8 +36,8 @@ DEFECTS = (
     Defect("fio", "fio", "workloads/fio.py", '"IOPS"', '"ops/s"'),
     Defect("new", "new", "workloads/begun/files.toml.in"),
     Defect("report of a run", "replay", "report/templates/page.html.j2"),
-    Defect("trace convert", "convert", "workloads/traces.py", '"think_ns"', '"think_us"'),
-    Defect("trace report", "session", "boards/tracereport/page.py", "What this means", "What it means"),
+    Defect("trace convert", "convert", "files/traces.py", '"think_ns"', '"think_us"'),
+    Defect("trace report", "session", "measured/tracereport/page.py", "What this means", "What it means"),
     Defect("trace flame", "flame", "text/stacks.py", ";", ","),
     Defect("sweep", "sweep", "studies/sweep/folder.py", '"points.csv"', '"point.csv"'),
     Defect("advise", "advise", "studies/advise/text.py", "Take {named(choice)}", "Choose {named(choice)}"),
@@ -55,7 +55,7 @@ DEFECTS = (
     Defect("inspect", "inspect", "images/inspection.py", '["fact", "value"]', '["value", "fact"]'),
     Defect("steps", "steps", "text/vocabulary.py", '("step", "what it does")', '("steps", "what it does")'),
     Defect(
-        "compare", "compare", "boards/compare/verb.py", "over_runs_cells(compared), OVER_", "times_cells(compared), "
+        "compare", "compare", "measured/compare/verb.py", "over_runs_cells(compared), OVER_", "times_cells(compared), "
     ),
 )
 

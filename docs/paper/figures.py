@@ -17,8 +17,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from ffslab.answers.validation import CaseReport
-from ffslab.boards.validation import compare, headlines, relative_error
 from ffslab.file_systems import title
+from ffslab.measured.validation import compare, headlines, relative_error
 
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE.parent.parent / "tests" / "measured"

@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 
 from ffslab import Experiment, steps
-from ffslab.boards.tracereport.statistics import poisson_interval
+from ffslab.measured.tracereport.statistics import poisson_interval
 from ffslab.studies.ageing import Given, of_experiment
 from ffslab.text.tables import text_table
 

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ffslab import sqlite, steps
     from ffslab._native import InputError, PowerCut, __version__
-    from ffslab.api.experiment import Experiment, Run
+    from ffslab.api.experiment import Experiment
     from ffslab.api.policies import policy
+    from ffslab.api.run import Run
     from ffslab.api.stack import Stack
-    from ffslab.boards.validation import validate
+    from ffslab.measured.validation import validate
     from ffslab.store import Store
     from ffslab.studies.advise import Question
     from ffslab.studies.sweep import Study
@@ -46,13 +47,13 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("InputError", "PowerCut", "__version__"), "ffslab._native"),
     "Experiment": "ffslab.api.experiment",
-    "Run": "ffslab.api.experiment",
+    "Run": "ffslab.api.run",
     "Question": "ffslab.studies.advise",
     "Stack": "ffslab.api.stack",
     "Store": "ffslab.store",
     "Study": "ffslab.studies.sweep",
     "policy": "ffslab.api.policies",
-    "validate": "ffslab.boards.validation",
+    "validate": "ffslab.measured.validation",
 }
 _MODULES = frozenset({"sqlite", "steps"})
 

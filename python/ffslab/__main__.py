@@ -23,9 +23,10 @@ def main() -> NoReturn:
         # which would wait for work for ever.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if "multiprocessing" in sys.modules:
-            from ffslab.studies.reproduce.runs import end_workers
+            import multiprocessing
 
-            end_workers()
+            for worker in multiprocessing.active_children():
+                worker.terminate()
         # A terminal that has gone takes no words.
         with contextlib.suppress(OSError):
             print("ffslab: interrupted", file=sys.stderr, flush=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, final
 
 from ffslab.answers import Columns
-from ffslab.boards.tracereport.columns import Ints
+from ffslab.measured.tracereport.columns import Ints
 
 __all__ = [
     "EPOCH_S",

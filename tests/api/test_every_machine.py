@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ffslab import Experiment, InputError, Run, _native
-from ffslab.api.experiment import RunGiven
 from ffslab.api.known import run_with
+from ffslab.api.run import RunGiven
 from ffslab.store import Store
 from ffslab.systems import TABLE
 

@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING
 import pytest
 
 import ffslab
-from ffslab.api import profiles
 from ffslab.api.profiles import write_new
+from ffslab.registries.profiles import borne_by
 from helpers.bench_logs import Bench
 from helpers.command import ROOT
 
@@ -191,6 +191,6 @@ def test_a_new_profile_that_does_not_fit_the_disk_is_not_left_half_written(
 
 def test_a_stack_that_says_what_its_blocks_bear_is_believed_before_its_part() -> None:
     part = {"part": "mt29f1g01abafd"}
-    assert profiles.borne_by({**part, "ageing": {"endurance_erases": 300}}) == (300, "[stack.ageing]")
-    assert profiles.borne_by(part) == profiles.borne_by({**part, "ageing": {"endurance_erases": None}})
-    assert profiles.borne_by({}) is None
+    assert borne_by({**part, "ageing": {"endurance_erases": 300}}) == (300, "[stack.ageing]")
+    assert borne_by(part) == borne_by({**part, "ageing": {"endurance_erases": None}})
+    assert borne_by({}) is None

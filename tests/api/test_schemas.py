@@ -14,13 +14,13 @@ from ffslab import _native
 from ffslab.answers.lifetime import Lifetime
 from ffslab.answers.reproduction import JudgedPaper
 from ffslab.api import profiles, schemas
-from ffslab.boards.compare import comparison
-from ffslab.boards.tracereport.diff import Side, difference
-from ffslab.boards.tracereport.recording import load
-from ffslab.boards.tracereport.summary import summarize
-from ffslab.boards.tracereport.verb import Options, summarized
-from ffslab.boards.tracereport.wear import Endurance
 from ffslab.inspection import inspect_image
+from ffslab.measured.compare import comparison
+from ffslab.measured.tracereport.diff import Side, difference
+from ffslab.measured.tracereport.recording import load
+from ffslab.measured.tracereport.summary import summarize
+from ffslab.measured.tracereport.verb import Options, summarized
+from ffslab.measured.tracereport.wear import Endurance
 from ffslab.studies.calibrate.verb import Inputs, calibrate
 from ffslab.studies.reproduce.claims import Claims
 from helpers.bench_logs import Bench

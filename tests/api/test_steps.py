@@ -9,7 +9,8 @@ import pytest
 
 import native_steps
 from ffslab import Experiment, InputError, steps
-from ffslab.api import schemas, vocabulary
+from ffslab.api import schemas
+from ffslab.registries import vocabulary
 from ffslab.text import vocabulary as text
 from helpers.command import ROOT, Command
 

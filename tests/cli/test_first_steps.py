@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from ffslab.api.machine import LINUX_BOARD, LINUX_PART
-from ffslab.boards.reference import kit
 from ffslab.cli import doctor, man
 from ffslab.cli.needs import required
+from ffslab.measured.reference import kit
 from ffslab.workloads.begin import WORKS, board_for
 from helpers.command import FFSLAB, ROOT, Command
 from helpers.schemas import check

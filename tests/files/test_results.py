@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ffslab import InputError
-from ffslab.api.experiment import Run
+from ffslab.api.run import Run
 from ffslab.files import results
 from ffslab.files.tables import STACKS
 
@@ -29,17 +29,17 @@ def made(monkeypatch: pytest.MonkeyPatch, title: str) -> Run:
 
 def test_results_replace_earlier_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "results"
-    results.save(made(monkeypatch, "first"), folder)
-    results.save(made(monkeypatch, "second"), folder)
+    made(monkeypatch, "first").save(folder)
+    made(monkeypatch, "second").save(folder)
     assert "second" in (folder / results.SUMMARY).read_text(encoding="utf-8")
     assert {path.name for path in folder.iterdir()} == results.FILES - {STACKS}
     assert [path.name for path in folder.parent.iterdir()] == ["results"]
 
 
 def test_an_empty_folder_is_filled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    results.save(made(monkeypatch, "first"), tmp_path / "empty")
+    made(monkeypatch, "first").save(tmp_path / "empty")
     (tmp_path / "other").mkdir()
-    results.save(made(monkeypatch, "first"), tmp_path / "other")
+    made(monkeypatch, "first").save(tmp_path / "other")
     assert {path.name for path in (tmp_path / "other").iterdir()} == results.FILES - {STACKS}
 
 
@@ -47,7 +47,7 @@ def test_an_empty_folder_is_filled(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_a_foreign_folder_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held: str) -> None:
     (tmp_path / held).write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="not a results folder"):
-        results.save(made(monkeypatch, "first"), tmp_path)
+        made(monkeypatch, "first").save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [held]
 
 
@@ -56,7 +56,7 @@ def test_a_failure_keeps_the_earlier_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: BaseException
 ) -> None:
     folder = tmp_path / "results"
-    results.save(made(monkeypatch, "first"), folder)
+    made(monkeypatch, "first").save(folder)
     second = made(monkeypatch, "second")
 
     def fail(self: Run, path: Path) -> None:
@@ -64,6 +64,6 @@ def test_a_failure_keeps_the_earlier_results(
 
     monkeypatch.setattr(Run, "report", fail)
     with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else InputError):
-        results.save(second, folder)
+        second.save(folder)
     assert "first" in (folder / results.SUMMARY).read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["results"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from ffslab.boards.compare.board_logs import Call
-from ffslab.boards.compare.content import insert_writes
-from ffslab.boards.compare.sessions import insert_calls
+from ffslab.measured.compare.board_logs import Call
+from ffslab.measured.compare.content import insert_writes
+from ffslab.measured.compare.sessions import insert_calls
 
 PACE_S = 0.1
 

@@ -18,20 +18,25 @@ from ffslab.answers.lifetime import Lifetime
 from ffslab.answers.reproduction import JudgedPaper
 from ffslab.answers.uflip_study import UflipPoint
 from ffslab.api.observe import Observe
-from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
-from ffslab.boards.tracereport import verb as traces
 from ffslab.files.results import REPORT, dump_json, write_report
+from ffslab.images import page as inspection
 from ffslab.images.inspection import inspect_image
-from ffslab.report import advice, board_comparison, difference, inspection, lifetimes, power_cuts
+from ffslab.measured.compare import page as board_comparison
+from ffslab.measured.compare.comparison import Comparison, FlashRow, TimeRow
+from ffslab.measured.tracereport import verb as traces
 from ffslab.store import Store
 from ffslab.studies import lifetime, uflip
 from ffslab.studies.advise import Question
+from ffslab.studies.advise import page as advice
 from ffslab.studies.calibrate import verb as calibrate
+from ffslab.studies.crashtest import page as power_cuts
 from ffslab.studies.crashtest.file import CrashTest
 from ffslab.studies.crashtest.keep import timeline
 from ffslab.studies.crashtest.run import answer_of, crashtest
+from ffslab.studies.differences import page as difference
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame
+from ffslab.studies.lifetime import page as lifetimes
 from ffslab.studies.reproduce import page as reproduction
 from ffslab.studies.reproduce.claims import Claims
 from ffslab.studies.reproduce.figures import Figure, Line, Published

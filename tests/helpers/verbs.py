@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from typer.core import TyperCommand, TyperGroup
 
-from ffslab.cli.program import root
+from ffslab.cli.root import made
 
 
 def _declared(command: object, name: str) -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
@@ -17,7 +17,7 @@ def _declared(command: object, name: str) -> Iterator[tuple[str, TyperCommand | 
         yield from _declared(below, f"{name} {word}".strip())
 
 
-VERBS = dict(_declared(root(), ""))
+VERBS = dict(_declared(made(), ""))
 
 
 def help_of(name: str, flag: str) -> str:

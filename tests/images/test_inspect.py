@@ -12,8 +12,8 @@ import pytest
 
 from ffslab import InputError
 from ffslab.images import inspection, read_image
+from ffslab.images import page as report
 from ffslab.images.inspection import text, tree_of
-from ffslab.report import inspection as report
 from helpers import inspect_images as made
 from helpers.command import Command
 from helpers.jffs2_images import experiment, run, step

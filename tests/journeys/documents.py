@@ -13,7 +13,8 @@ from typer.core import TyperGroup
 from helpers.command import ROOT
 from helpers.verbs import VERBS
 
-README = ROOT / "README.md"
+# Whose every command is a journey.
+FRONT = (ROOT / "README.md", ROOT / "docs" / "verbs.md")
 VERB_NAMES = [name for name, verb in VERBS.items() if not isinstance(verb, TyperGroup)]
 # What a person types stands alone on a line: indented, behind a prompt, or in a block of a shell.
 INDENTED = re.compile(r"^(?:    |\$ )(?=\S)")

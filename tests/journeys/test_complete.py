@@ -13,11 +13,11 @@ from ffslab.workloads.begin import WORKS
 from helpers.command import ROOT
 from helpers.verbs import VERBS
 from journeys import worked_examples
-from journeys.documents import README, VERB_NAMES, documented, flags, is_typed_by, verbs_of, words
+from journeys.documents import FRONT, VERB_NAMES, documented, flags, is_typed_by, verbs_of, words
 from journeys.table import all_journeys, journeys, kept, tables
 
-# What is begun on them must be typed: README, and the pages beside experiments and examples.
-OF_CHECKOUT = (README, *sorted((ROOT / "experiments").glob("**/*.md")), *sorted((ROOT / "examples").glob("*.md")))
+# What is begun on them must be typed: the front pages, and the pages beside experiments and examples.
+OF_CHECKOUT = (*FRONT, *sorted((ROOT / "experiments").glob("**/*.md")), *sorted((ROOT / "examples").glob("*.md")))
 OF_DOCS = sorted((ROOT / "docs").glob("**/*.md"))
 
 
@@ -73,26 +73,29 @@ def test_every_paper_is_a_journey() -> None:
     assert {f"ffslab reproduce {paper}" for paper in PAPERS} <= set(of_journeys())
 
 
-def test_what_readme_shows_is_what_is_printed() -> None:
-    """The lives of the front page, and the first experiment's table."""
-    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```text\n")[1:]
-    for block, name in zip(blocks, ("the first three commands", "run"), strict=False):
-        printed = "\n".join(line[4:] for line in kept("readme")[name] if line.startswith("  |"))
-        shown = block.split("```")[0].rstrip("\n").splitlines()
-        assert "\n".join(shown[:20]) in printed, name
+@pytest.mark.parametrize(
+    ("page", "name"), [("README.md", "the first three commands"), ("docs/first-experiment.md", "run")]
+)
+def test_what_a_front_page_shows_is_what_is_printed(page: str, name: str) -> None:
+    """The lives of README, and the table of the first experiment."""
+    block = (ROOT / page).read_text(encoding="utf-8").split("```text\n")[1]
+    printed = "\n".join(line[4:] for line in kept("readme")[name] if line.startswith("  |"))
+    shown = block.split("```")[0].rstrip("\n").splitlines()
+    assert len(shown) >= 5
+    assert "\n".join(shown[:20]) in printed
 
 
-def test_every_command_of_readme_is_a_journey() -> None:
+def test_every_command_of_the_front_pages_is_a_journey() -> None:
     """With its files and options; so are those that stand beside it."""
-    of_readme = {each.line: each for each in documented(README)}
-    assert len(of_readme) > 30
+    of_front = {each.line: each for page in FRONT for each in documented(page)}
+    assert len(of_front) > 30
     typed = [line for journey in all_journeys() for line in journey.documented]
-    assert [line for line in of_readme if line not in typed] == []
-    assert [line for line in typed if line not in of_readme] == [], "README no longer says so"
+    assert [line for line in of_front if line not in typed] == []
+    assert [line for line in typed if line not in of_front] == [], "the front pages no longer say so"
     for journey in all_journeys():
         for line in journey.documented:
             assert any(is_typed_by(line, typed) for typed in journey.run), f"{journey.id}: nobody types: {line}"
-            said = of_readme[line].remark
+            said = of_front[line].remark
             assert flags(said) <= flags(" ".join(journey.run)), f"{journey.id}: {said}"
             # Of one word may be anything.
             beside = {name for name in VERB_NAMES if " " in name and re.search(rf"\b{name}\b", said)}
@@ -100,7 +103,7 @@ def test_every_command_of_readme_is_a_journey() -> None:
 
 
 def test_every_command_of_pages_beside_files_is_typed() -> None:
-    """Those of README's own kind, and what stands in a block of a shell anywhere."""
+    """Those of the front pages' own kind, and what stands in a block of a shell anywhere."""
     typed = [*of_journeys(), *(line for _, line in of_pages())]
     wanted = [each for page in OF_CHECKOUT for each in documented(page)]
     wanted += [

@@ -1,4 +1,4 @@
-"""README: its verbs, in its order: whole, as a person types it."""
+"""README and docs/verbs.md: verbs in their order, whole, as a person types them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ffslab
-from ffslab.boards.reference import plan
+from ffslab.measured.reference import plan
 
 FILE = b"0123456789" * 50 + b"end"
 STACK = """

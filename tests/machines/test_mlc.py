@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ffslab import Experiment, InputError
-from ffslab.boards.reference import chip, plan
+from ffslab.measured.reference import chip, plan
 
 STACK = """title = "MLC"
 [stack]

@@ -92,3 +92,9 @@ def test_issue_templates_and_policies_are_there() -> None:
         assert re.match(r"---\nname: .+\nabout: .+\n---\n", template.read_text(encoding="utf-8")), template.name
     linked = re.findall(r"\]\((docs/[\w./-]+)\)", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
     assert linked and all((ROOT / path).exists() for path in linked)
+
+
+@pytest.mark.parametrize(("page", "bytes_max"), [("README.md", 8_000), ("DESIGN.md", 20_000)])
+def test_what_is_read_first_is_short(page: str, bytes_max: int) -> None:
+    """What grows belongs into docs/state.md, docs/verbs.md, or the README of the crate that it is about."""
+    assert len((ROOT / page).read_bytes()) <= bytes_max

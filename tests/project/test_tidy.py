@@ -330,7 +330,7 @@ def test_the_toml_check_sees_it() -> None:
 LAYERS = re.compile(r"jffs2|yaffs|ubi(?:fs)?_|Ubi|Jffs|Yaffs|bdbuf|Bdbuf|rtems|UBI|JFFS2|YAFFS|RTEMS", re.ASCII)
 CAUSE = re.compile(r"^pub static \w+: (?:Task|Reason) =.*?;$", re.MULTILINE | re.DOTALL)
 # Logs of real kernels: which of their processes is which task of the measured cases.
-READ_KERNEL_LOGS = ("boards/compare/comparison.py", "boards/reference/cases.py")
+READ_KERNEL_LOGS = ("measured/compare/comparison.py", "measured/reference/cases.py")
 
 
 def layers_named(text: str) -> list[str]:
@@ -394,7 +394,7 @@ COMMENT = re.compile(r"^\s*(//|#).*$", re.MULTILINE)
 # Where file systems are named one by one: their own crates, the table, and what is by its nature about given ones.
 MAY_LIST_FILE_SYSTEMS = re.compile(
     r"^(crates/(jffs2|yaffs2|ubifs|rtems|conformance)/|crates/machine/src/file_systems/"
-    r"|python/ffslab/(studies|boards)/|python/ffslab/sqlite/look_ups\.py)"
+    r"|python/ffslab/(studies|measured)/|python/ffslab/sqlite/look_ups\.py)"
 )
 
 
@@ -459,7 +459,7 @@ MEDIUM = (
 )
 LISTED_MEDIA = re.compile(rf"(?:{MEDIUM})(?:\s*[,|&]\s*|\s+(?:or|and)\s+)(?:or |and )?(?:{MEDIUM})")
 # Types made from schemas, and what is about given boards by its nature.
-MAY_LIST_MEDIA = re.compile(r"^python/ffslab/(answers|studies|boards)/")
+MAY_LIST_MEDIA = re.compile(r"^python/ffslab/(answers|studies|measured)/")
 
 
 def lists_of_media(text: str) -> list[str]:

@@ -24,8 +24,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ffslab.boards.reference.kit import Kit, module_bytes
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.kit import Kit, module_bytes
+from ffslab.measured.reference.machine import Machine
 from helpers.command import ROOT
 from helpers.jffs2_images import experiment, run, step, text, tool
 from referee.parts import find_kit, machine_of

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import Machine
 from helpers.command import ROOT
 from helpers.left_out import leave_out
 from referee import make_ubifs_samples

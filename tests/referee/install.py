@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ffslab.boards.reference.kit import install_command, program
+from ffslab.measured.reference.kit import install_command, program
 from referee.parts import HOST_PROGRAMS, PACKAGES, find_kit
 
 # Programs that tests call beside those of the referee, and their packages.

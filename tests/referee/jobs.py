@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ffslab.boards.reference.machine import Done, Machine
+from ffslab.measured.reference.machine import Done, Machine
 from referee.listing import Entry, differences, from_kernel
 
 # What a kernel says about a medium in order. Every other line of the file system or of UBI is a complaint.

@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import Machine
 from referee.listing import Entry, from_kernel, manifest
 from referee.parts import find_kit, machine_of
 

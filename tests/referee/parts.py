@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ffslab.boards.reference import kit
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference import kit
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import Machine
 
 PACKAGES = f"{kit.PACKAGES} mtd-utils"
 INSTALL = kit.install_command(PACKAGES)

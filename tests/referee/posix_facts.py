@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.machine import Machine
 from helpers.left_out import leave_out
 
 SOURCE = Path(__file__).with_suffix(".c")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import Machine
 from referee.compressed_pages import CASES, KINDS, Case, corpus, of_ffslab, of_kernel, real_files, unlike
 
 PAGES_OF_A_KIND = 250

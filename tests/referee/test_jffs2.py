@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.machine import GuestError, Machine
+from ffslab.measured.reference.machine import GuestError, Machine
 from helpers.jffs2_images import busy_steps, contents, experiment, make_tree, run, step
 from referee.jobs import make_and_list, mount_and_list
 from referee.listing import Entry, Listing, assert_kept, assert_same, ours

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.initramfs import Cpio, build
-from ffslab.boards.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
-from ffslab.boards.reference.machine import GuestError, Machine
-from ffslab.boards.reference.unpacked import boot_file, has_entry, unpacked
+from ffslab.measured.reference.initramfs import Cpio, build
+from ffslab.measured.reference.kit import MODULES_AT_BOOT, MODULES_OF_JOBS, Kernel, Kit, find_kernel
+from ffslab.measured.reference.machine import GuestError, Machine
+from ffslab.measured.reference.unpacked import boot_file, has_entry, unpacked
 from helpers.jffs2_images import experiment, run, step
 from helpers.left_out import NOTHING_LEFT_OUT, leave_out
 from referee.jobs import mount_and_list

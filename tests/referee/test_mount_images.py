@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import Machine
 from helpers.mounted import mounted
 from helpers.yaffs2_images import Layout, build
 from referee.jobs import make_and_list

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.machine import Machine
 from helpers.mounted import mounted
 from referee.posix_facts import Facts, of_folder, of_kernel, program
 

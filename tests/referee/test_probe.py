@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.machine import Done, Machine
+from ffslab.measured.reference.machine import Done, Machine
 from referee.probe_kit import UNPACK, archive, read_log
 
 BLOCKS = 32

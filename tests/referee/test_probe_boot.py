@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import Done, Machine
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import Done, Machine
 from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import UNPACK, archive, read_log
 from referee.test_probe import SAID

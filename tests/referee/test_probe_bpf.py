@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.kit import Kit, program
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.kit import Kit, program
+from ffslab.measured.reference.machine import Machine
 from helpers.left_out import leave_out
 from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import PROBE, UNPACK, archive, read_log

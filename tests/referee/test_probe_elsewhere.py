@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from ffslab import InputError
-from ffslab.boards.reference.architecture import AMD64, ARMHF, SERIAL_JOBS, Architecture
-from ffslab.boards.reference.kit import Kit, find_foreign_kit, program
-from ffslab.boards.reference.machine import Machine
-from ffslab.boards.reference.packages import fetch
+from ffslab.measured.reference.architecture import AMD64, ARMHF, SERIAL_JOBS, Architecture
+from ffslab.measured.reference.kit import Kit, find_foreign_kit, program
+from ffslab.measured.reference.machine import Machine
+from ffslab.measured.reference.packages import fetch
 from helpers.left_out import leave_out
 from referee.parts import GUEST_PROGRAMS, GUEST_SCRIPT
 from referee.probe_kit import UNPACK, archive, read_log

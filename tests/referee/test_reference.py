@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.first_jobs import run_first_jobs
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import Machine
+from ffslab.measured.reference.first_jobs import run_first_jobs
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import Machine
 from helpers.command import Command
 from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import Log, archive, read_log

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from ffslab import InputError
-from ffslab.boards import validation
-from ffslab.boards.reference import run, verb
-from ffslab.boards.reference.architecture import ARMHF
-from ffslab.boards.reference.packages import fetch, fetched
+from ffslab.measured import validation
+from ffslab.measured.reference import run, verb
+from ffslab.measured.reference.architecture import ARMHF
+from ffslab.measured.reference.packages import fetch, fetched
 from helpers.command import ROOT
 from helpers.left_out import leave_out
 

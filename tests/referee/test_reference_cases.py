@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ffslab.boards.reference.kit import Kit
+from ffslab.measured.reference.kit import Kit
 from helpers.command import FFSLAB, ROOT
 
 EXPERIMENTS = ROOT / "experiments" / "reference"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ffslab.boards.reference.kit import Kit
-from ffslab.boards.reference.machine import GuestError, Machine
+from ffslab.measured.reference.kit import Kit
+from ffslab.measured.reference.machine import GuestError, Machine
 from ffslab.studies.crashtest import CrashTest, crashtest
 from helpers.command import ROOT
 from helpers.jffs2_images import busy_steps, contents, experiment, run, step

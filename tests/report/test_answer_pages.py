@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from ffslab import Experiment, InputError
-from ffslab.boards.compare import verb
-from ffslab.boards.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.files.results import write_report
-from ffslab.report import board_comparison, changes, difference
+from ffslab.measured.compare import page as board_comparison
+from ffslab.measured.compare import tables
+from ffslab.measured.compare.comparison import Comparison, FlashRow, TimeRow
+from ffslab.report import changes
+from ffslab.studies.differences import page as difference
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.differences.text import shown
 from helpers.browsing import PHONE, WIDE, Opened, check_axe
@@ -103,7 +105,7 @@ def test_measured_and_simulated_are_drawn(tmp_path: Path, opened: Opened) -> Non
     assert page.locator(".key .value").all_inner_texts() == ["9.9 %", "-10.0 %"]
     page.locator("#flash-operations figure").scroll_into_view_if_needed()
     page.locator("#flash-operations canvas").wait_for()
-    assert all(name in verb.text(board) for name in ("INSERT 128 run 1", "a note"))
+    assert all(name in tables.text(board) for name in ("INSERT 128 run 1", "a note"))
     check_axe(page)
 
 

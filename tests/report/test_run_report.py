@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ffslab import Experiment
-from ffslab.api.experiment import Run
+from ffslab.api.run import Run
 from ffslab.report import causes, charts, html, page, section, sweeps, variants
 from ffslab.report.charts import wants_log
 from ffslab.studies.reproduce.figures import Figure as FigureOfPaper

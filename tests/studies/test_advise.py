@@ -9,8 +9,8 @@ import pytest
 
 from ffslab import Experiment, InputError
 from ffslab.answers.advice import Advice
-from ffslab.api.profiles import endurance_of
 from ffslab.api.schemas import text as schema_text
+from ffslab.registries.profiles import endurance_of
 from ffslab.steady import variant_needs_us
 from ffslab.store import Store
 from ffslab.studies.advise import Question

@@ -48,7 +48,7 @@ def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> No
 
 def test_every_warning_of_the_guide_is_one_of_the_program() -> None:
     package = ROOT / "python/ffslab"
-    files = [*(package / "studies/calibrate").glob("*.py"), *(package / "boards/tracereport").glob("*.py")]
+    files = [*(package / "studies/calibrate").glob("*.py"), *(package / "measured/tracereport").glob("*.py")]
     sources = "".join(path.read_text(encoding="utf-8") for path in files)
     table = GUIDE.split("### Warnings")[1].split("### Methods")[0]
     for cell in re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE):

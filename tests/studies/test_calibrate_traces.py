@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ffslab import InputError
-from ffslab.api import profiles
-from ffslab.boards.compare.sessions import Replayed, traced_machine
-from ffslab.boards.compare.trace_folder import recordings, replay_recording
+from ffslab.measured.compare.sessions import Replayed, traced_machine
+from ffslab.measured.compare.trace_folder import recordings, replay_recording
+from ffslab.registries import profiles
 from ffslab.studies.calibrate import board_traces
 from ffslab.studies.calibrate.regression import fit
 from ffslab.studies.calibrate.verb import Inputs, collect

@@ -16,8 +16,8 @@ import pytest
 from ffslab import InputError
 from ffslab.answers.lifetime import WearCause, WorkloadLife
 from ffslab.api.experiment import Experiment
-from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.images.inspection import inspect_image
+from ffslab.measured.tracereport.statistics import poisson_interval
 from ffslab.studies.lifetime import Given, Workload, looked_into, of_workloads, text, with_image
 from ffslab.studies.lifetime.rows import life
 from ffslab.studies.lifetime.verdict import judged

@@ -24,7 +24,8 @@ from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.answers import trade_offs
 from ffslab.studies.sweep.axes import Listed, Range, axes_of
 from ffslab.studies.sweep.design import design_of
-from ffslab.studies.sweep.results import LOST, StudyResult
+from ffslab.studies.sweep.results import StudyResult
+from ffslab.studies.sweep.runs import LOST
 from ffslab.studies.sweep.workers import LocalWorkers
 from helpers.command import FFSLAB, ROOT, SMALL, Command
 from helpers.processes import command_line, every_child, workers_of

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ffslab.images import inspection
-from ffslab.report import inspection as inspection_report
+from ffslab.images import page as inspection_report
 from ffslab.text.quoting import escape, machine_exact, one_line, plain_html, printable, quoted
 from helpers.command import ROOT, SMALL, Command
 from helpers.hostile_images import ACTING, jffs2_of_names
@@ -212,7 +212,7 @@ def test_text_from_the_right_is_isolated() -> None:
 PRINTS = re.compile(r"(?<![\w.])print\(|sys\.std(?:out|err)\.write|typer\.echo|from html import|html\.escape")
 # The command's last word on Ctrl-C, which may come before anything could be imported, is a constant.
 # So is the command's own help, which comes before anything was imported.
-HOMES = {"terminal.py", "quoting.py", "__main__.py", "program.py"}
+HOMES = {"printing.py", "quoting.py", "__main__.py", "program.py"}
 
 
 def test_only_the_homes_of_quoting_print_and_escape() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from ffslab import Experiment, steps
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.api.variants import figures_of
 from ffslab.steady import filled_share, needs_us, variant_needs_us
 from ffslab.studies.differences import account_of
 from ffslab.studies.sweep import Study
@@ -17,6 +16,7 @@ from ffslab.text.failures import fell_short_or_lost
 from ffslab.text.figures import FIGURES, RECKONED, needs_steady, values_of
 from ffslab.text.headline import headline_of
 from ffslab.text.summary import summary_cells, summary_text
+from ffslab.text.variants import figures_of
 
 MACHINE: Any = {"board": "omap3evm", "partition_blocks": 96}
 STEADY = ("latency_p99_9_us", "latency_max_us", "write_amplification")

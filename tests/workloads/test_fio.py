@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ffslab.api.experiment import Run
 from ffslab.api.machine import Machine
+from ffslab.api.run import Run
 from ffslab.workloads.fio import fio_experiment, fio_json
 from helpers.command import Command
 from helpers.fio_jobs import job_files, with_logs

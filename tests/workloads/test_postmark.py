@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from ffslab.answers.summary import ReadShare
-from ffslab.api.experiment import Experiment, Run
+from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
+from ffslab.api.run import Run
 from ffslab.workloads.postmark import postmark_experiment, reports
 from helpers.command import Command
 from helpers.left_out import leave_out

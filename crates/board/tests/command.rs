@@ -1,4 +1,4 @@
-//! The program itself; what it says of images is compared with the verbs in `tests/boards/test_board.py`.
+//! The program itself; what it says of images is compared with the verbs in `tests/measured/test_board.py`.
 
 use std::process::Command;
 

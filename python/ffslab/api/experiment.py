@@ -6,48 +6,26 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ffslab import _native
-from ffslab._native import InputError
-from ffslab.answers.summary import Summary
 from ffslab.api import states
+from ffslab.api.known import run_with
 from ffslab.api.machine import Value, as_json
-from ffslab.api.profiles import look_also_in
-from ffslab.api.variants import VariantColumns, columns_of, repeat_columns, rows_of, typical_of
+from ffslab.api.run import Progress, Run, RunGiven
 from ffslab.files.inputs import read_text
+from ffslab.files.traces import csv_of
+from ffslab.registries.profiles import look_also_in
+from ffslab.store import Store
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ffslab.answers import Columns
     from ffslab.answers.lives import Lives
     from ffslab.answers.machine import Keys
     from ffslab.answers.typed_keys import MachineKeys
     from ffslab.api.observe import Observe
     from ffslab.steps import Step
-    from ffslab.store import Store
-
-Progress = Callable[[float], object]
-
-
-def part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
-    """Progress of one of several runs."""
-    if progress is None:
-        return None
-    return lambda done: progress((at + done) / count)
-
-
-class RunGiven(NamedTuple):
-    """How an experiment is run; see `Experiment.run`. `jobs`: 0 stands for one on each core."""
-
-    progress: Progress | None = None
-    jobs: int = 0
-    any_size: bool = False
-    tell: Callable[[str], object] | None = None
-    observe: Observe | None = None
 
 
 # First line of a text that nobody has written, so that errors do not name its lines (crates/workload/src/toml_text.rs).
@@ -189,9 +167,6 @@ class Experiment:
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or no variant comes to its end.
         """
-        from ffslab.api.known import run_with
-        from ffslab.store import Store
-
         given = RunGiven(progress, jobs or 0, any_size, tell, observe)
         again = again or observe is not None
         kept_in = Store.usual() if store is None else store
@@ -261,133 +236,5 @@ class Experiment:
         return as_json(self.change) if self.change else None
 
 
-class Run:
-    """What an experiment did.
-
-    `summary`: dictionary of plain values, one entry per variant (what `summary.json` holds).
-    `resolved_toml`: the experiment with every default and profile value written out.
-    `images`: what `save_image` steps kept, by file name; with several variants the name begins with the variant's
-    number, from 1: "2/nand.bin".
-    `logs`: what jobs wrote (`write_iolog` of fio), by file name as with images.
-    """
-
-    def __init__(
-        self,
-        summary: Summary,
-        requests: Columns,
-        blocks: Columns,
-        resolved_toml: str,
-        images: dict[str, bytes] | None = None,
-        logs: dict[str, str] | None = None,
-        stacks: Columns | None = None,
-    ) -> None:
-        self.summary = summary
-        self.resolved_toml = resolved_toml
-        self.request_columns = requests
-        self.block_columns = blocks
-        self.images = images or {}
-        self.logs = logs or {}
-        self.stack_columns = stacks
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Run:
-        """The results that `ffslab run` or `save` wrote to a folder.
-
-        Raises `ffslab.InputError` when it is none, or one of another version that this one cannot read.
-        """
-        from ffslab.files.results import load
-
-        return load(Path(folder))
-
-    @property
-    def failures(self) -> list[str]:
-        """The variants that did not come to their end, each with its error."""
-        return [f"{variant['name']}: {variant['error']}" for variant in self.summary.get("failed", [])]
-
-    def whole(self) -> Run:
-        """This run, of which every variant came to its end.
-
-        Raises `ffslab.InputError` when one did not.
-        """
-        if self.failures:
-            raise InputError(f"variant {self.failures[0]}")
-        return self
-
-    def typical(self) -> Run:
-        """Of an experiment with `repeat`: one run of each variant, that of the median time, under the variant's name.
-        Any other run as it is."""
-        repeats = self.summary.get("repeats")
-        if not repeats:
-            return self
-        names = {one["typical"]: one["name"] for one in repeats}
-        requests, blocks = (rows_of(columns, names) for columns in (self.request_columns, self.block_columns))
-        stacks = None if self.stack_columns is None else rows_of(self.stack_columns, names)
-        return Run(typical_of(self.summary), requests, blocks, self.resolved_toml, stacks=stacks)
-
-    @property
-    def repeats(self) -> pd.DataFrame:
-        """Of an experiment with `repeat`: one row per variant and figure, over all runs: median, its interval of 95 %,
-        least, most."""
-        return _frame(repeat_columns(self.summary))
-
-    @property
-    def variants(self) -> pd.DataFrame:
-        """One row per variant: its axes and its machine, then every figure that is one number: times and latencies,
-        flash operations, amplification, wear, energy, the years until the part is worn out. One that did not come to
-        its end has an `error` instead."""
-        return _frame(self.variant_columns)
-
-    @property
-    def variant_columns(self) -> VariantColumns:
-        """The columns of `variants`."""
-        return columns_of(self.summary)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the main table and what it means."""
-        from ffslab.report import in_notebook
-
-        return in_notebook(self.summary)
-
-    @property
-    def requests(self) -> pd.DataFrame:
-        """One row per measured call: variant, step, op, file, `offset_B`, `bytes`, `start_us`, `latency_us`; what took
-        longest of it (`cause`, `cause_task`, `cause_us`), `flash_us`, `page_reads`, `page_programs`, `erases`. With
-        several programs also `program`, and `waited_us`, the part of the latency in which it waited for the others.
-        """
-        return _frame(self.request_columns)
-
-    @property
-    def blocks(self) -> pd.DataFrame:
-        """One row per variant and erase block: `erases_main` (measured steps), `erases_total`, `programmed_pages`, and
-        what it holds before and after (`valid_before_B` ...; NaN when nothing is mounted then)."""
-        return _frame(self.block_columns)
-
-    @property
-    def stacks(self) -> pd.DataFrame | None:
-        """One row per variant, task, call, reason and operation: `time_ns`, `energy_uJ`, flash `operations`, `erases`.
-        `None`: the run was not observed."""
-        return None if self.stack_columns is None else _frame(self.stack_columns)
-
-    def report(self, path: str | Path) -> None:
-        """Writes the report, one HTML file that needs no other."""
-        from ffslab.report import html
-
-        Path(path).write_text(html(self), encoding="utf-8")
-
-    def save(self, folder: str | Path) -> Path:
-        """Writes the results folder (see `ffslab.files.results`) and returns its path."""
-        from ffslab.files.results import save
-
-        return save(self, Path(folder))
-
-
 def _parquet(file: Path) -> str:
-    from ffslab.workloads.traces import csv_of
-
     return csv_of(file)
-
-
-def _frame(columns: Columns | VariantColumns) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(columns)

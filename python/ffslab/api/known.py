@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.api.run import Run, RunGiven
 from ffslab.store.kept import KeptRun, joined, said_by, tables_of
 
 if TYPE_CHECKING:
+    from ffslab.answers.machine import Keys
     from ffslab.answers.summary import FailedVariant, Repeated, Summary, VariantSummary
-    from ffslab.api.experiment import Experiment, Run, RunGiven
     from ffslab.store import Store
 
 
-def run_with(store: Store, experiment: Experiment, given: RunGiven, *, again: bool) -> Run:
-    """What `Experiment.run` returns; what was run is in the store then. `again`: what is there already is run, too."""
-    from ffslab.api.experiment import Run
+class Variants(Protocol):
+    """What is asked of an experiment: its variants with their keys, and to run some of them."""
 
+    @property
+    def file_name(self) -> str: ...
+    def keys(self) -> Keys: ...
+    def run_without(self, given: RunGiven, known: Sequence[int] | None = None) -> Run: ...
+
+
+def run_with(store: Store, experiment: Variants, given: RunGiven, *, again: bool) -> Run:
+    """What `Experiment.run` returns; what was run is in the store then. `again`: what is there already is run, too."""
     keys = experiment.keys()
     variants = keys["variants"]
     wanted = {key for variant in variants if (key := variant["key"]) is not None}

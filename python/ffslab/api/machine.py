@@ -111,7 +111,7 @@ def _setting(text: str) -> tuple[str, Value]:
 
 def _check_is_of_stack(text: str, words: list[str], value: str) -> None:
     """Refuses a key that is of a step or of the whole file, with where it belongs."""
-    from ffslab.api.vocabulary import TOP, steps, tables
+    from ffslab.registries.vocabulary import TOP, steps, tables
 
     first, *rest = words
     of_stack = {key.name: key for name, table in tables().items() if name != TOP for key in table.keys}

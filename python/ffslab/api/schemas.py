@@ -14,6 +14,7 @@ from importlib import import_module
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.files.toml_tables import meant
+from ffslab.registries.vocabulary import Node
 
 # What Python makes: what it is, and its type.
 MADE_HERE = {
@@ -41,8 +42,6 @@ MADE_HERE = {
     "comparison": ("a board's traces beside a replay of them", "ffslab.answers.comparison", "BoardComparison"),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-
-Node = dict[str, object]
 
 
 def names() -> dict[str, str]:

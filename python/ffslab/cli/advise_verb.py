@@ -10,7 +10,7 @@ import typer
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, verb
 from ffslab.cli.result_options import Batch, Jobs, Json, Page, Scheduler, with_page
 from ffslab.cli.sweep_verb import workers_of
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 
 def advise(
@@ -29,11 +29,11 @@ def advise(
 
     Example: ffslab advise experiments/questions/logger.toml
     """
-    from ffslab.cli.progress import progress_of_parts
     from ffslab.cli.renamed import tell_old_form
     from ffslab.files import results
     from ffslab.studies.advise import Question
     from ffslab.studies.advise.text import text_of
+    from ffslab.terminal.progress import progress_of_parts
 
     if out is not None:
         results.check_report(out)
@@ -42,7 +42,7 @@ def advise(
     with progress_of_parts(question.name) as show:
         advice = asked.answer(workers=workers_of(scheduler, batch, jobs), progress=show)
     if out is not None:
-        from ffslab.report import advice as page
+        from ffslab.studies.advise import page
 
         results.write_report(out, page.html(advice))
     say(results.dump_json(advice).rstrip() if json else with_page(text_of(advice), out))

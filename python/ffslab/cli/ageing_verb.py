@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ffslab import InputError
+from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.terminal import remark, say
+from ffslab.terminal.printing import remark, say
 
 
 def ageing(

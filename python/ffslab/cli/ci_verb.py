@@ -9,7 +9,7 @@ import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs, Json
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 
 def ci(
@@ -32,12 +32,12 @@ def ci(
 
     Example: ffslab ci examples/ci/ffslab-budgets.toml
     """
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.files.inputs import check_is_input
     from ffslab.studies import budgets as kept
     from ffslab.studies.budgets import reports
     from ffslab.studies.budgets.text import text_of
+    from ffslab.terminal.progress import progress_bar
 
     check_is_input(budgets, "experiment", "file of budgets (docs/budgets.md says what it holds)")
     asked = kept.Budgets.from_file(budgets)

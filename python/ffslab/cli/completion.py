@@ -13,9 +13,9 @@ from typer._completion_classes import completion_init
 from typer._completion_shared import get_completion_script, install
 
 from ffslab._native import InputError
-from ffslab.cli.program import COMPLETE
-from ffslab.cli.terminal import say
+from ffslab.cli.index import COMPLETE
 from ffslab.files.os_errors import reason
+from ffslab.terminal.printing import say
 
 PROGRAM = "ffslab"
 SHOW, INSTALL = "--show-completion", "--install-completion"

@@ -24,8 +24,8 @@ from ffslab.cli.stack_options import (
     Settings,
     System,
 )
-from ffslab.cli.terminal import say
 from ffslab.systems import DEFAULT
+from ffslab.terminal.printing import say
 
 if TYPE_CHECKING:
     from ffslab.studies.crashtest.file import CrashTest
@@ -91,9 +91,8 @@ def crashtest(
 
     Example: ffslab crashtest examples/crashtest/settings.toml
     """
-    from ffslab.cli.progress import progress_of_parts
     from ffslab.files import results
-    from ffslab.report import power_cuts
+    from ffslab.studies.crashtest import page as power_cuts
     from ffslab.studies.crashtest.begin import write_smallest
     from ffslab.studies.crashtest.file import points_of
     from ffslab.studies.crashtest.keep import keep, timeline
@@ -101,6 +100,7 @@ def crashtest(
     from ffslab.studies.crashtest.run import crashtest as judged
     from ffslab.studies.crashtest.shrink import same_kind, shrunk
     from ffslab.studies.crashtest.text import text_of
+    from ffslab.terminal.progress import progress_of_parts
 
     if new is not None:
         if test is not None or fs is not None:

@@ -8,7 +8,7 @@ import typer
 
 from ffslab.cli.parts import argument, verb
 from ffslab.cli.result_options import Json, Page, with_page
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 
 def diff(
@@ -34,7 +34,7 @@ def diff(
         results.check_report(out)
     found = compared(Side.of(before), Side.of(after))
     if out is not None:
-        from ffslab.report import difference
+        from ffslab.studies.differences import page as difference
 
         results.write_report(out, difference.html(found))
     say(results.dump_json(found).rstrip() if json else with_page(text_of(found), out))

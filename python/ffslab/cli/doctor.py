@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ffslab._native import __version__
 from ffslab.answers.doctor import DoctorAnswer, DoctorRow
-from ffslab.boards.reference import kit
-from ffslab.boards.reference.architecture import ARCHITECTURES
 from ffslab.cli.needs import required
+from ffslab.measured.reference import kit
+from ffslab.measured.reference.architecture import ARCHITECTURES
 from ffslab.text.tables import text_table
 
 # What packages of Python are for, where that is not everything.

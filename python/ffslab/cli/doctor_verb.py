@@ -6,7 +6,7 @@ import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, verb
 from ffslab.cli.result_options import Json
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 
 def doctor(json: Json = False) -> None:

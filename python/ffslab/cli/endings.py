@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli.terminal import tell
 from ffslab.files.os_errors import reason
+from ffslab.terminal.printing import tell
 from ffslab.text.quoting import quoted
 
 EXIT_BAD_INPUT = 2

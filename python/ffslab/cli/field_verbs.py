@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffslab import InputError
+from ffslab._native import InputError
 from ffslab.api.machine import IMAGE_BOARD
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs, Page, with_page
 from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes, profile_option
-from ffslab.cli.terminal import remark, say, tell
+from ffslab.terminal.printing import remark, say, tell
 
 if TYPE_CHECKING:
     from ffslab.answers.image import Facts
@@ -99,7 +99,7 @@ def inspect(
         if not recover:
             remark(f"{to}: what was recovered")
     if out is not None:
-        from ffslab.report import inspection as drawn
+        from ffslab.images import page as drawn
 
         results.write_report(out, drawn.html(known[0][1]))
     if is_one:
@@ -188,11 +188,11 @@ def lifetime(
     Example: ffslab lifetime logging.toml --per-day 1440 --years 10
     """
     from ffslab.api.machine import LINUX_PART
-    from ffslab.api.profiles import part_of
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.files.one_file import per_day_in
+    from ffslab.registries.profiles import part_of
     from ffslab.studies import lifetime as life
+    from ffslab.terminal.progress import progress_bar
     from ffslab.text.durations import days_of
 
     for flag, value in (("--per-day", per_day), ("--years", years)):
@@ -256,7 +256,7 @@ def lifetime(
             "workloads": [row for each in parts for row in each["workloads"]],
         }
     if report is not None:
-        from ffslab.report import lifetimes
+        from ffslab.studies.lifetime import page as lifetimes
 
         results.write_report(report, lifetimes.html(facts))
     say(results.dump_json(facts).rstrip() if json else with_page(life.text(facts), report))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ffslab.cli.parts import argument, group, option, verb
-from ffslab.cli.terminal import detail, say
+from ffslab.terminal.printing import detail, say
 
 foreign_app = group(
     "Compile C programs for simulated chips, and read their results. See docs/libffslab.md.", "ffslab foreign flags"
@@ -79,8 +79,8 @@ def build(
     Example: ffslab foreign build littlefs --source littlefs --out littlefs.so
     """
     from ffslab._native import InputError
-    from ffslab.cli.terminal import tell
     from ffslab.foreign.build import ADAPTERS, CompilerError
+    from ffslab.terminal.printing import tell
 
     if adapter not in ADAPTERS:
         message = f"{adapter}: cannot be built; known are {', '.join(ADAPTERS)}"
@@ -102,7 +102,7 @@ def report(folder: Annotated[Path, argument("DIR", "Results that a program wrote
     Example: ffslab foreign report results
     """
     from ffslab import foreign
-    from ffslab.api.experiment import Run
+    from ffslab.api.run import Run
     from ffslab.text.machine_line import initial_of
     from ffslab.text.summary import summary_text
 

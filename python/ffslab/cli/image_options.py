@@ -51,7 +51,7 @@ class Place:
     partition: Annotated[str | None, option("--partition NAME", "Which of several partitions.")] = None
 
     def chosen(self) -> Chosen:
-        """As keywords of `ffslab.images` and `ffslab.images.inspection`."""
+        """The options as keywords of `ffslab.images` and `ffslab.images.inspection`."""
         return {
             "mtdparts": self.mtdparts,
             "offset_B": _bytes("--offset", self.offset),
@@ -89,7 +89,7 @@ class Looks:
     ] = Endian.AUTO
 
     def how(self, place: Place) -> How:
-        """As keywords of `ffslab.images` and `ffslab.images.inspection`."""
+        """The options as keywords of `ffslab.images` and `ffslab.images.inspection`."""
         how: How = {
             "fs": self.fs,
             "block_KiB": self.block_KiB,

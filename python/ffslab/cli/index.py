@@ -18,6 +18,9 @@ USAGE = "ffslab VERB [OPTIONS] ..."
 FOOT = "Exit codes: 0, 1 (negative answer), 2 (bad input). `ffslab help VERB` tells more."
 EXAMPLE = "Example: ffslab new my.toml, and then ffslab run my.toml"
 
+# In it a shell's script asks what could be typed next.
+COMPLETE = "_FFSLAB_COMPLETE"
+
 # Options of the command itself: value, meaning.
 OPTIONS = {
     "--version": ("", "Print the version."),

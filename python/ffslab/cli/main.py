@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ffslab import InputError
+from ffslab._native import InputError
 from ffslab.api import schemas
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.parts import EXIT_NEGATIVE
@@ -21,9 +21,9 @@ from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
 from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, Page, RecordBytes, SummaryJson, TimelineOptions
 from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
-from ffslab.cli.terminal import say as _say
-from ffslab.cli.terminal import tell
 from ffslab.cli.workload_verbs import end_with_failures, run_and_print
+from ffslab.terminal.printing import say as _say
+from ffslab.terminal.printing import tell
 
 app = typer.Typer()
 
@@ -127,9 +127,9 @@ def validate(
 
     Example: ffslab validate cases.jsonl.gz --id '*/R1/*' --max-error 2
     """
-    from ffslab.boards import validation
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
+    from ffslab.measured import validation
+    from ffslab.terminal.progress import progress_bar
 
     if max_error is not None and not max_error >= 0:
         raise InputError(f"--max-error {max_error}: must be 0 or more")
@@ -169,9 +169,9 @@ def reproduce(
 
     Example: ffslab reproduce readahead
     """
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.studies.reproduce import campaign, words
+    from ffslab.terminal.progress import progress_bar
 
     folder = out if out is not None else Path("results") / f"reproduce-{paper.value}"
     with progress_bar(paper.value) as progress:
@@ -288,8 +288,8 @@ def compare(
     Example: ffslab compare board/select --board omap3evm
     """
     from ffslab.api.machine import settings_of
-    from ffslab.boards.compare import verb
-    from ffslab.boards.compare.sessions import traced_machine
+    from ffslab.measured.compare import verb
+    from ffslab.measured.compare.sessions import traced_machine
 
     own = {"part": part, **settings_of(settings or [])}
     machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us, settings=own)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ffslab import __version__
+from ffslab._native import __version__
 from ffslab.cli import index
 from ffslab.cli.parts import argument_name
-from ffslab.cli.program import root
+from ffslab.cli.root import made
 
 PROGRAM = "ffslab"
 
@@ -34,7 +34,7 @@ class Page(NamedTuple):
 
 def pages() -> list[Page]:
     """Those of all verbs, in the order of the index; a group stands before its verbs."""
-    return [page for name, command in root().commands.items() for page in _pages(command, (name,))]
+    return [page for name, command in made().commands.items() for page in _pages(command, (name,))]
 
 
 def _pages(command: Any, words: tuple[str, ...]) -> Iterator[Page]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ffslab.cli.parts import option, verb
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 
 def man(

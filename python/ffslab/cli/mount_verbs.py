@@ -25,8 +25,8 @@ from ffslab.cli.stack_options import (
     Settings,
     System,
 )
-from ffslab.cli.terminal import say
 from ffslab.systems import DEFAULT
+from ffslab.terminal.printing import say
 
 
 class MountThink(StrEnum):

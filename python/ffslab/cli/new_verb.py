@@ -13,8 +13,8 @@ import typer
 from ffslab._native import InputError
 from ffslab.api.machine import LINUX_BOARD, LINUX_PART
 from ffslab.cli.parts import argument, check_distinct, option, verb
-from ffslab.cli.terminal import ask, say
 from ffslab.systems import DEFAULT
+from ffslab.terminal.printing import ask, say
 from ffslab.workloads.begin import WORKS
 
 if TYPE_CHECKING:

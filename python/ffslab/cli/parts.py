@@ -18,7 +18,7 @@ from ffslab._native import InputError
 from ffslab.cli.needs import check_packages
 from ffslab.cli.renamed import options_now
 from ffslab.cli.slips import Fits, check_values, is_whole
-from ffslab.cli.terminal import Talk, detail, say, set_talk
+from ffslab.terminal.printing import Talk, detail, say, set_talk
 
 Function = TypeVar("Function", bound=Callable[..., object])
 # Of an option that takes a number, or several.
@@ -53,7 +53,7 @@ class VerbCommand(TyperCommand):
         self.commands: dict[str, Any] = {}
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Of a call of a verb below this one that verb's."""
+        """The context of this verb, or of the verb below it that is called."""
         if args and args[0] in self.commands:
             below = self.commands[args[0]]
             return below.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
@@ -228,7 +228,7 @@ def _told_what_it_took() -> Iterator[None]:
     from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
     from time import monotonic
 
-    from ffslab import __version__
+    from ffslab._native import __version__
 
     detail(f"version {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     begun_s = monotonic()

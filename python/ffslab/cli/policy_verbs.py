@@ -11,7 +11,7 @@ from ffslab._native import InputError, nearest_names
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import argument, group, option, verb
 from ffslab.cli.result_options import Json
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 policy_app = group("List and explain the policies of [stack.policy]. See docs/policies.md.", "ffslab policy ls")
 
@@ -102,9 +102,9 @@ def amplification(
 
     Example: ffslab policy amplification --out amplification.png
     """
-    from ffslab.cli.progress import progress_bar
     from ffslab.files.results import dump_json
     from ffslab.studies.amplification import compared, drawn, text_of
+    from ffslab.terminal.progress import progress_bar
 
     if out is not None and out.suffix not in (".png", ".svg"):
         message = f"--out {out}: the name of a .png or .svg is needed"

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ffslab import InputError
+from ffslab._native import InputError
 from ffslab.cli.parts import argument, group, option, verb
 from ffslab.cli.result_options import Json
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 profiles_app = group(
     "List chips, boards, kernels; show sources; begin your own.",
@@ -79,12 +79,13 @@ def profiles_new(
     Example: ffslab profiles new --base omap3evm my-board.toml
     """
     from ffslab.api import profiles
+    from ffslab.registries.profiles import example_of, shown
 
     is_device = kind == DEVICE
     asked = "block device" if is_device else "part" if kind else None
-    example = "sd-card" if is_device else profiles.example_of(kind) if kind else "omap3evm"
+    example = "sd-card" if is_device else example_of(kind) if kind else "omap3evm"
     base = base or example
-    found = profiles.shown(base)
+    found = shown(base)
     if asked is not None and found["kind"] != asked:
         raise InputError(f"--base {base}: is a {found['kind']}, and a {asked} was asked for")
     if asked == "part" and (of_base := found.get("part_kind")) != kind:

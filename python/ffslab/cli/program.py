@@ -8,20 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ffslab.cli.root import Root
-
-# In it a shell's script asks what could be typed next.
-COMPLETE = "_FFSLAB_COMPLETE"
-
-
-def root() -> Root:
-    """The command with all its verbs, each of which is loaded when it is asked for."""
-    from ffslab.cli.root import made
-
-    return made()
 
 
 def main() -> int:
@@ -29,6 +15,8 @@ def main() -> int:
     arguments = sys.argv[1:]
     # What follows `--help` does not matter, as everywhere in the command.
     asks = arguments[:1] in ([], ["--help"], ["-h"]) or arguments in (["help"], ["help", "more"])
+    from ffslab.cli.index import COMPLETE
+
     if COMPLETE not in os.environ and asks:
         return _print_help(more=arguments[1:] == ["more"])
     from ffslab.cli.root import run
@@ -40,6 +28,7 @@ def _print_help(*, more: bool) -> int:
     from shutil import get_terminal_size
 
     from ffslab.cli.index import help_text, more_text
+    from ffslab.terminal.printing import close_quietly
 
     width = help_width(get_terminal_size().columns)
     try:
@@ -47,11 +36,6 @@ def _print_help(*, more: bool) -> int:
     except BrokenPipeError:
         close_quietly()
     return 0
-
-
-def close_quietly() -> None:
-    """Whoever reads the output has seen enough: the interpreter would complain when it flushes once more at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def help_width(columns: int) -> int:

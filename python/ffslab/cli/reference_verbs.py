@@ -10,7 +10,7 @@ import typer
 
 from ffslab.cli.parts import argument, group, option, verb
 from ffslab.cli.result_options import Json
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 reference_app = group(
     "Measure experiments on a real Linux kernel in QEMU. See docs/reference.md.",
@@ -19,7 +19,7 @@ reference_app = group(
 
 
 class GuestArchitecture(StrEnum):
-    """Machines that QEMU emulates for a real kernel, by Debian's names (`ffslab.boards.reference.architecture`)."""
+    """Machines that QEMU emulates for a real kernel, by Debian's names (`ffslab.measured.reference.architecture`)."""
 
     AMD64 = "amd64"
     ARMHF = "armhf"
@@ -37,9 +37,9 @@ def ls() -> None:
 
     Example: ffslab reference ls
     """
-    from ffslab.boards.reference.architecture import ARCHITECTURES
-    from ffslab.boards.reference.kit import find_foreign_kit, find_kit
-    from ffslab.boards.reference.packages import fetched
+    from ffslab.measured.reference.architecture import ARCHITECTURES
+    from ffslab.measured.reference.kit import find_foreign_kit, find_kit
+    from ffslab.measured.reference.packages import fetched
 
     for name, architecture in ARCHITECTURES.items():
         is_own = name == GuestArchitecture.AMD64.value
@@ -100,9 +100,9 @@ def reference_run(
 
     Example: ffslab reference run experiments/reference/jffs2-reads.toml
     """
-    from ffslab.boards.reference import verb as measured
-    from ffslab.cli.progress import progress_of_parts
     from ffslab.files import results
+    from ffslab.measured.reference import verb as measured
+    from ffslab.terminal.progress import progress_of_parts
 
     folder = out if out is not None else measured.folder_of(experiments, arch.value)
     with progress_of_parts() as show:
@@ -125,8 +125,8 @@ def reference_fetch(
 
     Example: ffslab reference fetch --arch armhf
     """
-    from ffslab.boards.reference import packages
-    from ffslab.boards.reference.architecture import ARCHITECTURES
+    from ffslab.measured.reference import packages
+    from ffslab.measured.reference.architecture import ARCHITECTURES
 
     architecture = ARCHITECTURES[arch.value]
     kernel = packages.fetch(architecture, out if out is not None else packages.fetched(architecture), suite)

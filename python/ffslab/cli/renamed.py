@@ -7,9 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ffslab._native import InputError
-from ffslab.cli.terminal import tell
 from ffslab.files.inputs import read_text
 from ffslab.files.one_file import is_experiment
+from ffslab.terminal.printing import tell
 
 # The words of a verb, then and now.
 VERBS = {

@@ -10,16 +10,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from ffslab import __version__
-from ffslab._native import InputError
+from ffslab._native import InputError, __version__
 from ffslab.cli import index
 from ffslab.cli.completion import INSTALL, PROGRAM, SHOW, answer
 from ffslab.cli.endings import end_with
 from ffslab.cli.parts import EXIT_INTERRUPTED, HELP_NAMES
-from ffslab.cli.program import close_quietly
 from ffslab.cli.renamed import called_now
-from ffslab.cli.terminal import say
 from ffslab.file_systems import listed
+from ffslab.terminal.printing import close_quietly, say
 from ffslab.text.quoting import quoted
 
 

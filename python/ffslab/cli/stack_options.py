@@ -30,7 +30,7 @@ def _check_profile(what: str) -> Callable[[str, str], None]:
     """A check of an option whose value is a profile."""
 
     def check(flag: str, name: str) -> None:
-        from ffslab.api.profiles import check_known
+        from ffslab.registries.profiles import check_known
 
         check_commas(flag, name)
         check_known(name, what, flag)
@@ -42,7 +42,7 @@ def _is_profile(what: str) -> Callable[[str], bool]:
     """Whether a word is a profile's name, or looks like the version of a kernel."""
 
     def fits(word: str) -> bool:
-        from ffslab.api.profiles import WANTED, listed
+        from ffslab.registries.profiles import WANTED, listed
 
         if what == "kernel" and re.fullmatch(r"[2-9]\.[0-9.]+", word):
             return True
@@ -201,7 +201,7 @@ class MachineOptions:
         return self.parts[0] if self.parts else None
 
     def _said(self) -> dict[str, list[Value]]:
-        """By key of the stack what was given for it."""
+        """The values that were given for each key of the stack."""
         from ffslab.api.machine import settings_of
 
         given: dict[str, Sequence[Value] | None] = {

@@ -11,7 +11,7 @@ from ffslab._native import InputError
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, option, verb
 from ffslab.cli.result_options import Json
-from ffslab.cli.terminal import say, tell
+from ffslab.terminal.printing import say, tell
 from ffslab.text.tables import counted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Batch, Json, Out, Scheduler
 from ffslab.cli.stack_options import MachineOptions, RunOptions
-from ffslab.cli.terminal import say, tell
+from ffslab.terminal.printing import say, tell
 
 if TYPE_CHECKING:
     from ffslab.studies.sweep import Study
@@ -40,11 +40,11 @@ def sweep(
 
     Example: ffslab sweep experiments/studies/logger.toml
     """
-    from ffslab.cli.progress import progress_of_parts
     from ffslab.cli.renamed import tell_old_form
     from ffslab.files import results
     from ffslab.studies.sweep import Study
     from ffslab.studies.sweep.folder import check
+    from ffslab.terminal.progress import progress_of_parts
 
     part = _part(shard)
     folder = out if out is not None else Path("results") / study.name.removesuffix(".toml")

@@ -13,7 +13,7 @@ from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
 from ffslab.cli.renamed import out_of
 from ffslab.cli.result_options import LargeLogs
-from ffslab.cli.terminal import remark, say, tell
+from ffslab.terminal.printing import remark, say, tell
 
 # The file to write, which has an option of its own now.
 Before = Annotated[
@@ -79,7 +79,7 @@ def trace_convert(
 
     Example: ffslab trace convert app.strace.gz --out app.parquet
     """
-    from ffslab.workloads import traces
+    from ffslab.files import traces
 
     target = out_of("trace convert", out, last)
     rows, notes = traces.convert(source, target, root)
@@ -113,8 +113,8 @@ def trace_report(
 
     Example: ffslab trace report flashmon.log vfsmon.log funcmon.log --endurance 100000
     """
-    from ffslab.boards.tracereport import verb
-    from ffslab.cli.progress import progress_bar
+    from ffslab.measured.tracereport import verb
+    from ffslab.terminal.progress import progress_bar
 
     options = verb.Options(part, chip, endurance, tuple(shift or ()), large=yes)
     with progress_bar("logs") as progress:
@@ -136,7 +136,7 @@ def trace_diff(
 
     Example: ffslab trace diff before/ after/
     """
-    from ffslab.boards.tracereport import verb
+    from ffslab.measured.tracereport import verb
 
     difference, text, folder = verb.diff(a, b, verb.Options(part, chip, large=yes), out)
     _print_trace(difference, text, folder, json=json, flaws=difference["flaws"])
@@ -160,7 +160,7 @@ def trace_timeline(
 
     Example: ffslab trace timeline flashmon.log vfsmon.log funcmon.log --out board.pftrace
     """
-    from ffslab.boards.tracereport import verb
+    from ffslab.measured.tracereport import verb
 
     # The last word was the file to write before.
     is_last = len(logs) > 1 and (logs[-1].suffix == ".pftrace" or not logs[-1].exists())
@@ -205,8 +205,8 @@ def trace_flame(
 
     Example: ffslab trace flame results/sqlite --out wear.folded --weight wear
     """
-    from ffslab.cli.progress import progress_bar
     from ffslab.studies import flame
+    from ffslab.terminal.progress import progress_bar
 
     target = out_of("trace flame", out, last)
     if target.suffix.lower() in _PICTURES:

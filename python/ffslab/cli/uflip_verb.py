@@ -10,7 +10,7 @@ import typer
 
 from ffslab.cli.parts import argument, option, verb
 from ffslab.cli.result_options import Jobs, Json
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 
 class DeviceState(StrEnum):
@@ -41,9 +41,9 @@ def uflip(
 
     Example: ffslab uflip experiments/uflip/devices/ftl.toml
     """
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
     from ffslab.studies import uflip as study
+    from ffslab.terminal.progress import progress_bar
 
     asked = study.Uflip.from_file(devices, study.State(state.value))
     folder = out if out is not None else Path("results") / f"uflip-{devices.name.removesuffix('.toml')}"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ffslab.cli.parts import argument, verb
-from ffslab.cli.terminal import say
+from ffslab.terminal.printing import say
 
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the whole reference as a page of Markdown.")]
 
@@ -24,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
 
         Example: ffslab steps requests
         """
-        from ffslab.api import vocabulary
+        from ffslab.registries import vocabulary
         from ffslab.text import vocabulary as text
 
         if markdown:

@@ -12,11 +12,12 @@ from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Out, SummaryJson, TimelineOptions
 from ffslab.cli.slips import refuse_experiment
 from ffslab.cli.stack_options import MachineOptions, RunOptions, Seed
-from ffslab.cli.terminal import detail, remark, say, tell
+from ffslab.terminal.printing import detail, remark, say, tell
 
 if TYPE_CHECKING:
-    from ffslab.api.experiment import Experiment, Run
+    from ffslab.api.experiment import Experiment
     from ffslab.api.observe import Observe
+    from ffslab.api.run import Run
 
 
 class Think(StrEnum):
@@ -193,8 +194,8 @@ def _run(
     experiment: Experiment, name: str, out: Path | None, how: RunOptions, observe: Observe | None
 ) -> tuple[Run, Path]:
     """Runs with a progress bar and saves; the run and its folder."""
-    from ffslab.cli.progress import progress_bar
     from ffslab.files import results
+    from ffslab.terminal.progress import progress_bar
 
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)

@@ -185,7 +185,7 @@ def limit_of(kind: Kind) -> int:
 
 
 def json_of(text: str, name: str) -> Any:
-    """The content of a JSON text called `name`; who asks knows its type."""
+    """The content of a JSON text called `name`; the caller knows its type."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -10,24 +10,91 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 from ffslab._native import InputError, __version__
+from ffslab.answers import Columns
+from ffslab.answers.summary import Summary
 from ffslab.files.interruption import uninterrupted
 from ffslab.files.os_errors import reason
 from ffslab.files.tables import BLOCKS, IMAGES, LOGS, REQUESTS, STACKS, read_columns, read_run, write_columns, write_run
 from ffslab.files.workplace import work_file, workplace
 from ffslab.text.quoting import machine_exact
-
-if TYPE_CHECKING:
-    from ffslab.api.experiment import Run
-    from ffslab.api.variants import VariantColumns
+from ffslab.text.variants import VariantColumns, columns_of, rows_of, typical_of
 
 RESOLVED = "resolved.toml"
 SUMMARY = "summary.json"
 VARIANTS, VARIANTS_CSV = "variants.parquet", "variants.csv"
 REPORT = "report.html"
 FILES = frozenset({RESOLVED, SUMMARY, REQUESTS, BLOCKS, STACKS, VARIANTS, VARIANTS_CSV, REPORT})
+
+
+class Results:
+    """What a folder of results holds, but for the page that is made of it.
+
+    `summary`: dictionary of plain values, one entry per variant (what `summary.json` holds).
+    `resolved_toml`: the experiment with every default and profile value written out.
+    `images`: what `save_image` steps kept, by file name; with several variants the name begins with the variant's
+    number, from 1: "2/nand.bin".
+    `logs`: what jobs wrote (`write_iolog` of fio), by file name as with images.
+    """
+
+    def __init__(
+        self,
+        summary: Summary,
+        requests: Columns,
+        blocks: Columns,
+        resolved_toml: str,
+        images: dict[str, bytes] | None = None,
+        logs: dict[str, str] | None = None,
+        stacks: Columns | None = None,
+    ) -> None:
+        self.summary = summary
+        self.resolved_toml = resolved_toml
+        self.request_columns = requests
+        self.block_columns = blocks
+        self.images = images or {}
+        self.logs = logs or {}
+        self.stack_columns = stacks
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The results that `ffslab run` or `save` wrote to a folder.
+
+        Raises `ffslab.InputError` when it is none, or one of another version that this one cannot read.
+        """
+        folder = Path(folder)
+        if not (folder / SUMMARY).is_file():
+            raise InputError(f"{folder}: not a results folder (no {SUMMARY}): name one that `ffslab run` wrote")
+        try:
+            summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+            requests, blocks, images, logs = read_run(folder)
+            stacks = read_columns(folder / STACKS) if (folder / STACKS).is_file() else None
+            resolved = (folder / RESOLVED).read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be read: {reason(error)}") from None
+        except ValueError as error:
+            raise InputError(f"{folder}: is damaged: {error}") from None
+        if summary.get("version") != __version__:
+            by = summary.get("version", "an unknown version")
+            raise InputError(f"{folder}: was written by ffslab {by}, this is {__version__}: run its {RESOLVED} again")
+        return cls(summary, requests, blocks, resolved, images, logs, stacks)
+
+    def typical(self) -> Self:
+        """Of an experiment with `repeat`: one run of each variant, that of the median time, under the variant's name.
+        Any other run as it is."""
+        repeats = self.summary.get("repeats")
+        if not repeats:
+            return self
+        names = {one["typical"]: one["name"] for one in repeats}
+        requests, blocks = (rows_of(columns, names) for columns in (self.request_columns, self.block_columns))
+        stacks = None if self.stack_columns is None else rows_of(self.stack_columns, names)
+        return type(self)(typical_of(self.summary), requests, blocks, self.resolved_toml, stacks=stacks)
+
+    @property
+    def variant_columns(self) -> VariantColumns:
+        """The columns of `variants`."""
+        return columns_of(self.summary)
 
 
 def dump_json(value: object) -> str:
@@ -50,10 +117,10 @@ def check_free(folder: Path, names: frozenset[str] = FILES | {IMAGES, LOGS}, mar
         raise InputError(f"{folder}: is not a folder: name a new or empty one with --out")
 
 
-def save(run: Run, folder: Path) -> Path:
-    """Writes the results of `run` to `folder` and returns it."""
+def save(run: Results, folder: Path, page: Callable[[Path], object]) -> Path:
+    """Writes the results of `run` to `folder` and returns it. `page` writes their page to a file."""
     check_free(folder)
-    return replace(folder, lambda fresh: _write(run, fresh))
+    return replace(folder, lambda fresh: _write(run, fresh, page))
 
 
 def replace(folder: Path, write: Callable[[Path], object]) -> Path:
@@ -124,7 +191,7 @@ def write_new_text(path: Path, text: str) -> None:
         raise InputError(f"{path}: cannot be written: {reason(error)}") from None
 
 
-def _write(run: Run, folder: Path) -> None:
+def _write(run: Results, folder: Path, page: Callable[[Path], object]) -> None:
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
     write_run(folder, run.request_columns, run.block_columns, run.images, run.logs)
@@ -132,31 +199,7 @@ def _write(run: Run, folder: Path) -> None:
         write_columns(run.stack_columns, folder / STACKS)
     write_columns(run.variant_columns, folder / VARIANTS)
     _write_csv(run.variant_columns, folder / VARIANTS_CSV)
-    run.report(folder / REPORT)
-
-
-def load(folder: Path) -> Run:
-    """The results in a folder.
-
-    Raises `ffslab.InputError` when it holds none.
-    """
-    from ffslab.api.experiment import Run
-
-    if not (folder / SUMMARY).is_file():
-        raise InputError(f"{folder}: not a results folder (no {SUMMARY}): name one that `ffslab run` wrote")
-    try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        requests, blocks, images, logs = read_run(folder)
-        stacks = read_columns(folder / STACKS) if (folder / STACKS).is_file() else None
-        resolved = (folder / RESOLVED).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read: {reason(error)}") from None
-    except ValueError as error:
-        raise InputError(f"{folder}: is damaged: {error}") from None
-    if summary.get("version") != __version__:
-        by = summary.get("version", "an unknown version")
-        raise InputError(f"{folder}: was written by ffslab {by}, this is {__version__}: run its {RESOLVED} again")
-    return Run(summary, requests, blocks, resolved, images, logs, stacks)
+    page(folder / REPORT)
 
 
 def _write_csv(columns: VariantColumns, path: Path) -> None:

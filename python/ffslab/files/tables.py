@@ -10,7 +10,7 @@ from ffslab.files import films
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
-    from ffslab.api.variants import VariantColumns
+    from ffslab.text.variants import VariantColumns
 
 REQUESTS, BLOCKS = "requests.parquet", "blocks.parquet"
 # There when the run was observed (`--timeline`).

@@ -37,6 +37,6 @@ def add_report(folder: Path) -> Path:
 
     Raises `ffslab.InputError` when it is no results folder, or one of another version.
     """
-    from ffslab.api.experiment import Run
+    from ffslab.api.run import Run
 
     return Run.load(folder).save(folder)

@@ -13,6 +13,7 @@ from typing import TypedDict, Unpack
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers.inspection import Layout, Part
+from ffslab.images.layout import layout_text
 from ffslab.text.quoting import one_line, quoted
 
 
@@ -64,7 +65,7 @@ class Partition:
 
     @staticmethod
     def of(found: Part) -> Partition:
-        """From the native half."""
+        """Makes a partition of what the native half found."""
         layout = found["layout"]
         return Partition(found["name"], found["offset_B"], found["size_B"], layout.get("Ok"), layout.get("Err", ""))
 
@@ -252,8 +253,6 @@ def tables(found: list[tuple[Partition, ImageTree | None]]) -> list[Listed] | Li
 
 def said_of(file: str, found: list[tuple[Partition, ImageTree | None]], listed: bool) -> str:
     """What was found in an image, a line per partition, with the files if they are to be listed."""
-    from ffslab.images.inspection import layout_text
-
     parts = []
     for part, tree in found:
         head = f"{part.text}: " if part.name else ""

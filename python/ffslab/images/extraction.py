@@ -190,7 +190,7 @@ class _Writer:
             raise
 
     def _set_attributes(self, entry: ImageEntry, what: int | str) -> None:
-        """Of a descriptor, or of a name here."""
+        """Sets owner, permissions and times of a descriptor, or of a name in this folder."""
         try:
             if isinstance(what, int):
                 if self._is_root_user:

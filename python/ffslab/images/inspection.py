@@ -14,10 +14,11 @@ from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Damage, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
-from ffslab.api import profiles
 from ffslab.api.machine import IMAGE_BOARD, as_json
-from ffslab.file_systems import VOLUMES, title
+from ffslab.file_systems import VOLUMES
 from ffslab.images import How, ImageTree, Partition, read_image, recovery, said
+from ffslab.images.layout import layout_text
+from ffslab.registries import profiles
 from ffslab.text.durations import duration
 from ffslab.text.quoting import one_line, quoted
 from ffslab.text.tables import number, size, text_table
@@ -229,25 +230,6 @@ def partitions_text(file: str, found: list[tuple[Partition, Facts | None]]) -> s
     ]
     parts += [f"== {quoted(part.name)} ==\n\n{text(facts)}" for part, facts in found if facts is not None]
     return "\n\n".join(parts)
-
-
-def layout_text(layout: Layout) -> str:
-    """Format and sizes in a line."""
-    order = f", {layout['endian']}-endian" if layout.get("endian") else ""
-    if layout["fs"] in VOLUMES:
-        return f"{title(layout['fs'])}, {layout['blocks']} areas of {size(layout['block_B'])}"
-    oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
-    name = "UBI with UBIFS" if "vid_hdr_and_data_at_B" in layout else title(layout["fs"])
-    if layout.get("lacks_ubi"):
-        return f"UBIFS without UBI: {layout['blocks']} LEBs of {layout['block_B']} B"
-    if fits := layout.get("block_sizes_that_fit_B"):
-        kib = ", ".join(str(bytes // 1024) for bytes in fits)
-        return (
-            f"{name}{order}: pages of {layout['page_B']} B{oob}, erase blocks of {kib} KiB fit and cannot be told apart"
-        )
-    count = layout["blocks"]
-    blocks = f"{count} erase block{'s' if count != 1 else ''} of {size(layout['block_B'])}"
-    return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
 
 
 def fact_text(value: Json) -> str:

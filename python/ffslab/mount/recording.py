@@ -11,9 +11,9 @@ from typing import Any
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.api.machine import SETTLED, as_json
-from ffslab.cli.terminal import tell
 from ffslab.mount.control import socket_path
 from ffslab.mount.running import Running, stops_heard
+from ffslab.terminal.printing import tell
 
 # Where the command finds the folder of the test; it is started in the mounted one.
 FOLDER = "FFSLAB_FOLDER"

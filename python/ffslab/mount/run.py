@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TextIO
 
-from ffslab import __version__, _native
-from ffslab._native import InputError
+from ffslab import _native
+from ffslab._native import InputError, __version__
 from ffslab.answers.image import Place
 from ffslab.answers.inspection import Part
-from ffslab.api.experiment import Run
 from ffslab.api.machine import (
     FILE_SYSTEM,
     IMAGE_BOARD,
@@ -26,7 +25,7 @@ from ffslab.api.machine import (
     settings_of,
 )
 from ffslab.api.observe import Observe
-from ffslab.cli.terminal import remark, say, tell
+from ffslab.api.run import Run
 from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.images.inspection import stack_keys
@@ -35,6 +34,7 @@ from ffslab.mount.point import check_mountpoint, root_owner
 from ffslab.mount.running import Running, stops_heard
 from ffslab.mount.sleeps import remarks, sleeps_library
 from ffslab.systems import TABLE, file_systems_of_others
+from ffslab.terminal.printing import remark, say, tell
 from ffslab.text.quoting import quoted
 
 DEFAULT_BLOCKS = 400

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from ffslab._native import InputError
 from ffslab.answers.mount import MountStat
-from ffslab.cli.terminal import say
 from ffslab.mount.control import SHADES, SHOWN, stat, text
+from ffslab.terminal.printing import say
 from ffslab.text.causes import titles
 from ffslab.text.quoting import printable
 from ffslab.text.tables import number, text_table

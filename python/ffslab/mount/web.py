@@ -15,10 +15,10 @@ from typing import BinaryIO
 
 from ffslab._native import InputError
 from ffslab.answers.mount import MountStat
-from ffslab.cli.terminal import detail, say
 from ffslab.files.os_errors import reason
 from ffslab.mount.control import is_there, stat, timeline
 from ffslab.report.live import html
+from ffslab.terminal.printing import detail, say
 from ffslab.text.causes import titles
 from ffslab.text.slowest import HEAD, cells_of
 

@@ -18,13 +18,13 @@ from ffslab.report.page import Drawn
 from ffslab.text.quoting import escape, plain_html
 
 if TYPE_CHECKING:
-    from ffslab.api.experiment import Run
+    from ffslab.files.results import Results
 
 DATA = "blocks"
 SCRIPTS = ("blocks.js",)
 
 
-def block_map(run: Run, variants: Sequence[VariantSummary]) -> Drawn | None:
+def block_map(run: Results, variants: Sequence[VariantSummary]) -> Drawn | None:
     """A cell for each erase block of each of these variants; `None`: none has erase blocks."""
     names = np.asarray(run.block_columns["variant"], dtype=object)
     shown = []

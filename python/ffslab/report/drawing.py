@@ -33,7 +33,7 @@ def new_figure(height_inches: float) -> Figure:
 
 
 def svg_text(figure: Figure, name: str) -> str:
-    """The figure as an SVG element; who reads with the ears hears `name`, from which ids are derived."""
+    """The figure as an SVG element. Screen readers read `name`, from which ids are derived."""
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": f"ffslab-{name}", "svg.fonttype": "none", "text.parse_math": False}):
         figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})

@@ -21,7 +21,7 @@ from ffslab.text.causes import titles
 from ffslab.text.tables import number, size
 
 if TYPE_CHECKING:
-    from ffslab.api.experiment import Run
+    from ffslab.files.results import Results
 
 KINDS = ("read", "program", "erase", "holds")
 # Films of more variants would make a page of many megabytes.
@@ -36,7 +36,7 @@ FILES_MAX = 250
 OTHER_FILES = "other files"
 
 
-def drawn(run: Run, variants: Sequence[VariantSummary]) -> list[tuple[str, Drawn]]:
+def drawn(run: Results, variants: Sequence[VariantSummary]) -> list[tuple[str, Drawn]]:
     """For each of these variants that has a film: its name and size in a sentence, and what the page holds of it."""
     # Of several variants each that came to its end has a log under its number.
     logs = [log for name, log in sorted(run.logs.items(), key=_number) if films.is_film(name)]
@@ -53,7 +53,7 @@ def _number(log: tuple[str, str]) -> int:
     return int(number_text) if number_text.isdigit() else 0
 
 
-def _film(run: Run, variant: VariantSummary, log: str, name: str) -> tuple[str, Drawn]:
+def _film(run: Results, variant: VariantSummary, log: str, name: str) -> tuple[str, Drawn]:
     flash = variant["flash"]
     assert flash is not None
     block_bytes = flash["page_B"] * flash["pages_per_block"]
@@ -145,7 +145,7 @@ def _codes(column: Any) -> tuple[list[str], Any]:
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
 
 
-def _latency(run: Run, variant: VariantSummary, name: str) -> tuple[dict[str, object], str]:
+def _latency(run: Results, variant: VariantSummary, name: str) -> tuple[dict[str, object], str]:
     """The chart of the calls above the film, on the film's clock; nothing when there are none."""
     columns = run.request_columns
     rows = np.asarray(columns["variant"], dtype=object) == variant["name"]

@@ -19,7 +19,7 @@ SCRIPTS = ("flame.js",)
 IDLE = "idle"
 # Of the table: the weights, and digits behind the point.
 COLUMNS = (("time, ms", 2), ("energy, mJ", 3), ("operations", 0), ("erases", 0))
-# Of the table below a graph of its own page, for who has no scripts.
+# Of the table below a graph of its own page, for readers without scripts.
 STACKS_SHOWN = 40
 # What the numbers of a weight are in the page: of its column so many are one, and its unit.
 SHOWN = {"time": (1e-6, "ms"), "energy": (1e-3, "mJ"), "operations": (1.0, "operations"), "wear": (1.0, "erases")}

@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffslab import __version__
-from ffslab._native import InputError
+from ffslab._native import InputError, __version__
 from ffslab.text.quoting import escape, plain_html
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def paragraph(text: str) -> str:
 
 
 def verbatim(text: str) -> str:
-    """Plain text as it is, line by line; who has no mouse can go through it."""
+    """Plain text as it is, line by line; it can be reached by the keyboard."""
     return f'<pre tabindex="0">{escape(text)}</pre>'
 
 

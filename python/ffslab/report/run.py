@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffslab import __version__
+from ffslab._native import __version__
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.api.variants import typical_of
 from ffslab.report import blocks, causes, charts, film, flame, sweeps, variants
 from ffslab.report.charts import Axis, Line, chart, multiples
 from ffslab.report.page import (
@@ -25,7 +24,7 @@ from ffslab.report.page import (
     table,
     verbatim,
 )
-from ffslab.text import machine_line
+from ffslab.text import fio, machine_line
 from ffslab.text.energy import have_energy
 from ffslab.text.headline import headline_of
 from ffslab.text.mounts import alignment as mounts_alignment
@@ -39,19 +38,19 @@ from ffslab.text.step_groups import StepGroup, step_groups
 from ffslab.text.summary import COLUMNS_MAX, main_cells, pairs_cells
 from ffslab.text.time_table import causes_table, explained, variants_table
 from ffslab.text.units import column, common_unit
+from ffslab.text.variants import typical_of
 from ffslab.text.words import sentences
-from ffslab.workloads import fio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ffslab.api.experiment import Run
+    from ffslab.files.results import Results
 
 # Of each variant, when there are several.
 SLOWEST_OF_SEVERAL = 3
 # Bars of more variants than this would be a wall: those of the chosen ones are drawn.
 BARS_MAX = 48
-# More pairs than this are unfolded by who wants them.
+# More pairs than this are folded.
 PAIRS_MAX = 40
 # Of all charts of single calls together, and of each at least.
 POINTS_MAX, POINTS_MIN = 24_000, 1_500
@@ -64,7 +63,7 @@ axes = calls.plot.scatter("start_us", "latency_us", logy=True, s=2)
 axes.figure.savefig("latency.png")"""
 
 
-def html(run: Run) -> str:
+def html(run: Results) -> str:
     """The whole page of `run`."""
     repeated = run.summary
     run = run.typical()
@@ -156,7 +155,7 @@ def _repeats(summary: Summary) -> str:
 
 
 def _setting(every: list[VariantSummary]) -> str:
-    """Who computed this."""
+    """The line that names the version which computed this."""
     above = " Energy is energy above idle." if have_energy(every) else ""
     many = f" {len(every):,} variants." if len(every) > 1 else ""
     return f"Simulated by ffslab {__version__} in virtual time.{many}{above}"
@@ -185,7 +184,7 @@ def _time(
     return "\n".join(parts)
 
 
-def _flame(run: Run, drawn: list[VariantSummary], which: str) -> Section | None:
+def _flame(run: Results, drawn: list[VariantSummary], which: str) -> Section | None:
     """Who did what in which call for which reason; only a run that was observed knows."""
     if run.stack_columns is None:
         return None
@@ -289,7 +288,7 @@ def _energy(barred: list[VariantSummary], which: str) -> str:
     return paragraph(f"Above idle, by supply rail.{which}") + made if made else ""
 
 
-def _blocks(run: Run, drawn: list[VariantSummary], which: str) -> Section | None:
+def _blocks(run: Results, drawn: list[VariantSummary], which: str) -> Section | None:
     made = blocks.block_map(run, drawn)
     said = (
         "Each cell is an erase block: how often it was erased, and what it holds before and after the measured steps "
@@ -298,7 +297,7 @@ def _blocks(run: Run, drawn: list[VariantSummary], which: str) -> Section | None
     return section("Erase blocks", [paragraph(said), made]) if made else None
 
 
-def _film(run: Run, drawn: list[VariantSummary]) -> Section | None:
+def _film(run: Results, drawn: list[VariantSummary]) -> Section | None:
     made = film.drawn(run, drawn)
     said = (
         "What happened to each erase block, event by event, below the latency of the calls at that time. "
@@ -310,7 +309,7 @@ def _film(run: Run, drawn: list[VariantSummary]) -> Section | None:
     return section("Film of the erase blocks", parts) if made else None
 
 
-def _over_time(run: Run, drawn: list[VariantSummary], which: str) -> Section | None:
+def _over_time(run: Results, drawn: list[VariantSummary], which: str) -> Section | None:
     """Latency of each call over the virtual time at which it started, a chart a variant on common axes."""
     of = _calls(run, drawn)
     if not of:
@@ -333,7 +332,7 @@ def _over_time(run: Run, drawn: list[VariantSummary], which: str) -> Section | N
     return section("Latency over time", [said, multiples(made) if len(made) > 1 else made[0]])
 
 
-def _distribution(run: Run, drawn: list[VariantSummary], which: str) -> Section | None:
+def _distribution(run: Results, drawn: list[VariantSummary], which: str) -> Section | None:
     """Share of the calls that took less than so long; the slow ones have most of the room."""
     of_all = {v["name"]: np.array(v["latency_quantiles_us"]) for v in drawn if "latency_quantiles_us" in v}
     calls = [(name, of_all.get(name, latency)) for name, _, latency in _calls(run, drawn)]
@@ -353,7 +352,7 @@ def _distribution(run: Run, drawn: list[VariantSummary], which: str) -> Section 
     return section("Distribution of latency", [paragraph(said), chart("distribution", "", x, y, lines)])
 
 
-def _by_kind(run: Run) -> list[tuple[str, NDArray[np.float64]]]:
+def _by_kind(run: Results) -> list[tuple[str, NDArray[np.float64]]]:
     """The latencies in us of each kind of call, the most frequent first."""
     columns = run.request_columns
     kinds, latency = np.asarray(columns["op"], dtype=object), np.asarray(columns["latency_us"], dtype=float)
@@ -361,7 +360,7 @@ def _by_kind(run: Run) -> list[tuple[str, NDArray[np.float64]]]:
     return [(f"{name} ({int((kinds == name).sum()):,})", latency[kinds == name]) for name in names]
 
 
-def _calls(run: Run, drawn: list[VariantSummary]) -> list[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+def _calls(run: Results, drawn: list[VariantSummary]) -> list[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
     """(variant, start in us, latency in us) of each of these variants that made calls."""
     columns = run.request_columns
     # As objects the names stand there once; as text of numpy's each row would hold a copy.
@@ -371,7 +370,7 @@ def _calls(run: Run, drawn: list[VariantSummary]) -> list[tuple[str, NDArray[np.
     return [(name, start[mask], latency[mask]) for name, mask in chosen if mask.any()]
 
 
-def _data(run: Run) -> str:
+def _data(run: Results) -> str:
     said = (
         "Everything that is drawn here stands beside this file in the results folder: summary.json and "
         "variants.parquet (each variant), requests.parquet (each call), blocks.parquet (each erase block)."

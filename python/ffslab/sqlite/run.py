@@ -10,12 +10,12 @@ from typing import Any
 
 import apsw
 
-from ffslab import __version__, _native
-from ffslab._native import InputError
+from ffslab import _native
+from ffslab._native import InputError, __version__
 from ffslab.answers.summary import Summary
-from ffslab.api.experiment import Progress, Run
 from ffslab.api.machine import SETTLED, Value, as_json
 from ffslab.api.observe import Observe
+from ffslab.api.run import Progress, Run
 from ffslab.api.stack import Measurement, Stack, joined
 from ffslab.sqlite.script import Script, Statement
 from ffslab.sqlite.vfs import connected, execute, is_wal

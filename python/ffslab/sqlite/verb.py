@@ -9,11 +9,11 @@ from pathlib import Path
 from ffslab._native import InputError
 from ffslab.api.machine import Machine, Value
 from ffslab.api.observe import Observe
-from ffslab.cli.progress import progress_bar
 from ffslab.files import results
 from ffslab.files.inputs import read_stdin, read_text
 from ffslab.sqlite.run import rows_text, run_scripts, table_text
 from ffslab.sqlite.script import Script
+from ffslab.terminal.progress import progress_bar
 
 # Name of the script and its results folder when it comes from the standard input.
 STDIN = "stdin"

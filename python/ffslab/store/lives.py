@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ffslab.api.variants import MACHINE, machine_of
 from ffslab.store.rows import DIGITS, bytes_of, name_of, table_of, touch
+from ffslab.text.variants import MACHINE, machine_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,7 @@ class KeptLives:
         """
         import pyarrow as pa
 
-        from ffslab import __version__
+        from ffslab._native import __version__
 
         stack = cast("dict[str, Any]", life["stack"])
         row = {

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import msgspec
 
 from ffslab.answers.summary import Counts, EnergySummary, LatencyUs, MeanSd
-from ffslab.api.variants import MACHINE, figures_of, machine_of
 from ffslab.store.kept import KeptRun
+from ffslab.text.variants import MACHINE, figures_of, machine_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,7 @@ def touch(part: Path) -> None:
 
 
 def _row(run: KeptRun) -> dict[str, object]:
-    from ffslab import __version__
+    from ffslab._native import __version__
 
     said = run.said
     stack: dict[str, Any] = {**said["stack"]}

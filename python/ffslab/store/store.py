@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ffslab import InputError, __version__
+from ffslab._native import InputError, __version__
 from ffslab.files.interruption import caught_signals, uninterrupted
 from ffslab.files.os_errors import reason
 from ffslab.files.workplace import remove_tree
@@ -123,7 +123,7 @@ class Store:
         return found.drop(columns="requests_kept").set_index("key")
 
     def has(self, keys: Collection[str], requests_kept: int, *, with_tables: bool = False) -> set[str]:
-        """Of these keys those that `find` would find."""
+        """The keys among these that `find` would find."""
         return set().union(*self._standing(keys, requests_kept, with_tables).values())
 
     def _standing(self, keys: Collection[str], requests_kept: int, with_tables: bool) -> dict[Path, set[str]]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffslab._native import InputError
-from ffslab.api.experiment import Experiment, Progress, Run
+from ffslab.api.experiment import Experiment
 from ffslab.api.observe import Observe
+from ffslab.api.run import Progress, Run
 from ffslab.files import results
 from ffslab.text import stacks as text
 
@@ -97,7 +98,7 @@ def _page(
 
 def _side_by_side(of: list[tuple[str, Columns]], variant: str | None) -> Columns:
     """The stacks of one result behind those of another, their variants under names that tell them apart."""
-    from ffslab.api.variants import rows_of
+    from ffslab.text.variants import rows_of
 
     parts = []
     for label, stacks in of:

@@ -35,7 +35,7 @@ class Limit:
         return COMPARED[self.sign](found, self.value)
 
     def excess(self, found: float | None) -> float:
-        """By which part of itself it is missed; 0: it holds."""
+        """How far a figure is beyond the limit, as a share of the limit; 0 if the limit holds."""
         if self.holds(found):
             return 0.0
         if found is None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ffslab._native import InputError
 from ffslab.answers.mount import MountStat
-from ffslab.api.experiment import Run
 from ffslab.api.machine import LINUX
+from ffslab.api.run import Run
 from ffslab.testing.figures import Figures
 from ffslab.testing.machines import Asked
 

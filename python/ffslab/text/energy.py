@@ -15,7 +15,7 @@ from ffslab._native import InputError, is_path
 from ffslab.answers.machine import SessionTotals
 from ffslab.answers.profile import ShownProfile
 from ffslab.answers.summary import StepSummary, VariantSummary
-from ffslab.api import profiles
+from ffslab.registries import profiles
 
 Rail = Literal["cpu", "memory", "total"]
 _OPERATIONS, _RAILS = ("read", "program", "erase"), ("cpu", "memory")

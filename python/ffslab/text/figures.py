@@ -1,6 +1,6 @@
 """The figures of a result as people read them: a row of the table each, wherever they are shown.
 
-Keys are the columns of variants.parquet (`ffslab.api.variants.figures_of`), which keep the result's own units.
+Keys are the columns of variants.parquet (`ffslab.text.variants.figures_of`), which keep the result's own units.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ffslab.answers.summary import VariantSummary
-from ffslab.api.variants import figures_of
 from ffslab.text.energy import energy_is_priced
 from ffslab.text.units import Kind, Unit, column, common_unit, said
+from ffslab.text.variants import figures_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Figure:
 
     @property
     def called(self) -> str:
-        """In a sentence."""
+        """The name of the figure in a sentence."""
         return self.subject or self.name
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.api import vocabulary
+from ffslab.registries import vocabulary
 from ffslab.steady import variant_needs_us
 from ffslab.text.durations import duration
 from ffslab.text.energy import energy_is_priced, energy_mj, missing_price
@@ -263,7 +263,7 @@ def _words(figure: Figure) -> tuple[str, str]:
 
 
 def _best_said(key: str, every: Sequence[Ranked], told: set[str]) -> Iterator[str]:
-    """Who is best of those that did the same work."""
+    """A sentence that names the best variant among those that did the same work."""
     figure = _figure(key)
     order = sorted(every, key=lambda one: one.known[key])
     best, worst = order[0], order[-1]
@@ -280,7 +280,7 @@ def _best_said(key: str, every: Sequence[Ranked], told: set[str]) -> Iterator[st
 
 
 def _wins_said(key: str, works: Sequence[Sequence[Ranked]], told: set[str]) -> Iterator[str]:
-    """Who is best how often, of those that did the same work each."""
+    """A sentence that says which variant is best in how many groups that each did the same work."""
     figure = _figure(key)
     wins: dict[str, list[tuple[Ranked, Sequence[Ranked]]]] = {}
     for some in works:
@@ -308,7 +308,7 @@ def _wins_said(key: str, works: Sequence[Sequence[Ranked]], told: set[str]) -> I
 
 
 def _range_said(key: str, every: Sequence[Ranked]) -> str:
-    """Where there is nobody to win."""
+    """The sentence where no two variants can be compared: the range of the figure."""
     figure = _figure(key)
     order = sorted(every, key=lambda one: one.known[key])
     ends = [f"{figure.said(one.known[key])} ({one.name})" for one in (order[0], order[-1])]

@@ -28,7 +28,7 @@ def mounts_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[s
 
 
 def alignment(head: list[str]) -> str:
-    """Of each column, as for `text_table`."""
+    """One letter per column, as `text_table` takes them: l for left, r for right."""
     return "".join("l" if name in TEXTS else "r" for name in head)
 
 

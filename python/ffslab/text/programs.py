@@ -48,5 +48,5 @@ def _longest(variants: list[VariantSummary]) -> list[str]:
 
 
 def alignment(head: list[str]) -> str:
-    """Of each column, as for `text_table`."""
+    """One letter per column, as `text_table` takes them: l for left, r for right."""
     return "".join("l" if name in TEXTS else "r" for name in head)

@@ -56,7 +56,7 @@ def machine_exact(json_text: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """As the system has it: bytes that are no UTF-8 come back as such."""
+    """The bytes of a text from the system, those that are no UTF-8 included."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

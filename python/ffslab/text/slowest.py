@@ -42,12 +42,12 @@ def _cells(call: SlowCall, result: VariantSummary | MountStat) -> list[str]:
 
 
 def alignment(head: list[str]) -> str:
-    """Of each column, as for `text_table`."""
+    """One letter per column, as `text_table` takes them: l for left, r for right."""
     return "".join("r" if name in ("took", "began after") else "l" for name in head)
 
 
 def _whose(call: SlowCall) -> str:
-    """Of several programs the one that made the call."""
+    """The program that made the call, where several ran; empty where there was one."""
     return f"{call['program']}: " if "program" in call else ""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.api.variants import typical_of
 from ffslab.text import machine_line
 from ffslab.text.figures import table_of
 from ffslab.text.headline import headline_of
@@ -15,6 +14,7 @@ from ffslab.text.repeats import repeats_cells, repeats_said
 from ffslab.text.slowest import SHOWN_MAX, alignment, slowest_cells
 from ffslab.text.tables import percent, text_table
 from ffslab.text.time_table import axis_texts, causes_table, variant_heads, variants_table
+from ffslab.text.variants import typical_of
 from ffslab.text.words import sentences
 
 # With more variants than this a variant is a row instead of a column.

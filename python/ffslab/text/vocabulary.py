@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from ffslab.api import vocabulary
-from ffslab.api.vocabulary import Entry, Key
+from ffslab.registries import vocabulary
+from ffslab.registries.vocabulary import Entry, Key
 from ffslab.text.tables import text_table
 
 # Meanings are wrapped at this width.

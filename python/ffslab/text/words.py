@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ffslab.answers import Operation
 from ffslab.answers.summary import OfSetupSummary, Summary, VariantSummary
-from ffslab.api.variants import runs_until_worn_out, worn_most
 from ffslab.steady import variant_needs_us
 from ffslab.text.causes import FORMATTING, READING, reasons_that
 from ffslab.text.durations import duration
@@ -15,6 +14,7 @@ from ffslab.text.energy import energy_is_priced
 from ffslab.text.headline import headline_of
 from ffslab.text.tables import counted, number, size
 from ffslab.text.time_table import sentence as largest_cost
+from ffslab.text.variants import runs_until_worn_out, worn_most
 
 FEW = 2
 

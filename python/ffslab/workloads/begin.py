@@ -17,8 +17,8 @@ from textwrap import wrap
 
 from ffslab._native import InputError
 from ffslab.answers.profile import ShownProfile
-from ffslab.api import profiles
 from ffslab.api.machine import IMAGE_BOARD, LINUX_BOARD
+from ffslab.registries import profiles
 from ffslab.systems import DEFAULT
 
 # What a device does, and what is said of it.

@@ -7,10 +7,10 @@ from pathlib import Path
 from ffslab.answers.summary import PostmarkReport, Summary, VariantSummary
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
-from ffslab.api.variants import typical_of
 from ffslab.files.inputs import check_is_input
 from ffslab.text.summary import summary_text
 from ffslab.text.tables import number
+from ffslab.text.variants import typical_of
 
 
 def postmark_experiment(commands: Path, machine: Machine) -> Experiment:

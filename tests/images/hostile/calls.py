@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from ffslab.cli.program import root
+from ffslab.cli.root import made
 
 # Texts for names, patterns and numbers. A file cannot be called like some of them, an argument can.
 TEXTS = (
@@ -66,7 +66,7 @@ class Verb:
 
 def verbs() -> list[Verb]:
     """All verbs of the command."""
-    return list(_verbs(root(), ()))
+    return list(_verbs(made(), ()))
 
 
 def _verbs(command: Any, words: tuple[str, ...]) -> Iterator[Verb]:

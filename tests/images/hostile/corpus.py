@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ffslab
-from ffslab.workloads.traces import schema
+from ffslab.files.traces import schema
 from helpers.mutations import Image
 
 KEPT = Path(__file__).parent / "kept"

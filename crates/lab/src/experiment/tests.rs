@@ -209,7 +209,7 @@ fn runs_differ_in_seeds_and_uptime_and_the_first_is_the_variant_itself() {
     let uptimes: Vec<u64> = experiment
         .variants
         .iter()
-        .map(|variant| variant.stack.linux().unwrap().uptime_us.unwrap().ns / 1_000)
+        .map(|variant| variant.stack.linux().unwrap().uptime_us.unwrap_or_default().ns / 1_000)
         .collect();
     assert_eq!((uptimes[0], uptimes[3], uptimes[1] == uptimes[2]), (0, 0, false));
     assert_eq!(uptimes[1..3], uptimes[4..6], "what is compared has the same draws");

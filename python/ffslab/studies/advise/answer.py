@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
-from ffslab import __version__, _native
+from ffslab import _native
+from ffslab._native import __version__
 from ffslab.answers.advice import Advice, Change, Choice, LimitState, Unverified
-from ffslab.api import profiles
+from ffslab.registries import profiles
 from ffslab.steady import filled_share
 from ffslab.store import Store
+from ffslab.studies.advise.asked import Asked
 from ffslab.studies.advise.day import Tried, tried
-from ffslab.studies.advise.question import Question
 from ffslab.studies.advise.search import Search
 from ffslab.studies.sweep.design import left_out
 from ffslab.studies.sweep.running import Progress, at_work, kept_in
@@ -36,8 +37,8 @@ NOT_MODELLED = [
 ]
 
 
-def answer_of(question: Question, *, store: Store | None, workers: Workers | None, progress: Progress | None) -> Advice:
-    """`Question.answer`."""
+def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, progress: Progress | None) -> Advice:
+    """`Asked.answer`."""
     tell = progress or (lambda *_: None)
     with at_work(workers) as crew, kept_in(store) as kept:
         search = Search(
@@ -82,14 +83,14 @@ def _told(tell: Progress, search: Search) -> Progress:
     return told
 
 
-def violation(question: Question, one: Tried) -> float:
+def violation(question: Asked, one: Tried) -> float:
     """By how much a point misses the limits; infinite when it has no figures, or none that can be told yet."""
     if one.error is not None or one.needs_us is not None:
         return float("inf")
     return sum(limit.excess(one.figures.get(limit.figure)) for limit in question.limits)
 
 
-def rank_of(question: Question, one: Tried) -> tuple[float, ...]:
+def rank_of(question: Asked, one: Tried) -> tuple[float, ...]:
     """Limits first, then what is wanted; less is better. Years that do not end are the most."""
     figure, most = question.wanted
     value = one.figures.get(figure)
@@ -98,7 +99,7 @@ def rank_of(question: Question, one: Tried) -> tuple[float, ...]:
     return one.error is not None, violation(question, one), -value if most else value
 
 
-def choice_of(question: Question, runs: Sequence[Tried]) -> Choice:
+def choice_of(question: Asked, runs: Sequence[Tried]) -> Choice:
     """What a point gives over its runs."""
     pairs = zip(question.axes, runs[0].point, strict=True)
     axes: dict[str, Json] = {axis.name: value for axis, value in pairs if value is not None}
@@ -139,7 +140,7 @@ def _margin(sign: str, found: float | None, limit: float) -> float | None:
     return limit / found if sign.startswith("<") else found / limit
 
 
-def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
+def _changes(question: Asked, search: Search, best: Tried) -> list[Change]:
     """What was found one change away from the choice, axis by axis."""
     found: list[Change] = []
     for point in search.neighbours(best.point):
@@ -161,7 +162,7 @@ def _changes(question: Question, search: Search, best: Tried) -> list[Change]:
     return found
 
 
-def _forbidden(question: Question, search: Search, best: Tried) -> Choice | None:
+def _forbidden(question: Asked, search: Search, best: Tried) -> Choice | None:
     """The point that would be taken without limits, if it is another one."""
     ended = [one for one in search.tried.values() if one.error is None and one.needs_us is None]
     without = min(ended, key=lambda one: rank_of(question, one)[2:], default=best)
@@ -178,14 +179,14 @@ def _why(said: VariantSummary) -> Iterator[str]:
         yield f"What it writes stays: no room is left after {left} of it, and the years end there."
 
 
-def _summaries(question: Question, best: Tried, store: Store) -> dict[str, VariantSummary]:
+def _summaries(question: Asked, best: Tried, store: Store) -> dict[str, VariantSummary]:
     """What the run of each workload at a point said."""
     found = store.find(set(best.keys.values()), REQUESTS_KEPT, with_tables=False)
     ended = {name: run.ended for name, key in best.keys.items() if (run := found.get(key)) is not None}
     return {name: said for name, said in ended.items() if said is not None}
 
 
-def _seen(question: Question, summaries: dict[str, VariantSummary]) -> list[Seen]:
+def _seen(question: Asked, summaries: dict[str, VariantSummary]) -> list[Seen]:
     """What each workload of the choice ran on."""
     initial = {one.name: initial_of(one.experiment.text) for one in question.workloads}
     return [of_variant(said, initial.get(name)) for name, said in summaries.items()]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ffslab.api import vocabulary
+from ffslab.registries import vocabulary
 from ffslab.steady import QUARTERS
 
 if TYPE_CHECKING:

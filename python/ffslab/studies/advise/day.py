@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ffslab.api.profiles import borne_by
-from ffslab.api.variants import US_PER_YEAR, figures_of, worn_most
+from ffslab.registries.profiles import borne_by
 from ffslab.steady import TOLERANCE, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
+from ffslab.studies.advise.asked import Asked, Workload
 from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
-from ffslab.studies.advise.question import Question, Workload
 from ffslab.studies.sweep.axes import Axis, Value
 from ffslab.studies.sweep.design import Design, Point
-from ffslab.studies.sweep.results import LOST
 from ffslab.studies.sweep.running import Course, Progress
+from ffslab.studies.sweep.runs import LOST
 from ffslab.studies.sweep.study import Study
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
 from ffslab.studies.sweep.workers import Workers
 from ffslab.text.failures import fell_short_or_lost
+from ffslab.text.variants import US_PER_YEAR, figures_of, worn_most
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
@@ -70,7 +70,7 @@ class _Ran:
 class _Work:
     """A workload at the points of a space."""
 
-    question: Question
+    question: Asked
     workload: Workload
     store: Store
     workers: Workers
@@ -145,7 +145,7 @@ class _Work:
 
 
 def tried(
-    question: Question,
+    question: Asked,
     points: Sequence[Point],
     store: Store,
     workers: Workers,
@@ -167,7 +167,7 @@ def tried(
     ]
 
 
-def _counting(question: Question, ran: Sequence[_Ran]) -> set[int]:
+def _counting(question: Asked, ran: Sequence[_Ran]) -> set[int]:
     """The workloads that fill a share of the partition worth speaking of, or are the only one: the others need not turn
     it over by themselves."""
     amounts = [
@@ -177,7 +177,7 @@ def _counting(question: Question, ran: Sequence[_Ran]) -> set[int]:
     return {at for at, amount in enumerate(amounts) if amount >= TOLERANCE * sum(amounts)}
 
 
-def _tried(question: Question, point: Point, ran: Sequence[_Ran], counting: set[int], repeat: int) -> list[Tried]:
+def _tried(question: Asked, point: Point, ran: Sequence[_Ran], counting: set[int], repeat: int) -> list[Tried]:
     """The runs of a point."""
     error = next((one.error for one in ran if one.error is not None), None)
     if error is not None:
@@ -231,7 +231,7 @@ def worn_by(said: VariantSummary) -> float | None:
     return erases / borne[0]
 
 
-def day_of(question: Question, figures: dict[str, float]) -> dict[str, float]:
+def day_of(question: Asked, figures: dict[str, float]) -> dict[str, float]:
     """The figures of a day, from those of each workload (`NAME.FIGURE`); what one of them does not have is absent.
 
     `years`: until blocks are worn out that wear alike, or no room is left; absent when nothing is written.
@@ -254,7 +254,7 @@ def day_of(question: Question, figures: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _own(axis: Axis, workload: Workload, question: Question) -> Axis | None:
+def _own(axis: Axis, workload: Workload, question: Asked) -> Axis | None:
     """The axis as the experiment of a workload has it; `None`: it is that of another one."""
     first, _, rest = axis.name.partition(".")
     if rest and first in {one.name for one in question.workloads}:

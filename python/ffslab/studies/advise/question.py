@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from ffslab.files.inputs import read_text
 from ffslab.files.one_file import asked, is_experiment
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
-from ffslab.studies.limits import Limit, limit_of
+from ffslab.studies.advise.asked import Asked, Workload
+from ffslab.studies.limits import limit_of
 from ffslab.studies.sweep.axes import Axis, Listed, Range, axes_of
 from ffslab.studies.sweep.study import experiment_at, without_axes
 
@@ -37,30 +38,8 @@ DAY_FIGURES = ("years", "busy_share", "energy_J_per_day", "erases_per_day", "pag
 VALUES_OF_RANGE = 9
 
 
-@dataclass(frozen=True)
-class Workload:
-    """An experiment whose measured steps happen so often a day."""
-
-    name: str
-    experiment: Experiment
-    per_day: float
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question. `wanted`: a figure, and whether more of it is better. `runs_max`: how many points may be tried;
-    `None`: a tenth of all. `repeat`: runs of the finalists, for intervals."""
-
-    title: str
-    workloads: tuple[Workload, ...]
-    axes: tuple[Listed, ...]
-    conditions: tuple[str, ...]
-    limits: tuple[Limit, ...]
-    wanted: tuple[str, bool]
-    runs_max: int | None = None
-    repeat: int = 6
-    seed: int = 1
-    file_name: str = "<question>"
+class Question(Asked):
+    """A question to be answered."""
 
     @classmethod
     def from_file(cls, path: str | Path) -> Question:

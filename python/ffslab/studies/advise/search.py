@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
+from ffslab.studies.advise.asked import Asked
 from ffslab.studies.advise.day import Tried
-from ffslab.studies.advise.question import Question
 from ffslab.studies.sweep.axes import Listed, plain
 from ffslab.studies.sweep.design import Point, left_out, satisfying
 
@@ -33,7 +33,7 @@ LISTED_MAX = 20_000
 class Search:
     """A search under way. `try_points` runs points; `rank` orders what they gave, the best first."""
 
-    question: Question
+    question: Asked
     try_points: Callable[[Sequence[Point]], list[Tried]]
     rank: Callable[[Tried], tuple[float, ...]]
     tried: dict[Point, Tried] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Search:
             self.tried[one.point] = one
 
 
-def every_point(question: Question) -> list[Point]:
+def every_point(question: Asked) -> list[Point]:
     """All points of the space of a question, the default first."""
     points = left_out(question.axes, list(product(*(axis.values() for axis in question.axes))))
     return satisfying(question.axes, list(dict.fromkeys(points)), question.conditions)

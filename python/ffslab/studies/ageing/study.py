@@ -53,7 +53,7 @@ class _Model:
         self.facts = self.frames([])
 
     def frames(self, asked: Sequence[tuple[float, float, float, float]]) -> AgeingSummary:
-        """Of blocks with (erases, reads, years, temperature)."""
+        """What is read of blocks, each given by (erases, reads, years, temperature)."""
         names = ("erases", "reads", "years", "temperature_C")
         stresses = json.dumps([dict(zip(names, one, strict=True)) for one in asked])
         facts: AgeingSummary = json.loads(_native.ageing(self._text, str(self._path), str(self._path.parent), stresses))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from ffslab.api.experiment import part_of
-from ffslab.api.variants import runs_until_worn_out
+from ffslab.api.run import part_of
 from ffslab.steady import filled_share
 from ffslab.studies.budgets.file import YEARS, Budget, Budgets
 from ffslab.studies.differences.account import Account, account_of, files_of
 from ffslab.text.durations import DAYS_PER_YEAR
+from ffslab.text.variants import runs_until_worn_out
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
-    from ffslab.api.experiment import Progress
+    from ffslab.api.run import Progress
     from ffslab.store import Store
 
 # Of each budget the accounts of its variants by their names; "" where there is only one.
@@ -38,7 +38,7 @@ def measured(
 
 
 def _of_budget(budget: Budget, jobs: int | None, store: Store | None, progress: Progress | None) -> dict[str, Account]:
-    from ffslab import InputError
+    from ffslab._native import InputError
 
     run = budget.experiment.run(progress, jobs=jobs, store=store)
     if failed := run.summary.get("failed"):

@@ -13,8 +13,8 @@ from typing import Literal, NotRequired, TypedDict
 from ffslab import _native
 from ffslab._native import InputError, is_path
 from ffslab.answers.profile import ConstantValue, Status
-from ffslab.api import profiles
 from ffslab.api.machine import as_json
+from ffslab.registries import profiles
 
 
 @dataclass(frozen=True)

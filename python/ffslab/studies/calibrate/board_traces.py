@@ -1,6 +1,6 @@
 """Observations from a board's traces: durations of system calls and of functions of the file system.
 
-The sessions are made again on the simulated stack (`ffslab.boards.compare`), which says what work each call did.
+The sessions are made again on the simulated stack (`ffslab.measured.compare`), which says what work each call did.
 What is left of a measured duration after the flash operations, at the driver's known times, is explained by that work.
 
 Which calls a page program fell into is not in these traces, and it need not be the same calls as in the simulation:
@@ -18,12 +18,12 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ffslab._native import InputError
-from ffslab.api import profiles
 from ffslab.api.machine import LINUX_BOARD, Machine
-from ffslab.boards.compare.alignment import reads_in_functions
-from ffslab.boards.compare.board_logs import FunctionCall
-from ffslab.boards.compare.sessions import Replayed
-from ffslab.boards.compare.trace_folder import Recording, replay_recording
+from ffslab.measured.compare.alignment import reads_in_functions
+from ffslab.measured.compare.board_logs import FunctionCall
+from ffslab.measured.compare.sessions import Replayed
+from ffslab.measured.compare.trace_folder import Recording, replay_recording
+from ffslab.registries import profiles
 from ffslab.studies.calibrate.observations import Numbers, Observations
 
 # Steps of the papers' board's clock (32,768 Hz). A difference of two readings scatters by a step / sqrt(6).
@@ -108,7 +108,7 @@ class Constants:
 
     @classmethod
     def of(cls, board: str) -> Constants:
-        """Of a board profile."""
+        """Reads the constants from a board profile."""
         values = profiles.numbers(board)
         try:
             read_us, program_us = values["driver.read_us"], values["driver.program_us"]

@@ -53,7 +53,7 @@ class Observations:
         bounded: bool = False,
         warnings: Sequence[str] = (),
     ) -> Observations:
-        """Of rows that name only the constants that occur in them."""
+        """Makes observations of rows, each of which names only the constants that occur in it."""
         amounts = pd.DataFrame(rows).fillna(0.0).astype(float)
         return cls(
             source, what, unit, amounts, np.asarray(measured, dtype=float), resolution, scatter, bounded, list(warnings)

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from ffslab._native import InputError
-from ffslab.boards.tracereport.attribution import NONE, attribute
-from ffslab.boards.tracereport.columns import ERASE, OOB_PROGRAM, OOB_READ, PROGRAM, READ
-from ffslab.boards.tracereport.header import FLASHMON, FUNCMON
-from ffslab.boards.tracereport.recording import Recording, load
+from ffslab.measured.tracereport.attribution import NONE, attribute
+from ffslab.measured.tracereport.columns import ERASE, OOB_PROGRAM, OOB_READ, PROGRAM, READ
+from ffslab.measured.tracereport.header import FLASHMON, FUNCMON
+from ffslab.measured.tracereport.recording import Recording, load
 from ffslab.studies.calibrate.observations import Observations
 from ffslab.studies.calibrate.resolution import clock_step
 

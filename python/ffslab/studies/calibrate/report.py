@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ffslab import __version__
+from ffslab._native import __version__
 from ffslab.report import Opening, bullets, page, section
 from ffslab.report import table as html_table
 from ffslab.report.charts import Axis, Line, chart, multiples
 from ffslab.report.page import Drawn, KeyFigure, folded, paragraph, verbatim
+from ffslab.studies.calibrate.calibration import ALIGN, Calibration, table
 from ffslab.studies.calibrate.regression import Fit
 from ffslab.text.tables import counted, number
-
-if TYPE_CHECKING:
-    from ffslab.studies.calibrate.verb import Calibration
 
 R2_GOOD = 0.99
 
 
 def html(done: Calibration) -> str:
     """The whole report."""
-    from ffslab.studies.calibrate.verb import ALIGN, table
-
     drawn = [of for of in done.fits if of.observations.measured.any()]
     plots = [residual_plot(of, f"fit-{at}") for at, of in enumerate(drawn)]
     parts = [

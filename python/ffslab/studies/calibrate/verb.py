@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffslab import __version__
 from ffslab._native import InputError, is_path
-from ffslab.answers.calibration import CalibratedConstant, CalibrationFacts
 from ffslab.files import results
 from ffslab.files.inputs import read_bytes
 from ffslab.studies.calibrate import board_profile, loops, power_capture, probe_logs
 from ffslab.studies.calibrate.board_profile import Measured
+from ffslab.studies.calibrate.calibration import ALIGN, Calibration, table
 from ffslab.studies.calibrate.observations import Observations
-from ffslab.studies.calibrate.regression import Constant, Fit, Method, fit
+from ffslab.studies.calibrate.regression import Fit, Method, fit
 from ffslab.text.tables import text_table
 
 if TYPE_CHECKING:
@@ -50,32 +49,6 @@ class Inputs:
     def same_board(self) -> bool:
         """A profile of the user's own is of the board that he measures, a built-in one of another."""
         return is_path(self.base)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """What came out. `measured`: what the profile gets."""
-
-    title: str
-    base: str
-    fits: list[Fit]
-    measured: list[Measured]
-    warnings: list[str]
-    toml: str
-    # Profiles of the user's own that the new one needs, by their names beside it.
-    files: dict[str, Path]
-
-    def as_dict(self) -> CalibrationFacts:
-        """What `calibration.json` holds."""
-        steps = {of.observations.source: of.observations.resolution for of in self.fits if of.observations.resolution}
-        return {
-            "title": self.title,
-            "ffslab": __version__,
-            "base": self.base,
-            "constants": [_entry(of, constant) for of in self.fits for constant in of.constants.values()],
-            "clock_step_us": steps,
-            "warnings": self.warnings,
-        }
 
 
 def refuse_beside_flashbench(*others: object) -> None:
@@ -124,10 +97,10 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
 
 
 def _traces(inputs: Inputs) -> Observations:
-    from ffslab.boards.compare.sessions import traced_machine
-    from ffslab.boards.compare.trace_folder import recordings
-    from ffslab.cli.progress import progress_bar
+    from ffslab.measured.compare.sessions import traced_machine
+    from ffslab.measured.compare.trace_folder import recordings
     from ffslab.studies.calibrate import board_traces
+    from ffslab.terminal.progress import progress_bar
 
     sessions = recordings(*inputs.traces, record_bytes=inputs.record_bytes)
     with progress_bar("sessions") as progress:
@@ -258,44 +231,6 @@ def text(done: Calibration, folder: Path) -> str:
         parts.append("\n".join(["Warnings:", *(f"  {warning}" for warning in done.warnings)]))
     parts.append(f"Profile: {folder / BOARD}\nReport: {folder / results.REPORT}")
     return "\n\n".join(parts)
-
-
-ALIGN = "lrlrrr"
-
-
-def table(done: Calibration) -> tuple[list[str], list[list[str]]]:
-    """The constants, for the terminal and the report."""
-    rows = []
-    for of in done.fits:
-        for constant in of.constants.values():
-            entry = _entry(of, constant)
-            value = _digits(constant.value)
-            interval = " to ".join(map(_digits, constant.ci95)) if constant.ci95 else "not known"
-            r2 = "-" if of.r2 is None else f"{of.r2:.6f}"
-            shown = value if constant.identified else "not identified"
-            rows.append([constant.key, shown, entry["unit"], interval, r2, str(len(of.fitted))])
-    return ["constant", "value", "unit", "95 % interval", "R2", "measurements"], rows
-
-
-def _digits(value: float) -> str:
-    """Four digits, zeros included; more before the decimal point when there are."""
-    return f"{value:,.1f}" if abs(value) >= 1e3 else f"{value:#.4g}".removesuffix(".")
-
-
-def _entry(of: Fit, constant: Constant) -> CalibratedConstant:
-    return {
-        "key": constant.key,
-        "value": constant.value if constant.identified else None,
-        "unit": "ns/B" if constant.key.endswith("_ns_per_B") else constant.key.rpartition("_")[2],
-        "ci95": constant.ci95,
-        "identified": constant.identified,
-        "note": constant.note,
-        "r2": of.r2,
-        "condition": of.condition,
-        "measurements": len(of.fitted),
-        "method": of.method.value,
-        "source": of.observations.source,
-    }
 
 
 def _source(of: Fit) -> str:

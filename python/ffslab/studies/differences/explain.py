@@ -26,7 +26,7 @@ STEPS_NAMED_MAX = 4
 
 
 class Contribution(NamedTuple):
-    """By how much a part has changed."""
+    """A part of the whole, and how much it has changed."""
 
     name: str
     before: float
@@ -131,7 +131,7 @@ def _bytes(count: float) -> str:
 
 
 def _named(found: Sequence[Contribution]) -> list[Contribution]:
-    """Of differences, the largest first, those that are worth a word."""
+    """The differences that are worth a word. `found` has the largest first."""
     return [one for one in found[:NAMED_MAX] if abs(one.difference) >= SHARE_LEAST * abs(found[0].difference)]
 
 

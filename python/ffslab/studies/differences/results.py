@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from ffslab._native import InputError
 from ffslab.answers.run_diff import FigureChange, PairDiff, RunDiff
-from ffslab.api.variants import typical_of
-from ffslab.files.results import load
+from ffslab.files.results import Results
 from ffslab.studies.differences.account import Account, account_of, files_of
 from ffslab.studies.differences.explain import fraction, why
 from ffslab.text import machine_line
 from ffslab.text.energy import missing_price
 from ffslab.text.headline import headline_of
+from ffslab.text.variants import typical_of
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import Summary
-    from ffslab.api.experiment import Run
 
 # Whose differences are explained; others consist of the same.
 EXPLAINED = ("time_us", "page_reads", "page_programs", "erases")
@@ -45,7 +44,7 @@ class Side:
         # A folder may have such a sign in its name.
         if not at or Path(place).exists():
             folder, part = place, ""
-        run = load(Path(folder))
+        run = Results.load(folder)
         accounts = _accounts(run)
         if part:
             found = [name for name in accounts if name == part] or [name for name in accounts if part in name]
@@ -59,7 +58,7 @@ class Side:
         return cls(str(folder), accounts, machine, tuple(headline_of(summary).failures))
 
 
-def _accounts(run: Run) -> dict[str, Account]:
+def _accounts(run: Results) -> dict[str, Account]:
     """Of each variant; of one that was run several times the run of the median time."""
     summary = typical_of(run.summary)
     # Rows of calls stand under the names of single runs.

@@ -31,7 +31,7 @@ def machines(diff: RunDiff) -> list[str]:
 
 
 def failures(diff: RunDiff) -> list[str]:
-    """Who did not come to the end on either side."""
+    """A sentence for each variant that did not come to its end, on both sides."""
     return [
         f"{side}: {text}" for side, told in (("A", diff["failed_before"]), ("B", diff["failed_after"])) for text in told
     ]

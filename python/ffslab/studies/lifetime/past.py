@@ -9,8 +9,8 @@ import numpy as np
 from ffslab._native import InputError
 from ffslab.answers.image import Facts
 from ffslab.answers.lifetime import Lifetime, WorkloadLife
-from ffslab.boards.tracereport.statistics import poisson_interval
 from ffslab.file_systems import title
+from ffslab.measured.tracereport.statistics import poisson_interval
 from ffslab.studies.lifetime.rows import borne, life
 from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged
 from ffslab.studies.lifetime.workloads import Given

@@ -8,8 +8,8 @@ import numpy as np
 
 from ffslab._native import InputError
 from ffslab.answers.lifetime import WorkloadLife
-from ffslab.api.profiles import endurance_of
-from ffslab.boards.tracereport.statistics import poisson_interval
+from ffslab.measured.tracereport.statistics import poisson_interval
+from ffslab.registries.profiles import endurance_of
 from ffslab.studies.lifetime.verdict import Blocks, spread, years
 
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ffslab import InputError
+from ffslab._native import InputError
 from ffslab.answers.whole_lives import WholeLivesAnswer
-from ffslab.api.experiment import Progress, RunGiven, part_of
+from ffslab.api.run import Progress, RunGiven, part_of
 from ffslab.files.results import check_free, dump_json, replace
 from ffslab.store import Store
 from ffslab.store.lives import life_key
+from ffslab.studies.lifetime.lived import Lived
 from ffslab.text.machine_line import initial_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ffslab.answers.lives import Lives, VariantLife
+    from ffslab.answers.lives import Lives
     from ffslab.studies.lifetime.workloads import Given, Workload
 
 LIVES, POINTS, BLOCKS, REPORT = "lives.json", "points.parquet", "blocks.parquet", "report.html"
@@ -37,20 +35,8 @@ def check(folder: Path) -> None:
     check_free(folder, FILES, LIVES)
 
 
-@dataclass(frozen=True)
-class WholeLives:
-    """Lives of devices."""
-
-    answer: WholeLivesAnswer
-
-    @property
-    def lives(self) -> list[tuple[str, VariantLife]]:
-        """Each life with the name of its workload, and of its variant where there are several."""
-        return [
-            (one["workload"] if life["name"] == "base" else f"{one['workload']} ({life['name']})", life)
-            for one in self.answer["workloads"]
-            for life in one["lives"]
-        ]
+class WholeLives(Lived):
+    """Lives of devices, as text, page and folder."""
 
     @property
     def text(self) -> str:
@@ -59,32 +45,9 @@ class WholeLives:
 
         return text_of(self)
 
-    def points(self) -> pd.DataFrame:
-        """A row for each instant of each life: erases and their spread, bad blocks, free space, latencies."""
-        import pandas as pd
-
-        rows = []
-        for name, life in self.lives:
-            for point in life["points"]:
-                spread = {f"erases_{key}": value for key, value in point["erases"].items()}
-                plain = {key: value for key, value in point.items() if key != "erases"}
-                rows.append({"life": name, **plain, **spread})
-        return pd.DataFrame(rows)
-
-    def blocks(self) -> pd.DataFrame:
-        """The erases of each block at up to a hundred instants of each life."""
-        import pandas as pd
-
-        parts = [
-            pd.DataFrame({"life": name, "days": days, "block": range(len(erases)), "erases": erases})
-            for name, life in self.lives
-            for days, erases in zip(life["wear"]["days"], life["wear"]["erases"], strict=True)
-        ]
-        return pd.concat(parts, ignore_index=True)
-
     def report(self) -> str:
         """The report, one HTML file."""
-        from ffslab.report.lives import html
+        from ffslab.studies.lifetime.whole_page import html
 
         return html(self)
 

@@ -12,7 +12,7 @@ from ffslab.text.tables import counted, number, text_table
 if TYPE_CHECKING:
     from ffslab.answers.lives import VariantLife
     from ffslab.answers.whole_lives import WorkloadLives
-    from ffslab.studies.lifetime.whole import WholeLives
+    from ffslab.studies.lifetime.lived import Lived
 
 # The reason of flash operations that move data for the sake of wear (`ffslab_ubi::causes`).
 LEVELLING = "wear levelling"
@@ -40,12 +40,12 @@ HEAD = [
 ALIGN = "lrlrrrrrr"
 
 
-def cells(lives: WholeLives) -> tuple[list[str], list[list[str]]]:
+def cells(lives: Lived) -> tuple[list[str], list[list[str]]]:
     """A row for each life."""
     return HEAD, [_row(name, life) for name, life in lives.lives]
 
 
-def text_of(lives: WholeLives) -> str:
+def text_of(lives: Lived) -> str:
     """The lives for a terminal."""
     head, rows = cells(lives)
     parts = [f"{lives.answer['start']}\n{machine(lives)}", text_table(head, rows, ALIGN)]
@@ -55,7 +55,7 @@ def text_of(lives: WholeLives) -> str:
     return "\n\n".join(parts)
 
 
-def machine(lives: WholeLives) -> str:
+def machine(lives: Lived) -> str:
     """On what the devices lived, and for how long."""
     seen = [
         Seen(life["stack"], _begun(one, life), seen_us=life["years"] * DAYS_PER_YEAR * 86_400e6)
@@ -71,7 +71,7 @@ def _begun(workload: WorkloadLives, life: VariantLife) -> str:
     return f'"{named}"' if named else f"image {image}" if image else '"settled"'
 
 
-def failures(lives: WholeLives) -> list[str]:
+def failures(lives: Lived) -> list[str]:
     """The variants whose first repetition could not be done."""
     return [
         f"{one['workload']} ({failed['name']}): {failed['error']}"

@@ -16,13 +16,14 @@ from ffslab.answers import Json
 from ffslab.answers.image import Facts
 from ffslab.answers.lifetime import Lifetime, WearCause, WorkloadLife
 from ffslab.answers.summary import StepSummary, Summary, VariantSummary
-from ffslab.api.experiment import Experiment, Progress, part_of
-from ffslab.boards.tracereport.statistics import poisson_interval
+from ffslab.api.experiment import Experiment
+from ffslab.api.run import Progress, part_of
 from ffslab.files.inputs import json_of, parquet_table, read_text
 from ffslab.files.results import SUMMARY
 from ffslab.files.tables import BLOCKS
 from ffslab.images import How
 from ffslab.images.inspection import inspect_image, stack_keys
+from ffslab.measured.tracereport.statistics import poisson_interval
 from ffslab.steady import needs_us, windows_of
 from ffslab.studies.lifetime.rows import borne, life
 from ffslab.studies.lifetime.verdict import DAY_US, Blocks, judged

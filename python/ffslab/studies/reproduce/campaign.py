@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffslab import __version__
+from ffslab._native import __version__
 from ffslab.answers.reproduction import JudgedPaper
-from ffslab.api.experiment import Progress
+from ffslab.api.run import Progress
 from ffslab.files import results
 from ffslab.studies.reproduce import (
     driver,

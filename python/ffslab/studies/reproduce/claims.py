@@ -41,7 +41,7 @@ class Cause(StrEnum):
 
     @property
     def who(self) -> str:
-        """In a column of a table: who or what differs."""
+        """The words for a column of a table that says who or what differs."""
         return {
             Cause.OURS: "ffslab",
             Cause.SET_UP: "the set-up",
@@ -147,7 +147,7 @@ class Judged:
         return bool(abs(value - reference) * 100 <= self.value("tolerance_points"))
 
     def same(self, published: float) -> tuple[float, float]:
-        """From where to where a value counts as the same."""
+        """The least and the largest value that count as the same as the published one."""
         tolerance = self.published.get("tolerance")
         off = self.value("tolerance_points") / 100 if tolerance is None else self.value("tolerance") * abs(published)
         return published - off, published + off

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ffslab import __version__
+from ffslab._native import __version__
 from ffslab.answers.reproduction import JudgedClaim, JudgedPaper
 from ffslab.report import Opening, board, page, section, table
 from ffslab.report.charts import multiples

@@ -283,7 +283,7 @@ def look_up_gains(
 
 
 def _mean(gains: dict[tuple[str, int], float], least: int = 1, most: int = 1000) -> float:
-    """Of the runs that select so many records."""
+    """The mean gain of the runs that select from `least` to `most` records."""
     values = [value for (_, records), value in gains.items() if least <= records <= most]
     return sum(values) / len(values)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -21,12 +21,14 @@ from typing import Any, NamedTuple
 
 from ffslab._native import InputError
 from ffslab.api import states
-from ffslab.api.experiment import Experiment, Progress
+from ffslab.api.experiment import Experiment
 from ffslab.api.machine import as_json
+from ffslab.api.run import Progress
 from ffslab.api.stack import Stack
 from ffslab.api.steps import Data
 from ffslab.files.os_errors import reason
 from ffslab.studies.reproduce.rows import Row, row_of
+from ffslab.studies.sweep.workers import LocalWorkers
 from ffslab.text.machine_line import Seen
 
 RUNS = "runs"
@@ -77,7 +79,8 @@ class PlannedRun:
             further: Row = {"in_transaction": asked.in_transaction, "selects_together": asked.selects_together}
             return [row | further for row in rows]
         with tempfile.TemporaryDirectory() as folder:
-            done = self.experiment_in(Path(folder)).run().whole()
+            # There is a process per core already.
+            done = self.experiment_in(Path(folder)).run(jobs=1).whole()
         made = [row_of(variant) for variant in done.summary["variants"]]
         for row in made:
             if row["job_errors"]:
@@ -126,30 +129,31 @@ def run_all(
             waiting.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _not_written(waiting, error) from None
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs or os.cpu_count(), spawn, initializer=_one_thread) as pool:
-            futures = {pool.submit(_rows_or_error, run): run for run in missing}
-            try:
-                for future in as_completed(futures):
-                    run = futures[future]
-                    rows = future.result()
-                    if isinstance(rows, str):
-                        raise InputError(rows)
-                    found[run.key] = rows
-                    write_rows(waiting, run, found[run.key])
-                    if progress is not None:
-                        progress(len(found) / len(planned))
-            except BaseException:
-                end_workers()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with closing(_made(missing, jobs)) as made:
+            for run, rows in made:
+                found[run.key] = rows
+                write_rows(waiting, run, rows)
+                if progress is not None:
+                    progress(len(found) / len(planned))
     return found
 
 
-def end_workers() -> None:
-    """Ends the processes in which runs are made; what they have begun is lost, and nobody waits for it."""
-    for worker in multiprocessing.active_children():
-        worker.terminate()
+def _made(runs: Sequence[PlannedRun], jobs: int | None) -> Generator[tuple[PlannedRun, list[Row]], None, None]:
+    """The rows of each run, in the order in which they come."""
+    workers = LocalWorkers(jobs)
+    waiting, running = deque(runs), dict[Future[list[Row] | str], PlannedRun]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers.places:
+                run = waiting.popleft()
+                running[workers.submit(_rows_or_error, run)] = run
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                rows = future.result()
+                if isinstance(rows, str):
+                    raise InputError(rows)
+                yield running.pop(future), rows
+    finally:
+        workers.close()
 
 
 def by_series(planned: Sequence[PlannedRun], rows: dict[str, list[Row]]) -> dict[str, list[Row]]:
@@ -161,7 +165,7 @@ def by_series(planned: Sequence[PlannedRun], rows: dict[str, list[Row]]) -> dict
 
 
 def unfinished(folder: Path) -> Path:
-    """Where finished runs of an unfinished campaign wait."""
+    """The folder in which finished runs of an unfinished campaign wait."""
     return folder.parent / f".{folder.name}.unfinished"
 
 
@@ -197,11 +201,6 @@ def _kept(run: PlannedRun, folders: Sequence[Path]) -> list[Row] | None:
             continue
         return rows
     return None
-
-
-def _one_thread() -> None:
-    # There is a process per core already.
-    os.environ["RAYON_NUM_THREADS"] = "1"
 
 
 def _python_half() -> str:

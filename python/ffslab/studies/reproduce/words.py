@@ -52,7 +52,7 @@ def columns(judged: JudgedPaper) -> list[str]:
 
 
 def cells(judged: JudgedPaper, reading: ReadingRow) -> list[str]:
-    """Of a reading, in these columns."""
+    """The cells of a reading, one for each column of the table."""
     ours = [reading["ours"], "yes" if reading["holds"] else "no"]
     if judged["set_up"] is None:
         return [reading["what"], reading["published"], *ours]
@@ -76,7 +76,7 @@ def elsewhere(claim: JudgedClaim) -> Iterator[str]:
 
 
 def answer(judged: JudgedPaper) -> str:
-    """The same for who has ten seconds: what comes out, and who differs where it does not."""
+    """The same in one line: what comes out, and who differs where it does not."""
     verdicts = Counter(claim["verdict"] for claim in judged["claims"])
     claims, same, shape = len(judged["claims"]), verdicts[Verdict.REPRODUCED], verdicts[Verdict.SHAPE_ONLY]
     said = f"{same} of {claims} claims {'comes' if same == 1 else 'come'} out as published"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from ffslab import __version__
+from ffslab._native import __version__
 from ffslab.answers.study import FailedPoint, FigureSpread, Objective, StudyAnswer, StudyPoint
 from ffslab.studies.sweep.axes import Axis, Listed, Range
 from ffslab.studies.sweep.gains import gains_of
-from ffslab.studies.sweep.results import StudyResult, ended
+from ffslab.studies.sweep.runs import StudyRuns, ended
 from ffslab.studies.sweep.sensitivity import sensitivity_of
 from ffslab.text.durations import duration
 from ffslab.text.machine_line import line
@@ -24,7 +25,7 @@ BEST_MAX = 10
 GENERATORS = "points: PCG64 of numpy, scipy.stats.qmc, SALib; contents and places: SplitMix64"
 
 
-def answer_of(result: StudyResult) -> StudyAnswer:
+def answer_of(result: StudyRuns) -> StudyAnswer:
     """What a study found."""
     study, design = result.study, result.design
     objectives = result.objectives
@@ -54,7 +55,7 @@ def answer_of(result: StudyResult) -> StudyAnswer:
     }
 
 
-def _seen(result: StudyResult) -> str | None:
+def _seen(result: StudyRuns) -> str | None:
     """How long each run was seen."""
     if "time_us" not in result.runs:
         return None
@@ -91,12 +92,12 @@ def _said(axis: Axis) -> Json:
     return {**said, "step": axis.step, "count": axis.count}
 
 
-def _objective(result: StudyResult, whole: pd.DataFrame, name: str, maximise: bool, names: Sequence[str]) -> Objective:
+def _objective(result: StudyRuns, whole: pd.DataFrame, name: str, maximise: bool, names: Sequence[str]) -> Objective:
     best = whole.sort_values(name, ascending=not maximise, kind="stable").head(BEST_MAX)
     return {"figure": name, "maximise": maximise, "best": _entries(result, best, names)}
 
 
-def _entries(result: StudyResult, points: pd.DataFrame, names: Sequence[str]) -> list[StudyPoint]:
+def _entries(result: StudyRuns, points: pd.DataFrame, names: Sequence[str]) -> list[StudyPoint]:
     return [
         {
             "point": int(row["point"]),
@@ -107,7 +108,7 @@ def _entries(result: StudyResult, points: pd.DataFrame, names: Sequence[str]) ->
     ]
 
 
-def axes_of_point(result: StudyResult, point: int) -> dict[str, Json]:
+def axes_of_point(result: StudyRuns, point: int) -> dict[str, Json]:
     """The values of the axes of a point, by its number, as the study has them."""
     values = result.design.points[point - 1]
     return {axis.name: value for axis, value in zip(result.design.axes, values, strict=True)}
@@ -121,7 +122,7 @@ def _spread(row: dict[Any, Any], name: str) -> FigureSpread:
     return {"median": of(name), "low": of(f"{name}_low"), "high": of(f"{name}_high")}
 
 
-def _failed(result: StudyResult) -> list[FailedPoint]:
+def _failed(result: StudyRuns) -> list[FailedPoint]:
     failed = result.runs[result.runs["error"].notna()]
     errors: dict[int, list[str]] = {}
     for point, error in zip(failed["point"].tolist(), failed["error"].tolist(), strict=True):
@@ -130,3 +131,12 @@ def _failed(result: StudyResult) -> list[FailedPoint]:
         {"point": point, "axes": axes_of_point(result, point), "runs": len(told), "error": told[0]}
         for point, told in errors.items()
     ]
+
+
+class Answered(StudyRuns):
+    """What a study ran, and what that says."""
+
+    @cached_property
+    def answer(self) -> StudyAnswer:
+        """What is best, what it costs, what matters."""
+        return answer_of(self)

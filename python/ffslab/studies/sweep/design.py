@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
 from ffslab.studies.sweep.axes import Axis, Value, plain
-from ffslab.studies.sweep.study import POINTS_MAX, Study
+from ffslab.studies.sweep.plan import POINTS_MAX, Plan
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +50,7 @@ def _columns(axes: Sequence[Axis], points: Sequence[Point]) -> dict[str, list[Va
     return {axis.name: [plain(point[i]) for point in points] for i, axis in enumerate(axes)}
 
 
-def design_of(study: Study) -> Design:
+def design_of(study: Plan) -> Design:
     """The points of a study.
 
     Raises `ffslab.InputError` when there are none, or too many.
@@ -85,12 +85,12 @@ def _grid(axes: Sequence[Axis]) -> list[Point]:
     return list(product(*values))
 
 
-def _sampled(study: Study) -> list[Point]:
+def _sampled(study: Plan) -> list[Point]:
     shares = _shares(study)
     return [tuple(axis.at(float(share)) for axis, share in zip(study.axes, row, strict=True)) for row in shares]
 
 
-def _shares(study: Study) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _shares(study: Plan) -> np.ndarray[Any, np.dtype[np.float64]]:
     """A row for each draw: shares of the axes from 0 to 1. scipy.stats.qmc, and SALib for its own plans."""
     import numpy as np
     from scipy.stats import qmc
@@ -109,7 +109,7 @@ def _shares(study: Study) -> np.ndarray[Any, np.dtype[np.float64]]:
     return shares
 
 
-def planned(study: Study) -> np.ndarray[Any, np.dtype[np.float64]]:
+def planned(study: Plan) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The plan that SALib makes for a sensitivity analysis, in shares.
 
     Raises `ffslab.InputError` when SALib is not installed.

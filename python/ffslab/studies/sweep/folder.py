@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffslab.files.results import check_free, dump_json, replace
 
 if TYPE_CHECKING:
-    from ffslab.studies.sweep.results import StudyResult
+    from ffslab.studies.sweep.answers import Answered
 
 ANSWER = "study.json"
 POINTS, POINTS_CSV, RUNS = "points.parquet", "points.csv", "runs.parquet"
@@ -21,15 +21,15 @@ def check(folder: Path) -> None:
     check_free(folder, FILES, ANSWER)
 
 
-def save(result: StudyResult, folder: Path) -> Path:
-    """Writes the results of a study and returns the folder."""
+def save(result: Answered, folder: Path, page: str) -> Path:
+    """Writes the results of a study and its page, and returns the folder."""
     check(folder)
-    return replace(folder, lambda fresh: _write(result, fresh))
+    return replace(folder, lambda fresh: _write(result, fresh, page))
 
 
-def _write(result: StudyResult, folder: Path) -> None:
+def _write(result: Answered, folder: Path, page: str) -> None:
     (folder / ANSWER).write_text(dump_json(result.answer), encoding="utf-8")
     result.points.to_parquet(folder / POINTS, index=False)
     result.points.to_csv(folder / POINTS_CSV, index=False, lineterminator="\n")
     result.runs.to_parquet(folder / RUNS, index=False)
-    (folder / REPORT).write_text(result.report(), encoding="utf-8")
+    (folder / REPORT).write_text(page, encoding="utf-8")

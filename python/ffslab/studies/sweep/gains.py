@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ffslab import _native
 from ffslab.answers.study import Change, Gains, GainsRow
-from ffslab.studies.sweep.results import StudyResult
+from ffslab.studies.sweep.runs import StudyRuns
 
 if TYPE_CHECKING:
     from ffslab.answers import Json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Runs = dict[int, float]
 
 
-def gains_of(result: StudyResult, figure: str) -> Gains | None:
+def gains_of(result: StudyRuns, figure: str) -> Gains | None:
     """What the values of the study's `compare` change in a figure; `None`: it compares nothing."""
     axis = result.study.compare
     if axis is None:
@@ -41,13 +41,13 @@ def gains_of(result: StudyResult, figure: str) -> Gains | None:
     return {"figure": figure, "axis": axis, "base": base, "values": others, "rows": rows}
 
 
-def _in_order(result: StudyResult, at: int, values: list[Json]) -> list[Json]:
+def _in_order(result: StudyRuns, at: int, values: list[Json]) -> list[Json]:
     """The values as the axis lists them."""
     listed = [repr(value) for value in getattr(result.design.axes[at], "listed", ())]
     return sorted(values, key=lambda value: listed.index(repr(value)) if repr(value) in listed else len(listed))
 
 
-def _runs(result: StudyResult, figure: str) -> dict[int, Runs]:
+def _runs(result: StudyRuns, figure: str) -> dict[int, Runs]:
     """The figure of each run that ended, by point and number of the run."""
     ended = result.runs[result.runs["error"].isna() & result.runs[figure].notna()]
     found: dict[int, Runs] = {}

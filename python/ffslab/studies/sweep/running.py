@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
-from ffslab.api.profiles import look_also_in
+from ffslab.registries.profiles import look_also_in
 from ffslab.store import Store
 from ffslab.studies.sweep.design import Design, design_of
-from ffslab.studies.sweep.results import LOST, StudyResult
+from ffslab.studies.sweep.results import StudyResult
+from ffslab.studies.sweep.runs import LOST
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT, Looked, Ran, experiment_of, look
 from ffslab.studies.sweep.tasks import run as run_points
 from ffslab.studies.sweep.workers import LocalWorkers, Loss, Workers
@@ -28,7 +29,7 @@ from ffslab.text.machine_line import Seen, initial_of, of_variant
 from ffslab.text.tables import counted, number
 
 if TYPE_CHECKING:
-    from ffslab.studies.sweep.study import Study
+    from ffslab.studies.sweep.plan import Plan
 
 # Takes the finished share (0 to 1) and what is done now.
 Progress = Callable[[float, str], object]
@@ -44,7 +45,7 @@ REFUSALS_MAX = 3
 
 
 def run(
-    study: Study,
+    study: Plan,
     *,
     store: Store | None,
     workers: Workers | None,
@@ -67,7 +68,7 @@ def run(
 
 @contextmanager
 def at_work(workers: Workers | None) -> Iterator[Workers]:
-    """Who works; nobody does any more at the end, whatever it is."""
+    """Gives workers, and ends them at the end, also after an error."""
     crew = workers or LocalWorkers()
     try:
         yield crew
@@ -96,7 +97,7 @@ Task = tuple[Callable[..., Any], tuple[object, ...]]
 class Course:
     """A study under way."""
 
-    study: Study
+    study: Plan
     design: Design
     store: Store
     workers: Workers

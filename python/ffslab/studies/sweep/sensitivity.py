@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from ffslab.studies.sweep.results import StudyResult
+    from ffslab.studies.sweep.runs import StudyRuns
 
     Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -45,7 +45,7 @@ OF_OTHERS = "share of the variance between the values of an axis"
 OF_GRIDS = f"{OF_OTHERS}, over designs that exist for all of them"
 
 
-def sensitivity_of(result: StudyResult, figure: str) -> Sensitivity:
+def sensitivity_of(result: StudyRuns, figure: str) -> Sensitivity:
     """Which axes matter for a figure, that which matters most first."""
     sampled = result.study.sample.method
     method = METHODS.get(sampled, OF_GRIDS if sampled == GRID else OF_OTHERS)
@@ -72,7 +72,7 @@ def size_of(influence: Influence) -> float:
     return influence["total"] or influence["effect"] or influence["alone"] or 0.0
 
 
-def _of_saltelli(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
+def _of_saltelli(result: StudyRuns, values: pd.Series) -> Iterator[Influence]:
     from SALib.analyze import sobol
 
     seed = result.study.sample.seed
@@ -90,7 +90,7 @@ def _of_saltelli(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
         }
 
 
-def _of_morris(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
+def _of_morris(result: StudyRuns, values: pd.Series) -> Iterator[Influence]:
     from SALib.analyze import morris
 
     study = result.study
@@ -106,7 +106,7 @@ def _of_morris(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
         }
 
 
-def _of_points(result: StudyResult, values: pd.Series) -> Iterator[Influence]:
+def _of_points(result: StudyRuns, values: pd.Series) -> Iterator[Influence]:
     names, method = [axis.name for axis in result.design.axes], result.study.sample.method
     ended = result.points[values.notna()]
     for axis in result.design.axes:
@@ -136,7 +136,7 @@ def _parts(points: int) -> int:
     return min(PARTS_MAX, max(2, math.isqrt(points)))
 
 
-def _drawn(result: StudyResult, values: pd.Series) -> Numbers:
+def _drawn(result: StudyRuns, values: pd.Series) -> Numbers:
     """The figure for each draw of the plan; several of them may be one point."""
     import numpy as np
 

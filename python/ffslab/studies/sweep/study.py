@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +15,7 @@ from ffslab.files.one_file import TABLES, asked, is_experiment
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.axes import Axis, Listed, Range, Value, axes_of
+from ffslab.studies.sweep.plan import METHODS, POINTS_MAX, Plan, Sample
 
 if TYPE_CHECKING:
     from ffslab.store import Store
@@ -22,53 +23,14 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.running import Progress
     from ffslab.studies.sweep.workers import Workers
 
-METHODS = {
-    "grid": "all combinations",
-    "random": "points by chance",
-    "latin": "a Latin hypercube: each axis is covered evenly",
-    "sobol": "a Sobol sequence: the whole space is covered evenly",
-    "saltelli": "the plan that Sobol's sensitivity indices need",
-    "morris": "the plan of Morris's elementary effects: the cheapest that tells which axes matter",
-}
-# What is minimised unless the study says something else, if anybody has it: time, wear, energy.
-USUAL = ("time_us", "erases", "energy_total_uJ")
-POINTS_MAX = 1_000_000
 _KEYS = ("title", "experiment", "axes", "sample", "conditions", "repeat", "seed", "minimise", "maximise", "compare")
 # Of the table [study] in the file of an experiment.
 _TABLE_KEYS = tuple(key for key in _KEYS if key not in ("title", "experiment", "seed"))
 _SAMPLE_KEYS = ("method", "points", "seed")
 
 
-@dataclass(frozen=True)
-class Sample:
-    """How points are chosen. `points`: how many are drawn; of "saltelli" and "morris" how many base points or
-    trajectories their plan has, so that it is (axes + 2) or (axes + 1) times as large."""
-
-    method: str = "grid"
-    points: int = 64
-    seed: int = 1
-
-
-@dataclass(frozen=True)
-class Study:
-    """Many runs of one experiment, and one question: what is best, what is the price, what matters.
-
-    `conditions`: expressions of axes of which each must hold, as pandas evaluates them ("partition_blocks >= 160").
-    `repeat`: runs of each point, from the second on with another seed and uptime. `minimise` and `maximise`: figures,
-    as the columns of variants.parquet are called; none: `USUAL`. `compare`: the axis whose values are put beside its
-    first one.
-    """
-
-    experiment: Experiment
-    axes: tuple[Axis, ...]
-    title: str = ""
-    sample: Sample = field(default_factory=Sample)
-    conditions: tuple[str, ...] = ()
-    repeat: int | None = None
-    minimise: tuple[str, ...] = ()
-    maximise: tuple[str, ...] = ()
-    compare: str | None = None
-    file_name: str = "<study>"
+class Study(Plan):
+    """Many runs of one experiment, to be run."""
 
     @classmethod
     def from_file(cls, path: str | Path) -> Study:

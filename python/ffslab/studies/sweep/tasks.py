@@ -12,7 +12,8 @@ from multiprocessing import connection, parent_process
 from typing import NamedTuple
 
 from ffslab._native import InputError
-from ffslab.api.experiment import Experiment, RunGiven
+from ffslab.api.experiment import Experiment
+from ffslab.api.run import RunGiven
 from ffslab.store.kept import KeptRun, said_by
 from ffslab.store.rows import part_of
 from ffslab.studies.sweep.axes import Axis, Listed, Value

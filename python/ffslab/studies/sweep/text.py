@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Objective, Sensitivity, StudyAnswer, StudyPoint
-from ffslab.studies.sweep.study import METHODS
+from ffslab.studies.sweep.plan import METHODS
 from ffslab.text.durations import duration
 from ffslab.text.figures import FIGURES, RECKONED, Figure
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
-    from ffslab.studies.sweep.results import StudyResult
+    from ffslab.studies.sweep.answers import Answered
 
 BEST_SHOWN = 3
 TRADE_OFFS_SHOWN = 12
@@ -23,7 +23,7 @@ PRICE = 1.1
 ALIKE = 0.01
 
 
-def text_of(result: StudyResult) -> str:
+def text_of(result: Answered) -> str:
     """The answer of a study for a terminal."""
     answer = result.answer
     parts = [answer["title"], answer["machine"]]
@@ -254,7 +254,7 @@ def _named(axes: Mapping[str, object]) -> str:
 
 
 def _spread_out(points: Sequence[StudyPoint]) -> list[StudyPoint]:
-    """Of many points some, from the first to the last."""
+    """Some of many points, spread evenly from the first to the last."""
     count = len(points)
     if count <= TRADE_OFFS_SHOWN:
         return list(points)

@@ -30,7 +30,7 @@ def save(result: UflipResult, folder: Path) -> Path:
 
 
 def _write(result: UflipResult, folder: Path) -> None:
-    from ffslab.report.uflip import html
+    from ffslab.studies.uflip.page import html
 
     (folder / ANSWER).write_text(dump_json(result.answer), encoding="utf-8")
     points = points_table(result)

@@ -11,7 +11,8 @@ from ffslab import steps
 from ffslab._native import InputError
 from ffslab.answers.typed_keys import BasePattern
 from ffslab.answers.uflip_study import PatternPhases, UflipDevice, UflipPoint, UflipStudy
-from ffslab.api.experiment import Experiment, part_of
+from ffslab.api.experiment import Experiment
+from ffslab.api.run import part_of
 from ffslab.files.inputs import read_text
 from ffslab.files.toml_tables import check_keys, read_toml, table_at
 from ffslab.studies.uflip.phases import lingering_of, phases_of
@@ -31,7 +32,7 @@ from ffslab.text.machine_line import Seen, line
 from ffslab.text.tables import counted
 
 if TYPE_CHECKING:
-    from ffslab.api.experiment import Progress, Run
+    from ffslab.api.run import Progress, Run
     from ffslab.steps import Step
 
 _KEYS = ("title", "stack", "axes", "seed")

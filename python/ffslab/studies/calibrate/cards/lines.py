@@ -21,7 +21,7 @@ class Align:
     place: Place
 
     def asked(self) -> dict[str, object]:
-        """As the native half takes it."""
+        """The pattern in the form in which the native half takes it."""
         pattern = {"pattern": "align", "align_bytes": self.align_bytes}
         return {**pattern, "block_bytes": self.block_bytes, "place": self.place}
 
@@ -40,7 +40,7 @@ class OpenAu:
     is_random: bool
 
     def asked(self) -> dict[str, object]:
-        """As the native half takes it."""
+        """The pattern in the form in which the native half takes it."""
         pattern = {"pattern": "open-au", "erase_block_bytes": self.erase_block_bytes, "block_bytes": self.block_bytes}
         return {**pattern, "erase_blocks": self.erase_blocks, "is_random": self.is_random}
 

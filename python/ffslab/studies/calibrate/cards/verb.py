@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ffslab import __version__
-from ffslab._native import InputError
+from ffslab._native import InputError, __version__
 from ffslab.answers.card import CardConstant, CardFacts, CardLine, CardStructure
 from ffslab.files import results
 from ffslab.files.inputs import read_text

@@ -1,0 +1,443 @@
+"""What a reference run does: the variants of an experiment as steps and chips of the guest.
+
+The steps are those of `steps/`. What the real machine cannot do (a power cut), or what is a program of its own, is
+refused before anything boots.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from ffslab import _native
+from ffslab.answers.machine import PlannedFlash, PlannedVariant
+from ffslab.measured.reference import chip, medium
+
+if TYPE_CHECKING:
+    from ffslab.api.experiment import Experiment
+
+# A step as an experiment has it: each step has keys of its own.
+Step = dict[str, Any]
+
+# "none": the partition itself, for `mtd_loop`.
+FILE_SYSTEMS = ("jffs2", "ubifs", "none")
+# What `steps/` can do.
+STEPS_TEXT = """
+    mount umount ubi_attach ubi_detach ubi_make_volume create fill create_fragmented unlink rename link truncate
+    sync drop_caches read_ahead sleep fadvise
+    open close fsync stat requests append mmap mkdir rmdir readdir create_many stat_many read_many unlink_many
+    setxattr getxattr listxattr removexattr symlink readlink chmod chown utimens statfs ftruncate
+    mtd_loop crash
+"""
+STEPS = frozenset(STEPS_TEXT.split())
+# Programs of their own: the simulator writes their calls down, and `steps/` makes the same ones.
+RECORDED = frozenset(["age", "copy_in", "fio", "postmark", "replay", "sqlite", "uflip"])
+# Keys of those that name a file or folder of this computer.
+INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "sqlite": "script", "copy_in": "from"}
+# Why there are no others.
+REASONS = {
+    "repeat": "the guest does its steps once: write the rounds out one by one",
+    "unlink_oldest": "the guest does not look into directories: name the file that `unlink` deletes",
+    "format": "Linux makes a file system at the first mount of an erased chip",
+    "load": "nandsim's chip begins erased",
+    "scrub": "busybox has no ubihealthd, and nandsim's cells do not age",
+    "shelf": "nandsim's cells do not age",
+    "save_image": "the chip of the machine goes when it is switched off",
+    "trim": "the machine has no block device",
+    "sync_directories": "it is of YAFFS2, which no kernel of a distribution has",
+}
+# Keys that say how many bytes of content a step takes at once, the first that it has.
+PIECES = ("request_B", "bytes")
+# Those of `create_fragmented`, and the least that is there.
+PIECE_B_MIN = 4096
+# What `steps/` has room for.
+PIECE_B_MAX = 16 << 20
+# A value of more is refused before it is looked at (XATTR_SIZE_MAX).
+XATTR_B_MAX = 64 << 10
+# The guest keeps them beside its chip, in 1 GiB.
+DATA_B_MAX = 256 << 20
+# Folder beside the cases, of the files that their steps name.
+INPUTS = "inputs"
+# The steps begin when the time since boot is a multiple of this, plus the stack's `uptime_us`. JFFS2 draws its victims
+# by the tick counter modulo 128; 128 ticks divide this at 100, 250, 300 and 1000 Hz, so a draw depends on nothing else.
+PHASE_PERIOD_US = 2_560_000
+# JFFS2's mount option for what an experiment calls so (fs/jffs2/super.c has the words). Without one it goes by what the
+# kernel was built with, `JFFS2_MODES`; and with the others disabled rtime is the only one (`jffs2_module.py`).
+JFFS2_OPTIONS = {
+    "none": "compr=none",
+    "lzo": "compr=lzo",
+    "zlib": "compr=zlib",
+    "priority": "",
+    "size": "",
+    "rtime": "",
+}
+# By the configuration that the kernel needs for it.
+JFFS2_MODES = {"priority": "JFFS2_CMODE_PRIORITY", "size": "JFFS2_CMODE_SIZE"}
+# Of software BCH, where the experiment does not say it (drivers/mtd/nand/ecc-sw-bch.c).
+BCH_BITS = 4
+# UBI's own default (CONFIG_MTD_UBI_BEB_LIMIT).
+MAX_BEB_PER_1024 = 20
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Calls of steps, and the bytes that they name."""
+
+    calls: dict[tuple[str, int], str]  # by phase and index
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant with its steps as they are run, UBI's made explicit."""
+
+    experiment: str
+    name: str
+    fs: str
+    compression: str
+    read_ahead_KiB: int  # noqa: N815
+    max_beb_per1024: int
+    uptime_us: int
+    seed: int
+    flash: PlannedFlash
+    setup: list[Step]
+    measure: list[Step]
+    bch_bits: int | None = None  # that software BCH corrects in 512 B; None: Hamming
+    recorded: Recorded | None = None
+    inputs: dict[str, Path] = field(default_factory=dict)  # files that its case names, by name
+
+    @property
+    def identity(self) -> str:
+        """The name of its case."""
+        return "/".join(word for word in ("reference", self.experiment, self.name.replace(", ", "/")) if word)
+
+    @property
+    def rtime_alone(self) -> bool:
+        """Whether JFFS2's module must be another one than the kernel's."""
+        return self.fs == "jffs2" and self.compression == "rtime"
+
+    @property
+    def piece_B(self) -> int:  # noqa: N802
+        """The most bytes of content that a step takes at once."""
+        return max(PIECE_B_MIN, *(piece_B_of(step) for step in (*self.setup, *self.measure)))
+
+    @property
+    def contents(self) -> dict[str, Content]:
+        """The content of each kind that the steps write: the simulator's own bytes."""
+        steps = (*self.setup, *self.measure)
+        kinds = {"random", *(step["content"] for step in steps if "content" in step)}
+        pooled = {kind: content_of(kind, self.seed, self.piece_B) for kind in sorted(kinds)}
+        files = {kind: content_of_file(self.inputs[name], self.piece_B) for name, kind in self._content_files.items()}
+        return pooled | files
+
+    @property
+    def _content_files(self) -> dict[str, str]:
+        """What `steps/` calls the content of each file, by the file's name beside the case."""
+        steps = (*self.setup, *self.measure)
+        names = sorted({Path(step["content_file"]).name for step in steps if "content_file" in step})
+        return {name: f"file{number}" for number, name in enumerate(names)}
+
+    def lines(self, ticks_per_s: int) -> str:
+        """The file that `steps/` reads."""
+        lines = [
+            f"begin 0 content kind={kind} path={content.path} stride_B={content.stride_B} modulo_B={content.modulo_B} "
+            f"goes_on={int(content.goes_on)}"
+            for kind, content in self.contents.items()
+        ]
+        begin = {"fs": self.fs, "hz": ticks_per_s, "period_us": PHASE_PERIOD_US}
+        begin["mtd"] = medium.of(self.flash).mtd_of(self.flash)
+        begin["phase_us"] = self.uptime_us % PHASE_PERIOD_US
+        lines.append(" ".join(["begin 0 begin", *(f"{key}={value}" for key, value in begin.items())]))
+        for phase, steps in (("setup", self.setup), ("measure", self.measure)):
+            for index, step in enumerate(steps):
+                calls = self._calls(phase, index)
+                words = f"{step['step']} {calls}" if calls else self._words(step)
+                lines.append(f"{phase} {index} {words}")
+            # What measured steps need to find.
+            if calls := self._calls(phase, len(steps)):
+                lines.append(f"{phase} {len(steps)} prepare {calls}")
+        return "".join(f"{line}\n" for line in lines)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """What `lines` names, by path in the guest."""
+        found = {content.path: content.data for content in self.contents.values()}
+        if self.recorded is not None:
+            found[f"{self._folder}/data"] = self.recorded.data
+            for (phase, index), calls in self.recorded.calls.items():
+                found[f"{self._folder}/{phase}.{index}"] = calls.encode()
+        return found
+
+    @property
+    def _folder(self) -> str:
+        return f"/calls/{hashlib.sha256(self.identity.encode()).hexdigest()[:16]}"
+
+    def _calls(self, phase: str, index: int) -> str | None:
+        if self.recorded is None or (phase, index) not in self.recorded.calls:
+            return None
+        return f"calls={self._folder}/{phase}.{index} data={self._folder}/data"
+
+    def _words(self, step: Step) -> str:
+        keys = {name: value for name, value in step.items() if name != "step"}
+        if "content_file" in keys:
+            keys["content"] = self._content_files[Path(keys.pop("content_file")).name]
+        match step["step"]:
+            case "mount":
+                option = JFFS2_OPTIONS[self.compression] if self.fs == "jffs2" else f"compr={self.compression}"
+                keys |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": option}
+            case "ubi_attach":
+                keys["max_beb_per1024"] = self.max_beb_per1024
+            case "crash":
+                keys |= {"period_us": PHASE_PERIOD_US, **self._page_words}
+            case "mtd_loop":
+                keys |= self._page_words
+            case "setxattr" if "bytes" in keys:
+                keys["bytes"] = min(keys["bytes"], XATTR_B_MAX + 1)
+        return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
+
+    @property
+    def _page_words(self) -> dict[str, object]:
+        """What a step on the partition itself takes for a page, where the kernel has none: NOR takes single bytes."""
+        return {"page_B": self.flash["page_B"]} if medium.is_nor(self.flash) else {}
+
+
+@dataclass(frozen=True)
+class Content:
+    """Bytes of which steps take pieces: in the guest a file, which variants share."""
+
+    path: str
+    data: bytes
+    stride_B: int  # noqa: N815
+    modulo_B: int  # noqa: N815
+    goes_on: bool = False  # a piece begins where the last one ended
+
+
+@functools.cache
+def content_of(kind: str, seed: int, piece_B: int) -> Content:  # noqa: N803
+    data, stride_B, modulo_B = _native.content_source(kind, seed, piece_B)  # noqa: N806
+    return Content(f"/content/{kind}.{seed}.{piece_B}", data, stride_B, modulo_B)
+
+
+@functools.cache
+def content_of_file(path: Path, piece_B: int) -> Content:  # noqa: N803
+    """A file's bytes again and again, for pieces that begin anywhere in it."""
+    whole = path.read_bytes()
+    data = (whole * (piece_B // len(whole) + 2))[: len(whole) + piece_B]
+    return Content(f"/content/{hashlib.sha256(data).hexdigest()[:16]}", data, 0, len(whole), goes_on=True)
+
+
+def piece_B_of(step: Step) -> int:  # noqa: N802
+    found = next((step[key] for key in PIECES if step.get(key)), 0)
+    return min(int(found), XATTR_B_MAX + 1) if step["step"] == "setxattr" else int(found)
+
+
+def word(value: object) -> str:
+    """A value as `steps/` takes it: without spaces."""
+    if isinstance(value, list):
+        return ",".join(map(word, value))
+    return quote(str(value).lower() if isinstance(value, bool) else str(value), safe="/=#")
+
+
+def variants(experiment: Experiment, name: str) -> list[Variant]:
+    """The variants of an experiment of this name.
+
+    Raises `ffslab.InputError` when the experiment is wrong or a real kernel with nandsim cannot run it.
+    """
+    plans: list[PlannedVariant] = json.loads(
+        _native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir)
+    )
+    return [
+        with_inputs(recorded(planned(plan, experiment.file_name, name), experiment, number), experiment)
+        for number, plan in enumerate(plans)
+    ]
+
+
+def recorded(variant: Variant, experiment: Experiment, number: int) -> Variant:
+    """The variant with the recorded calls of those steps that are programs of their own."""
+    steps = (*variant.setup, *variant.measure)
+    if not any(step["step"] in RECORDED for step in steps):
+        return variant
+    found, data = _native.recorded_calls(
+        experiment.text,
+        experiment.file_name,
+        experiment.base_dir,
+        number,
+        json.dumps(variant.setup),
+        json.dumps(variant.measure),
+        sorted(RECORDED),
+    )
+    if len(data) > DATA_B_MAX:
+        raise _native.InputError(
+            f"{experiment.file_name}: the steps write {len(data)} B, and a reference run has room for {DATA_B_MAX} B"
+        )
+    calls = {(phase, index): lines for phase, index, lines in found}
+    return replace(variant, recorded=Recorded(calls, data))
+
+
+def with_inputs(variant: Variant, experiment: Experiment) -> Variant:
+    """With the files that its steps name put beside its case.
+
+    Raises `ffslab.InputError` when two files from different folders have the same name.
+    """
+    inputs: dict[str, Path] = {}
+
+    def beside(step: Step) -> Step:
+        key = "content_file" if "content_file" in step else INPUT_KEYS.get(step["step"])
+        if key is None or key not in step or step.get("commands"):
+            return step
+        path = Path(experiment.base_dir) / step[key]
+        if inputs.setdefault(path.name, path) != path:
+            raise _native.InputError(f"{experiment.file_name}: two files are called {path.name}: rename one")
+        return {**step, key: f"{INPUTS}/{path.name}"}
+
+    return replace(
+        variant,
+        setup=[beside(step) for step in variant.setup],
+        measure=[beside(step) for step in variant.measure],
+        inputs=inputs,
+    )
+
+
+def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
+    stack, flash = plan["stack"], plan["flash"]
+
+    def refuse(text: str) -> _native.InputError:
+        which = f"variant {plan['name']}: " if plan["name"] else ""
+        return _native.InputError(f"{file_name}: {which}{text}")
+
+    if stack["fs"] not in FILE_SYSTEMS:
+        raise refuse(f'[stack]: fs = "{stack["fs"]}": a distribution kernel has jffs2 and ubifs')
+    # Below no file system nothing compresses.
+    compression = stack.get("compression") or "none"
+    if stack["fs"] == "jffs2" and compression not in JFFS2_OPTIONS:
+        known = ", ".join(JFFS2_OPTIONS)
+        raise refuse(f'[stack]: compression = "{compression}": a mount of jffs2 can choose {known}: name one of them')
+    if why_not := medium.of(flash).trouble(flash):
+        raise refuse(f"[stack]: {why_not}")
+    for key, why in (
+        ("image", "begins with an erased chip"),
+        ("vid_hdr_offset_B", "lets UBI choose the place"),
+        ("slc_mode", "has the chips of nandsim, whose cells hold one bit"),
+        ("bitflip_threshold_bits", "has the threshold of the kernel"),
+    ):
+        if stack.get(key):
+            raise refuse(f"[stack]: {key}: a reference run {why}")
+    partition_B = flash["partition_blocks"] * chip.block_B_of(flash)  # noqa: N806
+    steps_before = with_state(plan["state"], plan["setup"], stack["fs"])
+    setup = [part for step in steps_before for part in as_known(step, partition_B)]
+    measure = [part for step in plan["measure"] for part in as_known(step, partition_B)]
+    for phase, steps in (("setup", setup), ("measure", measure)):
+        for index, step in enumerate(steps):
+            if stack["fs"] == "none" and step["step"] == "mount":
+                raise refuse(f'{phase} step {index + 1}: mount: fs = "none": there is no file system to mount')
+            if trouble := not_possible(step, flash):
+                raise refuse(f"{phase} step {index + 1}: {trouble}")
+    if cut := next((step["step"] for step in plan["state"] if step["step"] in ("crash", "boot")), None):
+        raise refuse(f"{cut}: not as a step of [[state]], which ends with a shutdown: make it one of the setup")
+    if stack["fs"] == "ubifs":
+        setup, measure = with_ubi(setup, measure)
+    if stack.get("bulk_read"):
+        setup, measure = with_option(setup, "bulk_read"), with_option(measure, "bulk_read")
+    # Any other ECC is none of nandsim's, which then is software Hamming.
+    bch_bits = (stack.get("ecc_strength_bits") or BCH_BITS) if stack.get("ecc") == "bch" else None
+    per_1024 = stack.get("max_beb_per1024")
+    return Variant(
+        experiment,
+        plan["name"],
+        stack["fs"],
+        compression,
+        stack.get("read_ahead_KiB") or 0,
+        MAX_BEB_PER_1024 if per_1024 is None else per_1024,
+        stack["uptime_us"],
+        plan["seed"],
+        medium.of(flash).as_simulated(flash),
+        setup,
+        measure,
+        bch_bits,
+    )
+
+
+def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
+    """Steps that stand for others, as these; so `validate` runs exactly what the kernel ran."""
+    match step["step"]:
+        case "saturate":
+            file = step["file"]
+            fill = {"step": "fill", "file": file, "request_B": step["request_B"]}
+            return [fill, {"step": "sync"}, {"step": "unlink", "file": file}]
+        case "boot":
+            return [{"step": "crash"}, {**step, "step": "mount"}]
+        case "occupy":
+            share = {"bytes": int(partition_B * step["percent"] / 100), "request_B": step["request_B"]}
+            return [{"step": "create", "file": step["file"], **share}]
+    return [step]
+
+
+def not_possible(step: Step, flash: PlannedFlash) -> str | None:
+    name = step["step"]
+    if step.get("of") == "df":
+        return f'{name}: of = "df": not on a real kernel here, say percent of the erase blocks'
+    if name == "crash" and (counted := chip.counted_faults(flash)):
+        return f"crash: not with faults that count operations ({', '.join(counted)}): what the chip held is put back"
+    if name in REASONS:
+        return f"{name}: cannot be run on a real kernel here: {REASONS[name]}"
+    if name not in STEPS | RECORDED:
+        return f"{name}: cannot be run on a real kernel here; there are {', '.join(sorted(STEPS | RECORDED))}"
+    if piece_B_of(step) > PIECE_B_MAX:
+        return f"{name}: {piece_B_of(step)} B at once: a request of a reference run has at most {PIECE_B_MAX} B"
+    return None
+
+
+def with_state(state: list[Step], setup: list[Step], fs: str) -> list[Step]:
+    """The steps of an initial state, the shutdown that ends it, and the setup: on a real kernel all in one boot."""
+    if not state:
+        return setup
+    opened = [step["file"] for step in state if step["step"] == "open"]
+    for step in state:
+        if step["step"] == "close":
+            opened.remove(step["file"])
+    mounts = [step["step"] for step in state if step["step"] in ("mount", "umount")]
+    shutdown: list[Step] = [{"step": "close", "file": file} for file in opened]
+    shutdown += [{"step": "umount"}] if mounts[-1:] == ["mount"] else []
+    attach: list[Step] = []
+    if fs == "ubifs" and mounts:
+        shutdown.append({"step": "ubi_detach"})
+        attach = [] if any(step["step"] == "ubi_attach" for step in setup) else [{"step": "ubi_attach"}]
+    return [*state, *shutdown, {"step": "drop_caches"}, *attach, *setup]
+
+
+def with_ubi(setup: list[Step], measure: list[Step]) -> tuple[list[Step], list[Step]]:
+    """The first mount of UBIFS attaches UBI and makes the volume, unless steps before it do so.
+
+    The next one after a power cut attaches it again.
+    """
+    attached = made = False
+    for phase in (setup, measure):
+        steps = list(phase)
+        phase.clear()
+        for step in steps:
+            if step["step"] in ("crash", "ubi_detach"):
+                # Who detaches it by hand attaches it so.
+                attached = step["step"] == "ubi_detach"
+            elif step["step"] == "ubi_attach":
+                attached = made = True
+            elif step["step"] == "mount" and not attached:
+                phase += [{"step": "ubi_attach"}] if made else [{"step": "ubi_attach"}, {"step": "ubi_make_volume"}]
+                attached = made = True
+            phase.append(step)
+    return setup, measure
+
+
+def with_option(steps: list[Step], option: str) -> list[Step]:
+    """The steps with an option for each mount that is none of what is mounted already."""
+
+    def of_step(step: Step) -> Step:
+        options = step.get("options", [])
+        known = {option, f"no_{option}", "remount"} & set(options)
+        return step if step["step"] != "mount" or known else {**step, "options": [*options, option]}
+
+    return [of_step(step) for step in steps]

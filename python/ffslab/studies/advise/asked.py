@@ -1,0 +1,35 @@
+"""What is asked, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ffslab.api.experiment import Experiment
+from ffslab.studies.limits import Limit
+from ffslab.studies.sweep.axes import Listed
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An experiment whose measured steps happen so often a day."""
+
+    name: str
+    experiment: Experiment
+    per_day: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question. `wanted`: a figure, and whether more of it is better. `runs_max`: how many points may be tried;
+    `None`: a tenth of all. `repeat`: runs of the finalists, for intervals."""
+
+    title: str
+    workloads: tuple[Workload, ...]
+    axes: tuple[Listed, ...]
+    conditions: tuple[str, ...]
+    limits: tuple[Limit, ...]
+    wanted: tuple[str, bool]
+    runs_max: int | None = None
+    repeat: int = 6
+    seed: int = 1
+    file_name: str = "<question>"

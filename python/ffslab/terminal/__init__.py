@@ -1,0 +1,1 @@
+"""What stands on a terminal: the answer, remarks, a progress bar."""
