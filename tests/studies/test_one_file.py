@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from ffslab import InputError
+from ffslab.api import schemas
+from ffslab.files.asked_tables import TABLES
 from ffslab.studies.advise import Question
 from ffslab.studies.budgets import Budgets
 from ffslab.studies.crashtest import CrashTest
 from ffslab.studies.sweep import Study
 from helpers.command import Command
+from helpers.schemas import disagreements
 
 DEVICE = """\
 title = "A device"
@@ -173,3 +177,30 @@ def test_an_old_file_is_answered_and_told_what_replaces_it(tmp_path: Path, ffsla
     done = ffslab("advise", "device.toml", cwd=tmp_path)
     assert "[vary] is [question.axes]; the old form goes with the next version" in done.stderr
     assert "24" in done.stdout
+
+
+SLIPS = {
+    "per_dya = 3": "[question]: unknown key `per_dya`: did you mean per_day?",
+    "search = { run = 3 }": "[question.search]: unknown key `run`: did you mean runs?",
+    'workload = [{ name = "more", experimnt = "more.toml" }]': "[[question.workload]]: unknown key `experimnt`: did you mean "
+    "experiment?",
+}
+
+
+@pytest.mark.parametrize("call", ANSWERS)
+def test_a_misspelt_key_is_told_by_each_verb_that_reads_the_file(call: str, tmp_path: Path, ffslab: Command) -> None:
+    verb, *more = call.split()
+    for slip, said in SLIPS.items():
+        written(tmp_path, DEVICE + OTHERS + QUESTION.replace("[question]\nper_day = 3", f"[question]\n{slip}"))
+        done = ffslab(verb, "device.toml", *more, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stdout
+        assert done.stderr == f"ffslab: device.toml: {said}\n"
+
+
+def test_an_editor_knows_the_keys_of_all_tables() -> None:
+    schema = json.loads(schemas.text("experiment"))
+    device = tomllib.loads(DEVICE + QUESTION + OTHERS)
+    for name in TABLES:
+        assert disagreements(device[name], schema["properties"][name], schema) == []
+        wrong = disagreements({**device[name], "unknown": 1}, schema["properties"][name], schema)
+        assert len(wrong) == 1

@@ -17,6 +17,7 @@ from ffslab.api import states
 from ffslab.api.machine import Value, as_json
 from ffslab.api.profiles import look_also_in
 from ffslab.api.variants import VariantColumns, columns_of, repeat_columns, rows_of, typical_of
+from ffslab.files.asked_tables import check_tables
 from ffslab.files.inputs import read_text
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class Experiment:
         """An experiment from a TOML file. Relative paths in it start at the file's folder."""
         path = Path(path)
         text = read_text(path, "experiment")
+        check_tables(text, str(path))
         return cls(text, str(path), path.parent)
 
     def with_axes(self, axes: Mapping[str, Sequence[object]]) -> Experiment:
