@@ -205,7 +205,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 
 def test_the_questions_that_ship_are_read(tmp_path: Path) -> None:
     files = sorted((ROOT / "experiments" / "questions").glob("*.toml"))
-    assert len(files) == 10
+    assert len(files) == 12
     table = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
     for file in files:
         question = Question.from_file(file)

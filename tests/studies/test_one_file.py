@@ -182,8 +182,7 @@ def test_an_old_file_is_answered_and_told_what_replaces_it(tmp_path: Path, ffsla
 SLIPS = {
     "per_dya = 3": "[question]: unknown key `per_dya`: did you mean per_day?",
     "search = { run = 3 }": "[question.search]: unknown key `run`: did you mean runs?",
-    'workload = [{ name = "more", experimnt = "more.toml" }]': "[[question.workload]]: unknown key `experimnt`: did you mean "
-    "experiment?",
+    "workload = [{ experimnt = 'm' }]": "[[question.workload]]: unknown key `experimnt`: did you mean experiment?",
 }
 
 

@@ -42,15 +42,6 @@ def file_of(name: str) -> Path | None:
     return next((path for folder in (Path(), *_PLACES) if (path := folder / name).is_file()), None)
 
 
-# What is looked for, and which kinds of profiles that is.
-WANTED = {
-    "board": ("board", "board with RTEMS"),
-    "part": ("part",),
-    "kernel": ("kernel",),
-    "block device": ("block device",),
-}
-
-
 def check_known(name: str, what: str, flag: str) -> None:
     """Refuses the value of an option that is neither the name of a board, part, kernel or block device nor a path, and
     tells the nearest names.

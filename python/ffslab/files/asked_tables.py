@@ -1,4 +1,4 @@
-"""The tables of an experiment's file in which verbs are asked, as types: their keys are checked, and told to editors."""
+"""The tables of an experiment's file in which verbs are asked, as types that check keys and tell editors."""
 
 from __future__ import annotations
 

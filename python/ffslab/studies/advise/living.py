@@ -1,0 +1,85 @@
+"""What a device does at a point until it fails: a life as `ffslab lifetime` lives it, of a few seconds.
+
+What blocks wear alike, and which call is the slowest, is not told by the rounds in which a partition is turned over:
+data that never change rest, a directory stays in its block, a layer tidies up once in a thousand calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import mean, median
+from typing import TYPE_CHECKING, NamedTuple
+
+from ffslab._native import InputError
+from ffslab.studies.lifetime import Given, lived
+from ffslab.studies.lifetime import Workload as Living
+from ffslab.text.durations import DAYS_PER_YEAR
+
+if TYPE_CHECKING:
+    from ffslab.answers.lives import VariantLife
+    from ffslab.store import Store
+    from ffslab.studies.advise.question import Workload
+
+# So much work (flash operations and calls) is done for a life: about a second.
+WORK_MAX = 200_000
+# Fewer erases of a block on the mean do not tell which blocks come in turn.
+ERASES_MIN = 8
+# Blocks with at least such a part of the usual erases come in turn, the others rest.
+IN_TURN = 0.5
+# UBI levels all blocks when they have had so many times the difference from which it begins.
+LEVELLED = 2
+# Ends that are no wear.
+REFUSED = ("failed", "full")
+
+
+class Lived(NamedTuple):
+    """`years` until its blocks have had their erases; `None`: not known. `slowest_us`: of calls before one failed.
+    `error`: why it did not go on, though no block had failed."""
+
+    years: float | None
+    slowest_us: float | None
+    error: str | None
+
+
+def lived_at(workload: Workload, values: Mapping[str, object], store: Store) -> Lived | None:
+    """The life under a workload with these values of its axes; `None`: it cannot be lived."""
+    experiment = workload.experiment.changed(axes={name: [value] for name, value in values.items()})
+    given = Given(per_day=workload.per_day)
+    try:
+        found = lived([Living(workload.name, experiment)], given, fast=True, work_max=WORK_MAX, store=store)
+    except InputError:
+        return None
+    lives = found.lives
+    return _said(lives[0][1]) if lives else None
+
+
+def slowest_us(life: VariantLife) -> float | None:
+    """The slowest call of a device that works: a block that fails is tested while calls wait."""
+    first = life["first_bad_block_years"]
+    until_days = float("inf") if first is None else first * DAYS_PER_YEAR
+    known = [point["max_us"] for point in life["points"] if point["max_us"] is not None and point["days"] < until_days]
+    return max(known, default=None)
+
+
+def _said(life: VariantLife) -> Lived:
+    ended = life["ended"]
+    error = f"after {life['repetitions']:,} repetitions: {ended['error']}" if ended["by"] in REFUSED else None
+    return Lived(life["years"] if ended["by"] == "endurance" else _reckoned(life), slowest_us(life), error)
+
+
+def _reckoned(life: VariantLife) -> float | None:
+    """When the blocks that come in turn have had the erases that their part bears; `None`: not known.
+
+    So they are compared alike, those that live on with blocks that have failed, and those that were given up, too.
+    """
+    levels, erases = life["levels_from_erases"], life["erases"]
+    if erases["mean"] < ERASES_MIN or (levels is not None and erases["mean"] < LEVELLED * levels):
+        # UBI has not yet moved what rests.
+        return None
+    began, now = life["wear"]["erases"][0], life["wear"]["erases"][-1]
+    taken = [count - before for count, before in zip(now, began, strict=True)]
+    # What rests is no part of it, and of blocks that fail the few that are worn first are replaced by others.
+    usual = median([count for count in taken if count] or [0])
+    in_turn = [count for count, more in zip(now, taken, strict=True) if more >= IN_TURN * usual]
+    worn = max(now) if not life["blocks_fail"] else median(in_turn) if levels is None else mean(in_turn)
+    return life["years"] * life["endurance_erases"] / worn if worn >= ERASES_MIN else None
