@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.workers import Workers
 
 NOT_MODELLED = [
-    "Years count erases, at least one for each block full of programmed pages, and room; blocks are taken for alike: "
-    "wear levelling works, nothing fails early (`ffslab ageing` tells of data that age, `ffslab lifetime` of blocks).",
+    "Years count the erases of blocks that come in turn, in a short life, and room; blocks bear alike, nothing fails "
+    "early (`ffslab ageing` tells of data that age, `ffslab lifetime` of blocks that fail).",
     "Each workload runs by itself on a partition that its setup prepares; what they do to each other when they run at "
     "the same time is not in the figures.",
     "RAM and the size of the program's code are not known to ffslab.",

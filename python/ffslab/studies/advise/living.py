@@ -50,7 +50,7 @@ def lived_at(workload: Workload, values: Mapping[str, object], store: Store) -> 
     except InputError:
         return None
     lives = found.lives
-    return _said(lives[0][1]) if lives else None
+    return lived_of(lives[0][1]) if lives else None
 
 
 def slowest_us(life: VariantLife) -> float | None:
@@ -61,7 +61,8 @@ def slowest_us(life: VariantLife) -> float | None:
     return max(known, default=None)
 
 
-def _said(life: VariantLife) -> Lived:
+def lived_of(life: VariantLife) -> Lived:
+    """What a life says of a point."""
     ended = life["ended"]
     error = f"after {life['repetitions']:,} repetitions: {ended['error']}" if ended["by"] in REFUSED else None
     return Lived(life["years"] if ended["by"] == "endurance" else _reckoned(life), slowest_us(life), error)
