@@ -22,9 +22,10 @@ from ffslab._native import InputError
 from ffslab.api.profiles import borne_by
 from ffslab.steady import variant_needs_us
 from ffslab.store import Store
-from ffslab.studies.advise.day import FILLED, WORN, Tried, tried
+from ffslab.studies.advise.day import FILLED, WORN, Tried, own_axis, tried
 from ffslab.studies.advise.living import slowest_us
 from ffslab.studies.advise.question import Question
+from ffslab.studies.advise.question import Workload as Asked
 from ffslab.studies.advise.search import every_point
 from ffslab.studies.lifetime import Given, Workload, lived
 from ffslab.studies.sweep.running import at_work
@@ -33,6 +34,7 @@ from ffslab.text.tables import text_table
 
 if TYPE_CHECKING:
     from ffslab.answers.lives import VariantLife
+    from ffslab.api.experiment import Experiment
     from ffslab.studies.sweep.design import Point
 
 HERE = Path(__file__).parent
@@ -99,14 +101,16 @@ def weak(question: Question, fs: str) -> Question:
     return replace(question, workloads=tuple(made))
 
 
-def advised(question: Question, point: Point) -> tuple[Tried, dict[str, Any]]:
-    """What is advised of a point, and its stack."""
+def advised(question: Question, point: Point) -> Tried:
+    """What is advised of a point, which nobody has asked before."""
     with TemporaryDirectory() as folder, at_work(None) as crew:
-        one = tried(question, [point], Store(Path(folder)), crew, lambda *_: None)[0][0]
-    names = [axis.name for axis in question.axes]
-    return one, {
-        name: value for name, value in zip(names, point, strict=True) if value is not None and name.count(".") < 1
-    }
+        return tried(question, [point], Store(Path(folder)), crew, lambda *_: None)[0][0]
+
+
+def at(question: Question, workload: Asked, point: Point) -> Experiment:
+    """The experiment of a workload at a point."""
+    own = ((own_axis(axis, workload, question), value) for axis, value in zip(question.axes, point, strict=True))
+    return workload.experiment.changed(axes={axis.name: [value] for axis, value in own if axis and value is not None})
 
 
 def of_life(life: VariantLife) -> tuple[float | None, float | None]:
@@ -130,18 +134,18 @@ def _wear(life: VariantLife) -> Iterator[tuple[float, list[int]]]:
 def row_of(question: Question, fs: str) -> Row:
     """The answers about a file system."""
     question = weak(question, fs)
-    at = next(i for i, axis in enumerate(question.axes) if axis.name == "fs")
-    point = next(point for point in every_point(question) if point[at] == fs)
+    place = next(i for i, axis in enumerate(question.axes) if axis.name == "fs")
+    point = next(point for point in every_point(question) if point[place] == fs)
     found: list[Any] = []
     began = time.process_time()
-    one, keys = advised(question, point)
+    one = advised(question, point)
     cpu_s = time.process_time() - began
     a_day = {
         w.name: w.per_day * max(one.figures.get(f"{w.name}.{WORN}", 0.0), one.figures.get(f"{w.name}.{FILLED}", 0.0))
         for w in question.workloads
     }
     own = max(question.workloads, key=lambda w: a_day[w.name])
-    experiment = own.experiment.changed(stack=keys)
+    experiment = at(question, own, point)
     bears = borne_by({**experiment.run().summary["variants"][0]["stack"]})
     share = ERASES / bears[0] if bears else 1.0
     told = one.error is None and one.needs_us is None

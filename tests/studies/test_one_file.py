@@ -74,6 +74,14 @@ def test_the_same_file_answers_every_verb(call: str, tmp_path: Path, ffslab: Com
     assert "old form" not in done.stderr, done.stderr
 
 
+def test_answers_of_the_same_file_do_not_take_each_other_s_place(tmp_path: Path, ffslab: Command) -> None:
+    written(tmp_path, DEVICE + OTHERS)
+    for verb in ("sweep", "run", "sweep"):
+        done = ffslab(verb, "device.toml", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert {folder.name for folder in (tmp_path / "results").iterdir()} == {"device", "device-sweep"}
+
+
 def test_a_file_without_tables_is_swept_and_cut_and_lived_as_it_is(tmp_path: Path) -> None:
     path = written(tmp_path, DEVICE + 'axes = { "append.sync" = ["fsync", "none"] }\n')
     assert [axis.name for axis in Study.from_file(path).axes] == ["append.sync"]

@@ -82,12 +82,12 @@ class _Work:
     def own(self, point: Point) -> dict[str, Value]:
         """The values of the axes that it has at a point, by their names in its experiment."""
         pairs = zip(self.question.axes, point, strict=True)
-        named = [(_own(axis, self.workload, self.question), value) for axis, value in pairs]
+        named = [(own_axis(axis, self.workload, self.question), value) for axis, value in pairs]
         return {axis.name: value for axis, value in named if axis is not None and value is not None}
 
     def ran(self, points: Sequence[Point], rounds: Rounds = ONCE) -> list[_Ran]:
         """What it does at points, which have the same values of axes of its steps if there are several rounds."""
-        own = [_own(axis, self.workload, self.question) for axis in self.question.axes]
+        own = [own_axis(axis, self.workload, self.question) for axis in self.question.axes]
         axes = tuple(axis for axis in own if axis is not None)
         of_points = [
             tuple(value for value, axis in zip(point, own, strict=True) if axis is not None) for point in points
@@ -199,7 +199,8 @@ def _lived(run: Tried, slowest: str, slowest_us: float | None, shorter: float) -
     if "years" in figures:
         figures["years"] *= shorter
     if slowest in figures and slowest_us is not None:
-        figures[slowest] = max(figures[slowest], slowest_us)
+        # Rounds follow one another without the rest in which a device works in the background.
+        figures[slowest] = slowest_us
     return replace(run, figures=figures)
 
 
@@ -285,7 +286,7 @@ def day_of(question: Question, figures: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _own(axis: Axis, workload: Workload, question: Question) -> Axis | None:
+def own_axis(axis: Axis, workload: Workload, question: Question) -> Axis | None:
     """The axis as the experiment of a workload has it; `None`: it is that of another one."""
     first, _, rest = axis.name.partition(".")
     if rest and first in {one.name for one in question.workloads}:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ffslab.store import Store
     from ffslab.studies.advise.question import Workload
 
-# So much work (flash operations and calls) is done for a life: about a second.
-WORK_MAX = 200_000
-# Fewer erases of a block on the mean do not tell which blocks come in turn.
+# So much work (flash operations and calls) is done for a life: a second or two.
+WORK_MAX = 400_000
+# Fewer erases do not tell which blocks come in turn.
 ERASES_MIN = 8
 # Blocks with at least such a part of the usual erases come in turn, the others rest.
 IN_TURN = 0.5
@@ -46,7 +46,7 @@ def lived_at(workload: Workload, values: Mapping[str, object], store: Store) -> 
     experiment = workload.experiment.changed(axes={name: [value] for name, value in values.items()})
     given = Given(per_day=workload.per_day)
     try:
-        found = lived([Living(workload.name, experiment)], given, fast=True, work_max=WORK_MAX, store=store)
+        found = lived([Living(workload.name, experiment)], given, work_max=WORK_MAX, store=store)
     except InputError:
         return None
     lives = found.lives
@@ -73,8 +73,8 @@ def _reckoned(life: VariantLife) -> float | None:
 
     So they are compared alike, those that live on with blocks that have failed, and those that were given up, too.
     """
-    levels, erases = life["levels_from_erases"], life["erases"]
-    if erases["mean"] < ERASES_MIN or (levels is not None and erases["mean"] < LEVELLED * levels):
+    levels = life["levels_from_erases"]
+    if levels is not None and life["erases"]["mean"] < LEVELLED * levels:
         # UBI has not yet moved what rests.
         return None
     began, now = life["wear"]["erases"][0], life["wear"]["erases"][-1]

@@ -115,7 +115,7 @@ def lived(
 ) -> WholeLives:
     """Lets a device live with each workload. `fast`: times of stationary wear are leapt over. `bounded`: only in a life
     that would take long, and one that takes very long is given up (`LEAPS_AFTER_WORK`, `WORK_MAX`);
-    `work_max`: when one that is not bounded is.
+    `work_max`: when another one is, which leaps from half of that on.
 
     A life that `store` holds is not lived again, unless `again` says so, and each one is kept there as soon as it has
     ended; without a store that is `Store.usual()`.
@@ -130,7 +130,7 @@ def lived(
         "per_day": given.per_day,
         "years": YEARS_MAX if given.wanted_years is None else given.wanted_years,
         "endurance_erases": given.endurance,
-        "leaps_after_work": 0 if fast else LEAPS_AFTER_WORK if bounded else None,
+        "leaps_after_work": 0 if fast else LEAPS_AFTER_WORK if bounded else work_max and work_max // 2,
         "operations_max": WORK_MAX if bounded else work_max,
         "worn_erases": None if worn_erases is None else [erases or 0 for erases in worn_erases],
     }
