@@ -18,6 +18,8 @@ from ffslab.text.durations import duration
 _VALUES_MAX = 4
 LINUX = systems.DEFAULT.name
 _NOT_KNOWN = "not known"
+# How a partition begins, unless an experiment says something else.
+USUAL = "settled"
 
 
 class Seen(NamedTuple):
@@ -48,9 +50,9 @@ def of_variant(variant: VariantSummary, initial: str | None = None) -> Seen:
 
 
 def begun_with(stack: Mapping[str, Any], axes: Mapping[str, Any], initial: str | None) -> str | None:
-    """With what a partition began, in words. `initial`: what the experiment says; `None`: nothing is said."""
+    """With what a partition began, in words. `initial`: what the experiment says; `None`: nothing is known."""
     named, image = axes.get("initial") or initial, stack.get("image")
-    return f'"{named}"' if named else f"image {image}" if image else None
+    return f"image {image}" if image and named in (None, USUAL) else None if named is None else f'"{named}"'
 
 
 def initial_of(resolved_toml: str) -> str | None:
@@ -60,6 +62,11 @@ def initial_of(resolved_toml: str) -> str | None:
     except tomllib.TOMLDecodeError:
         return None
     return said if isinstance(said, str) else None
+
+
+def initial_as_written(experiment_toml: str) -> str:
+    """The same of a file that a person wrote: what is done where it names none."""
+    return initial_of(experiment_toml) or USUAL
 
 
 def line(every: Sequence[Seen], seen: str | None = None) -> str:

@@ -18,7 +18,7 @@ from ffslab.studies.sweep.running import Progress, at_work, kept_in
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
 from ffslab.text.durations import duration
 from ffslab.text.figures import TOO_SHORT
-from ffslab.text.machine_line import Seen, initial_of, line, of_variant
+from ffslab.text.machine_line import Seen, initial_as_written, line, of_variant
 from ffslab.text.time_table import sentence as largest_cost
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _summaries(question: Question, best: Tried, store: Store) -> dict[str, Varia
 
 def _seen(question: Question, summaries: dict[str, VariantSummary]) -> list[Seen]:
     """What each workload of the choice ran on."""
-    initial = {one.name: initial_of(one.experiment.text) for one in question.workloads}
+    initial = {one.name: initial_as_written(one.experiment.text) for one in question.workloads}
     return [of_variant(said, initial.get(name)) for name, said in summaries.items()]
 
 

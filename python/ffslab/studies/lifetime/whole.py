@@ -15,7 +15,7 @@ from ffslab.api.experiment import Progress, RunGiven, part_of
 from ffslab.files.results import check_free, dump_json, replace
 from ffslab.store import Store
 from ffslab.store.lives import life_key
-from ffslab.text.machine_line import initial_of
+from ffslab.text.machine_line import initial_as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +143,7 @@ def lived(
     for at, one in enumerate(workloads):
         how = RunGiven(part_of(progress, at, len(workloads)), given.jobs or 0, given.any_size)
         found = _with_kept(Store.usual() if store is None else store, one, asked, how, again=again)
-        initial = initial_of(one.experiment.text)
+        initial = initial_as_written(one.experiment.text)
         answer["workloads"].append({"workload": one.name, "initial": initial, **found})
     return WholeLives(answer)
 

@@ -59,7 +59,7 @@ def machine(lives: WholeLives) -> str:
     seen = [
         Seen(
             life["stack"],
-            begun_with(life["stack"], life["axes"], one["initial"]) or '"settled"',
+            begun_with(life["stack"], life["axes"], one["initial"]),
             seen_us=life["years"] * DAYS_PER_YEAR * 86_400e6,
         )
         for one in lives.answer["workloads"]
