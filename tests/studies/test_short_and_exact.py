@@ -11,6 +11,7 @@ from helpers.command import ROOT
 from helpers.scripts import loaded
 
 BORNE = 1000
+FILLED = {"days": [0.0, 365.25 / 2, 365.25], "erases": [[0] * 4, [10] * 4, [50] * 4]}
 
 
 def life(began: list[int], now: list[int], *, by: str = "unknown", **changes: Any) -> Any:
@@ -39,11 +40,12 @@ def life(began: list[int], now: list[int], *, by: str = "unknown", **changes: An
         (([0] * 8, [50] * 7 + [900]), {}, 20),
         # Where nobody knows how blocks fail the most worn one decides.
         (([0] * 8, [50] * 7 + [900]), {"blocks_fail": False}, 1000 / 900),
-        # UBI lets all have as many, if it has begun to.
-        (([0] * 4, [20, 20, 20, 100]), {"levels_from_erases": 4}, 25),
-        (([0] * 4, [20, 20, 20, 100]), {"levels_from_erases": 40}, None),
+        # UBI lets all have as many, sooner or later.
+        (([0] * 4, [20, 20, 0, 120]), {"levels_from_erases": 4}, 25),
         # Too few to tell.
         (([0] * 4, [2, 2, 3, 3]), {}, None),
+        # How a new partition fills up is no part of it, if there is more.
+        (([0] * 4, [50] * 4), {"wear": FILLED}, 1000 / 40 * 0.5),
         # The first block that had all its erases is what was lived for.
         (([0] * 4, [50] * 4), {"by": "endurance"}, 1.0),
     ],

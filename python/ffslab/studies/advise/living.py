@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 # So much work (flash operations and calls) is done for a life: a second or two.
 WORK_MAX = 400_000
 # Fewer erases do not tell which blocks come in turn.
-ERASES_MIN = 8
+ERASES_MIN = 4
 # Blocks with at least such a part of the usual erases come in turn, the others rest.
 IN_TURN = 0.5
-# UBI levels all blocks when they have had so many times the difference from which it begins.
-LEVELLED = 2
 # Ends that are no wear.
 REFUSED = ("failed", "full")
 
@@ -73,14 +71,23 @@ def _reckoned(life: VariantLife) -> float | None:
 
     So they are compared alike, those that live on with blocks that have failed, and those that were given up, too.
     """
-    levels = life["levels_from_erases"]
-    if levels is not None and life["erases"]["mean"] < LEVELLED * levels:
-        # UBI has not yet moved what rests.
-        return None
-    began, now = life["wear"]["erases"][0], life["wear"]["erases"][-1]
-    taken = [count - before for count, before in zip(now, began, strict=True)]
-    # What rests is no part of it, and of blocks that fail the few that are worn first are replaced by others.
+    every = list(zip(life["wear"]["days"], life["wear"]["erases"], strict=True))
+    # The first window is how a new partition fills up.
+    for days, began in every[1:2] + every[:1]:
+        taken = [count - before for count, before in zip(every[-1][1], began, strict=True)]
+        worn = _worn(life, taken)
+        if worn >= ERASES_MIN:
+            return (every[-1][0] - days) / DAYS_PER_YEAR * life["endurance_erases"] / worn
+    return None
+
+
+def _worn(life: VariantLife, taken: list[int]) -> float:
+    """The erases of the blocks that decide."""
+    if life["levels_from_erases"] is not None:
+        # UBI lets all blocks have as many, sooner or later.
+        return mean(taken)
+    if not life["blocks_fail"]:
+        return max(taken)
+    # What rests is no part of it, and the few blocks that are worn first are replaced by others.
     usual = median([count for count in taken if count] or [0])
-    in_turn = [count for count, more in zip(now, taken, strict=True) if more >= IN_TURN * usual]
-    worn = max(now) if not life["blocks_fail"] else median(in_turn) if levels is None else mean(in_turn)
-    return life["years"] * life["endurance_erases"] / worn if worn >= ERASES_MIN else None
+    return median(count for count in taken if count >= IN_TURN * usual)

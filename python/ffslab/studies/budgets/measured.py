@@ -51,8 +51,8 @@ def _of_budget(budget: Budget, jobs: int | None, store: Store | None, progress: 
     variants, files, failed = run.summary["variants"], files_of(run.request_columns), run.summary.get("failed", [])
     accounts: dict[str, Account] = {}
     for one in failed:
-        error = f"{budget.experiment.file_name}: variant {one['name']}: {one['error']}"
-        accounts[one["name"]] = _ended_early(one["error"], error)
+        said = f"{budget.experiment.file_name}: variant {one['name']}: {one['error']}"
+        accounts[one["name"]] = _ended_early(one["error"], said)
     for variant in variants:
         account = account_of(variant, files)
         account["figures"] |= years_of(runs_borne(variant), budget.per_day)
