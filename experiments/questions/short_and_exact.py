@@ -82,29 +82,29 @@ def timed(answer: Callable[[], tuple[float | None, float | None]]) -> Told:
     return Told(years, None if slowest_us is None else slowest_us / 1e3, time.process_time() - began)
 
 
-def on(stack: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys that make the blocks of a machine bear few erases."""
-    ubi = {"wl_threshold": THRESHOLD} if stack["fs"] == "ubifs" else {}
-    return {**ubi, "ageing": AGEING}
-
-
 def weak(question: Question, fs: str) -> Question:
-    """The question on weak parts; where no blocks fail (NOR, no operating system) endurance is given to the life."""
-    made = []
-    for one in question.workloads:
+    """The question on parts that bear little; where no blocks fail (NOR, no operating system) the life is told so."""
+    ubi = {"wl_threshold": THRESHOLD} if fs == "ubifs" else {}
+    return replace(
+        question, workloads=tuple(replace(one, experiment=_weak(one, ubi, fs)) for one in question.workloads)
+    )
+
+
+def _weak(workload: Asked, ubi: Mapping[str, int], fs: str) -> Experiment:
+    for keys in ({**ubi, "ageing": AGEING}, ubi):
+        changed = workload.experiment.changed(stack=keys)
         try:
-            changed = one.experiment.changed(stack=on({"fs": fs}))
             changed.changed(stack={"fs": fs}).check()
         except InputError:
-            changed = one.experiment
-        made.append(replace(one, experiment=changed))
-    return replace(question, workloads=tuple(made))
+            continue
+        return changed
+    return workload.experiment
 
 
 def advised(question: Question, point: Point) -> Tried:
     """What is advised of a point, which nobody has asked before."""
     with TemporaryDirectory() as folder, at_work(None) as crew:
-        return tried(question, [point], Store(Path(folder)), crew, lambda *_: None)[0][0]
+        return tried(question, [point], Store(Path(folder)), crew, lambda *_: None, repeat=1)[0][0]
 
 
 def at(question: Question, workload: Asked, point: Point) -> Experiment:

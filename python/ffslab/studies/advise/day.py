@@ -167,19 +167,23 @@ def tried(
     found = []
     for at, point in enumerate(points):
         runs = _tried(question, point, [of[at] for of in ran], counting[at], repeat or 1)
-        found.append(_with_lives(question, [works[i] for i in counting[at]], point, runs))
+        # The years of those that are told stand on the page in any case.
+        always = repeat is not None
+        found.append(_with_lives(question, [works[i] for i in counting[at]], point, runs, always=always))
     return found
 
 
-def _with_lives(question: Question, works: Sequence[_Work], point: Point, runs: list[Tried]) -> list[Tried]:
-    """The runs of a point with years and slowest calls of lives, if somebody asks for them."""
+def _with_lives(
+    question: Question, works: Sequence[_Work], point: Point, runs: list[Tried], *, always: bool
+) -> list[Tried]:
+    """The runs of a point with years and slowest calls of lives, `always` or if somebody asks for them."""
     if runs[0].error is not None or runs[0].needs_us is not None:
         return runs
     asked = {question.wanted[0], *(limit.figure for limit in question.limits)}
     for work in works:
         slowest = f"{work.workload.name}.{SLOWEST}"
         worn = runs[0].figures.get(f"{work.workload.name}.{WORN}")
-        if not worn or not asked & {"years", slowest}:
+        if not worn or not (always or asked & {"years", slowest}):
             continue
         life = lived_at(work.workload, work.own(point), work.store)
         if life is None:
