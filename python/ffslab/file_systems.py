@@ -24,6 +24,8 @@ class FileSystem(NamedTuple):
     is_volume: bool
 
 
+# In the place of a file system: a program drives the device itself, and mounts nothing.
+BLOCK_DEVICE = "block-device"
 TABLE = tuple(FileSystem(*row) for row in _native.file_systems())
 ON_LINUX = tuple(fs.name for fs in TABLE if fs.on_linux)
 ON_RTEMS = tuple(fs.rtems_name for fs in TABLE if fs.rtems_name)

@@ -110,6 +110,13 @@ def _unworn_needs_us(variant: VariantSummary, flash: FlashSummary, parts: Sequen
     return time_us * blocks / due if due < blocks else None
 
 
+def due_per_block(variant: VariantSummary) -> float:
+    """Blocks that were filled for each block that there is, where most is: each has to be erased sooner or later."""
+    flash = variant.get("flash")
+    parts = list(_parts(variant, flash)) if flash else []
+    return max((part.due_erases / part.blocks for part in parts if part.blocks), default=0.0)
+
+
 def _parts(variant: VariantSummary, flash: FlashSummary) -> Iterator[_Part]:
     pages, block_B = flash["pages_per_block"], flash["pages_per_block"] * flash["page_B"]  # noqa: N806
     programs, sent_B = _own(variant, "page_programs"), _own(variant, "bus_in_B")  # noqa: N806

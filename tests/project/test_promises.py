@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import tomllib
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from cyclonedx.schema import SchemaVersion
@@ -15,17 +12,9 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 import ffslab
 from helpers.command import ROOT
+from helpers.scripts import loaded
 
-
-def _script(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-dependencies = _script(ROOT / ".ci" / "dependencies.py")
+dependencies = loaded(ROOT / ".ci" / "dependencies.py")
 
 
 def test_all_places_name_the_same_version() -> None:

@@ -205,7 +205,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 
 def test_the_questions_that_ship_are_read(tmp_path: Path) -> None:
     files = sorted((ROOT / "experiments" / "questions").glob("*.toml"))
-    assert len(files) == 10
+    assert len(files) == 12
     table = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
     for file in files:
         question = Question.from_file(file)
@@ -240,7 +240,8 @@ def test_a_workload_goes_on_until_it_is_steady(question: Path, tmp_path: Path) -
     assert rounds > 4 and rounds == pytest.approx(round(rounds))
     assert said["space_before"] is not None and said["space_before"]["invalid_B"] > 0
     assert found.figures["erases_per_day"] == pytest.approx(3 * found.figures["writes.erases"])
-    assert found.figures["writes.latency_max_us"] == said["latency_us"]["max"]
+    # Those of a life are no more than those of rounds without rest.
+    assert found.figures["writes.latency_max_us"] <= said["latency_us"]["max"]
 
 
 GROWING = """

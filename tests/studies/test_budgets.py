@@ -289,6 +289,30 @@ pattern = "sequential"
         ran = ffslab("ci", "--update")
         assert ran.returncode == 1 and "0 of 3 rules hold" in ran.stdout, (ran.stdout, ran.stderr)
         assert "not all was done: " in ran.stdout and said in ran.stdout
+        assert not (folder / "ffslab-baseline.json").exists() and "not written" in ran.stderr
+
+
+FULL = """
+title = "Too much"
+stack = { board = "omap3evm", fs = "jffs2", partition_blocks = 16 }
+setup = [{ step = "mount" }]
+measure = [{ step = "create", file = "log", bytes = "4 MiB" }]
+budgets = { limits = ["erases <= 100"] }
+"""
+
+
+@pytest.mark.parametrize(
+    ("axes", "held"), [("", "0 of 1 rule hold"), ("[axes]\npartition_blocks = [16, 64]", "1 of 2")]
+)
+def test_a_device_that_ends_the_run_is_a_negative_answer(axes: str, held: str, ffslab: Command, folder: Path) -> None:
+    """A wrong step is none: it is told as bad input."""
+    (folder / "full.toml").write_text(FULL + axes, encoding="utf-8")
+    ran = ffslab("ci", "full.toml")
+    assert ran.returncode == 1 and held in ran.stdout, (ran.stdout, ran.stderr)
+    assert "not all was done: " in ran.stdout and "ENOSPC after " in ran.stdout
+    (folder / "full.toml").write_text(FULL.replace("create", "unlink").replace(', bytes = "4 MiB"', "") + axes, "utf-8")
+    ran = ffslab("ci", "full.toml")
+    assert (ran.returncode, ran.stdout) == (2, "") and "ENOENT" in ran.stderr
 
 
 def test_an_axis_gives_each_variant_its_budget_and_a_new_one_needs_an_update(ffslab: Command, folder: Path) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from ffslab import InputError
+from ffslab.api import schemas
+from ffslab.files.asked_tables import TABLES
 from ffslab.studies.advise import Question
 from ffslab.studies.budgets import Budgets
 from ffslab.studies.crashtest import CrashTest
 from ffslab.studies.sweep import Study
 from helpers.command import Command
+from helpers.schemas import disagreements
 
 DEVICE = """\
 title = "A device"
@@ -68,6 +72,14 @@ def test_the_same_file_answers_every_verb(call: str, tmp_path: Path, ffslab: Com
     assert done.returncode in (0, 1), done.stderr
     assert ANSWERS[call] in done.stdout, done.stdout
     assert "old form" not in done.stderr, done.stderr
+
+
+def test_answers_of_the_same_file_do_not_take_each_other_s_place(tmp_path: Path, ffslab: Command) -> None:
+    written(tmp_path, DEVICE + OTHERS)
+    for verb in ("sweep", "run", "sweep"):
+        done = ffslab(verb, "device.toml", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert {folder.name for folder in (tmp_path / "results").iterdir()} == {"device", "device-sweep"}
 
 
 def test_a_file_without_tables_is_swept_and_cut_and_lived_as_it_is(tmp_path: Path) -> None:
@@ -173,3 +185,29 @@ def test_an_old_file_is_answered_and_told_what_replaces_it(tmp_path: Path, ffsla
     done = ffslab("advise", "device.toml", cwd=tmp_path)
     assert "[vary] is [question.axes]; the old form goes with the next version" in done.stderr
     assert "24" in done.stdout
+
+
+SLIPS = {
+    "per_dya = 3": "[question]: unknown key `per_dya`: did you mean per_day?",
+    "search = { run = 3 }": "[question.search]: unknown key `run`: did you mean runs?",
+    "workload = [{ experimnt = 'm' }]": "[[question.workload]]: unknown key `experimnt`: did you mean experiment?",
+}
+
+
+@pytest.mark.parametrize("call", ANSWERS)
+def test_a_misspelt_key_is_told_by_each_verb_that_reads_the_file(call: str, tmp_path: Path, ffslab: Command) -> None:
+    verb, *more = call.split()
+    for slip, said in SLIPS.items():
+        written(tmp_path, DEVICE + OTHERS + QUESTION.replace("[question]\nper_day = 3", f"[question]\n{slip}"))
+        done = ffslab(verb, "device.toml", *more, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stdout
+        assert done.stderr == f"ffslab: device.toml: {said}\n"
+
+
+def test_an_editor_knows_the_keys_of_all_tables() -> None:
+    schema = json.loads(schemas.text("experiment"))
+    device = tomllib.loads(DEVICE + QUESTION + OTHERS)
+    for name in TABLES:
+        assert disagreements(device[name], schema["properties"][name], schema) == []
+        wrong = disagreements({**device[name], "unknown": 1}, schema["properties"][name], schema)
+        assert len(wrong) == 1

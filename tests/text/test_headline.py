@@ -272,6 +272,7 @@ def test_the_line_of_a_machine_says_what_is_not_known() -> None:
     assert "a program with the file system linked into it" in line([Seen({"system": "bare", "fs": "littlefs"})])
     mounts = {**LINUX, "mount": [{"at": "/data", "fs": "jffs2", "compression": "none"}]}
     assert "UBIFS with compression lzo at / and JFFS2 without compression at /data" in line([Seen(mounts)])
+    assert "; no file system; " in line([Seen({"system": "bare", "fs": "block-device"})])
     assert "nothing was seen" in line([])
 
 

@@ -15,6 +15,7 @@ from ffslab.api import states
 from ffslab.api.known import run_with
 from ffslab.api.machine import Value, as_json
 from ffslab.api.run import Progress, Run, RunGiven
+from ffslab.files.asked_tables import check_tables
 from ffslab.files.inputs import read_text
 from ffslab.files.traces import csv_of
 from ffslab.registries.profiles import look_also_in
@@ -100,6 +101,7 @@ class Experiment:
         """An experiment from a TOML file. Relative paths in it start at the file's folder."""
         path = Path(path)
         text = read_text(path, "experiment")
+        check_tables(text, str(path))
         return cls(text, str(path), path.parent)
 
     def with_axes(self, axes: Mapping[str, Sequence[object]]) -> Experiment:

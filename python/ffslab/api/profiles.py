@@ -8,7 +8,15 @@ from pathlib import Path
 
 from ffslab import _native
 from ffslab._native import is_path
-from ffslab.answers.profile import ConstantValue, PartSummary, ProfileName, ShownConstant, ShownProfile, Status, StatusCounts
+from ffslab.answers.profile import (
+    ConstantValue,
+    PartSummary,
+    ProfileName,
+    ShownConstant,
+    ShownProfile,
+    Status,
+    StatusCounts,
+)
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.files.results import write_new_text
 from ffslab.registries.profiles import listed, shown

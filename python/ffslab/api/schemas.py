@@ -13,6 +13,7 @@ from importlib import import_module
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.files.asked_tables import TABLES
 from ffslab.files.toml_tables import meant
 from ffslab.registries.vocabulary import Node
 
@@ -58,9 +59,24 @@ def text(name: str) -> str:
     if name not in known:
         raise InputError(f'schema "{name}"{meant(name, known)}')
     if name not in MADE_HERE:
-        return json.dumps(json.loads(_native.schema(name)), indent=2)
+        schema = json.loads(_native.schema(name))
+        return json.dumps(_with_asked(schema) if name == "experiment" else schema, indent=2)
     _, module, kind = MADE_HERE[name]
     return json.dumps(schema_of(getattr(import_module(module), kind)), indent=2)
+
+
+def _with_asked(schema: dict[str, dict[str, object]]) -> Node:
+    """The schema of an experiment with the tables in which verbs are asked, which are Python's."""
+    defined: dict[str, Node] = {}
+    nodes = {key: _object(kind, defined) for key, kind in TABLES.items()}
+    for node in (*nodes.values(), *defined.values()):
+        # A key that nobody reads is refused.
+        node["additionalProperties"] = False
+    return {
+        **schema,
+        "properties": {**schema["properties"], **nodes},
+        "$defs": dict(sorted({**schema["$defs"], **defined}.items())),
+    }
 
 
 def schema_of(kind: type) -> Node:

@@ -9,7 +9,7 @@ import typer
 
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs, Json
-from ffslab.terminal.printing import say
+from ffslab.terminal.printing import say, tell
 
 
 def ci(
@@ -46,6 +46,10 @@ def ci(
     baseline = kept.Baseline.from_file(asked.baseline) if not update and (needed or asked.baseline.exists()) else None
     with progress_bar("budgets") as progress:
         found = kept.measured(asked, jobs=jobs, progress=progress)
+    unfinished = [why for budget in found.values() for one in budget.values() if (why := one.get("not_done"))]
+    if update and unfinished:
+        tell(f"{asked.baseline}: not written, because not all was done")
+        update = False
     if update:
         baseline = kept.Baseline.of(found)
         baseline.save(asked.baseline)

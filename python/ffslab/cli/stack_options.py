@@ -42,11 +42,12 @@ def _is_profile(what: str) -> Callable[[str], bool]:
     """Whether a word is a profile's name, or looks like the version of a kernel."""
 
     def fits(word: str) -> bool:
-        from ffslab.registries.profiles import WANTED, listed
+        from ffslab import _native
 
         if what == "kernel" and re.fullmatch(r"[2-9]\.[0-9.]+", word):
             return True
-        return any(each["name"] == word for each in listed() if each["kind"] in WANTED[what])
+        is_path = "/" in word or word.endswith(".toml")
+        return not is_path and _native.unknown_profile(word, what) is None
 
     return fits
 

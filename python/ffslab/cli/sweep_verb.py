@@ -9,7 +9,7 @@ import typer
 
 from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
-from ffslab.cli.result_options import Batch, Json, Out, Scheduler
+from ffslab.cli.result_options import Batch, Json, Scheduler
 from ffslab.cli.stack_options import MachineOptions, RunOptions
 from ffslab.terminal.printing import say, tell
 
@@ -31,7 +31,13 @@ def sweep(
     ] = None,
     scheduler: Scheduler = None,
     batch: Batch = None,
-    out: Out = None,
+    out: Annotated[
+        Path | None,
+        option(
+            "--out DIR",
+            "Folder to write; one that ffslab wrote is replaced, another refused. [default: results/NAME-sweep]",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run thousands of variants: the best, trade-offs, what matters. See docs/studies.md.
@@ -47,7 +53,7 @@ def sweep(
     from ffslab.terminal.progress import progress_of_parts
 
     part = _part(shard)
-    folder = out if out is not None else Path("results") / study.name.removesuffix(".toml")
+    folder = out if out is not None else Path("results") / f"{study.name.removesuffix('.toml')}-sweep"
     if part is None:
         check(folder)
     meant = _with(Study.from_file(study), machine, how)

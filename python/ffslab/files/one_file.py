@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ffslab._native import InputError
+from ffslab.files.asked_tables import check_data
 from ffslab.files.inputs import read_text
 from ffslab.files.toml_tables import table_at
 
@@ -21,7 +22,6 @@ SMALLEST = {
     "(docs/advise.md)",
     "budgets": '[budgets] with limits = ["write_amplification <= 3"] (docs/budgets.md)',
 }
-TABLES = ("question", "study", "crashtest", "budgets")
 
 
 def is_experiment(data: Mapping[str, object]) -> bool:
@@ -32,10 +32,12 @@ def is_experiment(data: Mapping[str, object]) -> bool:
 def asked(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The table of a verb.
 
-    Raises `ffslab.InputError` with what to write where there is none, and no usual answer.
+    Raises `ffslab.InputError` for a key that nobody reads, and with what to write where there is no table and no usual
+    answer.
     """
     if name not in data and name in SMALLEST:
         raise InputError(f"there is no [{name}]: add {SMALLEST[name]}")
+    check_data(data)
     return table_at(data, name)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from ffslab import _native
 from ffslab._native import InputError
 
 Read = TypeVar("Read")
@@ -18,37 +18,17 @@ def read_toml(text: str, file_name: str, read: Callable[[dict[str, Any]], Read])
 
     Raises `ffslab.InputError` with one line.
     """
-    check_steps(text, file_name)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        # The native half says it in the words of `run`, with the line.
+        _native.stack_as_written(text, file_name)
         raise InputError(f"{file_name}: not TOML: {error}") from None
     try:
         return read(data)
     except InputError as error:
         said = str(error)
         raise InputError(said if said.startswith(file_name) else f"{file_name}: {said}") from None
-
-
-# Lists of steps, of which people write `[measure]` for each step.
-_STEPS = re.compile(r"^[ \t]*\[(measure|setup|state|steps)\][ \t]*(?:#.*)?$", re.MULTILINE)
-
-
-def check_steps(text: str, file_name: str) -> None:
-    """Refuses a text that is no TOML because each of its steps begins as a table, `[measure]`.
-
-    Raises `ffslab.InputError`.
-    """
-    names = [match[1] for match in _STEPS.finditer(text)]
-    twice = [match for match in _STEPS.finditer(text) if names.count(match[1]) > 1]
-    if not twice:
-        return
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        line = text.count("\n", 0, twice[0].start()) + 1
-        name = twice[0][1]
-        raise InputError(f"{file_name}:{line}: each step begins with [[{name}]], in two brackets") from None
 
 
 def check_keys(table: Mapping[str, object], known: Sequence[str], where: str = "") -> None:

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 from ffslab import systems
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.file_systems import title
+from ffslab.file_systems import BLOCK_DEVICE, title
 from ffslab.text.durations import duration
 
 # Of what differs so many values are named; of more, how many there are.
 _VALUES_MAX = 4
 LINUX = systems.DEFAULT.name
 _NOT_KNOWN = "not known"
+# How a partition begins, unless an experiment says something else.
+USUAL = "settled"
 
 
 class Seen(NamedTuple):
@@ -42,11 +44,15 @@ def of_summary(summary: Summary, initial: str | None = None) -> str:
 def of_variant(variant: VariantSummary, initial: str | None = None) -> Seen:
     """What is known of a variant."""
     stack, space = variant.get("stack", {}), variant.get("space_before")
-    image, axis = stack.get("image"), variant["axes"].get("initial")
-    begun = axis or initial or (f"image {image}" if image else None)
     whole = space["valid_B"] + space["invalid_B"] + space["free_B"] if space is not None else 0
     valid, invalid = (space["valid_B"] / whole, space["invalid_B"] / whole) if space and whole else (None, None)
-    return Seen(stack, None if begun is None else f'"{begun}"', valid, invalid, variant["time_us"])
+    return Seen(stack, begun_with(stack, variant["axes"], initial), valid, invalid, variant["time_us"])
+
+
+def begun_with(stack: Mapping[str, Any], axes: Mapping[str, Any], initial: str | None) -> str | None:
+    """With what a partition began, in words. `initial`: what the experiment says; `None`: nothing is known."""
+    named, image = axes.get("initial") or initial, stack.get("image")
+    return f"image {image}" if image and named in (None, USUAL) else None if named is None else f'"{named}"'
 
 
 def initial_of(resolved_toml: str) -> str | None:
@@ -56,6 +62,11 @@ def initial_of(resolved_toml: str) -> str | None:
     except tomllib.TOMLDecodeError:
         return None
     return said if isinstance(said, str) else None
+
+
+def initial_as_written(experiment_toml: str) -> str:
+    """The same of a file that a person wrote: what is done where it names none."""
+    return initial_of(experiment_toml) or USUAL
 
 
 def line(every: Sequence[Seen], seen: str | None = None) -> str:
@@ -147,7 +158,7 @@ def file_system_of(stack: Mapping[str, Any]) -> str:
 
 def _with_compression(mount: Mapping[str, Any], stack: Mapping[str, Any]) -> str:
     fs = str(mount.get("fs"))
-    if fs == "none":
+    if fs in ("none", BLOCK_DEVICE):
         return "no file system"
     compression = mount.get("compression", stack.get("compression"))
     if compression is None:

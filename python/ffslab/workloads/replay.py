@@ -10,10 +10,9 @@ from ffslab._native import InputError
 from ffslab.answers.typed_keys import ContentName
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import Machine
+from ffslab.file_systems import BLOCK_DEVICE
 from ffslab.files.inputs import check_is_input
 
-# A program that drives a device mounts nothing.
-BLOCK_DEVICE = "block-device"
 # What the bytes of a write can be said to be like.
 CONTENTS: tuple[str, ...] = get_args(ContentName)
 

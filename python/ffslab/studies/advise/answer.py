@@ -19,7 +19,7 @@ from ffslab.studies.sweep.running import Progress, at_work, kept_in
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
 from ffslab.text.durations import duration
 from ffslab.text.figures import TOO_SHORT
-from ffslab.text.machine_line import Seen, initial_of, line, of_variant
+from ffslab.text.machine_line import Seen, initial_as_written, line, of_variant
 from ffslab.text.time_table import sentence as largest_cost
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.workers import Workers
 
 NOT_MODELLED = [
-    "Years count erases, at least one for each block full of programmed pages, and room; blocks are taken for alike: "
-    "wear levelling works, nothing fails early (`ffslab ageing` tells of data that age, `ffslab lifetime` of blocks).",
+    "Years count the erases of blocks that come in turn, in a short life, and room; blocks bear alike, nothing fails "
+    "early (`ffslab ageing` tells of data that age, `ffslab lifetime` of blocks that fail).",
     "Each workload runs by itself on a partition that its setup prepares; what they do to each other when they run at "
     "the same time is not in the figures.",
     "RAM and the size of the program's code are not known to ffslab.",
@@ -188,7 +188,7 @@ def _summaries(question: Asked, best: Tried, store: Store) -> dict[str, VariantS
 
 def _seen(question: Asked, summaries: dict[str, VariantSummary]) -> list[Seen]:
     """What each workload of the choice ran on."""
-    initial = {one.name: initial_of(one.experiment.text) for one in question.workloads}
+    initial = {one.name: initial_as_written(one.experiment.text) for one in question.workloads}
     return [of_variant(said, initial.get(name)) for name, said in summaries.items()]
 
 

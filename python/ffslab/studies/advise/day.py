@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffslab.registries.profiles import borne_by
-from ffslab.steady import TOLERANCE, filled_share, variant_needs_us
+from ffslab.steady import TOLERANCE, due_per_block, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
 from ffslab.studies.advise.asked import Asked, Workload
 from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
+from ffslab.studies.advise.living import lived_at
 from ffslab.studies.sweep.axes import Axis, Value
 from ffslab.studies.sweep.design import Design, Point
 from ffslab.studies.sweep.running import Course, Progress
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 DAY_US = 86_400e6
 DAYS_PER_YEAR = US_PER_YEAR / DAY_US
 WORN, FILLED = "worn", "filled"
+SLOWEST = "latency_max_us"
 # How often more rounds are run, when those that were thought enough were not.
 ATTEMPTS = 3
 # Figures that are no sums over the rounds of a run.
@@ -80,12 +82,12 @@ class _Work:
     def own(self, point: Point) -> dict[str, Value]:
         """The values of the axes that it has at a point, by their names in its experiment."""
         pairs = zip(self.question.axes, point, strict=True)
-        named = [(_own(axis, self.workload, self.question), value) for axis, value in pairs]
+        named = [(own_axis(axis, self.workload, self.question), value) for axis, value in pairs]
         return {axis.name: value for axis, value in named if axis is not None and value is not None}
 
     def ran(self, points: Sequence[Point], rounds: Rounds = ONCE) -> list[_Ran]:
         """What it does at points, which have the same values of axes of its steps if there are several rounds."""
-        own = [_own(axis, self.workload, self.question) for axis in self.question.axes]
+        own = [own_axis(axis, self.workload, self.question) for axis in self.question.axes]
         axes = tuple(axis for axis in own if axis is not None)
         of_points = [
             tuple(value for value, axis in zip(point, own, strict=True) if axis is not None) for point in points
@@ -162,9 +164,48 @@ def tried(
         work.go_on([points[at] for at in places], of_places)
         for at, one in zip(places, of_places, strict=True):
             ran[i][at] = one
-    return [
-        _tried(question, point, [of[at] for of in ran], counting[at], repeat or 1) for at, point in enumerate(points)
-    ]
+    found = []
+    for at, point in enumerate(points):
+        runs = _tried(question, point, [of[at] for of in ran], counting[at], repeat or 1)
+        # The years of those that are told stand on the page in any case.
+        always = repeat is not None
+        found.append(_with_lives(question, [works[i] for i in counting[at]], point, runs, always=always))
+    return found
+
+
+def _with_lives(
+    question: Asked, works: Sequence[_Work], point: Point, runs: list[Tried], *, always: bool
+) -> list[Tried]:
+    """The runs of a point with years and slowest calls of lives, `always` or if somebody asks for them."""
+    if runs[0].error is not None or runs[0].needs_us is not None:
+        return runs
+    asked = {question.wanted[0], *(limit.figure for limit in question.limits)}
+    for work in works:
+        slowest = f"{work.workload.name}.{SLOWEST}"
+        worn = runs[0].figures.get(f"{work.workload.name}.{WORN}")
+        if not worn or not (always or asked & {"years", slowest}):
+            continue
+        life = lived_at(work.workload, work.own(point), work.store)
+        if life is None:
+            continue
+        if life.error is not None:
+            return [replace(run, figures={}, error=f"{work.workload.name}: {life.error}") for run in runs]
+        # Further workloads wear the same blocks, each as many of them as by itself.
+        reckoned = 1 / (worn * work.workload.per_day * DAYS_PER_YEAR)
+        shorter = 1.0 if life.years is None else life.years / reckoned
+        runs = [_lived(run, slowest, life.slowest_us, shorter) for run in runs]
+    return runs
+
+
+def _lived(run: Tried, slowest: str, slowest_us: float | None, shorter: float) -> Tried:
+    """A run with what a life said. `shorter`: how many times as long it lasts as blocks do that wear alike."""
+    figures = dict(run.figures)
+    if "years" in figures:
+        figures["years"] *= shorter
+    if slowest in figures and slowest_us is not None:
+        # Rounds follow one another without the rest in which a device works in the background.
+        figures[slowest] = slowest_us
+    return replace(run, figures=figures)
 
 
 def _counting(question: Asked, ran: Sequence[_Ran]) -> set[int]:
@@ -216,18 +257,13 @@ def _figures(said: VariantSummary, rounds: int) -> dict[str, float]:
 def worn_by(said: VariantSummary) -> float | None:
     """Which part of the life of its blocks a run takes, if all wear alike; `None`: nobody knows how long that is.
 
-    A short run on a partition with room left need not erase what it will have to erase later: each programmed page
-    costs its share of an erase at least.
+    A short run on a partition with room left need not erase what it will have to erase later: each block that is filled
+    costs an erase.
     """
-    stack: dict[str, Any] = {**said["stack"]}
-    borne = borne_by(stack)
+    borne = borne_by(said["stack"])
     if borne is None:
         return None
-    erases = worn_most(said)[1]["mean"]
-    flash = said["flash"]
-    blocks = stack.get("partition_blocks")
-    if flash is not None and blocks:
-        erases = max(erases, said["totals"]["page_programs"] / flash["pages_per_block"] / float(blocks))
+    erases = max(worn_most(said)[1]["mean"], due_per_block(said))
     return erases / borne[0]
 
 
@@ -254,7 +290,7 @@ def day_of(question: Asked, figures: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _own(axis: Axis, workload: Workload, question: Asked) -> Axis | None:
+def own_axis(axis: Axis, workload: Workload, question: Asked) -> Axis | None:
     """The axis as the experiment of a workload has it; `None`: it is that of another one."""
     first, _, rest = axis.name.partition(".")
     if rest and first in {one.name for one in question.workloads}:

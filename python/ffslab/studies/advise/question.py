@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
+from ffslab.files.asked_tables import AskedSearch, AskedWorkload, keys_of
 from ffslab.files.inputs import read_text
 from ffslab.files.one_file import asked, is_experiment
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
@@ -26,12 +27,8 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.workers import Workers
 
 _KEYS = ("title", "workload", "axes", "vary", "conditions", "limits", "minimise", "maximise", "search")
-# Of the table [question] in the file of an experiment.
-_TABLE_KEYS = ("name", "per_day", *(key for key in _KEYS if key not in ("title", "vary")))
 # What the file's own workload is called, unless it says so.
 _OWN = "measure"
-_WORKLOAD_KEYS = ("name", "experiment", "per_day")
-_SEARCH_KEYS = ("runs", "repeat", "seed")
 # What a day costs, beside the figures of each workload.
 DAY_FIGURES = ("years", "busy_share", "energy_J_per_day", "erases_per_day", "page_programs_per_day")
 # Numbers of a range that says not how many.
@@ -98,7 +95,6 @@ def _question(data: dict[str, Any], text: str, file_name: str, base_dir: Path) -
 def _of_experiment(data: dict[str, Any], experiment: Experiment) -> Question:
     """What the file of an experiment asks: its measured steps are a workload, and further ones may stand beside it."""
     own = asked(data, "question")
-    check_keys(own, _TABLE_KEYS, "[question]: ")
     name = str(own.get("name", _OWN))
     bare, title, _ = without_axes(experiment)
     more = own.get("workload", [])
@@ -140,7 +136,7 @@ def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name
         raise InputError('nothing may vary: add a table [question.axes], such as fs = ["jffs2", "ubifs"]')
     _check_axes(axes, workloads)
     search = table_at(data, "search")
-    check_keys(search, _SEARCH_KEYS, "[search]: ")
+    check_keys(search, keys_of(AskedSearch), "[search]: ")
     known = [*DAY_FIGURES, *(f"{name}.{figure}" for name in names for figure in FIGURES)]
     limits = tuple(limit_of(text, known, _meant) for text in texts_at(data, "limits"))
     runs = search.get("runs")
@@ -161,7 +157,7 @@ def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name
 def _workload(table: object, number: int, file_name: str, base_dir: Path) -> Workload:
     if not isinstance(table, dict):
         raise InputError("`workload` must be tables: write [[workload]]")
-    check_keys(table, _WORKLOAD_KEYS, f"[[workload]] {number}: ")
+    check_keys(table, keys_of(AskedWorkload), f"[[workload]] {number}: ")
     name = str(table.get("name", f"workload{number}"))
     return _made(name, experiment_at(table, name, file_name, base_dir), table.get("per_day"))
 

@@ -13,7 +13,7 @@ from ffslab.studies.differences import Account, consists_of, fraction, why
 from ffslab.studies.limits import Limit
 from ffslab.text.durations import duration
 from ffslab.text.figures import TOO_SHORT, needs_steady
-from ffslab.text.machine_line import Seen, initial_of, line
+from ffslab.text.machine_line import Seen, begun_with, initial_as_written, line
 from ffslab.text.tables import number
 
 
@@ -45,11 +45,12 @@ def _seen(budgets: Budgets, found: Measured) -> list[Seen]:
     return [
         Seen(
             account["stack"],
-            None if (begun := initial_of(budget.experiment.text)) is None else f'"{begun}"',
+            begun_with(account["stack"], {}, initial_as_written(budget.experiment.text)),
             seen_us=account["figures"]["time_us"],
         )
         for budget in budgets.budgets
         for account in found[budget.name].values()
+        if account["stack"]
     ]
 
 

@@ -18,8 +18,6 @@ from ffslab.studies.sweep.study import experiment_at
 
 _KEYS = ("baseline", "budget")
 _BUDGET_KEYS = ("name", "experiment", "per_day", "limits", "changes")
-# Of the table [budgets] in the file of an experiment.
-_TABLE_KEYS = ("name", "per_day", "limits", "changes", "baseline")
 _CHANGE_EXAMPLE = "erases <= +2 %"
 YEARS = "years"
 
@@ -96,7 +94,6 @@ def _baseline(table: dict[str, Any], base_dir: Path) -> Path:
 def _own_budget(data: dict[str, Any], path: Path) -> Budget:
     """What the file of an experiment says of its own figures."""
     own = asked(data, "budgets")
-    check_keys(own, _TABLE_KEYS, "[budgets]: ")
     rules = {key: value for key, value in own.items() if key in ("per_day", "limits", "changes")}
     usual = {"per_day": often} if (often := per_day_of(data)) is not None else {}
     name = str(own.get("name", path.name.removesuffix(".toml")))

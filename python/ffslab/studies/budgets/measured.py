@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from ffslab._native import InputError
 from ffslab.api.run import part_of
 from ffslab.steady import filled_share
 from ffslab.studies.budgets.file import YEARS, Budget, Budgets
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ffslab.api.run import Progress
     from ffslab.store import Store
 
+# Errors with which a device answers a workload; others are of the experiment.
+OF_DEVICE = ("ENOSPC", "EROFS", "EIO", "SQLITE_FULL", "SQLITE_IOERR")
 # Of each budget the accounts of its variants by their names; "" where there is only one.
 Measured: TypeAlias = dict[str, dict[str, Account]]
 
@@ -26,7 +29,9 @@ def measured(
 ) -> Measured:
     """What all budgets' experiments do now. What `store` (without one `Store.usual()`) holds is not run again.
 
-    Raises `ffslab.InputError` when a variant does not come to its end.
+    A variant that the device ends, as one whose partition is full, has an account that says so and no figures.
+
+    Raises `ffslab.InputError` when a variant cannot be run for another reason.
     """
     for budget in budgets.budgets:
         budget.experiment.check()
@@ -38,19 +43,31 @@ def measured(
 
 
 def _of_budget(budget: Budget, jobs: int | None, store: Store | None, progress: Progress | None) -> dict[str, Account]:
-    from ffslab._native import InputError
-
-    run = budget.experiment.run(progress, jobs=jobs, store=store)
-    if failed := run.summary.get("failed"):
-        which = f"variant {failed[0]['name']}: " if len(failed) + len(run.summary["variants"]) > 1 else ""
-        raise InputError(f"{budget.experiment.file_name}: {which}{failed[0]['error']}")
-    variants, files = run.summary["variants"], files_of(run.request_columns)
+    try:
+        run = budget.experiment.run(progress, jobs=jobs, store=store)
+    except InputError as error:
+        # None came to its end.
+        return {"": _ended_early(str(error), str(error))}
+    variants, files, failed = run.summary["variants"], files_of(run.request_columns), run.summary.get("failed", [])
     accounts: dict[str, Account] = {}
+    for one in failed:
+        said = f"{budget.experiment.file_name}: variant {one['name']}: {one['error']}"
+        accounts[one["name"]] = _ended_early(one["error"], said)
     for variant in variants:
         account = account_of(variant, files)
         account["figures"] |= years_of(runs_borne(variant), budget.per_day)
-        accounts[variant["name"] if len(variants) > 1 else ""] = account
+        accounts[variant["name"] if len(variants) + len(failed) > 1 else ""] = account
     return accounts
+
+
+def _ended_early(why: str, error: str) -> Account:
+    """The account of a run that the device ended.
+
+    Raises `ffslab.InputError` with `error` when it was something else.
+    """
+    if not any(code in why for code in OF_DEVICE):
+        raise InputError(error)
+    return {"figures": {}, "reasons": [], "steps": [], "files": [], "stack": {}, "not_done": why}
 
 
 def runs_borne(variant: VariantSummary) -> float | None:

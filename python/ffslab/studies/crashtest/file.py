@@ -12,6 +12,7 @@ from ffslab import _native
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import SETTLED
+from ffslab.files.asked_tables import AskedCuts, keys_of
 from ffslab.files.inputs import read_text
 from ffslab.files.one_file import asked, is_experiment
 from ffslab.files.toml_tables import check_keys, read_toml, table_at, texts_at, whole
@@ -20,10 +21,7 @@ _KEYS = (
     *("title", "seed", "folder", "initial", "stack", "setup", "steps", "program", "command", "mount", "judge", "cuts"),
     *("cut", "timeline"),
 )
-# Of the table [crashtest] in the file of an experiment.
-_TABLE_KEYS = ("steps", "program", "command", "mount", "judge", "cuts")
 _CUT_KEYS = ("operation", "torn", "seed", "says")
-_CUTS_KEYS = ("points", "tears", "unstable", "cache", "recovery", "depth", "second_mount")
 TORN = ("nothing", "partial", "unstable", "cache", "complete")
 ALL = "all"
 # What `initial` says of the blocks of a new partition; of an experiment it may say what is filled, too.
@@ -148,7 +146,6 @@ def _of_experiment(data: dict[str, Any]) -> dict[str, Any]:
     What the setup leaves open is opened after the machine has been switched on again, from where cuts are looked for.
     """
     own = asked(data, "crashtest")
-    check_keys(own, _TABLE_KEYS, "[crashtest]: ")
     has_own = own.keys() & {"steps", "program", "command"}
     if data.get("program") and not has_own:
         raise InputError(
@@ -213,7 +210,7 @@ def _cut(table: dict[str, Any]) -> Cut:
 
 
 def _cuts(table: dict[str, Any]) -> Cuts:
-    check_keys(table, _CUTS_KEYS, "[crashtest.cuts]: ")
+    check_keys(table, keys_of(AskedCuts), "[crashtest.cuts]: ")
     usual = Cuts()
     second_mount = table.get("second_mount", usual.second_mount)
     if not isinstance(second_mount, bool):

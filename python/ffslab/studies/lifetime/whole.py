@@ -15,7 +15,7 @@ from ffslab.files.results import check_free, dump_json, replace
 from ffslab.store import Store
 from ffslab.store.lives import life_key
 from ffslab.studies.lifetime.lived import Lived
-from ffslab.text.machine_line import initial_of
+from ffslab.text.machine_line import initial_as_written
 
 if TYPE_CHECKING:
     from ffslab.answers.lives import Lives
@@ -69,6 +69,7 @@ def lived(
     *,
     fast: bool = False,
     bounded: bool = False,
+    work_max: int | None = None,
     worn_erases: Sequence[int | None] | None = None,
     start: str = "a new part",
     progress: Progress | None = None,
@@ -76,7 +77,8 @@ def lived(
     again: bool = False,
 ) -> WholeLives:
     """Lets a device live with each workload. `fast`: times of stationary wear are leapt over. `bounded`: only in a life
-    that would take long, and one that takes very long is given up (`LEAPS_AFTER_WORK`, `WORK_MAX`).
+    that would take long, and one that takes very long is given up (`LEAPS_AFTER_WORK`, `WORK_MAX`);
+    `work_max`: when another one is, which leaps from half of that on.
 
     A life that `store` holds is not lived again, unless `again` says so, and each one is kept there as soon as it has
     ended; without a store that is `Store.usual()`.
@@ -91,8 +93,8 @@ def lived(
         "per_day": given.per_day,
         "years": YEARS_MAX if given.wanted_years is None else given.wanted_years,
         "endurance_erases": given.endurance,
-        "leaps_after_work": 0 if fast else LEAPS_AFTER_WORK if bounded else None,
-        "operations_max": WORK_MAX if bounded else None,
+        "leaps_after_work": 0 if fast else LEAPS_AFTER_WORK if bounded else work_max and work_max // 2,
+        "operations_max": WORK_MAX if bounded else work_max,
         "worn_erases": None if worn_erases is None else [erases or 0 for erases in worn_erases],
     }
     answer: WholeLivesAnswer = {
@@ -104,7 +106,7 @@ def lived(
     for at, one in enumerate(workloads):
         how = RunGiven(part_of(progress, at, len(workloads)), given.jobs or 0, given.any_size)
         found = _with_kept(Store.usual() if store is None else store, one, asked, how, again=again)
-        initial = initial_of(one.experiment.text)
+        initial = initial_as_written(one.experiment.text)
         answer["workloads"].append({"workload": one.name, "initial": initial, **found})
     return WholeLives(answer)
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from ffslab.text import units
 from ffslab.text.durations import DAYS_PER_YEAR
-from ffslab.text.machine_line import Seen, line
+from ffslab.text.machine_line import Seen, begun_with, line
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
     from ffslab.answers.lives import VariantLife
-    from ffslab.answers.whole_lives import WorkloadLives
     from ffslab.studies.lifetime.lived import Lived
 
 # The reason of flash operations that move data for the sake of wear (`ffslab_ubi::causes`).
@@ -58,17 +57,15 @@ def text_of(lives: Lived) -> str:
 def machine(lives: Lived) -> str:
     """On what the devices lived, and for how long."""
     seen = [
-        Seen(life["stack"], _begun(one, life), seen_us=life["years"] * DAYS_PER_YEAR * 86_400e6)
+        Seen(
+            life["stack"],
+            begun_with(life["stack"], life["axes"], one["initial"]),
+            seen_us=life["years"] * DAYS_PER_YEAR * 86_400e6,
+        )
         for one in lives.answer["workloads"]
         for life in one["lives"]
     ]
     return line(seen)
-
-
-def _begun(workload: WorkloadLives, life: VariantLife) -> str:
-    image = life["stack"].get("image")
-    named = life["axes"].get("initial") or workload["initial"]
-    return f'"{named}"' if named else f"image {image}" if image else '"settled"'
 
 
 def failures(lives: Lived) -> list[str]:

@@ -25,7 +25,7 @@ from ffslab.studies.sweep.runs import LOST
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT, Looked, Ran, experiment_of, look
 from ffslab.studies.sweep.tasks import run as run_points
 from ffslab.studies.sweep.workers import LocalWorkers, Loss, Workers
-from ffslab.text.machine_line import Seen, initial_of, of_variant
+from ffslab.text.machine_line import Seen, initial_as_written, of_variant
 from ffslab.text.tables import counted, number
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Course:
             chosen |= dict.fromkeys([*values.values()][:VALUES_MAX])
         found = self.store.find({keys[at][0] for at in chosen}, REQUESTS_KEPT, with_tables=False)
         look_also_in(Path(self.study.experiment.base_dir))
-        initial = initial_of(self.study.experiment.text)
+        initial = initial_as_written(self.study.experiment.text)
         ended = (found[keys[at][0]].ended for at in sorted(chosen) if keys[at][0] in found)
         return tuple(of_variant(said, initial) for said in ended if said is not None)
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
+from ffslab.files.asked_tables import TABLES, AskedSample, keys_of
 from ffslab.files.inputs import read_text
-from ffslab.files.one_file import TABLES, asked, is_experiment
+from ffslab.files.one_file import asked, is_experiment
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.sweep.axes import Axis, Listed, Range, Value, axes_of
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from ffslab.studies.sweep.workers import Workers
 
 _KEYS = ("title", "experiment", "axes", "sample", "conditions", "repeat", "seed", "minimise", "maximise", "compare")
-# Of the table [study] in the file of an experiment.
-_TABLE_KEYS = tuple(key for key in _KEYS if key not in ("title", "experiment", "seed"))
-_SAMPLE_KEYS = ("method", "points", "seed")
 
 
 class Study(Plan):
@@ -112,7 +110,6 @@ class Study(Plan):
 def _study(data: dict[str, Any], text: str, file_name: str, base_dir: Path) -> Study:
     if is_experiment(data):
         own = asked(data, "study")
-        check_keys(own, _TABLE_KEYS, "[study]: ")
         return _of_experiment(own, Experiment(text, file_name, base_dir), file_name)
     check_keys(data, _KEYS)
     experiment = experiment_at(data, str(data.get("title", "study")), file_name, base_dir)
@@ -175,7 +172,7 @@ def without_axes(experiment: Experiment) -> tuple[Experiment, str, tuple[Axis, .
 
 
 def _sample(table: dict[str, Any], axes: Sequence[Axis]) -> Sample:
-    check_keys(table, _SAMPLE_KEYS, "[sample]: ")
+    check_keys(table, keys_of(AskedSample), "[sample]: ")
     ranges = any(isinstance(axis, Range) and axis.count is None and axis.step is None for axis in axes)
     method = table.get("method", "latin" if ranges else "grid")
     if method not in METHODS:

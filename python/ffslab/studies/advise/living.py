@@ -1,0 +1,93 @@
+"""What a device does at a point until it fails: a life as `ffslab lifetime` lives it, of a few seconds.
+
+What blocks wear alike, and which call is the slowest, is not told by the rounds in which a partition is turned over:
+data that never change rest, a directory stays in its block, a layer tidies up once in a thousand calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import mean, median
+from typing import TYPE_CHECKING, NamedTuple
+
+from ffslab._native import InputError
+from ffslab.studies.lifetime import Given, lived
+from ffslab.studies.lifetime import Workload as Living
+from ffslab.text.durations import DAYS_PER_YEAR
+
+if TYPE_CHECKING:
+    from ffslab.answers.lives import VariantLife
+    from ffslab.store import Store
+    from ffslab.studies.advise.asked import Workload
+
+# So much work (flash operations and calls) is done for a life: a second or two.
+WORK_MAX = 400_000
+# Fewer erases do not tell which blocks come in turn.
+ERASES_MIN = 4
+# Blocks with at least such a part of the usual erases come in turn, the others rest.
+IN_TURN = 0.5
+# Ends that are no wear.
+REFUSED = ("failed", "full")
+
+
+class Lived(NamedTuple):
+    """`years` until its blocks have had their erases; `None`: not known. `slowest_us`: of calls before one failed.
+    `error`: why it did not go on, though no block had failed."""
+
+    years: float | None
+    slowest_us: float | None
+    error: str | None
+
+
+def lived_at(workload: Workload, values: Mapping[str, object], store: Store) -> Lived | None:
+    """The life under a workload with these values of its axes; `None`: it cannot be lived."""
+    experiment = workload.experiment.changed(axes={name: [value] for name, value in values.items()})
+    given = Given(per_day=workload.per_day)
+    try:
+        found = lived([Living(workload.name, experiment)], given, work_max=WORK_MAX, store=store)
+    except InputError:
+        return None
+    lives = found.lives
+    return lived_of(lives[0][1]) if lives else None
+
+
+def slowest_us(life: VariantLife) -> float | None:
+    """The slowest call of a device that works: a block that fails is tested while calls wait."""
+    first = life["first_bad_block_years"]
+    until_days = float("inf") if first is None else first * DAYS_PER_YEAR
+    known = [point["max_us"] for point in life["points"] if point["max_us"] is not None and point["days"] < until_days]
+    return max(known, default=None)
+
+
+def lived_of(life: VariantLife) -> Lived:
+    """What a life says of a point."""
+    ended = life["ended"]
+    error = f"after {life['repetitions']:,} repetitions: {ended['error']}" if ended["by"] in REFUSED else None
+    return Lived(life["years"] if ended["by"] == "endurance" else _reckoned(life), slowest_us(life), error)
+
+
+def _reckoned(life: VariantLife) -> float | None:
+    """When the blocks that come in turn have had the erases that their part bears; `None`: not known.
+
+    So they are compared alike, those that live on with blocks that have failed, and those that were given up, too.
+    """
+    every = list(zip(life["wear"]["days"], life["wear"]["erases"], strict=True))
+    # The first window is how a new partition fills up.
+    for days, began in every[1:2] + every[:1]:
+        taken = [count - before for count, before in zip(every[-1][1], began, strict=True)]
+        worn = _worn(life, taken)
+        if worn >= ERASES_MIN:
+            return (every[-1][0] - days) / DAYS_PER_YEAR * life["endurance_erases"] / worn
+    return None
+
+
+def _worn(life: VariantLife, taken: list[int]) -> float:
+    """The erases of the blocks that decide."""
+    if life["levels_from_erases"] is not None:
+        # UBI lets all blocks have as many, sooner or later.
+        return mean(taken)
+    if not life["blocks_fail"]:
+        return max(taken)
+    # What rests is no part of it, and the few blocks that are worn first are replaced by others.
+    usual = median([count for count in taken if count] or [0])
+    return median(count for count in taken if count >= IN_TURN * usual)
