@@ -4,6 +4,8 @@
 //! Configuration: `CONFIG_PREEMPT_VOLUNTARY` in linux-image-5.10.0-32-amd64; with `CONFIG_PREEMPT_DYNAMIC` and so `CONFIG_PREEMPT_RCU`
 //! in 6.1.0-56-amd64 and 6.12.117+deb13-amd64 (`/boot/config-*` of the packages).
 //!
+//! `CONFIG_HIGH_RES_TIMERS` in all of them.
+//!
 //! Prices: the machine takes the same time for each instruction, so a price is a number of them. They are durations of steps of all
 //! kept cases (`after_step`), in 250 instructions a us, and of parts of steps in the traces of 6.1.
 
@@ -75,6 +77,7 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, each_ns: u64) {
         ..vfs.kernel.clone()
     };
     stack.sim.preemption = preemption;
+    stack.sim.tick_is_timer = true;
     stack.sim.tick_cost_ns = TICK * each_ns;
     vfs.costs.page_drop_ns = PAGE_DROP * each_ns;
     vfs.costs.drop_caches_ns = build.drop_caches * each_ns;

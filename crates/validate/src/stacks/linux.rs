@@ -131,6 +131,7 @@ pub(super) fn linux_stack(
             polls_with_resched: false,
             tick_cost_ns: 0,
             delays_are_loops: false,
+            tick_is_timer: false,
         },
         cpu_costs: CpuCosts::FREE,
         vfs: VfsConfig {
