@@ -11,6 +11,11 @@ pub trait Pace {
         0
     }
 
+    /// From a cut of power until the system is up again. Nothing runs meanwhile, but the clocks go on.
+    fn boot_ns(&self) -> u64 {
+        0
+    }
+
     /// After each call that it times in the step: it notes how long the call took, and makes up the next one.
     fn after_call_ns(&self, _step: &Step) -> u64 {
         0
