@@ -80,6 +80,12 @@ pub trait FileSystem {
     /// Removes a name. An inode without further names lives until [`FileSystem::evict`].
     fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
 
+    /// `NotEmpty` if there is a name in the directory. The system asks before it lets a directory be removed or replaced. Only a file
+    /// system that looks into a directory before it looks for its name needs this; the others find out in [`FileSystem::rmdir`].
+    fn check_empty(&mut self, _dir: Ino) -> Result<()> {
+        Ok(())
+    }
+
     /// Removes an empty directory; `NotEmpty` otherwise.
     fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
 
@@ -194,6 +200,12 @@ pub trait FileSystem {
     /// stamps change here.
     fn write_starts(&mut self, _host: &mut dyn Host, _ino: Ino) -> Result<()> {
         Ok(())
+    }
+
+    /// Whether a page of which a write changes only a part is read before [`FileSystem::write_begin`] rather than after it: it is in
+    /// the page cache then even if there is no room for the write.
+    fn reads_before_write(&self) -> bool {
+        false
     }
 
     /// Announces a write of `bytes` at `at`, all within one page. `cached`: the page is in the page cache. Returns

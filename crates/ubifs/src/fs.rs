@@ -52,6 +52,14 @@ impl FileSystem for Ubifs {
         self.remove_name(host, dir, name, false)
     }
 
+    /// `check_dir_empty` of `fs/ubifs/dir.c`, the first thing that rmdir and rename do.
+    fn check_empty(&mut self, dir: Ino) -> Result<()> {
+        match self.is_empty_directory(dir)? {
+            true => Ok(()),
+            false => Err(Errno::NotEmpty),
+        }
+    }
+
     fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()> {
         self.remove_name(host, dir, name, true)
     }
@@ -156,6 +164,11 @@ impl FileSystem for Ubifs {
 
     fn removexattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8]) -> Result<()> {
         self.delete_xattr(host, ino, name)
+    }
+
+    /// `ubifs_write_begin` of `fs/ubifs/file.c`: the page is read, then there is a budget for it or not.
+    fn reads_before_write(&self) -> bool {
+        true
     }
 
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
