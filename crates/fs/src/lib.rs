@@ -312,6 +312,11 @@ pub trait FileSystem {
     /// Deletes an inode that has no users and no names any more (link count 0).
     fn evict(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()>;
 
+    /// Frees what a cache of its own can spare (a shrinker of `mm/vmscan.c`). Returns how many objects that were.
+    fn shrink(&mut self) -> usize {
+        0
+    }
+
     /// Lets the file system forget inodes because memory is short (`drop_caches`). It must keep those for which
     /// `in_use` returns `true`.
     fn drop_inodes(&mut self, in_use: &dyn Fn(Ino) -> bool);

@@ -188,6 +188,7 @@ impl StackSpec {
                 costs,
                 epoch_s: EPOCH_S,
                 epoch_ns: 0,
+                others_unused: None,
                 smp: false,
             },
             fs,

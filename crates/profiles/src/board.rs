@@ -4,9 +4,12 @@ use crate::built_in::{find, is_path, Kind};
 use crate::driver::{derive_costs, DriverCosts, DriverTable};
 use crate::layers::merged;
 use crate::part::{part_named, PartKind};
+use crate::shrink_name::ShrinkName;
 use crate::spi::{SpiController, SpiTable};
 use crate::{cpu, Amount, EccName, Part, ProfileError, Sourced};
-use ffslab_linux::{DirtyLimits, Kernel, NameHash, ReadAheadRules, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_linux::{
+    DirtyLimits, Kernel, NameHash, ReadAheadRules, ShrinkRules, VfsCosts, WriteBackKnobs, WriteBackRules,
+};
 use ffslab_mtd::{Code, Driver, Ecc};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{ChipLock, CpuCosts, NandWait, PowerMilliwatt, Preemption};
@@ -205,6 +208,8 @@ pub struct KernelProfile {
     sequential_miss_bug: Sourced<bool>,
     /// Unused names that drop_caches leaves in memory.
     dentries_spared_count: Sourced<usize>,
+    /// The first kernel whose rule ends drop_caches. Absent: 5.15. It shows on a machine with nothing but the file system in memory.
+    shrink_rules: Option<Sourced<ShrinkName>>,
     /// Whether each write(2) asks the file system for `security.capability`.
     write_looks_up_capability: Sourced<bool>,
     /// Whether the flusher adds up what all CPUs have counted of a device's dirty pages, so that it sees few of them (since 5.14).
@@ -252,6 +257,7 @@ impl KernelProfile {
             },
             sequential_miss_bug: self.sequential_miss_bug.value,
             dentries_spared_count: self.dentries_spared_count.value,
+            shrink: self.shrink_rules.as_ref().map_or(ShrinkRules::V5_15, |rules| rules.value.into()),
             write_looks_up_capability: self.write_looks_up_capability.value,
             sums_dirty_pages: self.sums_dirty_pages.value,
             write_back: match self.write_back_rules.value {

@@ -25,6 +25,7 @@ mod names;
 mod part;
 mod rtems;
 mod show;
+mod shrink_name;
 mod spi;
 mod template;
 

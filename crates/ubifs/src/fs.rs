@@ -266,7 +266,10 @@ impl FileSystem for Ubifs {
         self.inodes.retain(|&ino, inode| {
             ino == ROOT_INO || in_use(ino) || inode.dirty || inode.links == 0 || !inode.dirty_pages.is_empty()
         });
-        self.core.index.shrink(&self.core.commits, self.core.rules);
+    }
+
+    fn shrink(&mut self) -> usize {
+        self.core.index.shrink(&self.core.commits, self.core.rules)
     }
 
     fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {

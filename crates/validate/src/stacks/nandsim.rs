@@ -112,7 +112,7 @@ fn decoding(case: &Case) -> u64 {
 
 /// Whether no chip was simulated on the machine before. The first variant of an experiment begins 12.80 s after the boot, each further one
 /// later.
-fn is_first_chip(case: &Case) -> bool {
+pub(super) fn is_first_chip(case: &Case) -> bool {
     case.system.uptime_us.is_none_or(|uptime_us| uptime_us < FIRST_CHIP_UNTIL_US)
 }
 
