@@ -56,6 +56,9 @@ pub struct Kernel {
     pub dentries_spared_count: usize,
     /// When `drop_caches` has done enough.
     pub shrink: ShrinkRules,
+    /// A write behind the end of a file on JFFS2, but in the file's last page, lets bytes come back that a truncation had cut off
+    /// (`jffs2_write_begin` of `fs/jffs2/file.c` before 23892d383bee).
+    pub jffs2_gap_bug: bool,
     /// Each write(2) asks the file system for the capability that it would have to take away (`file_remove_suid` of
     /// `mm/filemap.c`), and nothing remembers that a file has none.
     pub write_looks_up_capability: bool,

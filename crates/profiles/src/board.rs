@@ -210,6 +210,9 @@ pub struct KernelProfile {
     dentries_spared_count: Sourced<usize>,
     /// The first kernel whose rule ends drop_caches. Absent: 5.15. It shows on a machine with nothing but the file system in memory.
     shrink_rules: Option<Sourced<ShrinkName>>,
+    /// Whether a write behind the end of a file on JFFS2, in its last page, brings back what a truncation had cut off. Absent: no, as
+    /// since 23892d383bee of Linux 6.3 and in the stable series since the spring of 2023.
+    jffs2_gap_bug: Option<Sourced<bool>>,
     /// Whether each write(2) asks the file system for `security.capability`.
     write_looks_up_capability: Sourced<bool>,
     /// Whether the flusher adds up what all CPUs have counted of a device's dirty pages, so that it sees few of them (since 5.14).
@@ -258,6 +261,7 @@ impl KernelProfile {
             sequential_miss_bug: self.sequential_miss_bug.value,
             dentries_spared_count: self.dentries_spared_count.value,
             shrink: self.shrink_rules.as_ref().map_or(ShrinkRules::V5_15, |rules| rules.value.into()),
+            jffs2_gap_bug: self.jffs2_gap_bug.as_ref().is_some_and(|bug| bug.value),
             write_looks_up_capability: self.write_looks_up_capability.value,
             sums_dirty_pages: self.sums_dirty_pages.value,
             write_back: match self.write_back_rules.value {

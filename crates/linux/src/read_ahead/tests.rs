@@ -23,6 +23,7 @@ impl Bench {
             unmount_wakes_worker: false,
             dentries_spared_count: 0,
             shrink: crate::ShrinkRules::V5_15,
+            jffs2_gap_bug: false,
             write_looks_up_capability: false,
             sums_dirty_pages: true,
             write_back: WriteBackRules::V6_1,

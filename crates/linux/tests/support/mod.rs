@@ -438,6 +438,7 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         unmount_wakes_worker: false,
         dentries_spared_count: 0,
         shrink: ffslab_linux::ShrinkRules::V5_15,
+        jffs2_gap_bug: false,
         write_looks_up_capability: false,
         sums_dirty_pages: true,
         write_back,

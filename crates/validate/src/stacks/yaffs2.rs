@@ -151,6 +151,7 @@ fn harness(case: &Case) -> StackSpec {
                 unmount_wakes_worker: false,
                 dentries_spared_count: 0,
                 shrink: ffslab_linux::ShrinkRules::V2_6,
+                jffs2_gap_bug: false,
                 write_looks_up_capability: false,
                 sums_dirty_pages: true,
                 write_back: WriteBackRules::V2_6,
