@@ -80,6 +80,10 @@ pub trait FileSystem {
     /// Removes a name. An inode without further names lives until [`FileSystem::evict`].
     fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
 
+    /// The mount options `sync` and `dirsync`: `all` changes, or those of `directories`, are written before their calls return. The
+    /// system above sees to the data of write(2) itself; a file system that writes names at once in any case has nothing to do.
+    fn set_synchronous(&mut self, _all: bool, _directories: bool) {}
+
     /// `NotEmpty` if there is a name in the directory. The system asks before it lets a directory be removed or replaced. Only a file
     /// system that looks into a directory before it looks for its name needs this; the others find out in [`FileSystem::rmdir`].
     fn check_empty(&mut self, _dir: Ino) -> Result<()> {

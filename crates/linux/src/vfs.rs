@@ -225,9 +225,12 @@ impl Vfs {
         self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;
     }
 
-    /// The mount option `sync` or `async`. It belongs to the mount, so an unmount resets it.
-    pub fn set_synchronous(&mut self, synchronous: bool) {
+    /// The mount options `sync` (or `async`) and `dirsync`. They belong to the mount, so an unmount resets them.
+    pub fn set_synchronous(&mut self, synchronous: bool, directories: bool) {
         self.synchronous = synchronous;
+        if let Some(fs) = self.fs.as_deref_mut() {
+            fs.set_synchronous(synchronous, directories);
+        }
     }
 
     // ---- for the other files of this crate -------------------------------------------------------------------------

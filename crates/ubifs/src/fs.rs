@@ -52,6 +52,10 @@ impl FileSystem for Ubifs {
         self.remove_name(host, dir, name, false)
     }
 
+    fn set_synchronous(&mut self, all: bool, directories: bool) {
+        self.set_mount_flags(all, directories);
+    }
+
     /// `check_dir_empty` of `fs/ubifs/dir.c`, the first thing that rmdir and rename do.
     fn check_empty(&mut self, dir: Ino) -> Result<()> {
         match self.is_empty_directory(dir)? {

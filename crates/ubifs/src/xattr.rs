@@ -199,7 +199,14 @@ impl Ubifs {
             core.write_xattr_value(owner, &inode)
         })?;
         self.inodes.insert(value_ino, inode);
-        Ok(())
+        self.sync_changed_xattr(ino)
+    }
+
+    /// The owner decides whether a change or a removal is written at once (`ubifs_jnl_change_xattr`, `ubifs_jnl_delete_xattr`).
+    fn sync_changed_xattr(&mut self, ino: Ino) -> Result<()> {
+        let mount_flags = self.mount_flags;
+        let is_sync = self.inode(ino)?.is_directory_sync(mount_flags);
+        self.sync_names(is_sync)
     }
 
     pub(crate) fn delete_xattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8]) -> Result<()> {
@@ -215,10 +222,9 @@ impl Ubifs {
             core.write_xattr_removal(owner, &inode, name)
         });
         self.core.space.release_budget(&self.core.lebs, growth);
-        if result.is_ok() {
-            self.inodes.remove(&value_ino);
-        }
-        result
+        result?;
+        self.inodes.remove(&value_ino);
+        self.sync_changed_xattr(ino)
     }
 
     /// Deletes the attributes one by one when an image has more of them than the deletion of the inode can take along
