@@ -178,15 +178,7 @@ def test_options_that_cannot_be_are_refused_with_the_reason(option: str, tmp_pat
         assert ran.returncode == 2 and REFUSED[option] in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
 
 
-def test_ubifs_is_not_mounted_synchronously(tmp_path: Path, ffslab: Command) -> None:
-    need_fuse()
-    (tmp_path / "mount").mkdir()
-    for option in ("sync", "dirsync"):
-        ran = ffslab("mount", "--fs", "ubifs", "-o", option, "mount", "--", "true")
-        assert ran.returncode == 2 and "IS_DIRSYNC" in ran.stderr, ran.stderr
-
-
-@pytest.mark.parametrize("fs", ["jffs2", "yaffs2"])
+@pytest.mark.parametrize("fs", ["jffs2", "yaffs2", "ubifs"])
 def test_on_a_synchronous_mount_what_is_written_is_safe(fs: str) -> None:
     stack = ffslab_stack(fs)
     for options, safe in ((["async"], False), (["remount", "sync"], True), (["remount"], False)):

@@ -46,6 +46,8 @@ impl Board {
                 preemption: Default::default(),
                 unmount_wakes_worker: false,
                 dentries_spared_count: 0,
+                shrink: ffslab_linux::ShrinkRules::V5_15,
+                jffs2_gap_bug: false,
                 write_looks_up_capability: false,
                 sums_dirty_pages: true,
                 write_back: WriteBackRules::V6_1,
@@ -61,6 +63,7 @@ impl Board {
             costs: VfsCosts::default(),
             epoch_s,
             epoch_ns: 0,
+            others_unused: None,
             smp: false,
         };
         let vfs = Vfs::new(sim.clone(), config);

@@ -80,6 +80,16 @@ pub trait FileSystem {
     /// Removes a name. An inode without further names lives until [`FileSystem::evict`].
     fn unlink(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
 
+    /// The mount options `sync` and `dirsync`: `all` changes, or those of `directories`, are written before their calls return. The
+    /// system above sees to the data of write(2) itself; a file system that writes names at once in any case has nothing to do.
+    fn set_synchronous(&mut self, _all: bool, _directories: bool) {}
+
+    /// `NotEmpty` if there is a name in the directory. The system asks before it lets a directory be removed or replaced. Only a file
+    /// system that looks into a directory before it looks for its name needs this; the others find out in [`FileSystem::rmdir`].
+    fn check_empty(&mut self, _dir: Ino) -> Result<()> {
+        Ok(())
+    }
+
     /// Removes an empty directory; `NotEmpty` otherwise.
     fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()>;
 
@@ -196,6 +206,12 @@ pub trait FileSystem {
         Ok(())
     }
 
+    /// Whether a page of which a write changes only a part is read before [`FileSystem::write_begin`] rather than after it: it is in
+    /// the page cache then even if there is no room for the write.
+    fn reads_before_write(&self) -> bool {
+        false
+    }
+
     /// Announces a write of `bytes` at `at`, all within one page. `cached`: the page is in the page cache. Returns
     /// whether the page must be read first.
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan>;
@@ -299,6 +315,11 @@ pub trait FileSystem {
 
     /// Deletes an inode that has no users and no names any more (link count 0).
     fn evict(&mut self, host: &mut dyn Host, ino: Ino) -> Result<()>;
+
+    /// Frees what a cache of its own can spare (a shrinker of `mm/vmscan.c`). Returns how many objects that were.
+    fn shrink(&mut self) -> usize {
+        0
+    }
 
     /// Lets the file system forget inodes because memory is short (`drop_caches`). It must keep those for which
     /// `in_use` returns `true`.

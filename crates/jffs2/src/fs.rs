@@ -140,9 +140,11 @@ impl FileSystem for Jffs2 {
             return Err(Errno::FBig);
         }
         let size = self.loaded(ino)?.file_bytes;
-        if at > u64::from(size) {
+        let in_page = if self.store.flash.options.gaps_in_page_stay { at % PAGE_BYTES as u64 } else { 0 };
+        let gap_end = at - in_page;
+        if gap_end > u64::from(size) {
             let now_s = seconds(host.now());
-            self.write_hole(host, ino, at as u32, now_s)?;
+            self.write_hole(host, ino, gap_end as u32, now_s)?;
         }
         Ok(if cached { WritePlan::Ready } else { WritePlan::ReadFirst })
     }

@@ -49,6 +49,10 @@ pub struct Options {
     pub wbuf_delay_ms: u32,
     pub wake_during_pass: WakeDuringPass,
     pub sync_manner: SyncManner,
+    /// A write behind the end of a file, but in the file's last page, makes no node for the gap, so bytes that a truncation had cut
+    /// off come back after the next mount (`fs/jffs2/file.c`, `jffs2_write_begin` before 23892d383bee of Linux 6.3, which the stable
+    /// series have taken, too).
+    pub gaps_in_page_stay: bool,
     /// By which hash of its names a directory is ordered (`nodelist.c`, `jffs2_add_fd_to_list`).
     pub name_hash: NameHash,
     /// Byte order of the medium.
@@ -74,6 +78,7 @@ impl Default for Options {
             wbuf_delay_ms: 5_000,
             wake_during_pass: WakeDuringPass::Kept,
             sync_manner: SyncManner::Pads,
+            gaps_in_page_stay: false,
             name_hash: NameHash::Bytes,
             endian: Endian::Little,
             read_only: false,
@@ -90,6 +95,7 @@ impl Options {
             wbuf_timer: WbufTimer::SyncSupers,
             wake_during_pass: WakeDuringPass::Lost,
             sync_manner: SyncManner::Collects,
+            gaps_in_page_stay: true,
             ..Options::default()
         }
     }

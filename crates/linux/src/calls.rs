@@ -303,17 +303,12 @@ impl Calls for Vfs {
     }
 
     /// `echo 3 > /proc/sys/vm/drop_caches`: drops clean pages (dirty pages and their inodes stay), then names, then
-    /// inodes that no open file needs (`fs/drop_caches.c`, `fs/super.c`).
+    /// inodes that no open file needs, as far as the kernel's rule goes (`fs/drop_caches.c`, [`crate::ShrinkRules`]).
     fn drop_caches(&mut self) -> Answer<()> {
         self.spend(self.config.costs.call_ns);
         self.drop_clean_pages();
         self.spend_interruptible(self.config.costs.drop_caches_ns);
-        let in_use = self.dentries.shrink(self.config.kernel.dentries_spared_count);
-        let write_back = &mut self.memory.write_back;
-        write_back.forget_clean(&|ino| in_use.contains(&ino));
-        if let Some(fs) = self.fs.as_deref_mut() {
-            fs.drop_inodes(&|ino| in_use.contains(&ino) || write_back.is_dirty(ino));
-        }
+        self.shrink_caches();
         self.schedule();
         Ok(())
     }

@@ -30,6 +30,17 @@ pub enum WriteBackRules {
     V6_1,
 }
 
+/// When `drop_caches` has done enough (`drop_slab` of `mm/vmscan.c`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShrinkRules {
+    /// Linux 2.6.37: caches are shrunk in portions, see [`Kernel::dentries_spared_count`].
+    V2_6,
+    /// From Linux 3.12 on: after a pass that has freed ten objects or fewer.
+    V3_12,
+    /// From Linux 5.15 on: after a pass that has freed fewer than two, the next one fewer than four, then eight, and so on.
+    V5_15,
+}
+
 /// Properties of a kernel that decide which requests reach the file system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
@@ -43,6 +54,11 @@ pub struct Kernel {
     /// `drop_caches` evicts no name, and so no inode, while fewer names than this are unused: kernels that shrink caches in
     /// hundreds (`fs/dcache.c` of 2.6.37, `shrink_dcache_memory`) have 100, others 0.
     pub dentries_spared_count: usize,
+    /// When `drop_caches` has done enough.
+    pub shrink: ShrinkRules,
+    /// A write behind the end of a file on JFFS2, but in the file's last page, lets bytes come back that a truncation had cut off
+    /// (`jffs2_write_begin` of `fs/jffs2/file.c` before 23892d383bee).
+    pub jffs2_gap_bug: bool,
     /// Each write(2) asks the file system for the capability that it would have to take away (`file_remove_suid` of
     /// `mm/filemap.c`), and nothing remembers that a file has none.
     pub write_looks_up_capability: bool,
@@ -161,6 +177,10 @@ pub struct VfsConfig {
     /// How far its wall clock was in that second. File systems that keep times by whole seconds write an inode whenever a new
     /// second has begun, so it decides which of many writes also writes the inode.
     pub epoch_ns: u32,
+    /// How many unused names and other objects the rest of the machine has for the first pass of the first `drop_caches`. `None`: so
+    /// many, and always new ones, that passes follow each other until nothing is left. Only a machine that boots from an archive in
+    /// memory, and does nothing else than run the program, has so few that the kernel's rule shows.
+    pub others_unused: Option<usize>,
     /// The kernel is one for several CPUs (`CONFIG_SMP`), though the machine has one: its counters are seen in batches.
     pub smp: bool,
 }

@@ -3,6 +3,7 @@
 
 use ffslab_fs::{FileKind, Ino};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub(crate) type DentryId = u32;
@@ -20,12 +21,20 @@ struct Dentry {
     hashed: bool,
     /// Number of users: open descriptors, and entries below this one that are not hashed any more.
     users: u32,
+    /// Its place in the list of unused entries (`DCACHE_LRU_LIST`). It may have got users since it was listed.
+    listed: Option<u64>,
+    /// It has been used again since it was listed or spared (`DCACHE_REFERENCED`).
+    referenced: bool,
     children: FxHashMap<Rc<[u8]>, DentryId>,
 }
 
 pub(crate) struct Dentries {
     all: Vec<Dentry>,
     free: Vec<DentryId>,
+    /// Entries that were put back by their last users, in that order.
+    list: BTreeMap<u64, DentryId>,
+    /// How often an entry was listed.
+    listings: u64,
 }
 
 impl Dentries {
@@ -36,9 +45,11 @@ impl Dentries {
             inode: Some((root, FileKind::Directory)),
             hashed: true,
             users: 1,
+            listed: None,
+            referenced: false,
             children: FxHashMap::default(),
         };
-        Self { all: vec![root], free: Vec::new() }
+        Self { all: vec![root], free: Vec::new(), list: BTreeMap::new(), listings: 0 }
     }
 
     pub fn inode(&self, id: DentryId) -> Option<(Ino, FileKind)> {
@@ -68,8 +79,16 @@ impl Dentries {
 
     pub fn add(&mut self, parent: DentryId, name: &[u8], inode: Option<(Ino, FileKind)>) -> DentryId {
         let name: Rc<[u8]> = Rc::from(name);
-        let dentry =
-            Dentry { parent, name: name.clone(), inode, hashed: true, users: 0, children: FxHashMap::default() };
+        let dentry = Dentry {
+            parent,
+            name: name.clone(),
+            inode,
+            hashed: true,
+            users: 0,
+            listed: None,
+            referenced: false,
+            children: FxHashMap::default(),
+        };
         let id = match self.free.pop() {
             Some(id) => {
                 self.all[id as usize] = dentry;
@@ -108,6 +127,7 @@ impl Dentries {
             let dentry = &mut self.all[id as usize];
             dentry.users -= 1;
             if dentry.users > 0 || dentry.hashed {
+                self.put_back(id);
                 return gone;
             }
             gone.extend(dentry.inode);
@@ -115,6 +135,81 @@ impl Dentries {
             self.discard(id);
             id = parent;
         }
+    }
+
+    /// A call that has used the entry ends (`dput`, `retain_dentry`). One that nobody else uses is listed as unused; one that
+    /// is listed already is spared by the next walk over the list.
+    pub fn put_back(&mut self, id: DentryId) {
+        let dentry = &mut self.all[id as usize];
+        if id == ROOT || !dentry.hashed || dentry.users > 0 || !dentry.children.is_empty() {
+            return;
+        }
+        match dentry.listed {
+            Some(_) => dentry.referenced = true,
+            None => self.list_last(id),
+        }
+    }
+
+    fn list_last(&mut self, id: DentryId) {
+        self.listings += 1;
+        self.list.insert(self.listings, id);
+        self.all[id as usize].listed = Some(self.listings);
+    }
+
+    fn unlist(&mut self, id: DentryId) {
+        let dentry = &mut self.all[id as usize];
+        dentry.referenced = false;
+        if let Some(place) = dentry.listed.take() {
+            self.list.remove(&place);
+        }
+    }
+
+    pub fn listed_count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Walks over the first `count` entries of the list (`prune_dcache_sb`): one that was used again is spared and moves to the
+    /// list's end, the others leave it, and memory unless they have users. Directories whose last entry has gone go, too.
+    /// Returns how many have left the list, and the inodes of those that have left memory.
+    pub fn prune(&mut self, count: usize) -> (usize, Vec<Ino>) {
+        let (mut left, mut dead) = (0, Vec::new());
+        // The walk knows the next entry before it looks at one, so the last one of the list, once moved, ends it.
+        let mut next = self.list.first_key_value().map(|(&place, &id)| (place, id));
+        for _ in 0..count {
+            let Some((place, id)) = next else { break };
+            next = self.list.range(place + 1..).next().map(|(&place, &id)| (place, id));
+            let spared = std::mem::take(&mut self.all[id as usize].referenced);
+            let in_use = self.is_used(id) || !self.all[id as usize].children.is_empty();
+            self.unlist(id);
+            if spared && !in_use {
+                self.list_last(id);
+                continue;
+            }
+            left += 1;
+            if !in_use {
+                dead.push(id);
+            }
+        }
+        (left, dead.into_iter().flat_map(|id| self.kill(id)).collect())
+    }
+
+    /// An entry leaves memory, and each directory above it that has no other entry and no user (`shrink_dentry_list`).
+    fn kill(&mut self, id: DentryId) -> Vec<Ino> {
+        let mut inodes = Vec::new();
+        let mut id = id;
+        while id != ROOT && !self.is_used(id) && self.all[id as usize].children.is_empty() {
+            let parent = self.parent(id);
+            inodes.extend(self.inode(id).map(|(ino, _)| ino));
+            self.detach(id);
+            self.discard(id);
+            id = parent;
+        }
+        inodes
+    }
+
+    /// The inodes of all entries.
+    pub fn inodes(&self) -> FxHashSet<Ino> {
+        self.all.iter().filter_map(|dentry| dentry.inode).map(|(ino, _)| ino).collect()
     }
 
     /// Handles the removal of a name (`d_delete`). An entry without users becomes negative (returns `true`); an entry
@@ -173,7 +268,7 @@ impl Dentries {
     /// `spared_count` are unused. Returns the inodes of the remaining entries.
     pub fn shrink(&mut self, spared_count: usize) -> FxHashSet<Ino> {
         if spared_count > 0 && self.unused() < spared_count {
-            return self.all.iter().filter_map(|d| d.inode).map(|(ino, _)| ino).collect();
+            return self.inodes();
         }
         let mut keep = vec![false; self.all.len()];
         for &id in &self.free {
@@ -194,7 +289,7 @@ impl Dentries {
                 self.discard(id);
             }
         }
-        self.all.iter().filter_map(|d| d.inode).map(|(ino, _)| ino).collect()
+        self.inodes()
     }
 
     /// Entries that nobody uses and below which there is none: those on the kernel's list of unused ones.
@@ -229,6 +324,7 @@ impl Dentries {
     }
 
     fn discard(&mut self, id: DentryId) {
+        self.unlist(id);
         let dentry = &mut self.all[id as usize];
         dentry.inode = None;
         dentry.hashed = false;

@@ -29,6 +29,7 @@ mod nodes;
 mod page_cache;
 mod read;
 mod read_ahead;
+mod shrink;
 mod vfs;
 mod walk;
 mod write;
@@ -36,7 +37,7 @@ mod write_back;
 mod xattr;
 
 pub use config::{
-    DirtyLimits, Kernel, PagePolicies, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules,
+    DirtyLimits, Kernel, PagePolicies, ReadAheadRules, ShrinkRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules,
 };
 pub use vfs::{DeviceTask, Vfs};
 

@@ -94,6 +94,7 @@ impl Vfs {
         let (directory_ino, name) = self.place(dentry)?;
         self.may_delete(directory_ino, ino)?;
         let (fs, memory) = self.parts()?;
+        fs.check_empty(ino)?;
         fs.rmdir(memory, directory_ino, &name)?;
         self.name_gone(dentry, ino, kind)
     }
@@ -150,6 +151,10 @@ impl Vfs {
             None => self.may_create(to_ino)?,
         }
         let (fs, memory) = self.parts()?;
+        match replaced {
+            Some((other, FileKind::Directory)) if !flags.exchange => fs.check_empty(other)?,
+            _ => {}
+        }
         match flags {
             RenameFlags::NONE => fs.rename(memory, from_ino, &name, to_ino, &new_name)?,
             _ => fs.rename_with(memory, (from_ino, &name), (to_ino, &new_name), flags)?,

@@ -1,7 +1,7 @@
 //! The mounted system as a whole: mount, unmount, crash, sync, sleep, clocks.
 
 use crate::config::VfsConfig;
-use crate::dentries::Dentries;
+use crate::dentries::{Dentries, DentryId};
 use crate::files::OpenFile;
 use crate::memory::Memory;
 use crate::nodes::Nodes;
@@ -29,6 +29,10 @@ pub struct Vfs {
     pub(crate) fs: Option<Box<dyn FileSystem>>,
     pub(crate) memory: Memory,
     pub(crate) dentries: Dentries,
+    /// Where the paths of the running call have ended, and whether the call has a reference to that.
+    pub(crate) walked: Vec<(DentryId, bool)>,
+    /// Inodes without an entry that are still in memory, in the order in which they lost it.
+    pub(crate) idle: Vec<Ino>,
     pub(crate) files: Vec<Option<OpenFile>>,
     /// Number of open descriptors of each inode that has any.
     pub(crate) opens: FxHashMap<Ino, u32>,
@@ -59,6 +63,8 @@ impl Vfs {
             fs: None,
             memory,
             dentries: Dentries::new(0),
+            walked: Vec::new(),
+            idle: Vec::new(),
             files: Vec::new(),
             opens: FxHashMap::default(),
             linkable: FxHashSet::default(),
@@ -177,6 +183,7 @@ impl Vfs {
         self.memory.pages.clear();
         self.memory.write_back.stop();
         self.dentries = Dentries::new(0);
+        self.idle.clear();
         self.files.clear();
         self.opens.clear();
         self.linkable.clear();
@@ -218,9 +225,12 @@ impl Vfs {
         self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;
     }
 
-    /// The mount option `sync` or `async`. It belongs to the mount, so an unmount resets it.
-    pub fn set_synchronous(&mut self, synchronous: bool) {
+    /// The mount options `sync` (or `async`) and `dirsync`. They belong to the mount, so an unmount resets them.
+    pub fn set_synchronous(&mut self, synchronous: bool, directories: bool) {
         self.synchronous = synchronous;
+        if let Some(fs) = self.fs.as_deref_mut() {
+            fs.set_synchronous(synchronous, directories);
+        }
     }
 
     // ---- for the other files of this crate -------------------------------------------------------------------------
@@ -231,6 +241,11 @@ impl Vfs {
         self.sim.work(Work::TracedCall, 0);
         self.wait_for_chip();
         let result = body(self);
+        for (dentry, taken) in std::mem::take(&mut self.walked) {
+            if taken || self.dentries.inode(dentry).is_some() {
+                self.dentries.put_back(dentry);
+            }
+        }
         self.schedule();
         result
     }
@@ -313,6 +328,7 @@ impl Vfs {
             return Ok(());
         }
         self.linkable.remove(&ino);
+        self.idle.retain(|&idle| idle != ino);
         self.nodes.gone(ino);
         let cached = self.memory.pages.pages();
         let (fs, memory) = self.parts()?;

@@ -65,6 +65,7 @@ impl Vfs {
                 }
                 _ => {}
             }
+            let known = self.dentries.child(at, name);
             let child = self.look_up(at, name)?;
             let is_last = text[end..].iter().all(|&b| b == b'/');
             let trailing_slash = is_last && end < text.len();
@@ -86,7 +87,11 @@ impl Vfs {
                     text = Cow::Owned(target);
                     position = 0;
                 }
-                _ if is_last => return Ok(found),
+                inode if is_last => {
+                    // A walk without references (`LOOKUP_RCU`) takes none to an entry that says that there is no such name.
+                    self.walked.push((child, known.is_none() || inode.is_some()));
+                    return Ok(found);
+                }
                 Some((_, FileKind::Directory)) => {
                     at = child;
                     position = end;

@@ -146,17 +146,20 @@ impl Piece {
     ) -> Result<usize> {
         let index = self.at / PAGE_BYTES as u64;
         let start = self.at as usize % PAGE_BYTES;
-        let cached = memory.pages.find(self.ino, index);
-        // The file system was told that the page is cached, so the page must stay in the cache while the file system
-        // makes room.
-        if let Some(slot) = cached {
-            memory.pages.pin(slot);
-        }
         sim.work(Work::PageWrite, self.count);
         let begun_ns = sim.now_ns();
         let cold = sim.takes_cold_caches();
         if cold {
             sim.work(Work::ColdCache, 0);
+        }
+        let mut cached = memory.pages.find(self.ino, index);
+        if cached.is_none() && self.count < PAGE_BYTES && fs.reads_before_write() {
+            cached = Some(self.fill(fs, memory, sim, cold, WritePlan::ReadFirst)?);
+        }
+        // The file system was told that the page is cached, so the page must stay in the cache while the file system
+        // makes room.
+        if let Some(slot) = cached {
+            memory.pages.pin(slot);
         }
         let begun = fs.write_begin(memory, self.ino, self.at, self.count, cached.is_some());
         let plan = match begun {
@@ -171,29 +174,7 @@ impl Piece {
         // Garbage collection of the file system may have put the page into the cache in the meantime.
         let slot = match cached.or_else(|| memory.pages.find(self.ino, index)) {
             Some(slot) => slot,
-            None => {
-                if memory.pages.is_full_of_dirty_pages() {
-                    write_back::reclaim(memory, fs)?;
-                }
-                sim.work(Work::PageFill, 0);
-                if cold {
-                    sim.work(Work::ColdCache, 0);
-                }
-                let slot = memory.pages.insert(self.ino, index);
-                let page = memory.pages.data_mut(slot);
-                if plan == WritePlan::ReadFirst {
-                    let _reason = sim.because(&causes::READ_MODIFY_WRITE);
-                    if let Err(error) = fs.read_page(self.ino, index, page) {
-                        memory.pages.remove(slot);
-                        return Err(error);
-                    }
-                } else {
-                    sim.work(Work::PageClear, page.len() - self.count);
-                    page[..start].fill(0);
-                    page[start + self.count..].fill(0);
-                }
-                slot
-            }
+            None => self.fill(fs, memory, sim, cold, plan)?,
         };
         sim.function_ends(Function::WriteBegin, begun_ns);
         memory.pages.pin(slot);
@@ -211,5 +192,39 @@ impl Piece {
             memory.pages.remove(slot);
         }
         ended
+    }
+
+    /// Brings the page into the cache, from the medium or as zeros around the piece.
+    fn fill(
+        &self,
+        fs: &mut dyn FileSystem,
+        memory: &mut Memory,
+        sim: &Sim,
+        cold: bool,
+        plan: WritePlan,
+    ) -> Result<u32> {
+        let index = self.at / PAGE_BYTES as u64;
+        let start = self.at as usize % PAGE_BYTES;
+        if memory.pages.is_full_of_dirty_pages() {
+            write_back::reclaim(memory, fs)?;
+        }
+        sim.work(Work::PageFill, 0);
+        if cold {
+            sim.work(Work::ColdCache, 0);
+        }
+        let slot = memory.pages.insert(self.ino, index);
+        let page = memory.pages.data_mut(slot);
+        if plan == WritePlan::ReadFirst {
+            let _reason = sim.because(&causes::READ_MODIFY_WRITE);
+            if let Err(error) = fs.read_page(self.ino, index, page) {
+                memory.pages.remove(slot);
+                return Err(error);
+            }
+        } else {
+            sim.work(Work::PageClear, page.len() - self.count);
+            page[..start].fill(0);
+            page[start + self.count..].fill(0);
+        }
+        Ok(slot)
     }
 }

@@ -3,7 +3,7 @@
 use crate::support;
 
 use ffslab_fs::{Errno, FileKind, TimeSpec};
-use ffslab_linux::{Calls, OpenFlags, Vfs};
+use ffslab_linux::{Calls, OpenFlags, ReadAheadRules, ShrinkRules, Vfs};
 use support::empty;
 
 const CREATE: OpenFlags = OpenFlags { create: true, ..OpenFlags::READ_WRITE };
@@ -76,6 +76,36 @@ fn drop_caches_keeps_what_is_open_and_the_directories_above() {
     vfs.drop_caches().unwrap();
     assert_eq!(log.borrow().in_memory, [1]);
     vfs.stat(b"d/f").unwrap();
+}
+
+/// A machine with nothing else to drop: which of the files lose their names and inodes when all are dropped once.
+fn dropped(shrink: ShrinkRules, others_unused: Option<usize>, files: u8, uses: usize) -> usize {
+    let mut config = support::config(ReadAheadRules::V6_1, 0);
+    (config.kernel.shrink, config.others_unused) = (shrink, others_unused);
+    let (mut vfs, log) = support::mounted(config, support::MemFs::new);
+    let names: Vec<[u8; 1]> = (0..files).map(|number| [b'a' + number]).collect();
+    for _ in 0..uses {
+        names.iter().for_each(|name| touch(&mut vfs, name));
+    }
+    vfs.drop_caches().unwrap();
+    let left = log.borrow().in_memory.len() - 1;
+    usize::from(files) - left
+}
+
+#[test]
+fn drop_caches_ends_after_a_pass_that_finds_little() {
+    use ShrinkRules::{V3_12, V5_15};
+    // One name, used once: it goes in the first pass, with its inode.
+    assert_eq!([V3_12, V5_15].map(|rules| dropped(rules, Some(0), 1, 1)), [1, 1]);
+    // Used again since: the first pass only notes that, and frees nothing.
+    assert_eq!([V3_12, V5_15].map(|rules| dropped(rules, Some(0), 1, 2)), [0, 0]);
+    // A few things of others let the newer rule begin another pass, and more than ten the older one.
+    assert_eq!([V3_12, V5_15].map(|rules| dropped(rules, Some(5), 1, 2)), [0, 1]);
+    assert_eq!(dropped(V3_12, Some(11), 1, 2), 1);
+    // Each pass takes one inode more than were unused before it: three names and one inode are too few for the older rule.
+    assert_eq!([V3_12, V5_15].map(|rules| dropped(rules, Some(0), 3, 1)), [1, 3]);
+    assert_eq!(dropped(V3_12, Some(0), 10, 1), 10);
+    assert_eq!([V3_12, V5_15].map(|rules| dropped(rules, None, 3, 2)), [3, 3], "a machine in use");
 }
 
 #[test]

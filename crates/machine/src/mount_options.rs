@@ -17,9 +17,8 @@ pub struct MountOptions {
     pub remount: bool,
     /// Every write(2) waits until its data are safe, as with `O_DSYNC` (`SB_SYNCHRONOUS`).
     pub synchronous: bool,
-    /// `dirsync`: changes of names are written before their call returns (`SB_DIRSYNC`). A file system that does not
-    /// write such changes at once in any case refuses the option
-    /// ([`crate::file_systems::Mountable::check_generic_options`]).
+    /// `dirsync`: changes of names are written before their call returns (`SB_DIRSYNC`), where the file system does not write them at
+    /// once in any case.
     pub synchronous_directories: bool,
     /// Whether the kernel of a host allows set-user-ID programs, devices and the execution of programs on the mount;
     /// `None` leaves it at the kernel's default. On the simulated board nothing is executed and no device is opened, so

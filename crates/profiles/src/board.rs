@@ -6,9 +6,10 @@ use crate::driver::{DriverTable, SimulatedChipTable};
 use crate::layers::merged;
 use crate::names::told;
 use crate::program::ProgramTable;
+use crate::shrink_name::ShrinkName;
 use crate::spi::SpiTable;
 use crate::{cpu, Amount, EccName, ProfileError, Sourced};
-use ffslab_linux::{Kernel, NameHash, ReadAheadRules, WriteBackRules};
+use ffslab_linux::{Kernel, NameHash, ReadAheadRules, ShrinkRules, WriteBackRules};
 use ffslab_mtd::{Code, Ecc};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{ChipLock, NandWait, Preemption};
@@ -218,7 +219,12 @@ pub struct KernelProfile {
     /// Whether a read of several missing pages behind one another counts as random (2.6).
     pub(crate) sequential_miss_bug: Sourced<bool>,
     /// Unused names that drop_caches leaves in memory.
-    pub(crate) dentries_spared_count: Sourced<usize>,
+    dentries_spared_count: Sourced<usize>,
+    /// The first kernel whose rule ends drop_caches. Absent: 5.15. It shows on a machine with nothing but the file system in memory.
+    shrink_rules: Option<Sourced<ShrinkName>>,
+    /// Whether a write behind the end of a file on JFFS2, in its last page, brings back what a truncation had cut off. Absent: no, as
+    /// since 23892d383bee of Linux 6.3 and in the stable series since the spring of 2023.
+    jffs2_gap_bug: Option<Sourced<bool>>,
     /// Whether each write(2) asks the file system for `security.capability`.
     pub(crate) write_looks_up_capability: Sourced<bool>,
     /// Whether the flusher adds up what all CPUs have counted of a device's dirty pages, so that it sees few of them (since 5.14).
@@ -266,6 +272,8 @@ impl KernelProfile {
             },
             sequential_miss_bug: self.sequential_miss_bug.value,
             dentries_spared_count: self.dentries_spared_count.value,
+            shrink: self.shrink_rules.as_ref().map_or(ShrinkRules::V5_15, |rules| rules.value.into()),
+            jffs2_gap_bug: self.jffs2_gap_bug.as_ref().is_some_and(|bug| bug.value),
             write_looks_up_capability: self.write_looks_up_capability.value,
             sums_dirty_pages: self.sums_dirty_pages.value,
             write_back: match self.write_back_rules.value {

@@ -39,6 +39,11 @@ pub(crate) struct BuildTable {
     unmount_wakes_worker: Option<Sourced<bool>>,
     /// Whether each write(2) asks the file system for `security.capability`.
     write_looks_up_capability: Option<Sourced<bool>>,
+    /// Whether the tick is a timer among the others (CONFIG_HIGH_RES_TIMERS), behind which timers with slack wait.
+    pub tick_is_timer: Option<Sourced<bool>>,
+    /// Names of other file systems that are unused after the boot and that `drop_caches` takes first, where it ends when it frees little
+    /// more. Absent: there is always something else to free.
+    pub names_unused_after_boot: Option<Sourced<usize>>,
     /// Whether the board uses names of other file systems, too, so that `drop_caches` spares none of those that are simulated. Absent: it
     /// does.
     pub other_names: Option<Sourced<bool>>,

@@ -29,6 +29,7 @@ mod profile;
 mod program;
 mod rtems;
 mod show;
+mod shrink_name;
 mod spi;
 mod template;
 

@@ -177,6 +177,19 @@ impl Profile {
         self.board.build.as_ref().and_then(|build| build.smp.as_ref()).is_some_and(|smp| smp.value)
     }
 
+    /// Whether the tick is a timer among the others.
+    pub fn tick_is_timer(&self) -> bool {
+        let build = self.board.build.as_ref();
+        build.and_then(|build| build.tick_is_timer.as_ref()).is_some_and(|is_timer| is_timer.value)
+    }
+
+    /// Unused names of other file systems, of a machine that has been up so long and where `drop_caches` ends early.
+    pub fn others_unused(&self, uptime_ns: u64) -> Option<usize> {
+        let after_boot = self.board.build.as_ref()?.names_unused_after_boot.as_ref()?.value;
+        let until_ns = self.simulated_chip().map_or(0, |chip| chip.first_chip_until_ns);
+        Some(if uptime_ns < until_ns { after_boot } else { 0 })
+    }
+
     /// How long the board has been up when an experiment finds it, in ns; `None`: it does not say.
     pub fn uptime_ns(&self) -> Option<u64> {
         Some(us_to_ns(self.board.begin.as_ref()?.uptime_us.as_ref()?.value.0))

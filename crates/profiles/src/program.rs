@@ -17,6 +17,8 @@ pub(crate) struct ProgramTable {
     umount_us: Option<Sourced<Amount>>,
     /// Beside a power cut.
     crash_us: Option<Sourced<Amount>>,
+    /// From a power cut until the system is up again. Nothing runs meanwhile, but the clocks go on.
+    boot_us: Option<Sourced<Amount>>,
     /// Beside an attach of UBI.
     ubi_attach_us: Option<Sourced<Amount>>,
     /// Beside making a volume of UBI.
@@ -45,6 +47,8 @@ pub struct ProgramCosts {
     pub between_steps_ns: u64,
     /// Beside steps of these names.
     pub steps_ns: [(&'static str, u64); 5],
+    /// From a power cut until the system is up again.
+    pub boot_ns: u64,
     pub next_sequential_ns: u64,
     pub next_random_ns: u64,
     pub next_append_ns: u64,
@@ -68,6 +72,7 @@ impl ProgramTable {
                 ("ubi_attach", us(&self.ubi_attach_us)),
                 ("ubi_make_volume", us(&self.ubi_make_volume_us)),
             ],
+            boot_ns: us(&self.boot_us),
             next_sequential_ns: ns(&self.next_sequential_ns),
             next_random_ns: ns(&self.next_random_ns),
             next_append_ns: ns(&self.next_append_ns),

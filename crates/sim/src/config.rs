@@ -31,6 +31,10 @@ pub struct SimConfig {
     /// The driver's delays are calibrated loops (`udelay` without a timer behind it, as on ARM before Linux 3.6), which a tick makes
     /// longer, and no waits by the clock.
     pub delays_are_loops: bool,
+    /// The tick is a timer among others (`CONFIG_HIGH_RES_TIMERS`). They are in the order in which their ranges end, and an interrupt
+    /// fires them up to the first whose range has not begun (`__hrtimer_run_queues` of `kernel/time/hrtimer.c`). The next tick is always
+    /// in front of a timer with slack, which so fires when its range ends.
+    pub tick_is_timer: bool,
 }
 
 /// Where the kernel lets another task run although the running one has not asked for it.
@@ -93,6 +97,7 @@ impl Default for SimConfig {
             polls_with_resched: false,
             tick_cost_ns: 0,
             delays_are_loops: false,
+            tick_is_timer: false,
         }
     }
 }

@@ -13,7 +13,8 @@
 //! * At a tick the running task is asked to yield when it has used up its slice: latency period 6 ms shared by weight.
 //! * A waking task asks the running one to yield when it is ahead by more than 1 ms, scaled by its weight.
 //! * A timer may have slack (`kernel/time/hrtimer.c`): it fires with the first interrupt in its range, which is the next
-//!   tick while somebody runs, else another timer, and at the range's end in any case.
+//!   tick while somebody runs, else another timer, and at the range's end in any case; only then where the tick is such a timer
+//!   itself ([`SimConfig::tick_is_timer`]).
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 //! * Before Linux 4.0 the clock of run times stops from a wake-up's request until then ([`SimConfig::clock_stops_when_asked`]).
 
@@ -91,6 +92,8 @@ pub struct Cpu {
     chip_lock: ChipLock,
     charges_ticks: bool,
     keeps_slice: bool,
+    /// See [`SimConfig::tick_is_timer`].
+    tick_is_timer: bool,
     /// Each tick takes time, whoever waits.
     ticks_cost: bool,
     charged_until_ns: u64,
@@ -122,6 +125,7 @@ impl Cpu {
             chip_lock: config.chip_lock,
             ticks_cost: config.tick_cost_ns > 0,
             keeps_slice: config.preemption == Preemption::Voluntary,
+            tick_is_timer: config.tick_is_timer,
             charges_ticks: config.scheduler_clock == SchedulerClock::Tick,
             charged_until_ns: config.uptime_ns,
             clock_stops_when_asked: config.clock_stops_when_asked && config.nand_wait == NandWait::Busy,
@@ -315,7 +319,8 @@ impl Cpu {
             return;
         }
         entity.runnable = false;
-        (entity.wake_at_ns, entity.wake_by_ns) = wake.unwrap_or((u64::MAX, u64::MAX));
+        let (at_ns, by_ns) = wake.unwrap_or((u64::MAX, u64::MAX));
+        (entity.wake_at_ns, entity.wake_by_ns) = if self.tick_is_timer { (by_ns, by_ns) } else { (at_ns, by_ns) };
         self.find_next_timer();
         self.count_waiting();
     }

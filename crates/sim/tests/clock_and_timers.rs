@@ -205,6 +205,31 @@ fn a_timer_with_slack_fires_with_the_first_interrupt() {
     assert_ne!(busy.resched(), Switch::Stay, "the tick at 10 ms has woken it");
 }
 
+/// Where the tick is a timer of the same queue it stands in front of one with slack, whoever else is woken or runs.
+#[test]
+fn a_timer_with_slack_waits_behind_the_tick() {
+    let config = SimConfig { tick_rate_hz: 100, tick_is_timer: true, ..SimConfig::default() };
+    let timer = || {
+        let sim = machine(config);
+        sim.spawn(&SECOND);
+        sim.sleep_between(&SECOND, 5 * MS, 15 * MS);
+        sim
+    };
+    let with_another = timer();
+    with_another.spawn(&WORKER);
+    with_another.sleep_until(&WORKER, 7 * MS);
+    with_another.foreground_sleeps_until(20 * MS);
+    assert_eq!(with_another.idle_next(), Idle::Run(&WORKER));
+    with_another.block(&WORKER);
+    assert_eq!((with_another.idle_next(), with_another.now_ns()), (Idle::Run(&SECOND), 15 * MS));
+
+    let busy = timer();
+    busy.advance(14 * MS);
+    assert_eq!(busy.resched(), Switch::Stay, "nor does the tick at 10 ms");
+    busy.advance(2 * MS);
+    assert_ne!(busy.resched(), Switch::Stay);
+}
+
 /// A driver that waits by the clock (`udelay`) waits no longer if a tick falls into it; work takes longer by each tick.
 #[test]
 fn a_tick_takes_no_time_of_a_wait_by_the_clock() {

@@ -435,7 +435,8 @@ impl Ubifs {
             None => self.core.space.budget.no_space = false,
         }
         result?;
-        let is_sync = self.inode(ino)?.is_sync();
+        let mount_flags = self.mount_flags;
+        let is_sync = self.inode(ino)?.is_sync(mount_flags);
         self.sync_names(is_sync)
     }
 }

@@ -52,6 +52,18 @@ impl FileSystem for Ubifs {
         self.remove_name(host, dir, name, false)
     }
 
+    fn set_synchronous(&mut self, all: bool, directories: bool) {
+        self.set_mount_flags(all, directories);
+    }
+
+    /// `check_dir_empty` of `fs/ubifs/dir.c`, the first thing that rmdir and rename do.
+    fn check_empty(&mut self, dir: Ino) -> Result<()> {
+        match self.is_empty_directory(dir)? {
+            true => Ok(()),
+            false => Err(Errno::NotEmpty),
+        }
+    }
+
     fn rmdir(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8]) -> Result<()> {
         self.remove_name(host, dir, name, true)
     }
@@ -158,6 +170,11 @@ impl FileSystem for Ubifs {
         self.delete_xattr(host, ino, name)
     }
 
+    /// `ubifs_write_begin` of `fs/ubifs/file.c`: the page is read, then there is a budget for it or not.
+    fn reads_before_write(&self) -> bool {
+        true
+    }
+
     fn write_begin(&mut self, host: &mut dyn Host, ino: Ino, at: u64, bytes: usize, cached: bool) -> Result<WritePlan> {
         if at + bytes as u64 > FILE_BYTES_MAX {
             return Err(Errno::FBig);
@@ -253,7 +270,10 @@ impl FileSystem for Ubifs {
         self.inodes.retain(|&ino, inode| {
             ino == ROOT_INO || in_use(ino) || inode.dirty || inode.links == 0 || !inode.dirty_pages.is_empty()
         });
-        self.core.index.shrink(&self.core.commits, self.core.rules);
+    }
+
+    fn shrink(&mut self) -> usize {
+        self.core.index.shrink(&self.core.commits, self.core.rules)
     }
 
     fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {

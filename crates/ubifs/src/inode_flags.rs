@@ -29,18 +29,23 @@ fn from_ioctl(bits: u32) -> u32 {
 }
 
 impl Inode {
-    /// Whether every change of this inode is written at once (`IS_SYNC`).
-    pub fn is_sync(&self) -> bool {
-        self.flags & INODE_SYNC != 0
+    /// Whether every change of this inode is written at once (`IS_SYNC`), because of its own flags or of those of the mount.
+    pub fn is_sync(&self, mount_flags: u32) -> bool {
+        (self.flags | mount_flags) & INODE_SYNC != 0
     }
 
     /// Whether changes of the names in this directory are written at once (`IS_DIRSYNC`).
-    pub fn is_directory_sync(&self) -> bool {
-        self.flags & (INODE_SYNC | INODE_DIRSYNC) != 0
+    pub fn is_directory_sync(&self, mount_flags: u32) -> bool {
+        (self.flags | mount_flags) & (INODE_SYNC | INODE_DIRSYNC) != 0
     }
 }
 
 impl Ubifs {
+    /// The mount options `sync` and `dirsync`: what inodes can also say for themselves.
+    pub(crate) fn set_mount_flags(&mut self, all: bool, directories: bool) {
+        self.mount_flags = if all { INODE_SYNC } else { 0 } | if directories { INODE_DIRSYNC } else { 0 };
+    }
+
     /// Sets the settable flags to exactly those in `bits` (`setflags`).
     pub(crate) fn change_flags(&mut self, host: &mut dyn Host, ino: Ino, bits: u32) -> Result<()> {
         let settable = from_ioctl(u32::MAX);
@@ -66,7 +71,8 @@ impl Ubifs {
 
     /// A synchronous inode is written at once when its attributes change (`write_inode_now`).
     pub(crate) fn write_if_sync(&mut self, ino: Ino) -> Result<()> {
-        if !self.inode(ino)?.is_sync() {
+        let mount_flags = self.mount_flags;
+        if !self.inode(ino)?.is_sync(mount_flags) {
             return Ok(());
         }
         self.write_back_inode(ino)?;

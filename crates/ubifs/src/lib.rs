@@ -186,6 +186,8 @@ pub struct Ubifs {
     pub(crate) bulk: bulk_read::Bulk,
     pub(crate) compression: u16,
     pub(crate) cookie: u64,
+    /// Flags that every inode has because of the mount (`SB_SYNCHRONOUS`, `SB_DIRSYNC`).
+    pub(crate) mount_flags: u32,
     unmounted: bool,
     detaches: bool,
 }
@@ -215,6 +217,7 @@ impl Ubifs {
             bulk: bulk_read::Bulk::default(),
             compression,
             cookie: options.seed,
+            mount_flags: 0,
             unmounted: false,
             detaches: false,
         };

@@ -168,7 +168,8 @@ impl Ubifs {
                 inode.synced_bytes = inode.size_bytes;
                 self.core.space.mark_clean(&self.core.lebs, parent);
                 self.core.space.release_budget(&self.core.lebs, growth);
-                let (ino, is_sync) = (inode.ino, parent.is_directory_sync() || inode.is_sync());
+                let (ino, is_sync) =
+                    (inode.ino, parent.is_directory_sync(self.mount_flags) || inode.is_sync(self.mount_flags));
                 self.inodes.insert(ino, inode);
                 self.sync_names(is_sync).map(|()| ino)
             }
@@ -245,7 +246,9 @@ impl Ubifs {
             }
             Err(_) => (parent, inode) = before,
         }
-        let is_sync = result.is_ok() && (parent.is_directory_sync() || (inode.is_sync() && inode.links > 0));
+        let flags = self.mount_flags;
+        let of_inode = inode.is_sync(flags) && inode.links > 0;
+        let is_sync = result.is_ok() && (parent.is_directory_sync(flags) || of_inode);
         self.inodes.insert(dir, parent);
         self.inodes.insert(ino, inode);
         result.map_err(Errno::from)?;

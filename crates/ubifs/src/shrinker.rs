@@ -13,16 +13,17 @@ const PORTION_2_6: usize = 128;
 impl Index {
     /// Forgets every clean index node. Below a clean index node there are only clean ones. 2.6.37 asks a cache twice for
     /// as many objects as it has, but only in portions of 128 (`mm/vmscan.c`, `shrink_slab`, `SHRINK_BATCH`), so a cache
-    /// with fewer than half a portion keeps them.
-    pub fn shrink(&mut self, commits: &Commits, rules: KernelRules) {
-        if rules == KernelRules::V2_6 && 2 * self.clean_count() < PORTION_2_6 {
-            return;
+    /// with fewer than half a portion keeps them. Returns how many are forgotten.
+    pub fn shrink(&mut self, commits: &Commits, rules: KernelRules) -> usize {
+        let before = self.clean_count();
+        if rules == KernelRules::V2_6 && 2 * before < PORTION_2_6 {
+            return 0;
         }
         let root = self.root.child;
         // A running commit still needs the index nodes that it has not written yet, so nothing is forgotten during a
         // commit.
         if root == NO_ZNODE || commits.running.is_some() {
-            return;
+            return 0;
         }
         if self.z(root).dirty {
             self.shrink_below(root);
@@ -30,6 +31,7 @@ impl Index {
             self.forget(root);
             self.root.child = NO_ZNODE;
         }
+        before - self.clean_count()
     }
 
     fn shrink_below(&mut self, id: u32) {

@@ -67,6 +67,12 @@ impl Inode {
 impl Ubifs {
     /// The inode of an attribute, in memory. `None`: there is none of this name.
     pub(crate) fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Option<Ino>> {
+        let value_ino = self.look_up_xattr(ino, name)?;
+        value_ino.map(|value_ino| self.load_xattr(value_ino)).transpose()
+    }
+
+    /// The number of that inode.
+    fn look_up_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Option<Ino>> {
         if name.len() > NAME_BYTES_MAX {
             return Err(Errno::NameTooLong);
         }
@@ -78,13 +84,14 @@ impl Ubifs {
         let value_ino = get_u64(&node, dent::INUM) as u32;
         self.entry = node;
         match found {
-            Ok(()) => self.load_xattr(value_ino).map(Some),
+            Ok(()) => Ok(Some(value_ino)),
             Err(NOT_FOUND) => Ok(None),
             Err(fail) => Err(fail.into()),
         }
     }
 
     fn load_xattr(&mut self, value_ino: Ino) -> Result<Ino> {
+        let _why = self.core.lebs.sim.because_if_none(&causes::INODE_READ);
         let inode = self.inode(value_ino)?;
         if inode.flags & INODE_XATTR == 0 {
             return Err(Errno::Inval);
@@ -120,11 +127,15 @@ impl Ubifs {
         if value.len() > INODE_DATA_MAX {
             return Err(Errno::Range);
         }
-        match (self.find_xattr(ino, name)?, mode) {
+        match (self.look_up_xattr(ino, name)?, mode) {
             (None, XattrMode::Replace) => Err(Errno::NoData),
             (None, _) => self.create_xattr(host, ino, name, value),
+            // Only one that is changed is brought into memory (`ubifs_xattr_set`).
             (Some(_), XattrMode::Create) => Err(Errno::Exist),
-            (Some(value_ino), _) => self.change_xattr(host, ino, value_ino, value),
+            (Some(value_ino), _) => {
+                let value_ino = self.load_xattr(value_ino)?;
+                self.change_xattr(host, ino, value_ino, value)
+            }
         }
     }
 
@@ -188,7 +199,14 @@ impl Ubifs {
             core.write_xattr_value(owner, &inode)
         })?;
         self.inodes.insert(value_ino, inode);
-        Ok(())
+        self.sync_changed_xattr(ino)
+    }
+
+    /// The owner decides whether a change or a removal is written at once (`ubifs_jnl_change_xattr`, `ubifs_jnl_delete_xattr`).
+    fn sync_changed_xattr(&mut self, ino: Ino) -> Result<()> {
+        let mount_flags = self.mount_flags;
+        let is_sync = self.inode(ino)?.is_directory_sync(mount_flags);
+        self.sync_names(is_sync)
     }
 
     pub(crate) fn delete_xattr(&mut self, host: &mut dyn Host, ino: Ino, name: &[u8]) -> Result<()> {
@@ -204,10 +222,9 @@ impl Ubifs {
             core.write_xattr_removal(owner, &inode, name)
         });
         self.core.space.release_budget(&self.core.lebs, growth);
-        if result.is_ok() {
-            self.inodes.remove(&value_ino);
-        }
-        result
+        result?;
+        self.inodes.remove(&value_ino);
+        self.sync_changed_xattr(ino)
     }
 
     /// Deletes the attributes one by one when an image has more of them than the deletion of the inode can take along

@@ -12,6 +12,7 @@ mod conformance;
 mod damage;
 mod fuzz_smoke;
 mod images;
+mod in_vain;
 mod inode_flags;
 mod kernel_2_6;
 mod read_only;

@@ -4,7 +4,7 @@ use crate::support;
 
 use ffslab_flash::Geometry;
 use ffslab_fs::inode_flags::{APPEND, COMPRESS, DIRECTORY_SYNC, IMMUTABLE, SYNC};
-use ffslab_fs::Errno;
+use ffslab_fs::{Errno, XattrMode};
 use ffslab_linux::{Calls, OpenFlags, Vfs};
 use ffslab_ubifs::Options;
 use support::{Bench, Files};
@@ -58,6 +58,27 @@ fn the_flags_of_the_kernel_are_kept_and_inherited() {
     bench.mount().unwrap();
     assert_eq!(get(&mut bench.vfs, b"d"), SYNC | DIRECTORY_SYNC | APPEND);
     assert_eq!(bench.vfs.rmdir(b"d/e"), Err(Errno::Perm.into()), "of a directory that only grows");
+}
+
+/// Programs of a new file, of a change of its attributes, of an attribute that is changed, and of a rename, on a mount with such options.
+fn programs_of_mount(all: bool, directories: bool) -> [bool; 4] {
+    let mut bench = bench();
+    bench.vfs.setxattr(b"f", b"user.one", b"1", XattrMode::Any).unwrap();
+    bench.vfs.sync().unwrap();
+    bench.vfs.set_synchronous(all, directories);
+    let vfs = &mut bench.vfs;
+    let made = programs(vfs, |vfs| vfs.mkdir(b"e", 0o755).unwrap());
+    let changed = programs(vfs, |vfs| vfs.chmod(b"f", 0o600).unwrap());
+    let attribute = programs(vfs, |vfs| vfs.setxattr(b"f", b"user.one", b"2", XattrMode::Any).unwrap());
+    let renamed = programs(vfs, |vfs| vfs.rename(b"f", b"g").unwrap());
+    [made, changed, attribute, renamed].map(|count| count > 0)
+}
+
+#[test]
+fn a_mount_can_say_it_for_all_inodes() {
+    assert_eq!(programs_of_mount(false, false), [false; 4]);
+    assert_eq!(programs_of_mount(true, false), [true; 4]);
+    assert_eq!(programs_of_mount(false, true), [true, false, true, false], "a rename asks for IS_SYNC alone");
 }
 
 #[test]

@@ -66,3 +66,23 @@ fn sync_waits_for_the_worker() {
     assert_eq!(bench.fs.store.space.erasing_blocks, 0);
     audit(&bench.fs.store);
 }
+
+/// The reproducer of 23892d383bee, from which a file system checker learnt of it: what a truncation had cut off is there again.
+#[test]
+fn a_gap_in_the_last_page_shows_what_was_cut_off() {
+    for (options, in_gap) in [(Options::default(), 0), (Options::linux_2_6_37(), 1)] {
+        let mut bench = Bench::new(24, options);
+        let file = bench.create("file").unwrap();
+        bench.write(file, 0, &[1; 16]).unwrap();
+        bench.truncate(file, 8).unwrap();
+        bench.write(file, 20, &[2; 4]).unwrap();
+        let before = bench.read(file);
+        assert_eq!(before[8..16], [0; 8], "{options:?}");
+        bench.remount(true);
+        let ino = bench.fs.lookup(1, b"file").unwrap();
+        let after = bench.read(ino);
+        let expected = [vec![1; 8], vec![in_gap; 8], vec![0; 4], vec![2; 4]].concat();
+        assert_eq!(after, expected, "{options:?}");
+        audit(&bench.fs.store);
+    }
+}

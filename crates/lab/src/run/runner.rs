@@ -215,7 +215,12 @@ impl<'a> Runner<'a> {
     /// Errors: the system does not start again.
     pub(crate) fn crash(&mut self) -> Result<(), SystemError> {
         self.open.clear();
-        self.system.crash()
+        self.system.crash()?;
+        match self.pace.map_or(0, |costs| costs.boot_ns) {
+            0 => {}
+            boot_ns => self.system.sleep_ns(boot_ns),
+        }
+        Ok(())
     }
 
     /// Power is lost, comes back, and the file system is mounted.

@@ -22,6 +22,8 @@ impl Bench {
             preemption: Default::default(),
             unmount_wakes_worker: false,
             dentries_spared_count: 0,
+            shrink: crate::ShrinkRules::V5_15,
+            jffs2_gap_bug: false,
             write_looks_up_capability: false,
             sums_dirty_pages: true,
             write_back: WriteBackRules::V6_1,

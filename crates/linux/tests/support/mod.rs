@@ -437,6 +437,8 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         preemption: Default::default(),
         unmount_wakes_worker: false,
         dentries_spared_count: 0,
+        shrink: ffslab_linux::ShrinkRules::V5_15,
+        jffs2_gap_bug: false,
         write_looks_up_capability: false,
         sums_dirty_pages: true,
         write_back,
@@ -457,6 +459,7 @@ pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
         costs: VfsCosts { clock_read_ns: 256, ..VfsCosts::default() },
         epoch_s: 1_000_000_000,
         epoch_ns: 0,
+        others_unused: None,
         smp: false,
     }
 }

@@ -11,7 +11,7 @@ use ffslab_images::recognise::arranged::Arranged;
 use ffslab_images::{ImageFormat, ImageFs, Layout};
 use ffslab_mtd::Mtd;
 use ffslab_profiles::Profile;
-use ffslab_system::{OptionError, SystemError};
+use ffslab_system::SystemError;
 use ffslab_ubi::{Ubi, UbiOptions};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -111,13 +111,6 @@ pub trait Mountable: Sync {
     /// Why it does not take raw NAND whose cells hold several bits, below the kernel of `board`; `None`: it does.
     fn mlc_refusal(&self, _keys: &StackKeys, _board: &Profile) -> Option<&'static str> {
         None
-    }
-
-    /// Looks at the options of mount(8) that every file system has, before the mount or remount.
-    ///
-    /// Errors: an option whose effect is not simulated.
-    fn check_generic_options(&self, _options: &MountOptions) -> Result<(), OptionError> {
-        Ok(())
     }
 }
 

@@ -111,22 +111,3 @@ pub fn owners_on_rtems(key: &str) -> String {
     let owners = mounted_by_rtems().filter(|fs| fs.own_keys().contains(&key));
     join_names(&owners.map(OnRtems::name).collect::<Vec<_>>())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mount_options::MountOptions;
-
-    #[test]
-    fn only_ubifs_refuses_a_mount_that_writes_all_at_once() {
-        for (option, ubifs_takes_it) in [("ro", true), ("sync", false), ("dirsync", false)] {
-            let options = MountOptions::of(&[option.to_string()]).unwrap();
-            for fs in all() {
-                let Some(mountable) = fs.mountable else { continue };
-                let answer = mountable.check_generic_options(&options);
-                assert_eq!(answer.is_ok(), ubifs_takes_it || fs.name != "ubifs", "{} {option}", fs.name);
-                assert!(answer.is_ok() || answer.unwrap_err().to_string().contains("fs/ubifs/journal.c"));
-            }
-        }
-    }
-}

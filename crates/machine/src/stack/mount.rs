@@ -12,9 +12,6 @@ impl Stack {
     pub fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         let options = MountOptions::of(options)?;
         let settings = self.spec.fs.clone();
-        if let Some(mountable) = settings.as_ref().and_then(|settings| settings.fs().mountable) {
-            mountable.check_generic_options(&options)?;
-        }
         if options.remount {
             return self.remount(&options);
         }
@@ -34,7 +31,7 @@ impl Stack {
         };
         let fs = settings.mount(&ground, &options).map_err(|refusal| self.with_room(refusal))?;
         self.vfs.mount(fs)?;
-        self.vfs.set_synchronous(options.synchronous);
+        self.vfs.set_synchronous(options.synchronous, options.synchronous_directories);
         self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
         Ok(())
     }
@@ -50,7 +47,7 @@ impl Stack {
             return Err(SystemError::NotMounted);
         }
         self.vfs.remount(options.read_only)?;
-        self.vfs.set_synchronous(options.synchronous);
+        self.vfs.set_synchronous(options.synchronous, options.synchronous_directories);
         Ok(())
     }
 }

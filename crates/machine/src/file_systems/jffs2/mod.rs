@@ -115,7 +115,7 @@ pub fn as_kernel(kernel: &Kernel) -> Options {
         WriteBackRules::V2_6 => Options::linux_2_6_37(),
         WriteBackRules::V6_1 => Options::default(),
     };
-    Options { name_hash: kernel.name_hash, ..of_version }
+    Options { name_hash: kernel.name_hash, gaps_in_page_stay: kernel.jffs2_gap_bug, ..of_version }
 }
 
 /// JFFS2's name for a compressor.

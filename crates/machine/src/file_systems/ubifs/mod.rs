@@ -108,17 +108,6 @@ impl Mountable for OnLinux {
              the program of a page destroys another page: slc_mode = true uses half of the pages, with a kernel from 5.8 on",
         )
     }
-
-    fn check_generic_options(&self, options: &MountOptions) -> Result<(), OptionError> {
-        if !options.synchronous && !options.synchronous_directories {
-            return Ok(());
-        }
-        let option = if options.synchronous_directories { "dirsync" } else { "sync" };
-        let why =
-            "that all names of a UBIFS are written at once (IS_DIRSYNC, fs/ubifs/journal.c) is not simulated: give \
-                   files and directories the flag (chattr +S, +D), or open files with O_SYNC";
-        Err(OptionError::NotSimulated { option: option.to_string(), why })
-    }
 }
 
 /// Settings of UBIFS and of the UBI below it for a stack.
