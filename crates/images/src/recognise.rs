@@ -81,6 +81,9 @@ pub struct Layout {
     /// YAFFS2: offset of the tags from the start of a page.
     #[serde(rename = "tags_at_B", skip_serializing_if = "Option::is_none")]
     pub tags_offset: Option<u32>,
+    /// What the format has no check sums for, in a sentence: there a changed bit shows nowhere. `None`: for everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<&'static str>,
     /// How each of these facts is known, in a sentence each.
     pub because: Vec<String>,
     #[serde(skip)]
@@ -130,6 +133,7 @@ impl Layout {
             blocks: 0,
             endian: None,
             tags_offset: None,
+            unchecked: None,
             because: Vec::new(),
             yaffs2: None,
             ubi_at_bytes: None,
@@ -143,6 +147,12 @@ impl Layout {
     /// Adds a sentence that says how one of the facts is known.
     pub fn because(mut self, text: impl Into<String>) -> Layout {
         self.because.push(text.into());
+        self
+    }
+
+    /// Says what the format has no check sums for.
+    pub fn unchecked(mut self, text: &'static str) -> Layout {
+        self.unchecked = Some(text);
         self
     }
 

@@ -95,6 +95,7 @@ class Layout(TypedDict):
     oob_B: int
     page_B: int
     tags_at_B: NotRequired[int | None]
+    unchecked: NotRequired[str | None]
     vid_hdr_and_data_at_B: NotRequired[list[int] | None]
 
 

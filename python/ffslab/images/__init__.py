@@ -257,6 +257,8 @@ def said_of(file: str, found: list[tuple[Partition, ImageTree | None]], listed: 
     for part, tree in found:
         head = f"{part.text}: " if part.name else ""
         lines = [f"{one_line(file)}: {head}{layout_text(part.layout) if part.layout else part.why}"]
+        if part.layout and (unchecked := part.layout.get("unchecked")):
+            lines.append(f"note: {unchecked}")
         if tree is not None and listed:
             lines.append(listing(tree))
         parts.append("\n".join(lines))

@@ -250,6 +250,8 @@ def sentences(facts: Facts) -> list[str]:
 
 def _head(facts: Facts) -> str:
     lines = [f"{quoted(facts['file'])}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
+    if unchecked := facts["layout"].get("unchecked"):
+        lines.append(f"note: {unchecked}")
     return "\n".join(lines + [f"  {reason}" for reason in [*facts["layout"]["because"], *start_text(facts)]])
 
 

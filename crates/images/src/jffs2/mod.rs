@@ -1,5 +1,6 @@
 //! Images of JFFS2.
 
+mod obsolete;
 mod past;
 mod purposes;
 mod recognise;

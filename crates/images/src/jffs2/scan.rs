@@ -1,5 +1,6 @@
 //! Images of JFFS2, read as they stand, node by node.
 
+use super::obsolete::Marks;
 use crate::recognise::Layout;
 use crate::scan::{Hit, Scanned};
 use ffslab_jffs2::probe::nodes::{self, Found};
@@ -8,18 +9,38 @@ use ffslab_mtd::is_erased;
 use serde_json::json;
 use std::collections::BTreeMap;
 
+/// With what OpenWrt says that a file system begins behind here, at the start of a block (`mtd jffs2write`).
+const END_MARK: [u8; 4] = [0xDE, 0xAD, 0xC0, 0xDE];
+
 pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     let endian = layout.endian.unwrap_or_default();
     let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     let mut compressions: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    let mut marks = Marks::default();
     let (mut ino_most, mut version_most, mut obsolete, mut deletions) = (0, 0, 0u64, 0u64);
     for block in 0..layout.blocks {
         if scanned.blocks[block as usize].is_bad == Some(true) {
             continue;
         }
         let data = layout.data(block, image);
+        if data.starts_with(&END_MARK) {
+            scanned.blocks[block as usize].holds = "end mark of OpenWrt".to_string();
+            continue;
+        }
         let (mut nodes_count, mut only_marker) = (0, false);
         nodes::walk(endian, &data, &mut |place| {
+            let offset = layout.offset_in_image(block, place.offset);
+            let node = &data[place.offset as usize..];
+            if place.is_obsolete && layout.oob_bytes > 0 {
+                scanned.damaged_part(
+                    block,
+                    offset,
+                    "a node that is marked in place, which NAND cannot",
+                    hit_by(endian, node),
+                );
+            } else if !matches!(place.found, Found::Damage(_)) {
+                marks.add(endian, &nodes::unmarked(endian, &data, &place), place.is_obsolete, (block, offset));
+            }
             let name = match place.found {
                 Found::Inode { ino, version, compression, data_bytes, compressed_bytes } => {
                     ino_most = ino.max(ino_most);
@@ -40,8 +61,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
                 // The whole image is cut off there, which is said elsewhere.
                 Found::Damage(nodes::CROSSES) if data.len() < layout.block_bytes as usize => "cut off",
                 Found::Damage(what) => {
-                    let hits = hit_by(endian, &data[place.offset as usize..]);
-                    scanned.damaged_part(block, layout.offset_in_image(block, place.offset), what, hits);
+                    scanned.damaged_part(block, offset, what, hit_by(endian, node));
                     "damaged"
                 }
             };
@@ -61,6 +81,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
             count => format!("{count} nodes"),
         };
     }
+    marks.tell(scanned);
     scanned.fact("byte order", if endian == Endian::Big { "big-endian" } else { "little-endian" });
     for (name, (count, bytes)) in counts {
         scanned.fact(&format!("{name} nodes"), json!({"count": count, "B": bytes}));
@@ -78,6 +99,8 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
 
 /// What a damaged node holds. The head of a node has a check sum of its own, so it may be whole.
 fn hit_by(endian: Endian, node: &[u8]) -> Option<Hit> {
+    let mended = nodes::mended(endian, node);
+    let node = mended.as_deref().unwrap_or(node);
     if let Some(raw) = nodes::inode(endian, node) {
         let (from, bytes) = (u64::from(raw.offset), u64::from(raw.covered_bytes()));
         let range = (bytes > 0).then_some([from, from + bytes]);

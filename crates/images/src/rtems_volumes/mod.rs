@@ -42,6 +42,7 @@ impl ImageFormat for FatImages {
         let boot = tree::fat(image, image.len() as u64)?;
         let sector = boot.sector_bytes;
         let layout = Layout::new(fs, sector, 0, area_bytes(image, boot.cluster_bytes()), image);
+        let layout = layout.unchecked("FAT has no check sums: a changed bit of a file, a name or a time does not show");
         Some(layout.because(format!("the boot sector is one of FAT, with sectors of {sector} B")))
     }
 
@@ -84,6 +85,8 @@ impl ImageFormat for RfsImages {
     fn recognise(&self, fs: ImageFs, image: &[u8], _given: &Given, _evidence: Evidence) -> Option<Layout> {
         let block_bytes = tree::rfs(image, image.len() as u64)?.block_bytes;
         let layout = Layout::new(fs, 512, 0, area_bytes(image, block_bytes), image);
+        let layout =
+            layout.unchecked("RFS has no check sums: a changed bit of a file, a name or an attribute does not show");
         Some(layout.because(format!("the superblock is one of RFS, with blocks of {block_bytes} B")))
     }
 

@@ -64,13 +64,19 @@ fn compression(code: u8) -> &'static str {
     }
 }
 
+/// The text for bytes that are neither a node nor erased, such as a node whose magic number was hit.
+pub const NO_NODE: &str = "bytes that are no node, and not erased";
+
 /// Walks over a block's page data as `fs/jffs2/scan.c` does.
 pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
     let mut at = 0;
+    // What is left of a damaged node is no damage of its own.
+    let mut is_told = false;
     while at + HEADER_BYTES as usize <= block.len() {
         let here = &block[at..];
         if here[..4] == [0xFF; 4] || here[..4] == [0; 4] {
             // Erased bytes, or zeros at the end of a page that had no room for a padding node.
+            is_told &= here[..4] != [0xFF; 4];
             at += 4;
             continue;
         }
@@ -78,15 +84,20 @@ pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
         let Some(header) = Header::sound(e, here) else {
             if e.u16(here, 0) == MAGIC {
                 emit(damaged("a node header with a wrong CRC"));
+            } else if !is_told {
+                emit(damaged(NO_NODE));
             }
+            is_told = true;
             at += 4;
             continue;
         };
         let Some(node) = here.get(..header.total_bytes as usize) else {
             emit(damaged(CROSSES));
+            is_told = true;
             at += 4;
             continue;
         };
+        is_told = false;
         let is_obsolete = header.node_type & ACCURATE == 0;
         let total_bytes = pad(header.total_bytes).min(here.len() as u32);
         let node_type = header.node_type | ACCURATE;
@@ -97,6 +108,13 @@ pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
         emit(Place { offset: at as u32, total_bytes, found, is_obsolete });
         at += total_bytes as usize;
     }
+}
+
+/// The whole node at a place of its block, as it was before it was marked as obsolete.
+pub fn unmarked(e: Endian, block: &[u8], place: &Place) -> Vec<u8> {
+    let end = (place.offset + place.total_bytes) as usize;
+    let node = &block[place.offset as usize..end.min(block.len())];
+    as_written(e, e.u16(node, 2) | ACCURATE, node)
 }
 
 /// A node as it was before its "accurate" bit was cleared, which its check sums count as set.
@@ -166,6 +184,23 @@ fn look(e: Endian, node_type: u16, node: &[u8]) -> Found {
     }
 }
 
+/// A node whose header is right but for one bit, with that bit mended. `None`: it needs no mending, or it does not help.
+pub fn mended(e: Endian, node: &[u8]) -> Option<Vec<u8>> {
+    let mut header = *node.first_chunk::<{ HEADER_BYTES as usize }>()?;
+    if Header::sound(e, &header).is_some() {
+        return None;
+    }
+    let is_whole = |header: &[u8]| Header::sound(e, header).is_some_and(|it| it.total_bytes as usize <= node.len());
+    for bit in 0..8 * header.len() {
+        header[bit / 8] ^= 1 << (bit % 8);
+        if is_whole(&header) {
+            return Some([&header[..], &node[header.len()..]].concat());
+        }
+        header[bit / 8] ^= 1 << (bit % 8);
+    }
+    None
+}
+
 /// The inode node at the start of `node`, if its own CRC is right; its data may be damaged.
 pub fn inode(e: Endian, node: &[u8]) -> Option<RawInode> {
     let header = Header::sound(e, node.get(..HEADER_BYTES as usize)?)?;
@@ -228,8 +263,9 @@ mod tests {
             let wrong = Found::Damage("an inode node whose data have a wrong CRC");
             assert_eq!(places(e, &block), [(0, Found::CleanMarker), (12, wrong)]);
             block[13] ^= 0x40;
-            assert_eq!(places(e, &block), [(0, Found::CleanMarker)], "without its magic number a node is not seen");
-            assert_eq!(places(e, &block[..100]).len(), 1, "a block may end anywhere");
+            let passed_over = (12, Found::Damage(NO_NODE));
+            assert_eq!(places(e, &block), [(0, Found::CleanMarker), passed_over], "without its magic number, too");
+            assert_eq!(places(e, &block[..100]).len(), 2, "a block may end anywhere");
         }
     }
 

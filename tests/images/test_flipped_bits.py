@@ -1,0 +1,46 @@
+"""One flipped bit of an image is told, or the answer has said what the format cannot show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.command import Command
+from helpers.flipped_bits import IMAGES, flips, jffs2
+
+# So many flips of each image; `tools/flip_bits.py` flips every bit.
+SAMPLE = 60
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_no_flipped_bit_changes_files_in_silence(name: str, tmp_path: Path) -> None:
+    image = IMAGES[name](tmp_path)
+    every = 8 * len(image) // SAMPLE
+    found = list(flips(name, image, tmp_path / "flipped.bin", range(every // 2, 8 * len(image), every)))
+    assert [flip for flip in found if flip.kind == "silent"] == []
+    assert any(flip.kind != "without effect" for flip in found), "the sample meets something"
+
+
+@pytest.mark.parametrize(
+    ("at", "bit", "what"),
+    [(0, 0, "bytes that are no node"), (3, 5, "marked as obsolete"), (5, 0, "a node header with a wrong CRC")],
+)
+def test_a_node_whose_head_is_hit_is_told_with_block_and_inode(
+    ffslab: Command, tmp_path: Path, at: int, bit: int, what: str
+) -> None:
+    """Its magic number, the bit that marks it as obsolete, its length: a mount passes over it without a word."""
+    image = bytearray(jffs2(tmp_path))
+    node = image.index(b"\x85\x19\x01\xe0")
+    image[node + at] ^= 1 << bit
+    path = tmp_path / "hit.jffs2"
+    path.write_bytes(image)
+    ran = ffslab("extract", path, tmp_path / "files", "--block-KiB", "8")
+    assert ran.returncode == 1
+    at_node = f"block 0, offset {node:#x}: "
+    (told,) = [line for line in ran.stderr.splitlines() if at_node in line]
+    assert what in told
+    looked = ffslab("inspect", path, "--block-KiB", "8").stdout
+    (hit,) = [line for line in looked.splitlines() if at_node in line]
+    assert what in hit
+    assert "inode" in hit or ": /" in hit, "the file is known"
