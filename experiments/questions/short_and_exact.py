@@ -149,8 +149,7 @@ def row_of(question: Question, fs: str) -> Row:
     bears = borne_by({**experiment.run().summary["variants"][0]["stack"]})
     share = ERASES / bears[0] if bears else 1.0
     told = one.error is None and one.needs_us is None
-    # What the other workloads of the day wear is no part of this life.
-    years = one.figures["years"] * share * sum(a_day.values()) / a_day[own.name] if told and a_day[own.name] else None
+    years = share / (a_day[own.name] * DAYS_PER_YEAR) if told and a_day[own.name] else None
     slowest = one.figures.get(f"{own.name}.latency_max_us") if told else None
     advise = Told(years, None if slowest is None else slowest / 1e3, cpu_s)
     given = Given(ERASES, own.per_day, LONGER * years if years else None)

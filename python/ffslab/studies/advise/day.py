@@ -190,22 +190,20 @@ def _with_lives(
             continue
         if life.error is not None:
             return [replace(run, figures={}, error=f"{work.workload.name}: {life.error}") for run in runs]
-        # Further workloads wear the same blocks, each as many of them as by itself.
         reckoned = 1 / (worn * work.workload.per_day * DAYS_PER_YEAR)
         shorter = 1.0 if life.years is None else life.years / reckoned
-        runs = [_lived(run, slowest, life.slowest_us, shorter) for run in runs]
+        runs = [_lived(question, run, work.workload.name, life.slowest_us, shorter) for run in runs]
     return runs
 
 
-def _lived(run: Tried, slowest: str, slowest_us: float | None, shorter: float) -> Tried:
-    """A run with what a life said. `shorter`: how many times as long it lasts as blocks do that wear alike."""
-    figures = dict(run.figures)
-    if "years" in figures:
-        figures["years"] *= shorter
-    if slowest in figures and slowest_us is not None:
+def _lived(question: Question, run: Tried, name: str, slowest_us: float | None, shorter: float) -> Tried:
+    """A run with what a life of a workload said. `shorter`: how many times as long as reckoned it lasts."""
+    figures = {key: value for key, value in run.figures.items() if key != "years"}
+    figures[f"{name}.{WORN}"] /= shorter
+    if slowest_us is not None:
         # Rounds follow one another without the rest in which a device works in the background.
-        figures[slowest] = slowest_us
-    return replace(run, figures=figures)
+        figures[f"{name}.{SLOWEST}"] = slowest_us
+    return replace(run, figures={**figures, **day_of(question, figures)})
 
 
 def _counting(question: Asked, ran: Sequence[_Ran]) -> set[int]:
