@@ -36,7 +36,7 @@ main()
 STRACE = ROOT / "examples/sqlite/select-random-50.strace.gz"
 WRITERS = {
     "results": ("files.results", "_write", ["ffslab", "run", "small.toml", "--out", "out"]),
-    "convert": ("workloads.traces", "_copy", ["ffslab", "trace", "convert", str(STRACE), "--out", "out.parquet"]),
+    "convert": ("files.traces", "_copy", ["ffslab", "trace", "convert", str(STRACE), "--out", "out.parquet"]),
 }
 
 
