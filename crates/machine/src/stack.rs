@@ -188,7 +188,7 @@ impl StackSpec {
                 costs,
                 epoch_s: EPOCH_S,
                 epoch_ns: 0,
-                others_unused: None,
+                others_unused_count: None,
                 smp: false,
             },
             fs,

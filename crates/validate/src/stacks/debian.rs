@@ -104,7 +104,7 @@ pub(super) fn price(case: &Case, stack: &mut StackSpec, each_ns: u64) {
     };
     // It boots from an archive in memory, whose names cannot be dropped. What the boot has used of other file systems goes first.
     let of_boot = if is_first_chip(case) { UNUSED_AFTER_BOOT } else { 0 };
-    vfs.others_unused = build.drops_early.then_some(of_boot);
+    vfs.others_unused_count = build.drops_early.then_some(of_boot);
     stack.sim.preemption = preemption;
     stack.sim.tick_is_timer = true;
     stack.sim.tick_cost_ns = TICK * each_ns;

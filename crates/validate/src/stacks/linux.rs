@@ -143,7 +143,7 @@ pub(super) fn linux_stack(
             costs: VfsCosts { clock_read_ns, ..VfsCosts::default() },
             epoch_s: EPOCH_S,
             epoch_ns: 0,
-            others_unused: None,
+            others_unused_count: None,
             smp: system.smp,
         },
         fs,

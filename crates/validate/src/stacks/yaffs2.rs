@@ -167,7 +167,7 @@ fn harness(case: &Case) -> StackSpec {
             costs,
             epoch_s: EPOCH_S,
             epoch_ns: 0,
-            others_unused: None,
+            others_unused_count: None,
             smp: false,
         },
         fs: Some(Arc::new(Yaffs2Settings(options(settings, standard, background)))),
