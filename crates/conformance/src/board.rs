@@ -63,7 +63,7 @@ impl Board {
             costs: VfsCosts::default(),
             epoch_s,
             epoch_ns: 0,
-            others_unused: None,
+            others_unused_count: None,
             smp: false,
         };
         let vfs = Vfs::new(sim.clone(), config);

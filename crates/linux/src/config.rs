@@ -180,7 +180,7 @@ pub struct VfsConfig {
     /// How many unused names and other objects the rest of the machine has for the first pass of the first `drop_caches`. `None`: so
     /// many, and always new ones, that passes follow each other until nothing is left. Only a machine that boots from an archive in
     /// memory, and does nothing else than run the program, has so few that the kernel's rule shows.
-    pub others_unused: Option<usize>,
+    pub others_unused_count: Option<usize>,
     /// The kernel is one for several CPUs (`CONFIG_SMP`), though the machine has one: its counters are seen in batches.
     pub smp: bool,
 }

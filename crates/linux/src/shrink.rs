@@ -19,7 +19,7 @@ impl Vfs {
     pub(crate) fn shrink_caches(&mut self) {
         match self.config.kernel.shrink {
             ShrinkRules::V2_6 => self.shrink_all(self.config.kernel.dentries_spared_count),
-            _ if self.config.others_unused.is_none() => self.shrink_all(0),
+            _ if self.config.others_unused_count.is_none() => self.shrink_all(0),
             ShrinkRules::V3_12 => while self.shrink_pass() > FEW {},
             ShrinkRules::V5_15 => {
                 let mut passes = 0;
@@ -54,7 +54,7 @@ impl Vfs {
             freed += self.shrink_portion(portion);
             left -= portion;
         }
-        of_fs + freed + self.config.others_unused.as_mut().map_or(0, std::mem::take)
+        of_fs + freed + self.config.others_unused_count.as_mut().map_or(0, std::mem::take)
     }
 
     /// Names and inodes get their shares of `portion`, and one more each.

@@ -79,9 +79,9 @@ fn drop_caches_keeps_what_is_open_and_the_directories_above() {
 }
 
 /// A machine with nothing else to drop: which of the files lose their names and inodes when all are dropped once.
-fn dropped(shrink: ShrinkRules, others_unused: Option<usize>, files: u8, uses: usize) -> usize {
+fn dropped(shrink: ShrinkRules, others_unused_count: Option<usize>, files: u8, uses: usize) -> usize {
     let mut config = support::config(ReadAheadRules::V6_1, 0);
-    (config.kernel.shrink, config.others_unused) = (shrink, others_unused);
+    (config.kernel.shrink, config.others_unused_count) = (shrink, others_unused_count);
     let (mut vfs, log) = support::mounted(config, support::MemFs::new);
     let names: Vec<[u8; 1]> = (0..files).map(|number| [b'a' + number]).collect();
     for _ in 0..uses {

@@ -202,7 +202,7 @@ impl StackSpec {
                 costs,
                 epoch_s: EPOCH_S,
                 epoch_ns: wall_clock_ns.map_or(0, |wall_clock_ns| epoch_ns(wall_clock_ns, uptime.ns)),
-                others_unused: profile.others_unused(uptime.ns),
+                others_unused_count: profile.others_unused_count(uptime.ns),
                 smp: keys.smp.unwrap_or(profile.smp()),
             },
             fs,

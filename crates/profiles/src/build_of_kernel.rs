@@ -43,7 +43,7 @@ pub(crate) struct BuildTable {
     pub tick_is_timer: Option<Sourced<bool>>,
     /// Names of other file systems that are unused after the boot and that `drop_caches` takes first, where it ends when it frees little
     /// more. Absent: there is always something else to free.
-    pub names_unused_after_boot: Option<Sourced<usize>>,
+    pub names_unused_after_boot_count: Option<Sourced<usize>>,
     /// Whether the board uses names of other file systems, too, so that `drop_caches` spares none of those that are simulated. Absent: it
     /// does.
     pub other_names: Option<Sourced<bool>>,

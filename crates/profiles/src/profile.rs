@@ -184,8 +184,8 @@ impl Profile {
     }
 
     /// Unused names of other file systems, of a machine that has been up so long and where `drop_caches` ends early.
-    pub fn others_unused(&self, uptime_ns: u64) -> Option<usize> {
-        let after_boot = self.board.build.as_ref()?.names_unused_after_boot.as_ref()?.value;
+    pub fn others_unused_count(&self, uptime_ns: u64) -> Option<usize> {
+        let after_boot = self.board.build.as_ref()?.names_unused_after_boot_count.as_ref()?.value;
         let until_ns = self.simulated_chip().map_or(0, |chip| chip.first_chip_until_ns);
         Some(if uptime_ns < until_ns { after_boot } else { 0 })
     }

@@ -123,7 +123,7 @@ pub(super) fn stack(case: &Case) -> StackSpec {
             costs,
             epoch_s: EPOCH_S,
             epoch_ns: 0,
-            others_unused: None,
+            others_unused_count: None,
             smp: false,
         },
         fs: Some(Arc::new(Yaffs2Settings(settings.keys().set(standard, background)))),

@@ -459,7 +459,7 @@ pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {
         costs: VfsCosts { clock_read_ns: 256, ..VfsCosts::default() },
         epoch_s: 1_000_000_000,
         epoch_ns: 0,
-        others_unused: None,
+        others_unused_count: None,
         smp: false,
     }
 }
