@@ -34,7 +34,9 @@ Call = Callable[[list[str], Path, Path | None], Ran]
 
 @dataclass(frozen=True)
 class Journey:
-    """`documented`: lines of README and docs/verbs.md that its commands are. `needs`: "kernels" or "long" is no part of `make test`.
+    """`documented`: lines of README and docs/verbs.md that its commands are.
+
+    `needs`: "kernels" or "long" is no part of `make test`.
 
     `copies`: what of the checkout it changes, and so gets as a copy. `shapes`: whether insides of files are kept.
     """
