@@ -322,7 +322,7 @@ pub(crate) fn layers(kind: Kind, source: &Text) -> Result<Vec<(String, Merged)>,
     let (own, of_own) = own_entries(kind, part_kind, source)?;
     let mut found = Vec::new();
     if let Some(base) = own.get("base").and_then(|entry| entry.value.as_str()) {
-        let times = own.get("cpu_time_scale").map(factor).transpose()?;
+        let times = own.get("cpu_time_scale").map(factor).transpose()?.filter(|times| *times != 1.0);
         for (when, mut layer) in layers(kind, &find(kind, base, &source.folder)?)? {
             let entries = std::mem::take(&mut layer.entries);
             let of_base = |(path, entry): (String, Entry)| {

@@ -129,7 +129,7 @@ fn all_missing_and_all_unknown_keys_are_told_at_once() {
     assert!(missing.contains("10 keys of a board are missing: ") && !missing.contains('\n'), "{missing}");
     for says in [
         "page_cache_KiB (Memory that the page cache may take (KiB))",
-        "nand_wait (What a task does while the chip works (\"busy\" or \"sleep\"))",
+        "nand_wait (What a task does while the chip works (\"busy\" or \"resched\" or \"sleep\"))",
         "idle.memory_mW",
         "vfs.call_ns",
     ] {
@@ -252,7 +252,7 @@ fn a_layer_that_cannot_be_meant_is_refused_with_its_line() {
     let said = with("[[layer]]\nvfs.call_ns = 9\n");
     assert!(said.contains("board.toml:2: layer: `when` is missing"), "{said}");
     let said = with("[[layer]]\nwhen = { filesystem = \"jffs2\" }\n");
-    assert!(said.contains("board.toml:2: layer: when: unknown field `filesystem`"), "{said}");
+    assert!(said.contains("board.toml:2: layer: when: unknown key `filesystem`"), "{said}");
     let said = with("[[layer]]\nwhen = { mounted = true }\npart = \"w25n01gv\"\n");
     assert!(said.contains("`part` is said once, and in no layer"), "{said}");
     let said = with("[[layer]]\nwhen = { mounted = true }\nvfs.call_us = 1\n");
