@@ -35,7 +35,7 @@ def families() -> Iterator[tuple[Path, str]]:
                     yield path, case["id"]
 
 
-@pytest.mark.parametrize(("path", "name"), families(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("path", "name"), list(families()), ids=lambda value: value if isinstance(value, str) else "")
 def test_what_a_case_is_proven_with_is_what_a_user_gets(path: Path, name: str, tmp_path: Path) -> None:
     proven = validation.compare(path, only=name)["cases"]
     written = validation.write_experiments(path, name, tmp_path)
