@@ -26,7 +26,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod board_keys;
-mod chip_keys;
 mod contents;
 mod mount;
 mod system;
@@ -112,9 +111,9 @@ impl StackSpec {
         driver.ecc = board_keys::ecc_of(&keys, driver.ecc)?;
         driver.has_bad_block_table = keys.bad_block_table.unwrap_or(driver.has_bad_block_table);
         if let Some(bits) = keys.bitflip_threshold_bits {
-            driver.bitflip_threshold_bits = Some(chip_keys::threshold(medium, &driver.ecc, bits)?);
+            driver.bitflip_threshold_bits = Some(board_keys::threshold(medium, &driver.ecc, bits)?);
         }
-        chip_keys::check_cells(&keys, medium, mountable, &profile)?;
+        board_keys::check_cells(&keys, medium, mountable, &profile)?;
         let timing = spi_nand.as_ref().map_or(profile.part.timing(), |wiring| wiring.timing(profile.part.timing()));
         keys.ecc = nor.is_none().then(|| EccName::of(driver.ecc.engine));
         let wait = *keys.nand_wait.get_or_insert(profile.nand_wait());

@@ -2,13 +2,16 @@
 
 use crate::build_of_kernel::{BeginTable, BuildTable};
 use crate::built_in::{find, names, Kind};
+use crate::constant::{Amount, Sourced};
+use crate::cpu;
 use crate::driver::{DriverTable, SimulatedChipTable};
+use crate::ecc_name::EccName;
+use crate::error::ProfileError;
 use crate::layers::merged;
 use crate::names::told;
 use crate::program::ProgramTable;
 use crate::shrink_name::ShrinkName;
 use crate::spi::SpiTable;
-use crate::{cpu, Amount, EccName, ProfileError, Sourced};
 use ffslab_linux::{Kernel, NameHash, ReadAheadRules, ShrinkRules, WriteBackRules};
 use ffslab_mtd::{Code, Ecc};
 use ffslab_sim::units::us_to_ns;

@@ -1,7 +1,7 @@
 //! How the kernel of a board was built and when an experiment finds it, where that is known: the tables `[build]` and `[begin]`. What
 //! they do not say is as the profile of the kernel says.
 
-use crate::{Amount, Sourced};
+use crate::constant::{Amount, Sourced};
 use ffslab_linux::{Kernel, NameHash};
 use ffslab_sim::{Preemption, SchedulerClock};
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! The profiles that are part of the binary, and profiles from files.
 
+use crate::error::ProfileError;
 use crate::names::told;
-use crate::ProfileError;
 use ffslab_workload::input::{read_text, InputKind};
 use ffslab_workload::text::io_reason;
 use ffslab_workload::toml_text::parse_toml;

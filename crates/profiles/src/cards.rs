@@ -1,7 +1,7 @@
 //! The table `[ftl]` of a block device: what stands inside a card, as `ffslab calibrate --flashbench` finds it.
 
+use crate::constant::{Amount, Sourced};
 use crate::rtems::{Picoseconds, Whole};
-use crate::{Amount, Sourced};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::Deserialize;

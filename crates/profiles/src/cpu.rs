@@ -1,6 +1,6 @@
 //! What the CPU's time is spent on: the tables `[vfs]`, `[cpu]` and `[tracers]` of a board profile.
 
-use crate::{Amount, Sourced};
+use crate::constant::{Amount, Sourced};
 use ffslab_linux::VfsCosts;
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CopiedNode, CpuCosts, PowerMilliwatt, Work, WorkCost};

@@ -1,9 +1,12 @@
 //! The driver's part of a board profile: what an operation takes, as a total that was measured above the driver or as what the
 //! driver adds to chip and bus, and how a board inherits it that has another part.
 
+use crate::board::{Board, NandWaitName};
+use crate::constant::{Amount, Sourced};
+use crate::error::ProfileError;
 use crate::layers::{Entry, Merged};
+use crate::part::Part;
 use crate::part::{part_named, PartKind};
-use crate::{Amount, Board, NandWaitName, Part, ProfileError, Sourced};
 use ffslab_flash::{Geometry, Timing};
 use ffslab_mtd::{Driver, OpCost};
 use ffslab_sim::units::us_to_ns;

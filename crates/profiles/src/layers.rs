@@ -5,9 +5,10 @@
 
 use crate::built_in::{find, is_path, Kind, Text, BUILT_IN};
 use crate::circumstances::{Circumstances, When};
+use crate::driver;
+use crate::error::ProfileError;
 use crate::keys::{keys_of, Key};
 use crate::part::PartKind;
-use crate::{driver, ProfileError};
 use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown, TomlError};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;

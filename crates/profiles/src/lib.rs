@@ -17,6 +17,7 @@ mod build_of_kernel;
 mod built_in;
 mod cards;
 mod circumstances;
+mod constant;
 mod cpu;
 mod driver;
 mod ecc_name;
@@ -40,6 +41,7 @@ pub use build_of_kernel::with_words;
 pub use built_in::is_path;
 pub use cards::CardProfile;
 pub use circumstances::Circumstances;
+pub use constant::Status;
 pub use driver::SimulatedChip;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
@@ -57,85 +59,6 @@ pub use show::{
 };
 pub use spi::SpiController;
 pub use template::template;
-
-use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-
-/// How far a number can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// The manufacturer's data sheet says so.
-    Datasheet,
-    /// Measured on the board or part.
-    Measured,
-    /// Inferred from what a machine was measured to do, as the value with which the simulation does the same; the source says from what.
-    Fitted,
-    /// Published by others who measured it, or read in source code.
-    Published,
-    /// An assumption; the source says why it was made.
-    Unverified,
-}
-
-/// A value with its source and status. The unit is part of the key's name.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sourced<T> {
-    value: T,
-    #[serde(deserialize_with = "not_empty")]
-    source: String,
-    status: Status,
-    /// For a measured value: the interval that holds the true value with 95 % confidence.
-    ci95: Option<[f64; 2]>,
-}
-
-/// In a file it may be the value alone, too (`layers`).
-impl<T: JsonSchema> JsonSchema for Sourced<T> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("SourcedOr{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let value = generator.subschema_for::<T>();
-        let status = generator.subschema_for::<Status>();
-        json_schema!({ "anyOf": [value.clone(), {
-            "type": "object",
-            "properties": {
-                "value": value,
-                "source": { "type": "string", "minLength": 1 },
-                "status": status,
-                "ci95": { "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 },
-            },
-            "required": ["value", "source", "status"],
-            "additionalProperties": false,
-        }] })
-    }
-}
-
-/// A time, energy or power, which must be finite and not negative.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(try_from = "f64")]
-struct Amount(f64);
-
-impl TryFrom<f64> for Amount {
-    type Error = String;
-    fn try_from(value: f64) -> Result<Self, String> {
-        if (0.0..=1e12).contains(&value) {
-            Ok(Amount(value))
-        } else {
-            Err(format!("{value} is out of range: a number from 0 to 1e12 is needed"))
-        }
-    }
-}
-
-fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    if text.trim().is_empty() {
-        return Err(serde::de::Error::custom("`source` is empty: say where the number comes from"));
-    }
-    Ok(text)
-}
 
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,15 @@ use crate::board::{
 };
 use crate::build_of_kernel::with_words;
 use crate::built_in::{find, is_path, Kind, Text};
+use crate::circumstances::Circumstances;
+use crate::cpu;
 use crate::driver::{derive_costs, DriverCosts, SimulatedChip, SimulatedChipTable};
+use crate::error::ProfileError;
 use crate::layers::{has_layers, merged, merged_for};
+use crate::part::Part;
 use crate::part::{part_named, PartKind};
 use crate::program::{ProgramCosts, ProgramTable};
 use crate::spi::{SpiController, SpiTable};
-use crate::{cpu, Circumstances, Part, ProfileError};
 use ffslab_flash::Timing;
 use ffslab_linux::{DirtyLimits, Kernel, VfsCosts, WriteBackKnobs};
 use ffslab_mtd::{Driver, Ecc};

@@ -1,6 +1,6 @@
 //! What the program that does the steps of an experiment computes itself on a board: the table `[program]`.
 
-use crate::{Amount, Sourced};
+use crate::constant::{Amount, Sourced};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::Deserialize;

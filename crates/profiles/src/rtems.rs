@@ -3,8 +3,9 @@
 
 use crate::built_in::{find, Kind, Text};
 use crate::cards::{CardProfile, CardTable};
+use crate::constant::{Amount, Sourced};
+use crate::error::ProfileError;
 use crate::layers::merged;
-use crate::{Amount, ProfileError, Sourced};
 use ffslab_block::DeviceProfile;
 use ffslab_rtems::cpu::CpuCosts;
 use ffslab_sim::units::us_to_ns;

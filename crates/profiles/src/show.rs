@@ -1,11 +1,15 @@
 //! Profiles for people: which there are, and every number of one with its unit, source and status.
 
+use crate::board::KernelProfile;
 use crate::built_in::{find, is_path, read, Kind, Text, BUILT_IN};
+use crate::constant::Status;
+use crate::error::ProfileError;
 use crate::keys::unit_of;
 use crate::layers::{layers, merged, Merged};
 use crate::names::told;
+use crate::part::Part;
+use crate::profile::Profile;
 use crate::rtems::{read_board, read_device};
-use crate::{KernelProfile, Part, Profile, ProfileError, Status};
 use ffslab_mtd::OpCost;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

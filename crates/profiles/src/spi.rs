@@ -1,7 +1,7 @@
 //! The controller of a board's serial bus: the table `[spi]` of a board profile. Its times and lines are those of the board; clock
 //! and modes of the chip stand in the part, and the slower of both counts.
 
-use crate::{Amount, Sourced};
+use crate::constant::{Amount, Sourced};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::Deserialize;

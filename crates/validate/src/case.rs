@@ -11,6 +11,9 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+/// How often a page may be programmed between two erases. SLC NAND of that time allows four partial programs.
+pub(crate) const PARTIAL_PROGRAMS_MAX: u32 = 4;
+
 /// A measured case. An unknown key in a step is an error; of the other parts only the keys that the simulator uses are
 /// read, and the rest is ignored.
 #[derive(Clone, Debug, Deserialize)]

@@ -3,9 +3,8 @@
 //! It called the core of YAFFS2 in the order in which its Linux port does, on a RAM NAND. Its page cache never
 //! drops a page, and its clock is moved by the flash operations only (CASES.md: "Convention for the page cache").
 
-use crate::case::Case;
-use crate::case_yaffs2::ClockUs;
-use crate::stacks::{version_of, PARTIAL_PROGRAMS_MAX};
+use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
+use crate::case_yaffs2::{version_of, ClockUs};
 use ffslab_flash::{Faults, Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_machine::file_systems::yaffs2::Yaffs2Settings;

@@ -1,23 +1,24 @@
 //! From a measured case to the keys of the stack on which it ran: the same keys that an experiment has.
 
-use crate::case::{Case, Flash, System};
+use crate::case::{Case, Flash, System, PARTIAL_PROGRAMS_MAX};
+use crate::case_yaffs2::version_of;
 use crate::error::CaseError;
 use crate::harness;
 use ffslab_machine::exact_micros::ExactMicros;
 use ffslab_machine::fault_keys::FaultKeys;
-use ffslab_machine::file_systems::{self, jffs2, ubifs, yaffs2};
+use ffslab_machine::file_systems::jffs2::JFFS2;
+use ffslab_machine::file_systems::mountable;
+use ffslab_machine::file_systems::ubifs::{kernel_rules, UBIFS};
+use ffslab_machine::file_systems::yaffs2::YAFFS2;
 use ffslab_machine::media::{NAND, NOR};
 use ffslab_machine::stack::{epoch_ns, StackSpec};
 use ffslab_machine::stack_keys::{StackKeys, NO_FS};
 use ffslab_machine::MachineError;
-use ffslab_profiles::{kernel_series, NandWaitName, Profile, Yaffs2Version};
+use ffslab_profiles::{kernel_series, NandWaitName, Profile};
 use ffslab_sim::units::us_to_ns;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// How often a page may be programmed between two erases. SLC NAND of that time allows four partial programs.
-pub(crate) const PARTIAL_PROGRAMS_MAX: u32 = 4;
 
 /// The name of a case's system whose program calls the core of YAFFS2.
 const HARNESS: &str = "yaffs2-core";
@@ -84,14 +85,14 @@ pub fn keys_of(case: &Case) -> Result<StackKeys, CaseError> {
     }
     match fs {
         NO_FS => {}
-        _ if fs == jffs2::JFFS2.name => {
+        _ if fs == JFFS2.name => {
             keys.compression = Some(system.mount.compression);
             keys.summary = system.jffs2_summary.unwrap_or(false);
         }
-        _ if fs == ubifs::UBIFS.name => take_ubifs(case, &mut keys)?,
-        _ if fs == yaffs2::YAFFS2.name => take_yaffs2(system, &mut keys)?,
+        _ if fs == UBIFS.name => take_ubifs(case, &mut keys)?,
+        _ if fs == YAFFS2.name => take_yaffs2(system, &mut keys)?,
         _ => {
-            file_systems::mountable(fs)?;
+            mountable(fs)?;
             return Err(CaseError::NotRun { fs: fs.to_string() });
         }
     }
@@ -155,7 +156,7 @@ fn take_ubifs(case: &Case, keys: &mut StackKeys) -> Result<(), MachineError> {
         keys.bad_reserve_per_1024 = Some(ubi.map_or(0, |ubi| ubi.bad_reserve_per_1024));
     }
     let kernel = Profile::load(&keys.board, None, keys.kernel.as_deref(), Path::new(""))?.kernel();
-    let without = ffslab_ubifs::Options { rules: ubifs::kernel_rules(&kernel), ..Default::default() };
+    let without = ffslab_ubifs::Options { rules: kernel_rules(&kernel), ..Default::default() };
     keys.ubifs_debug = system.has_ubifs_debug(case.flash.page_bytes, &without);
     Ok(())
 }
@@ -166,18 +167,6 @@ fn take_yaffs2(system: &System, keys: &mut StackKeys) -> Result<(), CaseError> {
     keys.yaffs2_version = Some(version_of(&in_linux.version));
     keys.yaffs2 = Some(in_linux.settings.keys());
     Ok(())
-}
-
-/// The generation of the YAFFS2 sources of this date. Whether block summaries and the cache bypass are in use has keys
-/// of its own in the case.
-pub(crate) fn version_of(date: &str) -> Yaffs2Version {
-    match date {
-        date if date < "2011-03-29" => Yaffs2Version::Y2010,
-        date if date < "2012-06-15" => Yaffs2Version::Y2011,
-        // It is not on record when the eviction of single chunks was added; the sources of 2018 have it.
-        date if date < "2018" => Yaffs2Version::Y2012,
-        _ => Yaffs2Version::Today,
-    }
 }
 
 /// Adds what the program that measured did without writing it into the case.
@@ -213,7 +202,7 @@ impl Unknown {
         let system = &case.system;
         let in_kernel = system.name != HARNESS && system.fs != NO_FS;
         // The nodes of JFFS2 are written by each call, whatever the time.
-        let keeps_seconds = in_kernel && system.fs != jffs2::JFFS2.name;
+        let keeps_seconds = in_kernel && system.fs != JFFS2.name;
         Unknown {
             uptime: in_kernel && system.uptime_us.is_none(),
             wall_clock: keeps_seconds && system.wall_clock_us.is_none(),

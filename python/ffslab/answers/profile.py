@@ -49,6 +49,7 @@ class ShownConstant(TypedDict):
     status: Status
     unit: str
     value: ConstantValue
+    when: NotRequired[str | None]
 
 
 class ShownProfile(TypedDict):
@@ -66,13 +67,14 @@ class ShownProfile(TypedDict):
     values: list[ShownConstant]
 
 
-Status: TypeAlias = Literal["datasheet", "measured", "published", "unverified"]
+Status: TypeAlias = Literal["datasheet", "measured", "fitted", "published", "unverified"]
 
 
 class StatusCounts(TypedDict):
     """How many numbers of a profile have each status."""
 
     datasheet: int
+    fitted: int
     measured: int
     published: int
     unverified: int

@@ -84,6 +84,9 @@ class EkvKeys(TypedDict):
 EndianName: TypeAlias = Literal["little", "big"]
 
 
+ExactMicros: TypeAlias = "float"
+
+
 class FatKeys(TypedDict):
     """What FAT is made and mounted with, as in `[stack.fat]` (`docs/fat.md`)."""
 
@@ -183,7 +186,7 @@ class LittlefsKeys(TypedDict):
     read_size_B: NotRequired[int | None]
 
 
-NandWaitName: TypeAlias = Literal["busy", "sleep"]
+NandWaitName: TypeAlias = Literal["busy", "resched", "sleep"]
 
 
 class PolicyKeys(TypedDict):
@@ -254,9 +257,12 @@ class StackKeys(TypedDict):
     """The machine and its file system."""
 
     ageing: NotRequired[AgeingKeys | None]
+    bad_block_table: NotRequired[bool | None]
+    beb_reserve_pct: NotRequired[int | None]
     bitflip_threshold_bits: NotRequired[int | None]
     board: str
     bulk_read: NotRequired[bool]
+    chip: NotRequired[dict[str, Json] | None]
     chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
     compression: NotRequired[CompressionName | None]
@@ -281,6 +287,7 @@ class StackKeys(TypedDict):
     kernel: NotRequired[str | None]
     max_beb_per1024: NotRequired[int | None]
     medium: NotRequired[str | None]
+    memory_KiB: NotRequired[int | None]
     mount: NotRequired[list[dict[str, Json]]]
     nand_wait: NotRequired[NandWaitName | None]
     page_cache_KiB: NotRequired[int | None]
@@ -289,11 +296,18 @@ class StackKeys(TypedDict):
     policy: NotRequired[PolicyKeys | None]
     read_ahead_KiB: NotRequired[int | None]
     slc_mode: NotRequired[bool]
+    smp: NotRequired[bool | None]
+    subpage_writes: NotRequired[bool | None]
     summary: bool
     traced: NotRequired[bool]
-    uptime_us: int
+    ubifs_debug: NotRequired[bool]
+    uptime_us: NotRequired[ExactMicros | None]
     vid_hdr_offset_B: NotRequired[int | None]
+    vm: NotRequired[VmKeys | None]
+    wall_clock_us: NotRequired[ExactMicros | None]
     wl_threshold: NotRequired[int | None]
+    word_bits: NotRequired[int | None]
+    yaffs2: NotRequired[Yaffs2Keys | None]
     yaffs2_version: NotRequired[Yaffs2Version | None]
 
 
@@ -301,9 +315,12 @@ class StackTable(TypedDict):
     """The `[stack]` table: of Linux, with `system = "rtems"` of RTEMS, with `system = "bare"` of a program witho..."""
 
     ageing: NotRequired[AgeingKeys | None]
+    bad_block_table: NotRequired[bool | None]
+    beb_reserve_pct: NotRequired[int | None]
     bitflip_threshold_bits: NotRequired[int | None]
     board: str
     bulk_read: NotRequired[bool]
+    chip: NotRequired[dict[str, Json] | None]
     chip_blocks: NotRequired[int | None]
     clock_read_ns: NotRequired[int | None]
     compression: NotRequired[CompressionName | None]
@@ -328,6 +345,7 @@ class StackTable(TypedDict):
     kernel: NotRequired[str | None]
     max_beb_per1024: NotRequired[int | None]
     medium: NotRequired[str | None]
+    memory_KiB: NotRequired[int | None]
     mount: NotRequired[list[dict[str, Json]]]
     nand_wait: NotRequired[NandWaitName | None]
     page_cache_KiB: NotRequired[int | None]
@@ -336,11 +354,18 @@ class StackTable(TypedDict):
     policy: NotRequired[PolicyKeys | None]
     read_ahead_KiB: NotRequired[int | None]
     slc_mode: NotRequired[bool]
+    smp: NotRequired[bool | None]
+    subpage_writes: NotRequired[bool | None]
     summary: NotRequired[bool]
     traced: NotRequired[bool]
-    uptime_us: NotRequired[int]
+    ubifs_debug: NotRequired[bool]
+    uptime_us: NotRequired[ExactMicros | None]
     vid_hdr_offset_B: NotRequired[int | None]
+    vm: NotRequired[VmKeys | None]
+    wall_clock_us: NotRequired[ExactMicros | None]
     wl_threshold: NotRequired[int | None]
+    word_bits: NotRequired[int | None]
+    yaffs2: NotRequired[Yaffs2Keys | None]
     yaffs2_version: NotRequired[Yaffs2Version | None]
     application_priority: NotRequired[int | None]
     bdbuf_buffer_max_B: NotRequired[int | None]
@@ -380,6 +405,32 @@ SystemName: TypeAlias = Literal["rtems"]
 
 
 TranslationName: TypeAlias = Literal["none", "wear-levelling", "dhara", "page-map"]
+
+
+class VmKeys(TypedDict):
+    """Settings of write-back."""
+
+    dirty_B: NotRequired[int | None]
+    dirty_background_B: NotRequired[int | None]
+    dirty_background_ratio_pct: NotRequired[int | None]
+    dirty_expire_ms: NotRequired[int | None]
+    dirty_ratio_pct: NotRequired[int | None]
+    dirty_writeback_ms: NotRequired[int | None]
+
+
+class Yaffs2Keys(TypedDict):
+    """Settings of YAFFS2 that most leave as its sources have them."""
+
+    background_gc: NotRequired[bool | None]
+    block_summaries: NotRequired[bool | None]
+    cache_bypass_aligned: NotRequired[bool | None]
+    deferred_dir_update: NotRequired[bool | None]
+    inband_tags: NotRequired[bool | None]
+    pointer_bits: NotRequired[int | None]
+    refresh_period: NotRequired[int | None]
+    reserved_blocks: NotRequired[int | None]
+    short_op_caches: NotRequired[int | None]
+    tags_ecc: NotRequired[bool | None]
 
 
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]

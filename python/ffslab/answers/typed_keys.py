@@ -37,7 +37,7 @@ KeyFile: TypeAlias = Literal["renamed", "overwritten"]
 MapAccess: TypeAlias = Literal["read", "write"]
 Msync: TypeAlias = Literal["none", "each", "end"]
 MtdOp: TypeAlias = Literal["read", "program", "erase"]
-NandWaitName: TypeAlias = Literal["busy", "sleep"]
+NandWaitName: TypeAlias = Literal["busy", "resched", "sleep"]
 OpenFlag: TypeAlias = Literal["rdonly", "wronly", "rdwr", "create", "truncate", "append", "sync", "direct", "tmpfile"]
 Pattern: TypeAlias = Literal["sequential", "random", "listed"]
 RenameFlag: TypeAlias = Literal["noreplace", "exchange", "whiteout"]
@@ -61,13 +61,16 @@ class OtherKeys(TypedDict, total=False):
 
     ageing: Mapping[str, object] | None
     application_priority: int | None
+    bad_block_table: bool | None
     bdbuf_buffer_max_B: int | None
     bdbuf_buffer_min_B: int | None
     bdbuf_cache_KiB: int | None
     bdbuf_read_ahead_blocks: int | None
     bdbuf_write_blocks: int | None
+    beb_reserve_pct: int | None
     bitflip_threshold_bits: int | None
     bulk_read: bool | None
+    chip: dict[str, object] | None
     chip_blocks: int | None
     clock_read_ns: int | None
     cluster_B: int | None
@@ -100,6 +103,7 @@ class OtherKeys(TypedDict, total=False):
     max_beb_per1024: int | None
     media_block_B: int | None
     medium: str | None
+    memory_KiB: int | None
     mount: Sequence[dict[str, object]] | None
     nand_wait: NandWaitName | None
     page_cache_KiB: int | None
@@ -109,8 +113,10 @@ class OtherKeys(TypedDict, total=False):
     read_ahead_KiB: int | None
     sequential_storage: Mapping[str, object] | None
     slc_mode: bool | None
+    smp: bool | None
     spiffs: Mapping[str, object] | None
     store: Mapping[str, object] | None
+    subpage_writes: bool | None
     summary: bool | None
     swapout_hold_ms: int | None
     swapout_period_ms: int | None
@@ -118,9 +124,14 @@ class OtherKeys(TypedDict, total=False):
     swapout_workers: int | None
     tick_us: int | None
     traced: bool | None
-    uptime_us: int | None
+    ubifs_debug: bool | None
+    uptime_us: ExactMicros | None
     vid_hdr_offset_B: int | None
+    vm: Mapping[str, object] | None
+    wall_clock_us: ExactMicros | None
     wl_threshold: int | None
+    word_bits: int | None
+    yaffs2: Mapping[str, object] | None
     yaffs2_version: Yaffs2Version | None
 
 

@@ -12,8 +12,9 @@ pub use nor::{CommandSet, NorArray, PageRead, ParallelNorPart, SpiNorPart, Write
 pub(crate) use nor::{ParallelNorFile, SpiNorFile};
 
 use crate::built_in::{find, Kind};
+use crate::constant::{Amount, Sourced};
+use crate::error::ProfileError;
 use crate::layers::{merged, Merged};
-use crate::{Amount, ProfileError, Sourced};
 use ffslab_flash::{Geometry, Rules, Timing};
 use std::path::Path;
 

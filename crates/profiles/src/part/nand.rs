@@ -3,7 +3,7 @@
 
 use super::kind::{Cell, EccStatus, OobLayout, Pairing, PartKind, SpiMode};
 use super::{said, ChipPower, LongestTimes};
-use crate::{Amount, Sourced};
+use crate::constant::{Amount, Sourced};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;

@@ -5,7 +5,7 @@
 use super::kind::{PartKind, SpiMode};
 use super::nand::{hertz, programs_of, reads_of, SpiRead};
 use super::{said, ChipPower, LongestTimes};
-use crate::{Amount, Sourced};
+use crate::constant::{Amount, Sourced};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
