@@ -4,8 +4,8 @@
 
 Prints a row per image: bits that were flipped; how many of them were told (exit code 1), refused (exit code 2),
 changed what the format has no check sums for and the answer says so (named), changed a file without a word (silent),
-or changed nothing that files show. The exit code is 1 when one was silent. `--every 97` takes each 97th bit, from `--first` on;
-`--show` lists so many of the silent ones. All bits of all images take some hours on one core.
+or changed nothing that files show. The exit code is 1 when one was silent. `--every 97` takes each 97th bit, from
+`--first` on; `--show` lists so many of the silent ones. All bits of all images take some hours on one core.
 """
 
 from __future__ import annotations

@@ -78,8 +78,7 @@ def littlefs(folder: Path) -> bytes:
     from littlefs import LittleFS, UserContext
 
     context = UserContext(buffer=bytearray(b"\xff" * (48 * 512)))
-    sizes = {"block_size": 512, "block_count": 48, "read_size": 16, "prog_size": 16, "cache_size": 256}
-    fs = LittleFS(context=context, **sizes)
+    fs = LittleFS(context=context, block_size=512, block_count=48, read_size=16, prog_size=16, cache_size=256)
     root = tree(folder / "root")
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()

@@ -38,6 +38,10 @@ impl JsonSchema for ExactMicros {
         "ExactMicros".into()
     }
 
+    fn inline_schema() -> bool {
+        true
+    }
+
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "number", "minimum": 0 })
     }

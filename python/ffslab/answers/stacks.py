@@ -84,7 +84,7 @@ class EkvKeys(TypedDict):
 EndianName: TypeAlias = Literal["little", "big"]
 
 
-ExactMicros: TypeAlias = "float"
+float: TypeAlias = "float"
 
 
 class FatKeys(TypedDict):
@@ -301,10 +301,10 @@ class StackKeys(TypedDict):
     summary: bool
     traced: NotRequired[bool]
     ubifs_debug: NotRequired[bool]
-    uptime_us: NotRequired[ExactMicros | None]
+    uptime_us: NotRequired[float | None]
     vid_hdr_offset_B: NotRequired[int | None]
     vm: NotRequired[VmKeys | None]
-    wall_clock_us: NotRequired[ExactMicros | None]
+    wall_clock_us: NotRequired[float | None]
     wl_threshold: NotRequired[int | None]
     word_bits: NotRequired[int | None]
     yaffs2: NotRequired[Yaffs2Keys | None]
@@ -359,10 +359,10 @@ class StackTable(TypedDict):
     summary: NotRequired[bool]
     traced: NotRequired[bool]
     ubifs_debug: NotRequired[bool]
-    uptime_us: NotRequired[ExactMicros | None]
+    uptime_us: NotRequired[float | None]
     vid_hdr_offset_B: NotRequired[int | None]
     vm: NotRequired[VmKeys | None]
-    wall_clock_us: NotRequired[ExactMicros | None]
+    wall_clock_us: NotRequired[float | None]
     wl_threshold: NotRequired[int | None]
     word_bits: NotRequired[int | None]
     yaffs2: NotRequired[Yaffs2Keys | None]

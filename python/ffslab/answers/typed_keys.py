@@ -125,10 +125,10 @@ class OtherKeys(TypedDict, total=False):
     tick_us: int | None
     traced: bool | None
     ubifs_debug: bool | None
-    uptime_us: ExactMicros | None
+    uptime_us: float | None
     vid_hdr_offset_B: int | None
     vm: Mapping[str, object] | None
-    wall_clock_us: ExactMicros | None
+    wall_clock_us: float | None
     wl_threshold: int | None
     word_bits: int | None
     yaffs2: Mapping[str, object] | None

@@ -102,7 +102,7 @@ class Variant:
     compression: str
     read_ahead_KiB: int  # noqa: N815
     max_beb_per1024: int
-    uptime_us: int
+    uptime_us: float
     seed: int
     flash: PlannedFlash
     setup: list[Step]
@@ -353,7 +353,7 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         compression,
         stack.get("read_ahead_KiB") or 0,
         MAX_BEB_PER_1024 if per_1024 is None else per_1024,
-        stack["uptime_us"],
+        stack.get("uptime_us") or 0,
         plan["seed"],
         medium.of(flash).as_simulated(flash),
         setup,

@@ -196,7 +196,7 @@ def _with_lives(
     return runs
 
 
-def _lived(question: Question, run: Tried, name: str, slowest_us: float | None, shorter: float) -> Tried:
+def _lived(question: Asked, run: Tried, name: str, slowest_us: float | None, shorter: float) -> Tried:
     """A run with what a life of a workload said. `shorter`: how many times as long as reckoned it lasts."""
     figures = {key: value for key, value in run.figures.items() if key != "years"}
     figures[f"{name}.{WORN}"] /= shorter
