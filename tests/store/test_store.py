@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -166,6 +167,22 @@ def test_damage_is_told_and_not_used(ffslab: Command, tmp_path: Path, small: Pat
     assert "missing or damaged" in ffslab("store", "verify", "--store", "kept").stderr
     assert ffslab("run", small, FFSLAB_STORE="kept").returncode == 0
     assert ffslab("store", "verify", "--store", "kept").stdout == "2 runs in kept: whole\n"
+
+
+def test_a_store_that_another_process_is_making_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever moment it is looked at: the first thing in it that shows is its manifest."""
+    seen = []
+    mkdir = Path.mkdir
+
+    def looked(folder: Path, *args: Any, **named: Any) -> None:
+        mkdir(folder, *args, **named)
+        seen.append(Store(tmp_path / "kept"))
+
+    monkeypatch.setattr(Path, "mkdir", looked)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / ".manifest.json.0a1b").write_bytes(b"half")
+    Store(tmp_path / "kept")._make()
+    assert len(seen) >= 4
 
 
 def test_wrong_stores_are_refused(ffslab: Command, tmp_path: Path, small: Path) -> None:

@@ -63,7 +63,8 @@ class Store:
         self.lives = KeptLives(self.folder / LIVES, _put)
         self._known: dict[Path, dict[str, list[_Place]]] = {}
         try:
-            if self.folder.is_dir() and any(self.folder.iterdir()):
+            # Another process may be about to make the store: hidden files come before its manifest.
+            if self.folder.is_dir() and any(not path.name.startswith(".") for path in self.folder.iterdir()):
                 self._check_manifest()
             elif self.folder.exists() and not self.folder.is_dir():
                 raise InputError(f"{self.folder}: is not a folder: a store of runs is one")
@@ -207,8 +208,8 @@ class Store:
             raise InputError(f"{self.folder}: cannot be written: {reason(error)}") from None
 
     def _make(self) -> None:
-        (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
-        (self.folder / TABLES).mkdir(exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # The manifest comes first: another process takes a folder with something else in it for none of ours.
         manifest = self.folder / MANIFEST
         if not manifest.exists():
             text = {
@@ -218,6 +219,8 @@ class Store:
                 "lives": f"{LIVES}/*.parquet",
             }
             _put(manifest, (json.dumps({**text, "columns": rows.ABOUT}, indent=2) + "\n").encode())
+        for name in (RUNS, TABLES):
+            (self.folder / name).mkdir(exist_ok=True)
 
     def _add(self, content: bytes) -> Path:
         part = self.folder / RUNS / f"{rows.name_of(content)}.parquet"
