@@ -137,6 +137,11 @@ impl Board {
         Some(Ecc { engine: self.ecc.as_ref()?.value.engine(), code })
     }
 
+    /// What the kernel and its programs keep of the memory, in KiB, if that is known.
+    pub fn memory_taken_kib(&self) -> Option<u64> {
+        self.memory_taken_kib.as_ref().map(|taken| taken.value)
+    }
+
     /// Whether the driver keeps a table of bad blocks in memory, as most do.
     pub(crate) fn has_bad_block_table(&self) -> bool {
         self.bad_block_table.as_ref().is_none_or(|table| table.value)

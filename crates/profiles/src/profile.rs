@@ -211,7 +211,7 @@ impl Profile {
 
     /// What the page cache may take of so much memory, in KiB.
     pub fn page_cache_of_kib(&self, memory_kib: u64) -> u64 {
-        memory_kib.saturating_sub(self.board.memory_taken_kib.as_ref().map_or(0, |taken| taken.value))
+        memory_kib.saturating_sub(self.board.memory_taken_kib().unwrap_or(0))
     }
 
     /// The controller of the board's serial bus.

@@ -26,8 +26,8 @@ const HARNESS: &str = "yaffs2-core";
 /// The boards on which cases were measured, by what the case says of what was built and where it ran.
 const BOARDS: [(&str, &str); 3] = [
     ("Debian's for amd64, on QEMU with 250 instructions a us", "qemu-debian-amd64"),
-    ("icount shift=0: 1 ns an instruction)", "qemu-arm926-1000mips"),
-    ("icount shift=1: 2 ns an instruction)", "qemu-arm926-500mips"),
+    (" 1 ns an instruction)", "qemu-arm926-1000mips"),
+    (" 2 ns an instruction)", "qemu-arm926-500mips"),
 ];
 /// The board of cases that say nothing of it.
 const BOARD_BY_DEFAULT: &str = "user-mode-linux";
@@ -58,17 +58,21 @@ pub fn keys_of(case: &Case) -> Result<StackKeys, CaseError> {
     let (system, flash) = (&case.system, &case.flash);
     let fs = system.fs.as_str();
     let series = kernel_series(&system.version).map_err(MachineError::from)?;
+    let board = board_of(system)?;
+    let profile = Profile::load(board, None, Some(series), Path::new("")).map_err(MachineError::from)?;
+    // Where nobody knows what the kernel keeps of its memory, files may take all that the machine was given.
+    let memory_kib = system.mem_total_kib.filter(|_| profile.board.memory_taken_kib().is_some());
     let mut keys = StackKeys {
         kernel: Some(series.to_string()),
-        chip: Some(chip_of(flash)?),
+        chip: Some(chip_of(flash, system.driver.as_deref())?),
         first_block: flash.first_block,
         faults: (flash.faults != FaultKeys::default()).then(|| flash.faults.clone()),
         read_ahead_kib: Some(system.read_ahead_kib),
-        page_cache_kib: match system.mem_total_kib {
+        page_cache_kib: match memory_kib {
             Some(_) => None,
             None => Some(system.ram_mib.map_or(u64::MAX >> 10, |mib| mib.saturating_mul(1024))),
         },
-        memory_kib: system.mem_total_kib,
+        memory_kib,
         vm: system.vm.clone(),
         tick_rate_hz: Some(system.tick_rate_hz.unwrap_or(100)),
         smp: Some(system.smp),
@@ -77,7 +81,7 @@ pub fn keys_of(case: &Case) -> Result<StackKeys, CaseError> {
         wall_clock_us: system.wall_clock_us.map(exact),
         bad_block_table: Some(system.has_bad_block_table()),
         nand_wait: Some(wait_of(system)),
-        ..StackKeys::of(board_of(system)?, fs, flash.partition_blocks)
+        ..StackKeys::of(board, fs, flash.partition_blocks)
     };
     if flash.medium.is_none() {
         keys.ecc = system.ecc;
@@ -89,7 +93,7 @@ pub fn keys_of(case: &Case) -> Result<StackKeys, CaseError> {
             keys.compression = Some(system.mount.compression);
             keys.summary = system.jffs2_summary.unwrap_or(false);
         }
-        _ if fs == UBIFS.name => take_ubifs(case, &mut keys)?,
+        _ if fs == UBIFS.name => take_ubifs(case, &profile, &mut keys),
         _ if fs == YAFFS2.name => take_yaffs2(system, &mut keys)?,
         _ => {
             mountable(fs)?;
@@ -114,7 +118,7 @@ fn wait_of(system: &System) -> NandWaitName {
 /// The chip as a part's profile would say it.
 ///
 /// Errors: a medium of which no cases were measured.
-fn chip_of(flash: &Flash) -> Result<BTreeMap<String, Value>, MachineError> {
+fn chip_of(flash: &Flash, driver: Option<&str>) -> Result<BTreeMap<String, Value>, MachineError> {
     let us = |value: Option<f64>| json!(value.unwrap_or(0.0));
     let chip = match flash.medium.as_deref() {
         None => json!({
@@ -131,7 +135,7 @@ fn chip_of(flash: &Flash) -> Result<BTreeMap<String, Value>, MachineError> {
             "in_order": false,
         }),
         // The board has memory in its place, so that only sizes count.
-        Some(name) if name == NOR.name => json!({
+        Some(name) if name == NOR.name && driver == Some("mtdram") => json!({
             "base": "w25q128jv",
             "kind": "spi-nor",
             "program_page_B": flash.page_bytes,
@@ -146,7 +150,7 @@ fn chip_of(flash: &Flash) -> Result<BTreeMap<String, Value>, MachineError> {
     Ok(serde_json::from_value(chip).expect("it is an object"))
 }
 
-fn take_ubifs(case: &Case, keys: &mut StackKeys) -> Result<(), MachineError> {
+fn take_ubifs(case: &Case, profile: &Profile, keys: &mut StackKeys) {
     let (system, ubi) = (&case.system, case.system.ubi.as_ref());
     keys.compression = Some(system.mount.compression);
     keys.subpage_writes = system.subpage_writes;
@@ -155,10 +159,8 @@ fn take_ubifs(case: &Case, keys: &mut StackKeys) -> Result<(), MachineError> {
     if keys.bad_reserve_percent.is_none() {
         keys.bad_reserve_per_1024 = Some(ubi.map_or(0, |ubi| ubi.bad_reserve_per_1024));
     }
-    let kernel = Profile::load(&keys.board, None, keys.kernel.as_deref(), Path::new(""))?.kernel();
-    let without = ffslab_ubifs::Options { rules: kernel_rules(&kernel), ..Default::default() };
+    let without = ffslab_ubifs::Options { rules: kernel_rules(&profile.kernel()), ..Default::default() };
     keys.ubifs_debug = system.has_ubifs_debug(case.flash.page_bytes, &without);
-    Ok(())
 }
 
 fn take_yaffs2(system: &System, keys: &mut StackKeys) -> Result<(), CaseError> {
