@@ -89,7 +89,7 @@ pub(crate) struct SimulatedChipTable {
     memory_ns_per_byte: Option<Sourced<Amount>>,
 }
 
-/// What [`SimulatedChipTable`] says, in numbers.
+/// What stands in for the flash, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimulatedChip {
     pub has_whole_page_transfers: bool,
