@@ -58,5 +58,7 @@ def test_cases_are_written_as_files_that_run(ffslab: Command, tmp_path: Path) ->
     written = Path(said.stdout.split()[-1])
     assert said.returncode == 0 and written.parent == tmp_path / "cases"
     assert 'board = "qemu-debian-amd64"' in written.read_text()
+    ran = ffslab("run", written)
+    assert ran.returncode == 0 and "board qemu-debian-amd64; a chip of [stack.chip]; " in ran.stdout
     again = ffslab(*asked)
     assert again.returncode == 2 and "is there already" in again.stderr

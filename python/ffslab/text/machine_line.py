@@ -131,7 +131,7 @@ def _medium(stack: Mapping[str, Any]) -> str:
         return f"device {kind} on {named}" if kind else f"device {_text(named)}"
     if isinstance(device, str):
         return f"device {device}"
-    return f"part {_text(part)}"
+    return "a chip of [stack.chip]" if stack.get("chip") else f"part {_text(part)}"
 
 
 def _partition(stack: Mapping[str, Any]) -> str:
