@@ -1,7 +1,7 @@
 //! The verb `inspect`: what is in each partition of an image.
 
 use crate::options::Options;
-use crate::text::{layout_text, one_line, path_text, pretty, size_text};
+use crate::text::{layout_text, note, one_line, path_text, pretty, size_text};
 use ffslab_images::file::read_file;
 use ffslab_images::look::Look;
 use ffslab_images::lost::Lost;
@@ -120,6 +120,7 @@ fn text(file: &str, file_bytes: usize, found: &Found) -> String {
         Err(why) => return format!("{file}: {name}{why}"),
     };
     let mut lines = vec![format!("{file}: {name}{}, {}", size_text(file_bytes as u64), layout_text(&seen.layout))];
+    lines.extend(note(&seen.layout));
     lines.extend(seen.layout.because.iter().map(|reason| format!("  {reason}")));
     let scanned = &seen.look.scanned;
     lines.extend(scanned.superblock.iter().map(|(name, value)| match value {

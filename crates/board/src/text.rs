@@ -25,6 +25,11 @@ pub fn size_text(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
+/// What the format itself cannot show of flipped bits, as a line; `None`: nothing.
+pub fn note(layout: &Layout) -> Option<String> {
+    layout.unchecked.map(|unchecked| format!("note: {unchecked}"))
+}
+
 /// Format and sizes in a line.
 pub fn layout_text(layout: &Layout) -> String {
     let fs = layout.fs;

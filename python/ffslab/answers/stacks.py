@@ -84,9 +84,6 @@ class EkvKeys(TypedDict):
 EndianName: TypeAlias = Literal["little", "big"]
 
 
-float: TypeAlias = "float"
-
-
 class FatKeys(TypedDict):
     """What FAT is made and mounted with, as in `[stack.fat]` (`docs/fat.md`)."""
 

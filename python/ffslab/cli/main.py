@@ -119,7 +119,7 @@ def validate(
     ] = None,
     out: Annotated[
         Path | None,
-        _option("--out DIR", "Run nothing: write each case as the experiment that it is, a file for `ffslab run`."),
+        _option("--out DIR", "Folder to write; each case is an experiment there, for `ffslab run`, and none is run."),
     ] = None,
     json: Json = False,
 ) -> None:

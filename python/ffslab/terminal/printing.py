@@ -11,8 +11,6 @@ import sys
 from enum import IntEnum
 from typing import TextIO
 
-from ffslab.text.quoting import one_line, printable
-
 
 class Talk(IntEnum):
     """How much is said beside the answer."""
@@ -38,6 +36,8 @@ def set_talk(wanted: Talk) -> None:
 
 def say(text: str, to: TextIO | None = None) -> None:
     """Prints text to the standard output, or `to` another stream."""
+    from ffslab.text.quoting import printable
+
     # Flushed here, where typer looks after a closed pipe, and not at the interpreter's end.
     _print(printable(text), sys.stdout if to is None else to)
 
@@ -47,12 +47,16 @@ def ask(question: str) -> str:
 
     Raises `EOFError` when nothing comes.
     """
+    from ffslab.text.quoting import printable
+
     print(printable(question), end=" ", file=sys.stderr, flush=True)
     return input().strip()
 
 
 def tell(text: str) -> None:
     """Prints a line about what went wrong, or must be known, to the standard error."""
+    from ffslab.text.quoting import one_line
+
     _print(f"ffslab: {one_line(text)}", sys.stderr)
 
 

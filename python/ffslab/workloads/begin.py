@@ -120,7 +120,8 @@ def kernel_of(board: str) -> str:
 def board_for(part: str) -> str:
     """A board that can have the part: one that comes with it, one with flash of the same kind, one with the same bus.
 
-    Boards whose CPU costs nothing, as those without an operating system have it here, come last.
+    Machines on which cases were measured, and boards whose CPU costs nothing, as those without an operating system have
+    it here, come last.
     """
     kind = str(profiles.shown(part).get("part_kind"))
     boards = [profiles.shown(entry["name"]) for entry in profiles.listed() if entry["kind"] == "board"]
@@ -130,7 +131,15 @@ def board_for(part: str) -> str:
         own_kind = str(profiles.shown(own).get("part_kind"))
         other_bus = own_kind.startswith("spi") != kind.startswith("spi")
         name, is_free = board["name"], FREE_BOARD in (board["name"], board.get("base"))
-        return is_free, own != part, own_kind != kind, other_bus, name not in (LINUX_BOARD, IMAGE_BOARD)
+        # Only of such a machine it is known when it is found, or what the program computes that measures.
+        is_measured_machine = any(value["key"].startswith(("begin.", "program.")) for value in board["values"])
+        return (
+            is_free or is_measured_machine,
+            own != part,
+            own_kind != kind,
+            other_bus,
+            name not in (LINUX_BOARD, IMAGE_BOARD),
+        )
 
     names = [board["name"] for board in sorted(boards, key=strangeness)]
     return next((name for name in names if _refusal(name, part) is None), LINUX_BOARD)
