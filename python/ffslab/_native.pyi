@@ -20,6 +20,7 @@ __all__ = [
     "amplification_cases",
     "amplification_formula",
     "card_operations",
+    "case_experiments",
     "check_experiment",
     "chip_geometry",
     "content_source",
