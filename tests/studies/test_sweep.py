@@ -145,7 +145,7 @@ def test_conditions_leave_points_out() -> None:
         ("[axes]\n", "nothing varies"),
         ("[axes]\nfs = { from = 1, to = 3 }\n[sample]\nmethod = 'grid'\n", "a grid needs to know"),
         ("experiment = 3\n", "path of an experiment"),
-        ("title = \n", "not TOML"),
+        ("title = \n", "study.toml:2: string values must be quoted"),
     ],
 )
 def test_wrong_studies_are_one_line(ffslab: Command, study: Path, changed: str, says: str) -> None:
