@@ -1,7 +1,7 @@
 //! How the kernel of a board was built and when an experiment finds it, where that is known: the tables `[build]` and `[begin]`. What
 //! they do not say is as the profile of the kernel says.
 
-use crate::constant::{Amount, Sourced};
+use crate::constant::{said, Amount, Sourced};
 use ffslab_linux::{Kernel, NameHash};
 use ffslab_sim::{Preemption, SchedulerClock};
 use schemars::JsonSchema;
@@ -57,10 +57,6 @@ pub(crate) struct BeginTable {
     pub uptime_us: Option<Sourced<Amount>>,
     /// How far its wall clock is in its second.
     pub wall_clock_us: Option<Sourced<Amount>>,
-}
-
-fn said<T: Copy>(constant: &Option<Sourced<T>>) -> Option<T> {
-    constant.as_ref().map(|constant| constant.value)
 }
 
 impl BuildTable {

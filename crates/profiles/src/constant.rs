@@ -1,5 +1,6 @@
 //! A constant of a profile: a value with its source and how far it can be trusted.
 
+use ffslab_sim::units::us_to_ns;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -77,4 +78,19 @@ fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String
         return Err(serde::de::Error::custom("`source` is empty: say where the number comes from"));
     }
     Ok(text)
+}
+
+/// What an optional key says.
+pub(crate) fn said<T: Copy>(constant: &Option<Sourced<T>>) -> Option<T> {
+    constant.as_ref().map(|constant| constant.value)
+}
+
+/// A time in us, in ns; one that is absent is none. A price of a byte in ns becomes one in ps by the same factor.
+pub(crate) fn ns_of_us(amount: &Option<Sourced<Amount>>) -> u64 {
+    said(amount).map_or(0, |amount| us_to_ns(amount.0))
+}
+
+/// A time in ns; one that is absent is none.
+pub(crate) fn whole_ns(amount: &Option<Sourced<Amount>>) -> u64 {
+    said(amount).map_or(0, |amount| amount.0.round() as u64)
 }

@@ -1,6 +1,6 @@
 //! What the CPU's time is spent on: the tables `[vfs]`, `[cpu]` and `[tracers]` of a board profile.
 
-use crate::constant::{Amount, Sourced};
+use crate::constant::{ns_of_us, whole_ns, Amount, Sourced};
 use ffslab_linux::VfsCosts;
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CopiedNode, CpuCosts, PowerMilliwatt, Work, WorkCost};
@@ -37,19 +37,17 @@ pub(crate) struct VfsTable {
 
 impl VfsTable {
     pub(crate) fn costs(&self) -> VfsCosts {
-        let ns = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0, |says| says.value.0.round() as u64);
-        let of_us = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0, |says| us_to_ns(says.value.0));
         VfsCosts {
             clock_read_ns: self.clock_read_ns.value.0.round() as u64,
             call_ns: self.call_ns.value.0.round() as u64,
-            write_ns: ns(&self.write_ns),
+            write_ns: whole_ns(&self.write_ns),
             // The costs of copies are in the table `[cpu]` of the board.
             page_ns: 0,
-            page_drop_ns: ns(&self.page_drop_ns),
-            page_delete_ns: ns(&self.page_delete_ns),
-            drop_caches_ns: of_us(&self.drop_caches_us),
-            create_ns: of_us(&self.create_us),
-            unmount_ns: of_us(&self.unmount_us),
+            page_drop_ns: whole_ns(&self.page_drop_ns),
+            page_delete_ns: whole_ns(&self.page_delete_ns),
+            drop_caches_ns: ns_of_us(&self.drop_caches_us),
+            create_ns: ns_of_us(&self.create_us),
+            unmount_ns: ns_of_us(&self.unmount_us),
             cpu_power: PowerMilliwatt {
                 cpu: self.cpu_power_mw.value.0,
                 memory: self.memory_power_mw.as_ref().map_or(0.0, |power| power.value.0),
@@ -102,23 +100,20 @@ macro_rules! cost_table {
             pub(crate) fn costs(&self) -> CpuCosts {
                 let mut costs = CpuCosts::FREE;
                 costs.power = PowerMilliwatt { cpu: self.cpu_power_mw.value.0, memory: self.memory_power_mw.value.0 };
-                let value = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0.0, |sourced| sourced.value.0);
                 $(
-                    // The factor from ns to ps is the same as that from us to ns.
-                    let (each_ns, per_byte_ps) = (us_to_ns(value(&self.$each)), us_to_ns(value(&self.$per_byte)));
+                    let (each_ns, per_byte_ps) = (ns_of_us(&self.$each), ns_of_us(&self.$per_byte));
                     costs.of[Work::$work as usize] = WorkCost { each_ns, per_byte_ps };
                 )+
-                let ns = |amount: &Option<Sourced<Amount>>| us_to_ns(value(amount));
                 let copied = [&self.copied_node_before_us, &self.copied_node_us, &self.copied_node_ns_per_byte];
                 if copied.iter().any(|amount| amount.is_some()) {
-                    let [before_ns, each_ns, per_byte_ps] = copied.map(ns);
+                    let [before_ns, each_ns, per_byte_ps] = copied.map(ns_of_us);
                     costs.copied_node = Some(CopiedNode { before_ns, each_way: WorkCost { each_ns, per_byte_ps } });
                 }
-                costs.summary_ns = ns(&self.summary_us);
-                costs.fragment_ns = value(&self.fragment_ns).round() as u64;
-                costs.pass_in_vain_ns = self.pass_in_vain_us.is_some().then(|| ns(&self.pass_in_vain_us));
-                costs.before_erase_ns = ns(&self.before_erase_us);
-                costs.header_ns = ns(&self.header_us);
+                costs.summary_ns = ns_of_us(&self.summary_us);
+                costs.fragment_ns = whole_ns(&self.fragment_ns);
+                costs.pass_in_vain_ns = self.pass_in_vain_us.is_some().then(|| ns_of_us(&self.pass_in_vain_us));
+                costs.before_erase_ns = ns_of_us(&self.before_erase_us);
+                costs.header_ns = ns_of_us(&self.header_us);
                 costs
             }
         }

@@ -2,7 +2,7 @@
 //! driver adds to chip and bus, and how a board inherits it that has another part.
 
 use crate::board::{Board, NandWaitName};
-use crate::constant::{Amount, Sourced};
+use crate::constant::{ns_of_us, Amount, Sourced};
 use crate::error::ProfileError;
 use crate::layers::{Entry, Merged};
 use crate::part::Part;
@@ -115,10 +115,6 @@ impl SimulatedChipTable {
             memory_ps_per_byte: ns_of_us(&self.memory_ns_per_byte),
         }
     }
-}
-
-fn ns_of_us(amount: &Option<Sourced<Amount>>) -> u64 {
-    amount.as_ref().map_or(0, |says| us_to_ns(says.value.0))
 }
 
 impl DriverTable {

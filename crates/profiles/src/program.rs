@@ -1,7 +1,6 @@
 //! What the program that does the steps of an experiment computes itself on a board: the table `[program]`.
 
-use crate::constant::{Amount, Sourced};
-use ffslab_sim::units::us_to_ns;
+use crate::constant::{ns_of_us, whole_ns, Amount, Sourced};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -61,26 +60,24 @@ pub struct ProgramCosts {
 
 impl ProgramTable {
     pub(crate) fn costs(&self) -> ProgramCosts {
-        let us = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0, |says| us_to_ns(says.value.0));
-        let ns = |amount: &Option<Sourced<Amount>>| amount.as_ref().map_or(0, |says| says.value.0.round() as u64);
         ProgramCosts {
-            between_steps_ns: us(&self.between_steps_us),
+            between_steps_ns: ns_of_us(&self.between_steps_us),
             steps_ns: [
-                ("mount", us(&self.mount_us)),
-                ("umount", us(&self.umount_us)),
-                ("crash", us(&self.crash_us)),
-                ("ubi_attach", us(&self.ubi_attach_us)),
-                ("ubi_make_volume", us(&self.ubi_make_volume_us)),
+                ("mount", ns_of_us(&self.mount_us)),
+                ("umount", ns_of_us(&self.umount_us)),
+                ("crash", ns_of_us(&self.crash_us)),
+                ("ubi_attach", ns_of_us(&self.ubi_attach_us)),
+                ("ubi_make_volume", ns_of_us(&self.ubi_make_volume_us)),
             ],
-            boot_ns: us(&self.boot_us),
-            next_sequential_ns: ns(&self.next_sequential_ns),
-            next_random_ns: ns(&self.next_random_ns),
-            next_append_ns: ns(&self.next_append_ns),
-            next_file_ns: ns(&self.next_file_ns),
-            sleep_ns: ns(&self.sleep_ns),
-            evaluation_ns: ns(&self.evaluation_ns),
-            evaluation_call_ns: ns(&self.evaluation_call_ns),
-            evaluation_comparison_ns: ns(&self.evaluation_comparison_ns),
+            boot_ns: ns_of_us(&self.boot_us),
+            next_sequential_ns: whole_ns(&self.next_sequential_ns),
+            next_random_ns: whole_ns(&self.next_random_ns),
+            next_append_ns: whole_ns(&self.next_append_ns),
+            next_file_ns: whole_ns(&self.next_file_ns),
+            sleep_ns: whole_ns(&self.sleep_ns),
+            evaluation_ns: whole_ns(&self.evaluation_ns),
+            evaluation_call_ns: whole_ns(&self.evaluation_call_ns),
+            evaluation_comparison_ns: whole_ns(&self.evaluation_comparison_ns),
         }
     }
 }

@@ -7,15 +7,14 @@ use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
 use crate::case_yaffs2::{version_of, ClockUs};
 use ffslab_flash::{Faults, Rules, Timing};
 use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
-use ffslab_machine::file_systems::yaffs2::Yaffs2Settings;
+use ffslab_machine::file_systems::yaffs2::{generation, Yaffs2Settings};
 use ffslab_machine::media::{MlcSpec, PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
 use ffslab_mtd::{Driver, OpCost};
-use ffslab_profiles::Yaffs2Version;
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::{CpuCosts, PowerMilliwatt, SimConfig};
 use ffslab_workload::steps::{Step, SyncDirectories};
-use ffslab_yaffs2::{Background, Generation, Options};
+use ffslab_yaffs2::{Background, Options};
 use std::sync::Arc;
 
 /// Timing of a simulated chip whose operations take as long as those of the harness, to the nanosecond. The
@@ -33,17 +32,6 @@ fn timing(clock: &ClockUs, page_bytes: u32, oob_bytes: u32) -> Timing {
         program_ns: us_to_ns(clock.page_program) - moved_ns,
         erase_ns: us_to_ns(clock.erase),
         bus_ps_per_byte,
-    }
-}
-
-/// The generation of the YAFFS2 sources of this date. Whether block summaries and the cache bypass are in use has keys
-/// of its own in the case.
-fn generation(date: &str) -> Generation {
-    match version_of(date) {
-        Yaffs2Version::Y2010 => Generation::Y2010,
-        Yaffs2Version::Y2011 => Generation::Y2011,
-        Yaffs2Version::Y2012 => Generation::Y2012,
-        Yaffs2Version::Today => Generation::Today,
     }
 }
 
@@ -66,7 +54,7 @@ pub(super) fn add_unsaid_steps(case: &mut Case) {
 pub(super) fn stack(case: &Case) -> StackSpec {
     let (system, flash) = (&case.system, &case.flash);
     let settings = &system.yaffs2;
-    let standard = Options::of(generation(&system.version));
+    let standard = Options::of(generation(version_of(&system.version)));
     let free = OpCost { overhead_ns: 0, power: PowerMilliwatt::default() };
     let mut costs = VfsCosts::default();
     let mut chip = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };

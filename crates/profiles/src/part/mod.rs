@@ -12,7 +12,7 @@ pub use nor::{CommandSet, NorArray, PageRead, ParallelNorPart, SpiNorPart, Write
 pub(crate) use nor::{ParallelNorFile, SpiNorFile};
 
 use crate::built_in::{find, Kind};
-use crate::constant::{Amount, Sourced};
+use crate::constant::{said, Amount, Sourced};
 use crate::error::ProfileError;
 use crate::layers::{merged, Merged};
 use ffslab_flash::{Geometry, Rules, Timing};
@@ -65,11 +65,6 @@ impl ChipPower {
             standby_milliwatt: milliwatt(standby_microampere).map(|microwatt| microwatt / 1_000.0),
         }
     }
-}
-
-/// What an optional key says.
-fn said<T: Copy>(constant: &Option<Sourced<T>>) -> Option<T> {
-    constant.as_ref().map(|constant| constant.value)
 }
 
 /// The part of this name or path; a path is relative to `folder`.

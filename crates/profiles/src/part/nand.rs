@@ -2,8 +2,8 @@
 //! up in a data sheet; `profiles new` writes it beside the key.
 
 use super::kind::{Cell, EccStatus, OobLayout, Pairing, PartKind, SpiMode};
-use super::{said, ChipPower, LongestTimes};
-use crate::constant::{Amount, Sourced};
+use super::{ChipPower, LongestTimes};
+use crate::constant::{ns_of_us, said, Amount, Sourced};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
@@ -409,7 +409,7 @@ impl RawNandFile {
         NandCommands {
             cache_program: has(&self.cache_program),
             cache_read: has(&self.cache_read),
-            cache_busy_ns: said(&self.t_cache_busy_us).map_or(0, |us| us_to_ns(us.0)),
+            cache_busy_ns: ns_of_us(&self.t_cache_busy_us),
             copy_back: has(&self.copy_back),
         }
     }

@@ -4,8 +4,8 @@
 
 use super::kind::{PartKind, SpiMode};
 use super::nand::{hertz, programs_of, reads_of, SpiRead};
-use super::{said, ChipPower, LongestTimes};
-use crate::constant::{Amount, Sourced};
+use super::{ChipPower, LongestTimes};
+use crate::constant::{said, Amount, Sourced};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

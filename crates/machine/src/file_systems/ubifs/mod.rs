@@ -83,13 +83,11 @@ impl Mountable for OnLinux {
             fs_debug: keys.ubifs_debug,
             ..Options::default()
         };
-        let reserve = match (keys.bad_reserve_per_1024, options.rules) {
-            _ if keys.bad_reserve_percent.is_some() => {
-                BadReserve::PercentOfPartition(keys.bad_reserve_percent.unwrap_or_default())
-            }
-            (Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
-            (None, KernelRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
-            (None, KernelRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
+        let reserve = match (keys.bad_reserve_percent, keys.bad_reserve_per_1024, options.rules) {
+            (Some(percent), ..) => BadReserve::PercentOfPartition(percent),
+            (None, Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
+            (None, None, KernelRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
+            (None, None, KernelRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
         };
         let by_default =
             ubi_options(&board.kernel(), reserve, keys.subpage_writes.unwrap_or(true), board.part.geometry().blocks);

@@ -183,7 +183,7 @@ fn with_options(settings: Options, options: &[String]) -> Result<Options, Option
 }
 
 /// YAFFS2's name for the age of its sources.
-fn generation(version: Yaffs2Version) -> Generation {
+pub fn generation(version: Yaffs2Version) -> Generation {
     match version {
         Yaffs2Version::Y2010 => Generation::Y2010,
         Yaffs2Version::Y2011 => Generation::Y2011,
