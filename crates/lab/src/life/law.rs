@@ -29,6 +29,9 @@ const PAIRS_LEAST: u32 = 4;
 /// better their shares are known.
 const LEAP_PER_PAIR: std::ops::RangeInclusive<f64> = 4.0..=40.0;
 const LEAP_PER_CHANGE: f64 = 1.0;
+/// By how many standard deviations of chance the changes of one kind are more than those of the other where the blocks in turn
+/// grow fewer or more: nothing is stationary then.
+const UNBALANCED_FROM: f64 = 2.0;
 /// So many windows tell how blocks differ.
 const WINDOWS_KEPT: usize = 32;
 /// Of fewer blocks nobody can tell how they differ.
@@ -59,12 +62,18 @@ impl Stretch {
             let (changes, of) = if a == 0 { (b > 0, &mut self.from_rest) } else { (b == 0, &mut self.from_turn) };
             *of = (of.0 + u64::from(changes), of.1 + 1);
         }
-        let is_known = window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST;
+        let is_known = window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST && self.is_balanced();
         if self.windows.len() == WINDOWS_KEPT {
             self.windows.pop_front();
         }
         self.windows.push_back(window);
         is_known.then(|| self.law(&self.windows[self.windows.len() - 1]))
+    }
+
+    /// Whether as many blocks came in turn as came to rest, but for chance (of a difference of two counts).
+    fn is_balanced(&self) -> bool {
+        let (to_turn, to_rest) = (self.from_rest.0 as f64, self.from_turn.0 as f64);
+        to_turn == to_rest || (to_turn - to_rest).abs() < UNBALANCED_FROM * (to_turn + to_rest).sqrt()
     }
 
     /// The last window, if another one was unlike it.
@@ -268,6 +277,17 @@ mod tests {
         assert!(law(&[10, 10], &[12, 12]).is_none());
         assert!(law(&[1, 1], &[1, 1]).is_none());
         assert!(law(&[0, 0], &[0, 0]).is_none());
+    }
+
+    #[test]
+    fn nothing_is_stationary_while_blocks_come_to_rest_and_none_in_turn() {
+        let mut stretch = Stretch::default();
+        let shrinking = |at: usize| window(&[vec![0; at], vec![10; 100 - at]].concat());
+        assert!((0..8).all(|at| stretch.then(shrinking(at)).is_none()), "none came back");
+        // Four came to rest at most that had not come back.
+        let mut stretch = Stretch::default();
+        let known = (0..12).map(|at| stretch.then(shrinking(at % 3)).is_some()).collect::<Vec<_>>();
+        assert!(known[PAIRS_LEAST as usize..].iter().all(|&is_known| is_known), "{known:?}");
     }
 
     #[test]

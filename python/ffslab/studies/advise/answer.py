@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from ffslab import _native
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from ffslab.answers import Json
     from ffslab.answers.study import FigureSpread
     from ffslab.answers.summary import VariantSummary
+    from ffslab.studies.sweep.design import Point
     from ffslab.studies.sweep.workers import Workers
+
+# So many points are looked into for longer than in the search.
+LOOKS_MAX = 5
 
 NOT_MODELLED = [
     "Years count the erases of blocks that come in turn, in a short life, and room; blocks bear alike, nothing fails "
@@ -46,15 +51,17 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
             lambda points: [runs[0] for runs in tried(question, points, kept, crew, _told(tell, search))],
             lambda one: rank_of(question, one),
         )
-        best = search.run()
-        second = next((one for one in search.ranked() if one.point[0] != best.point[0]), None)
-        second = second or next((one for one in search.ranked()[1:]), None)
-        finalists = [one.point for one in (best, second) if one is not None]
-        runs = tried(question, finalists, kept, crew, tell, question.repeat)
-        summaries = _summaries(question, best, kept)
-    first = left_out(search.axes, [tuple(axis.listed[0] for axis in search.axes)])[0]
+        search.run()
+        looked = Looked(question, search, lambda points: tried(question, points, kept, crew, tell, question.repeat))
+        first = left_out(search.axes, [tuple(axis.listed[0] for axis in search.axes)])[0]
+        default = looked.at(first) if first in search.tried else [Tried(first, {}, "the conditions rule it out")]
+        choice, *others = looked.best_two()
+        best = search.tried[choice[0].point]
+        holds = violation(question, choice[0]) == 0
+        forbidden = _forbidden(question, search, best) if holds else None
+        forbidden_runs = None if forbidden is None else looked.at(forbidden.point)
+        summaries = _summaries(question, choice[0], kept)
     wanted, most = question.wanted
-    holds = violation(question, best) == 0
     return {
         "title": question.title,
         "machine": line(_seen(question, summaries)),
@@ -62,11 +69,11 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         "wanted": wanted,
         "maximise": most,
         "holds": holds,
-        "choice": choice_of(question, runs[0]),
-        "second": choice_of(question, runs[1]) if len(runs) > 1 else None,
-        "default": choice_of(question, [search.tried.get(first, Tried(first, {}, "the conditions rule it out"))]),
+        "choice": choice_of(question, choice),
+        "second": choice_of(question, others[0]) if others else None,
+        "default": choice_of(question, default),
         "changes": _changes(question, search, best),
-        "forbidden": _forbidden(question, search, best) if holds else None,
+        "forbidden": None if forbidden_runs is None else choice_of(question, forbidden_runs),
         "why": [f"{name}: {text}" for name, said in summaries.items() for text in _why(said)],
         "points_tried": len(search.tried),
         "points_too_short": sum(one.needs_us is not None for one in search.tried.values()),
@@ -74,6 +81,42 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         "unverified": _unverified(summaries),
         "not_modelled": NOT_MODELLED,
     }
+
+
+@dataclass
+class Looked:
+    """Points that were looked into for longer than in the search, run by run. `look` does it."""
+
+    question: Asked
+    search: Search
+    look: Callable[[Sequence[Point]], list[list[Tried]]]
+    runs: dict[Point, list[Tried]] = field(default_factory=dict)
+
+    def at(self, point: Point) -> list[Tried]:
+        """The runs at a point."""
+        if point not in self.runs:
+            self.runs[point] = self.look([point])[0]
+        return self.runs[point]
+
+    def best_two(self) -> list[list[Tried]]:
+        """The runs of the choice and of the second one.
+
+        A look may turn points round. So it goes on until those that are best are two that were looked into, or
+        `LOOKS_MAX` were.
+        """
+        while True:
+            found = [self.runs[point][0] if point in self.runs else one for point, one in self.search.tried.items()]
+            ranked = sorted(found, key=lambda one: rank_of(self.question, one))
+            fresh = [one.point for one in _first_two(ranked) if one.point not in self.runs]
+            if not fresh or len(self.runs) >= LOOKS_MAX:
+                return [self.runs[one.point] for one in _first_two([one for one in ranked if one.point in self.runs])]
+            self.runs |= zip(fresh, self.look(fresh), strict=True)
+
+
+def _first_two(ranked: Sequence[Tried]) -> list[Tried]:
+    """The best one, and the best of another value of the first axis, or else the next."""
+    best, *others = ranked
+    return [best, *[*(one for one in others if one.point[0] != best.point[0]), *others][:1]]
 
 
 def _told(tell: Progress, search: Search) -> Progress:
@@ -162,12 +205,12 @@ def _changes(question: Asked, search: Search, best: Tried) -> list[Change]:
     return found
 
 
-def _forbidden(question: Asked, search: Search, best: Tried) -> Choice | None:
+def _forbidden(question: Asked, search: Search, best: Tried) -> Tried | None:
     """The point that would be taken without limits, if it is another one."""
     ended = [one for one in search.tried.values() if one.error is None and one.needs_us is None]
     without = min(ended, key=lambda one: rank_of(question, one)[2:], default=best)
     better = rank_of(question, without)[2:] < rank_of(question, best)[2:]
-    return choice_of(question, [without]) if better and violation(question, without) > 0 else None
+    return without if better and violation(question, without) > 0 else None
 
 
 def _why(said: VariantSummary) -> Iterator[str]:

@@ -11,7 +11,7 @@ from ffslab.steady import TOLERANCE, due_per_block, filled_share, variant_needs_
 from ffslab.store import KeptRun, Store
 from ffslab.studies.advise.asked import Asked, Workload
 from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
-from ffslab.studies.advise.living import lived_at
+from ffslab.studies.advise.living import WORK_COMPARED, WORK_TOLD, lived_at
 from ffslab.studies.sweep.axes import Axis, Value
 from ffslab.studies.sweep.design import Design, Point
 from ffslab.studies.sweep.running import Course, Progress
@@ -154,7 +154,8 @@ def tried(
     progress: Progress,
     repeat: int | None = None,
 ) -> list[list[Tried]]:
-    """What each of some points gives, run by run, in a steady state as far as that can be had."""
+    """What each of some points gives, run by run, in a steady state as far as that can be had. `repeat`: how many runs
+    of points that are told; `None`: they are only compared, by one each."""
     works = [_Work(question, workload, store, workers, progress, repeat) for workload in question.workloads]
     ran = [work.ran(points) for work in works]
     counting = [_counting(question, [of[at] for of in ran]) for at in range(len(points))]
@@ -167,25 +168,22 @@ def tried(
     found = []
     for at, point in enumerate(points):
         runs = _tried(question, point, [of[at] for of in ran], counting[at], repeat or 1)
-        # The years of those that are told stand on the page in any case.
-        always = repeat is not None
-        found.append(_with_lives(question, [works[i] for i in counting[at]], point, runs, always=always))
+        found.append(_with_lives(question, [works[i] for i in counting[at]], point, runs, told=repeat is not None))
     return found
 
 
-def _with_lives(
-    question: Asked, works: Sequence[_Work], point: Point, runs: list[Tried], *, always: bool
-) -> list[Tried]:
-    """The runs of a point with years and slowest calls of lives, `always` or if somebody asks for them."""
+def _with_lives(question: Asked, works: Sequence[_Work], point: Point, runs: list[Tried], *, told: bool) -> list[Tried]:
+    """The runs of a point with years and slowest calls of lives: if they are `told`, as these stand on the page in any
+    case, and if somebody asks for them."""
     if runs[0].error is not None or runs[0].needs_us is not None:
         return runs
     asked = {question.wanted[0], *(limit.figure for limit in question.limits)}
     for work in works:
         slowest = f"{work.workload.name}.{SLOWEST}"
         worn = runs[0].figures.get(f"{work.workload.name}.{WORN}")
-        if not worn or not (always or asked & {"years", slowest}):
+        if not worn or not (told or asked & {"years", slowest}):
             continue
-        life = lived_at(work.workload, work.own(point), work.store)
+        life = lived_at(work.workload, work.own(point), work.store, WORK_TOLD if told else WORK_COMPARED)
         if life is None:
             continue
         if life.error is not None:

@@ -1,4 +1,4 @@
-"""What a device does at a point until it fails: a life as `ffslab lifetime` lives it, of a few seconds.
+"""What a device does at a point until it fails: a life as `ffslab lifetime` lives it, given up sooner.
 
 What blocks wear alike, and which call is the slowest, is not told by the rounds in which a partition is turned over:
 data that never change rest, a directory stays in its block, a layer tidies up once in a thousand calls.
@@ -6,13 +6,14 @@ data that never change rest, a directory stays in its block, a layer tidies up o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from ffslab._native import InputError
 from ffslab.studies.lifetime import Given, lived
 from ffslab.studies.lifetime import Workload as Living
+from ffslab.studies.lifetime.whole import LEAPS_AFTER_WORK
 from ffslab.text.durations import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
     from ffslab.store import Store
     from ffslab.studies.advise.asked import Workload
 
-# So much work (flash operations and calls) is done for a life: a second or two.
-WORK_MAX = 400_000
+# So much work (flash operations and calls) is done for a life while points are compared, and for one that is told,
+# which leaps no sooner than in `ffslab lifetime`: about a second, and ten.
+WORK_COMPARED, WORK_TOLD = 400_000, 2 * LEAPS_AFTER_WORK
 # Fewer erases do not tell which blocks come in turn.
 ERASES_MIN = 4
 # Blocks with at least such a part of the usual erases come in turn, the others rest.
 IN_TURN = 0.5
 # Ends that are no wear.
 REFUSED = ("failed", "full")
+# The device was not looked at any longer.
+LIVES_ON = ("limit", "unknown", "unworn")
 
 
 class Lived(NamedTuple):
@@ -39,12 +43,12 @@ class Lived(NamedTuple):
     error: str | None
 
 
-def lived_at(workload: Workload, values: Mapping[str, object], store: Store) -> Lived | None:
+def lived_at(workload: Workload, values: Mapping[str, object], store: Store, work_max: int) -> Lived | None:
     """The life under a workload with these values of its axes; `None`: it cannot be lived."""
     experiment = workload.experiment.changed(axes={name: [value] for name, value in values.items()})
     given = Given(per_day=workload.per_day)
     try:
-        found = lived([Living(workload.name, experiment)], given, work_max=WORK_MAX, store=store)
+        found = lived([Living(workload.name, experiment)], given, work_max=work_max, store=store)
     except InputError:
         return None
     lives = found.lives
@@ -62,16 +66,27 @@ def slowest_us(life: VariantLife) -> float | None:
 def lived_of(life: VariantLife) -> Lived:
     """What a life says of a point."""
     ended = life["ended"]
-    error = f"after {life['repetitions']:,} repetitions: {ended['error']}" if ended["by"] in REFUSED else None
-    return Lived(life["years"] if ended["by"] == "endurance" else _reckoned(life), slowest_us(life), error)
+    refused = ended["by"] in REFUSED and life["first_bad_block_years"] is None
+    error = f"after {life['repetitions']:,} repetitions: {ended['error']}" if refused else None
+    return Lived(_years(life), slowest_us(life), error)
 
 
-def _reckoned(life: VariantLife) -> float | None:
-    """When the blocks that come in turn have had the erases that their part bears; `None`: not known.
+def _years(life: VariantLife) -> float | None:
+    """When the blocks that come in turn have had the erases that their part bears, or the device ends before that.
 
     So they are compared alike, those that live on with blocks that have failed, and those that were given up, too.
+    `None`: not known.
     """
+    died = () if life["ended"]["by"] in LIVES_ON else (life["years"],)
     every = list(zip(life["wear"]["days"], life["wear"]["erases"], strict=True))
+    borne = life["endurance_erases"]
+    worn_days = next((days for days, erases in every if _worn(life, erases) >= borne), None)
+    reckoned = _reckoned(life, every) if worn_days is None else worn_days / DAYS_PER_YEAR
+    return min((*died, *(() if reckoned is None else (reckoned,))), default=None)
+
+
+def _reckoned(life: VariantLife, every: Sequence[tuple[float, list[int]]]) -> float | None:
+    """When the blocks that come in turn will have had their erases, by those at these days. `None`: not known."""
     # The first window is how a new partition fills up.
     for days, began in every[1:2] + every[:1]:
         taken = [count - before for count, before in zip(every[-1][1], began, strict=True)]
@@ -81,7 +96,7 @@ def _reckoned(life: VariantLife) -> float | None:
     return None
 
 
-def _worn(life: VariantLife, taken: list[int]) -> float:
+def _worn(life: VariantLife, taken: Sequence[int]) -> float:
     """The erases of the blocks that decide."""
     if life["levels_from_erases"] is not None:
         # UBI lets all blocks have as many, sooner or later.
