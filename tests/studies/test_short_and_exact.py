@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ffslab.studies.advise.answer import Looked
+from ffslab.studies.advise.day import Tried
 from ffslab.studies.advise.living import lived_of
 from helpers.command import ROOT
 from helpers.scripts import loaded
@@ -48,6 +51,10 @@ def life(began: list[int], now: list[int], *, by: str = "unknown", **changes: An
         (([0] * 4, [50] * 4), {"wear": FILLED}, 1000 / 40 * 0.5),
         # The first block that had all its erases is what was lived for.
         (([0] * 4, [50] * 4), {"by": "endurance"}, 1.0),
+        # A device that ended does not last until the usual block has had its erases.
+        (([0] * 4, [50] * 4), {"by": "full", "first_bad_block_years": 0.5}, 1.0),
+        # JFFS2 lives on with blocks that have had theirs; what it does then is no measure.
+        (([0] * 4, [BORNE + 500] * 4), {"by": "limit", "years": 30.0}, 1.0),
     ],
 )
 def test_years_are_those_of_the_blocks_in_turn(
@@ -62,6 +69,27 @@ def test_the_slowest_call_is_of_a_device_that_works_and_a_refused_one_is_an_erro
     assert lived_of(life([0] * 4, [50] * 4)).slowest_us == 9.0
     assert lived_of(life([0] * 4, [50] * 4, first_bad_block_years=0.5)).slowest_us == 5.0
     assert lived_of(life([0] * 4, [1] * 4, by="failed")).error == "after 7 repetitions: EIO"
+
+
+def test_a_longer_look_may_turn_points_round() -> None:
+    seen: list[Any] = []
+
+    def tried(name: str, years: float) -> Any:
+        return Tried((name,), {"years": years})
+
+    longer = {"a": 5.0, "b": 20.0, "c": 25.0, "d": 1.0}
+
+    def look(points: Any) -> Any:
+        seen.extend(point for (point,) in points)
+        return [[tried(point, longer[point])] for (point,) in points]
+
+    question: Any = SimpleNamespace(wanted=("years", True), limits=[])
+    search: Any = SimpleNamespace(
+        tried={(name,): tried(name, years) for name, years in zip("abcd", (30, 22, 21, 1), strict=True)}
+    )
+    choice, second = Looked(question, search, look).best_two()
+    # The best one of the search is not what it seemed to be: the third one is looked into, and the last one is not.
+    assert (choice[0].point, second[0].point, seen) == (("c",), ("b",), ["a", "b", "c"])
 
 
 def test_two_of_the_answers_that_the_table_has_are_near_the_exact_ones() -> None:
