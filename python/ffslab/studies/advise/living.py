@@ -77,18 +77,19 @@ def _years(life: VariantLife) -> float | None:
     So they are compared alike, those that live on with blocks that have failed, and those that were given up, too.
     `None`: not known.
     """
-    died = () if life["ended"]["by"] in LIVES_ON else (life["years"],)
     every = list(zip(life["wear"]["days"], life["wear"]["erases"], strict=True))
     borne = life["endurance_erases"]
     worn_days = next((days for days, erases in every if _worn(life, erases) >= borne), None)
-    reckoned = _reckoned(life, every) if worn_days is None else worn_days / DAYS_PER_YEAR
-    return min((*died, *(() if reckoned is None else (reckoned,))), default=None)
+    ends = [_reckoned(life, every) if worn_days is None else worn_days / DAYS_PER_YEAR]
+    if life["ended"]["by"] not in LIVES_ON:
+        ends.append(life["years"])
+    return min((years for years in ends if years is not None), default=None)
 
 
 def _reckoned(life: VariantLife, every: Sequence[tuple[float, list[int]]]) -> float | None:
     """When the blocks that come in turn will have had their erases, by those at these days. `None`: not known."""
     # The first window is how a new partition fills up.
-    for days, began in every[1:2] + every[:1]:
+    for days, began in (*every[1:2], *every[:1]):
         taken = [count - before for count, before in zip(every[-1][1], began, strict=True)]
         worn = _worn(life, taken)
         if worn >= ERASES_MIN:
