@@ -1,17 +1,12 @@
-//! Makes the table of the built-in profiles from the folder `profiles/` of the repository, so that a new file there is one without
-//! a line of code. Its kind is that of its folder; boards with RTEMS, which stand among the boards, have a key of their own.
+//! Makes the table of the built-in profiles that have a file each from the folder `profiles/` of the repository, so that a new file there
+//! is one without a line of code. Its kind is that of its folder; boards with RTEMS, which stand among the boards, have a key of their own.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Kinds as `built_in.rs` names them, with their folders, in the order in which people read them.
-const FOLDERS: [(&str, &str); 5] = [
-    ("Board", "boards"),
-    ("Part", "parts"),
-    ("Kernel", "kernels"),
-    ("RtemsBoard", "boards"),
-    ("BlockDevice", "block-devices"),
-];
+const FOLDERS: [(&str, &str); 4] =
+    [("Board", "boards"), ("Part", "parts"), ("RtemsBoard", "boards"), ("BlockDevice", "block-devices")];
 
 fn main() {
     let folder = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says it")).join("../../profiles");

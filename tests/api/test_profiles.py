@@ -112,6 +112,26 @@ def test_parts_are_listed_by_kind(ffslab: Command) -> None:
     assert other.returncode == 2 and "is a part (spi-nand), mt29f2g08aac a part (nand)" in other.stderr
 
 
+def test_a_kernel_is_shown_with_the_ages_of_its_rules_and_its_faults(ffslab: Command) -> None:
+    text = ffslab("profiles", "show", "5.10").stdout
+    head, rule = (next(line for line in text.splitlines() if line.startswith(key)) for key in ("key", "mlc_rules"))
+    assert re.split(r"  +", head) == ["key", "value", "unit", "since", "until", "status", "source"]
+    assert rule.split()[1:3] == ["5.8", "5.8"], "its value, and since when"
+    fault = text.partition("Known faults that lose data:")[2]
+    assert "JFFS2: after a truncation" in fault and "mended in its stable releases, and present before" in fault
+    assert "    present; mended in Linux 6.3: fs/jffs2/file.c" in ffslab("profiles", "show", "5.8").stdout
+    assert ffslab("profiles", "show", "6.12").stdout.endswith("No fault that loses data is known of it.\n")
+    assert "since" not in ffslab("profiles", "show", "omap3evm").stdout.splitlines()[4]
+
+
+def test_a_kernel_between_two_listed_ones_runs_and_says_so(ffslab: Command, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(EXPERIMENT.replace("./my-board.toml", "omap3evm"), encoding="utf-8")
+    done = ffslab("run", "x.toml", "--kernel", "6.8")
+    assert done.returncode == 0, done.stderr
+    assert "Linux 6.8 is not among the listed kernels: it has the rules of 6.6" in done.stdout
+    assert "listed kernels" not in ffslab("run", "x.toml", "--kernel", "6.6").stdout
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

@@ -43,9 +43,9 @@ IN_FILES = {
     ),
     "an unknown kernel": (
         "fs =",
-        'kernel = "6.7"\nfs =',
-        "try.toml: [stack]: unknown kernel `6.7`: did you mean `6.6`? known: 2.6.37, 4.19, 5.10, 5.15, 6.1, 6.6, 6.12, or the "
-        "path of a file such as ./my-kernel.toml",
+        'kernel = "2.6.30"\nfs =',
+        "try.toml: [stack]: unknown kernel `2.6.30`: it is older than 2.6.37, the oldest one whose rules are known; did you "
+        "mean `2.6.37`? known: every version from 2.6.37 to 6.12, or the path of a file such as ./my-kernel.toml",
     ),
     "a misspelt key": (
         "partition_blocks",
@@ -152,10 +152,9 @@ CALLS = {
     "--read-ahead 0",
     "mount --fs jffs2 ubifs": "--fs jffs2 ubifs: --fs takes one value here",
     "run good.toml --kernel 5.15,6.6": "--kernel 5.15,6.6: is one name; several are --kernel 5.15 --kernel 6.6",
-    "run good.toml --kernel 6.8": "--kernel 6.8: unknown kernel: did you mean `6.6`? known: 2.6.37, 4.19, 5.10, 5.15, 6.1, "
-    "6.6, 6.12, or the path of a file such as ./my-kernel.toml",
-    "profiles show 6.8": "unknown profile `6.8`: did you mean `6.6`? `ffslab profiles ls` lists all 81, or the path of a "
-    "file such as ./mine.toml",
+    "run good.toml --kernel 7.8": "--kernel 7.8: unknown kernel: it is newer than 6.12, the newest one whose rules are "
+    "known; did you mean `6.12`? known: every version from 2.6.37 to 6.12, or the path of a file such as "
+    "./my-kernel.toml",
     "run good.toml --part w25n01": "--part w25n01: unknown part: did you mean `w25n01gv` or `w25n02kv`? `ffslab profiles ls` "
     "lists all 52, or the path of a file such as ./my-part.toml",
     "run good.toml --part omap3evm": "--part omap3evm: is a board; `ffslab profiles ls` lists all 52",

@@ -2,7 +2,7 @@
 
 use crate::{Failure, Machine};
 use ffslab_flash::{Chip, Geometry, Rules, Timing};
-use ffslab_linux::{Kernel, ReadAheadRules, Vfs, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_linux::{Kernel, Vfs, VfsConfig, VfsCosts, WriteBackKnobs};
 use ffslab_mtd::{Driver, Mtd};
 use ffslab_sim::{Sim, SimConfig};
 
@@ -39,23 +39,7 @@ impl Board {
         let sim = Sim::new(SimConfig { nand_wait: machine.nand_wait, ..SimConfig::default() });
         let mtd = make(&sim)?;
         let config = VfsConfig {
-            kernel: Kernel {
-                name: "6.1".to_string(),
-                read_ahead: ReadAheadRules::V6_1,
-                sequential_miss_bug: false,
-                preemption: Default::default(),
-                unmount_wakes_worker: false,
-                dentries_spared_count: 0,
-                shrink: ffslab_linux::ShrinkRules::V5_15,
-                jffs2_gap_bug: false,
-                write_looks_up_capability: false,
-                sums_dirty_pages: true,
-                write_back: WriteBackRules::V6_1,
-                timer_slack_ns: 50_000,
-                chip_lock: ffslab_sim::ChipLock::Mutex,
-                clock_stops_when_asked: false,
-                name_hash: ffslab_fs::NameHash::Bytes,
-            },
+            kernel: Kernel::default(),
             read_ahead_bytes: machine.read_ahead_bytes,
             page_cache_bytes: machine.page_cache_bytes,
             write_back: WriteBackKnobs::default(),

@@ -23,6 +23,7 @@ use crate::tally::{Tally, RELATIVE_ERROR};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_machine::spec::{FlashSummary, MachineSpec};
 use ffslab_machine::StackTable;
+use ffslab_profiles::kernel_note;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Energy, OpCounts, PowerMilliwatt};
 use ffslab_workload::prng::GENERATOR;
@@ -312,7 +313,8 @@ impl VariantSummary {
         let compressed = stack.keys().compresses();
         let of_bytes: BTreeSet<String> =
             measured.filter(|_| compressed).filter_map(|step| step.facts.where_compressed.clone()).collect();
-        let of_steps = of_steps.chain(of_bytes);
+        let of_kernel = stack.keys().kernel().and_then(kernel_note);
+        let notes = of_kernel.into_iter().chain(of_steps).chain(of_bytes);
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let (user_read_bytes, user_written_bytes) = outcome.user_bytes();
         // Without out-of-band areas nothing but data goes over the bus, in pieces of any size.
@@ -364,7 +366,7 @@ impl VariantSummary {
             steps: step_summaries(&labels.steps, &outcome.measure, 0, outcome, &with),
             programs: ProgramSummary::all(outcome, &with),
             mounts: MountSummary::all(outcome, page_bytes),
-            notes: of_steps.chain(tally.map(|tally| only_counted(&outcome.requests, &tally))).collect(),
+            notes: notes.chain(tally.map(|tally| only_counted(&outcome.requests, &tally))).collect(),
         }
     }
 }

@@ -56,9 +56,6 @@ pub struct Kernel {
     pub dentries_spared_count: usize,
     /// When `drop_caches` has done enough.
     pub shrink: ShrinkRules,
-    /// A write behind the end of a file on JFFS2, but in the file's last page, lets bytes come back that a truncation had cut off
-    /// (`jffs2_write_begin` of `fs/jffs2/file.c` before 23892d383bee).
-    pub jffs2_gap_bug: bool,
     /// Each write(2) asks the file system for the capability that it would have to take away (`file_remove_suid` of
     /// `mm/filemap.c`), and nothing remembers that a file has none.
     pub write_looks_up_capability: bool,
@@ -68,6 +65,8 @@ pub struct Kernel {
     pub sums_dirty_pages: bool,
     /// How late `nanosleep` ends: the timer slack of a normal process, 50,000 ns by default (`init/init_task.c`).
     pub timer_slack_ns: u64,
+    /// When its timers fire.
+    pub timer_wheel: TimerWheel,
     /// How tasks take the chip from each other.
     pub chip_lock: ChipLock,
     /// Where tasks may lose the CPU.
@@ -83,12 +82,25 @@ pub struct Kernel {
     pub name_hash: NameHash,
 }
 
-impl Kernel {
-    /// When its timers fire.
-    pub fn timer_wheel(&self) -> TimerWheel {
-        match self.write_back {
-            WriteBackRules::V2_6 => TimerWheel::Exact,
-            WriteBackRules::V6_1 => TimerWheel::Levels,
+impl Default for Kernel {
+    /// A kernel of today for one CPU, without a name.
+    fn default() -> Kernel {
+        Kernel {
+            name: String::new(),
+            read_ahead: ReadAheadRules::V6_1,
+            sequential_miss_bug: false,
+            write_back: WriteBackRules::V6_1,
+            dentries_spared_count: 0,
+            shrink: ShrinkRules::V5_15,
+            write_looks_up_capability: false,
+            sums_dirty_pages: true,
+            timer_slack_ns: 50_000,
+            timer_wheel: TimerWheel::Levels,
+            chip_lock: ChipLock::Mutex,
+            preemption: Preemption::None,
+            clock_stops_when_asked: false,
+            unmount_wakes_worker: false,
+            name_hash: NameHash::Bytes,
         }
     }
 }

@@ -186,7 +186,7 @@ impl StackSpec {
                 tick_is_timer: profile.tick_is_timer(),
                 delays_are_loops: profile.delays_are_loops(),
                 polls_with_resched: polls_with_resched && has_ubi,
-                timer_wheel: kernel.timer_wheel(),
+                timer_wheel: kernel.timer_wheel,
                 chip_lock: kernel.chip_lock,
                 preemption: kernel.preemption,
                 clock_stops_when_asked: kernel.clock_stops_when_asked,

@@ -1,7 +1,7 @@
 //! What a board is used for, and the layers of its profile that hold only then: on one machine, a file system, a kernel or a size of
 //! pages can cost another thing than the next one.
 
-use crate::board::Yaffs2Version;
+use crate::kernel::Yaffs2Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,8 +1,9 @@
 //! The keys of each kind of profile: their names, what they mean, which are needed. They come from the types that read the
 //! files, so there is no second list.
 
-use crate::board::{Board, KernelProfile};
+use crate::board::Board;
 use crate::built_in::Kind;
+use crate::kernel::KernelProfile;
 use crate::part::{ParallelNorFile, PartKind, RawNandFile, SpiNandFile, SpiNorFile};
 use crate::rtems::{BoardFile, DeviceFile};
 use schemars::generate::SchemaSettings;

@@ -3,7 +3,7 @@
 //! What comes from a built-in base was measured on another board, so it counts as `unverified` here, and its source says whose it
 //! is. What comes from a file of the user's own keeps its status. A plain number counts as `unverified`.
 
-use crate::built_in::{find, is_path, Kind, Text, BUILT_IN};
+use crate::built_in::{find, is_path, kind_of_built_in, Kind, Text};
 use crate::circumstances::{Circumstances, When};
 use crate::driver;
 use crate::error::ProfileError;
@@ -275,7 +275,7 @@ fn inherited(kind: Kind, path: &str, entry: &Entry, base: &str, times: Option<f6
             let number = entry.number().map(|number| number * times);
             entry.assume(number, |source| format!("{times} times that of {base}: {source}"));
         }
-        None if BUILT_IN.iter().any(|(_, name, _)| *name == base) => {
+        None if kind_of_built_in(base).is_some() => {
             entry.assume(None, |source| format!("of {base}: {source}"));
         }
         None => {}

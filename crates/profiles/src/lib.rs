@@ -22,6 +22,7 @@ mod cpu;
 mod driver;
 mod ecc_name;
 mod error;
+mod kernel;
 mod keys;
 mod layers;
 mod names;
@@ -30,21 +31,22 @@ mod profile;
 mod program;
 mod rtems;
 mod show;
-mod shrink_name;
 mod spi;
 mod template;
 
-pub use board::{
-    kernel_series, Board, KernelProfile, MlcRules, NandWaitName, SpiNandRules, Yaffs2Version, KERNEL_DEFAULT,
-};
+pub use board::{Board, NandWaitName};
 pub use build_of_kernel::with_words;
-pub use built_in::is_path;
+pub use built_in::{is_path, kernel_series};
 pub use cards::CardProfile;
 pub use circumstances::Circumstances;
 pub use constant::Status;
 pub use driver::SimulatedChip;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
+pub use kernel::{
+    kernel_note, FlashRules, FsRules, KernelFault, KernelProfile, MlcRules, ReserveOf, SpiNandRules, Yaffs2Version,
+    KERNEL_DEFAULT,
+};
 pub use names::{nearest_names, unknown_profile};
 pub use part::{
     Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NandCommands, NorArray, OnDieEcc,

@@ -1,6 +1,7 @@
 //! Which profile was meant by a name that none has.
 
-use crate::built_in::{is_path, names, Kind, BUILT_IN};
+use crate::built_in::{is_path, kind_of_built_in, names, Kind};
+use crate::kernel::LINUX;
 use ffslab_workload::text::join_names;
 
 /// More names than these are not read in an error.
@@ -13,10 +14,11 @@ const NEAREST_MAX: usize = 3;
 pub(crate) fn told(name: &str, kinds: &[Kind], what: &str) -> String {
     let known: Vec<&str> = kinds.iter().flat_map(|kind| names(*kind)).collect();
     let every = match known.len() {
+        _ if kinds == [Kind::Kernel] => format!("known: every version from {} to {}", known[0], known[known.len() - 1]),
         count if count > NAMES_MAX => format!("`ffslab profiles ls` lists all {count}"),
         _ => format!("known: {}", known.join(", ")),
     };
-    if let Some((kind, ..)) = BUILT_IN.iter().find(|(_, one, _)| *one == name) {
+    if let Some(kind) = kind_of_built_in(name) {
         return format!("is a {}; {every}", kind.name());
     }
     let near: Vec<String> = nearest_names(name, &known).into_iter().map(|name| format!("`{name}`")).collect();
@@ -26,7 +28,8 @@ pub(crate) fn told(name: &str, kinds: &[Kind], what: &str) -> String {
             .replace(" and `", " or `"),
     };
     let file = if what == "profile" { "mine".to_string() } else { format!("my-{}", what.replace(' ', "-")) };
-    format!("{meant}{every}, or the path of a file such as ./{file}.toml")
+    let age = kinds.contains(&Kind::Kernel).then(|| LINUX.out_of_range(name)).flatten().unwrap_or_default();
+    format!("{age}{meant}{every}, or the path of a file such as ./{file}.toml")
 }
 
 /// Why a name is none of a board (with Linux or RTEMS), part, kernel or block device, without the name.
@@ -38,11 +41,15 @@ pub fn unknown_profile(name: &str, what: &str) -> Option<String> {
         "kernel" => &[Kind::Kernel],
         _ => &[Kind::BlockDevice],
     };
-    if is_path(name) || kinds.iter().any(|kind| names(*kind).any(|one| one == name)) {
+    if is_path(name) || kinds.iter().any(|kind| is_built_in(*kind, name)) {
         return None;
     }
     let told = told(name, kinds, what);
     Some(if told.starts_with("is a ") { told } else { format!("unknown {what}: {told}") })
+}
+
+fn is_built_in(kind: Kind, name: &str) -> bool {
+    names(kind).any(|one| one == name) || (kind == Kind::Kernel && LINUX.series(name).is_some())
 }
 
 /// The names that may be meant, at most three: of versions of Linux that of the nearest release.
@@ -123,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_nearest_kernel_is_that_of_the_nearest_release() {
-        let known: Vec<&str> = names(Kind::Kernel).collect();
+        let known = ["2.6.37", "4.19", "5.10", "5.15", "6.1", "6.6", "6.12"];
         for (name, near) in [
             ("6.8", "6.6"),
             ("6.10", "6.12"),

@@ -1,14 +1,13 @@
 //! What an experiment runs on: a board with its part and kernel.
 
-use crate::board::{
-    kernel_named, Board, KernelProfile, MlcRules, NandWaitName, SpiNandRules, Yaffs2Version, KERNEL_DEFAULT,
-};
+use crate::board::{Board, NandWaitName};
 use crate::build_of_kernel::with_words;
 use crate::built_in::{find, is_path, Kind, Text};
 use crate::circumstances::Circumstances;
 use crate::cpu;
 use crate::driver::{derive_costs, DriverCosts, SimulatedChip, SimulatedChipTable};
 use crate::error::ProfileError;
+use crate::kernel::{FlashRules, KernelProfile, KERNEL_DEFAULT, LINUX};
 use crate::layers::{has_layers, merged, merged_for};
 use crate::part::Part;
 use crate::part::{part_named, PartKind};
@@ -86,7 +85,7 @@ impl Profile {
                 None => (KERNEL_DEFAULT.to_string(), base_dir),
             },
         };
-        let kernel = kernel_named(&kernel_name, kernel_folder)?;
+        let kernel: KernelProfile = merged(Kind::Kernel, &find(Kind::Kernel, &kernel_name, kernel_folder)?)?.read()?;
         let out_of_range = |key, value, needed| {
             let place = format!("kernel `{kernel_name}`");
             ProfileError::OutOfRange { place, key, value, needed }
@@ -260,19 +259,14 @@ impl Profile {
         self.kernel.read_ahead_kib.value
     }
 
-    /// Version of the kernel's YAFFS2, which is today's unless the profile says otherwise.
-    pub fn yaffs2_version(&self) -> Yaffs2Version {
-        self.kernel.yaffs2_version.as_ref().map_or(Yaffs2Version::Today, |version| version.value)
+    /// What the kernel's file systems and drivers do.
+    pub fn flash_rules(&self) -> FlashRules {
+        self.kernel.flash_rules()
     }
 
-    /// How the kernel drives SPI NAND; `None`: it does not.
-    pub fn spi_nand_rules(&self) -> Option<SpiNandRules> {
-        self.kernel.spi_nand_rules.as_ref().map(|rules| rules.value)
-    }
-
-    /// What the kernel makes of raw NAND whose cells hold several bits.
-    pub fn mlc_rules(&self) -> MlcRules {
-        self.kernel.mlc_rules.as_ref().map_or(MlcRules::V5_8, |rules| rules.value)
+    /// The version of the kernel without its stable release, by which layers tell kernels apart; of a file its name.
+    pub fn kernel_series(&self) -> String {
+        LINUX.series(&self.kernel_name).unwrap_or_else(|| self.kernel_name.clone())
     }
 
     /// Timer ticks per second.

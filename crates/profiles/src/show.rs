@@ -1,9 +1,9 @@
 //! Profiles for people: which there are, and every number of one with its unit, source and status.
 
-use crate::board::KernelProfile;
-use crate::built_in::{find, is_path, read, Kind, Text, BUILT_IN};
+use crate::built_in::{find, is_path, kind_of_built_in, read, Kind, Text, BUILT_IN};
 use crate::constant::Status;
 use crate::error::ProfileError;
+use crate::kernel::{KernelFault, KernelProfile, LINUX};
 use crate::keys::unit_of;
 use crate::layers::{layers, merged, Merged};
 use crate::names::told;
@@ -80,6 +80,9 @@ pub struct ShownProfile {
     /// Overheads and powers of the driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<Vec<DerivedCost>>,
+    /// Of a version of Linux: the faults that were mended behind it, or in its stable releases, and that lose data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Vec<KernelFault>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     pub kind: &'static str,
@@ -91,6 +94,9 @@ pub struct ShownProfile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_kind: Option<&'static str>,
     pub title: Option<String>,
+    /// Of a version of Linux that is not listed: from where its rules are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     pub values: Vec<ShownConstant>,
 }
 
@@ -102,10 +108,16 @@ pub struct ShownConstant {
     pub ci95: Option<[f64; 2]>,
     /// With its table: `driver.read_us`.
     pub key: String,
+    /// Of a version of Linux: the first one that has this value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
     pub source: String,
     pub status: Status,
     /// Empty for what has none.
     pub unit: &'static str,
+    /// Of a version of Linux: the first one that has another value again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     pub value: ConstantValue,
     /// Of a board: where alone it holds, in place of what holds elsewhere: `fs = ["jffs2"]`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,17 +207,22 @@ pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
         base: merged.text("base").map(str::to_string),
         cpu_time_scale: merged.entries.get("cpu_time_scale").and_then(|entry| entry.number()),
         derived: None,
+        faults: None,
         kernel: None,
         kind: kind.name(),
         name: name.to_string(),
         part: None,
         part_kind: (kind == Kind::Part).then(|| merged.part_kind.name()),
         title: merged.text("title").map(str::to_string),
+        note: None,
         values: values_of(kind, &source, &merged)?,
     };
     match kind {
         Kind::Part => drop(Part::of(&merged)?),
-        Kind::Kernel => drop(merged.read::<KernelProfile>()?),
+        Kind::Kernel => {
+            merged.read::<KernelProfile>()?;
+            add_ages(name, &mut shown);
+        }
         Kind::RtemsBoard => drop(read_board(&source)?),
         Kind::BlockDevice => drop(read_device(&source)?),
         Kind::Board => {
@@ -218,10 +235,24 @@ pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
     Ok(shown)
 }
 
+/// Since and until when a version of Linux has its rules, and its faults; nothing of a file.
+fn add_ages(name: &str, shown: &mut ShownProfile) {
+    if LINUX.series(name).is_none() {
+        return;
+    }
+    for constant in &mut shown.values {
+        if let Some(span) = LINUX.span(name, &constant.key) {
+            (constant.since, constant.until) = (span.since, span.until);
+        }
+    }
+    shown.faults = Some(LINUX.faults(name));
+    shown.note = LINUX.note(name);
+}
+
 /// A profile of any kind by name or path.
 pub(crate) fn named(name: &str) -> Result<(Kind, Text), ProfileError> {
-    if let Some((kind, _, _)) = BUILT_IN.iter().find(|(_, n, _)| *n == name) {
-        return Ok((*kind, find(*kind, name, Path::new(""))?));
+    if let Some(kind) = kind_of_built_in(name) {
+        return Ok((kind, find(kind, name, Path::new(""))?));
     }
     if is_path(name) {
         let source = read(Path::new(name), "profile")?;
@@ -243,8 +274,8 @@ fn kind_of(source: &Text, seen: &mut Vec<String>) -> Result<Kind, ProfileError> 
         ("command_us", Kind::BlockDevice),
     ];
     if let Some(base) = table.get("base").and_then(toml::Value::as_str) {
-        if let Some((kind, _, _)) = BUILT_IN.iter().find(|(_, name, _)| *name == base) {
-            return Ok(*kind);
+        if let Some(kind) = kind_of_built_in(base) {
+            return Ok(kind);
         }
         // Whoever reads the file refuses a circle, whatever its kind.
         if is_path(base) && !seen.contains(&source.label) && seen.len() < 32 {
@@ -292,7 +323,7 @@ fn constants_of(merged: &Merged, when: Option<&String>) -> Result<Vec<ShownConst
     let shown = |(key, constant): (String, Constant)| {
         let Constant { value, source, status, ci95 } = constant;
         let unit = unit_of(key.rsplit('.').next().unwrap_or(&key));
-        ShownConstant { ci95, key, source, status, unit, value, when: when.cloned() }
+        ShownConstant { ci95, key, since: None, source, status, unit, until: None, value, when: when.cloned() }
     };
     Ok(constants.into_iter().map(shown).collect())
 }

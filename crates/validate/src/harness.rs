@@ -6,7 +6,7 @@
 use crate::case::{Case, PARTIAL_PROGRAMS_MAX};
 use crate::case_yaffs2::{version_of, ClockUs};
 use ffslab_flash::{Faults, Rules, Timing};
-use ffslab_linux::{Kernel, ReadAheadRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
+use ffslab_linux::{Kernel, ReadAheadRules, ShrinkRules, VfsConfig, VfsCosts, WriteBackKnobs, WriteBackRules};
 use ffslab_machine::file_systems::yaffs2::{generation, Yaffs2Settings};
 use ffslab_machine::media::{MlcSpec, PartitionSpec, NAND};
 use ffslab_machine::stack::{StackSpec, EPOCH_S};
@@ -87,21 +87,11 @@ pub(super) fn stack(case: &Case) -> StackSpec {
         cpu_costs: CpuCosts::FREE,
         vfs: VfsConfig {
             kernel: Kernel {
-                name: "2.6".to_string(),
                 read_ahead: ReadAheadRules::V2_6,
-                sequential_miss_bug: false,
-                preemption: Default::default(),
-                unmount_wakes_worker: false,
-                dentries_spared_count: 0,
-                shrink: ffslab_linux::ShrinkRules::V2_6,
-                jffs2_gap_bug: false,
-                write_looks_up_capability: false,
-                sums_dirty_pages: true,
                 write_back: WriteBackRules::V2_6,
+                shrink: ShrinkRules::V2_6,
                 timer_slack_ns: 0,
-                chip_lock: ffslab_sim::ChipLock::Mutex,
-                clock_stops_when_asked: false,
-                name_hash: ffslab_linux::NameHash::Bytes,
+                ..Kernel::default()
             },
             read_ahead_bytes: system.read_ahead_kib.saturating_mul(1024),
             page_cache_bytes: u64::MAX,

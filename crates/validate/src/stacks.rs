@@ -59,11 +59,11 @@ pub fn keys_of(case: &Case) -> Result<StackKeys, CaseError> {
     let fs = system.fs.as_str();
     let series = kernel_series(&system.version).map_err(MachineError::from)?;
     let board = board_of(system)?;
-    let profile = Profile::load(board, None, Some(series), Path::new("")).map_err(MachineError::from)?;
+    let profile = Profile::load(board, None, Some(&series), Path::new("")).map_err(MachineError::from)?;
     // Where nobody knows what the kernel keeps of its memory, files may take all that the machine was given.
     let memory_kib = system.mem_total_kib.filter(|_| profile.board.memory_taken_kib().is_some());
     let mut keys = StackKeys {
-        kernel: Some(series.to_string()),
+        kernel: Some(series),
         chip: Some(chip_of(flash, system.driver.as_deref())?),
         first_block: flash.first_block,
         faults: (flash.faults != FaultKeys::default()).then(|| flash.faults.clone()),
@@ -159,7 +159,7 @@ fn take_ubifs(case: &Case, profile: &Profile, keys: &mut StackKeys) {
     if keys.bad_reserve_percent.is_none() {
         keys.bad_reserve_per_1024 = Some(ubi.map_or(0, |ubi| ubi.bad_reserve_per_1024));
     }
-    let without = ffslab_ubifs::Options { rules: kernel_rules(&profile.kernel()), ..Default::default() };
+    let without = ffslab_ubifs::Options { rules: kernel_rules(profile.flash_rules()), ..Default::default() };
     keys.ubifs_debug = system.has_ubifs_debug(case.flash.page_bytes, &without);
 }
 

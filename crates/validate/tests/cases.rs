@@ -138,8 +138,11 @@ fn a_case_runs_by_the_rules_of_its_kernel() {
     let new = kernel("6.1.192").unwrap();
     assert!(old.write_looks_up_capability && !new.write_looks_up_capability);
     assert_eq!((new.name.as_str(), new.write_back, new.dentries_spared_count), ("6.1", WriteBackRules::V6_1, 0));
-    let unknown = kernel("6.10").unwrap_err().to_string();
-    assert!(unknown.contains("6.10") && unknown.contains("known: 2.6.37, "), "{unknown}");
+    assert_eq!(kernel("6.1.0-56-amd64").unwrap().name, "6.1", "as Debian calls it");
+    assert_eq!(kernel("6.12.107+deb13-amd64").unwrap().name, "6.12");
+    assert_eq!(kernel("6.10").unwrap().read_ahead, new.read_ahead, "between 6.6 and the read-ahead of 6.11");
+    let unknown = kernel("7.10").unwrap_err().to_string();
+    assert!(unknown.contains("7.10") && unknown.contains("known: every version from 2.6.37 to "), "{unknown}");
 }
 
 /// A file of cases that goes away with the test.

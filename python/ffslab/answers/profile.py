@@ -16,6 +16,16 @@ class DerivedCost(TypedDict):
     operation: str
 
 
+class KernelFault(TypedDict):
+    """What a program loses that meets a fault of a kernel."""
+
+    fault: str
+    key: str
+    mended_in: str | None
+    present: bool
+    source: str
+
+
 class PartSummary(TypedDict):
     """What people choose a part by."""
 
@@ -45,9 +55,11 @@ class ShownConstant(TypedDict):
 
     ci95: NotRequired[list[float] | None]
     key: str
+    since: NotRequired[str | None]
     source: str
     status: Status
     unit: str
+    until: NotRequired[str | None]
     value: ConstantValue
     when: NotRequired[str | None]
 
@@ -58,9 +70,11 @@ class ShownProfile(TypedDict):
     base: NotRequired[str | None]
     cpu_time_scale: NotRequired[float | None]
     derived: NotRequired[list[DerivedCost] | None]
+    faults: NotRequired[list[KernelFault] | None]
     kernel: NotRequired[str | None]
     kind: str
     name: str
+    note: NotRequired[str | None]
     part: NotRequired[str | None]
     part_kind: NotRequired[str | None]
     title: str | None

@@ -10,6 +10,7 @@ from ffslab import _native
 from ffslab._native import is_path
 from ffslab.answers.profile import (
     ConstantValue,
+    KernelFault,
     PartSummary,
     ProfileName,
     ShownConstant,
@@ -92,14 +93,22 @@ def show_text(name: str) -> str:
     lines += [f"{key}: {named}" for key in ("base", "part", "kernel") if (named := profile.get(key))]
     if scale := profile.get("cpu_time_scale"):
         lines.append(f"cpu_time_scale: {scale:g}, in the values below already")
+    if note := profile.get("note"):
+        lines.append(f"note: {note}")
     cells, notes = _footnotes([v["source"] for v in profile["values"]])
+    faults = profile.get("faults")
+    has_ages = faults is not None
     rows = [
-        [_key(v), _value(v["value"]), v["unit"], v["status"], cell]
+        [_key(v), _value(v["value"]), v["unit"], *_ages(v, has_ages), v["status"], cell]
         for v, cell in zip(profile["values"], cells, strict=True)
     ]
-    lines += ["", text_table(["key", "value", "unit", "status", "source"], rows, "lrlll")]
+    ages = ["since", "until"] if has_ages else []
+    head = ["key", "value", "unit", *ages, "status", "source"]
+    lines += ["", text_table(head, rows, "lrl" + "l" * len(ages) + "ll")]
     if notes:
         lines += ["", *(f"[{number}] {source}" for number, source in enumerate(notes, 1))]
+    if faults is not None:
+        lines += ["", *_faults(faults)]
     if "derived" in profile:
         head = ["derived from these", "driver overhead ns", "CPU power mW", "memory power mW"]
         rows = [
@@ -113,6 +122,23 @@ def show_text(name: str) -> str:
         ]
         lines += ["", text_table(head, rows, "lrrr")]
     return "\n".join(lines)
+
+
+def _ages(value: ShownConstant, has_ages: bool) -> list[str]:
+    """Of a version of Linux: the first one that has the value, and the first one that has another again."""
+    return [value.get("since") or "", value.get("until") or ""] if has_ages else []
+
+
+def _faults(faults: list[KernelFault]) -> list[str]:
+    """Which known faults a version of Linux has that lose data, and which its stable releases mended."""
+    if not faults:
+        return ["No fault that loses data is known of it."]
+    lines = ["Known faults that lose data:"]
+    for fault in faults:
+        state = "present" if fault["present"] else "mended in its stable releases, and present before"
+        lines.append(f"  {fault['fault']} ({fault['key']})")
+        lines.append(f"    {state}; mended in Linux {fault['mended_in']}: {fault['source']}")
+    return lines
 
 
 def _key(value: ShownConstant) -> str:

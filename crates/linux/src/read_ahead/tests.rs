@@ -1,7 +1,6 @@
 //! Window sequences, derived by hand from the rules in `mm/readahead.c`.
 
 use super::*;
-use crate::config::WriteBackRules;
 use std::collections::BTreeSet;
 
 /// A page cache without a file end: windows are read at once and marks are kept.
@@ -15,23 +14,7 @@ struct Bench {
 
 impl Bench {
     fn new(rules: ReadAheadRules) -> Bench {
-        let kernel = Kernel {
-            name: String::new(),
-            read_ahead: rules,
-            sequential_miss_bug: false,
-            preemption: Default::default(),
-            unmount_wakes_worker: false,
-            dentries_spared_count: 0,
-            shrink: crate::ShrinkRules::V5_15,
-            jffs2_gap_bug: false,
-            write_looks_up_capability: false,
-            sums_dirty_pages: true,
-            write_back: WriteBackRules::V6_1,
-            timer_slack_ns: 0,
-            chip_lock: ffslab_sim::ChipLock::Mutex,
-            clock_stops_when_asked: false,
-            name_hash: ffslab_fs::NameHash::Bytes,
-        };
+        let kernel = Kernel { read_ahead: rules, timer_slack_ns: 0, ..Kernel::default() };
         let (cached, marks) = (BTreeSet::new(), BTreeSet::new());
         Bench { kernel, ra: ReadAhead::new(32), cached, marks, windows: Vec::new() }
     }

@@ -430,23 +430,7 @@ pub fn kernel(read_ahead: ReadAheadRules) -> Kernel {
         ReadAheadRules::V2_6 => WriteBackRules::V2_6,
         _ => WriteBackRules::V6_1,
     };
-    Kernel {
-        name: "test".to_string(),
-        read_ahead,
-        sequential_miss_bug: false,
-        preemption: Default::default(),
-        unmount_wakes_worker: false,
-        dentries_spared_count: 0,
-        shrink: ffslab_linux::ShrinkRules::V5_15,
-        jffs2_gap_bug: false,
-        write_looks_up_capability: false,
-        sums_dirty_pages: true,
-        write_back,
-        timer_slack_ns: 50_000,
-        chip_lock: ffslab_sim::ChipLock::Mutex,
-        clock_stops_when_asked: false,
-        name_hash: ffslab_fs::NameHash::Bytes,
-    }
+    Kernel { read_ahead, write_back, ..Kernel::default() }
 }
 
 pub fn config(rules: ReadAheadRules, read_ahead_bytes: u32) -> VfsConfig {

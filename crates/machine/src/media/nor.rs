@@ -145,7 +145,7 @@ fn parallel(part: &ParallelNorPart) -> ParallelNor {
 /// reads without dummy clocks, unless the device tree says `m25p,fast-read`; before 4.19 it knows no other way here.
 fn serial(profile: &Profile, part: &SpiNorPart) -> Result<SerialNor, MachineError> {
     let controller = profile.spi()?;
-    let read_lines = if profile.spi_nand_rules().is_some() { controller.read_lines } else { 1 };
+    let read_lines = if profile.flash_rules().spi_nand.is_some() { controller.read_lines } else { 1 };
     let wide = part
         .reads
         .iter()

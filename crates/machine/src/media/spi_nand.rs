@@ -40,7 +40,7 @@ pub static SPI_NAND: Descriptor = Descriptor {
 pub fn wiring(profile: &Profile) -> Result<Option<Wiring>, MachineError> {
     let Some(part) = profile.part.spi_nand() else { return Ok(None) };
     let controller = profile.spi()?;
-    let rules = profile.spi_nand_rules().ok_or_else(|| {
+    let rules = profile.flash_rules().spi_nand.ok_or_else(|| {
         let needed = "it drives no SPI NAND, which Linux does since 4.19: take a newer kernel";
         MachineError::word("kernel", &profile.kernel_name, needed.to_string())
     })?;

@@ -47,13 +47,13 @@ pub(super) fn hold_layers(
         true => ecc_of(keys, profile.driver().ecc)?,
         false => profile.driver().ecc,
     };
-    let kernel = profile.kernel_name.clone();
+    let kernel = profile.kernel_series();
     let circumstances = Circumstances {
         fs: (keys.fs != NO_FS).then_some(keys.fs.as_str()),
         medium: medium.name,
         kernel: &kernel,
         page_bytes: profile.part.geometry().page_bytes,
-        yaffs2_version: keys.yaffs2_version.unwrap_or(profile.yaffs2_version()),
+        yaffs2_version: keys.yaffs2_version.unwrap_or(profile.flash_rules().yaffs2),
         ecc: ecc.engine.name,
         ecc_strength_bits: ecc.code.strength_bits,
     };
@@ -159,7 +159,7 @@ pub(super) fn check_cells(
         if cell == Cell::Slc || !medium.keys.contains(&"slc_mode") {
             return refused(format!("it is for raw NAND with several bits a cell, which {part} is not: leave it out"));
         }
-        if profile.mlc_rules() != MlcRules::V5_8 {
+        if profile.flash_rules().mlc != MlcRules::V5_8 {
             let kernel = &profile.kernel_name;
             return refused(format!("Linux has it since 5.8 (drivers/mtd/mtdcore.c), kernel {kernel} does not"));
         }

@@ -28,6 +28,11 @@ pub trait SystemKeys {
     /// The name of the board.
     fn board(&self) -> &str;
 
+    /// The name of the kernel; after [`SystemKeys::machine`] has filled in what is absent. `None`: the system has no Linux.
+    fn kernel(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether a file system compresses what programs write; after [`SystemKeys::machine`] has filled in what is absent.
     fn compresses(&self) -> bool {
         false

@@ -33,6 +33,10 @@ impl SystemKeys for StackKeys {
         &self.board
     }
 
+    fn kernel(&self) -> Option<&str> {
+        self.kernel.as_deref()
+    }
+
     fn compresses(&self) -> bool {
         let is_on = |name: Option<CompressionName>| name.is_some_and(|name| name != CompressionName::None);
         is_on(self.compression) || self.mount.iter().any(MountKeys::compresses)

@@ -181,7 +181,7 @@ fn part_kind(name: &str) -> PartKind {
 #[test]
 fn a_new_file_is_complete_and_loads() {
     let folder = Folder::new("new");
-    for (kind, base, _) in BUILT_IN {
+    for (kind, base, _) in BUILT_IN.iter() {
         let text = template(base, base).unwrap();
         let path = folder.save("new.toml", &text);
         let (new, old) = (show(&path).unwrap(), show(base).unwrap());

@@ -9,8 +9,7 @@ use crate::stack_keys::{CompressionName, EndianName, StackKeys};
 use ffslab_fs::FileSystem;
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_jffs2::{victim_table, Compression, Endian, Jffs2, MountError, Options};
-use ffslab_linux::{Kernel, WriteBackRules};
-use ffslab_profiles::{MlcRules, Profile};
+use ffslab_profiles::{FlashRules, FsRules, MlcRules, Profile};
 use ffslab_system::SystemError;
 use std::sync::Arc;
 
@@ -45,14 +44,14 @@ impl Mountable for OnLinux {
     }
 
     fn mlc_refusal(&self, _keys: &StackKeys, board: &Profile) -> Option<&'static str> {
-        (board.mlc_rules() != MlcRules::V2_6).then_some(
+        (board.flash_rules().mlc != MlcRules::V2_6).then_some(
             "since Linux 3.13 it has a type of its own, and JFFS2 takes it for memory without pages (fs/jffs2/os-linux.h, \
              jffs2_cleanmarker_oob): no clean marker can be written, no erase block is usable; UBIFS with slc_mode = true is",
         )
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
-        let standard = as_kernel(&board.kernel());
+        let standard = Options { name_hash: board.kernel().name_hash, ..of_kernel(board.flash_rules()) };
         let interval_ms = keys.vm.as_ref().and_then(|vm| vm.dirty_writeback_ms);
         Ok(Arc::new(Jffs2Settings(Options {
             wbuf_delay_ms: interval_ms.unwrap_or(standard.wbuf_delay_ms),
@@ -110,12 +109,12 @@ fn refused(error: MountError) -> SystemError {
 }
 
 /// The rules of the JFFS2 that is part of a kernel.
-pub fn as_kernel(kernel: &Kernel) -> Options {
-    let of_version = match kernel.write_back {
-        WriteBackRules::V2_6 => Options::linux_2_6_37(),
-        WriteBackRules::V6_1 => Options::default(),
+fn of_kernel(rules: FlashRules) -> Options {
+    let of_version = match rules.jffs2 {
+        FsRules::V2_6 => Options::linux_2_6_37(),
+        FsRules::V6_1 => Options::default(),
     };
-    Options { name_hash: kernel.name_hash, gaps_in_page_stay: kernel.jffs2_gap_bug, ..of_version }
+    Options { gaps_in_page_stay: rules.jffs2_gap_bug, lzo: rules.lzo, ..of_version }
 }
 
 /// JFFS2's name for a compressor.

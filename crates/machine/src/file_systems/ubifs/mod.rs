@@ -7,11 +7,10 @@ use crate::stack_keys::{CompressionName, StackKeys};
 use crate::ubi_volume::open_volume;
 use ffslab_fs::FileSystem;
 use ffslab_images::Layout;
-use ffslab_linux::{Kernel, WriteBackRules};
-use ffslab_profiles::{MlcRules, Profile};
+use ffslab_profiles::{FlashRules, FsRules, MlcRules, Profile, ReserveOf};
 use ffslab_system::{OptionError, SystemError, UbiState};
-use ffslab_ubi::{BadReserve, UbiOptions, WearRules};
-use ffslab_ubifs::{victim_table, Compression, KernelRules, LzoRelease, MountError, Options, Ubifs, LEBS_MIN};
+use ffslab_ubi::{BadReserve, UbiOptions, WearRules, WL_THRESHOLD_DEFAULT};
+use ffslab_ubifs::{victim_table, Compression, KernelRules, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
 
 pub static UBIFS: Descriptor = Descriptor {
@@ -74,34 +73,39 @@ impl Mountable for OnLinux {
         if keys.compression.is_none() && keys.image.is_none() {
             keys.compression = Some(BY_MKFS);
         }
+        let rules = board.flash_rules();
         let options = Options {
             compression: named,
-            rules: kernel_rules(&board.kernel()),
-            lzo: lzo(&board.kernel()),
+            rules: kernel_rules(rules),
+            lzo: rules.lzo,
             bulk_read: keys.bulk_read,
             wbuf_delay_ms: keys.write_back(board.write_back())?.writeback_interval_ms,
             fs_debug: keys.ubifs_debug,
             ..Options::default()
         };
-        let reserve = match (keys.bad_reserve_percent, keys.bad_reserve_per_1024, options.rules) {
+        let reserve = match (keys.bad_reserve_percent, keys.bad_reserve_per_1024, rules.ubi_reserve_of) {
             (Some(percent), ..) => BadReserve::PercentOfPartition(percent),
             (None, Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
-            (None, None, KernelRules::V2_6) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
-            (None, None, KernelRules::V6_1) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
+            (None, None, ReserveOf::Partition) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
+            (None, None, ReserveOf::Chip) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
         };
-        let by_default =
-            ubi_options(&board.kernel(), reserve, keys.subpage_writes.unwrap_or(true), board.part.geometry().blocks);
         let ubi = UbiOptions {
+            bad_reserve: reserve,
+            subpage_writes: keys.subpage_writes.unwrap_or(true),
+            reads_failed_writes: rules.ubi_reads_failed_writes,
+            asks_data_life: rules.ubi_asks_data_life,
+            flushes_all_works: rules.ubi_flushes_all_works,
+            chip_blocks: Some(board.part.geometry().blocks),
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
-            wl_threshold_erases: keys.wl_threshold_erases.unwrap_or(by_default.wl_threshold_erases),
+            wl_threshold_erases: keys.wl_threshold_erases.unwrap_or(WL_THRESHOLD_DEFAULT),
             wear_rules: wear_rules(keys, board)?,
-            ..by_default
+            ..UbiOptions::default()
         };
         Ok(Arc::new(UbifsSettings { options, ubi }))
     }
 
     fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
-        (board.mlc_rules() != MlcRules::V2_6 && !keys.slc_mode).then_some(
+        (board.flash_rules().mlc != MlcRules::V2_6 && !keys.slc_mode).then_some(
             "UBI says \"refuse attaching - MLC NAND is not supported\" (drivers/mtd/ubi/build.c since 4.17), because a power cut in \
              the program of a page destroys another page: slc_mode = true uses half of the pages, with a kernel from 5.8 on",
         )
@@ -154,33 +158,11 @@ fn wear_rules(keys: &StackKeys, board: &Profile) -> Result<WearRules, MachineErr
     })
 }
 
-/// The use of space of a kernel's UBIFS.
-pub fn kernel_rules(kernel: &Kernel) -> KernelRules {
-    match kernel.write_back {
-        WriteBackRules::V2_6 => KernelRules::V2_6,
-        WriteBackRules::V6_1 => KernelRules::V6_1,
-    }
-}
-
-/// The release of LZO in a kernel.
-pub fn lzo(kernel: &Kernel) -> LzoRelease {
-    match kernel.write_back {
-        WriteBackRules::V2_6 => LzoRelease::Lzo2_02,
-        WriteBackRules::V6_1 => LzoRelease::Lzo2_06,
-    }
-}
-
-/// How a kernel's UBI is attached.
-pub fn ubi_options(kernel: &Kernel, bad_reserve: BadReserve, subpage_writes: bool, chip_blocks: u32) -> UbiOptions {
-    let is_old = kernel.write_back == WriteBackRules::V2_6;
-    UbiOptions {
-        bad_reserve,
-        subpage_writes,
-        reads_failed_writes: !is_old,
-        asks_data_life: is_old,
-        flushes_all_works: is_old,
-        chip_blocks: Some(chip_blocks),
-        ..UbiOptions::default()
+/// The rules of the UBIFS that is part of a kernel.
+pub fn kernel_rules(rules: FlashRules) -> KernelRules {
+    match rules.ubifs {
+        FsRules::V2_6 => KernelRules::V2_6,
+        FsRules::V6_1 => KernelRules::V6_1,
     }
 }
 

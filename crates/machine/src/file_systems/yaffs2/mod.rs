@@ -9,7 +9,6 @@ use crate::stack_keys::StackKeys;
 use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_images::Layout;
-use ffslab_linux::{Kernel, WriteBackRules};
 use ffslab_profiles::{MlcRules, Profile, Yaffs2Version};
 use ffslab_system::{OptionError, SystemError};
 use ffslab_yaffs2::{victim_table, Background, Generation, MountError, Options, Yaffs2};
@@ -47,8 +46,8 @@ impl Mountable for OnLinux {
     }
 
     fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
-        let version = keys.yaffs2_version.unwrap_or(board.yaffs2_version());
-        (board.mlc_rules() != MlcRules::V2_6 && version != Yaffs2Version::Today).then_some(
+        let version = keys.yaffs2_version.unwrap_or(board.flash_rules().yaffs2);
+        (board.flash_rules().mlc != MlcRules::V2_6 && version != Yaffs2Version::Today).then_some(
             "YAFFS2 of this version says \"MTD device is not NAND\", because since Linux 3.13 it has a type of its own \
              (yaffs_internal_read_super): yaffs2_version = \"today\" does not ask",
         )
@@ -63,26 +62,18 @@ impl Mountable for OnLinux {
             );
             return Err(MachineError::word("fs", YAFFS2.name, needed));
         }
-        let version = *keys.yaffs2_version.get_or_insert(board.yaffs2_version());
+        let version = *keys.yaffs2_version.get_or_insert(board.flash_rules().yaffs2);
         let tick_rate_hz = keys.tick_rate_hz.unwrap_or(board.tick_rate_hz());
         let interval_ms = keys.write_back(board.write_back())?.writeback_interval_ms;
         let background = Background::linux(tick_rate_hz);
         let standard = Options {
             inband_tags: keys.inband_tags,
-            super_sync_interval_ms: super_sync_interval_ms(&board.kernel(), interval_ms),
+            super_sync_interval_ms: board.flash_rules().syncs_super_blocks.then_some(interval_ms),
             background: Some(background),
             ..Options::of(generation(version))
         };
         let options = keys.yaffs2.as_ref().map_or(standard, |built| built.set(standard, background));
         Ok(Arc::new(Yaffs2Settings(options)))
-    }
-}
-
-/// The interval at which a kernel writes changed super blocks. Those of the series 2.6 do so.
-pub fn super_sync_interval_ms(kernel: &Kernel, interval_ms: u32) -> Option<u32> {
-    match kernel.write_back {
-        WriteBackRules::V2_6 => Some(interval_ms),
-        WriteBackRules::V6_1 => None,
     }
 }
 

@@ -1,0 +1,13 @@
+//! Kernels: what their age decides.
+
+mod keys;
+mod table;
+mod version;
+
+pub use keys::{FlashRules, FsRules, KernelProfile, MlcRules, ReserveOf, SpiNandRules, Yaffs2Version, KERNEL_DEFAULT};
+pub use table::{kernel_note, KernelFault};
+
+pub(crate) use table::{FILE, LINUX};
+
+#[cfg(test)]
+mod tests;
