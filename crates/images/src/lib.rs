@@ -17,6 +17,7 @@ pub mod jffs2;
 pub mod littlefs;
 pub mod look;
 pub mod lost;
+mod named;
 pub mod purposes;
 pub mod recognise;
 pub mod rtems_volumes;

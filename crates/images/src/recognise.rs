@@ -203,6 +203,22 @@ impl Layout {
             + u64::from(column)
     }
 
+    /// Whether the first or second page of a block has a bad block mark.
+    pub fn has_bad_mark(&self, block: u32, image: &[u8]) -> bool {
+        let mark_at = self.page_bytes as usize + if self.page_bytes > 512 { 0 } else { 5 };
+        let mut pages = image[self.place(block, image)].chunks(self.stride_bytes()).take(2);
+        pages.any(|page| page.get(mark_at).is_some_and(|&mark| mark != 0xFF))
+    }
+
+    /// Whether the byte that marks bad blocks holds something else in this image: most of the blocks that hold something have it.
+    /// No chip is sold with so many bad blocks.
+    pub fn marks_are_none(&self, image: &[u8]) -> bool {
+        let holds = |&block: &u32| !ffslab_mtd::is_erased(&self.data(block, image));
+        let marked = |&block: &u32| self.has_bad_mark(block, image) && holds(&block);
+        let bad = (0..self.blocks).filter(marked).count();
+        self.oob_bytes > 0 && bad > 0 && 2 * bad > (0..self.blocks).filter(holds).count()
+    }
+
     /// Bytes of each OOB area of a chip that can hold the image.
     pub fn chip_oob_bytes(&self) -> u32 {
         match self.oob_bytes {
@@ -270,6 +286,9 @@ pub fn recognise(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Lay
     }
     if let Some(hint) = asked(given, formats).find_map(|fs| fs.format().hint(fs, image, given)) {
         return Err(Unrecognised::Hint(hint));
+    }
+    if let Some(what) = crate::named::named(image) {
+        return Err(Unrecognised::Named(what));
     }
     Err(match given.fs {
         Some(fs) => Unrecognised::Other { fs: fs.name() },

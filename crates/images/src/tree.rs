@@ -174,6 +174,16 @@ pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, Tre
     chip_from(&mut &image[..whole], whole as u64, geometry, oob)
 }
 
+/// As [`chip_with`], of an image of this layout: without its OOB areas if what stands in them would be taken for marks of bad
+/// blocks.
+pub fn chip_of(image: &[u8], layout: &Layout, geometry: Geometry) -> Result<Mtd, TreeError> {
+    if layout.marks_are_none(image) {
+        let plain = data_areas(image, layout.page_bytes as usize, layout.oob_bytes as usize);
+        return chip_with(&plain, geometry, false);
+    }
+    chip_with(image, geometry, layout.oob_bytes > 0)
+}
+
 /// As [`chip_with`], for an image that is read from `from`.
 pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, TreeError> {
     let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };

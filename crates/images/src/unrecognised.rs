@@ -27,6 +27,9 @@ pub enum Unrecognised {
     /// `signs`: what was looked for.
     #[error("nothing is known in it: {}", signs.iter().map(|sign| format!("no {sign}")).collect::<Vec<_>>().join(", "))]
     Nothing { signs: Vec<&'static str> },
+    /// It is something else: what, and what to do.
+    #[error("no file system that is read here: {0}")]
+    Named(String),
     /// What its format says of an image that may be one of it for all that.
     #[error("{0}")]
     Hint(String),
