@@ -104,6 +104,8 @@ pub struct VolumeRecord {
     /// The volume can only be written as a whole.
     pub is_static: bool,
     pub reserved_pebs: u32,
+    /// The update marker: an update was begun and not ended.
+    pub update_interrupted: bool,
 }
 
 /// The volumes in a copy of the volume table (data of a LEB of the layout volume). Records with a wrong CRC are left out.
@@ -115,7 +117,13 @@ pub fn volumes(table: &[u8]) -> Vec<VolumeRecord> {
             let name = record.name_field();
             let name = String::from_utf8_lossy(&name[..record.name_bytes().min(name.len())]).into_owned();
             let is_static = record.kind() == Some(crate::VolumeKind::Static);
-            VolumeRecord { id, name, is_static, reserved_pebs: record.reserved_pebs() }
+            VolumeRecord {
+                id,
+                name,
+                is_static,
+                reserved_pebs: record.reserved_pebs(),
+                update_interrupted: record.update_marker() != 0,
+            }
         })
         .collect()
 }

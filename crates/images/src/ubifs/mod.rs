@@ -5,6 +5,7 @@ mod purposes;
 mod recognise;
 mod scan;
 mod tree;
+mod volumes;
 
 pub use tree::ubi_options;
 
@@ -34,6 +35,14 @@ impl ImageFormat for InImages {
         let layout = recognise::recognise(fs, image, given)?;
         let (headers, used) = recognise::headers_of_used(image, &layout);
         (evidence == Evidence::FewHeaders || 2 * headers >= used).then_some(layout)
+    }
+
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        match layout {
+            Some(layout) if layout.ubi_at_bytes.is_some() => recognise::starts_late(image, layout),
+            Some(_) => None,
+            None => recognise::first_header(image),
+        }
     }
 
     fn marks_every_block(&self) -> bool {

@@ -1,17 +1,16 @@
 //! UBI: its headers stand at the start of erase blocks and say where the data begin.
 
 use crate::format::ImageFs;
-use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES};
+use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
 
-/// Erase counter headers are looked for at multiples of this.
-const UBI_STEP_BYTES: usize = 512;
+/// With what erase counter headers begin (`drivers/mtd/ubi/ubi-media.h`).
+const EC_MAGIC: &[u8; 4] = b"UBI#";
+const OOB_BYTES_MIN: u32 = 16;
 const UBI_HEADERS_MAX: usize = 256;
 const FEW_HEADERS: usize = 4;
 
 pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
-    let has_header = |at: &usize| ffslab_ubi::probe::offsets(&image[*at..]).is_some();
-    let places: Vec<usize> =
-        (0..image.len()).step_by(UBI_STEP_BYTES).filter(has_header).take(UBI_HEADERS_MAX).collect();
+    let places = headers(image);
     let &first = places.first()?;
     let offsets @ (vid, data) = ffslab_ubi::probe::offsets(&image[first..])?;
     // No erase block is larger; a header that says so is damaged, whatever its CRC.
@@ -23,7 +22,8 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
         return of_nor(fs, image, given, (places.len(), first, distance));
     }
     let mut best: Option<(usize, u32, Layout)> = None;
-    for (page_bytes, oob_bytes) in strides(given) {
+    let apart = given.oob_bytes.is_none().then(|| strides_apart(distance, given)).unwrap_or_default();
+    for (page_bytes, oob_bytes) in strides(given).chain(apart) {
         if data % page_bytes != 0 || (vid + 64).next_multiple_of(page_bytes) != data {
             continue;
         }
@@ -93,6 +93,49 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
          blocks of {} KiB are how far the headers stand apart",
         block_bytes >> 10
     )))
+}
+
+/// Where the erase counter headers stand whose CRC is right: the first of them, and those in step with it. An image of UBI may be
+/// a file of another file system, so headers of another distance do not count.
+fn headers(image: &[u8]) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some(found) = image.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == EC_MAGIC[0])) {
+        at += found;
+        if image[at..].starts_with(EC_MAGIC) && ffslab_ubi::probe::offsets(&image[at..]).is_some() {
+            places.push(at);
+            if places.len() == UBI_HEADERS_MAX {
+                break;
+            }
+        }
+        at += 1;
+    }
+    places
+}
+
+/// Where UBI begins in an image that begins with something else: at its first header, unless that is where an erase block of the
+/// image begins.
+pub fn starts_late(image: &[u8], layout: &Layout) -> Option<usize> {
+    let &first = headers(image).first()?;
+    (!first.is_multiple_of(layout.stored_block_bytes())).then_some(first)
+}
+
+/// The first header of an image of which no layout is known.
+pub fn first_header(image: &[u8]) -> Option<usize> {
+    headers(image).first().copied().filter(|&at| at > 0)
+}
+
+/// Sizes of pages and OOB areas that follow from how far erase blocks stand apart.
+fn strides_apart(distance: usize, given: &Given) -> Vec<(u32, u32)> {
+    let of = |page: u32, pages: u32| {
+        let stride = u32::try_from(distance / pages as usize).ok()?;
+        let oob = stride.checked_sub(page)?;
+        let fits = distance.is_multiple_of(pages as usize) && (OOB_BYTES_MIN..=page / 2).contains(&oob);
+        fits.then_some((page, oob))
+    };
+    let pages_bytes = PAGES_BYTES.into_iter().filter(|page| given.page_bytes.is_none_or(|given| given == *page));
+    let has_oob = given.has_oob.unwrap_or(true);
+    pages_bytes.flat_map(|page| BLOCK_PAGES.map(|pages| of(page, pages))).flatten().filter(|_| has_oob).collect()
 }
 
 /// How many erase blocks begin with a header, and how many are not erased.
