@@ -5,6 +5,8 @@
 //! `mkyaffs2image` (`utils/mkyaffs2image.c`: tags at the start of the OOB area).
 
 mod block_size;
+pub mod foreign;
+pub mod yaffs1;
 
 pub use block_size::{block_sizes, BlockSizes};
 
@@ -190,34 +192,9 @@ pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
         let places = [Some(page_bytes + FREE_AT), Some(page_bytes), inband].into_iter().flatten();
         places.map(move |tags_offset| Layout { page_bytes, oob_bytes, tags_offset, tags_ecc: false })
     });
-    best_of(image, usual, known.is_yaffs2).or_else(|| {
-        // Some drivers have their free bytes elsewhere. Only pages that begin as headers do are worth the search.
-        let begins = |stride: usize| {
-            image.chunks_exact(stride).take(HEADERS_SOUGHT).filter(|page| looks_like_header(page)).count()
-        };
-        let likely = strides.iter().filter(|&&(page, oob)| oob > 0 && begins((page + oob) as usize) >= HEADERS_MIN);
-        let elsewhere = likely.flat_map(|&(page_bytes, oob_bytes)| {
-            let places = (FREE_AT + 2..oob_bytes.saturating_sub(TAGS_BYTES as u32 - 1)).step_by(2);
-            places.map(move |at| Layout { page_bytes, oob_bytes, tags_offset: page_bytes + at, tags_ecc: false })
-        });
-        best_of(image, elsewhere, false)
-    })
-}
-
-/// Pages that are looked at for headers whose tags stand at another place, and how many headers there must be.
-const HEADERS_SOUGHT: usize = 4096;
-const HEADERS_MIN: usize = 2;
-
-/// Does the page begin as an object header does, whatever its tags say?
-fn looks_like_header(page: &[u8]) -> bool {
-    let Some(&[kind, 0, 0, 0, _, _, _, 0, 0xFF, 0xFF, first, ..]) = page.first_chunk::<11>() else { return false };
-    (1..=5).contains(&kind) && (first.is_ascii_graphic() || first >= 0x80)
-}
-
-fn best_of(image: &[u8], layouts: impl Iterator<Item = Layout>, is_yaffs2: bool) -> Option<Layout> {
-    let have_room = layouts.filter(|layout| layout.tags_offset as usize + TAGS_BYTES <= layout.stride_bytes());
+    let have_room = usual.filter(|layout| layout.tags_offset as usize + TAGS_BYTES <= layout.stride_bytes());
     let mut best = None;
-    for (layout, found) in have_room.filter_map(|layout| fit(image, layout, is_yaffs2)) {
+    for (layout, found) in have_room.filter_map(|layout| fit(image, layout, known.is_yaffs2)) {
         // Of few headers several sizes find as many: then those of which the image has whole pages.
         let found = (found, image.len().is_multiple_of(layout.stride_bytes()));
         if best.is_none_or(|(_, most)| found > most) {
