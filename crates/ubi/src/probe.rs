@@ -128,6 +128,12 @@ pub fn volumes(table: &[u8]) -> Vec<VolumeRecord> {
         .collect()
 }
 
+/// How many records of a copy of the volume table have a right CRC, those of no volume included.
+pub fn sound_records(table: &[u8]) -> u32 {
+    let records = table.chunks_exact(RECORD_BYTES).take(VOLUMES_MAX as usize);
+    records.filter(|bytes| Record::from_bytes(bytes).crc_is_right()).count() as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
