@@ -11,6 +11,7 @@
 //! **Leaves out.** Which file systems there are: `lab` has the table of them, and hands over those to look for. What a mount would
 //! cost: `inspect` asks a simulated board.
 
+pub mod dump;
 pub mod file;
 pub mod format;
 pub mod jffs2;

@@ -1,12 +1,12 @@
 //! What an image is in which no file system that is read here was found: a word about it, and what to do next.
 //!
 //! **Follows.** The magic numbers of `file(1)`; `fs/squashfs/squashfs_fs.h`; SPIFFS's `spiffs_nucleus.h` (SPIFFS_MAGIC); `SPEC.md` of
-//! littlefs 1; `include/uapi/linux/jffs2.h` (JFFS2_OLD_MAGIC_BITMASK); `wear_levelling` of ESP-IDF.
+//! littlefs 1; `include/uapi/linux/jffs2.h`.
 
 use ffslab_mtd::is_erased;
 
 /// First bytes, and what begins with them.
-const BEGINNINGS: [(&[u8], &str); 18] = [
+const BEGINNINGS: [(&[u8], &str); 15] = [
     (&[0x1F, 0x8B, 8], "gzip data: unpack it first (gunzip)"),
     (b"\xFD7zXZ\0", "xz data: unpack it first (unxz)"),
     (b"BZh", "bzip2 data: unpack it first (bunzip2)"),
@@ -22,16 +22,12 @@ const BEGINNINGS: [(&[u8], &str); 18] = [
     (&[0x28, 0xCD, 0x3D, 0x45], "cramfs in big-endian order"),
     (b"\x7FELF", "an ELF program, and no image"),
     (b"070701", "a cpio archive: cpio -i reads it"),
-    (&[0x84, 0x19], "JFFS2 with the magic number of before 2001 (0x1984), which is not read"),
-    (&[0x19, 0x84], "JFFS2 in big-endian order with the magic number of before 2001 (0x1984), which is not read"),
-    (b"UBI#", "UBI whose first header has a wrong CRC, or a sort that is not read"),
 ];
 const EROFS_MAGIC: [u8; 4] = [0xE2, 0xE1, 0xF5, 0xE0];
 const EROFS_AT: usize = 1024;
 const LITTLEFS: &[u8] = b"littlefs";
 /// A superblock of littlefs 1 stands behind the head of its directory; that of littlefs 2 at 8.
 const LITTLEFS1_WITHIN: usize = 128;
-const ESP_SECTOR_BYTES: usize = 4096;
 
 /// What the image is, in words. `None`: nobody knows.
 pub fn named(image: &[u8]) -> Option<String> {
@@ -48,7 +44,7 @@ pub fn named(image: &[u8]) -> Option<String> {
     if image.get(EROFS_AT..EROFS_AT + 4) == Some(&EROFS_MAGIC) {
         return Some("it is EROFS: fsck.erofs --extract reads it".to_string());
     }
-    text_of_bytes(image).or_else(|| littlefs1(image)).or_else(|| spiffs(image)).or_else(|| wear_levelling(image))
+    text_of_bytes(image).or_else(|| littlefs1(image)).or_else(|| spiffs(image))
 }
 
 /// Files that say bytes in hexadecimal digits, a record a line.
@@ -97,17 +93,6 @@ fn spiffs(image: &[u8]) -> Option<String> {
         }
     }
     None
-}
-
-/// A boot sector of FAT behind a dummy sector.
-fn wear_levelling(image: &[u8]) -> Option<String> {
-    let boot = image.get(ESP_SECTOR_BYTES..ESP_SECTOR_BYTES + 512)?;
-    let is_boot = boot[510..] == [0x55, 0xAA] && matches!(boot[0], 0xEB | 0xE9) && boot[54..].starts_with(b"FAT");
-    is_boot.then(|| {
-        "it is FAT behind ESP-IDF's wear levelling, as its boot sector at 4096 B says, and that is not undone here: \
-         components/fatfs/fatfsparse.py of ESP-IDF reads it"
-            .to_string()
-    })
 }
 
 #[cfg(test)]

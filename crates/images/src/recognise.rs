@@ -84,6 +84,12 @@ pub struct Layout {
     /// What the format has no check sums for, in a sentence: there a changed bit shows nowhere. `None`: for everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<&'static str>,
+    /// What was done to the bytes of the file before it was read, in a sentence each: layers undone, bits corrected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<String>,
+    /// Why what is read may be wrong though nothing shows it, in a sentence each.
+    #[serde(skip)]
+    pub doubts: Vec<String>,
     /// How each of these facts is known, in a sentence each.
     pub because: Vec<String>,
     #[serde(skip)]
@@ -134,6 +140,8 @@ impl Layout {
             endian: None,
             tags_offset: None,
             unchecked: None,
+            undone: Vec::new(),
+            doubts: Vec::new(),
             because: Vec::new(),
             yaffs2: None,
             ubi_at_bytes: None,
@@ -252,8 +260,7 @@ impl Layout {
     pub fn whole(self) -> Result<Layout, Unrecognised> {
         let &Layout { page_bytes, oob_bytes, .. } = &self;
         if self.lacks_ubi {
-            let block_kib = self.block_bytes.next_power_of_two() >> 10;
-            return Err(Unrecognised::LacksUbi { page_bytes, block_kib });
+            return Err(Unrecognised::LacksUbi { page_bytes, leb_bytes: self.block_bytes });
         }
         if self.block_sizes_that_fit_bytes.is_empty() {
             return Ok(self);
@@ -377,7 +384,10 @@ mod tests {
         );
         let refused = recognise(&image, &Given::default(), &[ubi]).unwrap_err();
         assert_eq!(refused, Unrecognised::Nothing { signs: vec!["UBI header"] });
-        assert_eq!(refused.to_string(), "nothing is known in it: no UBI header");
+        assert_eq!(
+            refused.to_string(),
+            "nothing is known in it: no UBI header; the commands file and binwalk know other formats"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 use super::mtdparts::{self, Defined};
 use super::{recognise, Given, Layout};
+use crate::dump::Dump;
 use crate::file::{read_file, ImageError};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
 use crate::unrecognised::Unrecognised;
@@ -170,8 +171,7 @@ pub fn listed(parts: &[Part]) -> String {
 ///
 /// Errors: see [`find`].
 pub fn parts_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, ImageError> {
-    let image = read_file(path)?;
-    find(&image, wanted, formats).map_err(|why| ImageError::refused(path, why))
+    Dump::read(path)?.parts(wanted, formats).map_err(|why| ImageError::refused(path, why))
 }
 
 /// The only partition of an image that holds a file system.

@@ -1,5 +1,6 @@
 //! Images of UBIFS, on UBI.
 
+mod nodes;
 mod past;
 mod purposes;
 mod recognise;
@@ -7,6 +8,7 @@ mod scan;
 mod tree;
 mod volumes;
 
+pub(crate) use recognise::headers;
 pub use tree::ubi_options;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
@@ -32,7 +34,8 @@ impl ImageFormat for InImages {
         if evidence == Evidence::Superblock {
             return recognise::volume_alone(fs, image);
         }
-        let layout = recognise::recognise(fs, image, given)?;
+        let mut layout = recognise::recognise(fs, image, given)?;
+        layout.unchecked = recognise::unsigned_in(image, &layout);
         let (headers, used) = recognise::headers_of_used(image, &layout);
         (evidence == Evidence::FewHeaders || 2 * headers >= used).then_some(layout)
     }

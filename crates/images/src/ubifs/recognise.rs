@@ -8,6 +8,8 @@ const EC_MAGIC: &[u8; 4] = b"UBI#";
 const OOB_BYTES_MIN: u32 = 16;
 const UBI_HEADERS_MAX: usize = 256;
 const FEW_HEADERS: usize = 4;
+/// Of a superblock node.
+const SUPERBLOCK_BYTES: u32 = 4096;
 
 pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
     let places = headers(image);
@@ -22,7 +24,7 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
         return of_nor(fs, image, given, (places.len(), first, distance));
     }
     let mut best: Option<(usize, u32, Layout)> = None;
-    let apart = given.oob_bytes.is_none().then(|| strides_apart(distance, given)).unwrap_or_default();
+    let apart = if given.oob_bytes.is_none() { strides_apart(distance, given) } else { Vec::new() };
     for (page_bytes, oob_bytes) in strides(given).chain(apart) {
         if data % page_bytes != 0 || (vid + 64).next_multiple_of(page_bytes) != data {
             continue;
@@ -82,7 +84,7 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
     let block_bytes = given.block_bytes.unwrap_or(usual);
     let is_other = given.page_bytes.is_some_and(|bytes| bytes != NOR_PAGE_BYTES)
         || given.oob_bytes.is_some_and(|bytes| bytes != 0);
-    if is_other || !block_bytes.is_power_of_two() || !(1 << 12..=1 << 20).contains(&block_bytes) {
+    if is_other || !block_bytes.is_power_of_two() || !(NOR_PAGE_BYTES * 2..=1 << 20).contains(&block_bytes) {
         return None;
     }
     let mut layout = Layout::new(fs, NOR_PAGE_BYTES, 0, block_bytes, image);
@@ -90,14 +92,13 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
     let first = given.starts_at_bytes + first as u64;
     Some(layout.because(format!("{count} erase counter headers of UBI were found, the first at {first:#x}")).because(format!(
         "it is of NOR, which has no pages (256 B, what serial NOR programs at once, are called so here): data begin at 128 B; erase \
-         blocks of {} KiB are how far the headers stand apart",
-        block_bytes >> 10
+         blocks of {block_bytes} B are how far the headers stand apart"
     )))
 }
 
 /// Where the erase counter headers stand whose CRC is right: the first of them, and those in step with it. An image of UBI may be
 /// a file of another file system, so headers of another distance do not count.
-fn headers(image: &[u8]) -> Vec<usize> {
+pub fn headers(image: &[u8]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut at = 0;
     while let Some(found) = image.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == EC_MAGIC[0])) {
@@ -156,5 +157,22 @@ pub fn volume_alone(fs: ImageFs, image: &[u8]) -> Option<Layout> {
     }
     let mut layout = Layout::new(fs, page, 0, leb, image);
     layout.lacks_ubi = true;
+    layout.unchecked = unsigned(&superblock);
     Some(layout.because(format!("a superblock of UBIFS stands at the start, without UBI; it has LEBs of {leb} B")))
+}
+
+/// What is not looked at in a signed volume.
+pub fn unsigned(superblock: &ffslab_ubifs::probe::Superblock) -> Option<&'static str> {
+    superblock.is_signed.then_some("the volume is signed: its signature is not checked here, but the CRC of each node")
+}
+
+/// As [`unsigned`], of the first volume of UBI that is signed.
+pub fn unsigned_in(image: &[u8], layout: &Layout) -> Option<&'static str> {
+    let (vid, data_at) = layout.ubi_at_bytes?;
+    (0..layout.blocks).find_map(|block| {
+        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_at);
+        headers.leb.filter(|leb| leb.leb_number == 0 && !leb.is_internal())?;
+        let start = layout.bytes(block, data_at, SUPERBLOCK_BYTES, image);
+        ffslab_ubifs::probe::superblock(&start).and_then(|superblock| unsigned(&superblock))
+    })
 }

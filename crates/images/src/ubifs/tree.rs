@@ -1,13 +1,13 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
 use super::recognise::OFFSETS_OF_NOR;
-use super::volumes;
+use super::{nodes, volumes};
 use crate::recognise::Layout;
-use crate::tree::{chip_of, chip_with, geometry_of, tree_in, Alone, Content, Tree, TreeError};
+use crate::tree::{chip_of, geometry_of, tree_in, Content, Tree, TreeError};
 use ffslab_flash::{Geometry, NorFlash};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, SimConfig};
-use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume};
 use ffslab_ubifs::Ubifs;
 
 /// First bytes of a UBIFS node (`fs/ubifs/ubifs-media.h`); every volume begins with one, the superblock.
@@ -23,14 +23,10 @@ const BLOCKS_MAX: u32 = 1 << 17;
 const BLOCKS_MIN: u32 = 4;
 
 pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
-    let (ubi, volume) = if layout.lacks_ubi {
-        around(image, layout)?
-    } else {
-        return volumes::read(image, layout, content);
-    };
-    let tree = read_volume(&ubi, volume, content);
-    ubi.detach();
-    tree
+    if layout.lacks_ubi {
+        return Ok(nodes::read(&nodes::cut(image, layout.block_bytes), content));
+    }
+    volumes::read(image, layout, content)
 }
 
 /// How UBI is attached to an image whose volume identifier headers stand at `offset`.
@@ -41,46 +37,6 @@ pub fn ubi_options(page_bytes: u32, offset: u32) -> UbiOptions {
         bad_reserve: BadReserve::Per1024OfChip(1),
         ..UbiOptions::default()
     }
-}
-
-/// A flash with UBI whose only volume holds what `image` does, as `ubinize` would make it.
-///
-/// Errors: LEBs that no erase block has room for, a size that no chip has.
-fn around(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume), TreeError> {
-    let &Layout { page_bytes, block_bytes: leb_bytes, .. } = layout;
-    let refused = |says: UbiError| TreeError::Alone(Alone::Ubi { says: says.to_string() });
-    let peb_bytes = leb_bytes.next_power_of_two();
-    // The headers take a page, of which they may share the first half, or two.
-    let offset = match peb_bytes - leb_bytes {
-        both if both == page_bytes => page_bytes / 4,
-        both if both == 2 * page_bytes => page_bytes,
-        left_bytes => return Err(TreeError::Alone(Alone::Headers { left_bytes, block_bytes: peb_bytes })),
-    };
-    let superblock = ffslab_ubifs::probe::superblock(image).ok_or(TreeError::Superblock)?;
-    let held = image.len().div_ceil(leb_bytes as usize) as u32;
-    let wanted = superblock.lebs_max_count.min(superblock.lebs.saturating_add(GROWTH_LEBS_MAX)).max(held);
-    if wanted > BLOCKS_MAX {
-        return Err(TreeError::Alone(Alone::TooManyBlocks { blocks: wanted, most: BLOCKS_MAX }));
-    }
-    let geometry = Geometry {
-        page_bytes,
-        oob_bytes: layout.chip_oob_bytes(),
-        pages_per_block: peb_bytes / page_bytes,
-        blocks: wanted + BLOCKS_MIN + 1,
-    };
-    geometry.check().map_err(|error| TreeError::Alone(Alone::Geometry(error)))?;
-    let ubi = Ubi::attach(chip_with(&[], geometry, false)?, &ubi_options(page_bytes, offset));
-    let ubi = ubi.map_err(|error| TreeError::Alone(Alone::Ubi { says: error.to_string() }))?;
-    let request = VolumeRequest::new("volume", VolumeKind::Dynamic, VolumeSize::Lebs(wanted));
-    let id = ubi.make_volume(&request).map_err(refused)?;
-    let volume = ubi.open(id).map_err(TreeError::refused)?;
-    for (leb, data) in image.chunks(leb_bytes as usize).enumerate() {
-        let used = data.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
-        let mut data = data[..used].to_vec();
-        data.resize(used.next_multiple_of(page_bytes as usize), 0xFF);
-        volume.write(leb as u32, 0, &data).map_err(refused)?;
-    }
-    Ok((ubi, volume))
 }
 
 /// UBI attached to an image, and its first volume with UBIFS.

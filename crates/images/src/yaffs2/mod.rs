@@ -19,12 +19,6 @@ use ffslab_yaffs2::probe::{self, Known, PageKind};
 /// Headers stand at the beginning of pages, whose size nothing tells.
 const SMALLEST_PAGE_BYTES: usize = 512;
 
-const YAFFS1_OOB_BYTES: usize = 16;
-/// All usual pages with their OOB areas begin at multiples of this.
-const BIG_ENDIAN_STEP_BYTES: usize = 32;
-/// So many places are looked at for what is only named.
-const SOUGHT: usize = 1 << 17;
-
 /// How they are recognised, read and explained.
 pub struct InImages;
 
@@ -45,20 +39,6 @@ impl ImageFormat for InImages {
         if recognise::lacks_blocks(fs, image, given) {
             let text = "pages side by side have different sequence numbers: no size of erase blocks suits the image";
             return Some(text.to_string());
-        }
-        if image
-            .chunks_exact(SMALLEST_PAGE_BYTES + YAFFS1_OOB_BYTES)
-            .take(SOUGHT)
-            .filter(|page| is_header_without_tags(page))
-            .count()
-            > 1
-        {
-            return Some(
-                "it is YAFFS1, with pages of 512 + 16 B, which is not read: unyaffs reads some of it".to_string(),
-            );
-        }
-        if image.chunks_exact(BIG_ENDIAN_STEP_BYTES).take(SOUGHT).any(is_header_in_big_endian) {
-            return Some("it is YAFFS2 in big-endian order, which is not read".to_string());
         }
         if given.fs.is_none() && image.chunks_exact(SMALLEST_PAGE_BYTES).any(is_header_without_tags) {
             let text = "nothing can be read of it, but it has object headers of YAFFS2: the image needs the OOB areas of its pages, where their \
@@ -119,15 +99,6 @@ impl ImageFormat for InImages {
 /// sum of names that is not used any more, and a name (`struct yaffs_obj_hdr`).
 fn is_header_without_tags(page: &[u8]) -> bool {
     let number = |at: usize| u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
-    (1..=5).contains(&number(0))
-        && (1..0x4_0000).contains(&number(4))
-        && page[8..10] == [0xFF, 0xFF]
-        && page[10].is_ascii_graphic()
-}
-
-/// As [`is_header_without_tags`], with its numbers the other way round.
-fn is_header_in_big_endian(page: &[u8]) -> bool {
-    let number = |at: usize| u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
     (1..=5).contains(&number(0))
         && (1..0x4_0000).contains(&number(4))
         && page[8..10] == [0xFF, 0xFF]
