@@ -68,22 +68,22 @@ fn node_at<'l>(lebs: &'l Lebs<'_>, (leb, offset): Place) -> Option<&'l [u8]> {
 /// Errors: why the index cannot be followed.
 fn by_index(lebs: &Lebs<'_>) -> Result<Nodes, &'static str> {
     let master = [1, 2].iter().filter_map(|leb| lebs.get(leb)).filter_map(|leb| index::last_master(leb));
-    let master = master.max_by_key(|master| master.commit).ok_or("there is no master node that is whole")?;
+    let master = master.max_by_key(|master| master.commit_number).ok_or("there is no master node that is whole")?;
     let mut nodes = Nodes::default();
-    let mut pending = vec![(master.root, u16::MAX)];
+    let mut pending = vec![((master.root_leb_number, master.root_offset), u16::MAX)];
     while let Some((place, below)) = pending.pop() {
         let children = node_at(lebs, place).and_then(index::children).ok_or("a node of the index is damaged")?;
         if children.level >= below {
             return Err("the index contradicts itself");
         }
-        for Child { leb, offset, ino, block } in children.of {
+        for Child { leb_number: leb, offset, ino, block } in children.of {
             match children.level {
                 0 => nodes.take(lebs, (leb, offset), (ino, block)),
                 level => pending.push(((leb, offset), level)),
             }
         }
     }
-    let committed = lebs.get(&master.log_leb).and_then(|leb| index::commit_start(leb)).unwrap_or(nodes.youngest);
+    let committed = lebs.get(&master.log_leb_number).and_then(|leb| index::commit_start(leb)).unwrap_or(nodes.youngest);
     nodes.replay(lebs, committed);
     Ok(nodes)
 }

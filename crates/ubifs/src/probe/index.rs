@@ -17,16 +17,17 @@ const CHILD_BYTES: usize = 20;
 /// What a master node leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Master {
-    pub commit: u64,
-    pub log_leb: u32,
-    /// LEB and offset of the root of the index.
-    pub root: (u32, u32),
+    pub commit_number: u64,
+    pub log_leb_number: u32,
+    /// Where the root of the index stands.
+    pub root_leb_number: u32,
+    pub root_offset: u32,
 }
 
 /// A child of a node of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    pub leb: u32,
+    pub leb_number: u32,
     pub offset: u32,
     pub ino: u32,
     /// The block of the file, if it is one of data.
@@ -50,8 +51,12 @@ pub fn last_master(leb: &[u8]) -> Option<Master> {
     walk(leb, &mut |offset, _, damage| {
         let node = &leb[offset as usize..];
         if damage.is_none() && node[header::TYPE] == MASTER_NODE {
-            let root = (u32_at(node, ROOT_AT), u32_at(node, ROOT_AT + 4));
-            last = Some(Master { commit: u64_at(node, COMMIT_AT), log_leb: u32_at(node, LOG_LEB_AT), root });
+            last = Some(Master {
+                commit_number: u64_at(node, COMMIT_AT),
+                log_leb_number: u32_at(node, LOG_LEB_AT),
+                root_leb_number: u32_at(node, ROOT_AT),
+                root_offset: u32_at(node, ROOT_AT + 4),
+            });
         }
     });
     last
@@ -73,7 +78,7 @@ pub fn children(node: &[u8]) -> Option<Children> {
     let of = node[CHILDREN_AT..].chunks_exact(each).take(count.into()).map(|child| {
         let key = Key::read(child, 12);
         Child {
-            leb: u32_at(child, 0),
+            leb_number: u32_at(child, 0),
             offset: u32_at(child, 4),
             ino: key.ino,
             block: (key.kind() == DATA_KEY).then(|| key.block()),

@@ -109,7 +109,8 @@ pub(super) fn looks_like_header(page: &[u8], is_big_endian: bool) -> bool {
     let number = |bytes: [u8; 4]| if is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
     (1..=5).contains(&number([a, b, c, d]))
         && (1..0x4_0000).contains(&number([e, f, g, h]))
-        && (first == 0 || first.is_ascii_graphic() || first >= 0x80)
+        // Tags in front of erased bytes are no header.
+        && (first == 0 || first.is_ascii_graphic() || (0x80..0xFF).contains(&first))
 }
 
 /// Where object headers may stand, in either order of bytes.
