@@ -31,7 +31,7 @@ def expected(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
-def saved(folder: Path, image: bytes) -> Path:
+def saved(folder: Path, image: bytes | bytearray) -> Path:
     path = folder / "dump.bin"
     path.write_bytes(image)
     return path
@@ -55,7 +55,7 @@ def ubinized(folder: Path, volumes: dict[str, Path]) -> bytes:
     )
     (folder / "ubi.ini").write_text(text, encoding="utf-8")
     command = [tool("ubinize"), "-o", folder / "all.ubi", "-m", "512", "-p", "16KiB", "-Q", "7", folder / "ubi.ini"]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
     return (folder / "all.ubi").read_bytes()
 
 
@@ -203,7 +203,7 @@ def ubi_of_large_pages(folder: Path) -> bytes:
     text = f"[v]\nmode=ubi\nimage={held}\nvol_id=0\nvol_type=dynamic\nvol_name=rootfs\nvol_size=2400KiB\n"
     (folder / "large.ini").write_text(text, encoding="utf-8")
     command = [tool("ubinize"), "-o", image, "-m", "2048", "-p", "64KiB", "-Q", "7", folder / "large.ini"]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
     return image.read_bytes()
 
 

@@ -107,6 +107,7 @@ mod tests {
         says(b"hsqs and more", "squashfs");
         says(b":10000000000102030405060708090A0B0C0D0E0F78\n", "Intel HEX");
         let mut image = vec![0xA5; 1 << 16];
+        image[0] = 0x5A;
         assert_eq!(named(&image), None);
         image[36..40].copy_from_slice(&0x0001_0001_u32.to_le_bytes());
         image[40..48].copy_from_slice(LITTLEFS);
