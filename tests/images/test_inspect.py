@@ -169,7 +169,7 @@ def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
     (tmp_path / "noise").write_bytes(random.Random(1).randbytes(300_000))
     (tmp_path / "erased").write_bytes(b"\xff" * 300_000)
     (tmp_path / "empty").write_bytes(b"")
-    for name, told in (("noise", "nothing is known in it"), ("erased", "nothing is known in it"), ("empty", "is empty"),
+    for name, told in (("noise", "nothing is known in it"), ("erased", "erased flash"), ("empty", "is empty"),
                        ("missing", "cannot read the image")):  # fmt: skip
         ran = ffslab("inspect", name)
         assert (ran.returncode, ran.stdout) == (2, "")

@@ -134,11 +134,11 @@ def test_erase_blocks_of_the_wrong_size_are_not_passed_over_in_silence(
 def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
     nothing_known = (
         "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT boot sector, "
-        "no RFS superblock, no superblock of littlefs"
+        "no RFS superblock, no superblock of littlefs; the commands file and binwalk know other formats"
     )
     for name, content, told in (
         ("nothing", b"", "the image is empty"),
-        ("erased", b"\xff" * 300_000, nothing_known),
+        ("erased", b"\xff" * 300_000, "no file system that is read here: erased flash: all of its 300000 B are 0xFF"),
         ("text", text(300_000, 1), nothing_known),
     ):
         (tmp_path / name).write_bytes(content)

@@ -1,11 +1,10 @@
 //! The verb `inspect`: what is in each partition of an image.
 
 use crate::options::Options;
-use crate::text::{layout_text, note, one_line, path_text, pretty, size_text};
-use ffslab_images::file::read_file;
+use crate::text::{layout_text, notes, one_line, path_text, pretty, size_text};
+use ffslab_images::dump::Dump;
 use ffslab_images::look::Look;
 use ffslab_images::lost::Lost;
-use ffslab_images::recognise::parts;
 use ffslab_images::{ImageError, Layout, Part};
 use ffslab_workload::quoting::{as_text, quoted};
 use serde_json::{json, Value};
@@ -29,9 +28,10 @@ struct Seen {
 /// What the verb prints, and whether something is wrong with the image.
 pub fn inspected(options: &Options) -> Result<(String, bool), String> {
     let path = &options.image;
-    let image = read_file(path)?;
+    let mut dump = Dump::read(path)?;
     let refused = |why| String::from(ImageError::refused(path, why));
-    let parts = parts::find(&image, &options.wanted, &crate::formats()).map_err(refused)?;
+    let parts = dump.parts(&options.wanted, &crate::formats()).map_err(refused)?;
+    let image = dump.image;
     let is_one = parts.len() == 1;
     let mut all = Vec::new();
     for part in parts {
@@ -120,7 +120,7 @@ fn text(file: &str, file_bytes: usize, found: &Found) -> String {
         Err(why) => return format!("{file}: {name}{why}"),
     };
     let mut lines = vec![format!("{file}: {name}{}, {}", size_text(file_bytes as u64), layout_text(&seen.layout))];
-    lines.extend(note(&seen.layout));
+    lines.extend(notes(&seen.layout));
     lines.extend(seen.layout.because.iter().map(|reason| format!("  {reason}")));
     let scanned = &seen.look.scanned;
     lines.extend(scanned.superblock.iter().map(|(name, value)| match value {

@@ -88,7 +88,7 @@ fn listed_text(options: &Options, found: &[PartTree]) -> String {
         let head = if part.name.is_empty() { String::new() } else { format!("{}: ", part.text()) };
         let holds = part.layout.as_ref().map_or_else(ToString::to_string, text::layout_text);
         let mut lines = vec![format!("{image}: {head}{holds}")];
-        lines.extend(part.layout.as_ref().ok().and_then(text::note));
+        lines.extend(part.layout.iter().flat_map(text::notes));
         let entries = tree.iter().filter(|_| is_listed).flat_map(|tree| &tree.entries);
         lines.extend(entries.map(text::listing_line));
         parts.push(lines.join("\n"));

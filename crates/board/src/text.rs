@@ -25,9 +25,10 @@ pub fn size_text(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// What the format itself cannot show of flipped bits, as a line; `None`: nothing.
-pub fn note(layout: &Layout) -> Option<String> {
-    layout.unchecked.map(|unchecked| format!("note: {unchecked}"))
+/// What was done to the bytes before they were read, and what the format cannot show of flipped bits, a line each.
+pub fn notes(layout: &Layout) -> impl Iterator<Item = String> + '_ {
+    let unchecked = layout.unchecked.into_iter();
+    layout.undone.iter().map(String::as_str).chain(unchecked).map(|text| format!("note: {text}"))
 }
 
 /// Format and sizes in a line.

@@ -39,6 +39,34 @@ pub fn code(step: &[u8]) -> [u8; CODE_BYTES] {
     [!high, !low, !column_code]
 }
 
+/// What became of a step when its ECC bytes were looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    Right,
+    Corrected,
+    /// More bits are wrong than the code corrects.
+    Hopeless,
+}
+
+/// Corrects the wrong bit of a step by its ECC bytes (`ecc_sw_hamming_correct`): each parity pair then differs in one half. One
+/// bit of difference is a wrong bit of the ECC bytes themselves.
+pub fn correct(step: &mut [u8], stored: [u8; CODE_BYTES]) -> Checked {
+    let code = code(step);
+    let [high, low, column] = [0, 1, 2].map(|at| code[at] ^ stored[at]);
+    let is_one_of_each = |pairs: u8, mask: u8| (pairs ^ pairs >> 1) & mask == mask;
+    match (high.count_ones() + low.count_ones() + column.count_ones(), column & 0b11) {
+        (0, _) => Checked::Right,
+        (11, 0) if is_one_of_each(high, 0x55) && is_one_of_each(low, 0x55) && is_one_of_each(column, 0x54) => {
+            let odd_places = |pairs: u8| (0..4).fold(0, |value, k| value | (pairs >> (2 * k + 1) & 1) << k);
+            let index = usize::from(odd_places(high)) << 4 | usize::from(odd_places(low));
+            step[index] ^= 1 << odd_places(column >> 2);
+            Checked::Corrected
+        }
+        (1, _) => Checked::Right,
+        _ => Checked::Hopeless,
+    }
+}
+
 /// ECC bytes that Linux finds two bits away from those of the data: it reports the step as lost and leaves the data as
 /// they are.
 ///
@@ -102,21 +130,22 @@ mod tests {
         assert_eq!(code(&steps[1]), [0xC3, 0xCF, 0x0F]);
     }
 
-    /// The difference of the codes names the flipped bit: each parity pair differs in exactly one half.
     #[test]
-    fn every_single_flip_can_be_located() {
-        let odd_places = |byte: u8| (0..4).fold(0, |value, k| value | (byte >> (2 * k + 1) & 1) << k);
+    fn every_single_flip_is_corrected_and_two_are_not() {
         let step = &random_steps(1)[0];
         let good = code(step);
         for bit in 0..STEP_BYTES * 8 {
             let mut flipped = step.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let bad = code(&flipped);
-            let difference = [good[0] ^ bad[0], good[1] ^ bad[1], good[2] ^ bad[2]];
-            let index = usize::from(odd_places(difference[0])) << 4 | usize::from(odd_places(difference[1]));
-            assert_eq!((index, odd_places(difference[2] >> 2)), (bit / 8, (bit % 8) as u8));
-            assert_eq!(difference.iter().map(|byte| byte.count_ones()).sum::<u32>(), 11);
+            assert_eq!(correct(&mut flipped.clone(), code(&flipped)), Checked::Right);
+            let twice = (bit + 777) % (STEP_BYTES * 8);
+            let mut both = flipped.clone();
+            both[twice / 8] ^= 1 << (twice % 8);
+            assert_eq!(correct(&mut both, good), Checked::Hopeless);
+            assert_eq!((correct(&mut flipped, good), &flipped), (Checked::Corrected, step));
         }
+        let of_code = [good[0], good[1] ^ 0x10, good[2]];
+        assert_eq!(correct(&mut step.clone(), of_code), Checked::Right);
     }
 
     /// The rule of `ecc_sw_hamming_correct`: no difference, one half of every pair (a data bit), one bit (an ECC bit).

@@ -91,6 +91,12 @@ pub trait ImageFormat: Sync {
         None
     }
 
+    /// Where in an image that begins with something else, such as a header of its maker, one of this file system begins.
+    /// `layout`: what was found, if anything was. `None`: at its start, or nowhere.
+    fn begins_at(&self, _image: &[u8], _layout: Option<&Layout>) -> Option<usize> {
+        None
+    }
+
     /// It is a volume of a block device, not of flash.
     fn is_volume(&self) -> bool {
         false

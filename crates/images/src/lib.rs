@@ -11,12 +11,14 @@
 //! **Leaves out.** Which file systems there are: `lab` has the table of them, and hands over those to look for. What a mount would
 //! cost: `inspect` asks a simulated board.
 
+pub mod dump;
 pub mod file;
 pub mod format;
 pub mod jffs2;
 pub mod littlefs;
 pub mod look;
 pub mod lost;
+mod named;
 pub mod purposes;
 pub mod recognise;
 pub mod rtems_volumes;

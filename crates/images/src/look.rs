@@ -17,6 +17,7 @@ impl Look {
     /// Looks into a partition that begins at `starts_at_bytes` in its file.
     pub fn at(image: &[u8], layout: &Layout, starts_at_bytes: usize) -> Look {
         let mut scanned = scan(image, layout);
+        scanned.notes.extend(layout.doubts.iter().cloned());
         let read = tree_of(image, layout, Content::Check);
         let is_read = read.is_ok();
         let mut tree = read.unwrap_or_else(|error| {

@@ -84,6 +84,12 @@ pub struct Layout {
     /// What the format has no check sums for, in a sentence: there a changed bit shows nowhere. `None`: for everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<&'static str>,
+    /// What was done to the bytes of the file before it was read, in a sentence each: layers undone, bits corrected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<String>,
+    /// Why what is read may be wrong though nothing shows it, in a sentence each.
+    #[serde(skip)]
+    pub doubts: Vec<String>,
     /// How each of these facts is known, in a sentence each.
     pub because: Vec<String>,
     #[serde(skip)]
@@ -134,6 +140,8 @@ impl Layout {
             endian: None,
             tags_offset: None,
             unchecked: None,
+            undone: Vec::new(),
+            doubts: Vec::new(),
             because: Vec::new(),
             yaffs2: None,
             ubi_at_bytes: None,
@@ -203,6 +211,22 @@ impl Layout {
             + u64::from(column)
     }
 
+    /// Whether the first or second page of a block has a bad block mark.
+    pub fn has_bad_mark(&self, block: u32, image: &[u8]) -> bool {
+        let mark_at = self.page_bytes as usize + if self.page_bytes > 512 { 0 } else { 5 };
+        let mut pages = image[self.place(block, image)].chunks(self.stride_bytes()).take(2);
+        pages.any(|page| page.get(mark_at).is_some_and(|&mark| mark != 0xFF))
+    }
+
+    /// Whether the byte that marks bad blocks holds something else in this image: most of the blocks that hold something have it.
+    /// No chip is sold with so many bad blocks.
+    pub fn marks_are_none(&self, image: &[u8]) -> bool {
+        let holds = |&block: &u32| !ffslab_mtd::is_erased(&self.data(block, image));
+        let marked = |&block: &u32| self.has_bad_mark(block, image) && holds(&block);
+        let bad = (0..self.blocks).filter(marked).count();
+        self.oob_bytes > 0 && bad > 0 && 2 * bad > (0..self.blocks).filter(holds).count()
+    }
+
     /// Bytes of each OOB area of a chip that can hold the image.
     pub fn chip_oob_bytes(&self) -> u32 {
         match self.oob_bytes {
@@ -236,8 +260,7 @@ impl Layout {
     pub fn whole(self) -> Result<Layout, Unrecognised> {
         let &Layout { page_bytes, oob_bytes, .. } = &self;
         if self.lacks_ubi {
-            let block_kib = self.block_bytes.next_power_of_two() >> 10;
-            return Err(Unrecognised::LacksUbi { page_bytes, block_kib });
+            return Err(Unrecognised::LacksUbi { page_bytes, leb_bytes: self.block_bytes });
         }
         if self.block_sizes_that_fit_bytes.is_empty() {
             return Ok(self);
@@ -270,6 +293,9 @@ pub fn recognise(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Lay
     }
     if let Some(hint) = asked(given, formats).find_map(|fs| fs.format().hint(fs, image, given)) {
         return Err(Unrecognised::Hint(hint));
+    }
+    if let Some(what) = crate::named::named(image) {
+        return Err(Unrecognised::Named(what));
     }
     Err(match given.fs {
         Some(fs) => Unrecognised::Other { fs: fs.name() },
@@ -358,7 +384,10 @@ mod tests {
         );
         let refused = recognise(&image, &Given::default(), &[ubi]).unwrap_err();
         assert_eq!(refused, Unrecognised::Nothing { signs: vec!["UBI header"] });
-        assert_eq!(refused.to_string(), "nothing is known in it: no UBI header");
+        assert_eq!(
+            refused.to_string(),
+            "nothing is known in it: no UBI header; the commands file and binwalk know other formats"
+        );
     }
 
     #[test]

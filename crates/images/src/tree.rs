@@ -4,11 +4,12 @@ mod error;
 pub(crate) mod room;
 
 pub(crate) use error::FileError;
-pub use error::{Alone, TreeError};
+pub use error::TreeError;
 
-use crate::file::{put, read_file, ImageError};
+use crate::dump::Dump;
+use crate::file::{put, ImageError};
 use crate::format::ImageFs;
-use crate::recognise::parts::{self, Part, Wanted};
+use crate::recognise::parts::{Part, Wanted};
 use crate::recognise::Layout;
 use crate::scan::damage_of;
 use crate::unrecognised::Unrecognised;
@@ -107,16 +108,21 @@ struct Unreadable {
 /// Errors: one line; the file cannot be read, the image is not what was given, no chip has such a geometry, or the file
 /// system refuses the image.
 pub fn read_trees(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<PartTree>, ImageError> {
-    let image = read_file(path)?;
+    let mut dump = Dump::read(path)?;
     let refused = |why: Unrecognised| ImageError::refused(path, why);
-    let parts = parts::find(&image, wanted, formats).map_err(refused)?;
+    let parts = dump.parts(wanted, formats).map_err(refused)?;
+    let image = dump.image;
     let is_one = parts.len() == 1;
     let mut trees = Vec::new();
     for part in parts {
         let tree = match &part.layout {
             Ok(layout) => match read_part(&image[part.place_bytes.clone()], &part, layout) {
                 Ok(tree) => Some(tree),
-                Err(error) if is_one => return Err(ImageError::refused(path, error)),
+                Err(error) if is_one => {
+                    // What stands before it may say more.
+                    let named = crate::named::named(&image).map(|what| format!("{what}; "));
+                    return Err(ImageError::refused(path, format!("{}{error}", named.unwrap_or_default())));
+                }
                 // The other partitions can be read nevertheless, so this one gets a note.
                 Err(error) => Some(Tree { notes: vec![part.named(&error.to_string())], ..Tree::default() }),
             },
@@ -138,7 +144,7 @@ fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, Unreada
     let read = tree_of(image, layout, Content::Keep);
     let mut tree = read.map_err(|why| Unreadable { why, cut: cut.clone() })?;
     let damage = damage_of(image, layout, part.place_bytes.start);
-    tree.notes.extend(cut.into_iter().chain(damage));
+    tree.notes.extend(layout.doubts.iter().cloned().chain(cut).chain(damage));
     tree.notes.iter_mut().for_each(|note| *note = part.named(note));
     Ok(tree)
 }
@@ -172,6 +178,16 @@ pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, Tre
     let page_bytes = (geometry.page_bytes + if oob { geometry.oob_bytes } else { 0 }) as usize;
     let whole = if oob { image.len() - image.len() % page_bytes } else { image.len() };
     chip_from(&mut &image[..whole], whole as u64, geometry, oob)
+}
+
+/// As [`chip_with`], of an image of this layout: without its OOB areas if what stands in them would be taken for marks of bad
+/// blocks.
+pub fn chip_of(image: &[u8], layout: &Layout, geometry: Geometry) -> Result<Mtd, TreeError> {
+    if layout.marks_are_none(image) {
+        let plain = data_areas(image, layout.page_bytes as usize, layout.oob_bytes as usize);
+        return chip_with(&plain, geometry, false);
+    }
+    chip_with(image, geometry, layout.oob_bytes > 0)
 }
 
 /// As [`chip_with`], for an image that is read from `from`.

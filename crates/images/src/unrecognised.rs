@@ -25,8 +25,11 @@ pub enum Unrecognised {
     #[error("this is no {fs} image, or its pages and OOB areas have other sizes")]
     Other { fs: &'static str },
     /// `signs`: what was looked for.
-    #[error("nothing is known in it: {}", signs.iter().map(|sign| format!("no {sign}")).collect::<Vec<_>>().join(", "))]
+    #[error("nothing is known in it: {}; the commands file and binwalk know other formats", signs.iter().map(|sign| format!("no {sign}")).collect::<Vec<_>>().join(", "))]
     Nothing { signs: Vec<&'static str> },
+    /// It is something else: what, and what to do.
+    #[error("no file system that is read here: {0}")]
+    Named(String),
     /// What its format says of an image that may be one of it for all that.
     #[error("{0}")]
     Hint(String),
@@ -40,16 +43,33 @@ pub enum Unrecognised {
     Several { known: String },
     // ---- more must be known ----------------------------------------------------------------------------------
     #[error(
-        "this is a volume of UBIFS without UBI, as mkfs.ubifs makes it, and no image of a flash: put it into one with ubinize \
-         -o image.ubi -m {page_bytes} -p {block_kib}KiB CONFIG; ffslab extract reads its files as it is"
+        "this is a volume of UBIFS without UBI, as mkfs.ubifs makes it, and no image of a flash: {}; ffslab extract reads its files as \
+         it is",
+        ubinize(*page_bytes, *leb_bytes)
     )]
-    LacksUbi { page_bytes: u32, block_kib: u32 },
+    LacksUbi { page_bytes: u32, leb_bytes: u32 },
     /// `fits`: the sizes in KiB that fit, in words.
     #[error(
         "{fs} with pages of {page_bytes} + {oob_bytes} B; the size of its erase blocks cannot be told: {fits} KiB fit, say \
          which (--block-KiB; in an experiment the part says it)"
     )]
     BlockSize { fs: &'static str, page_bytes: u32, oob_bytes: u32, fits: String },
+}
+
+/// How UBI is put around a volume: its two headers take a page each, or sub-pages of one, and on NOR 64 B each.
+fn ubinize(page_bytes: u32, leb_bytes: u32) -> String {
+    let block_bytes = leb_bytes.next_power_of_two();
+    let options = match block_bytes - leb_bytes {
+        left if left == 2 * page_bytes => format!("-m {page_bytes}"),
+        left if left == page_bytes => format!("-m {page_bytes} -s {}", page_bytes / 4),
+        128 if page_bytes == 8 => "-m 1".to_string(),
+        _ => {
+            return format!(
+            "LEBs of {leb_bytes} B leave no room for UBI's headers in an erase block, so give mkfs.ubifs another -e"
+        )
+        }
+    };
+    format!("put it into one with ubinize -o image.ubi {options} -p {}KiB CONFIG", block_bytes >> 10)
 }
 
 /// Where a message is all that is left of an error.

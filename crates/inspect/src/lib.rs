@@ -11,10 +11,9 @@
 mod cost;
 
 use ffslab_fs::FileKind;
-use ffslab_images::file::read_file;
+use ffslab_images::dump::Dump;
 use ffslab_images::look::Look;
 use ffslab_images::lost::Lost;
-use ffslab_images::recognise::parts;
 use ffslab_images::scan::{BlockFacts, Damage};
 use ffslab_images::tree::TreeEntry;
 use ffslab_images::{ImageError, Layout, Part, Unrecognised, Wanted};
@@ -126,9 +125,10 @@ pub struct MountFacts {
 /// Errors: [`LabError::Input`] with one line; the file cannot be read, nothing in it is recognised, sizes are
 /// impossible or cannot be found out, or a profile does not exist.
 pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, LabError> {
-    let image = read_file(path)?;
+    let mut dump = Dump::read(path)?;
     let refused = |why: Unrecognised| ImageError::refused(path, why);
-    let parts = parts::find(&image, &options.wanted, &file_systems::image_formats()).map_err(refused)?;
+    let parts = dump.parts(&options.wanted, &file_systems::image_formats()).map_err(refused)?;
+    let image = dump.image;
     let is_one = parts.len() == 1;
     let mut all = Vec::new();
     for part in parts {

@@ -24,6 +24,8 @@ pub enum Flaw {
     TooLong { bytes: u32, block_bytes: u32 },
     #[error("data do not expand to the {data_bytes} bytes that their header says (compression {compression})")]
     Compression { compression: u8, data_bytes: u32 },
+    #[error("compressor {compression} is not known: whatever it holds is left out")]
+    Compressor { compression: u8 },
     #[error("mode {mode:#o} is that of no kind of file")]
     Mode { mode: u32 },
     #[error("a symbolic link or device needs exactly one data node and has {nodes}")]

@@ -37,6 +37,8 @@ pub const COMPR_ZERO: u8 = 1;
 pub const COMPR_RTIME: u8 = 2;
 pub const COMPR_ZLIB: u8 = 6;
 pub const COMPR_LZO: u8 = 7;
+/// Of OpenWrt's kernels only.
+pub const COMPR_LZMA: u8 = 8;
 
 /// Rounds a length up to the alignment of nodes. A length too large for any node stays too large instead of wrapping
 /// around.

@@ -4,6 +4,7 @@
 //! images look here first. Headers are those of `include/uapi/linux/jffs2.h`; the walk is that of `fs/jffs2/scan.c`.
 
 pub mod nodes;
+pub mod old;
 
 use crate::format::{oob_clean_marker, pad, Endian, Header, HEADER_BYTES, MAGIC};
 

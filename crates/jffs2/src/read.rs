@@ -5,7 +5,7 @@
 use ffslab_fs::{Errno, Result};
 use ffslab_sim::Work;
 
-use crate::compress::{decompress, decompression, CompressionWork};
+use crate::compress::{decompress, decompression, is_known, CompressionWork};
 use crate::damage::{Damage, Fail, Flaw, Res};
 use crate::flash::Flash;
 use crate::format::{crc32, RawInode, COMPR_NONE, COMPR_ZERO, INODE_BYTES};
@@ -112,7 +112,10 @@ impl Reader {
         if let Some(work) = decompression(raw.compression) {
             flash.sim.work(work, plain.len());
         }
-        let wrong = Flaw::Compression { compression: raw.compression, data_bytes: raw.data_bytes };
+        let wrong = match is_known(raw.compression) {
+            true => Flaw::Compression { compression: raw.compression, data_bytes: raw.data_bytes },
+            false => Flaw::Compressor { compression: raw.compression },
+        };
         let result = match decompress(raw.compression, data, &mut plain) {
             true => plain.get(skip..skip + out.len()).map(|part| out.copy_from_slice(part)).ok_or(wrong),
             false => Err(wrong),

@@ -104,6 +104,8 @@ pub struct VolumeRecord {
     /// The volume can only be written as a whole.
     pub is_static: bool,
     pub reserved_pebs: u32,
+    /// The update marker: an update was begun and not ended.
+    pub update_interrupted: bool,
 }
 
 /// The volumes in a copy of the volume table (data of a LEB of the layout volume). Records with a wrong CRC are left out.
@@ -115,9 +117,21 @@ pub fn volumes(table: &[u8]) -> Vec<VolumeRecord> {
             let name = record.name_field();
             let name = String::from_utf8_lossy(&name[..record.name_bytes().min(name.len())]).into_owned();
             let is_static = record.kind() == Some(crate::VolumeKind::Static);
-            VolumeRecord { id, name, is_static, reserved_pebs: record.reserved_pebs() }
+            VolumeRecord {
+                id,
+                name,
+                is_static,
+                reserved_pebs: record.reserved_pebs(),
+                update_interrupted: record.update_marker() != 0,
+            }
         })
         .collect()
+}
+
+/// How many records of a copy of the volume table have a right CRC, those of no volume included.
+pub fn sound_records(table: &[u8]) -> u32 {
+    let records = table.chunks_exact(RECORD_BYTES).take(VOLUMES_MAX as usize);
+    records.filter(|bytes| Record::from_bytes(bytes).crc_is_right()).count() as u32
 }
 
 #[cfg(test)]

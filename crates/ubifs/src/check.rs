@@ -51,7 +51,7 @@ impl Index {
 impl Core {
     fn check_leb(&mut self, lnum: u32, used: &Used, sums: &mut Stats) -> Result<(), String> {
         let geo = self.lebs.geo;
-        let lp = self.space.read_lp(&self.lebs, lnum).map_err(|fail| format!("LEB {lnum}: {fail:?}"))?;
+        let lp = self.space.read_lp(&self.lebs, lnum).map_err(|fail| format!("LEB {lnum}: {}", said(fail)))?;
         let (in_use, _) = used.get(&lnum).copied().unwrap_or((0, lp.is_index));
         let space = lp.free + lp.dirty;
         let index_head = lnum == self.index.ihead_lnum;
@@ -61,7 +61,7 @@ impl Core {
         }
         let scanned = space < geo.leb_bytes && !waits;
         if scanned {
-            let leb = self.lebs.scan(lnum, 0).map_err(|fail| format!("LEB {lnum}: scan: {fail:?}"))?;
+            let leb = self.lebs.scan(lnum, 0).map_err(|fail| format!("LEB {lnum}: {}", said(fail)))?;
             let end = leb.end;
             let has_index = leb.nodes.first().is_some_and(|node| node.kind == IDX_NODE);
             self.lebs.recycle(leb);
@@ -87,7 +87,7 @@ impl Core {
     }
 
     fn check(&mut self) -> Result<u64, String> {
-        let text = |fail: Fail| format!("{fail:?}");
+        let text = said;
         (0..crate::format::HEADS)
             .try_for_each(|head| self.journal.sync_head(&mut self.lebs, &mut self.space, head))
             .map_err(text)?;
@@ -124,5 +124,13 @@ impl Ubifs {
     /// Errors: the first thing that does not agree, in words.
     pub fn check(&mut self) -> Result<u64, String> {
         self.core.check()
+    }
+}
+
+/// Why something cannot be read, as people read it.
+fn said(fail: Fail) -> String {
+    match fail {
+        Fail::Corrupt(damage) => damage.to_string(),
+        other => format!("it cannot be read ({})", ffslab_fs::Errno::from(other)),
     }
 }

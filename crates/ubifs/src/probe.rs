@@ -2,9 +2,10 @@
 //!
 //! For tools that look into images. Nothing is believed: lengths stay in the LEB, and every CRC is computed.
 
+pub mod index;
 pub mod records;
 
-use crate::format::{header, HEADER_BYTES, NODE_MAGIC, PAD_NODE, SB_BYTES, SB_NODE};
+use crate::format::{header, HEADER_BYTES, NODE_MAGIC, PAD_NODE, SB_AUTHENTICATION, SB_BYTES, SB_ENCRYPTION, SB_NODE};
 
 /// Names of the kinds of nodes, by their code (`fs/ubifs/ubifs-media.h`).
 const KINDS: [&str; 14] = [
@@ -44,6 +45,10 @@ pub struct Superblock {
     pub fanout_count: u32,
     pub format_version: u32,
     pub compression: &'static str,
+    /// Its nodes are signed, which no reader needs.
+    pub is_signed: bool,
+    /// Names and content of some files are encrypted.
+    pub is_encrypted: bool,
 }
 
 /// The superblock at the start of LEB 0; `None`: there is none whose CRC is right.
@@ -61,7 +66,14 @@ pub fn superblock(leb: &[u8]) -> Option<Superblock> {
         fanout_count: u32_at(node, 72),
         format_version: u32_at(node, 80),
         compression: COMPRESSORS.get((u32_at(node, 84) & 0xFFFF) as usize).copied().unwrap_or("unknown"),
+        is_signed: u32_at(node, 28) & SB_AUTHENTICATION != 0,
+        is_encrypted: u32_at(node, 28) & SB_ENCRYPTION != 0,
     })
+}
+
+/// Whether a node begins at the start of `bytes` whose CRC is right.
+pub fn is_sound(bytes: &[u8]) -> bool {
+    matches!(look(bytes), Some((_, _, None)))
 }
 
 /// Kind, length and damage of the node at the start of `bytes`; `None`: no node begins there.

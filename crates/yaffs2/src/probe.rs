@@ -5,6 +5,8 @@
 //! `mkyaffs2image` (`utils/mkyaffs2image.c`: tags at the start of the OOB area).
 
 mod block_size;
+pub mod foreign;
+pub mod yaffs1;
 
 pub use block_size::{block_sizes, BlockSizes};
 
@@ -184,14 +186,17 @@ pub fn layout(image: &[u8], known: &Known) -> Option<Layout> {
     let oobs = known.oob_bytes.map_or(OOBS_BYTES.to_vec(), |oob| vec![oob]);
     let strides = pages.into_iter().flat_map(|page| oobs.iter().map(move |&oob| (page, oob)));
     let strides = strides.filter(|&(_, oob)| known.has_oob.is_none_or(|has| has == (oob > 0)));
-    let layouts = strides.flat_map(|(page_bytes, oob_bytes)| {
+    let strides: Vec<(u32, u32)> = strides.collect();
+    let usual = strides.iter().flat_map(|&(page_bytes, oob_bytes)| {
         let inband = page_bytes.checked_sub(TAGS_BYTES as u32);
         let places = [Some(page_bytes + FREE_AT), Some(page_bytes), inband].into_iter().flatten();
         places.map(move |tags_offset| Layout { page_bytes, oob_bytes, tags_offset, tags_ecc: false })
     });
-    let have_room = layouts.filter(|layout| layout.tags_offset as usize + TAGS_BYTES <= layout.stride_bytes());
+    let have_room = usual.filter(|layout| layout.tags_offset as usize + TAGS_BYTES <= layout.stride_bytes());
     let mut best = None;
     for (layout, found) in have_room.filter_map(|layout| fit(image, layout, known.is_yaffs2)) {
+        // Of few headers several sizes find as many: then those of which the image has whole pages.
+        let found = (found, image.len().is_multiple_of(layout.stride_bytes()));
         if best.is_none_or(|(_, most)| found > most) {
             best = Some((layout, found));
         }

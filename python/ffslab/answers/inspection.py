@@ -96,6 +96,7 @@ class Layout(TypedDict):
     page_B: int
     tags_at_B: NotRequired[int | None]
     unchecked: NotRequired[str | None]
+    undone: NotRequired[list[str]]
     vid_hdr_and_data_at_B: NotRequired[list[int] | None]
 
 

@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.answers.inspection import Layout, Part
-from ffslab.images.layout import layout_text
+from ffslab.images.layout import layout_notes, layout_text
 from ffslab.text.quoting import one_line, quoted
 
 
@@ -257,8 +257,8 @@ def said_of(file: str, found: list[tuple[Partition, ImageTree | None]], listed: 
     for part, tree in found:
         head = f"{part.text}: " if part.name else ""
         lines = [f"{one_line(file)}: {head}{layout_text(part.layout) if part.layout else part.why}"]
-        if part.layout and (unchecked := part.layout.get("unchecked")):
-            lines.append(f"note: {unchecked}")
+        if part.layout:
+            lines += layout_notes(part.layout)
         if tree is not None and listed:
             lines.append(listing(tree))
         parts.append("\n".join(lines))

@@ -17,7 +17,7 @@ from ffslab.answers.summary import SpaceSummary
 from ffslab.api.machine import IMAGE_BOARD, as_json
 from ffslab.file_systems import VOLUMES
 from ffslab.images import How, ImageTree, Partition, read_image, recovery, said
-from ffslab.images.layout import layout_text
+from ffslab.images.layout import layout_notes, layout_text
 from ffslab.registries import profiles
 from ffslab.text.durations import duration
 from ffslab.text.quoting import one_line, quoted
@@ -250,8 +250,7 @@ def sentences(facts: Facts) -> list[str]:
 
 def _head(facts: Facts) -> str:
     lines = [f"{quoted(facts['file'])}: {size(facts['file_B'])}, {layout_text(facts['layout'])}"]
-    if unchecked := facts["layout"].get("unchecked"):
-        lines.append(f"note: {unchecked}")
+    lines += layout_notes(facts["layout"])
     return "\n".join(lines + [f"  {reason}" for reason in [*facts["layout"]["because"], *start_text(facts)]])
 
 

@@ -24,3 +24,9 @@ def layout_text(layout: Layout) -> str:
     count = layout["blocks"]
     blocks = f"{count} erase block{'s' if count != 1 else ''} of {size(layout['block_B'])}"
     return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
+
+
+def layout_notes(layout: Layout) -> list[str]:
+    """What was done to the bytes before they were read, and what the format cannot show, a line each."""
+    unchecked = layout.get("unchecked")
+    return [f"note: {text}" for text in [*layout.get("undone", []), *([unchecked] if unchecked else [])]]

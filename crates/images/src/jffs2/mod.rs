@@ -111,7 +111,7 @@ fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeErr
     let blocks_of = |block_bytes| tree::block_data(image, page_bytes, oob_bytes, block_bytes);
     let misfit = |block_bytes| probe::misfit(endian, blocks_of(block_bytes), block_bytes);
     let note = misfit_note(misfit, page_bytes, block_bytes);
-    let mtd = tree::chip_with(image, geometry, oob_bytes > 0)?;
+    let mtd = tree::chip_of(image, layout, geometry)?;
     let settings = Options { endian, ..Options::default() };
     let mut fs = Jffs2::mount(mtd, settings).map_err(TreeError::refused)?;
     Ok(tree::tree_in(&mut fs, content, note.into_iter().collect()))

@@ -9,9 +9,10 @@ pub mod history;
 pub mod hits;
 pub(crate) mod paths;
 
-use crate::file::{read_file, ImageError};
+use crate::dump::Dump;
+use crate::file::ImageError;
 use crate::format::ImageFs;
-use crate::recognise::parts::{self, Part, Wanted};
+use crate::recognise::parts::{Part, Wanted};
 use crate::recognise::Layout;
 use crate::tree::room::Room;
 use crate::tree::{tree_of, Content, Tree};
@@ -150,9 +151,10 @@ pub type PartLost = (Part, Option<Lost>);
 ///
 /// Errors: those of [`read_trees`](crate::tree::read_trees), but an image whose files cannot be read is looked at, too.
 pub fn read_lost(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<PartLost>, ImageError> {
-    let image = read_file(path)?;
+    let mut dump = Dump::read(path)?;
     let refused = |why: Unrecognised| ImageError::refused(path, why);
-    let parts = parts::find(&image, wanted, formats).map_err(refused)?;
+    let parts = dump.parts(wanted, formats).map_err(refused)?;
+    let image = dump.image;
     let is_one = parts.len() == 1;
     let lost_of = |part: Part| {
         let lost = match part.layout.clone().and_then(Layout::whole) {

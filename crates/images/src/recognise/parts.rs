@@ -8,6 +8,7 @@
 
 use super::mtdparts::{self, Defined};
 use super::{recognise, Given, Layout};
+use crate::dump::Dump;
 use crate::file::{read_file, ImageError};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
 use crate::unrecognised::Unrecognised;
@@ -113,11 +114,7 @@ pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Pa
         Some((defined, chip)) => cut(image, wanted, formats, &chip, &defined)?,
         None => match found(image, wanted, formats) {
             Some(parts) => parts,
-            None => {
-                let layout = Ok(recognise(image, &wanted.given, formats)?);
-                let size_bytes = image.len() as u64;
-                vec![Part { name: String::new(), offset_bytes: 0, size_bytes, place_bytes: 0..image.len(), layout }]
-            }
+            None => vec![whole(image, &wanted.given, formats)?],
         },
     };
     let Some(name) = &wanted.partition else { return Ok(parts) };
@@ -127,6 +124,23 @@ pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Pa
         0 => Err(Unrecognised::NoPartition { name: name.clone(), known }),
         _ => Ok(chosen),
     }
+}
+
+/// The whole image, or what stands in it behind something else.
+fn whole(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Part, Unrecognised> {
+    let found = recognise(image, given, formats);
+    let late = formats.iter().find_map(|fs| fs.format().begins_at(image, found.as_ref().ok()));
+    let behind = late.and_then(|at| {
+        let layout = recognise(&image[at..], &Given { starts_at_bytes: at as u64, ..*given }, formats).ok()?;
+        Some((at, layout.because(format!("{at} B of something else stand before it"))))
+    });
+    let (at, layout) = match behind {
+        Some((at, layout)) => (at, layout),
+        None => (0, found?),
+    };
+    let place_bytes = at..image.len();
+    let (offset_bytes, size_bytes) = (at as u64, place_bytes.len() as u64);
+    Ok(Part { name: String::new(), offset_bytes, size_bytes, place_bytes, layout: Ok(layout) })
 }
 
 /// The only partition that holds a file system.
@@ -157,8 +171,7 @@ pub fn listed(parts: &[Part]) -> String {
 ///
 /// Errors: see [`find`].
 pub fn parts_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, ImageError> {
-    let image = read_file(path)?;
-    find(&image, wanted, formats).map_err(|why| ImageError::refused(path, why))
+    Dump::read(path)?.parts(wanted, formats).map_err(|why| ImageError::refused(path, why))
 }
 
 /// The only partition of an image that holds a file system.

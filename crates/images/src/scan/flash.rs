@@ -9,6 +9,12 @@ pub fn begin(image: &[u8], layout: &Layout) -> Scanned {
         bad_blocks: bad_blocks(image, layout),
         ..Scanned::default()
     };
+    if scanned.bad_blocks.is_none() && layout.marks_are_none(image) {
+        scanned.notes.push(
+            "the byte of the OOB area that marks bad blocks is other than 0xFF in most blocks: it is no mark in this image"
+                .to_string(),
+        );
+    }
     if let Some(bad) = &scanned.bad_blocks {
         scanned.blocks.iter_mut().for_each(|facts| facts.is_bad = Some(false));
         for &block in bad {
@@ -27,13 +33,8 @@ pub fn begin(image: &[u8], layout: &Layout) -> Scanned {
 /// first of the OOB area, or the sixth if the pages are small (`drivers/mtd/nand/raw/nand_base.c`). `None`: the image
 /// has no OOB areas, or their first bytes are tags, as `mkyaffs2image` writes them.
 fn bad_blocks(image: &[u8], layout: &Layout) -> Option<Vec<u32>> {
-    if layout.oob_bytes == 0 || layout.tags_offset == Some(layout.page_bytes) {
+    if layout.oob_bytes == 0 || layout.tags_offset == Some(layout.page_bytes) || layout.marks_are_none(image) {
         return None;
     }
-    let mark_at = layout.page_bytes as usize + if layout.page_bytes > 512 { 0 } else { 5 };
-    let is_bad = |&block: &u32| {
-        let pages = image[layout.place(block, image)].chunks(layout.stride_bytes()).take(2);
-        pages.filter_map(|page| page.get(mark_at)).any(|&mark| mark != 0xFF)
-    };
-    Some((0..layout.blocks).filter(is_bad).collect())
+    Some((0..layout.blocks).filter(|&block| layout.has_bad_mark(block, image)).collect())
 }

@@ -43,9 +43,6 @@ pub enum TreeError {
     BlocksOfVolume { block_bytes: u32, most_bytes: u32 },
     #[error(transparent)]
     Cache(#[from] BdbufError),
-    /// It is a volume of UBIFS alone.
-    #[error("UBI cannot be put around it here ({0}): ubinize makes an image of it")]
-    Alone(Alone),
 }
 
 impl TreeError {
@@ -53,19 +50,6 @@ impl TreeError {
     pub fn refused(says: impl ToString) -> TreeError {
         TreeError::Refused { says: says.to_string() }
     }
-}
-
-/// Why UBI cannot be put around a volume of UBIFS.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Alone {
-    #[error("{left_bytes} B are left for its headers in blocks of {block_bytes} B")]
-    Headers { left_bytes: u32, block_bytes: u32 },
-    #[error("it wants {blocks} erase blocks, {most} is the limit")]
-    TooManyBlocks { blocks: u32, most: u32 },
-    #[error(transparent)]
-    Geometry(GeometryError),
-    #[error("{says}")]
-    Ubi { says: String },
 }
 
 /// Why the content of a file, or the target of a link, cannot be read. One line.

@@ -1,11 +1,14 @@
 //! Images of UBIFS, on UBI.
 
+mod nodes;
 mod past;
 mod purposes;
 mod recognise;
 mod scan;
 mod tree;
+mod volumes;
 
+pub(crate) use recognise::headers;
 pub use tree::ubi_options;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
@@ -31,9 +34,18 @@ impl ImageFormat for InImages {
         if evidence == Evidence::Superblock {
             return recognise::volume_alone(fs, image);
         }
-        let layout = recognise::recognise(fs, image, given)?;
+        let mut layout = recognise::recognise(fs, image, given)?;
+        layout.unchecked = recognise::unsigned_in(image, &layout);
         let (headers, used) = recognise::headers_of_used(image, &layout);
         (evidence == Evidence::FewHeaders || 2 * headers >= used).then_some(layout)
+    }
+
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        match layout {
+            Some(layout) if layout.ubi_at_bytes.is_some() => recognise::starts_late(image, layout),
+            Some(_) => None,
+            None => recognise::first_header(image),
+        }
     }
 
     fn marks_every_block(&self) -> bool {

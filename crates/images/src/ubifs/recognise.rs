@@ -1,17 +1,18 @@
 //! UBI: its headers stand at the start of erase blocks and say where the data begin.
 
 use crate::format::ImageFs;
-use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES};
+use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
 
-/// Erase counter headers are looked for at multiples of this.
-const UBI_STEP_BYTES: usize = 512;
+/// With what erase counter headers begin (`drivers/mtd/ubi/ubi-media.h`).
+const EC_MAGIC: &[u8; 4] = b"UBI#";
+const OOB_BYTES_MIN: u32 = 16;
 const UBI_HEADERS_MAX: usize = 256;
 const FEW_HEADERS: usize = 4;
+/// Of a superblock node.
+const SUPERBLOCK_BYTES: u32 = 4096;
 
 pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
-    let has_header = |at: &usize| ffslab_ubi::probe::offsets(&image[*at..]).is_some();
-    let places: Vec<usize> =
-        (0..image.len()).step_by(UBI_STEP_BYTES).filter(has_header).take(UBI_HEADERS_MAX).collect();
+    let places = headers(image);
     let &first = places.first()?;
     let offsets @ (vid, data) = ffslab_ubi::probe::offsets(&image[first..])?;
     // No erase block is larger; a header that says so is damaged, whatever its CRC.
@@ -23,7 +24,8 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
         return of_nor(fs, image, given, (places.len(), first, distance));
     }
     let mut best: Option<(usize, u32, Layout)> = None;
-    for (page_bytes, oob_bytes) in strides(given) {
+    let apart = if given.oob_bytes.is_none() { strides_apart(distance, given) } else { Vec::new() };
+    for (page_bytes, oob_bytes) in strides(given).chain(apart) {
         if data % page_bytes != 0 || (vid + 64).next_multiple_of(page_bytes) != data {
             continue;
         }
@@ -82,7 +84,7 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
     let block_bytes = given.block_bytes.unwrap_or(usual);
     let is_other = given.page_bytes.is_some_and(|bytes| bytes != NOR_PAGE_BYTES)
         || given.oob_bytes.is_some_and(|bytes| bytes != 0);
-    if is_other || !block_bytes.is_power_of_two() || !(1 << 12..=1 << 20).contains(&block_bytes) {
+    if is_other || !block_bytes.is_power_of_two() || !(NOR_PAGE_BYTES * 2..=1 << 20).contains(&block_bytes) {
         return None;
     }
     let mut layout = Layout::new(fs, NOR_PAGE_BYTES, 0, block_bytes, image);
@@ -90,9 +92,51 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
     let first = given.starts_at_bytes + first as u64;
     Some(layout.because(format!("{count} erase counter headers of UBI were found, the first at {first:#x}")).because(format!(
         "it is of NOR, which has no pages (256 B, what serial NOR programs at once, are called so here): data begin at 128 B; erase \
-         blocks of {} KiB are how far the headers stand apart",
-        block_bytes >> 10
+         blocks of {block_bytes} B are how far the headers stand apart"
     )))
+}
+
+/// Where the erase counter headers stand whose CRC is right: the first of them, and those in step with it. An image of UBI may be
+/// a file of another file system, so headers of another distance do not count.
+pub fn headers(image: &[u8]) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some(found) = image.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == EC_MAGIC[0])) {
+        at += found;
+        if image[at..].starts_with(EC_MAGIC) && ffslab_ubi::probe::offsets(&image[at..]).is_some() {
+            places.push(at);
+            if places.len() == UBI_HEADERS_MAX {
+                break;
+            }
+        }
+        at += 1;
+    }
+    places
+}
+
+/// Where UBI begins in an image that begins with something else: at its first header, unless that is where an erase block of the
+/// image begins.
+pub fn starts_late(image: &[u8], layout: &Layout) -> Option<usize> {
+    let &first = headers(image).first()?;
+    (!first.is_multiple_of(layout.stored_block_bytes())).then_some(first)
+}
+
+/// The first header of an image of which no layout is known.
+pub fn first_header(image: &[u8]) -> Option<usize> {
+    headers(image).first().copied().filter(|&at| at > 0)
+}
+
+/// Sizes of pages and OOB areas that follow from how far erase blocks stand apart.
+fn strides_apart(distance: usize, given: &Given) -> Vec<(u32, u32)> {
+    let of = |page: u32, pages: u32| {
+        let stride = u32::try_from(distance / pages as usize).ok()?;
+        let oob = stride.checked_sub(page)?;
+        let fits = distance.is_multiple_of(pages as usize) && (OOB_BYTES_MIN..=page / 2).contains(&oob);
+        fits.then_some((page, oob))
+    };
+    let pages_bytes = PAGES_BYTES.into_iter().filter(|page| given.page_bytes.is_none_or(|given| given == *page));
+    let has_oob = given.has_oob.unwrap_or(true);
+    pages_bytes.flat_map(|page| BLOCK_PAGES.map(|pages| of(page, pages))).flatten().filter(|_| has_oob).collect()
 }
 
 /// How many erase blocks begin with a header, and how many are not erased.
@@ -113,5 +157,22 @@ pub fn volume_alone(fs: ImageFs, image: &[u8]) -> Option<Layout> {
     }
     let mut layout = Layout::new(fs, page, 0, leb, image);
     layout.lacks_ubi = true;
+    layout.unchecked = unsigned(&superblock);
     Some(layout.because(format!("a superblock of UBIFS stands at the start, without UBI; it has LEBs of {leb} B")))
+}
+
+/// What is not looked at in a signed volume.
+pub fn unsigned(superblock: &ffslab_ubifs::probe::Superblock) -> Option<&'static str> {
+    superblock.is_signed.then_some("the volume is signed: its signature is not checked here, but the CRC of each node")
+}
+
+/// As [`unsigned`], of the first volume of UBI that is signed.
+pub fn unsigned_in(image: &[u8], layout: &Layout) -> Option<&'static str> {
+    let (vid, data_at) = layout.ubi_at_bytes?;
+    (0..layout.blocks).find_map(|block| {
+        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_at);
+        headers.leb.filter(|leb| leb.leb_number == 0 && !leb.is_internal())?;
+        let start = layout.bytes(block, data_at, SUPERBLOCK_BYTES, image);
+        ffslab_ubifs::probe::superblock(&start).and_then(|superblock| unsigned(&superblock))
+    })
 }

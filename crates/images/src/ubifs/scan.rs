@@ -97,6 +97,19 @@ pub fn leb_data(image: &[u8], layout: &Layout, data_offset: u32, block: u32) -> 
     layout.data(block, image).get(data_offset as usize..).unwrap_or_default().to_vec()
 }
 
+/// The names of the volumes whose last update was interrupted.
+pub fn interrupted(image: &[u8], layout: &Layout) -> Vec<String> {
+    let Some((vid, data_offset)) = layout.ubi_at_bytes else { return Vec::new() };
+    let of_block = |block: u32| {
+        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_offset);
+        headers.leb.map(|leb| (block, leb))
+    };
+    let lebs: Vec<(u32, Leb)> = (0..layout.blocks).filter_map(of_block).collect();
+    let Some(table) = table_of(&lebs) else { return Vec::new() };
+    let volumes = ffslab_ubi::probe::volumes(&leb_data(image, layout, data_offset, table));
+    volumes.into_iter().filter(|volume| volume.update_interrupted).map(|volume| volume.name).collect()
+}
+
 /// The block with the newest copy of the volume table.
 fn table_of(lebs: &[(u32, Leb)]) -> Option<u32> {
     let tables = lebs.iter().filter(|(_, leb)| leb.is_layout());

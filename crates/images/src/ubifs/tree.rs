@@ -1,12 +1,13 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
 use super::recognise::OFFSETS_OF_NOR;
+use super::{nodes, volumes};
 use crate::recognise::Layout;
-use crate::tree::{chip_with, geometry_of, tree_in, Alone, Content, Tree, TreeError};
+use crate::tree::{chip_of, geometry_of, tree_in, Content, Tree, TreeError};
 use ffslab_flash::{Geometry, NorFlash};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, SimConfig};
-use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiError, UbiOptions, Volume, VolumeKind, VolumeRequest, VolumeSize};
+use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume};
 use ffslab_ubifs::Ubifs;
 
 /// First bytes of a UBIFS node (`fs/ubifs/ubifs-media.h`); every volume begins with one, the superblock.
@@ -22,15 +23,10 @@ const BLOCKS_MAX: u32 = 1 << 17;
 const BLOCKS_MIN: u32 = 4;
 
 pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
-    let (ubi, volume) = if layout.lacks_ubi {
-        around(image, layout)?
-    } else {
-        let (ubi, volume, _) = attach(image, layout)?;
-        (ubi, volume)
-    };
-    let tree = read_volume(&ubi, volume, content);
-    ubi.detach();
-    tree
+    if layout.lacks_ubi {
+        return Ok(nodes::read(&nodes::cut(image, layout.block_bytes), content));
+    }
+    volumes::read(image, layout, content)
 }
 
 /// How UBI is attached to an image whose volume identifier headers stand at `offset`.
@@ -43,49 +39,23 @@ pub fn ubi_options(page_bytes: u32, offset: u32) -> UbiOptions {
     }
 }
 
-/// A flash with UBI whose only volume holds what `image` does, as `ubinize` would make it.
-///
-/// Errors: LEBs that no erase block has room for, a size that no chip has.
-fn around(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume), TreeError> {
-    let &Layout { page_bytes, block_bytes: leb_bytes, .. } = layout;
-    let refused = |says: UbiError| TreeError::Alone(Alone::Ubi { says: says.to_string() });
-    let peb_bytes = leb_bytes.next_power_of_two();
-    // The headers take a page, of which they may share the first half, or two.
-    let offset = match peb_bytes - leb_bytes {
-        both if both == page_bytes => page_bytes / 4,
-        both if both == 2 * page_bytes => page_bytes,
-        left_bytes => return Err(TreeError::Alone(Alone::Headers { left_bytes, block_bytes: peb_bytes })),
-    };
-    let superblock = ffslab_ubifs::probe::superblock(image).ok_or(TreeError::Superblock)?;
-    let held = image.len().div_ceil(leb_bytes as usize) as u32;
-    let wanted = superblock.lebs_max_count.min(superblock.lebs.saturating_add(GROWTH_LEBS_MAX)).max(held);
-    if wanted > BLOCKS_MAX {
-        return Err(TreeError::Alone(Alone::TooManyBlocks { blocks: wanted, most: BLOCKS_MAX }));
+/// UBI attached to an image, and its first volume with UBIFS.
+pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), TreeError> {
+    let (ubi, geometry) = attach_all(image, layout)?;
+    let mut others = Vec::new();
+    for info in ubi.volumes() {
+        if wanted_lebs(&ubi, info.id)?.is_some() {
+            let volume = ubi.open(info.id).map_err(TreeError::refused)?;
+            return Ok((ubi, volume, geometry));
+        }
+        others.push(format!("\"{}\"", info.name));
     }
-    let geometry = Geometry {
-        page_bytes,
-        oob_bytes: layout.chip_oob_bytes(),
-        pages_per_block: peb_bytes / page_bytes,
-        blocks: wanted + BLOCKS_MIN + 1,
-    };
-    geometry.check().map_err(|error| TreeError::Alone(Alone::Geometry(error)))?;
-    let ubi = Ubi::attach(chip_with(&[], geometry, false)?, &ubi_options(page_bytes, offset));
-    let ubi = ubi.map_err(|error| TreeError::Alone(Alone::Ubi { says: error.to_string() }))?;
-    let request = VolumeRequest::new("volume", VolumeKind::Dynamic, VolumeSize::Lebs(wanted));
-    let id = ubi.make_volume(&request).map_err(refused)?;
-    let volume = ubi.open(id).map_err(TreeError::refused)?;
-    for (leb, data) in image.chunks(leb_bytes as usize).enumerate() {
-        let used = data.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
-        let mut data = data[..used].to_vec();
-        data.resize(used.next_multiple_of(page_bytes as usize), 0xFF);
-        volume.write(leb as u32, 0, &data).map_err(refused)?;
-    }
-    Ok((ubi, volume))
+    Err(TreeError::NoUbifs { volumes: others })
 }
 
 /// `ubinize` writes only the blocks that hold data: the volumes may need more, and a volume that takes what is available
 /// must have as many that the journal fits (`fs/ubifs/sb.c`, `validate_sb`), whose size follows from the largest volume.
-pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), TreeError> {
+pub fn attach_all(image: &[u8], layout: &Layout) -> Result<(Ubi, Geometry), TreeError> {
     let (offset, _) = layout.ubi_at_bytes.ok_or(TreeError::NoUbiHeader)?;
     let settings = ubi_options(layout.page_bytes, offset);
     let is_of_nor = layout.ubi_at_bytes == Some(OFFSETS_OF_NOR);
@@ -102,18 +72,27 @@ pub fn attach(image: &[u8], layout: &Layout) -> Result<(Ubi, Volume, Geometry), 
     loop {
         let medium = match is_of_nor {
             true => nor_with(image, geometry),
-            false => chip_with(image, geometry, layout.oob_bytes > 0)?,
+            false => chip_of(image, layout, geometry)?,
         };
         let missing_blocks = match Ubi::attach(medium, &settings) {
             Ok(ubi) => {
-                let (volume, wanted_lebs) = find_volume(&ubi)?;
-                let lebs = volume.lebs();
-                if wanted_lebs <= lebs || lebs == lebs_before {
-                    return Ok((ubi, volume, geometry));
+                let (mut lebs, mut missing) = (0, 0);
+                for info in ubi.volumes() {
+                    if info.update_interrupted {
+                        ubi.forget_interrupted_update(info.id).map_err(TreeError::refused)?;
+                    }
+                    if let Some(wanted) = wanted_lebs(&ubi, info.id)? {
+                        lebs += info.lebs;
+                        missing += wanted.saturating_sub(info.lebs);
+                    }
+                }
+                // Only a volume that takes what is available grows.
+                if missing == 0 || lebs == lebs_before {
+                    return Ok((ubi, geometry));
                 }
                 lebs_before = lebs;
                 ubi.detach();
-                wanted_lebs - lebs
+                missing
             }
             Err(AttachError::NoSpace { needed, available, .. }) => needed.saturating_sub(available).max(1),
             Err(error) => return Err(TreeError::refused(error)),
@@ -132,23 +111,19 @@ fn nor_with(image: &[u8], geometry: Geometry) -> Mtd {
     chip.into()
 }
 
-/// The first volume that begins with a superblock, and the number of LEBs that its file system would like to have.
-fn find_volume(ubi: &Ubi) -> Result<(Volume, u32), TreeError> {
-    let mut volumes = Vec::new();
-    for info in ubi.volumes() {
-        let mut start = [0; MAX_LEB_CNT_AT + 4];
-        let volume = ubi.open(info.id).map_err(TreeError::refused)?;
-        if volume.read(0, 0, &mut start).is_ok() && start.starts_with(&NODE_MAGIC) {
-            let word = |at| u32::from_le_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]);
-            let (lebs, lebs_max) = (word(LEB_CNT_AT), word(MAX_LEB_CNT_AT));
-            return Ok((volume, lebs_max.min(lebs.saturating_add(GROWTH_LEBS_MAX))));
-        }
-        volumes.push(format!("\"{}\"", info.name));
+/// The number of LEBs that the file system of a volume would like to have. `None`: it does not begin with a superblock.
+pub fn wanted_lebs(ubi: &Ubi, id: u32) -> Result<Option<u32>, TreeError> {
+    let mut start = [0; MAX_LEB_CNT_AT + 4];
+    let volume = ubi.open(id).map_err(TreeError::refused)?;
+    if volume.read(0, 0, &mut start).is_err() || !start.starts_with(&NODE_MAGIC) {
+        return Ok(None);
     }
-    Err(TreeError::NoUbifs { volumes })
+    let word = |at: usize| u32::from_le_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]);
+    let (lebs, lebs_max) = (word(LEB_CNT_AT), word(MAX_LEB_CNT_AT));
+    Ok(Some(lebs_max.min(lebs.saturating_add(GROWTH_LEBS_MAX))))
 }
 
-fn read_volume(ubi: &Ubi, volume: Volume, content: Content) -> Result<Tree, TreeError> {
+pub fn read_volume(ubi: &Ubi, volume: Volume, content: Content) -> Result<Tree, TreeError> {
     let mut fs = Ubifs::mount(ubi, volume, ffslab_ubifs::Options::default(), 0).map_err(TreeError::refused)?;
     let mut tree = tree_in(&mut fs, content, Vec::new());
     tree.notes.extend(fs.check().err().map(|text| format!("UBIFS's accounting is wrong: {text}")));

@@ -3,6 +3,7 @@
 //! Follows `fs/jffs2/compr.c`: a compressor takes as much of the data as fits into the space that the block has left
 //! and says how much it took. Data that do not shrink are stored as they are.
 
+mod lzma;
 mod lzo;
 mod rtime;
 mod zlib;
@@ -10,7 +11,7 @@ mod zlib;
 use ffslab_lzo::Release;
 use ffslab_sim::{Sim, Work};
 
-use crate::format::{COMPR_LZO, COMPR_NONE, COMPR_RTIME, COMPR_ZERO, COMPR_ZLIB};
+use crate::format::{COMPR_LZMA, COMPR_LZO, COMPR_NONE, COMPR_RTIME, COMPR_ZERO, COMPR_ZLIB};
 
 /// The `compr=` mount option and the compiled-in modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -162,6 +163,11 @@ pub fn decompression(kind: u8) -> Option<Work> {
     }
 }
 
+/// Whether data of this kind can be decompressed.
+pub fn is_known(kind: u8) -> bool {
+    matches!(kind, COMPR_NONE | COMPR_ZERO | COMPR_ZLIB | COMPR_RTIME | COMPR_LZO | COMPR_LZMA)
+}
+
 /// Decompresses into exactly `plain.len()` bytes. `false`: damaged, or a kind that is not known.
 pub fn decompress(kind: u8, data: &[u8], plain: &mut [u8]) -> bool {
     match kind {
@@ -179,6 +185,7 @@ pub fn decompress(kind: u8, data: &[u8], plain: &mut [u8]) -> bool {
         COMPR_ZLIB => zlib::decompress(data, plain),
         COMPR_RTIME => rtime::decompress(data, plain),
         COMPR_LZO => lzo::decompress(data, plain),
+        COMPR_LZMA => lzma::decompress(data, plain),
         _ => false,
     }
 }

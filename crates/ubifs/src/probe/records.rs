@@ -52,7 +52,9 @@ pub struct InodeRecord {
     pub size_bytes: u64,
     pub modified_s: i64,
     pub changed_s: i64,
-    /// Target of a symbolic link.
+    /// What its content or target holds, and the names in a directory, cannot be read without a key.
+    pub is_encrypted: bool,
+    /// Target of a symbolic link, or number of a device.
     pub data: Vec<u8>,
 }
 
@@ -103,6 +105,7 @@ fn inode(ino: u32, node: &[u8]) -> Option<InodeRecord> {
         size_bytes: get_u64(node, ino::SIZE),
         modified_s: get_u64(node, ino::MTIME_SEC) as i64,
         changed_s: get_u64(node, ino::CTIME_SEC) as i64,
+        is_encrypted: get_u32(node, ino::FLAGS) & INODE_CRYPT != 0,
         data: node.get(ino::DATA..)?.get(..get_u32(node, ino::DATA_LEN) as usize)?.to_vec(),
     })
 }

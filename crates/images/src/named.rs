@@ -1,0 +1,122 @@
+//! What an image is in which no file system that is read here was found: a word about it, and what to do next.
+//!
+//! **Follows.** The magic numbers of `file(1)`; `fs/squashfs/squashfs_fs.h`; SPIFFS's `spiffs_nucleus.h` (SPIFFS_MAGIC); `SPEC.md` of
+//! littlefs 1; `include/uapi/linux/jffs2.h`.
+
+use ffslab_mtd::is_erased;
+
+/// First bytes, and what begins with them.
+const BEGINNINGS: [(&[u8], &str); 15] = [
+    (&[0x1F, 0x8B, 8], "gzip data: unpack it first (gunzip)"),
+    (b"\xFD7zXZ\0", "xz data: unpack it first (unxz)"),
+    (b"BZh", "bzip2 data: unpack it first (bunzip2)"),
+    (&[0x28, 0xB5, 0x2F, 0xFD], "zstd data: unpack it first (unzstd)"),
+    (&[0x04, 0x22, 0x4D, 0x18], "lz4 data: unpack it first (unlz4)"),
+    (b"PK\x03\x04", "a zip archive: unpack it first (unzip)"),
+    (b"hsqs", "squashfs: unsquashfs reads it"),
+    (b"sqsh", "squashfs in big-endian order: unsquashfs of its time reads it"),
+    (&[0x27, 0x05, 0x19, 0x56], "a uImage of U-Boot, whose data begin at 64 B: --offset 64 is not within a page, so cut it (dd bs=64 skip=1), or dumpimage"),
+    (&[0xD0, 0x0D, 0xFE, 0xED], "a device tree or FIT image: dumpimage reads it"),
+    (b"HDR0", "a TRX image: its parts begin at the offsets in its header"),
+    (&[0x45, 0x3D, 0xCD, 0x28], "cramfs: cramfsck -x reads it"),
+    (&[0x28, 0xCD, 0x3D, 0x45], "cramfs in big-endian order"),
+    (b"\x7FELF", "an ELF program, and no image"),
+    (b"070701", "a cpio archive: cpio -i reads it"),
+];
+const EROFS_MAGIC: [u8; 4] = [0xE2, 0xE1, 0xF5, 0xE0];
+const EROFS_AT: usize = 1024;
+const LITTLEFS: &[u8] = b"littlefs";
+/// A superblock of littlefs 1 stands behind the head of its directory; that of littlefs 2 at 8.
+const LITTLEFS1_WITHIN: usize = 128;
+
+/// What the image is, in words. `None`: nobody knows.
+pub fn named(image: &[u8]) -> Option<String> {
+    let (bytes, all) = (image.len(), |value: u8| image.iter().all(|&byte| byte == value));
+    if is_erased(image) {
+        return Some(format!("erased flash: all of its {bytes} B are 0xFF"));
+    }
+    if all(image[0]) {
+        return Some(format!("no image: all of its {bytes} B are {:#04x}", image[0]));
+    }
+    if let Some((_, what)) = BEGINNINGS.iter().find(|(magic, _)| image.starts_with(magic)) {
+        return Some(format!("it is {what}"));
+    }
+    if image.get(EROFS_AT..EROFS_AT + 4) == Some(&EROFS_MAGIC) {
+        return Some("it is EROFS: fsck.erofs --extract reads it".to_string());
+    }
+    text_of_bytes(image).or_else(|| littlefs1(image)).or_else(|| spiffs(image))
+}
+
+/// Files that say bytes in hexadecimal digits, a record a line.
+fn text_of_bytes(image: &[u8]) -> Option<String> {
+    let line = &image[..image.iter().position(|byte| byte.is_ascii_control())?.min(600)];
+    let has_digits = |from: usize| line.len() > from + 8 && line[from..].iter().all(u8::is_ascii_hexdigit);
+    let what = match line.first()? {
+        b':' if has_digits(1) => "an Intel HEX file: make bytes of it (objcopy -I ihex -O binary)",
+        b'S' if has_digits(1) => "a file of S-records: make bytes of it (objcopy -I srec -O binary)",
+        _ => return None,
+    };
+    Some(format!("it is {what}"))
+}
+
+/// On-disk version 1.x: the version stands right before the magic word.
+fn littlefs1(image: &[u8]) -> Option<String> {
+    let start = &image[..image.len().min(LITTLEFS1_WITHIN)];
+    let at = start.windows(LITTLEFS.len()).position(|bytes| bytes == LITTLEFS)?;
+    let version: [u8; 4] = start.get(at.checked_sub(4)?..at)?.try_into().ok()?;
+    let version = u32::from_le_bytes(version);
+    (version >> 16 == 1)
+        .then(|| format!("it is littlefs of on-disk version 1.{}: versions 2.0 and 2.1 are read", version & 0xFFFF))
+}
+
+/// Each block has a number before the last two entries of its look-up pages that follows from sizes and its place.
+fn spiffs(image: &[u8]) -> Option<String> {
+    for block_bytes in [4096_usize, 8192, 16384, 32768, 65536] {
+        let blocks = image.len() / block_bytes;
+        if blocks < 3 || !image.len().is_multiple_of(block_bytes) {
+            continue;
+        }
+        for page_bytes in [256_usize, 128, 512, 1024, 2048] {
+            let pages = block_bytes / page_bytes;
+            let lookup_bytes = (pages * 2).div_ceil(page_bytes) * page_bytes;
+            let has_magic = |block: usize| {
+                let want = (0x2014_0529_u32 ^ page_bytes as u32 ^ (blocks - block) as u32) as u16;
+                let at = block * block_bytes + lookup_bytes - 4;
+                image.get(at..at + 2) == Some(&want.to_le_bytes())
+            };
+            if (0..blocks).filter(|&block| has_magic(block)).count() * 2 > blocks {
+                return Some(format!(
+                    "it is SPIFFS with pages of {page_bytes} B and blocks of {block_bytes} B, whose images are not read: \
+                     mkspiffs -u with these sizes does"
+                ));
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_named_by_what_is_in_it() {
+        let says = |image: &[u8], word: &str| assert!(named(image).unwrap().contains(word), "{word}");
+        says(&[0xFF; 100], "erased");
+        says(&[0; 100], "0x00");
+        says(b"hsqs and more", "squashfs");
+        says(b":10000000000102030405060708090A0B0C0D0E0F78\n", "Intel HEX");
+        let mut image = vec![0xA5; 1 << 16];
+        image[0] = 0x5A;
+        assert_eq!(named(&image), None);
+        image[36..40].copy_from_slice(&0x0001_0001_u32.to_le_bytes());
+        image[40..48].copy_from_slice(LITTLEFS);
+        says(&image, "version 1.1");
+        let mut image = vec![0xFF; 16 * 4096];
+        for block in 0..16 {
+            let magic = (0x2014_0529_u32 ^ 256 ^ (16 - block as u32)) as u16;
+            image[block * 4096 + 252..][..2].copy_from_slice(&magic.to_le_bytes());
+        }
+        says(&image, "SPIFFS with pages of 256 B and blocks of 4096 B");
+    }
+}

@@ -1,0 +1,251 @@
+//! All volumes of UBI: one of UBIFS alone has its files at the root; of several each has a folder of its name, and a volume that
+//! holds something else is a file.
+
+use super::nodes::{self, Lebs};
+use super::recognise::OFFSETS_OF_NOR;
+use super::scan;
+use super::tree::{attach_all, read_volume, wanted_lebs};
+use crate::recognise::Layout;
+use crate::tree::room::Room;
+use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
+use ffslab_fs::{FileKind, Ino};
+use ffslab_ubi::{Ubi, VolumeInfo, VolumeKind};
+use ffslab_workload::quoting::quoted;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
+    let (ubi, _) = match attach_all(image, layout) {
+        Ok(attached) => attached,
+        Err(why) => return by_headers(image, layout, content, why),
+    };
+    let read = of_volumes(&ubi, image, layout, content);
+    ubi.detach();
+    read
+}
+
+/// A volume that was read, under its name: as a folder or a file.
+struct ReadVolume {
+    name: String,
+    id: u32,
+    /// Of a file the only one, without a path.
+    entries: Vec<TreeEntry>,
+    is_folder: bool,
+}
+
+fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
+    let mut notes = notes(image, layout);
+    let mut space = Vec::new();
+    let mut found = Vec::new();
+    let mut room = Room::of(image.len() as u64);
+    let mut others = Vec::new();
+    for info in ubi.volumes() {
+        if wanted_lebs(ubi, info.id)?.is_some() {
+            let mut read = mounted(ubi, &info, layout, content)?;
+            if space.is_empty() {
+                space = std::mem::take(&mut read.space);
+            }
+            notes.extend(read.notes.into_iter().map(|note| (info.name.clone(), note)));
+            found.push(ReadVolume { name: info.name, id: info.id, entries: read.entries, is_folder: true });
+        } else if held_lebs(ubi, &info)? > 0 || info.kind == VolumeKind::Static {
+            others.push(info);
+        }
+    }
+    for info in others {
+        let file = file(ubi, &info, content, &mut room)?;
+        found.push(ReadVolume { name: info.name, id: info.id, entries: vec![file], is_folder: false });
+    }
+    if found.is_empty() {
+        return Err(TreeError::NoUbifs { volumes: Vec::new() });
+    }
+    Ok(Tree { space, ..together(found, notes) })
+}
+
+/// The files of a volume as a mount shows them; by its nodes if it cannot be mounted, or if more are found so.
+fn mounted(ubi: &Ubi, info: &VolumeInfo, layout: &Layout, content: Content) -> Result<Tree, TreeError> {
+    let superblock = lebs_of(ubi, info, 1)?.get(&0).and_then(|leb| ffslab_ubifs::probe::superblock(leb));
+    let misfit = superblock.as_ref().and_then(|found| nodes::misfit(found, info.leb_bytes, layout.page_bytes));
+    let misfit = misfit.filter(|_| layout.ubi_at_bytes != Some(OFFSETS_OF_NOR));
+    let read = match &misfit {
+        Some(misfit) => Err(misfit.clone()),
+        None => {
+            read_volume(ubi, ubi.open(info.id).map_err(TreeError::refused)?, content).map_err(|why| why.to_string())
+        }
+    };
+    let errors = |tree: &Tree| tree.entries.iter().filter(|entry| entry.error.is_some()).count();
+    let by_nodes = |why: Option<String>| -> Result<Tree, TreeError> {
+        let lebs = lebs_of(ubi, info, u32::MAX)?;
+        let leb_bytes = superblock.as_ref().map_or(info.leb_bytes, |found| found.leb_bytes);
+        let mut tree = match leb_bytes == info.leb_bytes {
+            true => nodes::read(&lebs, content),
+            false => nodes::read(&nodes::cut(&in_a_row(&lebs, info.leb_bytes), leb_bytes), content),
+        };
+        tree.notes.splice(0..0, why);
+        Ok(tree)
+    };
+    match read {
+        Ok(tree) if errors(&tree) == 0 => Ok(tree),
+        Ok(mut tree) => {
+            let other = by_nodes(None)?;
+            let whole = |tree: &Tree| tree.entries.len() - errors(tree);
+            if whole(&other) > whole(&tree) {
+                tree.notes.extend(other.notes);
+                tree.entries = other.entries;
+                tree.notes.push("more files than a mount shows were read by their nodes".to_string());
+            }
+            Ok(tree)
+        }
+        // A signature protects, and hides nothing.
+        Err(_) if misfit.is_none() && superblock.as_ref().is_some_and(|found| found.is_signed) => by_nodes(None),
+        Err(why) => by_nodes(Some(format!("{why}; its files are read by its nodes"))),
+    }
+}
+
+/// The LEBs of a volume that hold something, up to this number of them.
+fn lebs_of(ubi: &Ubi, info: &VolumeInfo, most: u32) -> Result<Lebs<'static>, TreeError> {
+    let volume = ubi.open(info.id).map_err(TreeError::refused)?;
+    let mut lebs = Lebs::new();
+    for leb in (0..info.lebs.min(most)).filter(|&leb| volume.is_mapped(leb)) {
+        let mut data = vec![0xFF; info.leb_bytes as usize];
+        if volume.read(leb, 0, &mut data).is_ok() {
+            lebs.insert(leb, data.into());
+        }
+    }
+    Ok(lebs)
+}
+
+/// All LEBs one after the other, erased where there is none.
+fn in_a_row(lebs: &Lebs<'_>, leb_bytes: u32) -> Vec<u8> {
+    let mut all = Vec::new();
+    for (&leb, data) in lebs {
+        all.resize(leb as usize * leb_bytes as usize, 0xFF);
+        all.extend_from_slice(data);
+    }
+    all
+}
+
+/// The volumes by the headers of the erase blocks, because UBI does not attach.
+fn by_headers(image: &[u8], layout: &Layout, content: Content, why: TreeError) -> Result<Tree, TreeError> {
+    let (vid, data_offset) = layout.ubi_at_bytes.ok_or(TreeError::NoUbiHeader)?;
+    let mut volumes: BTreeMap<u32, BTreeMap<u32, (u64, u32)>> = BTreeMap::new();
+    for block in 0..layout.blocks {
+        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_offset);
+        let Some(leb) = headers.leb.filter(|leb| !leb.is_internal()) else { continue };
+        let lebs = volumes.entry(leb.volume_id).or_default();
+        let newest = lebs.entry(leb.leb_number).or_insert((leb.sequence_number, block));
+        *newest = (*newest).max((leb.sequence_number, block));
+    }
+    let mut notes = Vec::new();
+    let mut found = Vec::new();
+    for (id, lebs) in volumes {
+        let of_leb = |(leb, (_, block))| (leb, scan::leb_data(image, layout, data_offset, block).into());
+        let lebs: Lebs<'static> = lebs.into_iter().map(of_leb).collect();
+        let name = format!("volume-{id}");
+        if !lebs.values().any(|leb| ffslab_ubifs::probe::is_sound(leb)) {
+            notes.push((
+                name,
+                "it holds no UBIFS and is left out, because only the volume table knows its size".to_string(),
+            ));
+            continue;
+        }
+        let tree = nodes::read(&lebs, content);
+        notes.extend(tree.notes.into_iter().map(|note| (name.clone(), note)));
+        found.push(ReadVolume { name, id, entries: tree.entries, is_folder: true });
+    }
+    if found.iter().all(|volume| volume.entries.len() < 2) {
+        return Err(why);
+    }
+    let mut tree = together(found, notes);
+    tree.notes.insert(0, format!("{why}: volumes are read by the headers of erase blocks"));
+    Ok(tree)
+}
+
+/// The tree of all volumes: that of UBIFS which is alone is the whole.
+fn together(mut found: Vec<ReadVolume>, notes: Vec<(String, String)>) -> Tree {
+    if let [ReadVolume { is_folder: true, .. }] = found.as_slice() {
+        let notes = notes.into_iter().map(|(_, note)| note).collect();
+        return Tree { entries: found.remove(0).entries, notes, ..Tree::default() };
+    }
+    let mut names = BTreeSet::new();
+    let mut root = TreeEntry::new(Vec::new(), 1, FileKind::Directory);
+    (root.permissions, root.links) = (0o755, 1);
+    let mut entries = vec![root];
+    for (number, volume) in (0..).zip(found) {
+        let folder = name_of(&volume, &mut names);
+        entries.extend(volume.entries.into_iter().map(|entry| below(&folder, entry, number)));
+    }
+    // Directories before what they hold, and that next to them.
+    entries.sort_by(|a, b| a.path.split(|&byte| byte == b'/').cmp(b.path.split(|&byte| byte == b'/')));
+    let notes = notes.into_iter().map(|(name, note)| match name.as_str() {
+        "" => note,
+        name => format!("volume {}: {note}", quoted(name.as_bytes())),
+    });
+    Tree { entries, notes: notes.collect(), ..Tree::default() }
+}
+
+/// Inodes of different volumes may have the same number, and links are known by it.
+fn below(folder: &[u8], mut entry: TreeEntry, number: Ino) -> TreeEntry {
+    entry.ino = entry.ino.wrapping_mul(128).wrapping_add(number + 2);
+    entry.path = match entry.path.as_slice() {
+        [] => folder.to_vec(),
+        path => [folder, b"/", path].concat(),
+    };
+    entry
+}
+
+/// The name of a volume, as a file can have it.
+fn name_of(volume: &ReadVolume, taken: &mut BTreeSet<Vec<u8>>) -> Vec<u8> {
+    let name = volume.name.replace(['/', '\0'], "_");
+    let is_free = !matches!(name.as_str(), "" | "." | "..") && !taken.contains(name.as_bytes());
+    let name = if is_free { name.into_bytes() } else { format!("volume-{}", volume.id).into_bytes() };
+    taken.insert(name.clone());
+    name
+}
+
+/// One more than the number of the last LEB that holds something.
+fn held_lebs(ubi: &Ubi, info: &VolumeInfo) -> Result<u32, TreeError> {
+    let volume = ubi.open(info.id).map_err(TreeError::refused)?;
+    Ok((0..info.lebs).rev().find(|&leb| volume.is_mapped(leb)).map_or(0, |leb| leb + 1))
+}
+
+/// A volume as a file. UBI knows how much a static one holds; of a dynamic one it is what is not erased at its end.
+fn file(ubi: &Ubi, info: &VolumeInfo, content: Content, room: &mut Room) -> Result<TreeEntry, TreeError> {
+    let mut entry = TreeEntry::new(Vec::new(), 1, FileKind::File);
+    (entry.permissions, entry.links) = (0o644, 1);
+    let all_bytes = match info.kind {
+        VolumeKind::Static => info.used_bytes,
+        VolumeKind::Dynamic => u64::from(held_lebs(ubi, info)?) * u64::from(info.leb_bytes),
+    };
+    entry.size_bytes = all_bytes;
+    if all_bytes > FILE_BYTES_MAX || room.take_content(all_bytes, content).is_err() {
+        entry.error = Some(format!("a volume of {all_bytes} B: that is more than is read here"));
+        return Ok(entry);
+    }
+    let volume = ubi.open(info.id).map_err(TreeError::refused)?;
+    let mut data = Vec::with_capacity(all_bytes as usize);
+    while (data.len() as u64) < all_bytes {
+        let leb = data.len() as u64 / u64::from(info.leb_bytes);
+        let mut piece = vec![0xFF; (all_bytes - data.len() as u64).min(u64::from(info.leb_bytes)) as usize];
+        if let Err(error) = volume.read(leb as u32, 0, &mut piece) {
+            entry.error = Some(format!("LEB {leb}: {error}"));
+            return Ok(entry);
+        }
+        data.extend_from_slice(&piece);
+    }
+    if info.kind == VolumeKind::Dynamic {
+        data.truncate(data.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1));
+    }
+    entry.size_bytes = data.len() as u64;
+    if content == Content::Keep {
+        entry.data = data;
+    }
+    Ok(entry)
+}
+
+/// What Linux would say of the volumes. They are named in it.
+fn notes(image: &[u8], layout: &Layout) -> Vec<(String, String)> {
+    let says = |name: &str| {
+        let name = quoted(name.as_bytes());
+        format!("volume {name} has the update marker: its last update was interrupted, and Linux refuses it (EBADF)")
+    };
+    scan::interrupted(image, layout).iter().map(|name| (String::new(), says(name))).collect()
+}

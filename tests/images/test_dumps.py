@@ -1,0 +1,435 @@
+"""Dumps as they come from devices: UBI with several volumes, behind a header of its maker, OOB areas of any size."""
+
+from __future__ import annotations
+
+import lzma
+import random
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ffslab import InputError
+from ffslab.images import read_image, read_partitions
+from helpers.flipped_bits import fat, jffs2, tree, ubi, volume
+from helpers.jffs2_images import tool
+from helpers.yaffs2_images import Layout, build
+
+BLOCK_B = 16 << 10
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {entry.path: entry.data for entry in read_image(path).entries if entry.kind == "file"}
+
+
+def expected(folder: Path) -> dict[str, bytes]:
+    root = folder / "root"
+    found = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def saved(folder: Path, image: bytes | bytearray) -> Path:
+    path = folder / "dump.bin"
+    path.write_bytes(image)
+    return path
+
+
+def with_oob(image: bytes, page_B: int, oob_B: int, first: bytes = b"\xff\xff") -> bytes:  # noqa: N803
+    """Each page followed by an OOB area that holds noise, as an ECC does."""
+    draw = random.Random(6)
+    out = bytearray()
+    for at in range(0, len(image), page_B):
+        data = image[at : at + page_B].ljust(page_B, b"\xff")
+        erased = data == b"\xff" * page_B
+        out += data + (b"\xff" * oob_B if erased else first + draw.randbytes(oob_B - len(first)))
+    return bytes(out)
+
+
+def ubinized(folder: Path, volumes: dict[str, Path]) -> bytes:
+    text = "".join(
+        f"[v{number}]\nmode=ubi\nimage={image}\nvol_id={number}\nvol_type=dynamic\nvol_name={name}\nvol_size=600KiB\n"
+        for number, (name, image) in enumerate(volumes.items())
+    )
+    (folder / "ubi.ini").write_text(text, encoding="utf-8")
+    command = [tool("ubinize"), "-o", folder / "all.ubi", "-m", "512", "-p", "16KiB", "-Q", "7", folder / "ubi.ini"]
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
+    return (folder / "all.ubi").read_bytes()
+
+
+def test_each_volume_of_ubi_has_its_folder_and_other_ones_are_files(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.bin"
+    kernel.write_bytes(random.Random(1).randbytes(40_000) + b"\x01")
+    held = volume(tmp_path)
+    found = contents(saved(tmp_path, ubinized(tmp_path, {"root0": held, "data0": held, "kernel": kernel})))
+    files = expected(tmp_path)
+    both = {f"{name}/{path}": data for name in ("root0", "data0") for path, data in files.items()}
+    assert found == {**both, "kernel": kernel.read_bytes()}
+    alone = saved(tmp_path, ubinized(tmp_path, {"kernel": kernel}))
+    assert contents(alone) == {"kernel": kernel.read_bytes()}, "no volume of UBIFS at all"
+
+
+@pytest.mark.parametrize("before_B", [48, 512, 4096, 40_960])
+def test_ubi_begins_where_its_first_header_stands(tmp_path: Path, before_B: int) -> None:  # noqa: N803
+    path = saved(tmp_path, b"Z" * before_B + ubi(tmp_path))
+    assert contents(path) == expected(tmp_path)
+    assert read_image(path).complaints == []
+
+
+@pytest.mark.parametrize("oob_B", [18, 24, 40])
+def test_the_size_of_oob_areas_follows_from_the_distance_of_headers(tmp_path: Path, oob_B: int) -> None:  # noqa: N803
+    assert contents(saved(tmp_path, with_oob(ubi(tmp_path), 512, oob_B))) == expected(tmp_path)
+
+
+def test_a_volume_whose_update_was_interrupted_is_read_and_told(tmp_path: Path) -> None:
+    image = bytearray(ubi(tmp_path))
+    for block in (0, 1):
+        at = block * BLOCK_B + 1024
+        record = bytearray(image[at : at + 172])
+        record[13] = 1
+        record[168:] = struct.pack(">I", zlib.crc32(bytes(record[:168])) ^ 0xFFFF_FFFF)
+        image[at : at + 172] = record
+    path = saved(tmp_path, image)
+    assert contents(path) == expected(tmp_path)
+    (told,) = read_image(path).complaints
+    assert "volume rootfs has the update marker" in told
+
+
+def test_bytes_that_are_no_marks_of_bad_blocks_hide_nothing(tmp_path: Path) -> None:
+    """A controller that lays data and ECC out in turns has an ECC where marks are looked for."""
+    image = with_oob(jffs2(tmp_path), 512, 16, b"")
+    path = saved(tmp_path, image)
+    found = {entry.path: entry.data for entry in read_image(path, block_KiB=8).entries if entry.kind == "file"}
+    assert found == expected(tmp_path)
+
+
+@pytest.mark.parametrize("at", [4, 8, 28])
+def test_tags_of_yaffs2_are_looked_for_at_other_places(tmp_path: Path, at: int) -> None:
+    tree(tmp_path / "root")
+    image = build(tmp_path / "root", Layout(tags_offset=2048 + at, ecc=False))
+    assert contents(saved(tmp_path, image)) == expected(tmp_path)
+
+
+def test_of_one_header_the_size_counts_that_divides_the_image(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/empty").touch()
+    page = build(tmp_path / "root", Layout(page_B=4096, oob_B=128, tags_offset=4096, ecc=False))
+    read = read_image(saved(tmp_path, page.ljust(64 * (4096 + 128), b"\xff")))
+    assert [entry.path for entry in read.entries] == ["", "empty"]
+    assert read.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("image", "word"),
+    [
+        (b"\x1f\x8b\x08" + bytes(600), "gzip data"),
+        (b"hsqs" + bytes(600), "squashfs"),
+        (b"\xff" * 5000, "erased flash"),
+        (b":10000000" + b"55424923" * 4 + b"A0\n", "Intel HEX"),
+    ],
+)
+def test_what_is_not_read_is_named(tmp_path: Path, image: bytes, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        read_image(saved(tmp_path, image))
+
+
+def hamming(step: bytes) -> bytes:
+    """The code of Linux for 256 B, bit by bit."""
+    pairs = [0] * 22
+    for at, byte in enumerate(step):
+        for bit in range(8):
+            if byte >> bit & 1:
+                where = at << 3 | bit
+                for digit in range(11):
+                    pairs[2 * digit + (where >> digit & 1)] ^= 1
+    packed = [sum(pairs[first + k] << k for k in range(8)) for first in (14, 6)]
+    return bytes(~byte & 0xFF for byte in (*packed, sum(pairs[k] << (k + 2) for k in range(6))))
+
+
+def with_hamming(image: bytes, at: int = 40) -> bytearray:
+    """Pages of 2048 + 64 B whose OOB area holds the code of their data."""
+    out = bytearray(image)
+    for start in range(0, len(image), 2112):
+        codes = b"".join(hamming(image[start + step : start + step + 256]) for step in range(0, 2048, 256))
+        out[start + 2048 + at : start + 2048 + at + 24] = codes
+    return out
+
+
+@pytest.mark.parametrize("at", [40, 33])
+def test_wrong_bits_are_corrected_by_the_ecc_of_their_page(tmp_path: Path, at: int) -> None:
+    tree(tmp_path / "root")
+    image = with_hamming(build(tmp_path / "root", Layout(ecc=False)), at)
+    draw = random.Random(5)
+    flipped = range(0, len(image), 2 * 2112)
+    for start in flipped:
+        image[start + draw.randrange(2048)] ^= 1 << draw.randrange(8)
+    read = read_image(saved(tmp_path, image))
+    assert {entry.path: entry.data for entry in read.entries if entry.kind == "file"} == expected(tmp_path)
+    assert read.complaints == []
+    ((part, _),) = read_partitions(saved(tmp_path, image))
+    assert part.layout and any(f"corrected {len(flipped)} bits" in said for said in part.layout["undone"])
+    image[2112 * 3] ^= 3
+    (told,) = read_image(saved(tmp_path, image)).complaints
+    assert "more wrong bits than their ECC corrects" in told
+
+
+def test_an_ecc_that_is_not_known_is_told(tmp_path: Path) -> None:
+    tree(tmp_path / "root")
+    image = bytearray(build(tmp_path / "root", Layout(ecc=False)))
+    draw = random.Random(5)
+    for start in range(0, len(image), 2112):
+        image[start + 2048 + 36 : start + 2112] = draw.randbytes(28)
+    (told,) = read_image(saved(tmp_path, image)).complaints
+    assert "an ECC that is not known here" in told
+
+
+@pytest.mark.parametrize(("piece_B", "spare_B"), [(512, 16), (512, 26), (1024, 40)])
+def test_pages_in_pieces_are_put_together(tmp_path: Path, piece_B: int, spare_B: int) -> None:  # noqa: N803
+    image = with_oob(ubi_of_large_pages(tmp_path), piece_B, spare_B, b"")
+    path = saved(tmp_path, image)
+    assert contents(path) == expected(tmp_path)
+    ((part, read),) = read_partitions(path)
+    assert read and read.complaints == []
+    assert part.layout and f"{2048 // piece_B} x ({piece_B} + {spare_B}) B" in part.layout["undone"][0]
+
+
+def ubi_of_large_pages(folder: Path) -> bytes:
+    """As `helpers.flipped_bits.ubi` makes it, with pages of 2048 B."""
+    held, image = folder / "large.ubifs", folder / "large.ubi"
+    make = ("-r", tree(folder / "root"), "-m", 2048, "-e", 61_440, "-c", 40, "-o", held)
+    subprocess.run([tool("mkfs.ubifs"), *map(str, make)], check=True, capture_output=True)
+    text = f"[v]\nmode=ubi\nimage={held}\nvol_id=0\nvol_type=dynamic\nvol_name=rootfs\nvol_size=2400KiB\n"
+    (folder / "large.ini").write_text(text, encoding="utf-8")
+    command = [tool("ubinize"), "-o", image, "-m", "2048", "-p", "64KiB", "-Q", "7", folder / "large.ini"]
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
+    return image.read_bytes()
+
+
+# ---- YAFFS2 and YAFFS1 as few drivers have them ---------------------------------------------------------------
+
+
+def moved(image: bytes, places: list[int], oob_B: int = 64) -> bytes:  # noqa: N803
+    """The tags at OOB offset 2 of pages of 2048 + 64 B, byte by byte at these places."""
+    out = bytearray()
+    for start in range(0, len(image), 2112):
+        oob = bytearray(b"\xff" * oob_B)
+        for at, place in enumerate(places):
+            oob[place] = image[start + 2050 + at]
+        out += image[start : start + 2048] + oob
+    return bytes(out)
+
+
+def pieces(*ranges: tuple[int, int]) -> list[int]:
+    return [at for first, end in ranges for at in range(first, end)][:28]
+
+
+@pytest.mark.parametrize(
+    ("places", "oob_B"),
+    [
+        (pieces((2, 8), (18, 24), (34, 40), (50, 56)), 64),
+        (pieces((2, 16), (18, 32)), 128),
+        (pieces((1, 8), (16, 24), (32, 40), (48, 56)), 64),
+        (pieces((4, 6), (19, 21), (34, 36), (49, 51), (64, 128)), 128),
+        (pieces((2, 30)), 112),
+        (pieces((17, 45)), 218),
+    ],
+)
+def test_tags_in_pieces_and_odd_areas_are_found(tmp_path: Path, places: list[int], oob_B: int) -> None:  # noqa: N803
+    tree(tmp_path / "root")
+    path = saved(tmp_path, moved(build(tmp_path / "root", Layout()), places, oob_B))
+    assert contents(path) == expected(tmp_path)
+    assert read_image(path).complaints == []
+
+
+def swapped(words: bytes) -> bytes:
+    return b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
+
+
+def big_endian_header(page: bytes) -> bytes:
+    numbers, rest = page[268:300], page[460:512]
+    return swapped(page[:8]) + page[8:268] + swapped(numbers) + page[300:460] + swapped(rest) + page[512:]
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_big_endian_yaffs2_is_read(tmp_path: Path, at: int) -> None:
+    tree(tmp_path / "root")
+    image = build(tmp_path / "root", Layout(ecc=False, extra=False))
+    out = bytearray()
+    for start in range(0, len(image), 2112):
+        page, tags = image[start : start + 2048], image[start + 2050 : start + 2066]
+        page = big_endian_header(page) if tags[8:12] == bytes(4) else page
+        out += page + b"\xff" * at + swapped(tags) + b"\xff" * (48 - at)
+    path = saved(tmp_path, out)
+    assert contents(path) == expected(tmp_path)
+    assert read_image(path).complaints == []
+
+
+def yaffs1_page(data: bytes, number: int, chunk: int, count: int, serial: int = 0, status: int = 0xFF) -> bytes:
+    word = chunk | serial << 20 | (count & 0x3FF) << 22 | number << 32 | (count >> 10) << 62
+    ecc = 0
+    for bit in range(64):
+        ecc ^= bit + 1 if word >> bit & 1 else 0
+    tags = (word | ecc << 50).to_bytes(8, "little")
+    oob = tags[:4] + bytes([status, 0xFF]) + tags[4:6] + b"\xff" * 3 + tags[6:] + b"\xff" * 3
+    return data.ljust(512, b"\xff") + oob
+
+
+def test_yaffs1_is_read_with_the_newest_of_two_pages(tmp_path: Path) -> None:
+    tree(tmp_path / "root")
+    image = build(tmp_path / "root", Layout(ecc=False, extra=False))
+    out = bytearray()
+    for start in range(0, len(image), 2112):
+        _, number, chunk, count = struct.unpack_from("<4I", image, start + 2050)
+        page = image[start : start + 2048]
+        if chunk == 0:
+            out += yaffs1_page(page[:512], number, 0, 0x3FF)
+        for piece in range(0, count if chunk else 0, 512):
+            out += yaffs1_page(b"stale", number, 4 * chunk - 3 + piece // 512, 512, 1)
+            data = page[piece : min(piece + 512, count)]
+            out += yaffs1_page(data, number, 4 * chunk - 3 + piece // 512, len(data), 2)
+    out += yaffs1_page(b"gone", 300, 1, 4, 0, 0x00)
+    path = saved(tmp_path, out)
+    assert contents(path) == expected(tmp_path)
+    assert read_image(path).complaints == []
+
+
+# ---- layers and formats of others -----------------------------------------------------------------------------
+
+
+def crc(data: bytes) -> int:
+    """That of ESP-IDF, and that of JFFS2."""
+    return zlib.crc32(data, 0xFFFF_FFFF)
+
+
+def test_the_wear_levelling_of_esp_idf_is_undone(tmp_path: Path) -> None:
+    volume = fat(tmp_path)
+    contents_of = volume.ljust(-(-len(volume) // 4096) * 4096, b"\0")
+    count, dummy, moves = 13, 5, 3
+    held = [contents_of[at : at + 4096].ljust(4096, b"\0") for at in range(0, count * 4096, 4096)]
+    sectors = held[moves:] + held[:moves]
+    sectors.insert(dummy, b"\xa5" * 4096)
+    head = struct.pack("<8I28x", 0, count + 1, moves, 0, 16, 4096, 2, 77)
+    records = b"".join(struct.pack("<4I", at, 1, 2, 3) for at in range(dummy))
+    state = (head + struct.pack("<I", crc(head)) + records).ljust(4096, b"\xff")
+    config = struct.pack("<8I", 0, (count + 4) * 4096, 4096, 4096, 16, 16, 2, 32)
+    image = b"".join([*sectors, state, state, (config + struct.pack("<I", crc(config))).ljust(4096, b"\xff")])
+    read = read_image(saved(tmp_path, image))
+    found = {entry.path.lower(): entry.data for entry in read.entries if entry.kind == "file"}
+    assert found == expected(tmp_path)
+    assert read.complaints == []
+    broken = image[: (count + 1) * 4096] + b"\0" * 4096 + image[(count + 2) * 4096 :]
+    (told,) = read_image(saved(tmp_path, broken)).complaints
+    assert "one of the two states" in told
+
+
+def recoded(image: bytes, magic: int, compressor: int, pack: Callable[[bytes], bytes]) -> bytes:
+    """The data nodes of a JFFS2 image packed anew, with another magic number; erase blocks of 8 KiB."""
+    out = bytearray()
+    at = 0
+    while at + 12 <= len(image):
+        here, kind, length = struct.unpack_from("<HHI", image, at)
+        if here != 0x1985:
+            at += 4
+            continue
+        node = bytearray(image[at : at + length])
+        if kind == 0xE002 and node[56] in (0, 6):
+            stored, size = struct.unpack_from("<2I", node, 48)
+            plain = bytes(node[68 : 68 + stored])
+            packed = pack(zlib.decompress(plain) if node[56] == 6 else plain)
+            if 0 < len(packed) < size:
+                node[68:] = packed
+                struct.pack_into("<2I", node, 48, len(packed), size)
+                node[56] = compressor
+                struct.pack_into("<I", node, 60, crc(packed) ^ 0xFFFF_FFFF)
+        struct.pack_into("<HHI", node, 0, magic, kind, len(node))
+        struct.pack_into("<I", node, 8, crc(bytes(node[:8])) ^ 0xFFFF_FFFF)
+        covered, place = {0xE001: (32, 32), 0xE002: (60, 64)}.get(kind, (0, 0))
+        if covered:
+            struct.pack_into("<I", node, place, crc(bytes(node[:covered])) ^ 0xFFFF_FFFF)
+        if len(out) % 8192 + len(node) > 8192:
+            out += b"\xff" * (-len(out) % 8192)
+        out += node + b"\xff" * (-len(node) % 4)
+        at += (length + 3) & ~3
+    return bytes(out + b"\xff" * (-len(out) % 8192))
+
+
+def lzma1(data: bytes) -> bytes:
+    raw = {"id": lzma.FILTER_LZMA1, "lc": 0, "lp": 0, "pb": 0, "dict_size": 8192}
+    return lzma.compress(data, format=lzma.FORMAT_RAW, filters=[raw])
+
+
+@pytest.mark.parametrize(
+    ("magic", "compressor", "pack"), [(0x1985, 8, lzma1), (0x1984, 6, zlib.compress)], ids=["LZMA", "old magic"]
+)
+def test_jffs2_of_others_is_read(tmp_path: Path, magic: int, compressor: int, pack: Callable[[bytes], bytes]) -> None:
+    read = read_image(saved(tmp_path, recoded(jffs2(tmp_path), magic, compressor, pack)), block_KiB=8)
+    assert {entry.path: entry.data for entry in read.entries if entry.kind == "file"} == expected(tmp_path)
+    assert read.complaints == []
+
+
+def test_a_compressor_that_is_not_known_is_no_damage(tmp_path: Path) -> None:
+    read = read_image(saved(tmp_path, recoded(jffs2(tmp_path), 0x1985, 119, zlib.compress)), block_KiB=8)
+    (told,) = [entry.error for entry in read.entries if entry.error]
+    assert "compressor 119 is not known" in told
+    assert read.complaints
+
+
+# ---- UBIFS ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("page_B", "leb_B"), [(512, 16_384), (8, 16_256), (2048, 126_976)])
+def test_a_volume_alone_is_read_whatever_its_size_of_lebs(tmp_path: Path, page_B: int, leb_B: int) -> None:  # noqa: N803
+    image = tmp_path / "alone.ubifs"
+    make = ("-r", tree(tmp_path / "root"), "-m", page_B, "-e", leb_B, "-c", 60, "-o", image)
+    subprocess.run([tool("mkfs.ubifs"), *map(str, make)], check=True, capture_output=True)
+    assert contents(image) == expected(tmp_path)
+    assert read_image(image).complaints == []
+
+
+NODES = {"superblock": 6, "master": 7, "index": 9, "commit start": 10}
+
+
+@pytest.mark.parametrize("kind", ["superblock", "master", "index", "commit start", "volume table"])
+def test_what_a_mount_refuses_is_read_by_its_nodes(tmp_path: Path, kind: str) -> None:
+    image = bytearray(ubi(tmp_path))
+    if kind == "volume table":
+        image[: 2 * BLOCK_B] = b"\xff" * 2 * BLOCK_B
+    else:
+        starts = [
+            at
+            for block in range(2 * BLOCK_B, len(image), BLOCK_B)
+            for at in range(block + 1024, block + BLOCK_B - 24, 8)
+            if image[at : at + 4] == b"\x31\x18\x10\x06" and image[at + 20] == NODES[kind]
+        ]
+        image[starts[0] + 28] ^= 16
+    path = saved(tmp_path, image)
+    assert contents(path) == expected(tmp_path)
+    told = read_image(path).complaints
+    assert told
+    assert not any("Damage" in line or "Corrupt" in line for line in told)
+
+
+def test_a_volume_that_was_made_for_other_sizes_is_read_and_told(tmp_path: Path) -> None:
+    other = tmp_path / "other.ubifs"
+    make = ("-r", tree(tmp_path / "root"), "-m", 512, "-e", 15_872, "-c", 38, "-j", "60KiB", "-o", other)
+    subprocess.run([tool("mkfs.ubifs"), *map(str, make)], check=True, capture_output=True)
+    path = saved(tmp_path, ubinized(tmp_path, {"rootfs": other}))
+    assert contents(path) == expected(tmp_path)
+    assert "mkfs.ubifs -e 15360" in read_image(path).complaints[0]
+
+
+def test_a_signature_is_not_needed(tmp_path: Path) -> None:
+    """A volume that is made to say it is signed: what it holds is what a mount with a key would show."""
+    image = bytearray(ubi(tmp_path))
+    for at in range(2 * BLOCK_B, len(image), BLOCK_B):
+        node = image[at + 1024 : at + 1024 + 4096]
+        if node[:4] == b"\x31\x18\x10\x06" and node[20] == NODES["superblock"]:
+            node[28] |= 0x20
+            struct.pack_into("<I", node, 4, zlib.crc32(node[8:]) ^ 0xFFFF_FFFF)
+            image[at + 1024 : at + 1024 + 4096] = node
+    ((part, read),) = read_partitions(saved(tmp_path, image))
+    assert part.layout and "its signature is not checked" in str(part.layout["unchecked"])
+    assert read and {entry.path: entry.data for entry in read.entries if entry.kind == "file"} == expected(tmp_path)
+    assert read.complaints == []
