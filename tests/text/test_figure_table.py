@@ -12,6 +12,7 @@ from ffslab.answers.summary import Counts, EnergySummary, LatencyUs, MeanSd, Sum
 from ffslab.api.experiment import Experiment
 from ffslab.store.rows import FIGURES as KEPT
 from ffslab.studies.budgets.file import known_figures
+from ffslab.studies.limits import limit_of
 from ffslab.text.figures import FIGURES, Place, at, figures_of
 from ffslab.text.repeats import repeats_cells
 from ffslab.text.summary import summary_cells
@@ -56,6 +57,15 @@ def test_columns_stores_and_budgets_have_the_figures_of_the_table(repeated: Summ
     assert list(KEPT) == kept == known_figures(None)
     columns = [key for key in columns_of(repeated) if key in FIGURES]
     assert columns == [key for key in kept if key in columns] and "energy_total_uJ" in columns
+
+
+def test_a_rate_is_of_the_bytes_that_programs_moved_and_more_of_it_is_better(repeated: Summary) -> None:
+    variant = repeated["variants"][0]
+    figures = figures_of(variant)
+    assert variant["user_written_B"] == 1 << 16 and figures["read_B_per_s"] is None
+    assert figures["written_B_per_s"] == pytest.approx((1 << 16) / (variant["time_us"] / 1e6))
+    limit = limit_of("written_B_per_s >= 1000", known_figures(None), lambda *_: "")
+    assert limit.figure == "written_B_per_s" and FIGURES[limit.figure].better == "more"
 
 
 def test_runs_that_are_repeated_are_told_by_the_figures_of_the_table(repeated: Summary) -> None:

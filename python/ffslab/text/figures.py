@@ -132,6 +132,16 @@ def _of_before(about: str, name: str, place: str, group: Group) -> Iterator[Figu
         yield Figure(f"{about}_{key}", f"{name}: {word}", source=source, group=group, absent=0, amount=key)
 
 
+def _rate(key: str, name: str, amount: str) -> Figure:
+    """Bytes of programs in a second of the measured steps; of none there is no rate."""
+
+    def reckoned(variant: VariantSummary) -> float | None:
+        count, time_us = Figure(amount, "").of(variant), variant["time_us"]
+        return 1e6 * count / time_us if count and time_us else None
+
+    return Figure(key, name, "size", source=reckoned, at=Place.PAGE | Place.STORE, better="more", adds_up=False)
+
+
 def _energy(rail: str, name: str, at: Place = Place.TABLE, subject: str = "") -> Figure:
     return Figure(f"energy_{rail}_uJ", name, "energy", 0, subject, f"energy_uJ.{rail}", at, Group.RECKONED, "less")
 
@@ -163,6 +173,8 @@ FIGURES: dict[str, Figure] = {
         _time("setup_time_us", "time of the setup", adds_up=False),
         Figure("user_read_B", "read by programs", "size", at=Place.KEPT),
         Figure("user_written_B", "written by programs", "size", at=Place.KEPT, amount="written_B"),
+        _rate("read_B_per_s", "read by programs in a second", "user_read_B"),
+        _rate("written_B_per_s", "written by programs in a second", "user_written_B"),
         Figure("requests", "requests", source="latency_us.n", at=Place.TABLE | Place.ROWS),
         _latency("mean", "latency mean", _EVERYWHERE, subject="mean latency of a call", better="less"),
         _latency("sd", "latency sd"),
