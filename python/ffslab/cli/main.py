@@ -160,7 +160,8 @@ def reproduce(
     out: Annotated[
         Path | None,
         _option(
-            "--out DIR", "Folder to write; runs that it holds are not made again. [default: results/reproduce-PAPER]"
+            "--out DIR",
+            "Folder to write; runs that the store holds are not made again. [default: results/reproduce-PAPER]",
         ),
     ] = None,
     json: Json = False,
