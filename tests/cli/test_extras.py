@@ -71,7 +71,6 @@ CALLS = {
     "advise": ["advise", "question.toml"],
     "ageing": ["ageing", "small.toml"],
     "calibrate": ["calibrate", "--loops", "loops.csv"],
-    "compare": ["compare", "."],
     "diff": ["diff", "a", "b"],
     "lifetime --out": ["lifetime", "small.toml", "--out", "life"],
     "policy amplification --out": ["policy", "amplification", "--out", "points.png"],
@@ -79,6 +78,7 @@ CALLS = {
     "sqlite": ["sqlite"],
     "store ls": ["store", "ls"],
     "sweep": ["sweep", "study.toml"],
+    "trace compare": ["trace", "compare", "."],
     "uflip": ["uflip", "devices.toml"],
 }
 

@@ -1,4 +1,4 @@
-"""Traces as a board leaves them for `ffslab compare`, of a board that takes the same time for every call."""
+"""Traces as a board leaves them for `ffslab trace compare`, of a board that takes the same time for every call."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_the_checks_see_what_is_missing(tmp_path: Path) -> None:
         ("ffslab profiles diff 5.10 6.12", "ffslab profiles diff 5.10 6.6", False),
         ("ffslab sqlite --fs ubifs < script.sql", "ffslab sqlite --fs ubifs < other.sql", False),
         ("ffslab reference run e/*.toml", "ffslab reference run e/one.toml", True),
-        ("ffslab compare DIR... [--json]", "ffslab compare board --json", True),
+        ("ffslab trace compare TRACE... [--json]", "ffslab trace compare board --json", True),
     ],
 )
 def test_a_command_is_typed_with_its_files_and_options(line: str, typed: str, *, is_typed: bool) -> None:

@@ -1,19 +1,23 @@
-"""`ffslab compare`: a board's traces beside a replay of them."""
+"""`ffslab trace compare`: a board's traces beside a replay of them."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ffslab._native import InputError
-from ffslab.measured.compare import comparison, verb
+from ffslab.api.machine import Machine
+from ffslab.measured.compare import comparison, page, verb
 from ffslab.measured.compare.alignment import offset_s
 from ffslab.measured.compare.board_logs import read_calls
 from ffslab.measured.compare.content import insert_writes
 from ffslab.measured.compare.sessions import Session, traced_machine, with_inferred
+from ffslab.measured.compare.tables import text
 from ffslab.measured.compare.trace_folder import recordings, runs_before
+from ffslab.measured.threads import is_background, task_of
 from helpers.command import ROOT
 from helpers.compare_logs import PACE_S, vfs_log
 
@@ -79,8 +83,61 @@ def test_the_table_and_the_json_agree(tmp_path: Path) -> None:
     [row] = [row for row in json.loads(printed)["times"] if row["call"] == "vfs_write"]
     assert row["measured_mean_us"] == pytest.approx(200)
     assert row["mean_error_pct"] == pytest.approx(100 * (row["simulated_mean_us"] / 200 - 1))
-    text = verb.run([tmp_path], [128], traced_machine(partition_blocks=20), json=False)
-    assert f"{row['simulated_mean_us']:,.1f}" in text and "inferred" in text
+    told = verb.run([tmp_path], [128], traced_machine(partition_blocks=20), json=False)
+    assert f"{row['simulated_mean_us']:,.1f}" in told and "inferred" in told
+
+
+STRACE = """\
+7 1700000000.000000 openat(AT_FDCWD, "/data/a", O_RDWR|O_CREAT, 0644) = 3 <0.000050>
+7 1700000000.100000 write(3, "x"..., 4096) = 4096 <0.000300>
+7 1700000000.200000 pwrite64(3, "x"..., 4096, 4096) = 4096 <0.000500>
+7 1700000000.300000 fsync(3) = 0 <0.002000>
+7 1700000000.350000 fchown(3, 0, 0) = 0 <0.000020>
+7 1700000000.400000 close(3) = 0 <0.000010>
+"""
+
+
+def test_any_recording_is_compared_call_by_call(tmp_path: Path) -> None:
+    source = tmp_path / "app.strace"
+    source.write_text(STRACE, encoding="utf-8")
+    machine = Machine("omap3evm", partition_blocks=64, settings={"fs": "ubifs"})
+    found = verb.compared_with([source], [], machine)
+    rows = {row.call: row for row in found.times}
+    assert list(rows) == ["open", "write", "sync", "close"]
+    assert (rows["write"].measured_n, rows["write"].simulated_n) == (2, 2)
+    assert rows["write"].measured_mean_us == pytest.approx(400) and rows["write"].session == "app.strace"
+    assert any("times no chown (1)" in note for note in found.notes)
+    # Tracers run as the board's profile says, unless that is set otherwise.
+    bare = verb.compared_with([source], [], replace(machine, settings={"fs": "ubifs", "traced": False}))
+    assert found.traced and not bare.traced
+    plain = {row.call: row for row in bare.times}
+    assert rows["close"].simulated_mean_us - plain["close"].simulated_mean_us == pytest.approx(91.36, abs=0.01)
+    printed = text(found)
+    assert "OpenFlash" not in printed and "over runs" not in printed and "app.strace  write" in printed
+    assert "OpenFlash" not in page.html(found)
+
+
+@pytest.mark.parametrize(
+    ("sources", "record_bytes", "message"),
+    [
+        (["app.strace", "."], [], "is a recording, and .* a folder of traces: compare them one by one"),
+        (["app.strace"], [128], "is a recording, whose records have no size: leave --record-B out"),
+        (["calls.csv"], [], "its calls have no durations"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, sources: list[str], record_bytes: list[int], message: str
+) -> None:
+    (tmp_path / "app.strace").write_text(STRACE, encoding="utf-8")
+    (tmp_path / "calls.csv").write_text("op,file,offset_B,size_B,start_us\nwrite,a,0,10,0\n", encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        verb.compared_with([tmp_path / source for source in sources], record_bytes, Machine("omap3evm"))
+
+
+def test_threads_of_the_kernel_are_known_by_their_names() -> None:
+    tasks = [task_of(name) for name in ("jffs2_gcd_mtd0", "sync_supers", "kworker/u2:1", "ubi_bgt0d", "insert", "sync")]
+    assert tasks == ["jffs2_gc_thread", "kworker", "kworker", "ubi_thread", "caller", "caller"]
+    assert is_background("sync") and is_background("jffs2_gcd_mtd5") and not is_background("insert")
 
 
 def test_clocks_are_brought_together() -> None:

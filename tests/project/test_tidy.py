@@ -331,7 +331,7 @@ def test_the_toml_check_sees_it() -> None:
 LAYERS = re.compile(r"jffs2|yaffs|ubi(?:fs)?_|Ubi|Jffs|Yaffs|bdbuf|Bdbuf|rtems|UBI|JFFS2|YAFFS|RTEMS", re.ASCII)
 CAUSE = re.compile(r"^pub static \w+: (?:Task|Reason) =.*?;$", re.MULTILINE | re.DOTALL)
 # Logs of real kernels: which of their processes is which task of the measured cases.
-READ_KERNEL_LOGS = ("measured/compare/comparison.py", "measured/reference/cases.py")
+READ_KERNEL_LOGS = "measured/threads.py"
 
 
 def layers_named(text: str) -> list[str]:

@@ -69,7 +69,9 @@ def test_all_of_many_variants_are_in_the_table_and_in_the_chart_of_any_two_figur
     assert of["names"] == [one["name"] for one in many.summary["variants"]]
     assert [axis["label"] for axis in of["axes"]] == ["fs", "read_ahead_KiB", "requests.count"]
     mean = next(one for one in of["figures"] if one["label"] == "latency mean, us")
-    assert mean["less"] and mean["values"] == [one["latency_us"]["mean"] for one in many.summary["variants"]]
+    assert mean["better"] == "less" and mean["values"] == [
+        one["latency_us"]["mean"] for one in many.summary["variants"]
+    ]
     least, most = of["extremes"]
     assert mean["values"][of["names"].index(least)] == min(mean["values"])
     assert mean["values"][of["names"].index(most)] == max(mean["values"])

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ffslab import steps
+from ffslab import InputError, steps
 from ffslab.api.experiment import Experiment
 from ffslab.api.steps import MOUNT, Data
 from ffslab.sqlite.look_ups import SELECT_CPU_US
-from ffslab.studies.reproduce import PAPERS, campaign, kernel, readahead, readahead_runs, runs, wear_gc, words
+from ffslab.store import Store
+from ffslab.studies.reproduce import PAPERS, campaign, kernel, readahead, readahead_runs, wear_gc, words
 from ffslab.studies.reproduce.claims import Cause, Claims, Judged, Reading, Verdict, alike, falls
 from ffslab.studies.reproduce.figures import Figure, Line
 from ffslab.studies.reproduce.rows import NotMeasuredError, Row, StepDone, row_of
-from ffslab.studies.reproduce.runs import LookUps, PlannedRun, run_all
+from ffslab.studies.reproduce.runs import PlannedRun, run_all
 from helpers.command import ROOT
 
 if TYPE_CHECKING:
@@ -115,45 +115,37 @@ def test_every_claim_says_what_it_is() -> None:
 
 
 def test_an_interrupted_campaign_goes_on_where_it_was(tmp_path: Path) -> None:
-    folder = tmp_path / "results"
-    shares: list[float] = []
-    first = run_all([tiny(4)], folder, jobs=1, progress=shares.append)
+    store, shares = Store(tmp_path / "store"), list[float]()
+    first = run_all([tiny(4)], jobs=1, store=store, progress=shares.append)
     assert shares == [1.0]
-    assert not folder.exists()
-    waiting = runs.unfinished(folder) / f"{tiny(4).key}.json"
-    kept = json.loads(waiting.read_text(encoding="utf-8"))
-    kept["rows"][0]["page_programs"] = -1
-    waiting.write_text(json.dumps(kept), encoding="utf-8")
     shares.clear()
-    again = run_all([tiny(4), tiny(8)], folder, jobs=1, progress=shares.append)
-    # What was kept is not made again; only the other one is.
-    assert again[tiny(4).key][0]["page_programs"] == -1
-    assert shares == [1.0]
-    assert again[tiny(8).key][0]["page_programs"] > first[tiny(4).key][0]["page_programs"] > 0
+    again = run_all([tiny(4), tiny(8)], jobs=1, store=store, progress=shares.append)
+    # What the store holds is not made again; only the other one is.
+    assert shares == [1.0] and len(store.table()) == 2
+    assert again["tiny"][0] == first["tiny"][0]
+    assert again["tiny"][1]["page_programs"] > first["tiny"][0]["page_programs"] > 0
 
 
-def test_a_damaged_run_is_made_again(tmp_path: Path) -> None:
-    folder = tmp_path / "results"
-    waiting = runs.unfinished(folder)
-    waiting.mkdir()
-    planned = [tiny(kib) for kib in (4, 8, 12, 16)]
-    for run, damage in zip(planned, ("", "{", "[]", '{"series": "tiny"}'), strict=True):
-        (waiting / f"{run.key}.json").write_text(damage, encoding="utf-8")
-    made = run_all(planned, folder, jobs=1)
-    assert all(made[run.key][0]["page_programs"] > 0 for run in planned)
+def test_of_an_experiment_only_the_variants_that_are_missing_are_made(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    one, two = (
+        PlannedRun("tiny", {**(tiny(4).experiment or {}), "axes": {"read_ahead_KiB": kib}}) for kib in ([0], [0, 128])
+    )
+    (row,) = run_all([one], jobs=1, store=store)["tiny"]
+    rows = run_all([two], jobs=1, store=store)["tiny"]
+    assert rows[0] == row and [each["read_ahead_KiB"] for each in rows] == [0, 128]
+    assert len(store.table()) == 2
 
 
-def test_the_key_tells_experiments_apart() -> None:
-    assert tiny(4).key == tiny(4).key
-    assert tiny(4).key != tiny(8).key
-    small, large = (PlannedRun("a", look_ups=LookUps("jffs2", kind)) for kind in ("small", "large"))
-    assert small.key != large.key
+def test_a_run_that_cannot_end_ends_the_campaign_in_a_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"<tiny>: variant base: .*ENOSPC"):
+        run_all([tiny(1 << 20)], jobs=1, store=Store(tmp_path / "store"))
 
 
 def test_planned_runs_differ() -> None:
     for paper in PAPERS.values():
-        keys = [run.key for run in paper.planned()]
-        assert len(set(keys)) == len(keys)
+        made = [(run.experiment, run.look_ups, run.job_files) for run in paper.planned()]
+        assert all(one not in made[:at] for at, one in enumerate(made))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -209,10 +201,10 @@ def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(
         PAPERS, "readahead", campaign.Paper(lambda: [tiny(4)], judge, lambda _, series: iter(one(series)))
     )
-    folder = tmp_path / "results"
-    result = campaign.reproduce("readahead", folder, jobs=1)
+    folder, store = tmp_path / "results", Store(tmp_path / "store")
+    result = campaign.reproduce("readahead", folder, jobs=1, store=store)
     assert {path.name for path in folder.iterdir()} == campaign.FILES
-    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "store"]
     assert json.loads((folder / campaign.CLAIMS).read_text(encoding="utf-8")) == result
     verdicts = {claim["id"]: claim["verdict"] for claim in result["claims"]}
     assert verdicts["RA-2"] == "reproduced"
@@ -222,9 +214,9 @@ def test_the_folder_is_complete_and_is_used_again(tmp_path: Path, monkeypatch: p
     assert "not yet run" in html
     assert "not yet run" in words.text(result, folder)
     shares: list[float] = []
-    assert campaign.reproduce("readahead", folder, jobs=1, progress=shares.append) == result
+    assert campaign.reproduce("readahead", folder, jobs=1, store=store, progress=shares.append) == result
     assert shares == []
-    shutil.rmtree(folder / runs.RUNS)
+    (folder / campaign.RUNS).unlink()
     (folder / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ValueError, match="not a results folder"):
         campaign.reproduce("readahead", folder, jobs=1)
@@ -332,7 +324,7 @@ def test_the_experiments_of_the_wear_study_are_the_runs_of_its_claims(
     narrowed = "".join(f"{key} = [{json.dumps(value)}]\n" for key, value in chosen.items())
     (variant,) = Experiment(text.split("[axes]")[0] + "[axes]\n" + narrowed).run().summary["variants"]
     (planned,) = (run for run in wear_gc.planned() if run.series == series and fs_of(run) == "ubifs")
-    rows = [row for row in planned.rows() if row["uflip.io_size_B"] == "32 KiB"]
+    rows = [row for row in run_all([planned])[series] if row["uflip.io_size_B"] == "32 KiB"]
     ours = [(row["latency_sum_us"], row["erases"], row["page_programs"]) for row in rows]
     made = row_of(variant)
     assert ours == [(made["latency_sum_us"], made["erases"], made["page_programs"])]

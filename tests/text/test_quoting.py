@@ -119,7 +119,7 @@ BAD_NAME = "\x1b]0;x\x07\nforged\u202e"
         ("trace", "report", BAD_NAME),
         ("trace", "convert", BAD_NAME, "--out", "out.parquet"),
         ("calibrate", "--loops", BAD_NAME),
-        ("compare", BAD_NAME),
+        ("trace", "compare", BAD_NAME),
         ("mount", BAD_NAME),
         ("run", "--" + BAD_NAME),
         (BAD_NAME,),

@@ -13,13 +13,12 @@ from ffslab.steady import filled_share, needs_us, variant_needs_us
 from ffslab.studies.differences import account_of
 from ffslab.studies.sweep import Study
 from ffslab.text.failures import fell_short_or_lost
-from ffslab.text.figures import FIGURES, RECKONED, needs_steady, values_of
+from ffslab.text.figures import FIGURES, RECKONED, figures_of, needs_steady, values_of
 from ffslab.text.headline import headline_of
 from ffslab.text.summary import summary_cells, summary_text
-from ffslab.text.variants import figures_of
 
 MACHINE: Any = {"board": "omap3evm", "partition_blocks": 96}
-STEADY = ("latency_p99_9_us", "latency_max_us", "write_amplification")
+STEADY = ("latency_p99_9_us", "latency_max_us", "write_amplification", "years_until_worn_out")
 
 
 def saves(count: int, fs: list[str] | str = "jffs2", **more: Any) -> Experiment:

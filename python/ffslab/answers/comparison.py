@@ -1,4 +1,4 @@
-"""What `ffslab compare --json` prints; `ffslab schema comparison` is made from these types."""
+"""What `ffslab trace compare --json` prints; `ffslab schema comparison` is made from these types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TypedDict
 
 
 class TimeError(TypedDict):
-    """Durations of a call or of a function of the file system in a session, measured and simulated."""
+    """Durations of a call or of a function of the file system in a session, measured and simulated.
+
+    A recording is a session whose `record_bytes` are 0."""
 
     workload: str
     record_bytes: int

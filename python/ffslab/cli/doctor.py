@@ -18,7 +18,7 @@ from ffslab.text.tables import text_table
 # What packages of Python are for, where that is not everything.
 PURPOSES = {
     "salib": "sweep: sensitivity of many axes",
-    "apsw": "sqlite, compare, reproduce",
+    "apsw": "sqlite, trace compare, reproduce",
     "dask-jobqueue": "sweep and advise --batch",
     "distributed": "sweep and advise --scheduler",
     "matplotlib": "ageing --out, policy amplification --out",

@@ -82,7 +82,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "store": ("ffslab.cli.store_verbs:store_app", "List, remove, merge and verify kept runs and lives."),
     },
     MORE: {
-        "compare": (_MAIN, "Replay SQLite traces of a board and compare with them."),
         "foreign": (
             "ffslab.cli.foreign_verbs:foreign_app",
             "Compile C programs for simulated chips, and read their results.",

@@ -19,8 +19,8 @@ from ffslab.cli.parts import EXIT_NEGATIVE
 from ffslab.cli.parts import argument as _argument
 from ffslab.cli.parts import option as _option
 from ffslab.cli.parts import verb as _verb
-from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, Page, RecordBytes, SummaryJson, TimelineOptions
-from ffslab.cli.stack_options import Kernel, MachineOptions, Part, RunOptions, Settings
+from ffslab.cli.result_options import Jobs, Json, LargeLogs, Out, RecordBytes, SummaryJson, TimelineOptions
+from ffslab.cli.stack_options import MachineOptions, RunOptions
 from ffslab.cli.workload_verbs import end_with_failures, run_and_print
 from ffslab.terminal.printing import say as _say
 from ffslab.terminal.printing import tell
@@ -160,7 +160,8 @@ def reproduce(
     out: Annotated[
         Path | None,
         _option(
-            "--out DIR", "Folder to write; runs that it holds are not made again. [default: results/reproduce-PAPER]"
+            "--out DIR",
+            "Folder to write; runs that the store holds are not made again. [default: results/reproduce-PAPER]",
         ),
     ] = None,
     json: Json = False,
@@ -253,47 +254,6 @@ def calibrate(
         loops, power, probe or [], traces or [], record_bytes or [], base, part, title, Method(method.value), yes
     )
     _say(verb.run(given, out, json=json))
-
-
-@_verb(app, "compare")
-def compare(
-    traces: Annotated[
-        list[Path],
-        _argument(
-            "TRACE_DIR", "Folder with vfs/, and ffs/, flash/ if there are, of files such as 128_run1.csv or .csv.gz."
-        ),
-    ],
-    board: Annotated[
-        str,
-        _option("--board NAME", "Board profile, by name or path; it needs a table [tracers]."),
-    ] = "omap3evm",
-    part: Part = None,
-    kernel: Kernel = None,
-    settings: Settings = None,
-    partition_blocks: Annotated[
-        int, _option("--partition-blocks --blocks BLOCKS", "Erase blocks of the partition.", least=1)
-    ] = 800,
-    record_bytes: RecordBytes = None,
-    uptime_us: Annotated[
-        int,
-        _option(
-            "--uptime-us US", "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks.", least=0
-        ),
-    ] = 0,
-    out: Page = None,
-    json: Json = False,
-) -> None:
-    """Replay SQLite traces of a board and compare with them. See docs/compare.md.
-
-    Example: ffslab compare board/select --board omap3evm
-    """
-    from ffslab.api.machine import settings_of
-    from ffslab.measured.compare import verb
-    from ffslab.measured.compare.sessions import traced_machine
-
-    own = {"part": part, **settings_of(settings or [])}
-    machine = traced_machine(board, kernel, partition_blocks, uptime_us=uptime_us, settings=own)
-    _say(verb.run(traces, record_bytes or [], machine, json=json, report=out))
 
 
 @_verb(app, "extract")

@@ -14,7 +14,6 @@ NEEDS = {
     "advise": ("pandas", "scipy"),
     "ageing": ("scipy",),
     "calibrate": ("pandas", "scipy", "statsmodels"),
-    "compare": ("apsw", "pandas"),
     "diff": ("pandas",),
     "lifetime --out": ("pandas",),
     "policy amplification --out": ("matplotlib",),
@@ -22,6 +21,7 @@ NEEDS = {
     "sqlite": ("apsw",),
     "store ls": ("pandas",),
     "sweep": ("pandas", "scipy"),
+    "trace compare": ("apsw", "pandas"),
     "uflip": ("pandas",),
 }
 # Extras that nobody needs who does not change ffslab.

@@ -14,6 +14,7 @@ from ffslab.terminal.printing import tell
 # The words of a verb, then and now.
 VERBS = {
     ("checkpoint",): ("mount", "checkpoint"),
+    ("compare",): ("trace", "compare"),
     ("profiles", "list"): ("profiles", "ls"),
     ("stat",): ("mount", "stat"),
 }

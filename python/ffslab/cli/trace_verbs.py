@@ -12,7 +12,8 @@ import typer
 from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
 from ffslab.cli.renamed import out_of
-from ffslab.cli.result_options import LargeLogs
+from ffslab.cli.result_options import Json, LargeLogs, Page, RecordBytes
+from ffslab.cli.stack_options import Kernel, Part, Settings
 from ffslab.terminal.printing import remark, say, tell
 
 # The file to write, which has an option of its own now.
@@ -140,6 +141,53 @@ def trace_diff(
 
     difference, text, folder = verb.diff(a, b, verb.Options(part, chip, large=yes), out)
     _print_trace(difference, text, folder, json=json, flaws=difference["flaws"])
+
+
+@verb(trace_app, "compare")
+def trace_compare(
+    traces: Annotated[
+        list[Path],
+        argument(
+            "TRACE",
+            "Recordings whose calls were timed, as by strace -T; or folders with vfs/, and ffs/, flash/ if there are, "
+            "of files such as 128_run1.csv or .csv.gz.",
+        ),
+    ],
+    board: Annotated[
+        str,
+        option("--board NAME", "Board profile, by name or path; for folders it needs a table [tracers]."),
+    ] = "omap3evm",
+    part: Part = None,
+    kernel: Kernel = None,
+    settings: Settings = None,
+    partition_blocks: Annotated[
+        int | None,
+        option(
+            "--partition-blocks --blocks BLOCKS",
+            "Erase blocks of the partition. [default: 800 for folders, as replay for recordings]",
+            least=1,
+        ),
+    ] = None,
+    record_bytes: RecordBytes = None,
+    uptime_us: Annotated[
+        int,
+        option(
+            "--uptime-us US", "How long the machine has been up: JFFS2 chooses blocks by the clock's ticks.", least=0
+        ),
+    ] = 0,
+    out: Page = None,
+    json: Json = False,
+) -> None:
+    """Replay traces of a board and compare with them. See docs/compare.md.
+
+    Example: ffslab trace compare app.strace.gz --board omap3evm --set fs=ubifs
+    """
+    from ffslab.api.machine import Machine, settings_of
+    from ffslab.measured.compare import verb
+
+    own = {"part": part, **settings_of(settings or [])}
+    machine = Machine(board, kernel, partition_blocks=partition_blocks, settings=own)
+    say(verb.run(traces, record_bytes or [], machine, uptime_us, json=json, report=out))
 
 
 @verb(trace_app, "timeline")

@@ -9,7 +9,7 @@ from itertools import product
 from ffslab.answers.summary import VariantSummary
 from ffslab.report.charts import Axis, Line, chart, multiples, wants_log
 from ffslab.report.page import Drawn
-from ffslab.text.figures import table_of
+from ffslab.text.figures import Place, table_of
 from ffslab.text.summary import COLUMNS_MAX
 from ffslab.text.time_table import axis_texts
 
@@ -69,7 +69,7 @@ def sweep_of(variants: list[VariantSummary]) -> Sweep | None:
 
 def drawn(variants: list[VariantSummary], sweep: Sweep) -> Drawn:
     """A chart for each quantity and panel."""
-    of = {figure.key: (figure, values) for figure, values, _ in table_of(variants)}
+    of = {figure.key: (figure, values) for figure, values, _ in table_of(variants, Place.PAGE)}
     keys = sweep.values[sweep.panels] if sweep.panels else [""]
     along = sweep.values[sweep.along]
     charts = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ffslab.answers.summary import VariantSummary
 from ffslab.report.page import Drawn, table
 from ffslab.text.energy import energy_is_priced, energy_mj
-from ffslab.text.figures import Figure, Told, table_of
+from ffslab.text.figures import Figure, Place, Told, table_of
 from ffslab.text.time_table import axis_texts
 
 DATA = "variants"
@@ -23,7 +23,7 @@ def varying(variants: Sequence[VariantSummary]) -> list[str]:
 
 def figures(variants: Sequence[VariantSummary]) -> list[Told]:
     """Each figure that somebody has, with the value of each variant."""
-    return [told for told in table_of(variants) if any(told.values)]
+    return [told for told in table_of(variants, Place.PAGE) if any(told.values)]
 
 
 def data(variants: Sequence[VariantSummary]) -> dict[str, object]:
@@ -56,7 +56,7 @@ def _label(figure: Figure, values: Sequence[float | None]) -> str:
 def _data_of(figure: Figure, values: Sequence[float | None]) -> dict[str, object]:
     unit = figure.unit(values)
     scaled = [value if value is None or unit.size == 1 else value / unit.size for value in values]
-    return {"label": unit.labelled(figure.name), "digits": unit.digits, "values": scaled, "less": figure.less}
+    return {"label": unit.labelled(figure.name), "digits": unit.digits, "values": scaled, "better": figure.better}
 
 
 def listed(variants: Sequence[VariantSummary]) -> Drawn:

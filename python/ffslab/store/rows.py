@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import msgspec
 
-from ffslab.answers.summary import Counts, EnergySummary, LatencyUs, MeanSd
 from ffslab.store.kept import KeptRun
-from ffslab.text.variants import MACHINE, figures_of, machine_of
+from ffslab.text.figures import Place, at, figures_of
+from ffslab.text.variants import MACHINE, machine_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,19 +34,8 @@ class Row(TypedDict):
     summary: str
 
 
-_OPERATIONS = tuple(Counts.__annotations__)
 # Names of `Run.variants` that each run may have. What only some experiments have, as counters, stands in `summary`.
-FIGURES = (
-    *("time_us", "program_us", "idle_us", "setup_time_us", "user_read_B", "user_written_B", "requests"),
-    *(f"latency_{name}_us" for name in LatencyUs.__annotations__ if name != "n"),
-    *_OPERATIONS,
-    *(f"{about}_{name}" for about in ("formatting", "of_setup") for name in ("page_programs", "erases")),
-    *("read_amplification", "write_amplification"),
-    *(f"erases_per_block_{name}" for name in MeanSd.__annotations__),
-    *(f"energy_{rail}_uJ" for rail in EnergySummary.__annotations__),
-    "years_until_worn_out",
-    "needs_us",
-)
+FIGURES = tuple(figure.key for figure in at(Place.STORE))
 ABOUT = {
     "key": "hash of everything that determines the result",
     "ffslab": "version that ran it",

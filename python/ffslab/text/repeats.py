@@ -6,7 +6,7 @@ from ffslab.answers.summary import Repeated, Spread, Summary
 from ffslab.steady import variant_needs_us
 from ffslab.text.durations import duration
 from ffslab.text.energy import have_energy
-from ffslab.text.figures import FIGURES, SHOWN, TOO_SHORT
+from ffslab.text.figures import TOO_SHORT, Place, at
 from ffslab.text.units import Unit
 
 
@@ -17,16 +17,16 @@ def repeats_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     priced = have_energy(summary["variants"])
     for one in summary.get("repeats", []):
         name, is_short = one["name"], _is_short(one, summary)
-        for key in SHOWN:
-            spread = one["figures"].get(key)
-            if spread is None or not spread["most"] or (key.startswith("energy_") and not priced):
+        for figure in at(Place.REPEATS):
+            spread = one["figures"].get(figure.key)
+            if spread is None or not spread["most"] or (figure.key.startswith("energy_") and not priced):
                 continue
-            unit = FIGURES[key].unit([spread["median"], spread["low"], spread["high"], spread["least"], spread["most"]])
+            unit = figure.unit([spread["median"], spread["low"], spread["high"], spread["least"], spread["most"]])
             cells = [unit.cell(spread["median"]), _interval(spread, unit)]
             cells += map(unit.cell, (spread["least"], spread["most"]))
-            if is_short and FIGURES[key].steady:
+            if is_short and figure.steady:
                 cells = [TOO_SHORT, *["-"] * (len(cells) - 1)]
-            rows.append([name, unit.labelled(FIGURES[key].name), *cells])
+            rows.append([name, unit.labelled(figure.name), *cells])
             name = ""
     return head, rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.text import machine_line
-from ffslab.text.figures import table_of
+from ffslab.text.figures import Place, table_of
 from ffslab.text.headline import headline_of
 from ffslab.text.mounts import alignment as mounts_alignment
 from ffslab.text.mounts import mounts_cells
@@ -35,7 +35,7 @@ def summary_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     if len(variants) == 2:
         head.append("change")
     rows = []
-    for told in table_of(variants):
+    for told in table_of(variants, Place.TERMINAL):
         values = told.values
         if not told.is_there and (told.figure.key not in ALWAYS or not _has_chip(variants)):
             continue
@@ -89,23 +89,10 @@ def aligned(head: list[str], rows: list[list[str]]) -> str:
     return text_table(head, rows, "l" + "r" * (len(head) - 1))
 
 
-# What stays of all figures when a variant is a row.
-ROW_KEYS = (
-    *("time_us", "requests", "latency_mean_us", "latency_p99_us", "page_reads", "page_programs", "erases"),
-    *("of_setup_page_programs", "write_amplification", "energy_total_uJ"),
-    *("counter_dev_read_requests", "counter_dev_write_requests"),
-)
-# What is compared when each row is a pair of variants.
-PAIR_KEYS = (
-    *("latency_mean_us", "page_reads", "page_programs", "erases", "energy_total_uJ"),
-    *("counter_dev_read_requests", "counter_dev_write_requests"),
-)
-
-
 def variant_rows(variants: list[VariantSummary]) -> tuple[list[str], list[list[str]]]:
     """A variant a row: what the axes chose, then the main quantities; those that are zero everywhere are left out."""
     axes = list(variants[0]["axes"])
-    shown = [told for told in table_of(variants) if told.figure.key in ROW_KEYS and told.is_there]
+    shown = [told for told in table_of(variants, Place.ROWS) if told.is_there]
     columns = [axis_texts(variants, axis) for axis in axes] + [told.row()[1:] for told in shown]
     head = [*axes, *(told.row()[0] for told in shown)]
     return head, [[column[at] for column in columns] for at in range(len(variants))]
@@ -125,7 +112,7 @@ def pairs_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[st
     for at in range(len(variants)):
         key = tuple(texts[axis][at] for axis in others)
         pairs.setdefault(key, {})[texts[compared][at]] = at
-    shown = [told for told in table_of(variants) if told.figure.key in PAIR_KEYS and told.is_there]
+    shown = [told for told in table_of(variants, Place.PAIRS) if told.is_there]
     head = list(others)
     rows = [list(key) for key in pairs]
     for i, (figure, found, _) in enumerate(shown):

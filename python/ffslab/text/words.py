@@ -14,7 +14,7 @@ from ffslab.text.energy import energy_is_priced
 from ffslab.text.headline import headline_of
 from ffslab.text.tables import counted, number, size
 from ffslab.text.time_table import sentence as largest_cost
-from ffslab.text.variants import runs_until_worn_out, worn_most
+from ffslab.text.worn import runs_until_worn_out, worn_most
 
 FEW = 2
 

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from ffslab.measured.compare.board_logs import FunctionCall
 from ffslab.measured.compare.sessions import Replayed
 from ffslab.measured.compare.trace_folder import Recording
+from ffslab.measured.threads import is_background
 
 # One of so many first operations and calls belong to each other.
 CANDIDATES = 40
 # A clock step more or less: 32,768 Hz on the papers' board.
 STEP_S = 1 / 32_768
-# Tasks whose operations no call of the program causes.
-BACKGROUND = frozenset({"jffs2_gcd_mtd5", "sync_supers", "sync"})
 # Calls are recorded with 10 ms resolution, some 0.1 s late.
 CALL_SLACK_S = 0.15
 # Share of the operations that must fall into calls, or the logs are of different executions.
@@ -55,7 +54,7 @@ def reads_in_functions(recording: Recording) -> dict[FunctionCall, int] | None:
     if recording.functions is None or recording.flash is None:
         return None
     calls = [call for call in recording.functions if call.name.endswith("readpage")]
-    reads = [op.t_s for op in recording.flash if op.kind == "R" and op.task not in BACKGROUND]
+    reads = [op.t_s for op in recording.flash if op.kind == "R" and not is_background(op.task)]
     starts, durations = [call.start_s for call in calls], [call.duration_s for call in calls]
     offset, share = offset_s(starts, durations, reads)
     if share < MATCHED_MIN:
@@ -74,7 +73,7 @@ def before_first_call(recording: Recording, replayed: Sequence[Replayed]) -> set
     The clocks of both logs are brought together by the calls that read here, and are to have read there.
     """
     log = recording.flash or []
-    own = [i for i, op in enumerate(log) if op.task not in BACKGROUND and op.kind == "R"]
+    own = [i for i, op in enumerate(log) if not is_background(op.task) and op.kind == "R"]
     reading = [made for made in replayed if _reads(made)]
     if not own or not reading:
         return set()

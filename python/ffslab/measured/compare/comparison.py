@@ -17,6 +17,7 @@ from ffslab.files.inputs import read_text, resolved
 from ffslab.measured.compare.alignment import before_first_call
 from ffslab.measured.compare.sessions import Replayed
 from ffslab.measured.compare.trace_folder import Recording, replay_recording, runs_before
+from ffslab.measured.threads import is_kernel_thread, task_of
 
 FUNCTIONS = {"jffs2_write_end": "write_end", "jffs2_write_begin": "write_begin", "jffs2_readpage": "readpage"}
 CALLS = {"vfs_write": "write", "vfs_read": "read"}
@@ -26,8 +27,6 @@ OPERATIONS: dict[str, tuple[str, Counter]] = {
     "programs": ("W", "page_programs"),
     "erases": ("E", "erases"),
 }
-# Who a task of the board is here.
-TASKS = {"jffs2_gcd_mtd5": "jffs2_gc_thread", "sync_supers": "kworker", "sync": "kworker"}
 KEY = ("workload", "record", "run")
 TIME_ERRORS = ("fresh_mean_err_pct", "fresh_total_err_pct")
 FLASH_COUNTS = {operation: f"openflash_{letter}" for operation, (letter, _) in OPERATIONS.items()}
@@ -48,6 +47,11 @@ class TimeRow:
     simulated_mean_us: float
     openflash_mean_error: float | None
     openflash_total_error: float | None
+
+    @property
+    def session(self) -> str:
+        """For tables."""
+        return session_of(self.workload, self.record_bytes, self.run)
 
     @property
     def mean_error(self) -> float:
@@ -91,6 +95,11 @@ class FlashRow:
     openflash: int | None
 
     @property
+    def session(self) -> str:
+        """For tables."""
+        return session_of(self.workload, self.record_bytes, self.run)
+
+    @property
     def error(self) -> float | None:
         """The error in percent; `None` if nothing was measured."""
         return _error(self.simulated, self.measured) if self.measured else None
@@ -118,12 +127,24 @@ class FlashRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All sessions of a folder."""
+    """All sessions of folders, and recordings. `traced`: tracers ran here, too."""
 
     board: str
     times: list[TimeRow]
     flash: list[FlashRow]
     notes: list[str]
+    traced: bool = True
+
+    @property
+    def has_openflash(self) -> bool:
+        """Whether errors of OpenFlash are known."""
+        told = [row.openflash_mean_error for row in self.times]
+        return any(one is not None for one in (*told, *(row.openflash for row in self.flash)))
+
+    @property
+    def setting(self) -> str:
+        """What ran on both sides."""
+        return "tracers running in both" if self.traced else "tracers running on the board alone"
 
     def as_dict(self) -> BoardComparison:
         """For `--json`."""
@@ -133,6 +154,11 @@ class Comparison:
             "flash": [row.as_dict() for row in self.flash],
             "notes": self.notes,
         }
+
+
+def session_of(workload: str, record_bytes: int, run: int) -> str:
+    """What a session is called; a recording, which has no record size, by its name."""
+    return f"{workload} {record_bytes} run {run}" if record_bytes else workload
 
 
 def _error(simulated: float, measured: float) -> float:
@@ -217,7 +243,8 @@ def _flash(
         rows.append(FlashRow(*key, "all", total, sum(simulated.values()), published.flash(operation)))
         for name in names:
             count = sum(op.kind == kind and op.task == name for op in logged)
-            here = simulated.get(TASKS.get(name, "caller"), 0) if name != "sync" else 0
+            # Another program, such as sync, does nothing here.
+            here = simulated.get(task_of(name), 0) if name == own or is_kernel_thread(name) else 0
             if count or here:
                 rows.append(FlashRow(*key, name, count, here, None))
     return rows

@@ -1,4 +1,4 @@
-"""The page of `ffslab compare`: a board's measured sessions and their simulation, point by point."""
+"""The page of `ffslab trace compare`: a board's measured sessions and their simulation, point by point."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def html(compared: Comparison) -> str:
         {(row.workload, row.record_bytes, row.run) for row in compared.times}
         | {(row.workload, row.record_bytes, row.run) for row in compared.flash}
     )
-    setting = f"{number(sessions)} sessions replayed by ffslab {__version__}, tracers running in both."
+    setting = f"{number(sessions)} sessions replayed by ffslab {__version__}, {compared.setting}."
     question = f"How far is the simulation from what was measured on {compared.board}?"
     return page(
         f"{compared.board}: measured and simulated",
@@ -54,7 +54,7 @@ def html(compared: Comparison) -> str:
 
 def _table(cells: tuple[list[str], list[list[str]]], align: str, said: str) -> str:
     head, rows = cells
-    return paragraph(said) + table(head, rows, align=align) if rows else ""
+    return paragraph(said) + table(head, rows, align=align[: len(head)]) if rows else ""
 
 
 def _answer(compared: Comparison) -> str:
@@ -64,7 +64,7 @@ def _answer(compared: Comparison) -> str:
     worst = max((row for row in compared.times if row.simulated_n), key=lambda row: abs(row.mean_error))
     return (
         f"Mean durations are within {median(map(abs, errors)):.1f} % for half of the calls; furthest off is "
-        f"{worst.call} of {worst.workload} {worst.record_bytes}, run {worst.run}: {worst.mean_error:+.1f} %."
+        f"{worst.call} of {worst.session}: {worst.mean_error:+.1f} %."
     )
 
 

@@ -5,41 +5,53 @@ from __future__ import annotations
 from ffslab.measured.compare.comparison import Comparison, FlashRow, TimeRow
 from ffslab.text.tables import text_table
 
+Cells = tuple[list[str], list[list[str]]]
 TIMES_ALIGN, OVER_RUNS_ALIGN, FLASH_ALIGN = "llrrrrrrrr", "llrrrrrr", "lllrrrrr"
+# How many columns at the end are OpenFlash's.
+_TIMES_OPENFLASH, _OVER_RUNS_OPENFLASH, _FLASH_OPENFLASH = 2, 1, 2
 
 
 def text(compared: Comparison) -> str:
     """The tables, for the terminal."""
-    parts = [f"Measured and simulated on {compared.board}, tracers running in both"]
+    parts = [f"Measured and simulated on {compared.board}, {compared.setting}"]
     if compared.times:
-        parts.append(text_table(*times_cells(compared), TIMES_ALIGN))
-        parts.append(text_table(*over_runs_cells(compared), OVER_RUNS_ALIGN))
+        parts.append(_table(times_cells(compared), TIMES_ALIGN))
+        if any(row.record_bytes for row in compared.times):
+            parts.append(_table(over_runs_cells(compared), OVER_RUNS_ALIGN))
     if compared.flash:
-        parts.append(text_table(*flash_cells(compared), FLASH_ALIGN))
+        parts.append(_table(flash_cells(compared), FLASH_ALIGN))
     if compared.notes:
         parts.append("\n".join(["Notes:", *(f"  {note}" for note in compared.notes)]))
     return "\n\n".join(parts)
 
 
-def times_cells(compared: Comparison) -> tuple[list[str], list[list[str]]]:
+def _table(cells: Cells, align: str) -> str:
+    head, rows = cells
+    return text_table(head, rows, align[: len(head)])
+
+
+def times_cells(compared: Comparison) -> Cells:
     """Head and rows: durations of each kind of call in each session."""
     head = ["session", "call", "n", "measured us", "n", "simulated us", "mean", "total", "OpenFlash mean", "total"]
-    return head, [_time_cells(row) for row in compared.times]
+    return _known(compared, head, [_time_cells(row) for row in compared.times], _TIMES_OPENFLASH)
 
 
-def flash_cells(compared: Comparison) -> tuple[list[str], list[list[str]]]:
+def flash_cells(compared: Comparison) -> Cells:
     """Head and rows: flash operations of each task in each session."""
     head = ["session", "flash", "task", "measured", "simulated", "error", "OpenFlash", "error"]
-    return head, [_flash_cells(row) for row in compared.flash]
+    return _known(compared, head, [_flash_cells(row) for row in compared.flash], _FLASH_OPENFLASH)
 
 
-def _session(row: TimeRow | FlashRow) -> str:
-    return f"{row.workload} {row.record_bytes} run {row.run}"
+def _known(compared: Comparison, head: list[str], rows: list[list[str]], openflash: int) -> Cells:
+    """A table without the last columns, where nobody has errors of OpenFlash."""
+    if compared.has_openflash:
+        return head, rows
+    return head[:-openflash], [row[:-openflash] for row in rows]
 
 
 def _time_cells(row: TimeRow) -> list[str]:
     return [
-        _session(row),
+        row.session,
         row.call,
         f"{row.measured_n:,}",
         f"{row.measured_mean_us:,.1f}",
@@ -52,7 +64,7 @@ def _time_cells(row: TimeRow) -> list[str]:
     ]
 
 
-def over_runs_cells(compared: Comparison) -> tuple[list[str], list[list[str]]]:
+def over_runs_cells(compared: Comparison) -> Cells:
     """Head and rows: means over the runs of a session."""
     groups: dict[tuple[str, int, str], list[TimeRow]] = {}
     for row in compared.times:
@@ -67,18 +79,17 @@ def over_runs_cells(compared: Comparison) -> tuple[list[str], list[list[str]]]:
         openflash = sum(known) / len(known) if known else None
         total = 100 * (simulated / measured - 1)
         cells = [f"{measured / measured_n:,.1f}", f"{simulated / simulated_n:,.1f}" if simulated_n else "-"]
-        runs_text = str(len(runs))
-        table.append(
-            [f"{workload} {record}", call, runs_text, *cells, _percent(mean), _percent(total), _percent(openflash)]
-        )
+        runs_text, session = str(len(runs)), f"{workload} {record}" if record else workload
+        errors = map(_percent, (mean, total, openflash))
+        table.append([session, call, runs_text, *cells, *errors])
     header = ["over runs", "call", "runs", "measured us", "simulated us", "mean", "total", "OpenFlash mean"]
-    return header, table
+    return _known(compared, header, table, _OVER_RUNS_OPENFLASH)
 
 
 def _flash_cells(row: FlashRow) -> list[str]:
     openflash = f"{row.openflash:,}" if row.openflash is not None else "-"
     cells = [f"{row.measured:,}", f"{row.simulated:,}", _percent(row.error), openflash, _percent(row.openflash_error)]
-    return [_session(row), row.operation, row.task, *cells]
+    return [row.session, row.operation, row.task, *cells]
 
 
 def _percent(value: float | None) -> str:

@@ -13,15 +13,9 @@ from ffslab import _native
 from ffslab.answers.machine import PlannedFlash
 from ffslab.measured.reference import chip, medium
 from ffslab.measured.reference.plan import Variant
+from ffslab.measured.threads import task_of
 
 COUNTER_OF = {"R": "page_reads", "r": "oob_reads", "W": "page_programs", "w": "oob_programs", "E": "erases"}
-# Who issued an operation, by the beginning of the task's name; anything else is the program in its system calls.
-TASKS = (
-    ("jffs2_gcd_", "jffs2_gc_thread"),
-    ("ubi_bgt", "ubi_thread"),
-    ("ubifs_bgt", "ubifs_thread"),
-    ("kworker", "kworker"),
-)
 PERCENTILES = (50, 90, 99)
 TIMED = ("requests", "append", "mmap", "create_many")
 
@@ -135,8 +129,7 @@ def count(log: Iterable[str], flash: PlannedFlash) -> Counts:
             erases[address - flash["first_block"]] += 1
         if measuring:
             total.update(counters)
-            who = next((name for start, name in TASKS if task.startswith(start)), "caller")
-            by_task.setdefault(who, Counter()).update(counters)
+            by_task.setdefault(task_of(task), Counter()).update(counters)
     if not complete:
         raise _native.InputError("flashmon's log has no end: it was cut off")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,18 +10,13 @@ import numpy as np
 
 from ffslab._native import InputError
 from ffslab.files import results, tables
+from ffslab.measured.threads import is_kernel_thread
 from ffslab.measured.tracereport.checks import SECOND_NS
 from ffslab.measured.tracereport.columns import Calls, Flash, Ints, Marker, Mask, Names
 from ffslab.measured.tracereport.header import BLOCKS_MAX, FLASHMON, FUNCMON, VFSMON, Chip, Head, Partition
 from ffslab.measured.tracereport.log import Log
 from ffslab.measured.tracereport.reader import SPATIAL, TooManyEventsError, read_log
 
-# Threads of the kernel that work on flash for others: names as the sources give them (fs/jffs2/background.c, fs/ubifs/
-# super.c, drivers/mtd/ubi/build.c, YAFFS2's yaffs_vfs.c, kernel/workqueue.c, fs/fs-writeback.c and mm/ of 2.6 to 6.1).
-KERNEL_THREAD = re.compile(
-    r"(jffs2_gcd_mtd\d|ubifs_bgt|ubi_bgt|yaffs-bg|kworker/|kswapd|pdflush|sync_supers|bdi-default|flush-|mtdblock"
-    r"|kthreadd|ksoftirqd|events/|swapper|<idle>)"
-)
 # Where a log of Flashmon v2 does not say what the chip is like: the commonest SLC chip.
 USUAL_PAGE_B, USUAL_OOB_B, USUAL_PAGES_PER_BLOCK = 2048, 64, 64
 WITHOUT_PHASE = "start"
@@ -86,7 +80,7 @@ class Recording:
 
     def is_background(self) -> Mask:
         """For each task, whether it is a thread of the kernel."""
-        return np.array([bool(KERNEL_THREAD.match(name)) for name in self.tasks.texts], dtype=bool)
+        return np.array([is_kernel_thread(name) for name in self.tasks.texts], dtype=bool)
 
 
 def load(

@@ -207,7 +207,7 @@ const ffslab = (window.ffslab = { drawers: [], redraw() { for (const draw of ffs
         const [x, y] = [one.values[a], one.values[b]];
         const change = x && y !== null ? (y / x - 1) * 100 : null;
         const said = change === null ? (x === y ? "same" : "") : Math.abs(change) < 0.05 ? "same" : `${change > 0 ? "+" : ""}${number(change, 1)} %`;
-        const kind = said.includes("%") && one.less ? (change < 0 ? "better" : "worse") : "";
+        const kind = said.includes("%") && one.better ? ((change < 0) === (one.better === "less") ? "better" : "worse") : "";
         return make("tr", {}, make("td", {}, one.label), make("td", {}, number(x, one.digits)), make("td", {}, number(y, one.digits)), make("td", { class: kind }, said));
       });
       const heads = ["", of.names[a], of.names[b], "change"].map((name) => make("th", {}, name));

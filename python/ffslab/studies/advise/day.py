@@ -20,7 +20,8 @@ from ffslab.studies.sweep.study import Study
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
 from ffslab.studies.sweep.workers import Workers
 from ffslab.text.failures import fell_short_or_lost
-from ffslab.text.variants import US_PER_YEAR, figures_of, worn_most
+from ffslab.text.figures import declared, figures_of
+from ffslab.text.worn import US_PER_YEAR, worn_most
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
@@ -31,14 +32,6 @@ WORN, FILLED = "worn", "filled"
 SLOWEST = "latency_max_us"
 # How often more rounds are run, when those that were thought enough were not.
 ATTEMPTS = 3
-# Figures that are no sums over the rounds of a run.
-OF_ALL_ROUNDS = frozenset(
-    {
-        *(f"latency_{name}_us" for name in ("mean", "sd", "min", "p50", "p90", "p99", "p99_9", "max")),
-        *("read_amplification", "write_amplification", "setup_time_us", "years_until_worn_out", "needs_us"),
-        *("erases_per_block_sd",),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -247,7 +240,13 @@ def _figures(said: VariantSummary, rounds: int) -> dict[str, float]:
     found = {name: float(value) for name, value in figures_of(said).items() if isinstance(value, int | float)}
     worn = worn_by(said)
     every = {**(found if worn is None else {**found, WORN: worn}), FILLED: filled_share(said) or 0.0}
-    return {name: value if name in OF_ALL_ROUNDS else value / rounds for name, value in every.items()}
+    return {name: value / rounds if _adds_up(name) else value for name, value in every.items()}
+
+
+def _adds_up(name: str) -> bool:
+    """Whether rounds one after the other add it up, as they do what is only counted."""
+    figure = declared(name)
+    return figure is None or figure.adds_up
 
 
 def worn_by(said: VariantSummary) -> float | None:

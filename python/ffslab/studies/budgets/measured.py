@@ -11,7 +11,7 @@ from ffslab.steady import filled_share
 from ffslab.studies.budgets.file import YEARS, Budget, Budgets
 from ffslab.studies.differences.account import Account, account_of, files_of
 from ffslab.text.durations import DAYS_PER_YEAR
-from ffslab.text.variants import runs_until_worn_out
+from ffslab.text.worn import runs_until_worn_out
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary

@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 
 from ffslab.answers.budgets import BudgetRow, BudgetsAnswer
 from ffslab.studies.budgets.text import name_of, said_of
+from ffslab.text.figures import declared
 
 # Ends of names of figures that are units; other figures are counts, or have none.
 _UNIT = re.compile(r"_(us|B|uJ)$")
-# More of them is better: github-action-benchmark has one direction for a file.
-_MORE_IS_BETTER = ("years", "years_until_worn_out")
 
 
 def junit(answer: BudgetsAnswer) -> str:
@@ -30,13 +29,20 @@ def junit(answer: BudgetsAnswer) -> str:
 
 
 def benchmark(answer: BudgetsAnswer) -> str:
-    """What github-action-benchmark calls `customSmallerIsBetter`: each figure once."""
+    """What github-action-benchmark calls `customSmallerIsBetter`: each figure once.
+
+    It has one direction for a file, so those of which more is better are left out."""
     figures = {
         f"{name_of(row)}: {row['figure']}": _entry(row)
         for row in answer["rows"]
-        if row["found"] is not None and row["figure"] not in _MORE_IS_BETTER
+        if row["found"] is not None and not _more_is_better(row["figure"])
     }
     return json.dumps([{"name": name, **entry} for name, entry in figures.items()], indent=2) + "\n"
+
+
+def _more_is_better(key: str) -> bool:
+    figure = declared(key)
+    return figure is not None and figure.better == "more"
 
 
 def _entry(row: BudgetRow) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ffslab.text.failures import fell_short_or_lost
-from ffslab.text.variants import figures_of
+from ffslab.text.figures import figures_of
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ffslab.studies.differences.account import Account, Part
+from ffslab.text.figures import Amount, declared
 from ffslab.text.tables import number
 
-Amount = Literal["page_reads", "page_programs", "erases", "time_us", "written_B"]
 # How people call them, and by how much they are divided.
 _WORDS: dict[Amount, tuple[str, float, int]] = {
     "page_reads": ("page reads", 1, 0),
@@ -39,15 +39,8 @@ class Contribution(NamedTuple):
 
 def amount_of(figure: str) -> Amount:
     """Of what a figure consists: operations that are counted, or time of chip, driver and CPU."""
-    if "erases" in figure or figure.startswith("years"):
-        return "erases"
-    if "page_programs" in figure or figure in ("write_amplification", "bus_in_B", "oob_programs"):
-        return "page_programs"
-    if "page_reads" in figure or figure in ("read_amplification", "bus_out_B", "oob_reads"):
-        return "page_reads"
-    if figure == "user_written_B":
-        return "written_B"
-    return "time_us"
+    known = declared(figure)
+    return "time_us" if known is None else known.amount
 
 
 def fraction(before: float | None, after: float | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffslab.answers.run_diff import FigureChange, PairDiff, RunDiff
 from ffslab.text.durations import duration
-from ffslab.text.figures import FIGURES, SHOWN, needs_steady
+from ffslab.text.figures import FIGURES, Place, needs_steady
 from ffslab.text.tables import percent, text_table
 
 # Of whose difference the lines tell that stand below it.
@@ -39,7 +39,7 @@ def failures(diff: RunDiff) -> list[str]:
 
 def shown(pair: PairDiff, diff: RunDiff) -> list[FigureChange]:
     """The figures of a pair that a reader is shown."""
-    told = [one for one in pair["figures"] if one["figure"] in SHOWN]
+    told = [one for one in pair["figures"] if (figure := FIGURES.get(one["figure"])) and Place.DIFF in figure.at]
     if pair["needs_us"] is not None:
         told = [one for one in told if not needs_steady(one["figure"])]
     return [one for one in told if not (diff["without_energy"] and one["figure"].startswith("energy_"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from ffslab._native import __version__
 from ffslab.answers.reproduction import JudgedPaper
 from ffslab.api.run import Progress
 from ffslab.files import results
+from ffslab.store import Store
 from ffslab.studies.reproduce import (
     driver,
     driver_figures,
@@ -28,11 +29,13 @@ from ffslab.studies.reproduce.claims import Claims
 from ffslab.studies.reproduce.figures import Figure
 from ffslab.studies.reproduce.page import report
 from ffslab.studies.reproduce.rows import Row
-from ffslab.studies.reproduce.runs import RUNS, PlannedRun, by_series, machines, run_all, unfinished, write_rows
+from ffslab.studies.reproduce.runs import PlannedRun, machines, run_all
 from ffslab.text.machine_line import line
 
-CLAIMS = "claims.json"
+CLAIMS, RUNS = "claims.json", "runs.json"
 FILES = frozenset({CLAIMS, results.REPORT, RUNS})
+# The rows of runs as earlier versions kept them.
+BEFORE = frozenset({"runs"})
 Series = dict[str, list[Row]]
 
 
@@ -53,13 +56,20 @@ PAPERS = {
 }
 
 
-def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Progress | None = None) -> JudgedPaper:
-    """Runs everything that is not there yet, writes `folder` and returns what `claims.json` holds."""
-    results.check_free(folder, FILES, CLAIMS)
+def reproduce(
+    paper: str,
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> JudgedPaper:
+    """Runs everything that the store (`Store.usual()` without one) does not hold, writes `folder` and returns what
+    `claims.json` holds."""
+    results.check_free(folder, FILES | BEFORE, CLAIMS)
     of = PAPERS[paper]
     planned, claims = of.planned(), Claims(paper)
-    rows = run_all(planned, folder, jobs=jobs, progress=progress)
-    series = by_series(planned, rows)
+    series = run_all(planned, jobs=jobs, store=store, progress=progress)
     of.judge(claims, series)
     real = kernel.judged(paper, of.judge)
     # The first set-up is ours.
@@ -78,12 +88,9 @@ def reproduce(paper: str, folder: Path, *, jobs: int | None = None, progress: Pr
 
     def write(fresh: Path) -> None:
         (fresh / CLAIMS).write_text(results.dump_json(table_of_claims), encoding="utf-8")
-        (fresh / RUNS).mkdir()
-        for run in planned:
-            write_rows(fresh / RUNS, run, rows[run.key])
+        (fresh / RUNS).write_text(json.dumps(series) + "\n", encoding="utf-8")
         html = report(table_of_claims, list(of.figures(claims, series)))
         (fresh / results.REPORT).write_text(html, encoding="utf-8")
 
     results.replace(folder, write)
-    shutil.rmtree(unfinished(folder), ignore_errors=True)
     return table_of_claims

@@ -3,7 +3,8 @@
 `linux-2.6.37/wear-gc.csv` and `readahead.csv` have a row a run of that kernel, on an emulated ARM board whose flash
 counts exactly. Each run is a measured case; `python -m ffslab.studies.reproduce.kernel PAPER CASES.jsonl.gz` makes the
 rows of such cases, and a test compares those that ship in `tests/measured`. The readings of the real kernel are made of
-these rows by the functions that judge our own runs, as far as the rows reach.
+these rows by the functions that judge our own runs, as far as the rows reach. `wear-gc.toml` says which runs make
+which set-up.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import gzip
 import io
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -29,32 +31,11 @@ Cells = dict[str, str]
 
 # ---- the wear-levelling and garbage-collection study ------------------------------------------------------------
 
-# The one set-up that was inferred for all claims of the study, and those that were tried beside it: which runs of the
-# file make them. Runs that stand later count where the earlier ones lack a file system or a size: little memory and
-# dirty limits change nothing on JFFS2 and YAFFS2, which write through.
-WEAR_GC_SET_UPS: dict[str, Sequence[str]] = {
-    "16 MiB, 56 MB of memory": (
-        "r16-ram56M",
-        "r16-ram56M-gap",
-        "r16-ram56M-read",
-        "fill30-ram56M",
-        "fill60-ram56M",
-        "fill75-ram56M",
-    ),
-    "14 MiB": ("plain", "plain-gap"),
-    "16 MiB": ("r16-plain", "r16-gap"),
-    "18 MiB": ("r18-plain",),
-    "14 MiB, 56 MB of memory": ("ram56M", "plain", "plain-gap"),
-    "14 MiB, 8 MB may be dirty": ("dirty8M", "plain", "plain-gap"),
-    "16 MiB, 8 MB may be dirty": ("r16-dirty8M", "r16-plain"),
-    "14 MiB, the file exists": ("exist-plain",),
-    "14 MiB, no sync after rm": ("nosync-plain", "plain"),
-    "14 MiB, JFFS2 with summaries": ("sum-plain", "plain"),
-    "14 MiB, no sub-pages": ("nosub-plain", "plain"),
-    "14 MiB, O_SYNC": ("osync",),
-    "14 MiB, O_SYNC, no sync after rm": ("nosync-osync", "osync"),
-    "18 MiB, O_SYNC": ("r18-osync",),
-}
+
+def set_ups() -> dict[str, Sequence[str]]:
+    """The runs of the file that make each set-up, the inferred one first."""
+    data = tomllib.loads(_file("wear-gc.toml"))
+    return {one["name"]: one["runs"] for one in data["set_up"]}
 
 
 def _wear_gc_row(case: Case) -> Cells | None:
@@ -91,7 +72,7 @@ def _wear_gc_series(cells: Cells) -> Iterator[str]:
 def wear_gc() -> dict[str, Measured]:
     """The runs of each set-up, the inferred one first."""
     all_of = rows("wear-gc")
-    return {name: _wear_gc_of(all_of, runs) for name, runs in WEAR_GC_SET_UPS.items()}
+    return {name: _wear_gc_of(all_of, runs) for name, runs in set_ups().items()}
 
 
 def _wear_gc_of(all_of: Sequence[Cells], runs: Sequence[str]) -> Measured:
@@ -202,8 +183,11 @@ def _requests(case: Case) -> Case:
 
 def rows(paper: str) -> list[Cells]:
     """The measured runs of a paper, as the file holds them."""
-    text = files("ffslab.studies.reproduce").joinpath("linux-2.6.37", f"{paper}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(io.StringIO(text)))
+    return list(csv.DictReader(io.StringIO(_file(f"{paper}.csv"))))
+
+
+def _file(name: str) -> str:
+    return files("ffslab.studies.reproduce").joinpath("linux-2.6.37", name).read_text(encoding="utf-8")
 
 
 def _main(paper: str, path: str) -> None:

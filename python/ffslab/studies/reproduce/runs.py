@@ -1,37 +1,36 @@
-"""The runs of a campaign: made in processes of their own, one per core, and kept by a hash of all that determines them.
+"""The runs of a campaign: experiments, which the workers of a sweep make for its store, and look-ups in data bases.
 
-A run is an experiment (data) or a series of SQLite look-ups. Its result is a list of rows, plain values. Finished
-runs wait beside the results folder until all are there, so that an interrupted campaign goes on where it was.
+An experiment that the store holds is not made again, so that an interrupted campaign goes on where it was. No store
+holds look-ups, which take a second or so each.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import closing
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ffslab._native import InputError
-from ffslab.api import states
+from ffslab.answers.machine import KeyOf
+from ffslab.answers.summary import FailedVariant, VariantSummary
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import as_json
 from ffslab.api.run import Progress
 from ffslab.api.stack import Stack
 from ffslab.api.steps import Data
-from ffslab.files.os_errors import reason
+from ffslab.store import KeptRun, Store
 from ffslab.studies.reproduce.rows import Row, row_of
-from ffslab.studies.sweep.workers import LocalWorkers
+from ffslab.studies.sweep import tasks
+from ffslab.studies.sweep.running import Task, at_work, kept_in
+from ffslab.studies.sweep.workers import LocalWorkers, Workers
 from ffslab.text.machine_line import Seen
 
-RUNS = "runs"
 # Keys of a stack that the line of a machine tells of.
 _NAMED = ("fs", "board", "part", "kernel", "compression")
 
@@ -44,6 +43,15 @@ class LookUps(NamedTuple):
     in_transaction: int = 10
     selects_together: bool = False
 
+    def rows(self) -> list[Row]:
+        """Does them."""
+        from ffslab.sqlite.look_ups import look_ups
+
+        together = self.selects_together
+        runs = look_ups([self.fs], [self.kind], in_transaction=self.in_transaction, selects_together=together)
+        rows: list[Row] = json.loads(runs.to_json(orient="records"))
+        return [{**row, "in_transaction": self.in_transaction, "selects_together": together} for row in rows]
+
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -55,43 +63,13 @@ class PlannedRun:
     # Name and text of the job files that the experiment names.
     job_files: tuple[tuple[str, str], ...] = ()
 
-    @cached_property
-    def key(self) -> str:
-        """Hash of all that determines the result: the program that simulates, its Python half, the experiment."""
-        parts = [states.build(), _python_half(), as_json(self.experiment or {})]
-        parts += ["/".join(map(str, self.look_ups or ()))]
-        parts += [f"{name}\0{text}" for name, text in self.job_files]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-
-    def rows(self) -> list[Row]:
-        """Does it."""
-        if self.look_ups is not None:
-            from ffslab.sqlite.look_ups import look_ups
-
-            asked = self.look_ups
-            runs = look_ups(
-                [asked.fs],
-                [asked.kind],
-                in_transaction=asked.in_transaction,
-                selects_together=asked.selects_together,
-            )
-            rows: list[Row] = json.loads(runs.to_json(orient="records"))
-            further: Row = {"in_transaction": asked.in_transaction, "selects_together": asked.selects_together}
-            return [row | further for row in rows]
-        with tempfile.TemporaryDirectory() as folder:
-            # There is a process per core already.
-            done = self.experiment_in(Path(folder)).run(jobs=1).whole()
-        made = [row_of(variant) for variant in done.summary["variants"]]
-        for row in made:
-            if row["job_errors"]:
-                raise InputError(f"<{self.series}>: a job ended with {row['job_errors'][0]}")
-        return made
-
     def experiment_in(self, folder: Path) -> Experiment:
         """The experiment, ready to run, with its job files in `folder`."""
+        folder.mkdir(exist_ok=True)
         for name, text in self.job_files:
             (folder / name).write_text(text, encoding="utf-8")
-        return Experiment.from_data(self.experiment or {}, f"<{self.series}>", folder)
+        made = Experiment.from_data(self.experiment or {}, f"<{self.series}>", folder)
+        return replace(made, change={"requests_kept": tasks.REQUESTS_KEPT})
 
 
 def machines(planned: Sequence[PlannedRun]) -> list[Seen]:
@@ -112,110 +90,73 @@ def machines(planned: Sequence[PlannedRun]) -> list[Seen]:
 
 
 def run_all(
-    planned: Sequence[PlannedRun], folder: Path, *, jobs: int | None = None, progress: Progress | None = None
+    planned: Sequence[PlannedRun],
+    *,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, list[Row]]:
-    """The rows of each run by its key. Runs that `folder` or its unfinished neighbour hold are not made again."""
-    waiting = unfinished(folder)
-    found: dict[str, list[Row]] = {}
-    missing: list[PlannedRun] = []
-    for run in planned:
-        kept = _kept(run, (waiting, folder / RUNS))
-        if kept is None:
-            missing.append(run)
-        else:
-            found[run.key] = kept
-    if missing:
-        try:
-            waiting.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _not_written(waiting, error) from None
-        with closing(_made(missing, jobs)) as made:
-            for run, rows in made:
-                found[run.key] = rows
-                write_rows(waiting, run, rows)
-                if progress is not None:
-                    progress(len(found) / len(planned))
-    return found
-
-
-def _made(runs: Sequence[PlannedRun], jobs: int | None) -> Generator[tuple[PlannedRun, list[Row]], None, None]:
-    """The rows of each run, in the order in which they come."""
-    workers = LocalWorkers(jobs)
-    waiting, running = deque(runs), dict[Future[list[Row] | str], PlannedRun]()
-    try:
-        while waiting or running:
-            while waiting and len(running) < workers.places:
-                run = waiting.popleft()
-                running[workers.submit(_rows_or_error, run)] = run
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                rows = future.result()
-                if isinstance(rows, str):
-                    raise InputError(rows)
-                yield running.pop(future), rows
-    finally:
-        workers.close()
-
-
-def by_series(planned: Sequence[PlannedRun], rows: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """The rows of each series, in the order in which they were planned."""
+    """The rows of each series, in the order in which its runs are planned. Without `store` that is `Store.usual()`."""
+    with tempfile.TemporaryDirectory() as folder, kept_in(store) as kept, at_work(LocalWorkers(jobs)) as crew:
+        experiments = {
+            at: run.experiment_in(Path(folder) / str(at)) for at, run in enumerate(planned) if run.look_ups is None
+        }
+        variants = {at: made.keys()["variants"] for at, made in experiments.items()}
+        keys = {at: [str(one["key"]) for one in of_run] for at, of_run in variants.items()}
+        every = {key for of_run in keys.values() for key in of_run}
+        known = kept.has(every, tasks.REQUESTS_KEPT)
+        rows: dict[int, list[Row]] = {}
+        missing: dict[int, Task] = {}
+        for at, run in enumerate(planned):
+            if run.look_ups is not None:
+                missing[at] = run.look_ups.rows, ()
+            elif not known.issuperset(keys[at]):
+                there = [i for i, key in enumerate(keys[at]) if key in known]
+                missing[at] = tasks.run, (experiments[at], there, False)
+        for done, (at, made) in enumerate(_made(missing, crew), len(planned) - len(missing) + 1):
+            if isinstance(made, tasks.Ran):
+                kept.add(made.part)
+            else:
+                rows[at] = made
+            if progress is not None:
+                progress(done / len(planned))
+        kept.make_room()
+        found = kept.find(every, tasks.REQUESTS_KEPT, with_tables=False)
+        for at, of_run in variants.items():
+            file_name = experiments[at].file_name
+            rows[at] = [_row_of(found[key], one, file_name) for key, one in zip(keys[at], of_run, strict=True)]
     series: dict[str, list[Row]] = {}
-    for run in planned:
-        series.setdefault(run.series, []).extend(rows[run.key])
+    for at, run in enumerate(planned):
+        series.setdefault(run.series, []).extend(rows[at])
     return series
 
 
-def unfinished(folder: Path) -> Path:
-    """The folder in which finished runs of an unfinished campaign wait."""
-    return folder.parent / f".{folder.name}.unfinished"
+def _made(missing: Mapping[int, Task], crew: Workers) -> Generator[tuple[int, Any], None, None]:
+    """What each piece of work gives, in the order in which they end."""
+    waiting, running = deque(missing.items()), dict[Future[Any], int]()
+    while waiting or running:
+        while waiting and len(running) < crew.places:
+            at, (work, given) = waiting.popleft()
+            running[crew.submit(_or_error, work, *given)] = at
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            if isinstance(made := future.result(), str):
+                raise InputError(made)
+            yield running.pop(future), made
 
 
-def write_rows(folder: Path, run: PlannedRun, rows: list[Row]) -> None:
-    """Keeps the result of a run; the file is complete or absent."""
-    place = folder / f"{run.key}.json"
-    fresh = place.with_suffix(".part")
-    try:
-        fresh.write_text(json.dumps({"series": run.series, "rows": rows}) + "\n", encoding="utf-8")
-        fresh.rename(place)
-    except OSError as error:
-        raise _not_written(place, error) from None
-
-
-def _not_written(place: Path, error: OSError) -> InputError:
-    return InputError(f"{place}: cannot be written: {reason(error)}")
-
-
-def _rows_or_error(run: PlannedRun) -> list[Row] | str:
+def _or_error(work: Callable[..., Any], *given: object) -> Any:
     """In a process of the pool: its native exceptions cannot be sent to the one that asked."""
     try:
-        return run.rows()
+        return work(*given)
     except InputError as error:
         return str(error)
 
 
-def _kept(run: PlannedRun, folders: Sequence[Path]) -> list[Row] | None:
-    for folder in folders:
-        try:
-            kept = json.loads((folder / f"{run.key}.json").read_text(encoding="utf-8"))
-            rows: list[Row] = kept["rows"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        return rows
-    return None
-
-
-def _python_half() -> str:
-    """What of this package, beside the native half, decides what is in a row."""
-    import apsw
-
-    package = Path(__file__).parents[2]
-    sources = [
-        Path(__file__),
-        Path(__file__).with_name("rows.py"),
-        package / "api" / "stack.py",
-        package / "text" / "time_table.py",
-        *sorted((package / "sqlite").glob("*.py")),
-    ]
-    digest = hashlib.sha256(apsw.sqlite_lib_version().encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
+def _row_of(run: KeptRun, variant: KeyOf, file_name: str) -> Row:
+    """The row of a variant of an experiment, which came to its end and whose jobs had no error."""
+    if run.ended is None:
+        raise InputError(f"{file_name}: variant {variant['name']}: {cast('FailedVariant', run.said)['error']}")
+    row = row_of(cast("VariantSummary", run.named(variant)))
+    if row["job_errors"]:
+        raise InputError(f"{file_name}: a job ended with {row['job_errors'][0]}")
+    return row

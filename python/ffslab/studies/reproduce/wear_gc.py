@@ -41,7 +41,7 @@ PAGE_CACHE_KIB = 54_868 - (5 << 10)
 # Tried beside it on UBIFS, the last one the board's.
 OTHER_CACHES_KIB = (8 << 10, 16 << 10, 223232)
 # How `kernel.py` calls this set-up.
-SET_UP = next(iter(kernel.WEAR_GC_SET_UPS))
+SET_UP = next(iter(kernel.set_ups()))
 
 Series = dict[str, list[Row]]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffslab.answers.study import Change, FigureSpread, Gains, Influence, Objective, Sensitivity, StudyAnswer, StudyPoint
 from ffslab.studies.sweep.plan import METHODS
 from ffslab.text.durations import duration
-from ffslab.text.figures import FIGURES, RECKONED, Figure
+from ffslab.text.figures import Figure, declared
 from ffslab.text.tables import counted, number, text_table
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def wanted(figure: str, maximise: bool) -> str:
 
 def figure_of(figure: str) -> Figure:
     """What people call a figure, and its unit; of a column that has no such row its name."""
-    return FIGURES.get(figure) or RECKONED.get(figure) or Figure(figure, figure, "ratio", 1)
+    return declared(figure) or Figure(figure, figure, "ratio", 1)
 
 
 def label(figure: str) -> str:
