@@ -97,8 +97,9 @@ TOP_APPLIED = frozenset(["axes", "initial", "measure", "seed", "setup", "stack",
 TOP_OF_ANSWERS = frozenset(
     ["budgets", "calls_max", "crashtest", "film", "probe_logs", "question", "requests_kept", "study"]
 )
+# Refused with the words of `planned_variants`.
+TOP_REFUSED_BY_PLAN = frozenset(["program"])
 TOP_REFUSED = {
-    "program": "has one program: leave [[program]] out",
     "repeat": "is repeated with --boots N: leave it out",
 }
 
