@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash, PlannedVariant
-from ffslab.measured.reference import chip, medium
+from ffslab.measured.reference import chip, keys, medium
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment
@@ -32,13 +32,16 @@ STEPS_TEXT = """
     sync drop_caches read_ahead sleep fadvise
     open close fsync stat requests append mmap mkdir rmdir readdir create_many stat_many read_many unlink_many
     setxattr getxattr listxattr removexattr symlink readlink chmod chown utimens statfs ftruncate
-    mtd_loop crash
+    mtd_loop crash occupy
 """
 STEPS = frozenset(STEPS_TEXT.split())
 # Programs of their own: the simulator writes their calls down, and `steps/` makes the same ones.
 RECORDED = frozenset(["age", "copy_in", "fio", "postmark", "replay", "sqlite", "uflip"])
 # Keys of those that name a file or folder of this computer.
 INPUT_KEYS = {"replay": "file", "fio": "file", "postmark": "file", "sqlite": "script", "copy_in": "from"}
+KEY_VALUE = "it is of key-value stores; on a file system, write the calls out"
+# Steps that are run as others: see `as_known`.
+STANDS_FOR = frozenset(["saturate", "boot"])
 # Why there are no others.
 REASONS = {
     "repeat": "the guest does its steps once: write the rounds out one by one",
@@ -49,6 +52,10 @@ REASONS = {
     "shelf": "nandsim's cells do not age",
     "save_image": "the chip of the machine goes when it is switched off",
     "trim": "the machine has no block device",
+    "set": KEY_VALUE,
+    "get": KEY_VALUE,
+    "delete": KEY_VALUE,
+    "iterate": KEY_VALUE,
     "sync_directories": "it is of YAFFS2, which no kernel of a distribution has",
 }
 # Keys that say how many bytes of content a step takes at once, the first that it has.
@@ -108,6 +115,8 @@ class Variant:
     setup: list[Step]
     measure: list[Step]
     bch_bits: int | None = None  # that software BCH corrects in 512 B; None: Hamming
+    vm: dict[str, int] = field(default_factory=dict)  # settings of write-back that are not the kernel's own
+    compared: dict[str, Any] = field(default_factory=dict)  # keys that the kernel must be built for
     recorded: Recorded | None = None
     inputs: dict[str, Path] = field(default_factory=dict)  # files that its case names, by name
 
@@ -183,22 +192,22 @@ class Variant:
         return f"calls={self._folder}/{phase}.{index} data={self._folder}/data"
 
     def _words(self, step: Step) -> str:
-        keys = {name: value for name, value in step.items() if name != "step"}
-        if "content_file" in keys:
-            keys["content"] = self._content_files[Path(keys.pop("content_file")).name]
+        found = {name: value for name, value in step.items() if name != "step"}
+        if "content_file" in found:
+            found["content"] = self._content_files[Path(found.pop("content_file")).name]
         match step["step"]:
             case "mount":
                 option = JFFS2_OPTIONS[self.compression] if self.fs == "jffs2" else f"compr={self.compression}"
-                keys |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": option}
+                found |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": option}
             case "ubi_attach":
-                keys["max_beb_per1024"] = self.max_beb_per1024
+                found["max_beb_per1024"] = self.max_beb_per1024
             case "crash":
-                keys |= {"period_us": PHASE_PERIOD_US, **self._page_words}
+                found |= {"period_us": PHASE_PERIOD_US, **self._page_words}
             case "mtd_loop":
-                keys |= self._page_words
-            case "setxattr" if "bytes" in keys:
-                keys["bytes"] = min(keys["bytes"], XATTR_B_MAX + 1)
-        return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in keys.items())])
+                found |= self._page_words
+            case "setxattr" if "bytes" in found:
+                found["bytes"] = min(found["bytes"], XATTR_B_MAX + 1)
+        return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in found.items())])
 
     @property
     def _page_words(self) -> dict[str, object]:
@@ -251,8 +260,9 @@ def variants(experiment: Experiment, name: str) -> list[Variant]:
     plans: list[PlannedVariant] = json.loads(
         _native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir)
     )
+    asked = keys.asked(experiment)
     return [
-        with_inputs(recorded(planned(plan, experiment.file_name, name), experiment, number), experiment)
+        with_inputs(recorded(planned(plan, experiment.file_name, name, asked), experiment, number), experiment)
         for number, plan in enumerate(plans)
     ]
 
@@ -303,7 +313,10 @@ def with_inputs(variant: Variant, experiment: Experiment) -> Variant:
     )
 
 
-def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
+def planned(
+    plan: PlannedVariant, file_name: str, experiment: str, asked: frozenset[str] = frozenset(keys.STACK_REFUSED)
+) -> Variant:
+    """`asked`: the keys of `[stack]` that the experiment gives."""
     stack, flash = plan["stack"], plan["flash"]
 
     def refuse(text: str) -> _native.InputError:
@@ -319,14 +332,8 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         raise refuse(f'[stack]: compression = "{compression}": a mount of jffs2 can choose {known}: name one of them')
     if why_not := medium.of(flash).trouble(flash):
         raise refuse(f"[stack]: {why_not}")
-    for key, why in (
-        ("image", "begins with an erased chip"),
-        ("vid_hdr_offset_B", "lets UBI choose the place"),
-        ("slc_mode", "has the chips of nandsim, whose cells hold one bit"),
-        ("bitflip_threshold_bits", "has the threshold of the kernel"),
-    ):
-        if stack.get(key):
-            raise refuse(f"[stack]: {key}: a reference run {why}")
+    if why_not := keys.trouble({**stack}, asked):
+        raise refuse(f"[stack]: {why_not}")
     partition_B = flash["partition_blocks"] * chip.block_B_of(flash)  # noqa: N806
     steps_before = with_state(plan["state"], plan["setup"], stack["fs"])
     setup = [part for step in steps_before for part in as_known(step, partition_B)]
@@ -359,6 +366,8 @@ def planned(plan: PlannedVariant, file_name: str, experiment: str) -> Variant:
         setup,
         measure,
         bch_bits,
+        vm=keys.vm_of({**stack}),
+        compared=keys.compared({**stack}, asked),
     )
 
 
@@ -371,7 +380,7 @@ def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
             return [fill, {"step": "sync"}, {"step": "unlink", "file": file}]
         case "boot":
             return [{"step": "crash"}, {**step, "step": "mount"}]
-        case "occupy":
+        case "occupy" if step.get("of") != "df":
             share = {"bytes": int(partition_B * step["percent"] / 100), "request_B": step["request_B"]}
             return [{"step": "create", "file": step["file"], **share}]
     return [step]
@@ -379,8 +388,6 @@ def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
 
 def not_possible(step: Step, flash: PlannedFlash) -> str | None:
     name = step["step"]
-    if step.get("of") == "df":
-        return f'{name}: of = "df": not on a real kernel here, say percent of the erase blocks'
     if name == "crash" and (counted := chip.counted_faults(flash)):
         return f"crash: not with faults that count operations ({', '.join(counted)}): what the chip held is put back"
     if name in REASONS:

@@ -6,6 +6,8 @@ and time in it is the number of instructions, so the same experiment gives the s
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +17,7 @@ from pathlib import Path
 
 from ffslab._native import InputError
 from ffslab.files.inputs import check_is_input
-from ffslab.measured.reference import cases, medium
+from ffslab.measured.reference import cases, keys, medium
 from ffslab.measured.reference.architecture import AMD64, Architecture
 from ffslab.measured.reference.first_jobs import ignore, run_first_jobs
 from ffslab.measured.reference.jffs2_module import with_rtime_alone
@@ -127,10 +129,12 @@ def first_job(variants: list[Variant], boot: int = 0) -> str:
             *([] if variant.rtime_alone == rtime_alone else ["rmmod jffs2", f"insmod {module_path(variant)}"]),
             f"insmod /modules/{of.MODULE}.ko {of.parameters(flash, variant.bch_bits)}",
             f"/probe/ffslab-probe {start}",
+            *keys.vm_lines(variant.vm),
             # A step that fails ends this variant; the others run.
             f"/steps /variant.{number} {number}/steps {marker} >&3 || true",
             f"/probe/ffslab-probe flashmon stop --raw {number}",
             "clean_up",
+            *(keys.vm_lines(keys.vm_defaults()) if variant.vm else []),
         ]
         rtime_alone = variant.rtime_alone
     return "\n".join([*lines, "echo at end >&3", ""])
@@ -236,6 +240,7 @@ def machine_of(parts: Parts, variants: list[Variant], folder: Path, boot: int = 
         if module not in MODULES_OF_JOBS:
             programs[f"modules/{module}.ko"] = rare_module(parts.kit.kernel, variant, module)
         check_mode(parts.kit.kernel, variant)
+        check_compared(parts.kit.kernel, variant)
         if variant.rtime_alone:
             programs[module_path(variant).lstrip("/")] = with_rtime_alone(jffs2_module(parts.kit.kernel))
     programs |= {path.lstrip("/"): data for variant in variants for path, data in variant.files.items()}
@@ -289,12 +294,7 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
         **medium.of(variant.flash).described(variant.bch_bits),
         "hz": ticks_per_s(kit.kernel),
         "ram_MiB": available_KiB >> 10,
-        "vm": {
-            "dirty_writeback_ms": 5000,
-            "dirty_expire_ms": 30000,
-            "dirty_ratio_pct": 20,
-            "dirty_background_ratio_pct": 10,
-        },
+        "vm": keys.vm_described(variant.vm),
     }
     if variant.fs == "ubifs":
         described["ubi"] = {"max_beb_per1024": variant.max_beb_per1024}
@@ -329,6 +329,33 @@ def check_mode(kernel: Kernel, variant: Variant) -> None:
             f'{variant.identity}: compression = "{variant.compression}": no mount can choose it, so the kernel must be '
             f"built with CONFIG_{wanted}=y, but {found}"
         )
+
+
+def of_kernel(kernel: Kernel) -> dict[str, object]:
+    """The keys of `keys.STACK_COMPARED` as the kernel has them; None where nothing tells."""
+    threshold = configured(kernel, "MTD_UBI_WL_THRESHOLD")
+    version = re.match(r"\d+\.\d+", kernel.modules.name)
+    return {
+        "hz": ticks_per_s(kernel),
+        "kernel": version[0] if version else None,
+        "smp": is_set(kernel, "SMP"),
+        "summary": has_summaries(kernel),
+        "wl_threshold": int(threshold) if threshold else None,
+        "word_bits": 64 if is_set(kernel, "64BIT") else 32,
+    }
+
+
+def check_compared(kernel: Kernel, variant: Variant) -> None:
+    """Raises `InputError` when the experiment asks for a kernel that was built otherwise."""
+    has = of_kernel(kernel)
+    for key, value in variant.compared.items():
+        if has[key] != value:
+            found = "says nothing of it" if has[key] is None else f"has {json.dumps(has[key])}"
+            raise InputError(
+                f"{variant.identity}: [stack]: {key} = {json.dumps(value)}: {kernel.image} {found} "
+                f"({keys.STACK_COMPARED[key]}), and no setting changes it: leave it out, or give another kernel with "
+                "--kernel-image"
+            )
 
 
 def is_set(kernel: Kernel, option: str) -> bool:

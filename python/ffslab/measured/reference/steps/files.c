@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { OPEN_MAX_FILES = 16 };
@@ -107,6 +108,37 @@ static void step_create(void)
             errno = ENOSPC;
             fails_as_told(-1, "write");
             break;
+        }
+    }
+    close(fd);
+    result("bytes", at);
+}
+
+/* `occupy` with of = "df": writes until df shows a percentage, in ever smaller pieces, because a file system takes more than the data. The simulator's
+   step does the same calls. */
+#define DF_TOLERANCE_PERCENT 0.5
+
+static void step_occupy(void)
+{
+    const char *percent = text("percent", NULL);
+    uint64_t request_B = number("request_B", "65536"), at = 0;
+    int fd = create(text("file", NULL), O_TRUNC);
+    for (;;) {
+        struct statfs space;
+        sync();
+        must(statfs(ROOT, &space));
+        double used = space.f_blocks > space.f_bfree ? (double)(space.f_blocks - space.f_bfree) : 0;
+        double missing = (double)space.f_blocks * strtod(percent, NULL) / 100 - used;
+        if (missing <= (double)space.f_blocks * DF_TOLERANCE_PERCENT / 100)
+            break;
+        double piece_B = missing * (double)space.f_bsize * 0.9;
+        uint64_t left = (uint64_t)piece_B + (piece_B > (double)(uint64_t)piece_B);
+        while (left > 0) {
+            uint64_t part = left < request_B ? left : request_B, done = write_all(fd, part, at);
+            at += done;
+            left -= done;
+            if (done < part)
+                fail("occupy: no space before df shows %s %%: a smaller percent is needed", percent);
         }
     }
     close(fd);
@@ -309,6 +341,7 @@ static void step_fadvise(void)
 const struct step FILE_STEPS[] = {
     {"create", step_create},
     {"fill", step_fill},
+    {"occupy", step_occupy},
     {"create_fragmented", step_create_fragmented},
     {"open", step_open},
     {"close", step_close},

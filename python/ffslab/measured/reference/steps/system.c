@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#ifndef MS_LAZYTIME
+#define MS_LAZYTIME (1 << 25) /* in <linux/mount.h>, which does not go with <sys/mount.h> */
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +34,17 @@ static void set_read_ahead(const char *KiB)
     write_file("/sys/class/bdi/ubifs_0_0/read_ahead_kb", KiB);
 }
 
+/* Options of mount(8) that are flags of mount(2), for every file system. */
+static const struct { const char *word; unsigned long set, clear; } MOUNT_FLAGS[] = {
+    {"ro", MS_RDONLY, 0}, {"rw", 0, MS_RDONLY}, {"remount", MS_REMOUNT, 0},
+    {"sync", MS_SYNCHRONOUS, 0}, {"async", 0, MS_SYNCHRONOUS}, {"dirsync", MS_DIRSYNC, 0},
+    {"lazytime", MS_LAZYTIME, 0}, {"nolazytime", 0, MS_LAZYTIME},
+    {"noatime", MS_NOATIME, 0}, {"atime", 0, MS_NOATIME}, {"nodiratime", MS_NODIRATIME, 0},
+    {"relatime", MS_RELATIME, 0}, {"norelatime", 0, MS_RELATIME},
+    {"strictatime", MS_STRICTATIME, 0}, {"nostrictatime", 0, MS_STRICTATIME},
+    {NULL, 0, 0},
+};
+
 static void step_mount(void)
 {
     char options[256], words[256];
@@ -39,11 +53,12 @@ static void step_mount(void)
     snprintf(words, sizeof words, "%s", text("options", ""));
     snprintf(options, sizeof options, "%s", text("fs_options", ""));
     for (char *word = strtok(words, ","); word; word = strtok(NULL, ",")) {
-        if (strcmp(word, "ro") == 0)
-            flags |= MS_RDONLY;
-        else if (strcmp(word, "remount") == 0)
-            flags |= MS_REMOUNT;
-        else if (strcmp(word, "rw") != 0)
+        int known = 0;
+        while (MOUNT_FLAGS[known].word && strcmp(word, MOUNT_FLAGS[known].word) != 0)
+            known++;
+        if (MOUNT_FLAGS[known].word)
+            flags = (flags & ~MOUNT_FLAGS[known].clear) | MOUNT_FLAGS[known].set;
+        else
             snprintf(options + strlen(options), sizeof options - strlen(options), ",%s", word);
     }
     char device[16];
