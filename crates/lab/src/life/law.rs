@@ -29,8 +29,8 @@ const PAIRS_LEAST: u32 = 4;
 /// better their shares are known.
 const LEAP_PER_PAIR: std::ops::RangeInclusive<f64> = 4.0..=40.0;
 const LEAP_PER_CHANGE: f64 = 1.0;
-/// By how many standard deviations of chance the changes of one kind are more than those of the other where the blocks in turn
-/// grow fewer or more: nothing is stationary then.
+/// By how many standard deviations of chance pairs of one kind are more than those of the other where the blocks in turn grow
+/// fewer or more: nothing is stationary then (a sign test of the trend).
 const UNBALANCED_FROM: f64 = 2.0;
 /// So many windows tell how blocks differ.
 const WINDOWS_KEPT: usize = 32;
@@ -46,6 +46,9 @@ pub(super) struct Stretch {
     /// Changes of blocks between two windows, and how many could have changed.
     from_rest: (u64, u64),
     from_turn: (u64, u64),
+    /// Pairs between which the blocks in turn became more, and fewer.
+    grew: u32,
+    shrank: u32,
 }
 
 impl Stretch {
@@ -56,24 +59,48 @@ impl Stretch {
             *self = Stretch { windows: VecDeque::from([window]), ..Stretch::default() };
             return None;
         }
-        let before = &self.windows[self.windows.len() - 1];
-        self.pairs += 1;
-        for (&a, &b) in before.erases.iter().zip(&window.erases) {
-            let (changes, of) = if a == 0 { (b > 0, &mut self.from_rest) } else { (b == 0, &mut self.from_turn) };
-            *of = (of.0 + u64::from(changes), of.1 + 1);
+        let is_whole = window.bad_blocks == 0;
+        self.add(window);
+        if !self.is_balanced() {
+            self.forget_transient();
         }
-        let is_known = window.bad_blocks == 0 && self.pairs >= PAIRS_LEAST && self.is_balanced();
+        let is_known = is_whole && self.pairs >= PAIRS_LEAST && self.is_balanced();
+        is_known.then(|| self.law(&self.windows[self.windows.len() - 1]))
+    }
+
+    fn add(&mut self, window: Window) {
+        if let Some(before) = self.windows.back() {
+            self.pairs += 1;
+            let changed_before = (self.from_rest.0, self.from_turn.0);
+            for (&a, &b) in before.erases.iter().zip(&window.erases) {
+                let (changes, of) = if a == 0 { (b > 0, &mut self.from_rest) } else { (b == 0, &mut self.from_turn) };
+                *of = (of.0 + u64::from(changes), of.1 + 1);
+            }
+            let (to_turn, to_rest) = (self.from_rest.0 - changed_before.0, self.from_turn.0 - changed_before.1);
+            self.grew += u32::from(to_turn > to_rest);
+            self.shrank += u32::from(to_turn < to_rest);
+        }
         if self.windows.len() == WINDOWS_KEPT {
             self.windows.pop_front();
         }
         self.windows.push_back(window);
-        is_known.then(|| self.law(&self.windows[self.windows.len() - 1]))
     }
 
-    /// Whether as many blocks came in turn as came to rest, but for chance (of a difference of two counts).
+    /// Keeps the later half of the windows alone, if it is stationary and long enough: how blocks came in turn at first says
+    /// nothing about how it goes on, and would never be outweighed where none change any more.
+    fn forget_transient(&mut self) {
+        let mut later = Stretch::default();
+        self.windows.iter().skip(self.windows.len() / 2).for_each(|window| later.add(window.clone()));
+        if later.pairs >= PAIRS_LEAST && later.is_balanced() {
+            *self = later;
+        }
+    }
+
+    /// Whether the blocks in turn became more as often as fewer, but for chance. Pairs count and not blocks, because wear
+    /// levelling moves many blocks in one stroke.
     fn is_balanced(&self) -> bool {
-        let (to_turn, to_rest) = (self.from_rest.0 as f64, self.from_turn.0 as f64);
-        to_turn == to_rest || (to_turn - to_rest).abs() < UNBALANCED_FROM * (to_turn + to_rest).sqrt()
+        let (grew, shrank) = (f64::from(self.grew), f64::from(self.shrank));
+        grew == shrank || (grew - shrank).abs() < UNBALANCED_FROM * (grew + shrank).sqrt()
     }
 
     /// The last window, if another one was unlike it.
@@ -284,10 +311,25 @@ mod tests {
         let mut stretch = Stretch::default();
         let shrinking = |at: usize| window(&[vec![0; at], vec![10; 100 - at]].concat());
         assert!((0..8).all(|at| stretch.then(shrinking(at)).is_none()), "none came back");
+        let known = stretch_of(50, shrinking).last().copied();
+        assert_eq!(known, Some(false), "not even after many windows");
         // Four came to rest at most that had not come back.
-        let mut stretch = Stretch::default();
-        let known = (0..12).map(|at| stretch.then(shrinking(at % 3)).is_some()).collect::<Vec<_>>();
+        let known = stretch_of(12, |at| shrinking(at % 3));
         assert!(known[PAIRS_LEAST as usize..].iter().all(|&is_known| is_known), "{known:?}");
+    }
+
+    /// Whether wear was known after each of so many windows.
+    fn stretch_of(windows_n: usize, at: impl Fn(usize) -> Window) -> Vec<bool> {
+        let mut stretch = Stretch::default();
+        (0..windows_n).map(|number| stretch.then(at(number)).is_some()).collect()
+    }
+
+    #[test]
+    fn a_transient_is_forgotten() {
+        // 40 blocks come in turn at first, 8 at a time, and then nothing changes.
+        let filling = |at: usize| window(&[vec![10; 60 + 8 * at.min(5)], vec![0; 40 - 8 * at.min(5)]].concat());
+        let known = stretch_of(20, filling);
+        assert!(!known[PAIRS_LEAST as usize] && known[12..].iter().all(|&is_known| is_known), "{known:?}");
     }
 
     #[test]

@@ -27,7 +27,7 @@ FILES = frozenset({LIVES, POINTS, BLOCKS, REPORT})
 YEARS_MAX = 100.0
 # What a life that is bounded may cost, in flash operations and calls, the same on every machine: after the first number
 # times of stationary wear are leapt over, after the second it is given up. Some seconds, and a few minutes.
-LEAPS_AFTER_WORK, WORK_MAX = 2_000_000, 80_000_000
+LEAPS_AFTER_WORK, WORK_MAX = 2_000_000, 120_000_000
 
 
 def check(folder: Path) -> None:
