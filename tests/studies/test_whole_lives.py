@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ffslab import Experiment
+from ffslab import Experiment, InputError
 from ffslab.store import Store
 from ffslab.studies.lifetime import Given, Workload, lived, whole
 from ffslab.studies.lifetime.whole_text import is_answered
@@ -154,3 +154,10 @@ def test_a_life_is_lived_once_and_an_interrupted_one_goes_on_behind_those_that_e
     # Another question has another key.
     lived(asked, Given(per_day=2000, jobs=1), store=store)
     assert len(store.lives.table()) == 4
+
+
+def test_no_more_years_than_the_clock_of_a_life_counts() -> None:
+    """Nanoseconds in 64 bits: 584 years, after which a life would begin anew."""
+    workload = Workload("logger", Experiment.from_text(EXPERIMENT, file_name="logger.toml"))
+    with pytest.raises(InputError, match="1,000 years: a life is followed for 500 years at most"):
+        lived([workload], Given(wanted_years=1000))

@@ -32,6 +32,8 @@ pub enum CannotRecord {
     NoFlash,
     #[error("the chip ages, and a power cut of one that does cannot be made afterwards: leave out [stack.ageing]")]
     Ages,
+    #[error("what is there before the first power cut cannot be read, so what is left after one cannot be judged: {0}")]
+    Unreadable(String),
     #[error("nothing is being recorded")]
     NotBegun,
     #[error(transparent)]
@@ -118,7 +120,12 @@ impl Recorder {
             return Err(CannotRecord::Ages);
         }
         let base = State { medium, at_ns: system.now_ns(), content_position_bytes: 0 };
-        let before = recover(session.machine_spec(), &base, &options, false).tree.unwrap_or_default();
+        let found = recover(session.machine_spec(), &base, &options, false);
+        // What cannot be mounted yet is made by the workload; what can, and cannot be read, would condemn every cut.
+        let before = match found.tree {
+            Err(text) if found.is_mounted => return Err(CannotRecord::Unreadable(text)),
+            tree => tree.unwrap_or_default(),
+        };
         let mut book = self.book.borrow_mut();
         *book = Book {
             is_on: true,

@@ -25,6 +25,8 @@ LIVES, POINTS, BLOCKS, REPORT = "lives.json", "points.parquet", "blocks.parquet"
 FILES = frozenset({LIVES, POINTS, BLOCKS, REPORT})
 # Without --years a device that nothing ends is looked at for so long.
 YEARS_MAX = 100.0
+# The clock of a life counts nanoseconds in 64 bits, which are 584 years.
+CLOCK_YEARS_MAX = 500.0
 # What a life that is bounded may cost, in flash operations and calls, the same on every machine: after the first number
 # times of stationary wear are leapt over, after the second it is given up. Some seconds, and a few minutes.
 LEAPS_AFTER_WORK, WORK_MAX = 2_000_000, 120_000_000
@@ -87,6 +89,9 @@ def lived(
 
     Raises `ffslab.InputError` for an experiment that is wrong, or whose first repetition cannot be done.
     """
+    if given.wanted_years is not None and given.wanted_years > CLOCK_YEARS_MAX:
+        followed = f"a life is followed for {CLOCK_YEARS_MAX:.0f} years at most"
+        raise InputError(f"{given.wanted_years:,.0f} years: {followed}; lifetime --reckon has no such limit")
     for one in workloads:
         one.experiment.check(any_size=given.any_size)
     asked: dict[str, object] = {
