@@ -23,7 +23,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         let mut of_block: BTreeMap<&str, u32> = BTreeMap::new();
         for (index, page) in image[layout.place(block, image)].chunks(layout.stride_bytes()).enumerate() {
             let Some(tags) = probe.look(page) else { continue };
-            if !probe.tags_ecc {
+            if !probe.tags_ecc && !probe.is_inband() {
                 claims.take(&probe, page, layout.offset_in_image(block, index as u32 * layout.page_bytes));
             }
             let name = match tags.kind {
