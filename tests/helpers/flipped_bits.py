@@ -35,6 +35,7 @@ def tree(root: Path) -> Path:
     for name, content in contents.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
+    (root / "link").unlink(missing_ok=True)
     (root / "link").symlink_to("etc/config")
     for path in sorted(root.rglob("*")):
         os.utime(path, (1_700_000_000, 1_700_000_000), follow_symlinks=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import random
 import struct
 import subprocess
@@ -14,49 +13,25 @@ import pytest
 
 from ffslab import InputError
 from ffslab.images import read_image, read_partitions
+from helpers.dumps import (
+    BLOCK_B,
+    WORN_SECTORS,
+    big_endian,
+    contents,
+    expected,
+    lzma1,
+    moved,
+    pieces,
+    recoded,
+    saved,
+    ubinized,
+    wear_levelled,
+    with_oob,
+    yaffs1,
+)
 from helpers.flipped_bits import fat, jffs2, tree, ubi, volume
 from helpers.jffs2_images import tool
 from helpers.yaffs2_images import Layout, build
-
-BLOCK_B = 16 << 10
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    return {entry.path: entry.data for entry in read_image(path).entries if entry.kind == "file"}
-
-
-def expected(folder: Path) -> dict[str, bytes]:
-    root = folder / "root"
-    found = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
-
-
-def saved(folder: Path, image: bytes | bytearray) -> Path:
-    path = folder / "dump.bin"
-    path.write_bytes(image)
-    return path
-
-
-def with_oob(image: bytes, page_B: int, oob_B: int, first: bytes = b"\xff\xff") -> bytes:  # noqa: N803
-    """Each page followed by an OOB area that holds noise, as an ECC does."""
-    draw = random.Random(6)
-    out = bytearray()
-    for at in range(0, len(image), page_B):
-        data = image[at : at + page_B].ljust(page_B, b"\xff")
-        erased = data == b"\xff" * page_B
-        out += data + (b"\xff" * oob_B if erased else first + draw.randbytes(oob_B - len(first)))
-    return bytes(out)
-
-
-def ubinized(folder: Path, volumes: dict[str, Path]) -> bytes:
-    text = "".join(
-        f"[v{number}]\nmode=ubi\nimage={image}\nvol_id={number}\nvol_type=dynamic\nvol_name={name}\nvol_size=600KiB\n"
-        for number, (name, image) in enumerate(volumes.items())
-    )
-    (folder / "ubi.ini").write_text(text, encoding="utf-8")
-    command = [tool("ubinize"), "-o", folder / "all.ubi", "-m", "512", "-p", "16KiB", "-Q", "7", folder / "ubi.ini"]
-    subprocess.run([str(word) for word in command], check=True, capture_output=True)
-    return (folder / "all.ubi").read_bytes()
 
 
 def test_each_volume_of_ubi_has_its_folder_and_other_ones_are_files(tmp_path: Path) -> None:
@@ -210,21 +185,6 @@ def ubi_of_large_pages(folder: Path) -> bytes:
 # ---- YAFFS2 and YAFFS1 as few drivers have them ---------------------------------------------------------------
 
 
-def moved(image: bytes, places: list[int], oob_B: int = 64) -> bytes:  # noqa: N803
-    """The tags at OOB offset 2 of pages of 2048 + 64 B, byte by byte at these places."""
-    out = bytearray()
-    for start in range(0, len(image), 2112):
-        oob = bytearray(b"\xff" * oob_B)
-        for at, place in enumerate(places):
-            oob[place] = image[start + 2050 + at]
-        out += image[start : start + 2048] + oob
-    return bytes(out)
-
-
-def pieces(*ranges: tuple[int, int]) -> list[int]:
-    return [at for first, end in ranges for at in range(first, end)][:28]
-
-
 @pytest.mark.parametrize(
     ("places", "oob_B"),
     [
@@ -243,54 +203,19 @@ def test_tags_in_pieces_and_odd_areas_are_found(tmp_path: Path, places: list[int
     assert read_image(path).complaints == []
 
 
-def swapped(words: bytes) -> bytes:
-    return b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
-
-
-def big_endian_header(page: bytes) -> bytes:
-    numbers, rest = page[268:300], page[460:512]
-    return swapped(page[:8]) + page[8:268] + swapped(numbers) + page[300:460] + swapped(rest) + page[512:]
-
-
 @pytest.mark.parametrize("at", [0, 2])
 def test_big_endian_yaffs2_is_read(tmp_path: Path, at: int) -> None:
     tree(tmp_path / "root")
     image = build(tmp_path / "root", Layout(ecc=False, extra=False))
-    out = bytearray()
-    for start in range(0, len(image), 2112):
-        page, tags = image[start : start + 2048], image[start + 2050 : start + 2066]
-        page = big_endian_header(page) if tags[8:12] == bytes(4) else page
-        out += page + b"\xff" * at + swapped(tags) + b"\xff" * (48 - at)
-    path = saved(tmp_path, out)
+    path = saved(tmp_path, big_endian(image, at))
     assert contents(path) == expected(tmp_path)
     assert read_image(path).complaints == []
-
-
-def yaffs1_page(data: bytes, number: int, chunk: int, count: int, serial: int = 0, status: int = 0xFF) -> bytes:
-    word = chunk | serial << 20 | (count & 0x3FF) << 22 | number << 32 | (count >> 10) << 62
-    ecc = 0
-    for bit in range(64):
-        ecc ^= bit + 1 if word >> bit & 1 else 0
-    tags = (word | ecc << 50).to_bytes(8, "little")
-    oob = tags[:4] + bytes([status, 0xFF]) + tags[4:6] + b"\xff" * 3 + tags[6:] + b"\xff" * 3
-    return data.ljust(512, b"\xff") + oob
 
 
 def test_yaffs1_is_read_with_the_newest_of_two_pages(tmp_path: Path) -> None:
     tree(tmp_path / "root")
     image = build(tmp_path / "root", Layout(ecc=False, extra=False))
-    out = bytearray()
-    for start in range(0, len(image), 2112):
-        _, number, chunk, count = struct.unpack_from("<4I", image, start + 2050)
-        page = image[start : start + 2048]
-        if chunk == 0:
-            out += yaffs1_page(page[:512], number, 0, 0x3FF)
-        for piece in range(0, count if chunk else 0, 512):
-            out += yaffs1_page(b"stale", number, 4 * chunk - 3 + piece // 512, 512, 1)
-            data = page[piece : min(piece + 512, count)]
-            out += yaffs1_page(data, number, 4 * chunk - 3 + piece // 512, len(data), 2)
-    out += yaffs1_page(b"gone", 300, 1, 4, 0, 0x00)
-    path = saved(tmp_path, out)
+    path = saved(tmp_path, yaffs1(image))
     assert contents(path) == expected(tmp_path)
     assert read_image(path).complaints == []
 
@@ -298,23 +223,8 @@ def test_yaffs1_is_read_with_the_newest_of_two_pages(tmp_path: Path) -> None:
 # ---- layers and formats of others -----------------------------------------------------------------------------
 
 
-def crc(data: bytes) -> int:
-    """That of ESP-IDF, and that of JFFS2."""
-    return zlib.crc32(data, 0xFFFF_FFFF)
-
-
 def test_the_wear_levelling_of_esp_idf_is_undone(tmp_path: Path) -> None:
-    volume = fat(tmp_path)
-    contents_of = volume.ljust(-(-len(volume) // 4096) * 4096, b"\0")
-    count, dummy, moves = 13, 5, 3
-    held = [contents_of[at : at + 4096].ljust(4096, b"\0") for at in range(0, count * 4096, 4096)]
-    sectors = held[moves:] + held[:moves]
-    sectors.insert(dummy, b"\xa5" * 4096)
-    head = struct.pack("<8I28x", 0, count + 1, moves, 0, 16, 4096, 2, 77)
-    records = b"".join(struct.pack("<4I", at, 1, 2, 3) for at in range(dummy))
-    state = (head + struct.pack("<I", crc(head)) + records).ljust(4096, b"\xff")
-    config = struct.pack("<8I", 0, (count + 4) * 4096, 4096, 4096, 16, 16, 2, 32)
-    image = b"".join([*sectors, state, state, (config + struct.pack("<I", crc(config))).ljust(4096, b"\xff")])
+    count, image = WORN_SECTORS, wear_levelled(fat(tmp_path))
     read = read_image(saved(tmp_path, image))
     found = {entry.path.lower(): entry.data for entry in read.entries if entry.kind == "file"}
     assert found == expected(tmp_path)
@@ -322,42 +232,6 @@ def test_the_wear_levelling_of_esp_idf_is_undone(tmp_path: Path) -> None:
     broken = image[: (count + 1) * 4096] + b"\0" * 4096 + image[(count + 2) * 4096 :]
     (told,) = read_image(saved(tmp_path, broken)).complaints
     assert "one of the two states" in told
-
-
-def recoded(image: bytes, magic: int, compressor: int, pack: Callable[[bytes], bytes]) -> bytes:
-    """The data nodes of a JFFS2 image packed anew, with another magic number; erase blocks of 8 KiB."""
-    out = bytearray()
-    at = 0
-    while at + 12 <= len(image):
-        here, kind, length = struct.unpack_from("<HHI", image, at)
-        if here != 0x1985:
-            at += 4
-            continue
-        node = bytearray(image[at : at + length])
-        if kind == 0xE002 and node[56] in (0, 6):
-            stored, size = struct.unpack_from("<2I", node, 48)
-            plain = bytes(node[68 : 68 + stored])
-            packed = pack(zlib.decompress(plain) if node[56] == 6 else plain)
-            if 0 < len(packed) < size:
-                node[68:] = packed
-                struct.pack_into("<2I", node, 48, len(packed), size)
-                node[56] = compressor
-                struct.pack_into("<I", node, 60, crc(packed) ^ 0xFFFF_FFFF)
-        struct.pack_into("<HHI", node, 0, magic, kind, len(node))
-        struct.pack_into("<I", node, 8, crc(bytes(node[:8])) ^ 0xFFFF_FFFF)
-        covered, place = {0xE001: (32, 32), 0xE002: (60, 64)}.get(kind, (0, 0))
-        if covered:
-            struct.pack_into("<I", node, place, crc(bytes(node[:covered])) ^ 0xFFFF_FFFF)
-        if len(out) % 8192 + len(node) > 8192:
-            out += b"\xff" * (-len(out) % 8192)
-        out += node + b"\xff" * (-len(node) % 4)
-        at += (length + 3) & ~3
-    return bytes(out + b"\xff" * (-len(out) % 8192))
-
-
-def lzma1(data: bytes) -> bytes:
-    raw = {"id": lzma.FILTER_LZMA1, "lc": 0, "lp": 0, "pb": 0, "dict_size": 8192}
-    return lzma.compress(data, format=lzma.FORMAT_RAW, filters=[raw])
 
 
 @pytest.mark.parametrize(
@@ -433,3 +307,48 @@ def test_a_signature_is_not_needed(tmp_path: Path) -> None:
     assert part.layout and "its signature is not checked" in str(part.layout["unchecked"])
     assert read and {entry.path: entry.data for entry in read.entries if entry.kind == "file"} == expected(tmp_path)
     assert read.complaints == []
+
+
+# ---- what the user says of a dump -----------------------------------------------------------------------------
+
+
+def test_of_several_volumes_one_is_chosen_by_name_or_number(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.bin"
+    kernel.write_bytes(random.Random(1).randbytes(40_000))
+    path = saved(tmp_path, ubinized(tmp_path, {"root": volume(tmp_path), "kernel": kernel}))
+    for name in ("root", "0"):
+        assert contents(path, volume=name) == expected(tmp_path)
+    assert contents(path, volume="kernel") == {"kernel": kernel.read_bytes()}
+    with pytest.raises(InputError, match=r"no volume nothing: root \(0\), kernel \(1\)"):
+        read_image(path, volume="nothing")
+    with pytest.raises(InputError, match="only UBI has volumes"):
+        read_image(saved(tmp_path, jffs2(tmp_path)), volume="root")
+
+
+def test_the_layout_of_pages_can_be_given(tmp_path: Path) -> None:
+    image = with_oob(ubi_of_large_pages(tmp_path), 512, 16, b"")
+    path = saved(tmp_path, image)
+    assert contents(path, layout="512+16x4") == expected(tmp_path)
+    ((part, _),) = read_partitions(path, layout="512+16x4")
+    assert part.layout and "as given" in part.layout["undone"][0]
+    for wrong in ("512+16x3", "512", "1+1x512000", "512+16x4x2", "-512+16x4"):
+        with pytest.raises(InputError, match="such as 512\\+16x4"):
+            read_image(path, layout=wrong)
+
+
+@pytest.mark.parametrize(("page_B", "oob_B"), [(512, 22), (1024, 40), (2048, 72), (2048, 218)])
+def test_oob_areas_of_jffs2_have_the_size_with_which_check_sums_are_right(
+    tmp_path: Path,
+    page_B: int,  # noqa: N803
+    oob_B: int,  # noqa: N803
+) -> None:
+    path = saved(tmp_path, with_oob(jffs2(tmp_path), page_B, oob_B))
+    read = read_image(path, block_KiB=8)
+    assert {entry.path: entry.data for entry in read.entries if entry.kind == "file"} == expected(tmp_path)
+    assert read.complaints == []
+
+
+def test_jffs2_whose_layout_is_not_found_is_told_with_what_to_try(tmp_path: Path) -> None:
+    image = with_oob(with_oob(jffs2(tmp_path), 400, 24), 424, 10)
+    told = read_image(saved(tmp_path, image), block_KiB=8).complaints
+    assert any("--layout says which, such as" in line for line in told)

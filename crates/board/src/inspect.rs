@@ -28,7 +28,7 @@ struct Seen {
 /// What the verb prints, and whether something is wrong with the image.
 pub fn inspected(options: &Options) -> Result<(String, bool), String> {
     let path = &options.image;
-    let mut dump = Dump::read(path)?;
+    let mut dump = Dump::read(path, &options.wanted)?;
     let refused = |why| String::from(ImageError::refused(path, why));
     let parts = dump.parts(&options.wanted, &crate::formats()).map_err(refused)?;
     let image = dump.image;
@@ -36,7 +36,7 @@ pub fn inspected(options: &Options) -> Result<(String, bool), String> {
     let mut all = Vec::new();
     for part in parts {
         let place = part.place_bytes.clone();
-        let seen = match part.layout.clone().and_then(Layout::whole) {
+        let seen = match part.layout.clone().and_then(Layout::sized) {
             Ok(layout) => {
                 let mut look = Look::at(&image[place.clone()], &layout, place.start);
                 look.complete(&image[place.clone()], &layout);
@@ -61,9 +61,14 @@ pub fn inspected(options: &Options) -> Result<(String, bool), String> {
 impl Seen {
     /// Pieces of damage and files that cannot be read; no file at all is one, too.
     fn complaints(&self) -> u64 {
+        self.pieces() + self.look.doubts.len() as u64 + u64::from(self.look.tree.entries.is_empty())
+    }
+
+    /// Pieces of damage, and files that cannot be read.
+    fn pieces(&self) -> u64 {
         let entries = &self.look.tree.entries;
         let broken = entries.iter().filter(|entry| entry.error.is_some() || !entry.missing.is_empty()).count();
-        self.look.scanned.damage_count + broken as u64 + u64::from(entries.is_empty())
+        self.look.scanned.damage_count + broken as u64
     }
 }
 
@@ -93,6 +98,7 @@ fn json(file: &str, file_bytes: usize, all: &[Found]) -> Value {
             "bad_blocks": scanned.bad_blocks,
             "lost": seen.lost,
             "notes": scanned.notes,
+            "doubts": seen.look.doubts,
         })
     };
     match all {
@@ -214,12 +220,13 @@ fn damage_lines(seen: &Seen) -> Vec<String> {
         .damage
         .iter()
         .map(|piece| format!("  block {}, offset {:#x}: {}", piece.block, piece.offset, piece.what));
-    let count = seen.complaints() as usize;
+    let count = seen.pieces() as usize;
     if entries.is_empty() {
         return vec!["no files could be read: the notes say why".to_string()];
     }
     if count == 0 {
-        return vec!["no damage was found".to_string()];
+        let but = if seen.look.doubts.is_empty() { "" } else { ", but the notes say what may be wrong" };
+        return vec![format!("no damage was found{but}")];
     }
     let mut lines = vec![format!("damage: {count} piece{}", if count == 1 { "" } else { "s" })];
     lines.extend(broken.chain(damage).take(SHOWN_MAX));

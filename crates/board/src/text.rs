@@ -27,7 +27,7 @@ pub fn size_text(bytes: u64) -> String {
 
 /// What was done to the bytes before they were read, and what the format cannot show of flipped bits, a line each.
 pub fn notes(layout: &Layout) -> impl Iterator<Item = String> + '_ {
-    let unchecked = layout.unchecked.into_iter();
+    let unchecked = layout.unchecked.as_deref().into_iter();
     layout.undone.iter().map(String::as_str).chain(unchecked).map(|text| format!("note: {text}"))
 }
 

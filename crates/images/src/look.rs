@@ -10,6 +10,8 @@ pub struct Look {
     pub scanned: Scanned,
     /// Without content; its notes stand in `scanned`. Empty if the files cannot be read.
     pub tree: Tree,
+    /// Why the files may be others than are read, or more of them, in a sentence each; they are among the notes, too.
+    pub doubts: Vec<String>,
     is_read: bool,
 }
 
@@ -17,14 +19,15 @@ impl Look {
     /// Looks into a partition that begins at `starts_at_bytes` in its file.
     pub fn at(image: &[u8], layout: &Layout, starts_at_bytes: usize) -> Look {
         let mut scanned = scan(image, layout);
-        scanned.notes.extend(layout.doubts.iter().cloned());
+        let mut doubts = layout.doubts.clone();
         let read = tree_of(image, layout, Content::Check);
         let is_read = read.is_ok();
         let mut tree = read.unwrap_or_else(|error| {
             scanned.notes.push(format!("its files cannot be read: {error}"));
             Tree::default()
         });
-        scanned.notes.append(&mut tree.notes);
+        doubts.append(&mut tree.notes);
+        scanned.notes.extend(doubts.iter().cloned());
         for (facts, held) in scanned.blocks.iter_mut().zip(&tree.space) {
             facts.valid_bytes = Some(held.valid_bytes);
             facts.invalid_bytes = Some(held.invalid_bytes);
@@ -36,7 +39,7 @@ impl Look {
         }
         layout.fs.format().put_right(layout, &mut scanned);
         scanned.damage.iter_mut().for_each(|damage| damage.offset += starts_at_bytes as u64);
-        Look { scanned, tree, is_read }
+        Look { scanned, tree, doubts, is_read }
     }
 
     /// Says which files damage hits.

@@ -83,7 +83,7 @@ pub struct Layout {
     pub tags_offset: Option<u32>,
     /// What the format has no check sums for, in a sentence: there a changed bit shows nowhere. `None`: for everything.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unchecked: Option<&'static str>,
+    pub unchecked: Option<Cow<'static, str>>,
     /// What was done to the bytes of the file before it was read, in a sentence each: layers undone, bits corrected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
@@ -105,6 +105,9 @@ pub struct Layout {
     /// LEB.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lacks_ubi: bool,
+    /// Name or number of the only volume of UBI that is wanted.
+    #[serde(skip)]
+    pub volume: Option<String>,
 }
 
 fn fs_name<S: serde::Serializer>(fs: &ImageFs, serializer: S) -> Result<S::Ok, S::Error> {
@@ -126,6 +129,8 @@ fn endian_word(endian: Endian) -> &'static str {
 pub(crate) const PAGES_BYTES: [u32; 5] = [2048, 4096, 512, 8192, 16384];
 const OOBS_BYTES: [u32; 10] = [0, 16, 64, 128, 224, 256, 448, 512, 640, 32];
 pub(crate) const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
+/// OOB areas that somebody may give.
+pub(crate) const OOBS_BYTES_GIVEN: std::ops::RangeInclusive<u32> = 16..=2048;
 pub const BLOCK_BYTES_USUAL: u32 = 128 << 10;
 
 impl Layout {
@@ -147,6 +152,7 @@ impl Layout {
             ubi_at_bytes: None,
             block_sizes_that_fit_bytes: Vec::new(),
             lacks_ubi: false,
+            volume: None,
         };
         layout.blocks = image.len().div_ceil(layout.stored_block_bytes()).min(u32::MAX as usize) as u32;
         layout
@@ -160,7 +166,7 @@ impl Layout {
 
     /// Says what the format has no check sums for.
     pub fn unchecked(mut self, text: &'static str) -> Layout {
-        self.unchecked = Some(text);
+        self.unchecked = Some(text.into());
         self
     }
 
@@ -258,10 +264,17 @@ impl Layout {
     ///
     /// Errors: one line; the size of the erase blocks cannot be found out, or the image is a UBIFS volume without UBI.
     pub fn whole(self) -> Result<Layout, Unrecognised> {
-        let &Layout { page_bytes, oob_bytes, .. } = &self;
         if self.lacks_ubi {
-            return Err(Unrecognised::LacksUbi { page_bytes, leb_bytes: self.block_bytes });
+            return Err(Unrecognised::LacksUbi { page_bytes: self.page_bytes, leb_bytes: self.block_bytes });
         }
+        self.sized()
+    }
+
+    /// As [`Layout::whole`], for callers that read the image and put it on no flash.
+    ///
+    /// Errors: one line; the size of the erase blocks cannot be found out.
+    pub fn sized(self) -> Result<Layout, Unrecognised> {
+        let &Layout { page_bytes, oob_bytes, .. } = &self;
         if self.block_sizes_that_fit_bytes.is_empty() {
             return Ok(self);
         }
@@ -325,7 +338,7 @@ fn check(given: &Given) -> Result<(), Unrecognised> {
     };
     power("pages", given.page_bytes, 512..(16 << 10) + 1)?;
     power("erase blocks", given.block_bytes, 4096..(16 << 20) + 1)?;
-    if let Some(oob) = given.oob_bytes.filter(|&oob| oob != 0 && !(16..=2048).contains(&oob)) {
+    if let Some(oob) = given.oob_bytes.filter(|&oob| oob != 0 && !OOBS_BYTES_GIVEN.contains(&oob)) {
         return Err(Unrecognised::OobSize { bytes: oob });
     }
     Ok(())

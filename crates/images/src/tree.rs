@@ -108,7 +108,7 @@ struct Unreadable {
 /// Errors: one line; the file cannot be read, the image is not what was given, no chip has such a geometry, or the file
 /// system refuses the image.
 pub fn read_trees(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<PartTree>, ImageError> {
-    let mut dump = Dump::read(path)?;
+    let mut dump = Dump::read(path, wanted)?;
     let refused = |why: Unrecognised| ImageError::refused(path, why);
     let parts = dump.parts(wanted, formats).map_err(refused)?;
     let image = dump.image;

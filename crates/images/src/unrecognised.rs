@@ -39,6 +39,8 @@ pub enum Unrecognised {
     /// `known` lists the partitions.
     #[error("there is no partition {name} in it: {known}")]
     NoPartition { name: String, known: String },
+    #[error("volume {name}: only UBI has volumes, and there is none in it: leave it out")]
+    NoVolumes { name: String },
     #[error("it holds several partitions, choose one: {known}")]
     Several { known: String },
     // ---- more must be known ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ use ffslab_block::DeviceProfile;
 use ffslab_fs::causes;
 use ffslab_images::rtems_volumes::{path_in_system, Mounted};
 use ffslab_images::tree::{OnChip, TreeEntry, TreeError};
-use ffslab_images::Layout;
+use ffslab_images::{Layout, Unrecognised};
 use ffslab_jffs2::Endian;
 use ffslab_lab::counts::CauseSummary;
 use ffslab_lab::legend::Legend;
@@ -46,6 +46,9 @@ pub enum CostError {
     System(#[from] SystemError),
     #[error("no kernel mounts {title}; an experiment with system = \"bare\" and the step load does")]
     OnlyBare { title: &'static str },
+    /// It stands on no flash.
+    #[error("{0}")]
+    NoFlash(Unrecognised),
     #[error("only the first {most} files are read")]
     ManyFiles { most: usize },
     #[error("/{from} and what follows is too much to read")]
@@ -59,9 +62,9 @@ pub enum Machine {
         name: String,
     },
     Device(DeviceProfile),
-    /// Only programs without an operating system mount it.
+    /// No kernel mounts it as it is.
     Nobody {
-        title: &'static str,
+        why: CostError,
     },
 }
 
@@ -74,7 +77,10 @@ impl Machine {
             return Ok(Machine::Device(block_device(&options.device, Path::new(""))?));
         }
         if file_systems::find(layout.fs.name()).is_some_and(|fs| fs.mountable.is_none()) {
-            return Ok(Machine::Nobody { title: layout.fs.title() });
+            return Ok(Machine::Nobody { why: CostError::OnlyBare { title: layout.fs.title() } });
+        }
+        if let Err(why) = layout.clone().whole() {
+            return Ok(Machine::Nobody { why: CostError::NoFlash(why) });
         }
         let keys = json!({"board": options.board, "fs": layout.fs.name(), "partition_blocks": layout.blocks.max(1)});
         let keys: StackKeys = serde_json::from_value(keys).map_err(|error| LabError::Input(error.to_string()))?;
@@ -128,7 +134,7 @@ impl Machine {
                     device_read_bytes: Some(counts.read_bytes),
                 })
             }
-            Machine::Nobody { title } => Err(CostError::OnlyBare { title }),
+            Machine::Nobody { why } => Err(why.clone()),
         }
     }
 
@@ -150,7 +156,7 @@ impl Machine {
             Machine::Device(profile) => {
                 Reader::OnDevice { mounted: Box::new(layout.fs.format().on_device(image, layout, profile.clone())?) }
             }
-            Machine::Nobody { title } => return Err(CostError::OnlyBare { title }),
+            Machine::Nobody { why } => return Err(why.clone()),
         };
         for (number, (entry, facts)) in files.enumerate() {
             if number == FILES_MAX {

@@ -76,6 +76,8 @@ pub struct Inspection {
     /// What was deleted or overwritten; `None`: nobody has looked for it.
     pub lost: Option<Lost>,
     pub notes: Vec<String>,
+    /// Those of the notes that say why the files may be others than are read, or more of them.
+    pub doubts: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -125,14 +127,14 @@ pub struct MountFacts {
 /// Errors: [`LabError::Input`] with one line; the file cannot be read, nothing in it is recognised, sizes are
 /// impossible or cannot be found out, or a profile does not exist.
 pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Vec<Inspected>, LabError> {
-    let mut dump = Dump::read(path)?;
+    let mut dump = Dump::read(path, &options.wanted)?;
     let refused = |why: Unrecognised| ImageError::refused(path, why);
     let parts = dump.parts(&options.wanted, &file_systems::image_formats()).map_err(refused)?;
     let image = dump.image;
     let is_one = parts.len() == 1;
     let mut all = Vec::new();
     for part in parts {
-        let found = match part.layout.clone().and_then(Layout::whole) {
+        let found = match part.layout.clone().and_then(Layout::sized) {
             Ok(layout) => {
                 Ok(look_into(path, &image[part.place_bytes.clone()], part.place_bytes.start, layout, options)?)
             }
@@ -184,6 +186,7 @@ fn look_into(
         mount,
         lost,
         notes: scanned.notes,
+        doubts: look.doubts,
     })
 }
 

@@ -1,6 +1,7 @@
 //! What is in flash images as Python values.
 
 use crate::{to_json, to_python, InputError};
+use ffslab_images::dump::Pieces;
 use ffslab_images::lost::{Lost, LostFile};
 use ffslab_images::recognise::mtdparts;
 use ffslab_images::{Given, ImageError, ImageFs, TreeEntry, Wanted};
@@ -70,8 +71,17 @@ fn known_fs(name: &str) -> PyResult<Option<ImageFs>> {
     Ok(found)
 }
 
+fn known_pieces(text: &str) -> PyResult<Pieces> {
+    Pieces::named(text).ok_or_else(|| {
+        InputError::new_err(format!(
+            "layout {text}: must be bytes of data, of OOB behind them, and how often in a page, such as 512+16x4; a page has 512 B to \
+             16 KiB, its OOB area at most 2 KiB"
+        ))
+    })
+}
+
 /// What a dictionary of Python says about an image: `fs`, `page_B`, `oob_B`, `block_B`, `oob`, `endian`, `mtdparts`, `offset_B`,
-/// `size_B`, `partition`. What is missing or `None` is found out.
+/// `size_B`, `partition`, `volume`, `layout`. What is missing or `None` is found out.
 fn wanted_of(how: &Bound<'_, PyDict>) -> PyResult<Wanted> {
     fn get<'py, T: pyo3::conversion::FromPyObjectOwned<'py>>(
         how: &Bound<'py, PyDict>,
@@ -97,6 +107,8 @@ fn wanted_of(how: &Bound<'_, PyDict>) -> PyResult<Wanted> {
         offset_bytes: get(how, "offset_B")?,
         size_bytes: get(how, "size_B")?,
         partition: get(how, "partition")?,
+        volume: get(how, "volume")?,
+        pieces: get::<String>(how, "layout")?.map(|text| known_pieces(&text)).transpose()?,
     })
 }
 

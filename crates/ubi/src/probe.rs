@@ -25,6 +25,8 @@ pub struct Headers {
 pub struct Leb {
     pub volume_id: u32,
     pub leb_number: u32,
+    /// The volume can only be written as a whole; then its LEBs have a CRC of their data.
+    pub is_static: bool,
     /// Among several blocks with the same LEB, the one with the highest number is valid.
     pub sequence_number: u64,
 }
@@ -84,6 +86,7 @@ pub fn headers(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Header
             found.leb = Some(Leb {
                 volume_id: header.volume_id,
                 leb_number: header.leb_number,
+                is_static: header.kind == crate::VolumeKind::Static,
                 sequence_number: header.sequence_number,
             });
         }

@@ -5,14 +5,16 @@
 //! `mkyaffs2image` (`utils/mkyaffs2image.c`: tags at the start of the OOB area).
 
 mod block_size;
+mod claims;
 pub mod foreign;
 pub mod yaffs1;
 
 pub use block_size::{block_sizes, BlockSizes};
+pub use claims::Claims;
 
 use crate::chunks::{SEQUENCE_BAD_BLOCK, SEQUENCE_CHECKPOINT};
 use crate::header::{Header, HEADER_BYTES};
-use crate::objects::SUMMARY_ID;
+use crate::objects::{DELETED_ID, SUMMARY_ID, UNLINKED_ID};
 use crate::scan::{SEQUENCE_HIGHEST, SEQUENCE_LOWEST};
 use crate::tags::{Kind, Tags, TAGS_BYTES};
 use crate::tags_ecc::{self, Checked, ECC_BYTES};
@@ -108,7 +110,12 @@ impl Layout {
             SEQUENCE_CHECKPOINT => PageKind::Checkpoint,
             SEQUENCE_BAD_BLOCK => PageKind::BadBlock,
             _ if self.tags_ecc && !self.ecc_is_right(page) => PageKind::Damage("tags that their ECC cannot correct"),
-            SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.chunk == 0 && is_header(page, &tags) => PageKind::Header,
+            SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.chunk == 0 && is_header(page, &tags) => {
+                match !self.tags_ecc && !self.is_inband() && self.contradicts(page, &tags) {
+                    true => PageKind::Damage("tags that contradict their header"),
+                    false => PageKind::Header,
+                }
+            }
             SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.chunk == 0 => PageKind::Damage("tags of a header, and no header"),
             SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.object == SUMMARY_ID => PageKind::Summary,
             SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.count_bytes > self.page_bytes => {
@@ -119,6 +126,18 @@ impl Layout {
         };
         let Tags { sequence, object, chunk, count_bytes, .. } = tags;
         Some(PageTags { sequence, object, chunk, count_bytes, kind })
+    }
+
+    /// Whether the extract of a header in its tags is another than the header. What is deleted has no size in its header.
+    fn contradicts(&self, page: &[u8], tags: &Tags) -> bool {
+        let Some((extra, header)) = tags.extra.zip(self.header(page)) else { return false };
+        let is_gone = matches!(header.parent, DELETED_ID | UNLINKED_ID);
+        let is_other = match header.kind {
+            Kind::File => !is_gone && header.file_bytes as u32 != extra.file_bytes as u32,
+            Kind::HardLink => header.equivalent != extra.equivalent,
+            _ => false,
+        };
+        is_other || header.parent != extra.parent || header.kind != extra.kind
     }
 
     /// Bytes of a file that a page holds.

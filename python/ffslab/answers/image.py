@@ -47,6 +47,7 @@ class Facts(TypedDict):
     mount: MountFacts | None
     lost: Lost | None
     notes: list[str]
+    doubts: list[str]
     wear: Wear | None
     space: SpaceSummary | None
     partition: NotRequired[Place]

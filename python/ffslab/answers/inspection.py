@@ -65,6 +65,7 @@ class Inspection(TypedDict):
     blocks: list[BlockFacts]
     damage: list[Damage]
     damage_count: int
+    doubts: list[str]
     file: str
     file_B: int
     files: list[FileFacts]

@@ -87,6 +87,14 @@ class Looks:
     endian: Annotated[
         Endian, option("--endian", "Byte order of JFFS2: little, big, or auto (that of the first node).")
     ] = Endian.AUTO
+    layout: Annotated[
+        str | None,
+        option(
+            "--layout DATA+OOBxN",
+            "How each page is laid out: 512+16x4 is four times 512 B and 16 B of OOB. [default: found by check sums]",
+        ),
+    ] = None
+    volume: Annotated[str | None, option("--volume NAME|ID", "Which of several volumes of UBI.")] = None
 
     def how(self, place: Place) -> How:
         """The options as keywords of `ffslab.images` and `ffslab.images.inspection`."""
@@ -96,6 +104,8 @@ class Looks:
             "page_B": self.page_B,
             "oob_B": self.oob_B,
             "endian": self.endian.value,
+            "layout": self.layout,
+            "volume": self.volume,
         }
         return {**how, **place.chosen()}
 

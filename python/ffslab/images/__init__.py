@@ -94,6 +94,8 @@ class How(Chosen, total=False):
     oob_B: int | None
     oob: bool | None
     endian: str
+    layout: str | None
+    volume: str | None
 
 
 class Listed(TypedDict):
@@ -142,19 +144,25 @@ def said(
     offset_B: int | None = None,  # noqa: N803
     size_B: int | None = None,  # noqa: N803
     partition: str | None = None,
+    volume: str | None = None,
+    layout: str | None = None,
 ) -> dict[str, str | int | bool | None]:
     """What is said about an image, as the native half takes it. What is `None` or "auto" is found out.
 
     `block_KiB` is the size of its erase blocks, `page_B` of its pages, `oob_B` of the OOB area behind each (0: there is
     none), `oob` whether there are OOB areas. `endian` of JFFS2 is "little" or "big". Of a whole chip's dump `mtdparts`
     names the partitions as the kernel's command line does, or `offset_B` and `size_B` say where the only one is (page
-    data, without OOB areas); `partition` is the name of the one that is meant. Raises `ffslab.InputError`.
+    data, without OOB areas); `partition` is the name of the one that is meant. `volume` is name or number of
+    the only volume of UBI that is wanted, `layout` how pages are laid out: "512+16x4" is four times 512 B and 16 B of
+    OOB. Raises `ffslab.InputError`.
     """
     for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
         if value is not None and not 0 <= value < 1 << 20:
             raise InputError(f"{name} {value}: must be 0 to 1048575")
     if oob is not None and oob_B is not None and oob != (oob_B > 0):
         raise InputError(f"oob_B {oob_B}: contradicts what is said about OOB areas: leave one out")
+    if layout is not None and (page_B is not None or oob_B is not None or oob is not None):
+        raise InputError(f"layout {layout}: says how large pages and OOB areas are: leave the other sizes out")
     return {
         "fs": fs,
         "block_B": None if block_KiB is None else block_KiB * 1024,
@@ -166,6 +174,8 @@ def said(
         "offset_B": offset_B,
         "size_B": size_B,
         "partition": partition,
+        "volume": volume,
+        "layout": layout,
     }
 
 

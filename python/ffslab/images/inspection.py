@@ -111,6 +111,7 @@ def facts_of(seen: Inspection) -> Facts:
         "mount": seen["mount"],
         "lost": seen["lost"],
         "notes": seen["notes"],
+        "doubts": seen["doubts"],
         "wear": wear(seen["blocks"]),
         "space": space(seen["blocks"]),
     }
@@ -257,7 +258,7 @@ def _head(facts: Facts) -> str:
 def start_text(facts: Facts) -> list[str]:
     """How an experiment starts from the image, in a line; nothing for images of block devices."""
     layout = facts["layout"]
-    if layout["fs"] in VOLUMES:
+    if layout["fs"] in VOLUMES or layout.get("lacks_ubi"):
         return []
     if layout["fs"] == "littlefs":
         # The stacks of bare programs have no key for an image.
@@ -409,6 +410,8 @@ def damage_line(facts: Facts) -> str:
     count = _pieces(facts)
     if count:
         return f"damage: {count} piece{'s' if count != 1 else ''}"
+    if facts["files"] and facts["doubts"]:
+        return "no damage was found, but the notes say what may be wrong"
     return "no damage was found" if facts["files"] else "no files could be read: the notes say why"
 
 
@@ -419,4 +422,4 @@ def _pieces(facts: Facts) -> int:
 
 def complaints(facts: Facts) -> int:
     """How much is wrong with the image."""
-    return _pieces(facts) + (0 if facts["files"] else 1)
+    return _pieces(facts) + len(facts["doubts"]) + (0 if facts["files"] else 1)

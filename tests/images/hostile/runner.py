@@ -84,6 +84,7 @@ def outcome(call: dict[str, Any], folder: str, seconds_max: float, bytes_max: in
             "peak_B": peak,
             "out": _said(out),
             "errors": _said(errors),
+            "made": sorted(path.name for path in Path(folder).iterdir() if not path.is_symlink()),
             "left": sorted(path.name for path in Path(folder).rglob(".*")),
         }
 

@@ -2,7 +2,7 @@
 //! large pages are and how far blocks stand apart; which pieces they are made of, the check sums of its volume table and of nodes.
 
 use super::Plain;
-use crate::recognise::PAGES_BYTES;
+use crate::recognise::{OOBS_BYTES_GIVEN, PAGES_BYTES};
 use crate::tree::data_areas;
 use crate::ubifs::headers;
 
@@ -11,24 +11,45 @@ const SPARES_BYTES: std::ops::RangeInclusive<usize> = 8..=256;
 /// So many blocks are looked at.
 const LOOKED_AT_BLOCKS: usize = 24;
 
-/// How a page is laid out.
-#[derive(Clone, Copy)]
-struct Pieces {
+/// How a page is laid out: `count` times a piece of its data and the spare bytes behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
     piece_bytes: usize,
     spare_bytes: usize,
     count: usize,
 }
 
-/// The image with the data of each page in one piece, all of its spare bytes behind it.
+impl Pieces {
+    /// As people write it: "512+16x4"; without a count it is one.
+    pub fn named(text: &str) -> Option<Pieces> {
+        let (piece, rest) = text.split_once('+')?;
+        let (spare, count) = rest.split_once('x').unwrap_or((rest, "1"));
+        let [piece_bytes, spare_bytes, count] = [piece, spare, count].map(|word| word.trim().parse::<u16>().ok());
+        let (piece, spare, count) = (u32::from(piece_bytes?), u32::from(spare_bytes?), u32::from(count?));
+        let suits = PAGES_BYTES.contains(&(piece * count)) && OOBS_BYTES_GIVEN.contains(&(spare * count));
+        suits.then_some(Pieces { piece_bytes: piece as usize, spare_bytes: spare as usize, count: count as usize })
+    }
+
+    /// Bytes of the data and of the spare bytes of a page.
+    pub fn sizes_bytes(self) -> (u32, u32) {
+        ((self.count * self.piece_bytes) as u32, (self.count * self.spare_bytes) as u32)
+    }
+
+    /// The image with the data of each page in one piece, all of its spare bytes behind it.
+    pub(super) fn put_together(self, image: &[u8], why: &str) -> Plain {
+        let Pieces { piece_bytes, spare_bytes, count } = self;
+        let (page, oob) = self.sizes_bytes();
+        let said = format!(
+            "each page is laid out as {count} x ({piece_bytes} + {spare_bytes}) B, {why}; it is read as {page} + {oob} B"
+        );
+        let image = if count > 1 { in_one_piece(image, self) } else { image.to_vec() };
+        Plain { image, said: vec![said], doubts: Vec::new() }
+    }
+}
+
+/// As [`Pieces::put_together`], with the pieces that are found.
 pub fn undo(image: &[u8]) -> Option<Plain> {
-    let pieces = pieces_of(image)?;
-    let Pieces { piece_bytes, spare_bytes, count } = pieces;
-    let said = format!(
-        "each page is laid out as {count} x ({piece_bytes} + {spare_bytes}) B, as check sums show; it is read as {} + {} B",
-        count * piece_bytes,
-        count * spare_bytes
-    );
-    Some(Plain { image: in_one_piece(image, pieces), said: vec![said], doubts: Vec::new() })
+    Some(pieces_of(image)?.put_together(image, "as check sums show"))
 }
 
 fn in_one_piece(image: &[u8], Pieces { piece_bytes, spare_bytes, count }: Pieces) -> Vec<u8> {

@@ -6,6 +6,8 @@ mod interleaved;
 mod wear_levelling;
 mod yaffs2;
 
+pub use interleaved::Pieces;
+
 use crate::file::{read_file, ImageError};
 use crate::format::ImageFs;
 use crate::recognise::parts::{self, Part, Wanted};
@@ -17,6 +19,8 @@ pub struct Dump {
     pub image: Vec<u8>,
     undone: Vec<String>,
     doubts: Vec<String>,
+    /// Sizes of pages and OOB areas that are given with the pieces of which pages are made.
+    sizes_bytes: Option<(u32, u32)>,
 }
 
 /// An image of which something was undone.
@@ -30,31 +34,57 @@ struct Plain {
 
 impl Dump {
     /// Reads the file of an image.
-    pub fn read(path: &Path) -> Result<Dump, ImageError> {
-        Ok(Dump::of(read_file(path)?))
+    pub fn read(path: &Path, wanted: &Wanted) -> Result<Dump, ImageError> {
+        Ok(Dump::of(read_file(path)?, wanted.pieces))
     }
 
-    fn of(image: Vec<u8>) -> Dump {
-        let mut dump = Dump { image, undone: Vec::new(), doubts: Vec::new() };
-        for undo in [interleaved::undo, yaffs2::undo, wear_levelling::undo, old_magic] {
-            if let Some(Plain { image, said, doubts }) = undo(&dump.image) {
-                dump.image = image;
-                dump.undone.extend(said);
-                dump.doubts.extend(doubts);
+    fn of(image: Vec<u8>, pieces: Option<Pieces>) -> Dump {
+        let mut dump = Dump { image, undone: Vec::new(), doubts: Vec::new(), sizes_bytes: None };
+        match pieces {
+            Some(pieces) => dump.take(pieces.put_together(&dump.image, "as given")),
+            None => dump.undo(&[interleaved::undo]),
+        }
+        dump.sizes_bytes = pieces.map(Pieces::sizes_bytes);
+        dump.undo(&[yaffs2::undo, wear_levelling::undo, old_magic]);
+        dump
+    }
+
+    fn undo(&mut self, steps: &[fn(&[u8]) -> Option<Plain>]) {
+        for step in steps {
+            if let Some(plain) = step(&self.image) {
+                self.take(plain);
             }
         }
-        dump
+    }
+
+    fn take(&mut self, Plain { image, said, doubts }: Plain) {
+        // What was given is what the file has, and no longer what is read.
+        if self.image.len() != image.len() {
+            self.sizes_bytes = None;
+        }
+        self.image = image;
+        self.undone.extend(said);
+        self.doubts.extend(doubts);
     }
 
     /// Its partitions, with wrong bits of their pages corrected.
     ///
     /// Errors: as [`parts::find`].
     pub fn parts(&mut self, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, Unrecognised> {
-        let mut found = parts::find(&self.image, wanted, formats)?;
+        let mut wanted = wanted.clone();
+        if let Some((page_bytes, oob_bytes)) = self.sizes_bytes {
+            (wanted.given.page_bytes, wanted.given.oob_bytes) = (Some(page_bytes), Some(oob_bytes));
+        }
+        let mut found = parts::find(&self.image, &wanted, formats)?;
+        let has_volumes = found.iter().any(|part| part.layout.as_ref().is_ok_and(|found| found.ubi_at_bytes.is_some()));
+        if let Some(name) = wanted.volume.as_ref().filter(|_| !has_volumes) {
+            return Err(Unrecognised::NoVolumes { name: name.clone() });
+        }
         for part in &mut found {
             if let Ok(layout) = &mut part.layout {
+                layout.volume.clone_from(&wanted.volume);
                 layout.undone.clone_from(&self.undone);
-                layout.doubts.clone_from(&self.doubts);
+                layout.doubts.extend(self.doubts.iter().cloned());
                 ecc::use_it(&mut self.image[part.place_bytes.clone()], layout);
             }
         }

@@ -3,7 +3,7 @@
 use crate::format::ImageFs;
 use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
 use crate::tree::{self, data_areas};
-use ffslab_jffs2::probe::nodes::{self, Found};
+use ffslab_jffs2::probe::nodes::{self, Found, Place};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::Endian;
 
@@ -11,6 +11,15 @@ use ffslab_jffs2::Endian;
 const BLOCK_BYTES_MOST: u32 = 1 << 20;
 /// So much is looked at to guess sizes.
 const LOOKED_AT_BYTES: usize = 2 << 20;
+
+/// OOB areas that are tried where none of the usual sizes suits, and how much is looked at then.
+const ODD_OOB_BYTES_MIN: u32 = 8;
+const ODD_OOB_BYTES_MOST: u32 = 1280;
+const ODD_LOOKED_AT_BYTES: usize = 128 << 10;
+const SMALL_PAGE_BYTES: usize = 512;
+
+/// Bytes of whole nodes with pages and OOB areas of such sizes.
+type Suits = (u64, u32, u32);
 
 pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
     // A header may cross the end of a page, so it is looked for in the raw bytes first: most do not.
@@ -35,6 +44,9 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
             best = Some(((whole, begins, markers), page_bytes, oob_bytes));
         }
     }
+    let odd = best.filter(|_| given.oob_bytes.is_none() && given.has_oob != Some(false));
+    let odd = odd.and_then(|((whole, ..), page, oob)| odd_sizes(endian, image, first, given, (whole, page, oob)));
+    let best = odd.map(|(whole, page, oob)| ((whole, false, 0), page, oob)).or(best);
     let ((whole, ..), page_bytes, oob_bytes) = best.filter(|((whole, ..), ..)| *whole > 0)?;
     // Sizes that are given are wrong if others make more nodes whole.
     let is_said = given.said_by.is_none() && (given.has_oob.is_some() || given.oob_bytes.is_some());
@@ -60,6 +72,13 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
             said(given, given.page_bytes.is_some() && given.oob_bytes.is_some(), "so most nodes are whole")
         ),
     };
+    if is_mostly_broken(endian, image, first, (whole, page_bytes, oob_bytes)) {
+        layout.doubts.push(format!(
+            "of the first {} B that are not erased only {whole} are in whole nodes: if OOB areas of another layout lie between the pages, \
+             --layout says which, such as 2048+64 or 512+16x4",
+            used_bytes(image, first)
+        ));
+    }
     let (kib, first) = (layout.block_bytes >> 10, given.starts_at_bytes + first as u64);
     Some(
         layout
@@ -69,22 +88,58 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
     )
 }
 
+/// Sizes of pages and OOB areas that no list has, if most of the image is no whole nodes with the best of those that it has: the most
+/// nodes are whole with the right ones. `best`: bytes of whole nodes, of pages, of OOB areas.
+fn odd_sizes(endian: Endian, image: &[u8], first: usize, given: &Given, best: Suits) -> Option<Suits> {
+    if !is_mostly_broken(endian, image, first, best) {
+        return None;
+    }
+    let pages = PAGES_BYTES.into_iter().chain([1024]).filter(|page| given.page_bytes.is_none_or(|given| given == *page));
+    let sizes = pages.flat_map(|page| (ODD_OOB_BYTES_MIN..=(page / 4).min(ODD_OOB_BYTES_MOST)).map(move |oob| (page, oob)));
+    let short = &image[..image.len().min(first + ODD_LOOKED_AT_BYTES)];
+    let likely = sizes.max_by_key(|&(page, oob)| whole_node_bytes(endian, short, first, page, oob));
+    let found = likely.map(|(page, oob)| (whole_node_bytes(endian, image, first, page, oob), page, oob));
+    found.filter(|(whole, ..)| *whole > best.0 + best.0 / 8)
+}
+
+/// Whether less than three quarters of what is looked at, and is not erased, are whole nodes, and some are broken.
+fn is_mostly_broken(endian: Endian, image: &[u8], first: usize, (whole, page_bytes, oob_bytes): Suits) -> bool {
+    let mut broken = 0;
+    walk(endian, image, first, (page_bytes, oob_bytes), &mut |place| {
+        broken += u32::from(matches!(place.found, Found::Damage(_)));
+    });
+    broken > 0 && 4 * whole < 3 * used_bytes(image, first)
+}
+
+/// Bytes of small pages that are not erased.
+fn used_bytes(image: &[u8], first: usize) -> u64 {
+    let window = &image[first..image.len().min(first + LOOKED_AT_BYTES)];
+    let used = window.chunks(SMALL_PAGE_BYTES).filter(|page| !ffslab_mtd::is_erased(page));
+    used.map(|page| page.len() as u64).sum()
+}
+
 fn sound_at(endian: Endian, image: &[u8], at: usize) -> bool {
     probe::byte_order(&image[at..at + 12]) == Some(endian)
 }
 
 /// Bytes of nodes whose check sums are right, from the page of the first on, with pages and OOB areas of such sizes.
 fn whole_node_bytes(endian: Endian, image: &[u8], first: usize, page_bytes: u32, oob_bytes: u32) -> u64 {
-    let stride = (page_bytes + oob_bytes) as usize;
-    let start = first / stride * stride;
-    let window = &image[start..image.len().min(start + LOOKED_AT_BYTES)];
     let mut bytes = 0;
-    nodes::walk(endian, &data_areas(window, page_bytes as usize, oob_bytes as usize), &mut |place| {
+    walk(endian, image, first, (page_bytes, oob_bytes), &mut |place| {
         if !matches!(place.found, Found::Damage(_) | Found::Foreign { .. } | Found::Padding) {
             bytes += u64::from(place.total_bytes);
         }
     });
     bytes
+}
+
+/// Every node from the page of the first on, with pages and OOB areas of such sizes.
+fn walk(endian: Endian, image: &[u8], first: usize, sizes_bytes: (u32, u32), each: &mut dyn FnMut(Place)) {
+    let (page_bytes, oob_bytes) = (sizes_bytes.0 as usize, sizes_bytes.1 as usize);
+    let stride = page_bytes + oob_bytes;
+    let start = first / stride * stride;
+    let window = &image[start..image.len().min(start + LOOKED_AT_BYTES)];
+    nodes::walk(endian, &data_areas(window, page_bytes, oob_bytes), each);
 }
 
 /// Size of the erase blocks and how it is known. Clean markers stand at the start of blocks; else a size suits if no node

@@ -151,7 +151,7 @@ pub type PartLost = (Part, Option<Lost>);
 ///
 /// Errors: those of [`read_trees`](crate::tree::read_trees), but an image whose files cannot be read is looked at, too.
 pub fn read_lost(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<PartLost>, ImageError> {
-    let mut dump = Dump::read(path)?;
+    let mut dump = Dump::read(path, wanted)?;
     let refused = |why: Unrecognised| ImageError::refused(path, why);
     let parts = dump.parts(wanted, formats).map_err(refused)?;
     let image = dump.image;

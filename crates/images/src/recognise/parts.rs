@@ -8,7 +8,7 @@
 
 use super::mtdparts::{self, Defined};
 use super::{recognise, Given, Layout};
-use crate::dump::Dump;
+use crate::dump::{Dump, Pieces};
 use crate::file::{read_file, ImageError};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
 use crate::unrecognised::Unrecognised;
@@ -30,6 +30,10 @@ pub struct Wanted {
     pub size_bytes: Option<u64>,
     /// The name of the partition that is meant, if there are several.
     pub partition: Option<String>,
+    /// Name or number of the only volume of UBI that is wanted.
+    pub volume: Option<String>,
+    /// How each page is laid out, which then is not looked for.
+    pub pieces: Option<Pieces>,
 }
 
 /// A partition.
@@ -171,7 +175,7 @@ pub fn listed(parts: &[Part]) -> String {
 ///
 /// Errors: see [`find`].
 pub fn parts_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, ImageError> {
-    Dump::read(path)?.parts(wanted, formats).map_err(|why| ImageError::refused(path, why))
+    Dump::read(path, wanted)?.parts(wanted, formats).map_err(|why| ImageError::refused(path, why))
 }
 
 /// The only partition of an image that holds a file system.

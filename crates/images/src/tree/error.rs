@@ -28,6 +28,9 @@ pub enum TreeError {
     RefusedByRtems { errno: Errno, title: &'static str },
     #[error("no volume of UBI holds UBIFS: {}", if volumes.is_empty() { "there is none".to_string() } else { volumes.join(", ") })]
     NoUbifs { volumes: Vec<String> },
+    /// `known` lists the volumes with their numbers.
+    #[error("UBI has no volume {name}: {known}")]
+    NoVolumeOfName { name: String, known: String },
     // ---- no chip or device takes it ------------------------------------------------------------------------------
     #[error("erase blocks of {block_bytes} B are not made of pages of {page_bytes} B")]
     Blocks { block_bytes: u32, page_bytes: u32 },

@@ -35,7 +35,7 @@ impl ImageFormat for InImages {
             return recognise::volume_alone(fs, image);
         }
         let mut layout = recognise::recognise(fs, image, given)?;
-        layout.unchecked = recognise::unsigned_in(image, &layout);
+        layout.unchecked = recognise::unchecked(image, &layout);
         let (headers, used) = recognise::headers_of_used(image, &layout);
         (evidence == Evidence::FewHeaders || 2 * headers >= used).then_some(layout)
     }

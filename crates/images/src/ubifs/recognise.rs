@@ -1,13 +1,19 @@
 //! UBI: its headers stand at the start of erase blocks and say where the data begin.
 
+use super::tree::NODE_MAGIC;
 use crate::format::ImageFs;
 use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// With what erase counter headers begin (`drivers/mtd/ubi/ubi-media.h`).
 const EC_MAGIC: &[u8; 4] = b"UBI#";
 const OOB_BYTES_MIN: u32 = 16;
 const UBI_HEADERS_MAX: usize = 256;
 const FEW_HEADERS: usize = 4;
+/// What is to be said of volumes whose data nothing checks.
+const RAW: &str = "UBI has no check sums over the data of dynamic volumes: in one that holds no UBIFS and becomes a file, a changed bit or a \
+                   missing LEB does not show";
 /// Of a superblock node.
 const SUPERBLOCK_BYTES: u32 = 4096;
 
@@ -157,7 +163,7 @@ pub fn volume_alone(fs: ImageFs, image: &[u8]) -> Option<Layout> {
     }
     let mut layout = Layout::new(fs, page, 0, leb, image);
     layout.lacks_ubi = true;
-    layout.unchecked = unsigned(&superblock);
+    layout.unchecked = unsigned(&superblock).map(Cow::Borrowed);
     Some(layout.because(format!("a superblock of UBIFS stands at the start, without UBI; it has LEBs of {leb} B")))
 }
 
@@ -166,13 +172,27 @@ pub fn unsigned(superblock: &ffslab_ubifs::probe::Superblock) -> Option<&'static
     superblock.is_signed.then_some("the volume is signed: its signature is not checked here, but the CRC of each node")
 }
 
-/// As [`unsigned`], of the first volume of UBI that is signed.
-pub fn unsigned_in(image: &[u8], layout: &Layout) -> Option<&'static str> {
+/// What is not looked at in the volumes of UBI: signatures, and what UBI has no check sums for. Its headers have a CRC, and so have
+/// the nodes of UBIFS and the data of static volumes; a dynamic volume that holds something else has none.
+pub fn unchecked(image: &[u8], layout: &Layout) -> Option<Cow<'static, str>> {
     let (vid, data_at) = layout.ubi_at_bytes?;
-    (0..layout.blocks).find_map(|block| {
+    let mut signed = None;
+    let (mut dynamic, mut ubifs) = (BTreeSet::new(), BTreeSet::new());
+    for block in 0..layout.blocks {
         let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_at);
-        headers.leb.filter(|leb| leb.leb_number == 0 && !leb.is_internal())?;
+        let Some(leb) = headers.leb.filter(|leb| !leb.is_internal()) else { continue };
+        if !leb.is_static {
+            dynamic.insert(leb.volume_id);
+        }
         let start = layout.bytes(block, data_at, SUPERBLOCK_BYTES, image);
-        ffslab_ubifs::probe::superblock(&start).and_then(|superblock| unsigned(&superblock))
-    })
+        if leb.leb_number == 0 && start.starts_with(&NODE_MAGIC) {
+            ubifs.insert(leb.volume_id);
+            signed = signed.or_else(|| ffslab_ubifs::probe::superblock(&start).and_then(|found| unsigned(&found)));
+        }
+    }
+    let raw = (!dynamic.is_subset(&ubifs)).then_some(RAW);
+    match (signed, raw) {
+        (Some(signed), Some(raw)) => Some(format!("{signed}; {raw}").into()),
+        (one, other) => one.or(other).map(Cow::Borrowed),
+    }
 }

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 pub const VOLUME_TABLE: &str = "volume table";
 
 pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
+    if layout.lacks_ubi {
+        return scan_alone(image, layout, scanned);
+    }
     let Some((vid, data_offset)) = layout.ubi_at_bytes else { return };
     let mut lebs: Vec<(u32, Leb)> = Vec::new();
     for block in 0..layout.blocks {
@@ -60,6 +63,33 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         return;
     };
     scanned.fact("UBIFS is on volume", id);
+    let of_it = lebs.iter().filter(|(_, leb)| leb.volume_id == id).map(|(block, leb)| (*block, leb.leb_number));
+    scan_volume(image, layout, scanned, &superblock, data_offset, of_it);
+}
+
+/// A volume without UBI, whose blocks are its LEBs.
+fn scan_alone(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
+    for facts in &mut scanned.blocks {
+        facts.holds = format!("LEB {}", facts.block);
+    }
+    match ffslab_ubifs::probe::superblock(image) {
+        Some(superblock) => {
+            let lebs = (0..layout.blocks).map(|leb| (leb, leb));
+            scan_volume(image, layout, scanned, &superblock, 0, lebs);
+        }
+        None => scanned.notes.push("its superblock is damaged".to_string()),
+    }
+}
+
+/// What the superblock of a volume says and the nodes in its LEBs, each with the block that holds it, are.
+fn scan_volume(
+    image: &[u8],
+    layout: &Layout,
+    scanned: &mut Scanned,
+    superblock: &Superblock,
+    data_offset: u32,
+    lebs: impl Iterator<Item = (u32, u32)>,
+) {
     for (name, value) in [
         ("UBIFS format version", superblock.format_version),
         ("UBIFS LEB B", superblock.leb_bytes),
@@ -75,7 +105,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     }
     scanned.fact("UBIFS compression", superblock.compression);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for &(block, leb) in lebs.iter().filter(|(_, leb)| leb.volume_id == id) {
+    for (block, leb) in lebs {
         let data = layout.data(block, image);
         let Some(data) = data.get(data_offset as usize..) else { continue };
         ffslab_ubifs::probe::walk(data, &mut |offset, kind, damage| {
@@ -83,7 +113,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
             if let Some(what) = damage {
                 let at = layout.offset_in_image(block, data_offset + offset);
                 let hits = hit_by(&data[offset as usize..]);
-                scanned.damaged_part(block, at, format!("{what} (LEB {})", leb.leb_number), hits);
+                scanned.damaged_part(block, at, format!("{what} (LEB {})", leb), hits);
             }
         });
     }
@@ -97,8 +127,8 @@ pub fn leb_data(image: &[u8], layout: &Layout, data_offset: u32, block: u32) -> 
     layout.data(block, image).get(data_offset as usize..).unwrap_or_default().to_vec()
 }
 
-/// The names of the volumes whose last update was interrupted.
-pub fn interrupted(image: &[u8], layout: &Layout) -> Vec<String> {
+/// Numbers and names of the volumes whose last update was interrupted.
+pub fn interrupted(image: &[u8], layout: &Layout) -> Vec<(u32, String)> {
     let Some((vid, data_offset)) = layout.ubi_at_bytes else { return Vec::new() };
     let of_block = |block: u32| {
         let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_offset);
@@ -107,7 +137,7 @@ pub fn interrupted(image: &[u8], layout: &Layout) -> Vec<String> {
     let lebs: Vec<(u32, Leb)> = (0..layout.blocks).filter_map(of_block).collect();
     let Some(table) = table_of(&lebs) else { return Vec::new() };
     let volumes = ffslab_ubi::probe::volumes(&leb_data(image, layout, data_offset, table));
-    volumes.into_iter().filter(|volume| volume.update_interrupted).map(|volume| volume.name).collect()
+    volumes.into_iter().filter(|volume| volume.update_interrupted).map(|volume| (volume.id, volume.name)).collect()
 }
 
 /// The block with the newest copy of the volume table.

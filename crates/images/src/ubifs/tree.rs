@@ -11,7 +11,7 @@ use ffslab_ubi::{AttachError, BadReserve, Ubi, UbiOptions, Volume};
 use ffslab_ubifs::Ubifs;
 
 /// First bytes of a UBIFS node (`fs/ubifs/ubifs-media.h`); every volume begins with one, the superblock.
-const NODE_MAGIC: [u8; 4] = 0x0610_1831_u32.to_le_bytes();
+pub const NODE_MAGIC: [u8; 4] = 0x0610_1831_u32.to_le_bytes();
 /// Where the superblock has the number of LEBs and the number that it can grow to, 4 bytes each.
 const LEB_CNT_AT: usize = 40;
 const MAX_LEB_CNT_AT: usize = 44;

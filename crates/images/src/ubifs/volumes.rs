@@ -23,6 +23,21 @@ pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, Tre
     read
 }
 
+/// Whether a volume is the one that is wanted, by name or number, or all are.
+fn is_wanted(layout: &Layout, name: &str, id: u32) -> bool {
+    layout.volume.as_ref().is_none_or(|wanted| wanted == name || *wanted == id.to_string())
+}
+
+/// `known`: the names of those that are there.
+fn no_volume(layout: &Layout, known: impl Iterator<Item = String>) -> TreeError {
+    let name = layout.volume.as_ref().map_or(String::new(), |name| quoted(name.as_bytes()).to_string());
+    TreeError::NoVolumeOfName { name, known: known.collect::<Vec<_>>().join(", ") }
+}
+
+/// LEBs of both copies of the master node (`fs/ubifs/ubifs.h`, `UBIFS_MST_LNUM`), and how many begin a volume up to them.
+const MASTER_LEBS: [u32; 2] = [1, 2];
+const FIRST_LEBS: u32 = 3;
+
 /// A volume that was read, under its name: as a folder or a file.
 struct ReadVolume {
     name: String,
@@ -38,8 +53,13 @@ fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Res
     let mut found = Vec::new();
     let mut room = Room::of(image.len() as u64);
     let mut others = Vec::new();
-    for info in ubi.volumes() {
-        if wanted_lebs(ubi, info.id)?.is_some() {
+    let volumes = ubi.volumes();
+    if volumes.iter().all(|info| !is_wanted(layout, &info.name, info.id)) {
+        let known = volumes.iter().map(|info| format!("{} ({})", quoted(info.name.as_bytes()), info.id));
+        return Err(no_volume(layout, known));
+    }
+    for info in volumes.into_iter().filter(|info| is_wanted(layout, &info.name, info.id)) {
+        if wanted_lebs(ubi, info.id)?.is_some() || lacks_superblock(ubi, &info)? {
             let mut read = mounted(ubi, &info, layout, content)?;
             if space.is_empty() {
                 space = std::mem::take(&mut read.space);
@@ -100,6 +120,12 @@ fn mounted(ubi: &Ubi, info: &VolumeInfo, layout: &Layout, content: Content) -> R
     }
 }
 
+/// Whether a volume of UBIFS has lost the start of its superblock: its master nodes stand where they belong.
+fn lacks_superblock(ubi: &Ubi, info: &VolumeInfo) -> Result<bool, TreeError> {
+    let lebs = lebs_of(ubi, info, FIRST_LEBS)?;
+    Ok(MASTER_LEBS.iter().any(|leb| lebs.get(leb).is_some_and(|data| ffslab_ubifs::probe::is_sound(data))))
+}
+
 /// The LEBs of a volume that hold something, up to this number of them.
 fn lebs_of(ubi: &Ubi, info: &VolumeInfo, most: u32) -> Result<Lebs<'static>, TreeError> {
     let volume = ubi.open(info.id).map_err(TreeError::refused)?;
@@ -136,6 +162,11 @@ fn by_headers(image: &[u8], layout: &Layout, content: Content, why: TreeError) -
     }
     let mut notes = Vec::new();
     let mut found = Vec::new();
+    let by_number = |id: &u32| format!("volume-{id}");
+    if !volumes.is_empty() && volumes.keys().all(|id| !is_wanted(layout, &by_number(id), *id)) {
+        return Err(no_volume(layout, volumes.keys().map(by_number)));
+    }
+    volumes.retain(|id, _| is_wanted(layout, &by_number(id), *id));
     for (id, lebs) in volumes {
         let of_leb = |(leb, (_, block))| (leb, scan::leb_data(image, layout, data_offset, block).into());
         let lebs: Lebs<'static> = lebs.into_iter().map(of_leb).collect();
@@ -247,5 +278,6 @@ fn notes(image: &[u8], layout: &Layout) -> Vec<(String, String)> {
         let name = quoted(name.as_bytes());
         format!("volume {name} has the update marker: its last update was interrupted, and Linux refuses it (EBADF)")
     };
-    scan::interrupted(image, layout).iter().map(|name| (String::new(), says(name))).collect()
+    let interrupted = scan::interrupted(image, layout);
+    interrupted.iter().filter(|(id, name)| is_wanted(layout, name, *id)).map(|(_, name)| (String::new(), says(name))).collect()
 }

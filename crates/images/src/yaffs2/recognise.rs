@@ -30,7 +30,7 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
     let mut layout = Layout::new(fs, found.page_bytes, found.oob_bytes, block_bytes, image);
     layout.tags_offset = Some(found.tags_offset);
     layout.yaffs2 = Some(found);
-    layout.unchecked = Some(match found.tags_ecc {
+    layout = layout.unchecked(match found.tags_ecc {
         true => {
             "YAFFS2 has check sums over its tags only: a changed bit of a file, a name or an attribute shows in the ECC of \
              pages, which is not looked at here"

@@ -2,13 +2,14 @@
 
 use crate::recognise::Layout;
 use crate::scan::{Hit, Scanned};
-use ffslab_yaffs2::probe::PageKind;
+use ffslab_yaffs2::probe::{Claims, PageKind};
 use std::collections::BTreeMap;
 
 pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     let Some(probe) = layout.yaffs2 else { return };
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut objects = std::collections::BTreeSet::new();
+    let mut claims = Claims::default();
     for block in 0..layout.blocks {
         if scanned.blocks[block as usize].is_bad == Some(true) {
             continue;
@@ -22,6 +23,9 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         let mut of_block: BTreeMap<&str, u32> = BTreeMap::new();
         for (index, page) in image[layout.place(block, image)].chunks(layout.stride_bytes()).enumerate() {
             let Some(tags) = probe.look(page) else { continue };
+            if !probe.tags_ecc && !probe.is_inband() {
+                claims.take(&probe, page, layout.offset_in_image(block, index as u32 * layout.page_bytes));
+            }
             let name = match tags.kind {
                 PageKind::Header => "object header",
                 PageKind::Data => "data",
@@ -56,6 +60,10 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         facts.sequence = sequence;
         let parts: Vec<String> = of_block.iter().map(|(name, count)| format!("{count} {name}")).collect();
         facts.holds = if parts.is_empty() { "erased".to_string() } else { parts.join(", ") };
+    }
+    for (offset, why) in claims.doubts(&probe) {
+        let block = (offset / layout.stored_block_bytes() as u64) as u32;
+        scanned.damaged(block, offset, format!("{why}: its tags have no ECC, and a bit in them may have flipped"));
     }
     let sequences: Vec<u32> = scanned.blocks.iter().filter_map(|facts| facts.sequence).collect();
     for (name, count) in counts {
