@@ -206,7 +206,9 @@ def test_our_own_lightly_used_partition_is_recognised(version: str, pages: int, 
 
 
 @pytest.mark.parametrize("leb_B", [126_976, 129_024])
-def test_a_volume_without_ubi_is_extracted_and_nothing_else(leb_B: int, tmp_path: Path, ffslab: Command) -> None:  # noqa: N803
+def test_a_volume_without_ubi_is_extracted_and_looked_into_and_begins_no_life(
+    leb_B: int, tmp_path: Path, ffslab: Command
+) -> None:  # noqa: N803
     root = made.files(tmp_path / "root")
     make = [tool("mkfs.ubifs"), "-q", "-r", str(root), "-m", "2048", "-e", str(leb_B), "-c", "200"]
     make += ["-o", str(tmp_path / "bare")]
@@ -216,11 +218,12 @@ def test_a_volume_without_ubi_is_extracted_and_nothing_else(leb_B: int, tmp_path
     assert "UBIFS without UBI: " in ran.stdout
     assert held(tmp_path / "files") == held(root)
     (tmp_path / "wear.toml").write_text(workload("ubifs"), encoding="utf-8")
-    for arguments in (["inspect", "bare"], ["lifetime", "bare", "--workload", "wear.toml"]):
-        ran = ffslab(*arguments)
-        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-        sub_pages = " -s 512" if leb_B == 129_024 else ""
-        assert "UBIFS without UBI" in ran.stderr and f"ubinize -o image.ubi -m 2048{sub_pages} -p 128KiB" in ran.stderr
+    ran = ffslab("inspect", "bare")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    ran = ffslab("lifetime", "bare", "--workload", "wear.toml")
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    sub_pages = " -s 512" if leb_B == 129_024 else ""
+    assert "UBIFS without UBI" in ran.stderr and f"ubinize -o image.ubi -m 2048{sub_pages} -p 128KiB" in ran.stderr
 
 
 # ---- whole chips --------------------------------------------------------------------------------------------

@@ -110,7 +110,9 @@ def test_cuts_of_recoveries_and_of_second_mounts(system: str, fs: str, libraries
 
 def test_a_store_whose_keys_cannot_be_listed_is_refused() -> None:
     test = CrashTest(stack={"system": "bare", "fs": "tickv", **NOR}, judge={"kind": "synced"}, steps=tuple(KEYS))
-    with pytest.raises(InputError, match="cannot be read, so what is left after one cannot be judged: the keys cannot be"):
+    with pytest.raises(
+        InputError, match="cannot be read, so what is left after one cannot be judged: the keys cannot be"
+    ):
         crashtest(test)
 
 

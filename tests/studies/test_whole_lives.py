@@ -156,8 +156,8 @@ def test_a_life_is_lived_once_and_an_interrupted_one_goes_on_behind_those_that_e
     assert len(store.lives.table()) == 4
 
 
-def test_no_more_years_than_the_clock_of_a_life_counts() -> None:
+def test_no_more_years_than_the_clock_of_a_life_counts(tmp_path: Path) -> None:
     """Nanoseconds in 64 bits: 584 years, after which a life would begin anew."""
-    workload = Workload("logger", Experiment.from_text(EXPERIMENT, file_name="logger.toml"))
+    workload = Workload("logger", Experiment.from_toml(EXPERIMENT, tmp_path))
     with pytest.raises(InputError, match="1,000 years: a life is followed for 500 years at most"):
         lived([workload], Given(wanted_years=1000))

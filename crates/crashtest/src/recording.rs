@@ -32,7 +32,9 @@ pub enum CannotRecord {
     NoFlash,
     #[error("the chip ages, and a power cut of one that does cannot be made afterwards: leave out [stack.ageing]")]
     Ages,
-    #[error("what is there before the first power cut cannot be read, so what is left after one cannot be judged: {0}")]
+    #[error(
+        "what is there before the first power cut cannot be read, so what is left after one cannot be judged: {0}"
+    )]
     Unreadable(String),
     #[error("nothing is being recorded")]
     NotBegun,

@@ -1,7 +1,7 @@
 //! Pages as several controllers lay them out: a piece of the data, its spare bytes, the next piece, and so on. UBI's headers say how
 //! large pages are and how far blocks stand apart; which pieces they are made of, the check sums of its volume table and of nodes.
 
-use super::Plain;
+use super::plain::Plain;
 use crate::recognise::{OOBS_BYTES_GIVEN, PAGES_BYTES};
 use crate::tree::data_areas;
 use crate::ubifs::headers;

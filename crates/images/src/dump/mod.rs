@@ -3,6 +3,7 @@
 
 mod ecc;
 mod interleaved;
+mod plain;
 mod wear_levelling;
 mod yaffs2;
 
@@ -12,6 +13,7 @@ use crate::file::{read_file, ImageError};
 use crate::format::ImageFs;
 use crate::recognise::parts::{self, Part, Wanted};
 use crate::unrecognised::Unrecognised;
+use plain::Plain;
 use std::path::Path;
 
 /// The bytes of an image as file systems have them.
@@ -23,14 +25,8 @@ pub struct Dump {
     sizes_bytes: Option<(u32, u32)>,
 }
 
-/// An image of which something was undone.
-struct Plain {
-    image: Vec<u8>,
-    /// What was undone, in a sentence each.
-    said: Vec<String>,
-    /// Why its content may be wrong.
-    doubts: Vec<String>,
-}
+/// Undoes one thing, where it was done.
+type Step = fn(&[u8]) -> Option<Plain>;
 
 impl Dump {
     /// Reads the file of an image.
@@ -49,7 +45,7 @@ impl Dump {
         dump
     }
 
-    fn undo(&mut self, steps: &[fn(&[u8]) -> Option<Plain>]) {
+    fn undo(&mut self, steps: &[Step]) {
         for step in steps {
             if let Some(plain) = step(&self.image) {
                 self.take(plain);
@@ -90,6 +86,14 @@ impl Dump {
         }
         Ok(found)
     }
+}
+
+/// The partitions of an image and what each of them holds. An image that is not of a whole chip is one partition
+/// without a name.
+///
+/// Errors: see [`parts::find`].
+pub fn parts_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, ImageError> {
+    Dump::read(path, wanted)?.parts(wanted, formats).map_err(|why| ImageError::refused(path, why))
 }
 
 /// JFFS2 of before 2001.

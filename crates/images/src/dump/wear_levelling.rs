@@ -3,7 +3,7 @@
 //! One sector, the dummy, holds nothing; all contents move by one sector each time that it has gone round. The last sector has the
 //! sizes, and before it stand two copies of the state: a head, and a record for each step of the dummy.
 
-use super::Plain;
+use super::plain::Plain;
 use ffslab_mtd::is_erased;
 
 const SECTOR_BYTES: usize = 4096;

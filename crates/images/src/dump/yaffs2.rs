@@ -1,6 +1,7 @@
 //! Images of YAFFS2 that are laid out otherwise than its usual drivers do, and those of YAFFS1: made into images as usual.
 
-use super::{ecc, Plain};
+use super::ecc;
+use super::plain::Plain;
 use ffslab_yaffs2::probe::{self, foreign, yaffs1, Known};
 
 /// The image as usual, after its ECC has corrected it.

@@ -94,8 +94,10 @@ fn odd_sizes(endian: Endian, image: &[u8], first: usize, given: &Given, best: Su
     if !is_mostly_broken(endian, image, first, best) {
         return None;
     }
-    let pages = PAGES_BYTES.into_iter().chain([1024]).filter(|page| given.page_bytes.is_none_or(|given| given == *page));
-    let sizes = pages.flat_map(|page| (ODD_OOB_BYTES_MIN..=(page / 4).min(ODD_OOB_BYTES_MOST)).map(move |oob| (page, oob)));
+    let pages =
+        PAGES_BYTES.into_iter().chain([1024]).filter(|page| given.page_bytes.is_none_or(|given| given == *page));
+    let sizes =
+        pages.flat_map(|page| (ODD_OOB_BYTES_MIN..=(page / 4).min(ODD_OOB_BYTES_MOST)).map(move |oob| (page, oob)));
     let short = &image[..image.len().min(first + ODD_LOOKED_AT_BYTES)];
     let likely = sizes.max_by_key(|&(page, oob)| whole_node_bytes(endian, short, first, page, oob));
     let found = likely.map(|(page, oob)| (whole_node_bytes(endian, image, first, page, oob), page, oob));

@@ -149,7 +149,7 @@ pub type PartLost = (Part, Option<Lost>);
 
 /// Looks for what was deleted or overwritten in each partition of an image, with content. The file is not changed.
 ///
-/// Errors: those of [`read_trees`](crate::tree::read_trees), but an image whose files cannot be read is looked at, too.
+/// Errors: those of [`read_trees`](crate::part_trees::read_trees), but an image whose files cannot be read is looked at, too.
 pub fn read_lost(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<PartLost>, ImageError> {
     let mut dump = Dump::read(path, wanted)?;
     let refused = |why: Unrecognised| ImageError::refused(path, why);

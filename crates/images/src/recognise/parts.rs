@@ -8,7 +8,7 @@
 
 use super::mtdparts::{self, Defined};
 use super::{recognise, Given, Layout};
-use crate::dump::{Dump, Pieces};
+use crate::dump::Pieces;
 use crate::file::{read_file, ImageError};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
 use crate::unrecognised::Unrecognised;
@@ -168,14 +168,6 @@ pub fn listed(parts: &[Part]) -> String {
         [one] if one.name.is_empty() => "the image is no dump of several partitions".to_string(),
         _ => parts.iter().map(Part::text).collect::<Vec<_>>().join(", "),
     }
-}
-
-/// The partitions of an image and what each of them holds. An image that is not of a whole chip is one partition
-/// without a name.
-///
-/// Errors: see [`find`].
-pub fn parts_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, ImageError> {
-    Dump::read(path, wanted)?.parts(wanted, formats).map_err(|why| ImageError::refused(path, why))
 }
 
 /// The only partition of an image that holds a file system.

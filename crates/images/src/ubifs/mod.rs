@@ -61,7 +61,7 @@ impl ImageFormat for InImages {
     }
 
     fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
-        tree::read(image, layout, content)
+        volumes::read(image, layout, content)
     }
 
     fn scan(&self, image: &[u8], layout: &Layout, scanned: &mut Scanned) {

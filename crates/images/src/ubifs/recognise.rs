@@ -1,6 +1,6 @@
 //! UBI: its headers stand at the start of erase blocks and say where the data begin.
 
-use super::tree::NODE_MAGIC;
+use super::tree::{NODE_MAGIC, OFFSETS_OF_NOR};
 use crate::format::ImageFs;
 use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
 use std::borrow::Cow;
@@ -75,8 +75,6 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
     ))
 }
 
-/// Where UBI puts header and data on a medium that is programmed byte by byte (`drivers/mtd/ubi/build.c`, `io_init`).
-pub const OFFSETS_OF_NOR: (u32, u32) = (64, 128);
 /// Bytes that most serial NOR programs at once: what is called a page of such an image.
 const NOR_PAGE_BYTES: u32 = 256;
 /// Most serial NOR erases so much; headers that do not tell are taken for such.

@@ -1,7 +1,5 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
-use super::recognise::OFFSETS_OF_NOR;
-use super::{nodes, volumes};
 use crate::recognise::Layout;
 use crate::tree::{chip_of, geometry_of, tree_in, Content, Tree, TreeError};
 use ffslab_flash::{Geometry, NorFlash};
@@ -12,6 +10,8 @@ use ffslab_ubifs::Ubifs;
 
 /// First bytes of a UBIFS node (`fs/ubifs/ubifs-media.h`); every volume begins with one, the superblock.
 pub const NODE_MAGIC: [u8; 4] = 0x0610_1831_u32.to_le_bytes();
+/// Where UBI puts header and data on a medium that is programmed byte by byte (`drivers/mtd/ubi/build.c`, `io_init`).
+pub const OFFSETS_OF_NOR: (u32, u32) = (64, 128);
 /// Where the superblock has the number of LEBs and the number that it can grow to, 4 bytes each.
 const LEB_CNT_AT: usize = 40;
 const MAX_LEB_CNT_AT: usize = 44;
@@ -21,13 +21,6 @@ const GROWTH_LEBS_MAX: u32 = 8192;
 const BLOCKS_MAX: u32 = 1 << 17;
 /// The volume table twice, a block to move data to, a block to change a LEB in.
 const BLOCKS_MIN: u32 = 4;
-
-pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
-    if layout.lacks_ubi {
-        return Ok(nodes::read(&nodes::cut(image, layout.block_bytes), content));
-    }
-    volumes::read(image, layout, content)
-}
 
 /// How UBI is attached to an image whose volume identifier headers stand at `offset`.
 pub fn ubi_options(page_bytes: u32, offset: u32) -> UbiOptions {

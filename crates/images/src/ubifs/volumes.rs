@@ -2,9 +2,8 @@
 //! holds something else is a file.
 
 use super::nodes::{self, Lebs};
-use super::recognise::OFFSETS_OF_NOR;
 use super::scan;
-use super::tree::{attach_all, read_volume, wanted_lebs};
+use super::tree::{attach_all, read_volume, wanted_lebs, OFFSETS_OF_NOR};
 use crate::recognise::Layout;
 use crate::tree::room::Room;
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
@@ -14,6 +13,9 @@ use ffslab_workload::quoting::quoted;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
+    if layout.lacks_ubi {
+        return Ok(nodes::read(&nodes::cut(image, layout.block_bytes), content));
+    }
     let (ubi, _) = match attach_all(image, layout) {
         Ok(attached) => attached,
         Err(why) => return by_headers(image, layout, content, why),
@@ -279,5 +281,9 @@ fn notes(image: &[u8], layout: &Layout) -> Vec<(String, String)> {
         format!("volume {name} has the update marker: its last update was interrupted, and Linux refuses it (EBADF)")
     };
     let interrupted = scan::interrupted(image, layout);
-    interrupted.iter().filter(|(id, name)| is_wanted(layout, name, *id)).map(|(_, name)| (String::new(), says(name))).collect()
+    interrupted
+        .iter()
+        .filter(|(id, name)| is_wanted(layout, name, *id))
+        .map(|(_, name)| (String::new(), says(name)))
+        .collect()
 }

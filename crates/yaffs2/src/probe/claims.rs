@@ -133,7 +133,11 @@ impl Claims {
             let header = object.and_then(|object| object.header.as_ref().map(|(_, header)| header));
             let Some((object, header)) = object.zip(header) else { return false };
             let last = header.file_bytes.div_ceil(u64::from(layout.chunk_bytes()));
-            header.kind == Kind::File && !is_gone(header) && chunk > 0 && u64::from(chunk) <= last && !object.chunks.contains_key(&chunk)
+            header.kind == Kind::File
+                && !is_gone(header)
+                && chunk > 0
+                && u64::from(chunk) <= last
+                && !object.chunks.contains_key(&chunk)
         };
         bits().map(|bit| (number ^ bit, chunk)).chain(bits().map(|bit| (number, chunk ^ bit))).any(is_hole)
     }
