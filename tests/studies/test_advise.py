@@ -293,6 +293,21 @@ partition_blocks = 40
     assert "EIO" in ran.stdout
 
 
+def test_an_energy_of_which_nothing_is_known_is_no_advice(ffslab: Command, tmp_path: Path) -> None:
+    text = """
+title = "A log that is only read"
+setup = [{ step = "mount" }, { step = "create", file = "log", bytes = "64 KiB" }, { step = "drop_caches" }]
+measure = [{ step = "open", file = "log", flags = ["rdonly"] },
+           { step = "requests", file = "log", op = "read", request_B = 4096, count = 1, pattern = "sequential" }]
+stack = { board = "zero-overhead", fs = "jffs2", partition_blocks = 40 }
+question = { minimise = "energy_J_per_day", per_day = 1, name = "reads", axes = { fs = ["jffs2", "yaffs2"] } }
+"""
+    (tmp_path / "unpriced.toml").write_text(text, encoding="utf-8")
+    ran = ffslab("advise", "unpriced.toml")
+    assert ran.returncode == 1 and "Take " not in ran.stdout, (ran.stdout, ran.stderr)
+    assert "no energy_J_per_day is known" in ran.stdout
+
+
 def test_what_cannot_go_on_by_itself_is_too_short(ffslab: Command, tmp_path: Path) -> None:
     once = GROWING.replace('content = "random" }]', 'content = "random" }, { step = "crash" }]')
     (tmp_path / "once.toml").write_text(once, encoding="utf-8")

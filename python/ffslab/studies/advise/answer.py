@@ -57,7 +57,7 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         default = looked.at(first) if first in search.tried else [Tried(first, {}, "the conditions rule it out")]
         choice, *others = looked.best_two()
         best = search.tried[choice[0].point]
-        holds = violation(question, choice[0]) == 0
+        holds = violation(question, choice[0]) == 0 and is_known(question.wanted[0], choice[0])
         forbidden = _forbidden(question, search, best) if holds else None
         forbidden_runs = None if forbidden is None else looked.at(forbidden.point)
         summaries = _summaries(question, choice[0], kept)
@@ -131,6 +131,11 @@ def violation(question: Asked, one: Tried) -> float:
     if one.error is not None or one.needs_us is not None:
         return float("inf")
     return sum(limit.excess(one.figures.get(limit.figure)) for limit in question.limits)
+
+
+def is_known(figure: str, one: Tried) -> bool:
+    """Whether a figure of a point is known; years that are absent do not end."""
+    return figure == "years" or figure in one.figures
 
 
 def rank_of(question: Asked, one: Tried) -> tuple[float, ...]:

@@ -39,6 +39,8 @@ def take(advice: Advice) -> str:
             f"{named(choice)} needs about {duration(choice['needs_us'])} of the workload {choice['needed_by']}: give "
             "the workload more of it, or a partition that begins in use (`initial`)."
         )
+    if choice["wanted"]["median"] is None and advice["wanted"] != "years":
+        return f"Nothing to choose by: of {advice['points_tried']} points no {advice['wanted']} is known."
     if not advice["holds"]:
         missed = ", ".join(limit["limit"] for limit in choice["limits"] if not limit["holds"])
         return f"Nothing that was tried is within all limits. Nearest: {named(choice)}; it misses {missed}."
