@@ -15,9 +15,9 @@ from ffslab.steady import variant_needs_us
 from ffslab.store import Store
 from ffslab.studies.advise import Question
 from ffslab.studies.advise import day as day_of_points
-from ffslab.studies.advise.answer import rank_of
-from ffslab.studies.advise.day import DAY_US, tried
-from ffslab.studies.advise.search import every_point
+from ffslab.studies.advise.answer import Looked, changes_of, rank_of
+from ffslab.studies.advise.day import DAY_US, Tried, tried
+from ffslab.studies.advise.search import Search, every_point
 from ffslab.studies.sweep.running import at_work
 from helpers.command import ROOT, SMALL, Command
 
@@ -306,6 +306,19 @@ question = { minimise = "energy_J_per_day", per_day = 1, name = "reads", axes = 
     ran = ffslab("advise", "unpriced.toml")
     assert ran.returncode == 1 and "Take " not in ran.stdout, (ran.stdout, ran.stderr)
     assert "no energy_J_per_day is known" in ran.stdout
+
+
+def test_changes_compare_lives_of_one_length(question: Path) -> None:
+    """Beside a choice that is told, what was only compared is of another length: a change of 0 % looked like a gain."""
+    asked = Question.from_file(question)
+    best, told, compared = [("ubifs", 64, text, "4 KiB") for text in ("lzo", "none", "zlib")]
+    wanted = asked.wanted[0]
+    search = Search(asked, lambda _: [], lambda one: rank_of(asked, one))
+    search.tried = {point: Tried(point, {wanted: 2.0}) for point in (best, told, compared)}
+    looked = Looked(asked, search, lambda _: [])
+    looked.runs = {best: [Tried(best, {wanted: 4.0})], told: [Tried(told, {wanted: 3.0})]}
+    found = {one["value"]: (one["wanted_ratio"], one["looked_into"]) for one in changes_of(asked, looked, best)}
+    assert found == {"none": (0.75, True), "zlib": (1.0, False)}
 
 
 def test_what_cannot_go_on_by_itself_is_too_short(ffslab: Command, tmp_path: Path) -> None:
