@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from ffslab.studies.advise import Question
 from ffslab.studies.advise import day as day_of_points
 from ffslab.studies.advise.answer import Looked, changes_of, rank_of
 from ffslab.studies.advise.day import DAY_US, Tried, tried
+from ffslab.studies.advise.living import lived_of
 from ffslab.studies.advise.search import Search, every_point
 from ffslab.studies.sweep.running import at_work
 from helpers.command import ROOT, SMALL, Command
@@ -319,6 +321,18 @@ def test_changes_compare_lives_of_one_length(question: Path) -> None:
     looked.runs = {best: [Tried(best, {wanted: 4.0})], told: [Tried(told, {wanted: 3.0})]}
     found = {one["value"]: (one["wanted_ratio"], one["looked_into"]) for one in changes_of(asked, looked, best)}
     assert found == {"none": (0.75, True), "zlib": (1.0, False)}
+
+
+@pytest.mark.parametrize(("points", "years"), [(3, 100_000 / 0.25 / 365.25), (2, None)])
+def test_a_ring_lasts_by_the_sum_of_its_erases(points: int, years: float | None) -> None:
+    """Eight erases a day of 32 blocks: ten of the usual block in 43.5 days, which a new one begins without, were 9 %
+    more years than there are."""
+    begun, filled, end = [0] * 32, [9] * 2 + [8] * 30, [10] * 30 + [9] * 2
+    wear = {"days": [0.0, 36.0, 43.5][:points], "erases": [begun, filled, end][:points]}
+    ended = {"by": "unknown", "error": None}
+    life: Any = {"wear": wear, "endurance_erases": 100_000, "ended": ended, "first_bad_block_years": None}
+    life |= {"levels_from_erases": None, "blocks_fail": False, "points": [], "repetitions": 87}
+    assert lived_of(life).years == (None if years is None else pytest.approx(years))
 
 
 def test_what_cannot_go_on_by_itself_is_too_short(ffslab: Command, tmp_path: Path) -> None:
