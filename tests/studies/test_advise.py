@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,10 @@ from ffslab.steady import variant_needs_us
 from ffslab.store import Store
 from ffslab.studies.advise import Question
 from ffslab.studies.advise import day as day_of_points
-from ffslab.studies.advise.answer import rank_of
-from ffslab.studies.advise.day import DAY_US, tried
-from ffslab.studies.advise.search import every_point
+from ffslab.studies.advise.answer import Looked, changes_of, rank_of
+from ffslab.studies.advise.day import DAY_US, Tried, tried
+from ffslab.studies.advise.living import lived_of
+from ffslab.studies.advise.search import Search, every_point
 from ffslab.studies.sweep.running import at_work
 from helpers.command import ROOT, SMALL, Command
 
@@ -291,6 +293,46 @@ partition_blocks = 40
     ran = ffslab("advise", "faulty.toml")
     assert ran.returncode == 1 and "Take " not in ran.stdout, ran.stdout
     assert "EIO" in ran.stdout
+
+
+def test_an_energy_of_which_nothing_is_known_is_no_advice(ffslab: Command, tmp_path: Path) -> None:
+    text = """
+title = "A log that is only read"
+setup = [{ step = "mount" }, { step = "create", file = "log", bytes = "64 KiB" }, { step = "drop_caches" }]
+measure = [{ step = "open", file = "log", flags = ["rdonly"] },
+           { step = "requests", file = "log", op = "read", request_B = 4096, count = 1, pattern = "sequential" }]
+stack = { board = "zero-overhead", fs = "jffs2", partition_blocks = 40 }
+question = { minimise = "energy_J_per_day", per_day = 1, name = "reads", axes = { fs = ["jffs2", "yaffs2"] } }
+"""
+    (tmp_path / "unpriced.toml").write_text(text, encoding="utf-8")
+    ran = ffslab("advise", "unpriced.toml")
+    assert ran.returncode == 1 and "Take " not in ran.stdout, (ran.stdout, ran.stderr)
+    assert "no energy_J_per_day is known" in ran.stdout
+
+
+def test_changes_compare_lives_of_one_length(question: Path) -> None:
+    """Beside a choice that is told, what was only compared is of another length: a change of 0 % looked like a gain."""
+    asked = Question.from_file(question)
+    best, told, compared = [("ubifs", 64, text, "4 KiB") for text in ("lzo", "none", "zlib")]
+    wanted = asked.wanted[0]
+    search = Search(asked, lambda _: [], lambda one: rank_of(asked, one))
+    search.tried = {point: Tried(point, {wanted: 2.0}) for point in (best, told, compared)}
+    looked = Looked(asked, search, lambda _: [])
+    looked.runs = {best: [Tried(best, {wanted: 4.0})], told: [Tried(told, {wanted: 3.0})]}
+    found = {one["value"]: (one["wanted_ratio"], one["looked_into"]) for one in changes_of(asked, looked, best)}
+    assert found == {"none": (0.75, True), "zlib": (1.0, False)}
+
+
+@pytest.mark.parametrize(("points", "years"), [(3, 100_000 / 0.25 / 365.25), (2, None)])
+def test_a_ring_lasts_by_the_sum_of_its_erases(points: int, years: float | None) -> None:
+    """Eight erases a day of 32 blocks: ten of the usual block in 43.5 days, which a new one begins without, were 9 %
+    more years than there are."""
+    begun, filled, end = [0] * 32, [9] * 2 + [8] * 30, [10] * 30 + [9] * 2
+    wear = {"days": [0.0, 36.0, 43.5][:points], "erases": [begun, filled, end][:points]}
+    ended = {"by": "unknown", "error": None}
+    life: Any = {"wear": wear, "endurance_erases": 100_000, "ended": ended, "first_bad_block_years": None}
+    life |= {"levels_from_erases": None, "blocks_fail": False, "points": [], "repetitions": 87}
+    assert lived_of(life).years == (None if years is None else pytest.approx(years))
 
 
 def test_what_cannot_go_on_by_itself_is_too_short(ffslab: Command, tmp_path: Path) -> None:

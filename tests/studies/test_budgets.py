@@ -315,6 +315,14 @@ def test_a_device_that_ends_the_run_is_a_negative_answer(axes: str, held: str, f
     assert (ran.returncode, ran.stdout) == (2, "") and "ENOENT" in ran.stderr
 
 
+def test_an_energy_of_which_nothing_is_known_holds_no_budget(ffslab: Command, folder: Path) -> None:
+    """Its board has no price of an operation, which is counted as 0 and kept any limit."""
+    unpriced = FULL.replace("4 MiB", "64 KiB").replace("omap3evm", "zero-overhead").replace("erases", "energy_total_uJ")
+    (folder / "unpriced.toml").write_text(unpriced, encoding="utf-8")
+    ran = ffslab("ci", "unpriced.toml")
+    assert ran.returncode == 1 and "not known: no source gives what the chip" in ran.stdout, (ran.stdout, ran.stderr)
+
+
 def test_an_axis_gives_each_variant_its_budget_and_a_new_one_needs_an_update(ffslab: Command, folder: Path) -> None:
     assert ffslab("ci", "--update").returncode == 0
     (folder / "writes.toml").write_text(WRITES + '[axes]\nfs = ["jffs2", "yaffs2"]\n', encoding="utf-8")

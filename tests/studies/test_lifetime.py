@@ -158,6 +158,17 @@ def test_a_workload_alone_wears_a_new_part(ffslab: Command, tmp_path: Path) -> N
     assert [one["variant"] for one in json.loads(ran.stdout)["workloads"]] == ["fs=jffs2", "fs=yaffs2"]
 
 
+def test_the_experiment_says_how_many_erases_a_block_bears(ffslab: Command, tmp_path: Path) -> None:
+    """A part of 300 erases was promised the years of the 100,000 that its profile has."""
+    ages = workload("jffs2") + "[stack.ageing]\nendurance_erases = 300\nwrite_rate = 0\n"
+    (tmp_path / "wear.toml").write_text(ages + "retention_rate = 0\ndisturb_rate = 0\n", encoding="utf-8")
+    assert ffslab("run", "wear.toml", "--out", "out").returncode == 0
+    for start in ("wear.toml", "out"):
+        found = row(ffslab, start)
+        assert (found["endurance_erases"], found["endurance_source"]) == (300, "[stack.ageing]")
+    assert row(ffslab, "out", "--endurance", "7")["endurance_erases"] == 7
+
+
 def test_the_past_of_a_device_goes_on(ffslab: Command, dumps: dict[str, Path], tmp_path: Path) -> None:
     counters = np.array(
         [block["erases"] for block in inspect_image(dumps["ubifs"])["blocks"] if block["erases"] is not None]

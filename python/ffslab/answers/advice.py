@@ -35,10 +35,13 @@ class Choice(TypedDict):
 
 
 class Change(TypedDict):
-    """What another value of one axis would do to the choice. `wanted_ratio`: the wanted figure there beside it here."""
+    """What another value of one axis would do to the choice. `wanted_ratio`: the wanted figure there beside it here.
+
+    `looked_into`: both were seen for as long as what is told; false: for as long as in the search."""
 
     axis: str
     value: Json
+    looked_into: bool
     wanted_ratio: float | None
     breaks: list[str]
     error: str | None

@@ -313,14 +313,17 @@ def figures_of(variant: VariantSummary) -> dict[str, Any]:
     return own | counted
 
 
+def known_figures(variant: VariantSummary) -> dict[str, Any]:
+    """`figures_of` without the energy of which nothing is known (`ffslab.text.energy`): a 0 would keep any limit."""
+    every, priced = figures_of(variant), energy_is_priced(variant)
+    return {key: value if priced or not key.startswith("energy_") else None for key, value in every.items()}
+
+
 def values_of(variant: VariantSummary) -> dict[str, float | None]:
-    """What a variant has of each figure; no energy where prices of it have no source (`ffslab.text.energy`), and before
-    the state is steady nothing that a longer look would turn round."""
-    known = figures_of(variant)
+    """What a variant has of each figure; before the state is steady nothing that a longer look would turn round."""
+    known = known_figures(variant)
     if known["needs_us"] is not None:
         known |= {key: None for key, figure in FIGURES.items() if figure.steady}
-    if not energy_is_priced(variant):
-        known = {key: value for key, value in known.items() if not key.startswith("energy_")}
     if not variant["latency_us"]["n"]:
         known["latency_sum_us"] = None
     return {key: known.get(key, figure.absent) for key, figure in FIGURES.items()}

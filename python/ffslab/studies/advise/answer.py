@@ -57,7 +57,7 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         default = looked.at(first) if first in search.tried else [Tried(first, {}, "the conditions rule it out")]
         choice, *others = looked.best_two()
         best = search.tried[choice[0].point]
-        holds = violation(question, choice[0]) == 0
+        holds = violation(question, choice[0]) == 0 and is_known(question.wanted[0], choice[0])
         forbidden = _forbidden(question, search, best) if holds else None
         forbidden_runs = None if forbidden is None else looked.at(forbidden.point)
         summaries = _summaries(question, choice[0], kept)
@@ -72,7 +72,7 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         "choice": choice_of(question, choice),
         "second": choice_of(question, others[0]) if others else None,
         "default": choice_of(question, default),
-        "changes": _changes(question, search, best),
+        "changes": changes_of(question, looked, best.point),
         "forbidden": None if forbidden_runs is None else choice_of(question, forbidden_runs),
         "why": [f"{name}: {text}" for name, said in summaries.items() for text in _why(said)],
         "points_tried": len(search.tried),
@@ -133,6 +133,11 @@ def violation(question: Asked, one: Tried) -> float:
     return sum(limit.excess(one.figures.get(limit.figure)) for limit in question.limits)
 
 
+def is_known(figure: str, one: Tried) -> bool:
+    """Whether a figure of a point is known; years that are absent do not end."""
+    return figure == "years" or figure in one.figures
+
+
 def rank_of(question: Asked, one: Tried) -> tuple[float, ...]:
     """Limits first, then what is wanted; less is better. Years that do not end are the most."""
     figure, most = question.wanted
@@ -183,23 +188,30 @@ def _margin(sign: str, found: float | None, limit: float) -> float | None:
     return limit / found if sign.startswith("<") else found / limit
 
 
-def _changes(question: Asked, search: Search, best: Tried) -> list[Change]:
-    """What was found one change away from the choice, axis by axis."""
+def changes_of(question: Asked, looked: Looked, best: Point) -> list[Change]:
+    """What was found one change away from the choice, axis by axis: like beside like, as points that are looked into
+    live for longer than those that are only compared."""
     found: list[Change] = []
-    for point in search.neighbours(best.point):
-        one = search.tried[point]
-        place = next(i for i, value in enumerate(point) if value != best.point[i])
+    tried = looked.search.tried
+    for point in looked.search.neighbours(best):
+        is_looked_into = point in looked.runs
+        of_both = (looked.runs[best], looked.runs[point]) if is_looked_into else ([tried[best]], [tried[point]])
+        choice, one = (choice_of(question, runs) for runs in of_both)
+        here, there = choice["wanted"]["median"], one["wanted"]["median"]
+        place = next(i for i, value in enumerate(point) if value != best[i])
         value = point[place]
         assert value is not None
-        here, there = (of.figures.get(question.wanted[0]) for of in (best, one))
-        breaks = [limit.text for limit in question.limits if not limit.holds(one.figures.get(limit.figure))]
+        is_short = one["needs_us"] is not None
         found.append(
             {
                 "axis": question.axes[place].name,
                 "value": value,
-                "wanted_ratio": there / here if here and there is not None and one.needs_us is None else None,
-                "breaks": [] if one.error or one.needs_us else breaks,
-                "error": one.error or (None if one.needs_us is None else TOO_SHORT),
+                "looked_into": is_looked_into,
+                "wanted_ratio": there / here if here and there is not None and not is_short else None,
+                "breaks": [
+                    limit["limit"] for limit in one["limits"] if not (one["error"] or is_short or limit["holds"])
+                ],
+                "error": one["error"] or (TOO_SHORT if is_short else None),
             }
         )
     return found

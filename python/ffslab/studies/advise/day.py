@@ -20,7 +20,7 @@ from ffslab.studies.sweep.study import Study
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
 from ffslab.studies.sweep.workers import Workers
 from ffslab.text.failures import fell_short_or_lost
-from ffslab.text.figures import declared, figures_of
+from ffslab.text.figures import declared, known_figures
 from ffslab.text.worn import US_PER_YEAR, worn_most
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _error_of(kept: KeptRun) -> str:
 def _figures(said: VariantSummary, rounds: int) -> dict[str, float]:
     """The figures of a round that are numbers, `worn`: which part of a block's life it takes, and `filled`: which part
     of the room that is left."""
-    found = {name: float(value) for name, value in figures_of(said).items() if isinstance(value, int | float)}
+    found = {name: float(value) for name, value in known_figures(said).items() if isinstance(value, int | float)}
     worn = worn_by(said)
     every = {**(found if worn is None else {**found, WORN: worn}), FILLED: filled_share(said) or 0.0}
     return {name: value / rounds if _adds_up(name) else value for name, value in every.items()}

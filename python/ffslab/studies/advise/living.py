@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 WORK_COMPARED, WORK_TOLD = 400_000, 2 * LEAPS_AFTER_WORK
 # Fewer erases do not tell which blocks come in turn.
 ERASES_MIN = 4
+# So many of all blocks together tell the rate of a ring to 2 %.
+ERASES_OF_RING_MIN = 50
 # Blocks with at least such a part of the usual erases come in turn, the others rest.
 IN_TURN = 0.5
 # Ends that are no wear.
@@ -88,6 +90,8 @@ def _years(life: VariantLife) -> float | None:
 
 def _reckoned(life: VariantLife, every: Sequence[tuple[float, list[int]]]) -> float | None:
     """When the blocks that come in turn will have had their erases, by those at these days. `None`: not known."""
+    if is_ring(every[-1][1]):
+        return _of_ring(life, every)
     # The first window is how a new partition fills up.
     for days, began in (*every[1:2], *every[:1]):
         taken = [count - before for count, before in zip(every[-1][1], began, strict=True)]
@@ -95,6 +99,23 @@ def _reckoned(life: VariantLife, every: Sequence[tuple[float, list[int]]]) -> fl
         if worn >= ERASES_MIN:
             return (every[-1][0] - days) / DAYS_PER_YEAR * life["endurance_erases"] / worn
     return None
+
+
+def is_ring(erases: Sequence[int]) -> bool:
+    """Whether all blocks come in turn, one after the other."""
+    return max(erases, default=0) - min(erases, default=0) <= 1
+
+
+def _of_ring(life: VariantLife, every: Sequence[tuple[float, list[int]]]) -> float | None:
+    """`_reckoned` of a ring. A block of it has a whole number of erases, so few of them are a coarse rate; the sum over
+    all blocks is a fine one. `None`: too few after the first window, in which a new partition takes no erase where an
+    old one takes some; then the rounds tell the rate."""
+    days, began = every[min(1, len(every) - 1)]
+    erases = sum(every[-1][1]) - sum(began)
+    if erases < ERASES_OF_RING_MIN:
+        return None
+    rate = erases / len(began) / (every[-1][0] - days)
+    return life["endurance_erases"] / rate / DAYS_PER_YEAR
 
 
 def _worn(life: VariantLife, taken: Sequence[int]) -> float:

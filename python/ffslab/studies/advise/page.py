@@ -16,6 +16,7 @@ from ffslab.studies.advise.text import (
     ordered_changes,
     others,
     rests_on,
+    seen_said,
     take,
     told,
 )
@@ -30,7 +31,10 @@ def html(advice: Advice) -> str:
     parts = [
         section("What it gives", figures + table(*figures_cells(advice), align=FIGURES_ALIGN)),
         section("Why", bullets(advice["why"])),
-        section("What one other value would do", paragraph(said) + changes if changes else ""),
+        section(
+            "What one other value would do",
+            paragraph(said) + changes + bullets(list(seen_said(advice))) if changes else "",
+        ),
         section("Other choices", bullets(list(others(advice)))),
         section("What this rests on", bullets(list(rests_on(advice)))),
         section("The data", folded("As JSON", verbatim(json.dumps(advice, indent=1)))),

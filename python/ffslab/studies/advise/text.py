@@ -13,6 +13,8 @@ from ffslab.text.tables import few, number, text_table
 CHANGES_SHOWN = 12
 FIGURES_ALIGN, CHANGES_ALIGN = "lrlrr", "lrrl"
 KEYS_SHOWN = 4
+# What a life tells.
+LIVED = ("years", "latency_max_us")
 
 
 def text_of(advice: Advice) -> str:
@@ -24,6 +26,7 @@ def text_of(advice: Advice) -> str:
     parts += others(advice)
     if advice["changes"]:
         parts.append("What one other value would do:\n\n" + text_table(*changes_cells(advice), CHANGES_ALIGN))
+        parts += seen_said(advice)
     parts.append("\n".join(rests_on(advice)))
     return "\n\n".join(parts)
 
@@ -39,6 +42,8 @@ def take(advice: Advice) -> str:
             f"{named(choice)} needs about {duration(choice['needs_us'])} of the workload {choice['needed_by']}: give "
             "the workload more of it, or a partition that begins in use (`initial`)."
         )
+    if choice["wanted"]["median"] is None and advice["wanted"] != "years":
+        return f"Nothing to choose by: of {advice['points_tried']} points no {advice['wanted']} is known."
     if not advice["holds"]:
         missed = ", ".join(limit["limit"] for limit in choice["limits"] if not limit["holds"])
         return f"Nothing that was tried is within all limits. Nearest: {named(choice)}; it misses {missed}."
@@ -130,6 +135,14 @@ def changes_cells(advice: Advice) -> tuple[list[str], list[list[str]]]:
         then = change["error"] or (f"misses {', '.join(change['breaks'])}" if change["breaks"] else "")
         rows.append([change["axis"], str(change["value"]), effect, then if len(then) < 90 else then[:87] + "..."])
     return ["", "value", advice["wanted"], ""], rows
+
+
+def seen_said(advice: Advice) -> Iterator[str]:
+    """Which of `ordered_changes` are of shorter lives than the figures of the choice."""
+    short = [one for one in ordered_changes(advice) if not one["looked_into"] and one["wanted_ratio"] is not None]
+    if short and advice["wanted"].rpartition(".")[2] in LIVED:
+        which = ", ".join(f"{one['axis']} {one['value']}" for one in short)
+        yield f"Of lives as short as in the search, of both points: {which}; the rest is as above."
 
 
 def rests_on(advice: Advice) -> Iterator[str]:

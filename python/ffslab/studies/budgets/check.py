@@ -12,6 +12,7 @@ from ffslab.studies.budgets.measured import Measured
 from ffslab.studies.differences import Account, consists_of, fraction, why
 from ffslab.studies.limits import Limit
 from ffslab.text.durations import duration
+from ffslab.text.energy import missing_price
 from ffslab.text.figures import TOO_SHORT, needs_steady
 from ffslab.text.machine_line import Seen, begun_with, initial_as_written, line
 from ffslab.text.tables import number
@@ -75,7 +76,7 @@ def _row(budget: str, variant: str, rule: Limit | Change, account: Account, befo
     elif isinstance(rule, Limit):
         holds = rule.holds(found)
         if found is None and not holds:
-            lines.append("the run has no such figure")
+            lines.append(_unknown(rule.figure, account))
     elif before is None:
         holds = False
         lines.append("the baseline has nothing of it: `ffslab ci --update` adds it")
@@ -101,6 +102,11 @@ def _row(budget: str, variant: str, rule: Limit | Change, account: Account, befo
         "needs_us": needs_us,
         "why": lines,
     }
+
+
+def _unknown(figure: str, account: Account) -> str:
+    why = missing_price(account["stack"]) if figure.startswith("energy_") else None
+    return "the run has no such figure" if why is None else f"not known: {why}"
 
 
 def _needs_us(rule: Limit | Change, account: Account) -> float | None:

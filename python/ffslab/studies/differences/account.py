@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ffslab.text.failures import fell_short_or_lost
-from ffslab.text.figures import figures_of
+from ffslab.text.figures import known_figures
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -45,7 +45,7 @@ def account_of(variant: VariantSummary, files: Mapping[str, list[Part]]) -> Acco
     """The account of a variant. `files`: what was done on the files of each, `files_of`; empty: nothing is known."""
     figures = {
         name: float(value)
-        for name, value in figures_of(variant).items()
+        for name, value in known_figures(variant).items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
     why = fell_short_or_lost(variant)

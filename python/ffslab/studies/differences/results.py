@@ -98,8 +98,8 @@ def compared(before: Side, after: Side) -> RunDiff:
 
 
 def _without_energy(accounts: Sequence[Account]) -> list[str]:
-    powered = [account["stack"] for account in accounts if account["figures"].get("energy_total_uJ")]
-    return list(dict.fromkeys(why for stack in powered if (why := missing_price(stack)) is not None))
+    unknown = [account["stack"] for account in accounts if "energy_total_uJ" not in account["figures"]]
+    return list(dict.fromkeys(why for stack in unknown if (why := missing_price(stack)) is not None))
 
 
 def _pair(a: str, before: Account, b: str, after: Account) -> PairDiff:

@@ -26,7 +26,7 @@ def of_past(image: Path, facts: Facts, age_days: float, part: str, given: Given)
     `facts`: what `ffslab.studies.lifetime.looked_into` found in it. `part` names the endurance where none is given.
     Raises `ffslab.InputError` when the image keeps no count of erases.
     """
-    said = borne(given.endurance, part)
+    said = borne(given.endurance, {"part": part})
     counted = _by_ubi(facts, age_days, said) or _by_yaffs2(facts, age_days, said)
     if counted is None:
         name = title(facts["layout"]["fs"])

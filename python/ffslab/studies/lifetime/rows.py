@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from ffslab._native import InputError
 from ffslab.answers.lifetime import WorkloadLife
 from ffslab.measured.tracereport.statistics import poisson_interval
-from ffslab.registries.profiles import endurance_of
+from ffslab.registries.profiles import borne_by
 from ffslab.studies.lifetime.verdict import Blocks, spread, years
 
 
-def borne(endurance: int | None, part: str) -> tuple[int, str]:
-    """Erases that a block bears, and who says so: what was given, or what the part's profile knows.
+def borne(endurance: int | None, stack: Mapping[str, Any]) -> tuple[int, str]:
+    """Erases that a block bears, and who says so: what was given, or what the stack or its part's profile knows.
 
-    Raises `ffslab.InputError` when neither does.
+    Raises `ffslab.InputError` when none does.
     """
-    said = (endurance, "as given") if endurance is not None else endurance_of(part)
+    said = (endurance, "as given") if endurance is not None else borne_by(stack)
     if said is None:
-        raise InputError(f"part {part} has no endurance_erases: give --endurance ERASES")
+        raise InputError(f"part {stack.get('part') or ''} has no endurance_erases: give --endurance ERASES")
     return said
 
 

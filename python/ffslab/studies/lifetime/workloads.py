@@ -217,8 +217,7 @@ def _facts(
                 formatting = np.asarray(columns[FORMATTING])[chosen].astype(float)
                 erases, before = erases - formatting, before + formatting
             erases = _of_workload(variant, erases)
-            part = variant["stack"].get("part") or ""
-            said, worn = borne(given.endurance, part), _worn(before, wear)
+            said, worn = borne(given.endurance, variant["stack"]), _worn(before, wear)
             for name, own, programs in _partitions(variant, len(erases)):
                 row = _row(title, variant, programs, erases[own], worn[own], said, given.per_day, wear)
                 if row["busiest_block"] is not None:
