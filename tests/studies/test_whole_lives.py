@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from ffslab import Experiment
 from ffslab.store import Store
 from ffslab.studies.lifetime import Given, Workload, lived, whole
-from ffslab.studies.lifetime.whole_text import is_answered
+from ffslab.studies.lifetime.whole_text import ended_because, is_answered
 from helpers.command import Command
 
 EXPERIMENT = """
@@ -154,3 +155,10 @@ def test_a_life_is_lived_once_and_an_interrupted_one_goes_on_behind_those_that_e
     # Another question has another key.
     lived(asked, Given(per_day=2000, jobs=1), store=store)
     assert len(store.lives.table()) == 4
+
+
+def test_a_life_whose_files_are_all_deleted_ends_because_blocks_have_failed() -> None:
+    error = 'measure step 1: ENOENT: 0 of 1 files called *.jpg are left in "DCIM"'
+    life: Any = {"ended": {"by": "failed", "error": error}, "bad_blocks": 12}
+    assert ended_because(life) == "no room is left, because 12 blocks have failed"
+    assert ended_because({**life, "bad_blocks": 0}) == "a call failed"
