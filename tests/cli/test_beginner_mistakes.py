@@ -145,6 +145,7 @@ CALLS = {
     "run missing.toml": "missing.toml: cannot read the experiment: no such file or directory",
     "run .": ".: cannot read the experiment: it is a folder: name a file in it",
     "runn good.toml": "No such command 'runn'. Did you mean 'run'? (see ffslab --help)",
+    "lifetme good.toml": "No such command 'lifetme'. Did you mean 'lifetime'? (see ffslab --help)",
     "run good.toml --fs jffs2,ubifs": "--fs jffs2,ubifs: is one name; several are --fs jffs2 --fs ubifs",
     "run good.toml --fs jffs2 ubifs": "--fs jffs2 ubifs: each value needs its own --fs: --fs jffs2 --fs ubifs",
     "run --kernel 5.15 6.6 good.toml": "--kernel 5.15 6.6: each value needs its own --kernel: --kernel 5.15 --kernel 6.6",

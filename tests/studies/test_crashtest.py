@@ -269,6 +269,17 @@ def test_a_failure_is_shrunk_kept_and_fails_again(tmp_path: Path) -> None:
     assert "to blame: the application (it relies on more" in text_of(answer_of(again))
 
 
+def test_axes_that_are_not_varied_are_told(tmp_path: Path) -> None:
+    (tmp_path / "axes.toml").write_text(
+        'title = "Axes"\nstack = { board = "omap3evm", fs = "jffs2", partition_blocks = 40 }\n'
+        'setup = [{ step = "mount" }]\nmeasure = [{ step = "create", file = "a", bytes = 4096 }, { step = "sync" }]\n'
+        'axes = { fs = ["jffs2", "ubifs"] }\n',
+        encoding="utf-8",
+    )
+    answer = answer_of(crashtest(CrashTest.from_file(tmp_path / "axes.toml"), points=2))
+    assert answer["axes_not_varied"] == ["fs"] and "fs of [axes] not varied" in text_of(answer)
+
+
 def test_a_command_and_check_sums_judge_the_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 3000)
     (tmp_path / "a.sha256").write_text(
@@ -396,6 +407,7 @@ def test_a_program_on_a_mount_that_fails_is_no_workload(tmp_path: Path) -> None:
         (["--", "true"], "true: no such TEST.toml; a program needs a file system: ffslab crashtest --fs ubifs -- true"),
         (["--fs", "ubifs"], "--fs ubifs: is of a program on a mount"),
         (["t.toml", "--", "true"], "a TEST.toml says all this itself"),
+        (["t.toml", "--fs", "ubifs"], "t.toml: says its machine itself, so leave out --fs ubifs"),
         (["t.toml", "--board", "omap3evm"], "a TEST.toml says all this itself"),
     ],
 )

@@ -66,6 +66,9 @@ def test_years_follow_from_what_a_run_counted(ffslab: Command, tmp_path: Path) -
     life = found["lifetime_years"]["levelled"]
     assert life["low"] < life["estimate"] < life["high"]
     assert not any("more than fit" in sentence for sentence in found["said"])
+    # What is proposed instead fits.
+    proposed = re.search(r"so ([\d.,]+) times fill a day", row(ffslab, "out", "--per-day", "100000")["said"][0])
+    assert proposed is not None and 0 < float(proposed[1].replace(",", "")) <= DAY_US / time_us
     fits = round(DAY_US / time_us)
     often_said = row(ffslab, "out", "--per-day", str(2 * fits))["said"][0]
     assert f"{2 * fits:,}" in often_said and "times a day are more than fit" in often_said

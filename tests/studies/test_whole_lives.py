@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from ffslab import Experiment, InputError
 from ffslab.store import Store
 from ffslab.studies.lifetime import Given, Workload, lived, whole
-from ffslab.studies.lifetime.whole_text import is_answered
+from ffslab.studies.lifetime.whole_text import ended_because, is_answered
 from helpers.command import Command
 
 EXPERIMENT = """
@@ -161,3 +162,11 @@ def test_no_more_years_than_the_clock_of_a_life_counts(tmp_path: Path) -> None:
     workload = Workload("logger", Experiment.from_toml(EXPERIMENT, tmp_path))
     with pytest.raises(InputError, match="1,000 years: a life is followed for 500 years at most"):
         lived([workload], Given(wanted_years=1000))
+
+
+def test_a_life_whose_files_are_all_deleted_ends_because_blocks_have_failed() -> None:
+    error = 'measure step 1: ENOENT: 0 of 1 files called *.jpg are left in "DCIM"'
+    life: Any = {"ended": {"by": "failed", "error": error}, "bad_blocks": 12}
+    assert ended_because(life) == "no room is left, because 12 blocks have failed"
+    life["bad_blocks"] = 0
+    assert ended_because(life) == "a call failed"

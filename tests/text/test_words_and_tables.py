@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ffslab import Experiment
 from ffslab.text.step_groups import step_table
 from ffslab.text.summary import main_cells, summary_cells, summary_text
-from ffslab.text.tables import number, percent, text_table
+from ffslab.text.tables import at_least, at_most, counted, number, percent, text_table
 from ffslab.text.time_table import causes_table, spent
 from ffslab.text.words import sentences
 
@@ -242,3 +242,9 @@ def test_what_setups_of_many_variants_left_is_one_sentence() -> None:
     assert said[0].startswith("In 3 of 4 variants something of the setup was left in memory; most in v7: 7 dirty")
     assert "7 dirty pages, 1 dirty inode and 90 B in buffers" in said[0]
     assert "took 14 page programs and 0 erases" in said[0]
+
+
+def test_advice_in_rounded_numbers_is_true() -> None:
+    assert [at_most(value) for value in (0.0508, 0.985, 19.9, 1_799.0)] == ["0.050", "0.98", "19", "1,700"]
+    assert [at_least(value) for value in (1.0169, 14.31, 1_201.0)] == ["1.02", "14.4", "1,210"]
+    assert [counted(count, "medium", "media") for count in (1, 7_493)] == ["1 medium", "7,493 media"]

@@ -28,7 +28,8 @@ class CrashFailure(TypedDict):
 class CrashAnswer(TypedDict):
     """What a workload leaves when its power is cut.
 
-    `machine`: on what, from what state, how much was seen, in a line. `holds`: nothing is wrong but what the judge of
+    `machine`: on what, from what state, how much was seen, in a line. `axes_not_varied`: axes of the experiment, which
+    was tried on the machine of its [stack] alone. `holds`: nothing is wrong but what the judge of
     the test tolerates. `operations`: programs and erases of the workload; `points`: cuts that were made, of `possible`
     ones; `states`: media among them that differ; `wrong`: cuts after which something is wrong or lost; `recoveries`:
     mounts; `told`: things that the application said were done; `refused`: cuts after which there was nothing to mount
@@ -38,6 +39,7 @@ class CrashAnswer(TypedDict):
     ffslab: str
     title: str
     machine: str
+    axes_not_varied: list[str]
     holds: bool
     promises: str
     operations: int

@@ -179,6 +179,8 @@ def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | N
         asked = CrashTest.from_file(test)
         tell_old_form("crashtest", test)
         return asked
+    if test is not None and test.suffix == ".toml":
+        raise InputError(f"{test}: says its machine itself, so leave out --fs {fs}, which goes with a program to run")
     from ffslab.mount.run import Wanted
 
     # The first word stands where TEST.toml would.

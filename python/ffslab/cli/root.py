@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
+from difflib import SequenceMatcher, get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -68,6 +69,10 @@ def _loaded(name: str, home: str) -> Any:
 
 
 # Typer brings its own copy of click, whose types it does not publish: what click gives is `Any` here.
+# A name that is by so much less like a word than the nearest one was not meant.
+NEARLY = 0.1
+
+
 class Root(TyperGroup):
     """The command itself."""
 
@@ -83,6 +88,8 @@ class Root(TyperGroup):
         """The verb that is called; of a word that is none what else it may have been."""
         if args[0] not in index.HOMES and (hint := _meant(args)):
             raise InputError(f"no verb is called {quoted(args[0])}: {hint}")
+        if not args[0].startswith("-") and args[0] not in self.commands and (near := _near(args[0], self.commands)):
+            raise InputError(f"No such command {args[0]!r}. Did you mean {near}? (see ffslab --help)")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
@@ -93,6 +100,12 @@ class Root(TyperGroup):
         if incomplete.startswith("-"):
             abouts = {flag: about for flag, (_, about) in index.OPTIONS.items()}
         return [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(incomplete)]
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    """The verbs that are about as near to a word as the nearest one, each in quotes."""
+    likes = {name: SequenceMatcher(None, name, word).ratio() for name in get_close_matches(word, list(known))}
+    return ", ".join(repr(name) for name, like in likes.items() if like >= max(likes.values()) - NEARLY)
 
 
 def _meant(args: list[str]) -> str | None:

@@ -19,7 +19,7 @@ from ffslab.files.os_errors import reason
 from ffslab.text.energy import energy_mj, missing_price
 from ffslab.text.slowest import HEAD, alignment, cells_of
 from ffslab.text.summary import aligned
-from ffslab.text.tables import number, text_table
+from ffslab.text.tables import counted, number, text_table
 
 # Of each cause.
 SHOWN: tuple[Operation, ...] = ("page_reads", "page_programs", "erases")
@@ -139,7 +139,7 @@ def text(now: MountStat) -> str:
         ("block erases", number(totals["erases"], 0)),
     ]
     if new["page_programs"] or new["erases"]:
-        told = f"{number(new['page_programs'], 0)} programs, {number(new['erases'], 0)} erases"
+        told = f"{counted(round(new['page_programs']), 'program')}, {counted(round(new['erases']), 'erase')}"
         facts.append(("of formatting", told))
     energy = energy_mj(totals)
     if energy is not None and missing_price({"board": now["board"]}) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
@@ -34,14 +35,24 @@ def number(value: float | None, digits: int = 1) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
 
 
-def counted(count: int, what: str) -> str:
-    """How many of them: "1 erase", "1,024 erases"."""
-    return f"{number(count)} {what}{'' if count == 1 else 's'}"
+def counted(count: int, what: str, several: str | None = None) -> str:
+    """How many of them: "1 erase", "1,024 erases". `several`: the plural that is not made with an s."""
+    return f"{number(count)} {what if count == 1 else several or f'{what}s'}"
 
 
 def few(value: float) -> str:
     """A number of three digits, or all of a large one's: "0.0566", "1,440"."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def at_most(value: float) -> str:
+    """A number of two digits, rounded down, so that who takes it stays below: "0.05", "19", "1,700"."""
+    return f"{Context(prec=2, rounding=ROUND_FLOOR).create_decimal(repr(value)):,f}"
+
+
+def at_least(value: float) -> str:
+    """A number of three digits, rounded up, so that who takes it has enough: "1.02", "14.3"."""
+    return f"{Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(value)):,f}"
 
 
 def size(count_bytes: float) -> str:

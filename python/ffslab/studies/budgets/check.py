@@ -15,7 +15,7 @@ from ffslab.text.durations import duration
 from ffslab.text.energy import missing_price
 from ffslab.text.figures import TOO_SHORT, needs_steady
 from ffslab.text.machine_line import Seen, begun_with, initial_as_written, line
-from ffslab.text.tables import number
+from ffslab.text.tables import at_least
 
 
 def checked(budgets: Budgets, found: Measured, baseline: Baseline | None) -> BudgetsAnswer:
@@ -117,6 +117,6 @@ def _needs_us(rule: Limit | Change, account: Account) -> float | None:
 
 def _too_short(needs_us: float, seen_us: float) -> str:
     return (
-        f"{TOO_SHORT}: this needs about {duration(needs_us)} of the workload, {number(needs_us / seen_us, 1)} times "
+        f"{TOO_SHORT}: this needs about {duration(needs_us)} of the workload, {at_least(needs_us / seen_us)} times "
         f"the {duration(seen_us)} that were seen, because the state is not steady before"
     )

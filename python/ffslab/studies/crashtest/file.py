@@ -68,7 +68,8 @@ class CrashTest:
 
     `steps`: the workload, or `program`: a Python function, "FILE.py:NAME" or "MODULE:NAME", or `command`: a real
     program that runs in the mounted folder. `cut`: the only one to be made. `initial`: whether the blocks of a new
-    partition are made usable before ("settled"), or meanwhile ("fresh").
+    partition are made usable before ("settled"), or meanwhile ("fresh"). `axes`: those of the experiment, none of which
+    is varied.
     """
 
     stack: Mapping[str, Any]
@@ -85,6 +86,7 @@ class CrashTest:
     seed: int = 1
     folder: Path = Path()
     file_name: str = "<crashtest>"
+    axes: tuple[str, ...] = ()
 
     @classmethod
     def from_file(cls, path: str | Path) -> CrashTest:
@@ -97,7 +99,9 @@ class CrashTest:
 
 
 def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
+    axes: tuple[str, ...] = ()
     if is_experiment(data) or "crashtest" in data:
+        axes = tuple(table_at(data, "axes") or ())
         if "measure" in data:
             Experiment.from_file(file_name).keys()
         data = _of_experiment(data)
@@ -123,6 +127,7 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
         raise InputError("`title` must be a text")
     return CrashTest(
         stack=table_at(data, "stack"),
+        axes=axes,
         judge=table_at(data, "judge") or {"kind": "synced"},
         title=title,
         steps=steps,

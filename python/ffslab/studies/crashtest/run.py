@@ -211,6 +211,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "ffslab": __version__,
         "title": outcome.test.title,
         "machine": _machine(outcome),
+        "axes_not_varied": list(outcome.test.axes),
         "holds": not any(failure["found"] != "tolerated" for failure in failures),
         "promises": outcome.recording.promises(),
         "operations": outcome.points.operations,

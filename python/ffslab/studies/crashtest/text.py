@@ -76,7 +76,10 @@ def to_change(answer: CrashAnswer) -> list[str]:
 def done(answer: CrashAnswer) -> list[str]:
     """What was done to find that out."""
     operations = counted(answer["operations"], "operation")
-    lines = [f"{operations} of the flash, {answer['states']} different media, {counted(answer['recoveries'], 'mount')}"]
+    lines = [
+        f"{operations} of the flash, {counted(answer['states'], 'different medium', 'different media')}, "
+        f"{counted(answer['recoveries'], 'mount')}"
+    ]
     if answer["cuts_of_recoveries"]:
         lines.append(counted(answer["cuts_of_recoveries"], "cut") + " of recoveries")
     if answer["cuts_of_second_mounts"]:
@@ -85,6 +88,8 @@ def done(answer: CrashAnswer) -> list[str]:
         lines.append(f"the application told {counted(answer['told'], 'thing')}")
     if answer["refused"]:
         lines.append(counted(answer["refused"], "cut") + " before there was a file system")
+    if answer["axes_not_varied"]:
+        lines.append(f"{', '.join(answer['axes_not_varied'])} of [axes] not varied, the machine is that of [stack]")
     return lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffslab.answers.lifetime import Lifetime, WorkloadLife, Years
 from ffslab.text.durations import duration
-from ffslab.text.tables import number, text_table
+from ffslab.text.tables import counted, number, text_table
 
 CAUSES_SHOWN = 4
 NO_ERASE = "no erase"
@@ -68,19 +68,19 @@ def said(row: WorkloadLife) -> list[str]:
     if row["of_setup"]:
         totals = row["of_setup"]["totals"]
         lines.append(
-            f"of the setup, taken off: {number(totals['page_programs'])} page programs and "
-            f"{number(totals['erases'])} erases for what it had left in memory"
+            f"of the setup, taken off: {counted(totals['page_programs'], 'page program')} and "
+            f"{counted(totals['erases'], 'erase')} for what it had left in memory"
         )
     if row["formatting_erases"]:
-        erases = number(row["formatting_erases"], 0)
-        lines.append(f"not in it: {erases} erases that made the new partition usable, once in its life")
+        erases = counted(round(row["formatting_erases"]), "erase")
+        lines.append(f"not in it: {erases} that made the new partition usable, once in its life")
     return [*lines, *row["said"], *([row["verdict"]["said"]] if row["verdict"] else [])]
 
 
 def _often(row: WorkloadLife) -> str:
     """How often it happens, and how long it takes."""
     if row["kind"] == "past":
-        return f"{number(row['erases'], 0)} erases in {duration(row['time_us'])} of use"
+        return f"{counted(round(row['erases']), 'erase')} in {duration(row['time_us'])} of use"
     return f"{number(row['times_per_day'], 2)} times a day, {duration(row['time_us'])} each"
 
 

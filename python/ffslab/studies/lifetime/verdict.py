@@ -8,7 +8,7 @@ import numpy as np
 
 from ffslab.answers.lifetime import ErasesPerBlockPerDay, Lifetime, Verdict, WorkloadLife, Years
 from ffslab.text.durations import DAYS_PER_YEAR, duration
-from ffslab.text.tables import counted, number
+from ffslab.text.tables import at_most, counted, few, number
 
 # A number for each erase block.
 Blocks: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -49,7 +49,7 @@ def _too_short(row: WorkloadLife, needs_us: float, wanted_years: float | None) -
     """A row without years: a longer look would turn them round."""
     blocks = counted(len(row["erases_per_day"]["by_block"]), "block")
     said = (
-        f"too short: {number(row['erases'], 0)} erases of {blocks} in {duration(row['time_us'])} tell no years, "
+        f"too short: {counted(round(row['erases']), 'erase')} of {blocks} in {duration(row['time_us'])} tell no years, "
         f"because garbage collection has not gone round: this needs about {duration(needs_us)} of the workload. "
         "Without `--reckon` it is lived."
     )
@@ -101,7 +101,7 @@ def _too_often(row: WorkloadLife) -> list[str]:
     if often <= 1.01 * fits:
         return []
     return [
-        f"{number(often, 2)} times a day are more than fit: it takes {duration(row['time_us'])}, so {number(fits, 1)} "
+        f"{few(often)} times a day are more than fit: it takes {duration(row['time_us'])}, so {at_most(fits)} "
         "times fill a day. The years are for what was asked: give --per-day what the device does, or leave it out."
     ]
 
@@ -120,8 +120,9 @@ def _reach(row: WorkloadLife) -> list[str]:
     share = levelled * DAYS_PER_YEAR * row["times_per_day"]
     said = [
         *too_often,
-        f"The {number(levelled, 1)} years are {number(share, 0)} times what was seen ({number(erases, 0)} erases in "
-        f"{seen}): they hold as long as the workload and how full the partition is stay as they are.",
+        f"The {number(levelled, 1)} years are {number(share, 0)} times what was seen "
+        f"({counted(round(erases), 'erase')} in {seen}): they hold as long as the workload and how full "
+        "the partition is stay as they are.",
     ]
     if erases < FEW_ERASES:
         said.append(f"So few erases ({number(erases, 0)}) tell little: a longer workload makes the interval narrower.")

@@ -12,7 +12,7 @@ from ffslab.report import Opening, Section, bullets, page, section, table
 from ffslab.report.blocks import Plane, plane
 from ffslab.report.charts import Axis, Ground, Line, chart, steps, wants_log
 from ffslab.report.page import Drawn, KeyFigure, paragraph
-from ffslab.studies.lifetime.whole_text import ALIGN, ENDS, cells, failures, lasts, machine, said
+from ffslab.studies.lifetime.whole_text import ALIGN, cells, ended_because, failures, lasts, machine, said
 from ffslab.text.durations import DAYS_PER_YEAR
 from ffslab.text.tables import counted, number
 
@@ -81,7 +81,7 @@ def _answer(lives: Lived) -> str:
     ends = (
         f"looked at for {least['years']:,.3g} years and works"
         if lasts(least)
-        else f"lasts {least['years']:,.3g} years: then {ENDS[least['ended']['by']]}"
+        else f"lasts {least['years']:,.3g} years: then {ended_because(least)}"
     )
     if len(named) == 1:
         return f"{name} {ends}." if not lasts(least) else f"{name} was {ends}."

@@ -25,6 +25,8 @@ ENDS = {
     "unworn": "it writes nothing",
     "unknown": "it was not followed to its end",
 }
+# What a step says that has deleted all that it may (crates/lab/src/run/looping.rs).
+NOTHING_LEFT = " are left in "
 HEAD = [
     "life",
     "years",
@@ -107,7 +109,7 @@ def _row(name: str, life: VariantLife) -> list[str]:
     return [
         name,
         _years(life),
-        ENDS[life["ended"]["by"]],
+        ended_because(life),
         "-" if first is None else f"{first:,.3g}",
         number(life["bad_blocks"]),
         *(number(count, 0) for count in worn),
@@ -144,7 +146,17 @@ def _end(life: VariantLife) -> str:
             f"The first block has had its {number(life['endurance_erases'])} erases {after}. How blocks of this medium "
             "fail is not known, so that the life ends here."
         )
-    return f"It ends {after}: {ENDS[by]} ({error})."
+    return f"It ends {after}: {ended_because(life)} ({error})."
+
+
+def ended_because(life: VariantLife) -> str:
+    """Why a life ended. A step that deletes until there is room finds nothing more to delete, which is no fault of it
+    where blocks have failed."""
+    ended, failed = life["ended"], life["bad_blocks"]
+    if ended["by"] == "failed" and failed and NOTHING_LEFT in (ended["error"] or ""):
+        have = "block has" if failed == 1 else "blocks have"
+        return f"no room is left, because {number(failed)} {have} failed"
+    return ENDS[ended["by"]]
 
 
 def _steady(life: VariantLife) -> str:
@@ -181,6 +193,8 @@ def _levelled(life: VariantLife) -> str:
     if not moved:
         return f"UBI levels wear from a difference of {number(least)} erases on; it moved nothing for that."
     share = f"{moved / programs:.2%} of the page programs that were run"
+    # What the system does not say the experiment may.
+    least = life["stack"].get("wl_threshold") if least is None else least
     by = "by the rule of the stack" if least is None else f"from a difference of {number(least)} erases on"
     return f"UBI levelled wear ({by}): {share}."
 
