@@ -206,9 +206,7 @@ def test_our_own_lightly_used_partition_is_recognised(version: str, pages: int, 
 
 
 @pytest.mark.parametrize("leb_B", [126_976, 129_024])
-def test_a_volume_without_ubi_is_extracted_and_looked_into_and_begins_no_life(
-    leb_B: int, tmp_path: Path, ffslab: Command
-) -> None:
+def test_a_volume_without_ubi_is_read_and_begins_no_life(leb_B: int, tmp_path: Path, ffslab: Command) -> None:  # noqa: N803
     root = made.files(tmp_path / "root")
     make = [tool("mkfs.ubifs"), "-q", "-r", str(root), "-m", "2048", "-e", str(leb_B), "-c", "200"]
     make += ["-o", str(tmp_path / "bare")]
