@@ -48,7 +48,7 @@ pub struct Board {
     /// Name or file of the part that is soldered on.
     pub part: String,
     /// Name or file of the kernel that the board runs, unless the experiment names another. Absent: the newest long-term one that
-    /// was compared with a real kernel, [`KERNEL_DEFAULT`].
+    /// was compared with a real kernel, [`crate::KERNEL_DEFAULT`].
     pub kernel: Option<String>,
     /// Who corrects bit errors of raw NAND. The four keys of the ECC are needed if the board's part is such; chips on a serial bus
     /// correct themselves.

@@ -58,7 +58,7 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         choice, *others = looked.best_two()
         best = search.tried[choice[0].point]
         holds = violation(question, choice[0]) == 0 and is_known(question.wanted[0], choice[0])
-        forbidden = _forbidden(question, search, best) if holds else None
+        forbidden = _forbidden(question, looked.known(), choice[0]) if holds else None
         forbidden_runs = None if forbidden is None else looked.at(forbidden.point)
         summaries = _summaries(question, choice[0], kept)
     wanted, most = question.wanted
@@ -98,6 +98,10 @@ class Looked:
             self.runs[point] = self.look([point])[0]
         return self.runs[point]
 
+    def known(self) -> list[Tried]:
+        """What is known of each point that was tried, by its longer look where there was one."""
+        return [self.runs[point][0] if point in self.runs else one for point, one in self.search.tried.items()]
+
     def best_two(self) -> list[list[Tried]]:
         """The runs of the choice and of the second one.
 
@@ -105,8 +109,7 @@ class Looked:
         `LOOKS_MAX` were.
         """
         while True:
-            found = [self.runs[point][0] if point in self.runs else one for point, one in self.search.tried.items()]
-            ranked = sorted(found, key=lambda one: rank_of(self.question, one))
+            ranked = sorted(self.known(), key=lambda one: rank_of(self.question, one))
             fresh = [one.point for one in _first_two(ranked) if one.point not in self.runs]
             if not fresh or len(self.runs) >= LOOKS_MAX:
                 return [self.runs[one.point] for one in _first_two([one for one in ranked if one.point in self.runs])]
@@ -217,9 +220,9 @@ def changes_of(question: Asked, looked: Looked, best: Point) -> list[Change]:
     return found
 
 
-def _forbidden(question: Asked, search: Search, best: Tried) -> Tried | None:
+def _forbidden(question: Asked, known: Sequence[Tried], best: Tried) -> Tried | None:
     """The point that would be taken without limits, if it is another one."""
-    ended = [one for one in search.tried.values() if one.error is None and one.needs_us is None]
+    ended = [one for one in known if one.error is None and one.needs_us is None]
     without = min(ended, key=lambda one: rank_of(question, one)[2:], default=best)
     better = rank_of(question, without)[2:] < rank_of(question, best)[2:]
     return without if better and violation(question, without) > 0 else None
