@@ -56,7 +56,6 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         first = left_out(search.axes, [tuple(axis.listed[0] for axis in search.axes)])[0]
         default = looked.at(first) if first in search.tried else [Tried(first, {}, "the conditions rule it out")]
         choice, *others = looked.best_two()
-        best = search.tried[choice[0].point]
         holds = violation(question, choice[0]) == 0 and is_known(question.wanted[0], choice[0])
         forbidden = _forbidden(question, looked.known(), choice[0]) if holds else None
         forbidden_runs = None if forbidden is None else looked.at(forbidden.point)
@@ -72,7 +71,7 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         "choice": choice_of(question, choice),
         "second": choice_of(question, others[0]) if others else None,
         "default": choice_of(question, default),
-        "changes": changes_of(question, looked, best.point),
+        "changes": changes_of(question, looked, choice[0].point),
         "forbidden": None if forbidden_runs is None else choice_of(question, forbidden_runs),
         "why": [f"{name}: {text}" for name, said in summaries.items() for text in _why(said)],
         "points_tried": len(search.tried),
