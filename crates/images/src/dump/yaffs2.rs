@@ -6,18 +6,19 @@ use ffslab_yaffs2::probe::{self, foreign, yaffs1, Known};
 
 /// The image as usual, after its ECC has corrected it.
 pub fn undo(image: &[u8]) -> Option<Plain> {
-    let headers = foreign::headers(image);
-    if headers.is_empty() || !crate::ubifs::headers(image).is_empty() {
+    let headers = foreign::headers_in(image, false);
+    let has_none = headers.is_empty() && foreign::headers_in(image, true).is_empty();
+    if has_none || !crate::ubifs::headers(image).is_empty() {
         return None;
     }
     // Tags with their ECC look right on the first page, whatever the size of the OOB areas.
     if let Some(usual) = probe::layout(image, &Known::default()) {
-        let headers = foreign::headers_in(image, false);
         let at_pages = headers.iter().filter(|&at| at % usual.stride_bytes() == 0).count();
         if 2 * at_pages >= headers.len() {
             return None;
         }
     }
+    let found = if yaffs1::is_one(image) { None } else { Some(foreign::find(image)?) };
     let (mut said, mut doubts) = (Vec::new(), Vec::new());
     let mut corrected = image.to_vec();
     let mut correct = |page_bytes: u32, oob_bytes: u32, holds_more: bool| {
@@ -30,16 +31,15 @@ pub fn undo(image: &[u8]) -> Option<Plain> {
             None => {}
         };
     };
-    let (image, text) = if yaffs1::as_yaffs2(image).is_some() {
+    let (image, text) = if let Some(found) = found {
+        let (page_bytes, oob_bytes) = found.sizes_bytes();
+        correct(page_bytes, oob_bytes, found.holds_more);
+        (found.laid_out_anew(&corrected), found.text())
+    } else {
         correct(yaffs1::PAGE_BYTES as u32, yaffs1::OOB_BYTES as u32, false);
         let (image, is_big_endian) = yaffs1::as_yaffs2(&corrected)?;
         let order = if is_big_endian { "big" } else { "little" };
         (image, format!("YAFFS1 in {order}-endian order with pages of 512 + 16 B, read as YAFFS2 that holds the same"))
-    } else {
-        let found = foreign::find(image)?;
-        let (page_bytes, oob_bytes) = found.sizes_bytes();
-        correct(page_bytes, oob_bytes, found.holds_more);
-        (found.laid_out_anew(&corrected), found.text())
     };
     said.insert(0, text);
     Some(Plain { image, said, doubts })

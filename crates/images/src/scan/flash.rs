@@ -4,12 +4,13 @@ use super::{BlockFacts, Scanned};
 use crate::recognise::Layout;
 
 pub fn begin(image: &[u8], layout: &Layout) -> Scanned {
+    let marks_are_none = layout.marks_are_none(image);
     let mut scanned = Scanned {
         blocks: (0..layout.blocks).map(|block| BlockFacts { block, ..BlockFacts::default() }).collect(),
-        bad_blocks: bad_blocks(image, layout),
+        bad_blocks: if marks_are_none { None } else { bad_blocks(image, layout) },
         ..Scanned::default()
     };
-    if scanned.bad_blocks.is_none() && layout.marks_are_none(image) {
+    if marks_are_none {
         scanned.notes.push(
             "the byte of the OOB area that marks bad blocks is other than 0xFF in most blocks: it is no mark in this image"
                 .to_string(),
@@ -33,7 +34,7 @@ pub fn begin(image: &[u8], layout: &Layout) -> Scanned {
 /// first of the OOB area, or the sixth if the pages are small (`drivers/mtd/nand/raw/nand_base.c`). `None`: the image
 /// has no OOB areas, or their first bytes are tags, as `mkyaffs2image` writes them.
 fn bad_blocks(image: &[u8], layout: &Layout) -> Option<Vec<u32>> {
-    if layout.oob_bytes == 0 || layout.tags_offset == Some(layout.page_bytes) || layout.marks_are_none(image) {
+    if layout.oob_bytes == 0 || layout.tags_offset == Some(layout.page_bytes) {
         return None;
     }
     Some((0..layout.blocks).filter(|&block| layout.has_bad_mark(block, image)).collect())

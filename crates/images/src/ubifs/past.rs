@@ -4,7 +4,7 @@
 //! moves nodes without changing it (`fs/ubifs/gc.c`). An inode node without links deletes a file, and its time of change is
 //! when. All erase blocks are looked at: UBI may not have erased yet what a LEB stood in before.
 
-use super::scan::{leb_data, volume_of};
+use super::scan::{self, leb_data, volume_of};
 use crate::lost::history::{Fetch, History, Missing, Name, Past, Piece, Rest, Step};
 use crate::recognise::Layout;
 use ffslab_fs::FileKind;
@@ -23,12 +23,8 @@ enum Event {
 
 /// `None`: there is no volume of UBIFS.
 pub fn history<'i>(image: &'i [u8], layout: &'i Layout) -> Option<History<'i>> {
-    let (vid, data_offset) = layout.ubi_at_bytes?;
-    let of_block = |block: u32| {
-        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_offset);
-        headers.leb.map(|leb| (block, leb))
-    };
-    let lebs: Vec<(u32, Leb)> = (0..layout.blocks).filter_map(of_block).collect();
+    let (_, data_offset) = layout.ubi_at_bytes?;
+    let lebs: Vec<(u32, Leb)> = scan::lebs(image, layout).collect();
     let (id, _) = volume_of(&lebs, &|block| leb_data(image, layout, data_offset, block))?;
     let mut events: BTreeMap<u32, BTreeMap<u64, Event>> = BTreeMap::new();
     let mut there = BTreeSet::new();

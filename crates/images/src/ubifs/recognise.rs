@@ -1,5 +1,6 @@
 //! UBI: its headers stand at the start of erase blocks and say where the data begin.
 
+use super::scan;
 use super::tree::{NODE_MAGIC, OFFSETS_OF_NOR};
 use crate::format::ImageFs;
 use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
@@ -173,12 +174,10 @@ pub fn unsigned(superblock: &ffslab_ubifs::probe::Superblock) -> Option<&'static
 /// What is not looked at in the volumes of UBI: signatures, and what UBI has no check sums for. Its headers have a CRC, and so have
 /// the nodes of UBIFS and the data of static volumes; a dynamic volume that holds something else has none.
 pub fn unchecked(image: &[u8], layout: &Layout) -> Option<Cow<'static, str>> {
-    let (vid, data_at) = layout.ubi_at_bytes?;
+    let (_, data_at) = layout.ubi_at_bytes?;
     let mut signed = None;
     let (mut dynamic, mut ubifs) = (BTreeSet::new(), BTreeSet::new());
-    for block in 0..layout.blocks {
-        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_at);
-        let Some(leb) = headers.leb.filter(|leb| !leb.is_internal()) else { continue };
+    for (block, leb) in scan::lebs(image, layout).filter(|(_, leb)| !leb.is_internal()) {
         if !leb.is_static {
             dynamic.insert(leb.volume_id);
         }

@@ -7,6 +7,7 @@ use ffslab_ubi::probe::Leb;
 use ffslab_ubifs::probe::records::{self, Record};
 use ffslab_ubifs::probe::Superblock;
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What a block with a copy of the volume table holds.
@@ -113,7 +114,7 @@ fn scan_volume(
             if let Some(what) = damage {
                 let at = layout.offset_in_image(block, data_offset + offset);
                 let hits = hit_by(&data[offset as usize..]);
-                scanned.damaged_part(block, at, format!("{what} (LEB {})", leb), hits);
+                scanned.damaged_part(block, at, format!("{what} (LEB {leb})"), hits);
             }
         });
     }
@@ -122,20 +123,29 @@ fn scan_volume(
     }
 }
 
+/// The LEB that each erase block holds, by the headers of the block.
+pub fn lebs<'i>(image: &'i [u8], layout: &'i Layout) -> impl Iterator<Item = (u32, Leb)> + 'i {
+    (0..layout.blocks).filter_map(move |block| {
+        let (vid, data_offset) = layout.ubi_at_bytes?;
+        Some((block, ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_offset).leb?))
+    })
+}
+
 /// The page data of an erase block behind UBI's headers.
-pub fn leb_data(image: &[u8], layout: &Layout, data_offset: u32, block: u32) -> Vec<u8> {
-    layout.data(block, image).get(data_offset as usize..).unwrap_or_default().to_vec()
+pub fn leb_data<'i>(image: &'i [u8], layout: &Layout, data_offset: u32, block: u32) -> Cow<'i, [u8]> {
+    match layout.data(block, image) {
+        Cow::Borrowed(data) => data.get(data_offset as usize..).unwrap_or_default().into(),
+        Cow::Owned(mut data) => {
+            data.drain(..data.len().min(data_offset as usize));
+            data.into()
+        }
+    }
 }
 
 /// Numbers and names of the volumes whose last update was interrupted.
 pub fn interrupted(image: &[u8], layout: &Layout) -> Vec<(u32, String)> {
-    let Some((vid, data_offset)) = layout.ubi_at_bytes else { return Vec::new() };
-    let of_block = |block: u32| {
-        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_offset);
-        headers.leb.map(|leb| (block, leb))
-    };
-    let lebs: Vec<(u32, Leb)> = (0..layout.blocks).filter_map(of_block).collect();
-    let Some(table) = table_of(&lebs) else { return Vec::new() };
+    let Some((_, data_offset)) = layout.ubi_at_bytes else { return Vec::new() };
+    let Some(table) = table_of(&lebs(image, layout).collect::<Vec<_>>()) else { return Vec::new() };
     let volumes = ffslab_ubi::probe::volumes(&leb_data(image, layout, data_offset, table));
     volumes.into_iter().filter(|volume| volume.update_interrupted).map(|volume| (volume.id, volume.name)).collect()
 }
@@ -147,7 +157,7 @@ fn table_of(lebs: &[(u32, Leb)]) -> Option<u32> {
 }
 
 /// The first volume that begins with a superblock of UBIFS.
-pub fn volume_of(lebs: &[(u32, Leb)], leb_data: &dyn Fn(u32) -> Vec<u8>) -> Option<(u32, Superblock)> {
+pub fn volume_of<'i>(lebs: &[(u32, Leb)], leb_data: &dyn Fn(u32) -> Cow<'i, [u8]>) -> Option<(u32, Superblock)> {
     let volumes = ffslab_ubi::probe::volumes(&leb_data(table_of(lebs)?));
     volumes.iter().find_map(|volume| {
         let first = lebs.iter().filter(|(_, leb)| (leb.volume_id, leb.leb_number) == (volume.id, 0));

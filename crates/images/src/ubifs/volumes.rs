@@ -8,7 +8,7 @@ use crate::recognise::Layout;
 use crate::tree::room::Room;
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
 use ffslab_fs::{FileKind, Ino};
-use ffslab_ubi::{Ubi, VolumeInfo, VolumeKind};
+use ffslab_ubi::{PebUse, Ubi, VolumeInfo, VolumeKind};
 use ffslab_workload::quoting::quoted;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,9 +36,8 @@ fn no_volume(layout: &Layout, known: impl Iterator<Item = String>) -> TreeError 
     TreeError::NoVolumeOfName { name, known: known.collect::<Vec<_>>().join(", ") }
 }
 
-/// LEBs of both copies of the master node (`fs/ubifs/ubifs.h`, `UBIFS_MST_LNUM`), and how many begin a volume up to them.
+/// LEBs of both copies of the master node (`fs/ubifs/ubifs.h`, `UBIFS_MST_LNUM`).
 const MASTER_LEBS: [u32; 2] = [1, 2];
-const FIRST_LEBS: u32 = 3;
 
 /// A volume that was read, under its name: as a folder or a file.
 struct ReadVolume {
@@ -61,8 +60,8 @@ fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Res
         return Err(no_volume(layout, known));
     }
     for info in volumes.into_iter().filter(|info| is_wanted(layout, &info.name, info.id)) {
-        if wanted_lebs(ubi, info.id)?.is_some() || lacks_superblock(ubi, &info)? {
-            let mut read = mounted(ubi, &info, layout, content)?;
+        if wanted_lebs(ubi, info.id)?.is_some() || lacks_superblock(ubi, info.id, image, layout)? {
+            let mut read = mounted(ubi, &info, image, layout, content)?;
             if space.is_empty() {
                 space = std::mem::take(&mut read.space);
             }
@@ -83,8 +82,11 @@ fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Res
 }
 
 /// The files of a volume as a mount shows them; by its nodes if it cannot be mounted, or if more are found so.
-fn mounted(ubi: &Ubi, info: &VolumeInfo, layout: &Layout, content: Content) -> Result<Tree, TreeError> {
-    let superblock = lebs_of(ubi, info, 1)?.get(&0).and_then(|leb| ffslab_ubifs::probe::superblock(leb));
+fn mounted(ubi: &Ubi, info: &VolumeInfo, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
+    // A mount may move them.
+    let blocks = blocks_of(ubi, info.id);
+    let first = lebs_at(image, layout, blocks.get(&0).map(|&block| (0, block)))?;
+    let superblock = first.get(&0).and_then(|leb| ffslab_ubifs::probe::superblock(leb));
     let misfit = superblock.as_ref().and_then(|found| nodes::misfit(found, info.leb_bytes, layout.page_bytes));
     let misfit = misfit.filter(|_| layout.ubi_at_bytes != Some(OFFSETS_OF_NOR));
     let read = match &misfit {
@@ -95,7 +97,7 @@ fn mounted(ubi: &Ubi, info: &VolumeInfo, layout: &Layout, content: Content) -> R
     };
     let errors = |tree: &Tree| tree.entries.iter().filter(|entry| entry.error.is_some()).count();
     let by_nodes = |why: Option<String>| -> Result<Tree, TreeError> {
-        let lebs = lebs_of(ubi, info, u32::MAX)?;
+        let lebs = lebs_at(image, layout, blocks.clone())?;
         let leb_bytes = superblock.as_ref().map_or(info.leb_bytes, |found| found.leb_bytes);
         let mut tree = match leb_bytes == info.leb_bytes {
             true => nodes::read(&lebs, content),
@@ -123,22 +125,31 @@ fn mounted(ubi: &Ubi, info: &VolumeInfo, layout: &Layout, content: Content) -> R
 }
 
 /// Whether a volume of UBIFS has lost the start of its superblock: its master nodes stand where they belong.
-fn lacks_superblock(ubi: &Ubi, info: &VolumeInfo) -> Result<bool, TreeError> {
-    let lebs = lebs_of(ubi, info, FIRST_LEBS)?;
-    Ok(MASTER_LEBS.iter().any(|leb| lebs.get(leb).is_some_and(|data| ffslab_ubifs::probe::is_sound(data))))
+fn lacks_superblock(ubi: &Ubi, id: u32, image: &[u8], layout: &Layout) -> Result<bool, TreeError> {
+    let mut blocks = blocks_of(ubi, id);
+    blocks.retain(|leb, _| MASTER_LEBS.contains(leb));
+    Ok(lebs_at(image, layout, blocks)?.values().any(|data| ffslab_ubifs::probe::is_sound(data)))
 }
 
-/// The LEBs of a volume that hold something, up to this number of them.
-fn lebs_of(ubi: &Ubi, info: &VolumeInfo, most: u32) -> Result<Lebs<'static>, TreeError> {
-    let volume = ubi.open(info.id).map_err(TreeError::refused)?;
-    let mut lebs = Lebs::new();
-    for leb in (0..info.lebs.min(most)).filter(|&leb| volume.is_mapped(leb)) {
-        let mut data = vec![0xFF; info.leb_bytes as usize];
-        if volume.read(leb, 0, &mut data).is_ok() {
-            lebs.insert(leb, data.into());
-        }
-    }
-    Ok(lebs)
+/// The blocks that hold the LEBs of a volume, by the numbers of these.
+fn blocks_of(ubi: &Ubi, id: u32) -> BTreeMap<u32, u32> {
+    let uses = (0..).zip(ubi.look_at_pebs());
+    let of_volume = |(block, peb): (u32, PebUse)| match peb {
+        PebUse::Leb { address, .. } if address.volume_id == id => Some((address.leb_number, block)),
+        _ => None,
+    };
+    uses.filter_map(of_volume).collect()
+}
+
+/// What the image holds of LEBs that stand in these blocks.
+fn lebs_at<'i>(
+    image: &'i [u8],
+    layout: &Layout,
+    blocks: impl IntoIterator<Item = (u32, u32)>,
+) -> Result<Lebs<'i>, TreeError> {
+    let (_, data_offset) = layout.ubi_at_bytes.ok_or(TreeError::NoUbiHeader)?;
+    let held = |(leb, block)| (leb, scan::leb_data(image, layout, data_offset, block));
+    Ok(blocks.into_iter().filter(|(_, block)| *block < layout.blocks).map(held).collect())
 }
 
 /// All LEBs one after the other, erased where there is none.
@@ -153,11 +164,8 @@ fn in_a_row(lebs: &Lebs<'_>, leb_bytes: u32) -> Vec<u8> {
 
 /// The volumes by the headers of the erase blocks, because UBI does not attach.
 fn by_headers(image: &[u8], layout: &Layout, content: Content, why: TreeError) -> Result<Tree, TreeError> {
-    let (vid, data_offset) = layout.ubi_at_bytes.ok_or(TreeError::NoUbiHeader)?;
     let mut volumes: BTreeMap<u32, BTreeMap<u32, (u64, u32)>> = BTreeMap::new();
-    for block in 0..layout.blocks {
-        let headers = ffslab_ubi::probe::headers(&layout.data(block, image), vid, data_offset);
-        let Some(leb) = headers.leb.filter(|leb| !leb.is_internal()) else { continue };
+    for (block, leb) in scan::lebs(image, layout).filter(|(_, leb)| !leb.is_internal()) {
         let lebs = volumes.entry(leb.volume_id).or_default();
         let newest = lebs.entry(leb.leb_number).or_insert((leb.sequence_number, block));
         *newest = (*newest).max((leb.sequence_number, block));
@@ -170,8 +178,7 @@ fn by_headers(image: &[u8], layout: &Layout, content: Content, why: TreeError) -
     }
     volumes.retain(|id, _| is_wanted(layout, &by_number(id), *id));
     for (id, lebs) in volumes {
-        let of_leb = |(leb, (_, block))| (leb, scan::leb_data(image, layout, data_offset, block).into());
-        let lebs: Lebs<'static> = lebs.into_iter().map(of_leb).collect();
+        let lebs = lebs_at(image, layout, lebs.into_iter().map(|(leb, (_, block))| (leb, block)))?;
         let name = format!("volume-{id}");
         if !lebs.values().any(|leb| ffslab_ubifs::probe::is_sound(leb)) {
             notes.push((

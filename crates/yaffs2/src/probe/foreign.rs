@@ -113,11 +113,7 @@ pub(super) fn looks_like_header(page: &[u8], is_big_endian: bool) -> bool {
         && (first == 0 || first.is_ascii_graphic() || (0x80..0xFF).contains(&first))
 }
 
-/// Where object headers may stand, in either order of bytes.
-pub fn headers(image: &[u8]) -> Vec<usize> {
-    [false, true].into_iter().flat_map(|is_big_endian| headers_in(image, is_big_endian)).collect()
-}
-
+/// Where object headers may stand.
 pub fn headers_in(image: &[u8], is_big_endian: bool) -> Vec<usize> {
     let places = (0..image.len().saturating_sub(512)).step_by(2);
     places.filter(|&at| looks_like_header(&image[at..], is_big_endian)).take(HEADERS_MAX).collect()

@@ -46,12 +46,23 @@ struct Packing {
 /// The same files as an image of YAFFS2 with pages of 2048 + 64 B, and whether the numbers were big-endian. `None`: it is no image of
 /// YAFFS1.
 pub fn as_yaffs2(image: &[u8]) -> Option<(Vec<u8>, bool)> {
+    let packing = packing_of(image)?;
+    Some((packing.rebuilt(image), packing.is_big_endian))
+}
+
+/// Whether it is an image of YAFFS1.
+pub fn is_one(image: &[u8]) -> bool {
+    packing_of(image).is_some()
+}
+
+fn packing_of(image: &[u8]) -> Option<Packing> {
     let packings = PLACES
         .into_iter()
         .flat_map(|(places, status)| [false, true].map(|is_big_endian| Packing { places, status, is_big_endian }));
-    let packing =
-        packings.filter_map(|packing| Some((packing, packing.score(image)?))).max_by_key(|(_, score)| *score)?.0;
-    Some((packing.rebuilt(image), packing.is_big_endian))
+    packings
+        .filter_map(|packing| Some((packing, packing.score(image)?)))
+        .max_by_key(|(_, score)| *score)
+        .map(|(one, _)| one)
 }
 
 impl Packing {
