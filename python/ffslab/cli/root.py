@@ -68,11 +68,11 @@ def _loaded(name: str, home: str) -> Any:
     return command
 
 
-# Typer brings its own copy of click, whose types it does not publish: what click gives is `Any` here.
 # A name that is by so much less like a word than the nearest one was not meant.
 NEARLY = 0.1
 
 
+# Typer brings its own copy of click, whose types it does not publish: what click gives is `Any` here.
 class Root(TyperGroup):
     """The command itself."""
 

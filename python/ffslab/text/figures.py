@@ -132,11 +132,11 @@ def _of_before(about: str, name: str, place: str, group: Group) -> Iterator[Figu
         yield Figure(f"{about}_{key}", f"{name}: {word}", source=source, group=group, absent=0, amount=key)
 
 
-def _rate(key: str, name: str, amount: str) -> Figure:
+def _rate(key: str, name: str, amount: Literal["user_read_B", "user_written_B"]) -> Figure:
     """Bytes of programs in a second of the measured steps; of none there is no rate."""
 
     def reckoned(variant: VariantSummary) -> float | None:
-        count, time_us = Figure(amount, "").of(variant), variant["time_us"]
+        count, time_us = variant[amount], variant["time_us"]
         return 1e6 * count / time_us if count and time_us else None
 
     return Figure(key, name, "size", source=reckoned, at=Place.PAGE | Place.STORE, better="more", adds_up=False)

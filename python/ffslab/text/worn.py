@@ -7,8 +7,9 @@ from typing import NamedTuple
 from ffslab.answers.summary import MeanSd, VariantSummary
 from ffslab.registries.profiles import borne_by
 from ffslab.steady import variant_needs_us
+from ffslab.text.durations import DAYS_PER_YEAR
 
-US_PER_YEAR = 365.25 * 86_400e6
+US_PER_YEAR = DAYS_PER_YEAR * 86_400e6
 
 
 def years_until_worn_out(variant: VariantSummary) -> float | None:

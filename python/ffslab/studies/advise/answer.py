@@ -195,11 +195,11 @@ def changes_of(question: Asked, looked: Looked, best: Point) -> list[Change]:
     live for longer than those that are only compared."""
     found: list[Change] = []
     tried = looked.search.tried
+    told, compared = (choice_of(question, runs) for runs in (looked.runs[best], [tried[best]]))
     for point in looked.search.neighbours(best):
         is_looked_into = point in looked.runs
-        of_both = (looked.runs[best], looked.runs[point]) if is_looked_into else ([tried[best]], [tried[point]])
-        choice, one = (choice_of(question, runs) for runs in of_both)
-        here, there = choice["wanted"]["median"], one["wanted"]["median"]
+        one = choice_of(question, looked.runs[point] if is_looked_into else [tried[point]])
+        here, there = (told if is_looked_into else compared)["wanted"]["median"], one["wanted"]["median"]
         place = next(i for i, value in enumerate(point) if value != best[i])
         value = point[place]
         assert value is not None

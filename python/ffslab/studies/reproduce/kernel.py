@@ -16,6 +16,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -32,6 +33,7 @@ Cells = dict[str, str]
 # ---- the wear-levelling and garbage-collection study ------------------------------------------------------------
 
 
+@cache
 def set_ups() -> dict[str, Sequence[str]]:
     """The runs of the file that make each set-up, the inferred one first."""
     data = tomllib.loads(_file("wear-gc.toml"))
