@@ -127,4 +127,4 @@ def _worn(life: VariantLife, taken: Sequence[int]) -> float:
         return max(taken)
     # What rests is no part of it, and the few blocks that are worn first are replaced by others.
     usual = median([count for count in taken if count] or [0])
-    return median(count for count in taken if count >= IN_TURN * usual)
+    return mean(count for count in taken if count >= IN_TURN * usual)

@@ -68,8 +68,8 @@ class CrashTest:
 
     `steps`: the workload, or `program`: a Python function, "FILE.py:NAME" or "MODULE:NAME", or `command`: a real
     program that runs in the mounted folder. `cut`: the only one to be made. `initial`: whether the blocks of a new
-    partition are made usable before ("settled"), or meanwhile ("fresh"). `axes`: those of the experiment, none of which
-    is varied.
+    partition are made usable before ("settled"), or meanwhile ("fresh"); `filled`: what an experiment says in its
+    place, of which `setup` has the steps. `axes`: those of the experiment, none of which is varied.
     """
 
     stack: Mapping[str, Any]
@@ -83,6 +83,7 @@ class CrashTest:
     cuts: Cuts = field(default_factory=Cuts)
     cut: Cut | None = None
     initial: str = SETTLED
+    filled: str | None = None
     seed: int = 1
     folder: Path = Path()
     file_name: str = "<crashtest>"
@@ -100,8 +101,10 @@ class CrashTest:
 
 def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
     axes: tuple[str, ...] = ()
+    filled = None
     if is_experiment(data) or "crashtest" in data:
         axes = tuple(table_at(data, "axes") or ())
+        filled = _filled(data)
         if "measure" in data:
             Experiment.from_file(file_name).keys()
         data = _of_experiment(data)
@@ -139,6 +142,7 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
         cut=cut,
         # Failures that were kept before there was the key began with a fresh partition.
         initial=str(data.get("initial", SETTLED if cut is None else "fresh")),
+        filled=filled,
         seed=seed,
         folder=folder / str(data.get("folder", "")),
         file_name=file_name,
@@ -157,8 +161,7 @@ def _of_experiment(data: dict[str, Any]) -> dict[str, Any]:
             "its [[program]]s run beside the measured steps, and a test of power cuts has one program: say in "
             "[crashtest] what it does: steps = [{ step = ... }]"
         )
-    initial = data.get("initial")
-    filled = initial if isinstance(initial, str) and initial not in BLOCKS else None
+    filled = _filled(data)
     begun: list[Step] = [] if filled is None else json.loads(_native.initial_steps(filled))
     state = [*_steps(data, "state"), {"step": "umount"}] if data.get("state") else []
     setup = [*state, *begun, *_steps(data, "setup")]
@@ -167,7 +170,7 @@ def _of_experiment(data: dict[str, Any]) -> dict[str, Any]:
     found = {
         "title": data.get("title"),
         "seed": data.get("seed"),
-        "initial": initial if filled is None else None,
+        "initial": data.get("initial") if filled is None else None,
         # A power cut is made on a copy of the chip, which has no past that ages it.
         "stack": {key: value for key, value in table_at(data, "stack").items() if key != "ageing"} or None,
         "mount": own.get("mount", mounts[-1] if mounts else []),
@@ -177,6 +180,12 @@ def _of_experiment(data: dict[str, Any]) -> dict[str, Any]:
         **({key: own[key] for key in has_own} if has_own else {"steps": [*setup[opens:], *_steps(data, "measure")]}),
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _filled(data: Mapping[str, Any]) -> str | None:
+    """What `initial` of an experiment says that is more than the state of the blocks."""
+    initial = data.get("initial")
+    return initial if isinstance(initial, str) and initial not in BLOCKS else None
 
 
 def _left_open(setup: list[Step]) -> int:

@@ -230,7 +230,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
 
 def _machine(outcome: Outcome) -> str:
     test = outcome.test
-    begun = "as its setup leaves it" if test.setup else f"a new file system, {test.initial}"
+    begun = f'"{test.filled or test.initial}"'
     stack = WatchedStack.watched(test.stack, test.seed, test.folder, test.initial).keys
     return line([Seen(stack, begun)], counted(outcome.points.operations, "operation") + " of the flash")
 

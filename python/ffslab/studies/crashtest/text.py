@@ -42,9 +42,7 @@ def verdict(answer: CrashAnswer) -> str:
     """Whether it is safe, and of how many cuts, in a sentence."""
     share = answer["points"] / answer["possible"]
     every = (
-        "all that are possible"
-        if share >= 1
-        else f"{f'{share:.1%}'.replace('%', ' %')} of {number(answer['possible'])} possible ones"
+        "all that are possible" if share >= 1 else f"{share * 100:.1f} % of {number(answer['possible'])} possible ones"
     )
     is_one = answer["possible"] == 1
     cuts = "this power cut" if is_one else f"{counted(answer['points'], 'power cut')} ({every})"

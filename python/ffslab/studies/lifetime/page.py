@@ -166,11 +166,11 @@ def _causes(drawn: list[WorkloadLife]) -> str:
     for row in drawn:
         shares = {cause["cause"]: cause["share_of_programs"] for cause in row["causes"]}
         pieces = [
-            Piece(cause, f"s{at}", shares[cause], f"{shares[cause]:.1%}")
+            Piece(cause, f"s{at}", shares[cause], f"{shares[cause] * 100:.1f} %")
             for at, cause in enumerate(order)
             if shares.get(cause)
         ]
         rest = sum(share for cause, share in shares.items() if cause not in order)
-        pieces += [Piece("all others", "further", rest, f"{rest:.1%}")] if rest else []
+        pieces += [Piece("all others", "further", rest, f"{rest * 100:.1f} %")] if rest else []
         made.append(Row(named(row), pieces))
     return bars(made)

@@ -56,7 +56,7 @@ def named(row: WorkloadLife) -> str:
 def said(row: WorkloadLife) -> list[str]:
     """What there is to know of a workload, a line each: how often it happens first."""
     top = [cause for cause in row["causes"] if cause["share_of_programs"] > 0][:CAUSES_SHOWN]
-    causes = ", ".join(f"{cause['cause']} {cause['share_of_programs']:.0%}" for cause in top)
+    causes = ", ".join(f"{cause['cause']} {cause['share_of_programs'] * 100:.0f} %" for cause in top)
     dominated = f"dominated by (share of page programs): {causes or 'nothing is programmed'}"
     lines = [
         _often(row),

@@ -192,7 +192,7 @@ def _levelled(life: VariantLife) -> str:
     programs = sum(cause["page_programs"] for cause in life["by_cause"])
     if not moved:
         return f"UBI levels wear from a difference of {number(least)} erases on; it moved nothing for that."
-    share = f"{moved / programs:.2%} of the page programs that were run"
+    share = f"{moved / programs * 100:.2f} % of the page programs that were run"
     # What the system does not say the experiment may.
     least = life["stack"].get("wl_threshold") if least is None else least
     by = "by the rule of the stack" if least is None else f"from a difference of {number(least)} erases on"
@@ -206,8 +206,8 @@ def _failing(life: VariantLife) -> str:
         return f"A block bears {bears}."
     share, shape = ageing.get("failed_share") or 0.0, ageing.get("life_shape") or 0.0
     return (
-        f"Blocks fail one by one: {share:.1%} of them within {bears}, the others later (Weibull of shape {shape:g}, "
-        "unverified: docs/ageing.md)."
+        f"Blocks fail one by one: {share * 100:.1f} % of them within {bears}, the others later (Weibull of shape "
+        f"{shape:g}, unverified: docs/ageing.md)."
     )
 
 
