@@ -107,6 +107,7 @@ impl Host for Memory {
     fn dirty_page(&mut self, ino: Ino, index: u64) {
         if let Some(slot) = self.pages.find(ino, index) {
             if self.pages.set_dirty(slot, true) {
+                self.sim.work(Work::PageDirty, 0);
                 self.write_back.page_dirtied(ino, index);
                 self.sim.puts_off(u64::from(ino), index);
             }

@@ -34,6 +34,9 @@ named_enum! {
         PageFill = "page_fill",
         /// A page that is used for the second time moves to the list of active pages (`activate_page` of `mm/swap.c`).
         PageActivate = "page_activate",
+        /// A clean page of the page cache becomes dirty: the file system's reserve for it, its mark and the counters
+        /// (`ubifs_budget_space`, `__folio_mark_dirty` of `mm/page-writeback.c`).
+        PageDirty = "page_dirty",
         /// Bytes of a page are cleared because nothing is stored for them.
         PageClear = "page_clear",
         /// A read finds a missing or marked page, and the next window of read-ahead is computed.
