@@ -129,6 +129,8 @@ pub struct VfsCosts {
     pub drop_caches_ns: u64,
     /// Making a file, beside what the file system does: its name, its inode in memory.
     pub create_ns: u64,
+    /// What the first file since the mount takes beside that: slabs and pages that such files need are not there yet.
+    pub first_create_ns: u64,
     /// What an unmount takes before it waits for the readers of the list of mounts, and what the worker takes
     /// ([`Kernel::unmount_wakes_worker`]).
     pub unmount_ns: u64,

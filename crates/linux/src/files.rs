@@ -67,7 +67,8 @@ impl Vfs {
                 (ino, kind)
             }
             None if flags.create => {
-                self.spend(self.config.costs.create_ns);
+                let is_first = !std::mem::replace(&mut self.has_made_files, true);
+                self.spend(self.config.costs.create_ns + if is_first { self.config.costs.first_create_ns } else { 0 });
                 self.want_write()?;
                 let ino = self.make_node(found.dentry, node)?;
                 // As on Linux, the file remains if this check fails: it is made before it is opened.

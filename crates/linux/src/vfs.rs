@@ -46,6 +46,8 @@ pub struct Vfs {
     pub(crate) read_ahead_rule: Option<ReadAheadRule>,
     /// Mounted with `sync`: every write(2) is one with `O_DSYNC` (`IS_SYNC` of `include/linux/fs.h`).
     pub(crate) synchronous: bool,
+    /// A file has been made since the mount.
+    pub(crate) has_made_files: bool,
     device_task: Option<DeviceTask>,
 }
 
@@ -72,6 +74,7 @@ impl Vfs {
             device_ra_pages,
             read_ahead_rule: None,
             synchronous: false,
+            has_made_files: false,
             device_task: None,
         }
     }
@@ -189,6 +192,7 @@ impl Vfs {
         self.linkable.clear();
         self.nodes = Nodes::default();
         self.synchronous = false;
+        self.has_made_files = false;
     }
 
     /// Writes only the headers of changed directories, as YAFFS2's background thread does each second.

@@ -25,6 +25,8 @@ pub(crate) struct VfsTable {
     drop_caches_us: Option<Sourced<Amount>>,
     /// Making a file, beside what the file system does.
     create_us: Option<Sourced<Amount>>,
+    /// The first file since a mount, beside that.
+    first_create_us: Option<Sourced<Amount>>,
     /// An unmount until the tasks that wait get the CPU.
     unmount_us: Option<Sourced<Amount>>,
     /// Power of the CPU rail above idle while the CPU computes.
@@ -47,6 +49,7 @@ impl VfsTable {
             page_delete_ns: whole_ns(&self.page_delete_ns),
             drop_caches_ns: ns_of_us(&self.drop_caches_us),
             create_ns: ns_of_us(&self.create_us),
+            first_create_ns: ns_of_us(&self.first_create_us),
             unmount_ns: ns_of_us(&self.unmount_us),
             cpu_power: PowerMilliwatt {
                 cpu: self.cpu_power_mw.value.0,
