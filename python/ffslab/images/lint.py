@@ -310,8 +310,12 @@ def _jffs2(lint: _Lint) -> None:
     # fs/jffs2/build.c, `jffs2_calc_trigger_levels`: 2 %, 100 B for each block, and 2 blocks are kept from writers.
     partition = target.blocks * target.block_B
     kept = 2 + (partition // 50 + target.blocks * 100 + target.block_B - 1) // target.block_B
-    used = sum(1 for each in lint.facts["blocks"] if (each["valid_B"] or 0) + (each["invalid_B"] or 0))
-    _room(lint, -(-used * block // target.block_B), kept)
+    _room(lint, -(-len(_used(lint.facts)) * block // target.block_B), kept)
+
+
+def _used(facts: Facts) -> list[int]:
+    """Numbers of the erase blocks that hold anything."""
+    return [each["block"] for each in facts["blocks"] if (each["valid_B"] or 0) + (each["invalid_B"] or 0)]
 
 
 def _crosses(lint: _Lint) -> bool:
@@ -362,9 +366,11 @@ def _size(lint: _Lint) -> None:
         # UBI's reserve is for them.
         return
     bad = target.number("bad_blocks_max")
-    has = None if bad is None else blocks + bad
+    # Behind the last block in use a dump is erased, and need not be flashed.
+    used = -(-(max(_used(lint.facts), default=-1) + 1) * layout["block_B"] // target.block_B) or blocks
+    has = None if bad is None else used + bad
     right = f"a partition of {has} blocks" if has else "the profile of the part does not say how many may be bad"
-    note = f"{bad} may be bad, and what is flashed skips them" if bad else ""
+    note = f"{used} to the last one in use; {bad} may be bad, and what is flashed skips them" if bad else ""
     lint.check("image and bad blocks", has, "at most", target.blocks, "blocks", right, note, is_decisive=False)
 
 
