@@ -19,6 +19,7 @@ from ffslab.terminal.printing import remark, say, tell
 
 if TYPE_CHECKING:
     from ffslab.answers.image import Facts
+    from ffslab.images import How
     from ffslab.images import Partition as FoundPartition
     from ffslab.studies.lifetime import WholeLives
 
@@ -28,8 +29,11 @@ def inspect(
     looks: Looks,
     place: Place,
     board: Annotated[
-        str, profile_option("board", "Board profile, by name or path; mount and reads are simulated on it.")
-    ] = IMAGE_BOARD,
+        str | None,
+        profile_option(
+            "board", f"Board profile, by name or path; mount and reads are simulated on it. [default: {IMAGE_BOARD}]"
+        ),
+    ] = None,
     part: Annotated[
         str | None,
         profile_option("part", "Flash part, by name or path; sizes are those of the image. [default: the board's]"),
@@ -56,6 +60,18 @@ def inspect(
     partial: Annotated[
         bool, option("--partial", "With --recover: those that are not whole, too, with a suffix that says so.")
     ] = False,
+    lint: Annotated[
+        bool,
+        option("--lint", "Check, a line each, whether the image fits --part and --board; exit code 1 unless it does."),
+    ] = False,
+    blocks: Annotated[
+        int | None,
+        option(
+            "--partition-blocks --blocks BLOCKS",
+            "Erase blocks of the partition; with --lint: to which the image goes. [default: all of the part]",
+            least=1,
+        ),
+    ] = None,
     out: Page = None,
     json: Annotated[bool, option("--json", "Print JSON in place of text: everything.")] = False,
 ) -> None:
@@ -68,6 +84,14 @@ def inspect(
 
     if partial and recover is None:
         raise InputError("--partial: says what is recovered: give --recover DIR, too")
+    if blocks is not None and not lint:
+        raise InputError(f"--blocks {blocks}: says how large the partition of --lint is: give --lint, too")
+    if lint:
+        written = {"--extract": extract, "--deleted": deleted or None, "--recover": recover, "--out": out}
+        if more := [flag for flag, value in written.items() if value is not None]:
+            raise InputError(f"--lint: answers alone: leave out {', '.join(more)}")
+        _lint(image, part, board, kernel, blocks, looks.how(place), json=json)
+        return
 
     if out is not None:
         results.check_report(out)
@@ -77,7 +101,7 @@ def inspect(
     how = looks.how(place)
     found = inspection.inspect_partitions(
         image,
-        board=board,
+        board=board or IMAGE_BOARD,
         part=part,
         kernel=kernel,
         device=device,
@@ -114,6 +138,25 @@ def inspect(
     for line in left_out:
         tell(line)
     if left_out or any(inspection.complaints(facts) for _, facts in known):
+        raise typer.Exit(EXIT_NEGATIVE)
+
+
+def _lint(
+    image: Path,
+    part: str | None,
+    board: str | None,
+    kernel: str | None,
+    blocks: int | None,
+    how: How,
+    *,
+    json: bool,
+) -> None:
+    from ffslab.files import results
+    from ffslab.images import lint
+
+    answer = lint.lint(image, part, board, kernel, blocks, **how)
+    say(results.dump_json(answer).rstrip() if json else lint.text(answer))
+    if not answer["fits"]:
         raise typer.Exit(EXIT_NEGATIVE)
 
 
