@@ -15,6 +15,8 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
+# The extras of pyproject.toml whose packages come while the crates compile.
+EXTRAS = plots sqlite studies
 DIST_TARGETS =
 DIST_BOARDS =
 DIST_WHEELS = $(wildcard dist/ffslab-$(VERSION)-*.whl)
@@ -25,7 +27,7 @@ AS_BUILT := --release --config .ci/testing.toml
 .DEFAULT_GOAL := help
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup dev assets packages demo test test-long test-kernels test-all check docs man sbom dist dist-test bench soak same-bytes lib clean
+.PHONY: help setup dev assets packages demo test test-long test-kernels test-all check check-crates check-package docs man sbom dist dist-test bench soak same-bytes lib clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -44,9 +46,10 @@ demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off,
 	$(FFSLAB) run experiments/first-run/*.toml
 
 # Examples are compiled by `check`, and no crate has tests in its documentation: tests/project/test_rust_tests.py looks for one.
+# TESTED chooses the tests of the package by their marks.
 test: dev packages ## run the tests: the Rust crates, then the Python package, the command and its journeys, on all cores
 	$(BIN)/python .ci/rust_tests.py $(RUST_TESTED) $(AS_BUILT) --lib --bins --tests
-	$(PYTEST) --durations 15
+	$(PYTEST) $(if $(TESTED),-m '$(TESTED)') --durations 15
 
 test-long: dev packages ## run the tests that ask the same of more, and shipped files that take minutes
 	$(PYTEST) -m 'long and not soak' --durations 15
@@ -58,10 +61,14 @@ test-kernels: dev ## compare with a real kernel in QEMU: images both ways, recor
 
 test-all: test test-long test-kernels ## run all tests but those of `soak`
 
-check: dev ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
+check: check-crates check-package ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
+
+check-crates: dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(AS_BUILT) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet $(AS_BUILT)
+
+check-package: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -168,7 +175,7 @@ $(ASSETS)/uPlot.iife.min.js: $(ASSETS)/package-lock.json $(VENV)/.made
 # The crates compile while packages come; the second call of maturin finds all of it done and puts it together.
 $(VENV)/.built: $(VENV)/.maturin pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
 	@echo "set-up: packages and crates; the first time this takes a few minutes"
-	@{ $(MAKE) --no-print-directory assets && $(PIP_INSTALL) $$($(BIN)/python .ci/packages.py plots sqlite studies); } & packages=$$!; \
+	@{ $(MAKE) --no-print-directory assets && $(PIP_INSTALL) $$($(BIN)/python .ci/packages.py $(EXTRAS)); } & packages=$$!; \
 	  VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --skip-install && wait $$packages
 	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras plots,sqlite,studies
 	@touch $@
