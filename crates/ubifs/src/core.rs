@@ -72,6 +72,11 @@ impl Core {
         self.index.lookup_name(&self.lebs, &self.journal, key, name, node)
     }
 
+    /// See [`Index::known_name`].
+    pub fn known_name(&mut self, key: Key, name: &[u8], node: &mut Vec<u8>) -> Res<()> {
+        self.index.known_name(&self.lebs, &self.journal, key, name, node)
+    }
+
     /// See [`Index::next_entry`].
     pub fn next_entry(&mut self, key: Key, name: &[u8], node: &mut Vec<u8>) -> Res<()> {
         self.index.next_entry(&self.lebs, &self.journal, key, name, node)

@@ -4,7 +4,8 @@
 
 use crate::budget::{Growth, Request};
 use crate::causes;
-use crate::error::NOT_FOUND;
+use crate::core::Core;
+use crate::error::{Res, NOT_FOUND};
 use crate::format::*;
 use crate::inode::{entry_bytes, entry_type, kind_of_entry, Inode};
 use crate::journal_names::NewEntry;
@@ -35,8 +36,22 @@ impl Ubifs {
         }
     }
 
-    /// Inode that a name stands for.
+    /// Inode that a name stands for, as a walk along a path asks for it.
     pub(crate) fn find_name(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
+        self.find_name_by(dir, name, Core::lookup_name)
+    }
+
+    /// The same of a name that the VFS has walked along just before.
+    pub(crate) fn find_known_name(&mut self, dir: Ino, name: &[u8]) -> Result<Ino> {
+        self.find_name_by(dir, name, Core::known_name)
+    }
+
+    fn find_name_by(
+        &mut self,
+        dir: Ino,
+        name: &[u8],
+        look: fn(&mut Core, Key, &[u8], &mut Vec<u8>) -> Res<()>,
+    ) -> Result<Ino> {
         if name.len() > NAME_BYTES_MAX {
             return Err(Errno::NameTooLong);
         }
@@ -44,7 +59,7 @@ impl Ubifs {
         let _why = self.core.lebs.sim.because_if_none(&causes::NAME_LOOKUP);
         let key = self.core.lebs.geo.entry_key(dir, name);
         let mut node = std::mem::take(&mut self.entry);
-        let found = self.core.lookup_name(key, name, &mut node);
+        let found = look(&mut self.core, key, name, &mut node);
         let ino = get_u64(&node, dent::INUM) as u32;
         self.entry = node;
         found?;
@@ -281,7 +296,7 @@ impl Ubifs {
     }
 
     pub(crate) fn remove_name(&mut self, host: &mut dyn Host, dir: Ino, name: &[u8], directory: bool) -> Result<()> {
-        let ino = self.find_name(dir, name)?;
+        let ino = self.find_known_name(dir, name)?;
         let kind = self.inode(ino)?.kind;
         match (kind == FileKind::Directory, directory) {
             (true, false) => return Err(Errno::IsDir),

@@ -36,8 +36,8 @@ impl Ubifs {
         makes_whiteout: bool,
     ) -> Result<()> {
         check_name(new_name)?;
-        let ino = self.find_name(from, name)?;
-        let replaced = match self.find_name(to, new_name) {
+        let ino = self.find_known_name(from, name)?;
+        let replaced = match self.find_known_name(to, new_name) {
             Ok(replaced) if replaced == ino => return Ok(()),
             Ok(replaced) => Some(replaced),
             Err(Errno::NoEnt) => None,
@@ -196,7 +196,7 @@ impl Ubifs {
         (one_dir, one_name): (Ino, &[u8]),
         (other_dir, other_name): (Ino, &[u8]),
     ) -> Result<()> {
-        let (one, other) = (self.find_name(one_dir, one_name)?, self.find_name(other_dir, other_name)?);
+        let (one, other) = (self.find_known_name(one_dir, one_name)?, self.find_known_name(other_dir, other_name)?);
         let (one_kind, other_kind) = (self.inode(one)?.kind, self.inode(other)?.kind);
         let request = Request { new_dent: true, mod_dent: true, dirtied_inos: 2, ..Request::default() };
         let growth = self.budget(host, &request)?;

@@ -245,6 +245,12 @@ impl Journal {
         lebs.check_read(node, kind, at.offs).at(at.lnum, at.offs)
     }
 
+    /// Whether all of a node is still in the buffer of a head.
+    pub fn is_buffered(&self, lebs: &Lebs, at: NodeAt) -> bool {
+        let head = self.head_of_bud(lebs, at.lnum).map(|head| &self.heads[head]);
+        head.is_some_and(|head| head.lnum == Some(at.lnum) && at.offs >= head.offs)
+    }
+
     /// Reads bytes that may still be in a head's buffer, wholly or in part (`read_wbuf`).
     pub fn read_of_head(&self, lebs: &Lebs, head: usize, bytes: &mut [u8], at: NodeAt) -> Res<()> {
         let h = &self.heads[head];

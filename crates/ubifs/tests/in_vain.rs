@@ -93,3 +93,26 @@ fn a_page_is_read_although_there_is_no_room_for_its_change() {
     let second = reads(&mut bench, |bench| bench.vfs.pread(fd, &mut page, 4096).map_err(Errno::from));
     assert!(second.1 > 0, "the page beside it is not in the cache");
 }
+
+/// The kernel knows the inode of a name from its cache of names, and reads the entry where it takes it away: after it has written
+/// the new one. If that write has emptied the buffer in which the old entry was, it is read from the flash.
+#[test]
+fn a_name_whose_entry_leaves_the_buffer_meanwhile_is_read_to_be_removed() {
+    let mut left = 0;
+    for files in 1..12 {
+        let mut bench = bench();
+        for file in 0..files {
+            let fd = bench.open_new(&format!("f{file}"));
+            bench.vfs.close(fd).unwrap();
+        }
+        let before = bench.sim.total();
+        bench.vfs.rename(format!("f{}", files - 1).as_bytes(), b"g").unwrap();
+        let after = bench.sim.total();
+        let has_left = after.page_programs > before.page_programs;
+        if has_left {
+            assert_eq!(after.page_reads - before.page_reads, 1, "{files} files");
+            left += 1;
+        }
+    }
+    assert!(left > 0);
+}
