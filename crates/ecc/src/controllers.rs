@@ -71,7 +71,8 @@ const fn row(
     Controller { name, source, kinds, sectors_bytes, order, arrangement, is_scrambled: false }
 }
 
-const SOFTWARE: (&str, &str) = ("software BCH of Linux", "drivers/mtd/nand/ecc-sw-bch.c, drivers/mtd/nand/ecc.c");
+pub(crate) const SOFTWARE_BCH: &str = "software BCH of Linux";
+const SOFTWARE: (&str, &str) = (SOFTWARE_BCH, "drivers/mtd/nand/ecc-sw-bch.c, drivers/mtd/nand/ecc.c");
 const OMAP: (&str, &str) = ("TI OMAP and AM335x (ELM)", "U-Boot drivers/mtd/nand/raw/omap_gpmc.c");
 const IFC: (&str, &str) =
     ("Freescale IFC", "Linux drivers/mtd/nand/raw/fsl_ifc_nand.c; SySS nand-dump-tools, NXP_P1014");

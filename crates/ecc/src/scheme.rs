@@ -2,10 +2,11 @@
 
 use crate::bch::{Parity, PARITY_WORDS};
 use crate::bits::Bits;
-use crate::code::{bits_of, differing, stored, Checked, Code};
-use crate::controllers::Order;
-use crate::layout::{Layout, Sizes, Word};
+use crate::code::{bits_of, differing, stored, Checked, Code, CodeKind};
+use crate::controllers::{Order, SOFTWARE_BCH};
+use crate::layout::{Arrangement, Layout, Sizes, Word};
 use crate::scrambler;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// What is added to the bits of each code.
@@ -42,7 +43,64 @@ pub struct Report {
     pub hopeless: Vec<(usize, usize)>,
 }
 
+/// The polynomials of Linux for m from 12 on (`prim_poly_tab` in lib/bch.c).
+const LINUX_POLYNOMIALS: [u32; 4] = [0x1053, 0x201b, 0x402b, 0x8003];
+
 impl Scheme {
+    /// Software BCH of Linux: the least field with which a word covers a sector, the codes at the end of the OOB area
+    /// (`nand_ecc_sw_bch_init` in drivers/mtd/nand/ecc-sw-bch.c). `None`: the pages have no room for it.
+    pub fn software(page_bytes: usize, oob_bytes: usize, sector_bytes: usize, strength: usize) -> Option<Scheme> {
+        let m = (8 * sector_bytes).checked_ilog2()? + 1;
+        let polynomial = *LINUX_POLYNOMIALS.get(m.checked_sub(12)? as usize)?;
+        let code = Rc::new(Code::new(CodeKind::Bch { polynomial, strength })?);
+        let sizes = Sizes { page: page_bytes, oob: oob_bytes, sector: sector_bytes, code_bits: code.bits() };
+        Some(Scheme {
+            controller: Some(SOFTWARE_BCH),
+            sizes,
+            code,
+            order: Order::HighestFirst,
+            layout: Arrangement::AtEnd.layout(&sizes)?,
+            scrambled_over: None,
+            mask: Mask::Erased,
+            swaps_mark: false,
+        })
+    }
+
+    /// Writes the codes of a page that has its data in front, where they are still erased. Words that are `lost` get a code with which
+    /// they cannot be corrected.
+    pub fn fill(&self, page: &mut [u8], is_lost: &dyn Fn(usize) -> bool) {
+        for (index, word) in self.layout.words.iter().enumerate() {
+            let data = Bits::gathered(page, &word.data);
+            if Bits::taken(page, word.code.clone()).zeros() > 0 {
+                continue;
+            }
+            let mut code = differing(&self.code.parity(&data), &self.mask(word));
+            if is_lost(index) {
+                code = self.hopeless(code, data.len());
+            }
+            let range = 8 * (word.code.start / 8)..8 * word.code.end.div_ceil(8);
+            // What is left of the last byte is inverted as the code is.
+            let spare = range.len() - self.code.bits();
+            let mut bits = bits_of(&code, range.len());
+            if self.mask == Mask::Erased {
+                (0..spare).for_each(|at| bits.flip(self.code.bits() + at));
+            }
+            bits.scatter(page, std::slice::from_ref(&range));
+        }
+    }
+
+    /// The code with as few wrong bits as make it one that cannot be corrected.
+    fn hopeless(&self, right: Parity, data_bits: usize) -> Parity {
+        let mut code = right;
+        for bit in 0..self.code.bits() {
+            code[bit / 64] ^= 1 << (63 - bit % 64);
+            if self.code.check(&differing(&code, &right), data_bits) == Checked::Hopeless {
+                break;
+            }
+        }
+        code
+    }
+
     pub fn mask(&self, word: &Word) -> Parity {
         match self.mask {
             Mask::Nothing => [0; PARITY_WORDS],
@@ -127,10 +185,9 @@ impl Scheme {
             if difference == [0; PARITY_WORDS] {
                 continue;
             }
-            let zeros = Bits::gathered(&erased, &all_of(word)).zeros();
-            if zeros <= self.code.strength() {
+            if let Some((ranges, zeros)) = self.erased(&erased, word) {
                 bits_here += zeros;
-                all_of(word).into_iter().flatten().for_each(|bit| normal[bit / 8] |= 0x80 >> (bit % 8));
+                ranges.into_iter().flatten().for_each(|bit| normal[bit / 8] |= 0x80 >> (bit % 8));
                 continue;
             }
             match self.code.check(&difference, data.len()) {
@@ -153,6 +210,16 @@ impl Scheme {
         let mut anew = Bits::gathered(&normal, plain).bytes().to_vec();
         in_order(&mut anew, self.order);
         anew
+    }
+
+    /// The ranges of a word that are erased, but for so many bits, if it is: all of it, or its data and its code, because some write into
+    /// the OOB areas of erased pages, without a code.
+    fn erased(&self, page: &[u8], word: &Word) -> Option<(Vec<Range<usize>>, usize)> {
+        let without_users = word.data.iter().take(1).chain([&word.code]).cloned().collect();
+        [all_of(word), without_users].into_iter().find_map(|ranges: Vec<Range<usize>>| {
+            let zeros = Bits::gathered(page, &ranges).zeros();
+            (zeros <= self.code.strength()).then_some((ranges, zeros))
+        })
     }
 
     /// What it is, as people write it.
@@ -193,12 +260,12 @@ fn data_bits(word: &Word) -> usize {
     word.data.iter().map(ExactSizeIterator::len).sum()
 }
 
-fn all_of(word: &Word) -> Vec<std::ops::Range<usize>> {
+fn all_of(word: &Word) -> Vec<Range<usize>> {
     word.data.iter().chain([&word.code]).cloned().collect()
 }
 
 /// Flips the bit that is the `at`th one of these ranges.
-fn flip(page: &mut [u8], ranges: &[std::ops::Range<usize>], mut at: usize) {
+fn flip(page: &mut [u8], ranges: &[Range<usize>], mut at: usize) {
     for range in ranges {
         if at < range.len() {
             let bit = range.start + at;

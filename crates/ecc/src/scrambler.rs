@@ -37,3 +37,24 @@ pub fn sequence(page: usize, bytes: usize) -> Vec<u8> {
     };
     (0..bytes).map(|_| next()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the functions of U-Boot's tool add to a sector of 1072 B: the first bytes, and all of them as a sum.
+    #[test]
+    fn the_sequence_is_that_of_u_boot() {
+        let wanted = [
+            (0, 0xcf7e_d420_5f58_383a, 2_437_159_761),
+            (1, 0x380e_9284_6da3_6db9, 1_050_948_297),
+            (127, 0xb6cd_b6d5_b6df_36d8, 2_103_761_253),
+        ];
+        for (page, first, sum) in wanted {
+            let bytes = sequence(page, 1072);
+            let begins: u64 = bytes[..8].iter().fold(0, |all, &byte| all << 8 | u64::from(byte));
+            let all = bytes.iter().fold(0u32, |all, &byte| all.wrapping_mul(31).wrapping_add(u32::from(byte)));
+            assert_eq!((begins, all), (first, sum), "page {page}");
+        }
+    }
+}
