@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ffslab.images import How, read_image
+from helpers.flipped_bits import tree
 from helpers.jffs2_images import tool
 
 BLOCK_B = 16 << 10
@@ -53,6 +54,18 @@ def ubinized(folder: Path, volumes: dict[str, Path]) -> bytes:
     command = [tool("ubinize"), "-o", folder / "all.ubi", "-m", "512", "-p", "16KiB", "-Q", "7", folder / "ubi.ini"]
     subprocess.run([str(word) for word in command], check=True, capture_output=True)
     return (folder / "all.ubi").read_bytes()
+
+
+def ubi_of_large_pages(folder: Path) -> bytes:
+    """As `helpers.flipped_bits.ubi` makes it, with pages of 2048 B."""
+    held, image = folder / "large.ubifs", folder / "large.ubi"
+    make = ("-r", tree(folder / "root"), "-m", 2048, "-e", 61_440, "-c", 40, "-o", held)
+    subprocess.run([tool("mkfs.ubifs"), *map(str, make)], check=True, capture_output=True)
+    text = f"[v]\nmode=ubi\nimage={held}\nvol_id=0\nvol_type=dynamic\nvol_name=rootfs\nvol_size=2400KiB\n"
+    (folder / "large.ini").write_text(text, encoding="utf-8")
+    command = [tool("ubinize"), "-o", image, "-m", "2048", "-p", "64KiB", "-Q", "7", folder / "large.ini"]
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
+    return image.read_bytes()
 
 
 def moved(image: bytes, places: list[int], oob_B: int = 64) -> bytes:  # noqa: N803

@@ -24,6 +24,7 @@ from helpers.dumps import (
     pieces,
     recoded,
     saved,
+    ubi_of_large_pages,
     ubinized,
     wear_levelled,
     with_oob,
@@ -168,18 +169,6 @@ def test_pages_in_pieces_are_put_together(tmp_path: Path, piece_B: int, spare_B:
     ((part, read),) = read_partitions(path)
     assert read and read.complaints == []
     assert part.layout and f"{2048 // piece_B} x ({piece_B} + {spare_B}) B" in part.layout["undone"][0]
-
-
-def ubi_of_large_pages(folder: Path) -> bytes:
-    """As `helpers.flipped_bits.ubi` makes it, with pages of 2048 B."""
-    held, image = folder / "large.ubifs", folder / "large.ubi"
-    make = ("-r", tree(folder / "root"), "-m", 2048, "-e", 61_440, "-c", 40, "-o", held)
-    subprocess.run([tool("mkfs.ubifs"), *map(str, make)], check=True, capture_output=True)
-    text = f"[v]\nmode=ubi\nimage={held}\nvol_id=0\nvol_type=dynamic\nvol_name=rootfs\nvol_size=2400KiB\n"
-    (folder / "large.ini").write_text(text, encoding="utf-8")
-    command = [tool("ubinize"), "-o", image, "-m", "2048", "-p", "64KiB", "-Q", "7", folder / "large.ini"]
-    subprocess.run([str(word) for word in command], check=True, capture_output=True)
-    return image.read_bytes()
 
 
 # ---- YAFFS2 and YAFFS1 as few drivers have them ---------------------------------------------------------------

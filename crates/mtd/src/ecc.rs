@@ -99,7 +99,7 @@ pub static SOFTWARE_BCH: Engine = Engine {
     reads_single_steps: true,
     computes_bch: true,
     is_on_die: false,
-    is_in_images: false,
+    is_in_images: true,
 };
 
 /// The chip itself, over whole pages. Where its bytes stand and what it says of them depends on the part

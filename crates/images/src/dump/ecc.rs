@@ -93,6 +93,11 @@ pub fn correct(image: &mut [u8], sizes_bytes: (u32, u32), is_meant: &dyn Fn(&[u8
     Some(scheme.correct(image, page_bytes, oob_bytes, is_meant))
 }
 
+/// Whether pages of these sizes hold the Hamming code of software.
+pub fn has_one(image: &[u8], page_bytes: usize, oob_bytes: usize) -> bool {
+    find(image, page_bytes, oob_bytes).is_some()
+}
+
 fn pages(image: &[u8], page_bytes: usize, oob_bytes: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
     let split = image.chunks_exact(page_bytes + oob_bytes).map(move |page| page.split_at(page_bytes));
     split.filter(|(data, oob)| !is_erased(data) && !is_erased(oob))

@@ -1,6 +1,7 @@
 //! The file of an image made plain before anybody looks for a file system in it: what a controller or a layer below has done to
 //! its bytes is undone, and bits that its ECC shows to be wrong are put right.
 
+mod controllers;
 mod ecc;
 mod interleaved;
 mod plain;
@@ -12,7 +13,9 @@ pub use interleaved::Pieces;
 use crate::file::{read_file, ImageError};
 use crate::format::ImageFs;
 use crate::recognise::parts::{self, Part, Wanted};
+use crate::recognise::Given;
 use crate::unrecognised::Unrecognised;
+use controllers::Coded;
 use plain::Plain;
 use std::path::Path;
 
@@ -23,6 +26,8 @@ pub struct Dump {
     doubts: Vec<String>,
     /// Sizes of pages and OOB areas that are given with the pieces of which pages are made.
     sizes_bytes: Option<(u32, u32)>,
+    /// The ECC of the whole image, where a controller has written one that is known.
+    coded: Option<Coded>,
 }
 
 /// Undoes one thing, where it was done.
@@ -31,18 +36,33 @@ type Step = fn(&[u8]) -> Option<Plain>;
 impl Dump {
     /// Reads the file of an image.
     pub fn read(path: &Path, wanted: &Wanted) -> Result<Dump, ImageError> {
-        Ok(Dump::of(read_file(path)?, wanted.pieces))
+        Ok(Dump::of(read_file(path)?, wanted.pieces, &wanted.given))
     }
 
-    fn of(image: Vec<u8>, pieces: Option<Pieces>) -> Dump {
-        let mut dump = Dump { image, undone: Vec::new(), doubts: Vec::new(), sizes_bytes: None };
-        match pieces {
-            Some(pieces) => dump.take(pieces.put_together(&dump.image, "as given")),
-            None => dump.undo(&[interleaved::undo]),
+    fn of(image: Vec<u8>, pieces: Option<Pieces>, given: &Given) -> Dump {
+        let mut dump = Dump { image, undone: Vec::new(), doubts: Vec::new(), sizes_bytes: None, coded: None };
+        if let Some(pieces) = pieces {
+            dump.take(pieces.put_together(&dump.image, "as given"));
         }
         dump.sizes_bytes = pieces.map(Pieces::sizes_bytes);
-        dump.undo(&[yaffs2::undo, wear_levelling::undo, old_magic]);
+        dump.correct(given);
+        if pieces.is_none() && dump.coded.is_none() {
+            dump.undo(&[interleaved::undo]);
+        }
+        // Where an ECC is known, what stands in the OOB areas is no other one.
+        let yaffs2: Step = if dump.coded.is_some() { yaffs2::undo_corrected } else { yaffs2::undo };
+        dump.undo(&[yaffs2, wear_levelling::undo, old_magic]);
         dump
+    }
+
+    fn correct(&mut self, given: &Given) {
+        let mut given = *given;
+        if let Some((page_bytes, oob_bytes)) = self.sizes_bytes {
+            (given.page_bytes, given.oob_bytes) = (Some(page_bytes), Some(oob_bytes));
+        }
+        if let Some((image, coded)) = controllers::undo(&self.image, &given) {
+            (self.image, self.coded) = (image, Some(coded));
+        }
     }
 
     fn undo(&mut self, steps: &[Step]) {
@@ -81,7 +101,10 @@ impl Dump {
                 layout.volume.clone_from(&wanted.volume);
                 layout.undone.clone_from(&self.undone);
                 layout.doubts.extend(self.doubts.iter().cloned());
-                ecc::use_it(&mut self.image[part.place_bytes.clone()], layout);
+                match &self.coded {
+                    Some(coded) => coded.tell(&part.place_bytes, layout),
+                    None => ecc::use_it(&mut self.image[part.place_bytes.clone()], layout),
+                }
             }
         }
         Ok(found)

@@ -6,6 +6,15 @@ use ffslab_yaffs2::probe::{self, foreign, yaffs1, Known};
 
 /// The image as usual, after its ECC has corrected it.
 pub fn undo(image: &[u8]) -> Option<Plain> {
+    laid_out_anew(image, false)
+}
+
+/// As [`undo`], of an image that was corrected already.
+pub fn undo_corrected(image: &[u8]) -> Option<Plain> {
+    laid_out_anew(image, true)
+}
+
+fn laid_out_anew(image: &[u8], is_corrected: bool) -> Option<Plain> {
     let headers = foreign::headers_in(image, false);
     let has_none = headers.is_empty() && foreign::headers_in(image, true).is_empty();
     if has_none || !crate::ubifs::headers(image).is_empty() {
@@ -22,6 +31,9 @@ pub fn undo(image: &[u8]) -> Option<Plain> {
     let (mut said, mut doubts) = (Vec::new(), Vec::new());
     let mut corrected = image.to_vec();
     let mut correct = |page_bytes: u32, oob_bytes: u32, holds_more: bool| {
+        if is_corrected {
+            return;
+        }
         match ecc::correct(&mut corrected, (page_bytes, oob_bytes), &|_| true) {
             Some(counts) => {
                 said.push(counts.text());
