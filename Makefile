@@ -63,12 +63,12 @@ test-all: test test-long test-kernels ## run all tests but those of `soak`
 
 check: check-crates check-package ## run the checks that need no run: formatting, lints, types, spelling, licences, documentation
 
-check-crates: dev
+check-crates: dev ## that half of `check` which is about the crates
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(AS_BUILT) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet $(AS_BUILT)
 
-check-package: dev
+check-package: dev ## that half of `check` which is about the package and the documents
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
