@@ -88,7 +88,7 @@ def is_erased(data: bytes) -> bool:
 
 
 def software(page: bytes, oob: bytes) -> bytes:
-    """Linux's software BCH, 4 bits for 512 B: at the end of the OOB area, inverted so that an erased sector has an erased code."""
+    """Linux's software BCH, 4 bits for 512 B: at the end of the OOB area, erased for erased sectors."""
     bch = Bch(4)
     erased = bch.code_bytes(b"\xff" * 512)
     codes = [bch.code_bytes(page[at : at + 512]) for at in range(0, len(page), 512)]
@@ -98,7 +98,7 @@ def software(page: bytes, oob: bytes) -> bytes:
 
 
 def gpmi(page: bytes, oob: bytes) -> bytes:
-    """Freescale's GPMI, 2 bits for 512 B, the lowest bit of a byte first: 10 B, a sector, 26 bits of code, the next sector and so on.
+    """Freescale's GPMI, 2 bits for 512 B, the lowest bit of a byte first: 10 B, a sector, 26 bits of code and so on.
 
     The byte that falls on the chip's mark of a bad block is kept in the first one of the page.
     """
@@ -135,8 +135,9 @@ def qualcomm(page: bytes, oob: bytes) -> bytes:
 
 
 def dump(image: bytes, sizes_B: tuple[int, int, int], write: Callable[[bytes, bytes], bytes]) -> bytearray:  # noqa: N803
-    """An image of pages, each followed by what it has of the OOB area, as a controller writes it. `sizes_B`: pages, what they have of
-    the OOB area, OOB areas.
+    """An image of pages, each followed by what it has of the OOB area, as a controller writes it.
+
+    `sizes_B`: of pages, what they have of the OOB area, OOB areas.
     """
     page_B, held_B, oob_B = sizes_B  # noqa: N806
     out = bytearray()
@@ -152,7 +153,7 @@ def flip(image: bytearray, stride_B: int, count: int, seed: int) -> int:  # noqa
     draw = random.Random(seed)
     flipped = 0
     for at in range(0, len(image), 3 * stride_B):
-        if not is_erased(image[at : at + stride_B]):
+        if not is_erased(bytes(image[at : at + stride_B])):
             for piece in range(count):
                 # Sectors and their codes have no more than 600 B.
                 image[at + piece * 600 + draw.randrange(500)] ^= 1 << draw.randrange(8)

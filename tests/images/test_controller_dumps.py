@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from helpers.command import Command
 from helpers.controller_ecc import dump, flip, gpmi, qualcomm, software
 from helpers.dumps import contents, expected, saved, ubi_of_large_pages
 from helpers.flipped_bits import tree
+from helpers.jffs2_images import experiment, run, step
 from helpers.yaffs2_images import Layout, build
 
 CONTROLLERS = {
@@ -46,7 +48,7 @@ def test_files_of_a_controllers_dump_are_read_and_its_corrected_bits_counted(
 
 
 def test_yaffs2_has_its_tags_beside_the_code_and_what_is_beyond_it_is_named(tmp_path: Path, ffslab: Command) -> None:
-    tree(tmp_path / "root")
+    (tree(tmp_path / "root") / "log").write_bytes(random.Random(3).randbytes(150_000))
     image = dump(build(tmp_path / "root", Layout(block_pages=8)), (2048, 64, 64), software)
     flipped = flip(image, 2112, 3, seed=5)
     path = saved(tmp_path, image)
@@ -61,3 +63,19 @@ def test_yaffs2_has_its_tags_beside_the_code_and_what_is_beyond_it_is_named(tmp_
     shown = ffslab("extract", saved(tmp_path, image), "--out", tmp_path / "out")
     assert shown.returncode == 1
     assert "block 1 page 2 sector 1" in " ".join((shown.stdout + shown.stderr).split())
+
+
+@pytest.mark.parametrize("fs", ["jffs2", "yaffs2", "ubifs"])
+def test_images_of_simulated_software_bch_hold_its_code(tmp_path: Path, fs: str) -> None:
+    steps = [step("mount"), step("mkdir", dir="etc"), step("create", file="etc/noise", bytes=300_000), step("umount")]
+    text = experiment([*steps, step("save_image", file="nand.bin", oob=True)], fs=fs, ecc="bch", ecc_strength_bits=4)
+    image = bytearray(run(text, tmp_path).images["nand.bin"])
+    path = saved(tmp_path, image)
+    whole = contents(path)
+    assert list(whole) == ["etc/noise"]
+    assert "as software BCH of Linux has it" in said(path)[0]
+    assert said(path)[0].endswith("it has corrected no bit")
+    flipped = flip(image, 2112, 3, seed=6)
+    assert contents(saved(tmp_path, image)) == whole
+    assert f"corrected {flipped} bits: " in said(path)[0]
+    assert read_image(path).complaints == []

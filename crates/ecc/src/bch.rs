@@ -29,36 +29,43 @@ pub struct Bch {
 impl Bch {
     /// `None`: the code would be longer than any that is known, or empty.
     pub fn new(field: Rc<Field>, strength: usize) -> Option<Bch> {
-        // Coefficients, the lowest first.
-        let mut generator = vec![1u8];
+        // The lowest coefficient is the highest bit, so that a product with x is a shift to the right.
+        let mut generator: Parity = [0; PARITY_WORDS];
+        generator[0] = 1 << 63;
+        let mut bits = 0;
         let mut taken = vec![false; field.order()];
         for exponent in (1..2 * strength).step_by(2) {
             if taken[exponent % field.order()] {
                 continue;
             }
             let minimal = minimal_polynomial(&field, exponent, &mut taken);
-            let mut product = vec![0; generator.len() + minimal.len() - 1];
-            for (low, _) in generator.iter().enumerate().filter(|(_, bit)| **bit == 1) {
-                minimal.iter().enumerate().for_each(|(at, bit)| product[low + at] ^= bit);
+            bits += minimal.len() - 1;
+            // The highest coefficient has no place here if the code fills all words.
+            if bits >= PARITY_BITS_MAX {
+                return None;
             }
-            generator = product;
+            let terms = minimal.iter().enumerate().filter(|(_, bit)| **bit == 1);
+            generator = terms.fold([0; PARITY_WORDS], |sum, (by, _)| differing(&sum, &moved_down(&generator, by)));
         }
-        let bits = generator.len() - 1;
-        if !(8..=PARITY_BITS_MAX).contains(&bits) {
+        if bits < 8 {
             return None;
         }
         let mut top = [0; PARITY_WORDS];
-        for (at, _) in generator.iter().rev().skip(1).enumerate().filter(|(_, bit)| **bit == 1) {
+        for at in (0..bits).filter(|at| generator[at / 64] >> (63 - at % 64) & 1 == 1) {
+            let at = bits - 1 - at;
             top[at / 64] |= 1 << (63 - at % 64);
         }
-        let mut code = Bch { field, strength, bits, words: bits.div_ceil(64), generator: top, table: Vec::new() };
-        code.table = (0..=255u8)
-            .map(|byte| {
-                let mut remainder = [0; PARITY_WORDS];
-                (0..8).for_each(|bit| code.take_bit(&mut remainder, byte >> (7 - bit) & 1));
-                remainder
-            })
-            .collect();
+        let words = bits.div_ceil(64);
+        let mut code = Bch { field, strength, bits, words, generator: top, table: vec![[0; PARITY_WORDS]; 256] };
+        for bit in 0..8 {
+            let alone = 1usize << bit;
+            let mut remainder = [0; PARITY_WORDS];
+            (0..8).rev().for_each(|at| code.take_bit(&mut remainder, u8::from(at == bit)));
+            // Those of bytes with lower bits are sums.
+            for low in 0..alone {
+                code.table[alone | low] = differing(&remainder, &code.table[low]);
+            }
+        }
         Some(code)
     }
 
@@ -157,6 +164,20 @@ impl Bch {
         }
         all * (-(self.bits as f64)).exp2()
     }
+}
+
+fn moved_down(bits: &Parity, by: usize) -> Parity {
+    let (words, within) = (by / 64, by % 64);
+    let word = |at: usize| at.checked_sub(words).map_or(0, |at| bits[at]);
+    std::array::from_fn(|at| match within {
+        0 => word(at),
+        _ => word(at) >> within | at.checked_sub(1).map_or(0, word) << (64 - within),
+    })
+}
+
+/// The sum of two rows of bits, which is their difference.
+pub fn differing(a: &Parity, b: &Parity) -> Parity {
+    std::array::from_fn(|at| a[at] ^ b[at])
 }
 
 /// The polynomial over two elements whose roots are a power of the primitive element and its squares, the lowest coefficient first.

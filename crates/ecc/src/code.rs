@@ -1,5 +1,6 @@
 //! A code of a controller, whatever its kind, and what it makes of a word.
 
+pub use crate::bch::differing;
 use crate::bch::{Bch, Parity, PARITY_WORDS};
 use crate::bits::Bits;
 use crate::field::Field;
@@ -17,6 +18,25 @@ pub enum CodeKind {
     ReedSolomon10,
     /// Symbols of 12 bits (CAFE, Marvell 88ALP01).
     ReedSolomon12,
+}
+
+impl CodeKind {
+    /// Bits of the code, as long as no two of its roots have one minimal polynomial, which those of NAND have not.
+    pub fn bits(self) -> usize {
+        match self {
+            CodeKind::Bch { polynomial, strength } => polynomial.checked_ilog2().unwrap_or(0) as usize * strength,
+            CodeKind::ReedSolomon10 => 8 * 10,
+            CodeKind::ReedSolomon12 => 8 * 12,
+        }
+    }
+
+    /// Wrong bits of a word that are corrected, or wrong symbols.
+    pub fn strength(self) -> usize {
+        match self {
+            CodeKind::Bch { strength, .. } => strength,
+            CodeKind::ReedSolomon10 | CodeKind::ReedSolomon12 => 4,
+        }
+    }
 }
 
 pub enum Code {
@@ -126,15 +146,18 @@ impl Codes {
         }
         let code = match kind {
             CodeKind::Bch { polynomial, strength } => {
-                let mut fields = self.fields.borrow_mut();
-                let field = fields.entry(polynomial).or_insert_with(|| Field::new(polynomial).map(Rc::new));
-                field.clone().and_then(|field| Bch::new(field, strength)).map(Code::Bch)
+                self.field(polynomial).and_then(|field| Bch::new(field, strength)).map(Code::Bch)
             }
             other => Code::new(other),
         };
         let code = code.map(Rc::new);
         self.made.borrow_mut().insert(kind, code.clone());
         code
+    }
+
+    pub fn field(&self, polynomial: u32) -> Option<Rc<Field>> {
+        let mut fields = self.fields.borrow_mut();
+        fields.entry(polynomial).or_insert_with(|| Field::new(polynomial).map(Rc::new)).clone()
     }
 }
 
@@ -148,10 +171,6 @@ pub fn stored(page: &[u8], range: std::ops::Range<usize>) -> Parity {
         *word = u64::from_be_bytes(eight);
     }
     parity
-}
-
-pub fn differing(a: &Parity, b: &Parity) -> Parity {
-    std::array::from_fn(|at| a[at] ^ b[at])
 }
 
 /// Bits of a code in bytes, for those who write it.

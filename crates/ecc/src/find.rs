@@ -11,6 +11,8 @@ use crate::controllers::{Controller, Kinds, Order, ALL, CONTROLLERS, M13, M14, M
 use crate::layout::{Arrangement, Layout, Sizes};
 use crate::scheme::{erased_mask, in_order, scramble, Mask, Scheme};
 use crate::scrambler;
+use crate::screen::Values;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -27,7 +29,7 @@ const EQUAL_MIN: usize = 3;
 /// is none.
 const SURE_PERCENT: usize = 90;
 const HALF_PERCENT: usize = 50;
-/// Where no two words are right, some of so many may fail.
+/// Where hardly a word is right, some of so many may fail; that is tried with a full sample alone.
 const GUESS_WORDS: usize = 16;
 const GUESS_FAILURES: usize = 2;
 const GUESS_STRENGTH_MIN: usize = 4;
@@ -42,6 +44,21 @@ struct Seen {
     code: Parity,
 }
 
+impl Seen {
+    fn is_hopeless(&self, code: &Code, mask: Mask) -> bool {
+        let mask = match mask {
+            Mask::Nothing => [0; PARITY_WORDS],
+            Mask::Erased => erased_mask(code, self.data.len()),
+            Mask::Constant(mask) => mask,
+        };
+        let difference = differing(&differing(&code.parity(&self.data), &self.code), &mask);
+        code.check(&difference, self.data.len()) == Checked::Hopeless
+    }
+}
+
+/// By polynomial and order of bits.
+type ValuesOfFields = BTreeMap<(u32, Order), Option<Rc<Values>>>;
+
 /// Pages of a dump.
 struct Sample<'i> {
     /// Number and bytes.
@@ -50,45 +67,65 @@ struct Sample<'i> {
     reversed: Vec<Vec<u8>>,
     /// Bytes of the OOB area that are not the same in all of them.
     varying: Vec<bool>,
+    codes: Codes,
+    values: RefCell<ValuesOfFields>,
 }
 
 struct Tried<'t> {
     controller: Option<&'static str>,
     sizes: Sizes,
-    code: Rc<Code>,
+    kind: CodeKind,
     order: Order,
     layout: &'t Layout,
-    scrambled_over: Option<usize>,
+    scrambled_over_pages: Option<usize>,
 }
 
 /// The scheme of an image with pages and OOB areas of these sizes. `None`: it has none that is known.
 pub fn find(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Option<Scheme> {
     let sample = Sample::of(image, page_bytes, oob_bytes)?;
-    let codes = Codes::default();
-    let mut best: Option<(usize, Scheme)> = None;
-    let mut take = |found: Option<(usize, Scheme)>| {
-        if let Some(found) = found.filter(|(percent, _)| best.as_ref().is_none_or(|(most, _)| percent > most)) {
-            best = Some(found);
-        }
-        best.as_ref().is_some_and(|(percent, _)| *percent >= SURE_PERCENT)
-    };
-    let known = CONTROLLERS.iter().any(|controller| {
-        kinds(controller, page_bytes).into_iter().any(|(sector, kind)| {
-            let Some(code) = codes.get(kind) else { return false };
-            of_controller(
-                controller,
-                &sample,
-                Sizes { page: page_bytes, oob: oob_bytes, sector, code_bits: code.bits() },
-                &code,
-            )
-            .into_iter()
-            .any(&mut take)
-        })
-    });
-    if !known {
-        take(unnamed(&sample, &codes, page_bytes, oob_bytes));
+    let known = best(each_way(page_bytes, oob_bytes, &|tried| tried.judged(&sample)));
+    if known.as_ref().is_some_and(|(percent, _)| *percent >= SURE_PERCENT) {
+        return known.map(|(_, scheme)| scheme);
     }
-    best.map(|(_, scheme)| scheme)
+    let found = known.into_iter().chain(unnamed(&sample, page_bytes, oob_bytes)).max_by_key(|(percent, _)| *percent);
+    let found = found.or_else(|| best(each_way(page_bytes, oob_bytes, &|tried| tried.guessed(&sample))));
+    found.map(|(_, scheme)| scheme)
+}
+
+/// The first of them that is sure, or the best one.
+fn best(found: impl Iterator<Item = (usize, Scheme)>) -> Option<(usize, Scheme)> {
+    let mut best: Option<(usize, Scheme)> = None;
+    for each in found {
+        if best.as_ref().is_none_or(|(most, _)| each.0 > *most) {
+            best = Some(each);
+        }
+        if best.as_ref().is_some_and(|(percent, _)| *percent >= SURE_PERCENT) {
+            break;
+        }
+    }
+    best
+}
+
+/// What a judge says of each way of each controller.
+fn each_way<'s>(
+    page: usize,
+    oob: usize,
+    judge: &'s dyn Fn(&Tried) -> Option<(usize, Scheme)>,
+) -> impl Iterator<Item = (usize, Scheme)> + 's {
+    CONTROLLERS.iter().flat_map(move |controller| {
+        let of_kind = move |(sector, kind): (usize, CodeKind)| {
+            let sizes = Sizes { page_bytes: page, oob_bytes: oob, sector_bytes: sector, code_bits: kind.bits() };
+            let layout = controller.arrangement.layout(&sizes)?;
+            let scramblers: &[usize] = if controller.is_scrambled { &SCRAMBLED_OVER } else { &[] };
+            let ways = std::iter::once(None).chain(scramblers.iter().copied().map(Some));
+            let (name, order) = (Some(controller.name), controller.order);
+            let found = ways.filter_map(|scrambled_over_pages| {
+                judge(&Tried { controller: name, sizes, kind, order, layout: &layout, scrambled_over_pages })
+            });
+            best(found)
+        };
+        kinds(controller, page).into_iter().filter_map(of_kind)
+    })
 }
 
 /// The codes of a controller, with sizes of sectors.
@@ -110,22 +147,6 @@ fn kinds(controller: &Controller, page_bytes: usize) -> Vec<(usize, CodeKind)> {
     sectors.flat_map(of_sector).collect()
 }
 
-fn of_controller(
-    controller: &Controller,
-    sample: &Sample,
-    sizes: Sizes,
-    code: &Rc<Code>,
-) -> Vec<Option<(usize, Scheme)>> {
-    let Some(layout) = controller.arrangement.layout(&sizes) else { return Vec::new() };
-    let scramblers: &[usize] = if controller.is_scrambled { &SCRAMBLED_OVER } else { &[] };
-    let ways = std::iter::once(None).chain(scramblers.iter().copied().map(Some));
-    ways.map(|scrambled_over| {
-        let (name, order) = (Some(controller.name), controller.order);
-        Tried { controller: name, sizes, code: code.clone(), order, layout: &layout, scrambled_over }.judged(sample)
-    })
-    .collect()
-}
-
 impl<'i> Sample<'i> {
     fn of(image: &'i [u8], page_bytes: usize, oob_bytes: usize) -> Option<Sample<'i>> {
         let is_written = |page: &[u8]| page.iter().map(|byte| byte.count_zeros() as usize).sum::<usize>() >= ZEROS_MIN;
@@ -140,7 +161,18 @@ impl<'i> Sample<'i> {
         let varying = (page_bytes..page_bytes + oob_bytes)
             .map(|at| pages.iter().any(|(_, page)| page[at] != pages[0].1[at]))
             .collect();
-        Some(Sample { reversed: pages.iter().map(reversed).collect(), pages, varying })
+        let (codes, values) = (Codes::default(), RefCell::default());
+        Some(Sample { reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })
+    }
+
+    /// The values of pages in the field of a polynomial.
+    fn values(&self, polynomial: u32, order: Order) -> Option<Rc<Values>> {
+        let mut all = self.values.borrow_mut();
+        let make = || {
+            let pages = (0..self.pages.len()).map(|at| self.page(at, order));
+            Some(Rc::new(Values::of(self.codes.field(polynomial)?, pages)))
+        };
+        all.entry((polynomial, order)).or_insert_with(make).clone()
     }
 
     fn page(&self, at: usize, order: Order) -> &[u8] {
@@ -152,11 +184,22 @@ impl<'i> Sample<'i> {
 }
 
 impl Tried<'_> {
+    /// Whether it can be: enough words have one value in the field of the code.
+    fn is_likely(&self, sample: &Sample) -> bool {
+        let CodeKind::Bch { polynomial, .. } = self.kind else { return true };
+        if self.scrambled_over_pages.is_some() {
+            return true;
+        }
+        let alike =
+            sample.values(polynomial, self.order).map(|values| values.most_alike(&self.layout.words, ZEROS_MIN, WORDS));
+        alike.is_some_and(|alike| alike >= EQUAL_MIN)
+    }
+
     /// Words of the sample, each once, from all pages.
-    fn words(&self, sample: &Sample) -> Vec<Seen> {
+    fn words(&self, sample: &Sample, words_max: usize) -> Vec<Seen> {
         let mut words: Vec<Seen> = Vec::new();
         let mut known: BTreeSet<Vec<u8>> = BTreeSet::new();
-        let scrambled: Vec<Vec<u8>> = self.scrambled_over.map_or(Vec::new(), |pages| {
+        let scrambled: Vec<Vec<u8>> = self.scrambled_over_pages.map_or(Vec::new(), |pages| {
             let normal = |(number, raw): &(usize, &[u8])| {
                 let mut page = raw.to_vec();
                 scramble(&mut page, number % pages, self.layout);
@@ -170,12 +213,12 @@ impl Tried<'_> {
             for at in 0..sample.pages.len() {
                 let page = scrambled.get(at).map_or_else(|| sample.page(at, self.order), Vec::as_slice);
                 let word = &self.layout.words[(round + at) % count];
-                let data = Bits::gathered(page, &word.data);
+                let data = Bits::gathered(page, &word.data_bits);
                 let is_telling = data.zeros() >= ZEROS_MIN && data.zeros() < data.len();
                 if is_telling && known.insert(data.bytes().to_vec()) {
-                    words.push(Seen { code: stored(page, word.code.clone()), data });
+                    words.push(Seen { code: stored(page, word.code_bits.clone()), data });
                 }
-                if words.len() == WORDS {
+                if words.len() == words_max {
                     return words;
                 }
             }
@@ -185,65 +228,64 @@ impl Tried<'_> {
 
     /// How many percent of the words are right or are corrected, and the scheme.
     fn judged(&self, sample: &Sample) -> Option<(usize, Scheme)> {
-        let words = self.words(sample);
-        // Words behind one another may differ in length; those of one length have one constant.
-        let data_bits = words.last()?.data.len();
-        if words.windows(2).all(|pair| pair[0].code == pair[1].code) {
+        if !self.is_likely(sample) {
             return None;
         }
+        let code = self.code(sample)?;
+        let words = self.words(sample, WORDS);
         let differences: Vec<Parity> =
-            words.iter().map(|word| differing(&self.code.parity(&word.data), &word.code)).collect();
-        let erased = erased_mask(&self.code, data_bits);
-        let mask = match voted(&differences, self.code.bits()) {
-            Some(mask) if mask == [0; PARITY_WORDS] => Mask::Nothing,
-            Some(mask)
-                if words.iter().zip(&differences).any(|(word, difference)| {
-                    *difference == mask && erased_mask(&self.code, word.data.len()) == mask
-                }) =>
-            {
-                Mask::Erased
-            }
-            Some(mask) => Mask::Constant(mask),
-            None if self.guess(&words, &differences, &[0; PARITY_WORDS]) => Mask::Nothing,
-            None if self.guess(&words, &differences, &erased) => Mask::Erased,
-            None => return None,
+            words.iter().map(|word| differing(&code.parity(&word.data), &word.code)).collect();
+        let mask = voted(&differences, code.bits())?;
+        let is_erased =
+            |(word, difference): (&Seen, &Parity)| *difference == mask && erased_mask(&code, word.data.len()) == mask;
+        let mask = if mask == [0; PARITY_WORDS] {
+            Mask::Nothing
+        } else if words.iter().zip(&differences).any(is_erased) {
+            Mask::Erased
+        } else {
+            Mask::Constant(mask)
         };
-        let good = words.iter().zip(&differences).filter(|(word, difference)| {
-            let mask = match mask {
-                Mask::Nothing => [0; PARITY_WORDS],
-                Mask::Erased => erased_mask(&self.code, word.data.len()),
-                Mask::Constant(mask) => mask,
-            };
-            self.code.check(&differing(difference, &mask), word.data.len()) != Checked::Hopeless
-        });
-        let percent = 100 * good.count() / words.len();
-        (percent >= HALF_PERCENT).then(|| (percent, self.scheme(sample, mask)))
+        let good = words.iter().filter(|word| !word.is_hopeless(&code, mask)).count();
+        let percent = 100 * good / words.len();
+        (percent >= HALF_PERCENT).then(|| (percent, self.scheme(sample, code, mask)))
     }
 
-    /// Where bits are wrong in each word: whether nearly all of the first ones are corrected.
-    fn guess(&self, words: &[Seen], differences: &[Parity], mask: &Parity) -> bool {
-        if self.code.strength() < GUESS_STRENGTH_MIN || words.len() < GUESS_WORDS {
-            return false;
+    /// Where bits are wrong in each word: whether nearly all of a few are corrected.
+    fn guessed(&self, sample: &Sample) -> Option<(usize, Scheme)> {
+        if self.kind.strength() < GUESS_STRENGTH_MIN || sample.pages.len() < PAGES {
+            return None;
         }
-        let tried = words.iter().zip(differences).take(GUESS_WORDS);
-        let hopeless = tried.filter(|(word, difference)| {
-            self.code.check(&differing(difference, mask), word.data.len()) == Checked::Hopeless
-        });
-        hopeless.take(GUESS_FAILURES + 1).count() <= GUESS_FAILURES
+        let words = self.words(sample, GUESS_WORDS);
+        if words.len() < GUESS_WORDS || words.windows(2).all(|pair| pair[0].code == pair[1].code) {
+            return None;
+        }
+        let code = self.code(sample)?;
+        let is_it = |mask: &Mask| {
+            let hopeless = words.iter().filter(|word| word.is_hopeless(&code, *mask));
+            hopeless.take(GUESS_FAILURES + 1).count() <= GUESS_FAILURES
+        };
+        [Mask::Nothing, Mask::Erased]
+            .into_iter()
+            .find(is_it)
+            .map(|mask| (SURE_PERCENT, self.scheme(sample, code.clone(), mask)))
     }
 
-    fn scheme(&self, sample: &Sample, mask: Mask) -> Scheme {
+    fn code(&self, sample: &Sample) -> Option<Rc<Code>> {
+        sample.codes.get(self.kind).filter(|code| code.bits() == self.sizes.code_bits)
+    }
+
+    fn scheme(&self, sample: &Sample, code: Rc<Code>, mask: Mask) -> Scheme {
         // Blocks that are good have erased bytes where chips have the marks of bad ones, so those are no data.
-        let marked = sample.pages.iter().filter(|(_, page)| page[self.sizes.page] != 0xFF).count();
+        let marked = sample.pages.iter().filter(|(_, page)| page[self.sizes.page_bytes] != 0xFF).count();
         Scheme {
             controller: self.controller,
             sizes: self.sizes,
-            code: self.code.clone(),
+            code,
             order: self.order,
             layout: self.layout.clone(),
-            scrambled_over: self.scrambled_over,
+            scrambled_over_pages: self.scrambled_over_pages,
             mask,
-            swaps_mark: self.layout.kept_mark_at.is_some() && 10 * marked <= sample.pages.len(),
+            swaps_mark: self.layout.kept_mark_at_bytes.is_some() && 10 * marked <= sample.pages.len(),
         }
     }
 }
@@ -259,68 +301,80 @@ fn voted(differences: &[Parity], code_bits: usize) -> Option<Parity> {
 // ---- no controller that is known ---------------------------------------------------------------------------------
 
 /// A BCH code over sectors alone that stands anywhere in the OOB area, in one piece or at even distances.
-fn unnamed(sample: &Sample, codes: &Codes, page_bytes: usize, oob_bytes: usize) -> Option<(usize, Scheme)> {
+fn unnamed(sample: &Sample, page: usize, oob: usize) -> Option<(usize, Scheme)> {
     let fields: [(usize, &[u32]); 4] = [(512, M13), (512, M14), (1024, M14), (2048, M15)];
-    let fits = fields.into_iter().filter(|(sector, _)| page_bytes.is_multiple_of(*sector));
-    let mut best: Option<(usize, Scheme)> = None;
-    for (sector, polynomials) in fits {
-        for order in [Order::HighestFirst, Order::LowestFirst] {
-            // The first sector of each page, once.
-            let mut known = BTreeSet::new();
-            let firsts: Vec<(usize, Bits)> = (0..sample.pages.len())
-                .map(|at| (at, Bits::taken(sample.page(at, order), 0..8 * sector)))
-                .filter(|(_, data)| data.zeros() >= ZEROS_MIN && data.zeros() < data.len())
-                .filter(|(_, data)| known.insert(data.bytes().to_vec()))
-                .collect();
-            for (&polynomial, &strength) in polynomials.iter().flat_map(|p| ALL[1..].iter().map(move |s| (p, s))) {
-                let Some(code) = codes.get(CodeKind::Bch { polynomial, strength }) else { continue };
-                let sizes = Sizes { page: page_bytes, oob: oob_bytes, sector, code_bits: code.bits() };
-                if page_bytes / sector * code.bits().div_ceil(8) >= oob_bytes {
-                    break;
-                }
-                let found = places(sample, &firsts, &code, order, &sizes).into_iter().filter_map(|arrangement| {
-                    let layout = arrangement.layout(&sizes)?;
-                    Tried { controller: None, sizes, code: code.clone(), order, layout: &layout, scrambled_over: None }
-                        .judged(sample)
-                });
-                best = found.chain(best).max_by_key(|(percent, _)| *percent);
-                if best.as_ref().is_some_and(|(percent, _)| *percent >= SURE_PERCENT) {
-                    return best;
-                }
-            }
-        }
-    }
-    best
+    let of_field = |(sector, polynomials): (usize, &'static [u32])| {
+        let orders = [Order::HighestFirst, Order::LowestFirst];
+        polynomials.iter().flat_map(move |&polynomial| orders.map(|order| (sector, polynomial, order)))
+    };
+    let fits = fields.into_iter().filter(|(sector, _)| page.is_multiple_of(*sector));
+    let found = fits.flat_map(of_field).filter_map(|(sector, polynomial, order)| {
+        let places = Places::of(sample, sector, polynomial, order)?;
+        let of_strength = |&strength: &usize| {
+            let sizes = Sizes {
+                page_bytes: page,
+                oob_bytes: oob,
+                sector_bytes: sector,
+                code_bits: CodeKind::Bch { polynomial, strength }.bits(),
+            };
+            let arrangements = places.likely(sample, &sizes);
+            let found = arrangements.into_iter().filter_map(|arrangement| {
+                let kind = CodeKind::Bch { polynomial, strength };
+                let layout = arrangement.layout(&sizes)?;
+                Tried { controller: None, sizes, kind, order, layout: &layout, scrambled_over_pages: None }
+                    .judged(sample)
+            });
+            best(found)
+        };
+        best(ALL[1..].iter().filter_map(of_strength))
+    });
+    best(found)
 }
 
-/// Where the code of the first sector stands, with distances that the others may have.
-fn places(sample: &Sample, firsts: &[(usize, Bits)], code: &Code, order: Order, sizes: &Sizes) -> Vec<Arrangement> {
-    let bytes = code.bits().div_ceil(8);
-    let varies = |at: &usize| {
-        let count = sample.varying[*at..at + bytes].iter().filter(|varies| **varies).count();
-        2 * count > bytes
-    };
-    let tried: Vec<usize> = (0..=sizes.oob - bytes).filter(varies).collect();
-    if tried.is_empty() {
-        return Vec::new();
+/// The first sectors of pages, with which codes anywhere are compared.
+struct Places {
+    values: Rc<Values>,
+    /// Pages whose first sectors differ, and the values of these.
+    firsts: Vec<(usize, u16)>,
+}
+
+impl Places {
+    fn of(sample: &Sample, sector: usize, polynomial: u32, order: Order) -> Option<Places> {
+        let values = sample.values(polynomial, order)?;
+        let mut known = BTreeSet::new();
+        let data = 0..8 * sector;
+        let is_telling = |page: &usize| (ZEROS_MIN..8 * sector).contains(&values.zeros(*page, &data));
+        let firsts = (0..sample.pages.len()).filter(is_telling).map(|page| (page, values.behind(0, page, &data)));
+        let firsts = firsts.filter(|(_, value)| known.insert(*value)).collect();
+        Some(Places { firsts, values })
     }
-    let parities: Vec<Parity> = firsts.iter().map(|(_, data)| code.parity(data)).collect();
-    let is_place = |at: &usize| {
-        let from = 8 * (sizes.page + at);
-        let differences: Vec<Parity> = firsts
-            .iter()
-            .zip(&parities)
-            .map(|((page, _), parity)| differing(parity, &stored(sample.page(*page, order), from..from + code.bits())))
-            .collect();
-        voted(&differences, code.bits()).is_some()
-    };
-    let share = sizes.oob / (sizes.page / sizes.sector);
-    tried
-        .into_iter()
-        .filter(is_place)
-        .flat_map(|at| {
+
+    /// Where the code of the first sector may stand, with distances that the others may have.
+    fn likely(&self, sample: &Sample, sizes: &Sizes) -> Vec<Arrangement> {
+        let bytes = sizes.code_bits.div_ceil(8);
+        let sectors = sizes.page_bytes / sizes.sector_bytes;
+        if sectors * bytes >= sizes.oob_bytes {
+            return Vec::new();
+        }
+        let varies = |at: &usize| {
+            let count = sample.varying[*at..at + bytes].iter().filter(|varies| **varies).count();
+            2 * count > bytes
+        };
+        let is_place = |at: &usize| {
+            let from = 8 * (sizes.page_bytes + at);
+            let code = from..from + sizes.code_bits;
+            let mut counts: BTreeMap<u16, usize> = BTreeMap::new();
+            for (page, value) in &self.firsts {
+                *counts.entry(self.values.behind(*value, *page, &code)).or_default() += 1;
+            }
+            counts.into_values().any(|count| count >= EQUAL_MIN)
+        };
+        let share = sizes.oob_bytes / sectors;
+        let places = (0..=sizes.oob_bytes - bytes).filter(varies).filter(is_place);
+        let arrangements = places.flat_map(|at| {
             let paddings = PADDINGS.chain(share.checked_sub(bytes));
             paddings.map(move |padding| Arrangement::From { at, padding })
-        })
-        .collect()
+        });
+        arrangements.collect()
+    }
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 /// A word: its data, piece by piece, and its code, as bits of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    pub data: Vec<Range<usize>>,
-    pub code: Range<usize>,
+    pub data_bits: Vec<Range<usize>>,
+    pub code_bits: Range<usize>,
 }
 
 /// How a page is laid out.
@@ -14,23 +14,23 @@ pub struct Word {
 pub struct Layout {
     pub words: Vec<Word>,
     /// The bits of the page in the order data, OOB area; `None`: they are in that order.
-    pub plain: Option<Vec<Range<usize>>>,
+    pub plain_bits: Option<Vec<Range<usize>>>,
     /// The byte that the controller puts where the mark of a bad block belongs, which it keeps elsewhere meanwhile.
-    pub kept_mark_at: Option<usize>,
+    pub kept_mark_at_bytes: Option<usize>,
 }
 
 /// Sizes in bytes; of the code in bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    pub page: usize,
-    pub oob: usize,
-    pub sector: usize,
+    pub page_bytes: usize,
+    pub oob_bytes: usize,
+    pub sector_bytes: usize,
     pub code_bits: usize,
 }
 
 impl Sizes {
     fn sectors(&self) -> usize {
-        self.page / self.sector
+        self.page_bytes / self.sector_bytes
     }
 
     fn code_bytes(&self) -> usize {
@@ -38,7 +38,7 @@ impl Sizes {
     }
 
     pub fn all(&self) -> usize {
-        self.page + self.oob
+        self.page_bytes + self.oob_bytes
     }
 }
 
@@ -79,7 +79,7 @@ fn code(at: usize, sizes: &Sizes) -> Range<usize> {
 impl Arrangement {
     /// `None`: the page has no room for it.
     pub fn layout(self, sizes: &Sizes) -> Option<Layout> {
-        if !sizes.page.is_multiple_of(sizes.sector) || sizes.sectors() == 0 {
+        if !sizes.page_bytes.is_multiple_of(sizes.sector_bytes) || sizes.sectors() == 0 {
             return None;
         }
         let layout = match self {
@@ -87,109 +87,118 @@ impl Arrangement {
                 let at = sizes.all().checked_sub(sizes.sectors() * sizes.code_bytes())?;
                 behind(sizes, at, sizes.code_bytes())
             }
-            Arrangement::From { at, padding } => behind(sizes, sizes.page + at, sizes.code_bytes() + padding),
+            Arrangement::From { at, padding } => behind(sizes, sizes.page_bytes + at, sizes.code_bytes() + padding),
             Arrangement::Pieces { bytes } => pieces(sizes, bytes)?,
             Arrangement::UserThenCode { user } => user_then_code(sizes, user),
             Arrangement::Chunks { metadata } => chunks(sizes, metadata)?,
             Arrangement::Sectors { user, covered, share, keeps_mark } => {
-                sectors(sizes, user, covered, share.unwrap_or(sizes.oob / sizes.sectors()), keeps_mark)?
+                sectors(sizes, user, covered, share.unwrap_or(sizes.oob_bytes / sizes.sectors()), keeps_mark)?
             }
             Arrangement::SectorsApart { user, covered } => sectors_apart(sizes, user, covered)?,
             Arrangement::Across { word } => across(sizes, word)?,
             Arrangement::Whole { user } => Layout {
-                words: vec![Word { data: vec![bytes(0..sizes.page + user)], code: code(sizes.page + user, sizes) }],
-                plain: None,
-                kept_mark_at: None,
+                words: vec![Word {
+                    data_bits: vec![bytes(0..sizes.page_bytes + user)],
+                    code_bits: code(sizes.page_bytes + user, sizes),
+                }],
+                plain_bits: None,
+                kept_mark_at_bytes: None,
             },
         };
         let end = 8 * sizes.all();
-        let (page, mark) = (8 * sizes.page, sizes.page);
+        let (page, mark) = (8 * sizes.page_bytes, sizes.page_bytes);
         // The mark of a bad block stays free: its first byte, unless the code covers it.
-        let is_free = |word: &Word| layout.plain.is_some() || word.code.start > 8 * mark || word.code.end <= page;
-        layout.words.iter().all(|word| word.code.end <= end && is_free(word)).then_some(layout)
+        let is_free =
+            |word: &Word| layout.plain_bits.is_some() || word.code_bits.start > 8 * mark || word.code_bits.end <= page;
+        layout.words.iter().all(|word| word.code_bits.end <= end && is_free(word)).then_some(layout)
     }
 }
 
 /// Data in front, codes one behind the other.
 fn behind(sizes: &Sizes, at: usize, stride: usize) -> Layout {
     let word = |index: usize| Word {
-        data: vec![bytes(index * sizes.sector..(index + 1) * sizes.sector)],
-        code: code(at + index * stride, sizes),
+        data_bits: vec![bytes(index * sizes.sector_bytes..(index + 1) * sizes.sector_bytes)],
+        code_bits: code(at + index * stride, sizes),
     };
-    Layout { words: (0..sizes.sectors()).map(word).collect(), plain: None, kept_mark_at: None }
+    Layout { words: (0..sizes.sectors()).map(word).collect(), plain_bits: None, kept_mark_at_bytes: None }
 }
 
 fn pieces(sizes: &Sizes, piece: Option<usize>) -> Option<Layout> {
-    let piece = piece.unwrap_or(sizes.oob / sizes.sectors());
+    let piece = piece.unwrap_or(sizes.oob_bytes / sizes.sectors());
     let user_bits = (8 * piece).checked_sub(sizes.code_bits).filter(|bits| *bits > 0)?;
     let word = |index: usize| {
-        let from = 8 * (sizes.page + index * piece);
-        let data = vec![bytes(index * sizes.sector..(index + 1) * sizes.sector), from..from + user_bits];
-        Word { data, code: from + user_bits..from + 8 * piece }
+        let from = 8 * (sizes.page_bytes + index * piece);
+        let data = vec![bytes(index * sizes.sector_bytes..(index + 1) * sizes.sector_bytes), from..from + user_bits];
+        Word { data_bits: data, code_bits: from + user_bits..from + 8 * piece }
     };
-    Some(Layout { words: (0..sizes.sectors()).map(word).collect(), plain: None, kept_mark_at: None })
+    Some(Layout { words: (0..sizes.sectors()).map(word).collect(), plain_bits: None, kept_mark_at_bytes: None })
 }
 
 fn user_then_code(sizes: &Sizes, user: usize) -> Layout {
     let stride = user + sizes.code_bytes().next_multiple_of(2);
     let word = |index: usize| {
-        let from = sizes.page + index * stride;
-        let data = vec![bytes(index * sizes.sector..(index + 1) * sizes.sector), bytes(from..from + user)];
-        Word { data, code: code(from + user, sizes) }
+        let from = sizes.page_bytes + index * stride;
+        let data = vec![bytes(index * sizes.sector_bytes..(index + 1) * sizes.sector_bytes), bytes(from..from + user)];
+        Word { data_bits: data, code_bits: code(from + user, sizes) }
     };
-    Layout { words: (0..sizes.sectors()).map(word).collect(), plain: None, kept_mark_at: None }
+    Layout { words: (0..sizes.sectors()).map(word).collect(), plain_bits: None, kept_mark_at_bytes: None }
 }
 
 fn chunks(sizes: &Sizes, metadata: usize) -> Option<Layout> {
     let (mut words, mut data_at) = (Vec::new(), 8 * metadata);
     for index in 0..sizes.sectors() {
-        let data_end = data_at + 8 * sizes.sector;
+        let data_end = data_at + 8 * sizes.sector_bytes;
         let from = if index == 0 { 0 } else { data_at };
-        words
-            .push(Word { data: std::iter::once(from..data_end).collect(), code: data_end..data_end + sizes.code_bits });
+        words.push(Word {
+            data_bits: std::iter::once(from..data_end).collect(),
+            code_bits: data_end..data_end + sizes.code_bits,
+        });
         data_at = data_end + sizes.code_bits;
     }
     if data_at > 8 * sizes.all() {
         return None;
     }
     let mut plain: Vec<Range<usize>> =
-        words.iter().map(|word| word.code.start - 8 * sizes.sector..word.code.start).collect();
+        words.iter().map(|word| word.code_bits.start - 8 * sizes.sector_bytes..word.code_bits.start).collect();
     plain.push(0..8 * metadata);
-    plain.extend(words.iter().map(|word| word.code.clone()));
+    plain.extend(words.iter().map(|word| word.code_bits.clone()));
     plain.push(data_at..8 * sizes.all());
-    Some(Layout { words, plain: Some(plain), kept_mark_at: Some(0) })
+    Some(Layout { words, plain_bits: Some(plain), kept_mark_at_bytes: Some(0) })
 }
 
 fn sectors(sizes: &Sizes, user: usize, covered: usize, share: usize, keeps_mark: bool) -> Option<Layout> {
-    let stride = sizes.sector + share;
+    let stride = sizes.sector_bytes + share;
     if user + sizes.code_bytes() > share || sizes.sectors() * stride > sizes.all() {
         return None;
     }
     let starts: Vec<usize> = (0..sizes.sectors()).map(|index| index * stride).collect();
     let word = |&at: &usize| Word {
-        data: vec![bytes(at..at + sizes.sector + covered)],
-        code: code(at + sizes.sector + user, sizes),
+        data_bits: vec![bytes(at..at + sizes.sector_bytes + covered)],
+        code_bits: code(at + sizes.sector_bytes + user, sizes),
     };
-    let mut plain: Vec<Range<usize>> = starts.iter().map(|at| bytes(*at..at + sizes.sector)).collect();
-    plain.extend(starts.iter().map(|at| bytes(at + sizes.sector..at + sizes.sector + user)));
-    plain.extend(starts.iter().map(|at| bytes(at + sizes.sector + user..at + stride)));
+    let mut plain: Vec<Range<usize>> = starts.iter().map(|at| bytes(*at..at + sizes.sector_bytes)).collect();
+    plain.extend(starts.iter().map(|at| bytes(at + sizes.sector_bytes..at + sizes.sector_bytes + user)));
+    plain.extend(starts.iter().map(|at| bytes(at + sizes.sector_bytes + user..at + stride)));
     plain.push(bytes(sizes.sectors() * stride..sizes.all()));
-    let kept_mark_at = keeps_mark.then_some(sizes.sector);
-    Some(Layout { words: starts.iter().map(word).collect(), plain: Some(plain), kept_mark_at })
+    let kept_mark_at_bytes = keeps_mark.then_some(sizes.sector_bytes);
+    Some(Layout { words: starts.iter().map(word).collect(), plain_bits: Some(plain), kept_mark_at_bytes })
 }
 
 fn sectors_apart(sizes: &Sizes, user: usize, covered: usize) -> Option<Layout> {
-    let share = sizes.oob / sizes.sectors();
-    let codes_at = sizes.page + sizes.sectors() * user;
+    let share = sizes.oob_bytes / sizes.sectors();
+    let codes_at = sizes.page_bytes + sizes.sectors() * user;
     if user + sizes.code_bytes() > share {
         return None;
     }
     let word = |index: usize| {
-        let user_at = sizes.page + index * user;
-        let data = vec![bytes(index * sizes.sector..(index + 1) * sizes.sector), bytes(user_at..user_at + covered)];
-        Word { data, code: code(codes_at + index * (share - user), sizes) }
+        let user_at = sizes.page_bytes + index * user;
+        let data = vec![
+            bytes(index * sizes.sector_bytes..(index + 1) * sizes.sector_bytes),
+            bytes(user_at..user_at + covered),
+        ];
+        Word { data_bits: data, code_bits: code(codes_at + index * (share - user), sizes) }
     };
-    Some(Layout { words: (0..sizes.sectors()).map(word).collect(), plain: None, kept_mark_at: None })
+    Some(Layout { words: (0..sizes.sectors()).map(word).collect(), plain_bits: None, kept_mark_at_bytes: None })
 }
 
 /// Bytes of the data and of users in a word, in all words alike.
@@ -198,7 +207,7 @@ const ACROSS_DATA: usize = 516;
 fn across(sizes: &Sizes, word: usize) -> Option<Layout> {
     let count = sizes.sectors();
     // Where the chip's mark falls in the last word, all words have a byte for it.
-    let mark = sizes.page.checked_sub(word * (count - 1)).filter(|mark| *mark < ACROSS_DATA)?;
+    let mark = sizes.page_bytes.checked_sub(word * (count - 1)).filter(|mark| *mark < ACROSS_DATA)?;
     if count * word > sizes.all() || ACROSS_DATA + 1 + sizes.code_bytes() > word {
         return None;
     }
@@ -207,7 +216,10 @@ fn across(sizes: &Sizes, word: usize) -> Option<Layout> {
     for index in 0..count {
         let at = index * word;
         let end = at + ACROSS_DATA + 1;
-        words.push(Word { data: vec![bytes(at..at + mark), bytes(at + mark + 1..end)], code: code(end, sizes) });
+        words.push(Word {
+            data_bits: vec![bytes(at..at + mark), bytes(at + mark + 1..end)],
+            code_bits: code(end, sizes),
+        });
         // The last word has what the others have more than a sector.
         let users_at = if index + 1 == count { end - 4 * count } else { end };
         data.extend([bytes(at..at + mark), bytes(at + mark + 1..users_at)]);
@@ -218,7 +230,7 @@ fn across(sizes: &Sizes, word: usize) -> Option<Layout> {
     let last_mark = marks.pop();
     let tail = bytes(count * word..sizes.all());
     let plain = data.into_iter().chain(last_mark).chain(users).chain(marks).chain(rest).chain([tail]).collect();
-    Some(Layout { words, plain: Some(plain), kept_mark_at: None })
+    Some(Layout { words, plain_bits: Some(plain), kept_mark_at_bytes: None })
 }
 
 #[cfg(test)]
@@ -240,19 +252,19 @@ mod tests {
             (Arrangement::Whole { user: 2 }, 2048, 96),
         ];
         for (arrangement, sector, code_bits) in tried {
-            let sizes = Sizes { page: 2048, oob: 64, sector, code_bits };
+            let sizes = Sizes { page_bytes: 2048, oob_bytes: 64, sector_bytes: sector, code_bits };
             let layout = arrangement.layout(&sizes).expect("fits");
             let mut used = vec![0; 8 * sizes.all()];
-            let of_words = layout.words.iter().flat_map(|word| word.data.iter().chain([&word.code]));
+            let of_words = layout.words.iter().flat_map(|word| word.data_bits.iter().chain([&word.code_bits]));
             of_words.cloned().flatten().for_each(|bit| used[bit] += 1);
             assert!(used.iter().all(|count| *count < 2), "{arrangement:?}");
-            if let Some(plain) = layout.plain {
+            if let Some(plain) = layout.plain_bits {
                 let mut bits: Vec<usize> = plain.into_iter().flatten().collect();
                 bits.sort_unstable();
                 assert_eq!(bits, (0..8 * sizes.all()).collect::<Vec<_>>(), "{arrangement:?}");
             }
         }
-        let none = Sizes { page: 2048, oob: 16, sector: 512, code_bits: 104 };
+        let none = Sizes { page_bytes: 2048, oob_bytes: 16, sector_bytes: 512, code_bits: 104 };
         assert_eq!(Arrangement::AtEnd.layout(&none), None);
     }
 }

@@ -18,6 +18,7 @@ pub mod layout;
 pub mod reed_solomon;
 pub mod scheme;
 mod scrambler;
+mod screen;
 
 pub use code::{Code, CodeKind};
 pub use find::find;

@@ -28,7 +28,7 @@ pub struct Scheme {
     pub order: Order,
     pub layout: Layout,
     /// Pages have Allwinner's sequence added, which begins anew after so many pages.
-    pub scrambled_over: Option<usize>,
+    pub scrambled_over_pages: Option<usize>,
     pub mask: Mask,
     /// The byte at the chip's mark of a bad block and the one that is kept elsewhere have changed places.
     pub swaps_mark: bool,
@@ -38,9 +38,9 @@ pub struct Scheme {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Pages in which bits were corrected, in their order, and how many.
-    pub corrected: Vec<(usize, usize)>,
+    pub corrected_bits: Vec<(usize, usize)>,
     /// Words that cannot be corrected: page, and number of the word in it.
-    pub hopeless: Vec<(usize, usize)>,
+    pub hopeless_steps: Vec<(usize, usize)>,
 }
 
 /// The polynomials of Linux for m from 12 on (`prim_poly_tab` in lib/bch.c).
@@ -53,14 +53,14 @@ impl Scheme {
         let m = (8 * sector_bytes).checked_ilog2()? + 1;
         let polynomial = *LINUX_POLYNOMIALS.get(m.checked_sub(12)? as usize)?;
         let code = Rc::new(Code::new(CodeKind::Bch { polynomial, strength })?);
-        let sizes = Sizes { page: page_bytes, oob: oob_bytes, sector: sector_bytes, code_bits: code.bits() };
+        let sizes = Sizes { page_bytes, oob_bytes, sector_bytes, code_bits: code.bits() };
         Some(Scheme {
             controller: Some(SOFTWARE_BCH),
             sizes,
             code,
             order: Order::HighestFirst,
             layout: Arrangement::AtEnd.layout(&sizes)?,
-            scrambled_over: None,
+            scrambled_over_pages: None,
             mask: Mask::Erased,
             swaps_mark: false,
         })
@@ -70,15 +70,15 @@ impl Scheme {
     /// they cannot be corrected.
     pub fn fill(&self, page: &mut [u8], is_lost: &dyn Fn(usize) -> bool) {
         for (index, word) in self.layout.words.iter().enumerate() {
-            let data = Bits::gathered(page, &word.data);
-            if Bits::taken(page, word.code.clone()).zeros() > 0 {
+            let data = Bits::gathered(page, &word.data_bits);
+            if Bits::taken(page, word.code_bits.clone()).zeros() > 0 {
                 continue;
             }
             let mut code = differing(&self.code.parity(&data), &self.mask(word));
             if is_lost(index) {
                 code = self.hopeless(code, data.len());
             }
-            let range = 8 * (word.code.start / 8)..8 * word.code.end.div_ceil(8);
+            let range = 8 * (word.code_bits.start / 8)..8 * word.code_bits.end.div_ceil(8);
             // What is left of the last byte is inverted as the code is.
             let spare = range.len() - self.code.bits();
             let mut bits = bits_of(&code, range.len());
@@ -112,7 +112,7 @@ impl Scheme {
     /// A page with the order of bits that codes are computed in, without the sequence of a scrambler.
     pub fn normal(&self, number: usize, page: &[u8]) -> Vec<u8> {
         let mut normal = page.to_vec();
-        if let Some(pages) = self.scrambled_over {
+        if let Some(pages) = self.scrambled_over_pages {
             scramble(&mut normal, number % pages, &self.layout);
         }
         in_order(&mut normal, self.order);
@@ -122,7 +122,7 @@ impl Scheme {
     /// The page as it stands on the chip.
     fn stored(&self, number: usize, mut normal: Vec<u8>) -> Vec<u8> {
         in_order(&mut normal, self.order);
-        if let Some(pages) = self.scrambled_over {
+        if let Some(pages) = self.scrambled_over_pages {
             scramble(&mut normal, number % pages, &self.layout);
         }
         normal
@@ -130,7 +130,7 @@ impl Scheme {
 
     /// A page as a controller writes it, of one whose data come first, then what users put into the OOB area.
     pub fn written(&self, number: usize, plain: &[u8]) -> Vec<u8> {
-        let mut page = match &self.layout.plain {
+        let mut page = match &self.layout.plain_bits {
             None => plain.to_vec(),
             Some(ranges) => {
                 let mut rows = plain.to_vec();
@@ -144,16 +144,16 @@ impl Scheme {
         self.swap_mark(&mut page);
         in_order(&mut page, self.order);
         for word in &self.layout.words {
-            let parity = self.code.parity(&Bits::gathered(&page, &word.data));
+            let parity = self.code.parity(&Bits::gathered(&page, &word.data_bits));
             let code = differing(&parity, &self.mask(word));
-            bits_of(&code, self.code.bits()).scatter(&mut page, std::slice::from_ref(&word.code));
+            bits_of(&code, self.code.bits()).scatter(&mut page, std::slice::from_ref(&word.code_bits));
         }
         self.stored(number, page)
     }
 
     fn swap_mark(&self, page: &mut [u8]) {
-        if let Some(kept) = self.layout.kept_mark_at.filter(|_| self.swaps_mark) {
-            page.swap(kept, self.sizes.page);
+        if let Some(kept) = self.layout.kept_mark_at_bytes.filter(|_| self.swaps_mark) {
+            page.swap(kept, self.sizes.page_bytes);
         }
     }
 
@@ -180,8 +180,9 @@ impl Scheme {
         in_order(&mut erased, self.order);
         let mut bits_here = 0;
         for (index, (word, mask)) in self.layout.words.iter().zip(masks).enumerate() {
-            let data = Bits::gathered(&normal, &word.data);
-            let difference = differing(&differing(&self.code.parity(&data), &stored(&normal, word.code.clone())), mask);
+            let data = Bits::gathered(&normal, &word.data_bits);
+            let difference =
+                differing(&differing(&self.code.parity(&data), &stored(&normal, word.code_bits.clone())), mask);
             if difference == [0; PARITY_WORDS] {
                 continue;
             }
@@ -197,15 +198,15 @@ impl Scheme {
                     let places = all_of(word);
                     wrong.into_iter().for_each(|at| flip(&mut normal, &places, at));
                 }
-                Checked::Hopeless => report.hopeless.push((number, index)),
+                Checked::Hopeless => report.hopeless_steps.push((number, index)),
             }
         }
         if bits_here > 0 {
-            report.corrected.push((number, bits_here));
+            report.corrected_bits.push((number, bits_here));
         }
         in_order(&mut normal, self.order);
         self.swap_mark(&mut normal);
-        let Some(plain) = &self.layout.plain else { return normal };
+        let Some(plain) = &self.layout.plain_bits else { return normal };
         in_order(&mut normal, self.order);
         let mut anew = Bits::gathered(&normal, plain).bytes().to_vec();
         in_order(&mut anew, self.order);
@@ -215,7 +216,7 @@ impl Scheme {
     /// The ranges of a word that are erased, but for so many bits, if it is: all of it, or its data and its code, because some write into
     /// the OOB areas of erased pages, without a code.
     fn erased(&self, page: &[u8], word: &Word) -> Option<(Vec<Range<usize>>, usize)> {
-        let without_users = word.data.iter().take(1).chain([&word.code]).cloned().collect();
+        let without_users = word.data_bits.iter().take(1).chain([&word.code_bits]).cloned().collect();
         [all_of(word), without_users].into_iter().find_map(|ranges: Vec<Range<usize>>| {
             let zeros = Bits::gathered(page, &ranges).zeros();
             (zeros <= self.code.strength()).then_some((ranges, zeros))
@@ -224,7 +225,7 @@ impl Scheme {
 
     /// What it is, as people write it.
     pub fn text(&self) -> String {
-        let Sizes { page, oob, .. } = self.sizes;
+        let Sizes { page_bytes: page, oob_bytes: oob, .. } = self.sizes;
         let data_bytes = self.layout.words.last().map_or(0, data_bits) / 8;
         let whose = self.controller.map_or(String::new(), |name| format!(" as {name} has it"));
         let order = match self.order {
@@ -236,7 +237,7 @@ impl Scheme {
             Mask::Erased => ", inverted so that erased data have an erased code",
             Mask::Constant(_) => ", a constant added",
         };
-        let scrambled = if self.scrambled_over.is_some() { ", on scrambled pages" } else { "" };
+        let scrambled = if self.scrambled_over_pages.is_some() { ", on scrambled pages" } else { "" };
         format!(
             "{}, for {data_bytes} B{whose} (pages of {page} + {oob} B, the {order} bit first{mask}{scrambled})",
             self.code.text()
@@ -252,16 +253,16 @@ impl Scheme {
 impl Report {
     /// How many bits were corrected.
     pub fn bits(&self) -> usize {
-        self.corrected.iter().map(|(_, bits)| bits).sum()
+        self.corrected_bits.iter().map(|(_, bits)| bits).sum()
     }
 }
 
 fn data_bits(word: &Word) -> usize {
-    word.data.iter().map(ExactSizeIterator::len).sum()
+    word.data_bits.iter().map(ExactSizeIterator::len).sum()
 }
 
 fn all_of(word: &Word) -> Vec<Range<usize>> {
-    word.data.iter().chain([&word.code]).cloned().collect()
+    word.data_bits.iter().chain([&word.code_bits]).cloned().collect()
 }
 
 /// Flips the bit that is the `at`th one of these ranges.
@@ -293,11 +294,10 @@ pub(crate) fn in_order(page: &mut [u8], order: Order) {
 /// Adds the sequence of a scrambler to the words of a page, or takes it away.
 pub(crate) fn scramble(page: &mut [u8], number: usize, layout: &Layout) {
     for word in &layout.words {
-        let mut bytes: Vec<usize> = word.data.iter().flat_map(|range| range.start / 8..range.end / 8).collect();
-        let code_bytes = word.code.len().div_ceil(8).next_multiple_of(2);
-        bytes.extend(word.code.start / 8..word.code.start / 8 + code_bytes);
-        let sequence = scrambler::sequence(number, bytes.len());
-        bytes.into_iter().zip(sequence).for_each(|(at, add)| {
+        let code_bytes = word.code_bits.len().div_ceil(8).next_multiple_of(2);
+        let code = word.code_bits.start / 8..word.code_bits.start / 8 + code_bytes;
+        let data = word.data_bits.iter().flat_map(|range| range.start / 8..range.end / 8);
+        data.chain(code).zip(scrambler::sequence(number)).for_each(|(at, add)| {
             if let Some(byte) = page.get_mut(at) {
                 *byte ^= add;
             }

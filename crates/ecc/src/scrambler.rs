@@ -20,22 +20,20 @@ const SEEDS: [u16; 128] = [
 /// So many pages one after the other have numbers of their own.
 pub const PAGES_MAX: usize = SEEDS.len();
 
-fn stepped(mut state: u16, steps: usize) -> u16 {
-    for _ in 0..steps {
-        state = state >> 1 | ((state ^ state >> 1) & 1) << 14;
-    }
-    state
+/// A step: what leaves at the bottom and the bit above it come in at the top.
+fn stepped(state: u16) -> u16 {
+    state >> 1 | ((state ^ state >> 1) & 1) << 14
+}
+
+/// Eight steps at once: no bit that comes in leaves again within them.
+fn stepped_by_8(state: u16) -> u16 {
+    state >> 8 | ((state ^ state >> 1) & 0xFF) << 7
 }
 
 /// What is added to the bytes of a sector of a page.
-pub fn sequence(page: usize, bytes: usize) -> Vec<u8> {
-    let mut state = stepped(SEEDS[page % PAGES_MAX], 15);
-    let mut next = || {
-        let byte = state as u8;
-        state = stepped(state, 8);
-        byte
-    };
-    (0..bytes).map(|_| next()).collect()
+pub fn sequence(page: usize) -> impl Iterator<Item = u8> {
+    let first = (0..15).fold(SEEDS[page % PAGES_MAX], |state, _| stepped(state));
+    std::iter::successors(Some(first), |state| Some(stepped_by_8(*state))).map(|state| state as u8)
 }
 
 #[cfg(test)]
@@ -51,7 +49,7 @@ mod tests {
             (127, 0xb6cd_b6d5_b6df_36d8, 2_103_761_253),
         ];
         for (page, first, sum) in wanted {
-            let bytes = sequence(page, 1072);
+            let bytes: Vec<u8> = sequence(page).take(1072).collect();
             let begins: u64 = bytes[..8].iter().fold(0, |all, &byte| all << 8 | u64::from(byte));
             let all = bytes.iter().fold(0u32, |all, &byte| all.wrapping_mul(31).wrapping_add(u32::from(byte)));
             assert_eq!((begins, all), (first, sum), "page {page}");

@@ -42,12 +42,17 @@ fn kind_of(controller: &Controller, wanted: usize) -> Option<CodeKind> {
 fn scheme_of(name: &str, strength: usize, (page, oob): (usize, usize), mask: Mask) -> Scheme {
     let of_row = |controller: &Controller| {
         let code = Codes::default().get(kind_of(controller, strength)?)?;
-        let sizes = Sizes { page, oob, sector: controller.sectors_bytes[0], code_bits: code.bits() };
+        let sizes = Sizes {
+            page_bytes: page,
+            oob_bytes: oob,
+            sector_bytes: controller.sectors_bytes[0],
+            code_bits: code.bits(),
+        };
         let layout = controller.arrangement.layout(&sizes)?;
-        let scrambled_over = controller.is_scrambled.then_some(64);
+        let scrambled_over_pages = controller.is_scrambled.then_some(64);
         let (controller, order) = (Some(controller.name), controller.order);
-        let swaps_mark = layout.kept_mark_at.is_some();
-        Some(Scheme { controller, sizes, code, order, layout, scrambled_over, mask, swaps_mark })
+        let swaps_mark = layout.kept_mark_at_bytes.is_some();
+        Some(Scheme { controller, sizes, code, order, layout, scrambled_over_pages, mask, swaps_mark })
     };
     let rows = CONTROLLERS.iter().filter(|controller| controller.name == name);
     rows.filter_map(of_row).next().expect("the row is in the table")
@@ -59,8 +64,8 @@ fn plain(scheme: &Scheme, draw: &mut Pcg32) -> Vec<Vec<u8>> {
         let mut page = vec![0xFF; scheme.sizes.all()];
         match number % 8 {
             3 => {}
-            5 => page[..scheme.sizes.page].fill(0),
-            _ => draw.fill_bytes(&mut page[..scheme.sizes.page]),
+            5 => page[..scheme.sizes.page_bytes].fill(0),
+            _ => draw.fill_bytes(&mut page[..scheme.sizes.page_bytes]),
         }
         page
     };
@@ -85,7 +90,7 @@ fn flip(scheme: &Scheme, image: &mut [u8], draw: &mut Pcg32, errors: &dyn Fn(usi
     for (number, page) in image.chunks_exact_mut(scheme.sizes.all()).enumerate() {
         let mut corrected = 0;
         for (index, word) in scheme.layout.words.iter().enumerate() {
-            let all: Vec<usize> = word.data.iter().chain([&word.code]).cloned().flatten().collect();
+            let all: Vec<usize> = word.data_bits.iter().chain([&word.code_bits]).cloned().flatten().collect();
             let count = errors(number, index);
             let mut wrong: Vec<usize> = Vec::new();
             while wrong.len() < count {
@@ -104,13 +109,13 @@ fn flip(scheme: &Scheme, image: &mut [u8], draw: &mut Pcg32, errors: &dyn Fn(usi
                 page[at / 8] ^= mask;
             }
             if count > scheme.code.strength() {
-                report.hopeless.push((number, index));
+                report.hopeless_steps.push((number, index));
             } else {
                 corrected += count;
             }
         }
         if corrected > 0 {
-            report.corrected.push((number, corrected));
+            report.corrected_bits.push((number, corrected));
         }
     }
     report
@@ -147,7 +152,7 @@ fn words_with_more_errors_are_named_and_stay_as_they_are() {
             usize::from(page % 3 == 1)
         }
     });
-    assert_eq!(wanted.hopeless, [(9, 2), (70, 0)]);
+    assert_eq!(wanted.hopeless_steps, [(9, 2), (70, 0)]);
     let (corrected, report) = find(&image, 2048, 64).expect("a scheme").corrected(&image);
     assert_eq!(report, wanted);
     let sector = 9 * 2112 + 1024..9 * 2112 + 1536;
@@ -171,7 +176,11 @@ fn a_code_in_another_place_is_found_without_a_name() {
     let mut constant = [0; 15];
     constant[0] = 0x0123_4567_89AB_CDEF;
     scheme.mask = Mask::Constant(constant);
-    scheme.layout.words.iter_mut().for_each(|word| word.code = word.code.start - 8 * 31..word.code.end - 8 * 31);
+    scheme
+        .layout
+        .words
+        .iter_mut()
+        .for_each(|word| word.code_bits = word.code_bits.start - 8 * 31..word.code_bits.end - 8 * 31);
     let mut draw = Pcg32::seed_from_u64(14);
     let pages = plain(&scheme, &mut draw);
     let mut image = dump(&scheme, &pages);
@@ -192,4 +201,22 @@ fn pages_without_a_code_have_no_scheme() {
     assert!(find(&image, 2048, 64).is_none());
     image.chunks_exact_mut(2112).enumerate().for_each(|(number, page)| page[2048..2112].fill(number as u8));
     assert!(find(&image, 2048, 64).is_none());
+}
+
+/// What images of simulated software BCH hold: codes that were there stay, steps whose program was cut off are lost.
+#[test]
+fn codes_are_filled_in_where_they_are_erased() {
+    let scheme = Scheme::software(2048, 64, 512, 4).expect("it fits");
+    let mut draw = Pcg32::seed_from_u64(16);
+    let mut page = vec![0xFF; 2112];
+    draw.fill_bytes(&mut page[..1536]);
+    page[2048 + 36..2048 + 43].fill(0);
+    scheme.fill(&mut page, &|step| step == 2);
+    assert_eq!(page[2048 + 36..2048 + 43], [0; 7], "a code that was there");
+    assert_eq!(page[2048 + 57..], [0xFF; 7], "that of an erased step");
+    let (corrected, report) = scheme.corrected(&page);
+    assert_eq!((report.corrected_bits, report.hopeless_steps), (vec![], vec![(0, 0), (0, 2)]));
+    assert!(corrected == page);
+    assert!(Scheme::software(2048, 64, 512, 8).is_some_and(|scheme| scheme.layout.words.len() == 4));
+    assert!(Scheme::software(2048, 64, 512, 10).is_none(), "65 B of code");
 }

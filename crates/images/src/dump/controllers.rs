@@ -9,8 +9,8 @@ use std::ops::Range;
 
 /// OOB areas that chips with an ECC of a controller have.
 const OOBS_BYTES: [usize; 14] = [64, 128, 224, 256, 448, 512, 640, 744, 1024, 1152, 1216, 1280, 1664, 2208];
-/// A shorter image shows no scheme.
-const PAGES_MIN: usize = 8;
+/// A shorter image than the smallest of erase blocks is no dump of a chip.
+const PAGES_MIN: usize = 32;
 /// So many blocks, or sectors, are listed one by one.
 const LISTED: usize = 8;
 /// A share of sectors that are made others which is worth a word.
@@ -56,12 +56,12 @@ impl Coded {
         let pages = place_bytes.start / stride..place_bytes.end.div_ceil(stride);
         let per_block = layout.pages_per_block() as usize;
         let mut blocks: BTreeMap<usize, usize> = BTreeMap::new();
-        for (page, bits) in self.report.corrected.iter().filter(|(page, _)| pages.contains(page)) {
+        for (page, bits) in self.report.corrected_bits.iter().filter(|(page, _)| pages.contains(page)) {
             *blocks.entry((page - pages.start) / per_block).or_default() += bits;
         }
         let lost: Vec<String> = self
             .report
-            .hopeless
+            .hopeless_steps
             .iter()
             .filter(|(page, _)| pages.contains(page))
             .map(|(page, word)| {
@@ -74,7 +74,7 @@ impl Coded {
             self.scheme.text(),
             corrected(&blocks)
         ));
-        if self.scheme.layout.plain.is_some() {
+        if self.scheme.layout.plain_bits.is_some() {
             let text = "its pages have data and ECC in turns, and are read as data with all else behind them; positions are those of pages \
                         that are read so";
             layout.undone.push(text.to_string());
