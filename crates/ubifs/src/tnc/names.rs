@@ -180,14 +180,7 @@ impl Index {
     /// Reads the entry of a name that the VFS has in its cache of names, which is why the kernel reads none. So an entry that waits
     /// in a write buffer is not kept in memory: who removes it finds it on flash if the buffer has been written by then
     /// (`ubifs_jnl_update`, `ubifs_jnl_rename` of `fs/ubifs/journal.c`). One that is on flash is read here and not there.
-    pub fn known_name(
-        &mut self,
-        lebs: &Lebs,
-        journal: &Journal,
-        key: Key,
-        name: &[u8],
-        node: &mut Vec<u8>,
-    ) -> Res<()> {
+    pub fn known_name(&mut self, lebs: &Lebs, journal: &Journal, key: Key, name: &[u8], node: &mut Vec<u8>) -> Res<()> {
         let (found, position) = self.find(lebs, key)?;
         if found {
             let branch = &self.z(position.znode).branches[position.n as usize];
