@@ -29,9 +29,11 @@ const EQUAL_MIN: usize = 3;
 /// is none.
 const SURE_PERCENT: usize = 90;
 const HALF_PERCENT: usize = 50;
-/// Where hardly a word is right, some of so many may fail; that is tried with a full sample alone.
+/// Where hardly a word is right, half of so many, and one of the first, seem to have no more than this share of the wrong bits that
+/// their code corrects. That is tried with a full sample alone.
 const GUESS_WORDS: usize = 16;
-const GUESS_FAILURES: usize = 2;
+const GUESS_FIRST: usize = 4;
+const GUESS_PERCENT: usize = 75;
 const GUESS_STRENGTH_MIN: usize = 4;
 /// Pages after which Allwinner's sequence begins anew: those of a block, if these are fewer than it has numbers.
 const SCRAMBLED_OVER: [usize; 3] = [scrambler::PAGES_MAX, 64, 32];
@@ -45,14 +47,18 @@ struct Seen {
 }
 
 impl Seen {
-    fn is_hopeless(&self, code: &Code, mask: Mask) -> bool {
+    /// How the code that stands there differs from that of the data.
+    fn difference(&self, code: &Code, mask: Mask) -> Parity {
         let mask = match mask {
             Mask::Nothing => [0; PARITY_WORDS],
             Mask::Erased => erased_mask(code, self.data.len()),
             Mask::Constant(mask) => mask,
         };
-        let difference = differing(&differing(&code.parity(&self.data), &self.code), &mask);
-        code.check(&difference, self.data.len()) == Checked::Hopeless
+        differing(&differing(&code.parity(&self.data), &self.code), &mask)
+    }
+
+    fn is_hopeless(&self, code: &Code, mask: Mask) -> bool {
+        code.check(&self.difference(code, mask), self.data.len()) == Checked::Hopeless
     }
 }
 
@@ -250,7 +256,8 @@ impl Tried<'_> {
         (percent >= HALF_PERCENT).then(|| (percent, self.scheme(sample, code, mask)))
     }
 
-    /// Where bits are wrong in each word: whether nearly all of a few are corrected.
+    /// Where bits are wrong in each word: whether half of a few words, and one of the first of them, seem to have fewer than the code
+    /// corrects. Of words of another scheme hardly one does.
     fn guessed(&self, sample: &Sample) -> Option<(usize, Scheme)> {
         if self.kind.strength() < GUESS_STRENGTH_MIN || sample.pages.len() < PAGES {
             return None;
@@ -260,9 +267,12 @@ impl Tried<'_> {
             return None;
         }
         let code = self.code(sample)?;
+        let Code::Bch(bch) = &*code else { return None };
+        let most = GUESS_PERCENT * bch.strength() / 100;
         let is_it = |mask: &Mask| {
-            let hopeless = words.iter().filter(|word| word.is_hopeless(&code, *mask));
-            hopeless.take(GUESS_FAILURES + 1).count() <= GUESS_FAILURES
+            let is_near = |word: &Seen| bch.seems_to_have(&word.difference(&code, *mask), most);
+            words[..GUESS_FIRST].iter().any(is_near)
+                && 2 * words.iter().filter(|word| is_near(word)).count() >= GUESS_WORDS
         };
         [Mask::Nothing, Mask::Erased]
             .into_iter()
