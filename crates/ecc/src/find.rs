@@ -69,8 +69,9 @@ type ValuesOfFields = BTreeMap<(u32, Order), Option<Rc<Values>>>;
 struct Sample<'i> {
     /// Number and bytes.
     pages: Vec<(usize, &'i [u8])>,
-    /// The same with the lowest bit of each byte first.
-    reversed: Vec<Vec<u8>>,
+    /// Their bytes in either order of bits.
+    as_they_are: Vec<Rc<[u8]>>,
+    reversed: Vec<Rc<[u8]>>,
     /// Bytes of the OOB area that are not the same in all of them.
     varying: Vec<bool>,
     codes: Codes,
@@ -168,23 +169,21 @@ impl<'i> Sample<'i> {
             .map(|at| pages.iter().any(|(_, page)| page[at] != pages[0].1[at]))
             .collect();
         let (codes, values) = (Codes::default(), RefCell::default());
-        Some(Sample { reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })
+        let as_they_are = pages.iter().map(|(_, page)| Rc::from(*page)).collect();
+        Some(Sample { as_they_are, reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })
     }
 
     /// The values of pages in the field of a polynomial.
     fn values(&self, polynomial: u32, order: Order) -> Option<Rc<Values>> {
         let mut all = self.values.borrow_mut();
-        let make = || {
-            let pages = (0..self.pages.len()).map(|at| self.page(at, order));
-            Some(Rc::new(Values::of(self.codes.field(polynomial)?, pages)))
-        };
+        let make = || Some(Rc::new(Values::of(self.codes.field(polynomial)?, self.in_order(order))));
         all.entry((polynomial, order)).or_insert_with(make).clone()
     }
 
-    fn page(&self, at: usize, order: Order) -> &[u8] {
+    fn in_order(&self, order: Order) -> &[Rc<[u8]>] {
         match order {
-            Order::HighestFirst => self.pages[at].1,
-            Order::LowestFirst => &self.reversed[at],
+            Order::HighestFirst => &self.as_they_are,
+            Order::LowestFirst => &self.reversed,
         }
     }
 }
@@ -217,7 +216,7 @@ impl Tried<'_> {
         let count = self.layout.words.len();
         for round in 0..count {
             for at in 0..sample.pages.len() {
-                let page = scrambled.get(at).map_or_else(|| sample.page(at, self.order), Vec::as_slice);
+                let page = scrambled.get(at).map_or_else(|| &sample.in_order(self.order)[at], Vec::as_slice);
                 let word = &self.layout.words[(round + at) % count];
                 let data = Bits::gathered(page, &word.data_bits);
                 let is_telling = data.zeros() >= ZEROS_MIN && data.zeros() < data.len();
