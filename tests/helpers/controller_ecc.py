@@ -137,7 +137,7 @@ def qualcomm(page: bytes, oob: bytes) -> bytes:
 def dump(image: bytes, sizes_B: tuple[int, int, int], write: Callable[[bytes, bytes], bytes]) -> bytearray:  # noqa: N803
     """An image of pages, each followed by what it has of the OOB area, as a controller writes it.
 
-    `sizes_B`: of pages, what they have of the OOB area, OOB areas.
+    `sizes_B`: of pages, what they have of the OOB area, OOB areas. A chip has whole erase blocks, here of 64 pages.
     """
     page_B, held_B, oob_B = sizes_B  # noqa: N806
     out = bytearray()
@@ -145,7 +145,7 @@ def dump(image: bytes, sizes_B: tuple[int, int, int], write: Callable[[bytes, by
         page = image[at : at + page_B].ljust(page_B, b"\xff")
         oob = image[at + page_B : at + page_B + held_B].ljust(oob_B, b"\xff")
         out += page + oob if is_erased(page) and is_erased(oob) else write(page, oob)
-    return out
+    return out.ljust(-(-len(out) // (64 * (page_B + oob_B))) * 64 * (page_B + oob_B), b"\xff")
 
 
 def flip(image: bytearray, stride_B: int, count: int, seed: int) -> int:  # noqa: N803

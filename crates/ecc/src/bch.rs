@@ -129,6 +129,12 @@ impl Bch {
         Some(places.into_iter().map(|power| word_bits - 1 - power).collect())
     }
 
+    /// Whether no more than so many bits seem to be wrong: that is told without finding them, so it is quick, and true of few words that are
+    /// none of the code.
+    pub fn seems_to_have(&self, difference: &Parity, wrong_bits_max: usize) -> bool {
+        locator(&self.field, &self.syndromes(difference)).len() - 1 <= wrong_bits_max
+    }
+
     /// The difference as a polynomial, at the first 2t powers of the primitive element.
     fn syndromes(&self, difference: &Parity) -> Vec<u16> {
         let mut syndromes = vec![0u16; 2 * self.strength];

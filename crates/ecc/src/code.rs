@@ -132,27 +132,19 @@ impl Code {
     }
 }
 
-/// Codes that were made, so that each is made once.
+/// Fields that were made, so that each is made once. Codes are made anew: that is quick, and they are large.
 #[derive(Default)]
 pub struct Codes {
-    made: RefCell<BTreeMap<CodeKind, Option<Rc<Code>>>>,
     fields: RefCell<BTreeMap<u32, Option<Rc<Field>>>>,
 }
 
 impl Codes {
     pub fn get(&self, kind: CodeKind) -> Option<Rc<Code>> {
-        if let Some(code) = self.made.borrow().get(&kind) {
-            return code.clone();
-        }
         let code = match kind {
-            CodeKind::Bch { polynomial, strength } => {
-                self.field(polynomial).and_then(|field| Bch::new(field, strength)).map(Code::Bch)
-            }
-            other => Code::new(other),
+            CodeKind::Bch { polynomial, strength } => Code::Bch(Bch::new(self.field(polynomial)?, strength)?),
+            other => Code::new(other)?,
         };
-        let code = code.map(Rc::new);
-        self.made.borrow_mut().insert(kind, code.clone());
-        code
+        Some(Rc::new(code))
     }
 
     pub fn field(&self, polynomial: u32) -> Option<Rc<Field>> {

@@ -29,9 +29,11 @@ const EQUAL_MIN: usize = 3;
 /// is none.
 const SURE_PERCENT: usize = 90;
 const HALF_PERCENT: usize = 50;
-/// Where hardly a word is right, some of so many may fail; that is tried with a full sample alone.
+/// Where hardly a word is right, half of so many, and one of the first, seem to have no more than this share of the wrong bits that
+/// their code corrects. That is tried with a full sample alone.
 const GUESS_WORDS: usize = 16;
-const GUESS_FAILURES: usize = 2;
+const GUESS_FIRST: usize = 4;
+const GUESS_PERCENT: usize = 75;
 const GUESS_STRENGTH_MIN: usize = 4;
 /// Pages after which Allwinner's sequence begins anew: those of a block, if these are fewer than it has numbers.
 const SCRAMBLED_OVER: [usize; 3] = [scrambler::PAGES_MAX, 64, 32];
@@ -45,14 +47,18 @@ struct Seen {
 }
 
 impl Seen {
-    fn is_hopeless(&self, code: &Code, mask: Mask) -> bool {
+    /// How the code that stands there differs from that of the data.
+    fn difference(&self, code: &Code, mask: Mask) -> Parity {
         let mask = match mask {
             Mask::Nothing => [0; PARITY_WORDS],
             Mask::Erased => erased_mask(code, self.data.len()),
             Mask::Constant(mask) => mask,
         };
-        let difference = differing(&differing(&code.parity(&self.data), &self.code), &mask);
-        code.check(&difference, self.data.len()) == Checked::Hopeless
+        differing(&differing(&code.parity(&self.data), &self.code), &mask)
+    }
+
+    fn is_hopeless(&self, code: &Code, mask: Mask) -> bool {
+        code.check(&self.difference(code, mask), self.data.len()) == Checked::Hopeless
     }
 }
 
@@ -63,8 +69,9 @@ type ValuesOfFields = BTreeMap<(u32, Order), Option<Rc<Values>>>;
 struct Sample<'i> {
     /// Number and bytes.
     pages: Vec<(usize, &'i [u8])>,
-    /// The same with the lowest bit of each byte first.
-    reversed: Vec<Vec<u8>>,
+    /// Their bytes in either order of bits.
+    as_they_are: Vec<Rc<[u8]>>,
+    reversed: Vec<Rc<[u8]>>,
     /// Bytes of the OOB area that are not the same in all of them.
     varying: Vec<bool>,
     codes: Codes,
@@ -162,23 +169,21 @@ impl<'i> Sample<'i> {
             .map(|at| pages.iter().any(|(_, page)| page[at] != pages[0].1[at]))
             .collect();
         let (codes, values) = (Codes::default(), RefCell::default());
-        Some(Sample { reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })
+        let as_they_are = pages.iter().map(|(_, page)| Rc::from(*page)).collect();
+        Some(Sample { as_they_are, reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })
     }
 
     /// The values of pages in the field of a polynomial.
     fn values(&self, polynomial: u32, order: Order) -> Option<Rc<Values>> {
         let mut all = self.values.borrow_mut();
-        let make = || {
-            let pages = (0..self.pages.len()).map(|at| self.page(at, order));
-            Some(Rc::new(Values::of(self.codes.field(polynomial)?, pages)))
-        };
+        let make = || Some(Rc::new(Values::of(self.codes.field(polynomial)?, self.in_order(order))));
         all.entry((polynomial, order)).or_insert_with(make).clone()
     }
 
-    fn page(&self, at: usize, order: Order) -> &[u8] {
+    fn in_order(&self, order: Order) -> &[Rc<[u8]>] {
         match order {
-            Order::HighestFirst => self.pages[at].1,
-            Order::LowestFirst => &self.reversed[at],
+            Order::HighestFirst => &self.as_they_are,
+            Order::LowestFirst => &self.reversed,
         }
     }
 }
@@ -211,7 +216,7 @@ impl Tried<'_> {
         let count = self.layout.words.len();
         for round in 0..count {
             for at in 0..sample.pages.len() {
-                let page = scrambled.get(at).map_or_else(|| sample.page(at, self.order), Vec::as_slice);
+                let page = scrambled.get(at).map_or_else(|| &sample.in_order(self.order)[at], Vec::as_slice);
                 let word = &self.layout.words[(round + at) % count];
                 let data = Bits::gathered(page, &word.data_bits);
                 let is_telling = data.zeros() >= ZEROS_MIN && data.zeros() < data.len();
@@ -250,7 +255,8 @@ impl Tried<'_> {
         (percent >= HALF_PERCENT).then(|| (percent, self.scheme(sample, code, mask)))
     }
 
-    /// Where bits are wrong in each word: whether nearly all of a few are corrected.
+    /// Where bits are wrong in each word: whether half of a few words, and one of the first of them, seem to have fewer than the code
+    /// corrects. Of words of another scheme hardly one does.
     fn guessed(&self, sample: &Sample) -> Option<(usize, Scheme)> {
         if self.kind.strength() < GUESS_STRENGTH_MIN || sample.pages.len() < PAGES {
             return None;
@@ -260,9 +266,12 @@ impl Tried<'_> {
             return None;
         }
         let code = self.code(sample)?;
+        let Code::Bch(bch) = &*code else { return None };
+        let most = GUESS_PERCENT * bch.strength() / 100;
         let is_it = |mask: &Mask| {
-            let hopeless = words.iter().filter(|word| word.is_hopeless(&code, *mask));
-            hopeless.take(GUESS_FAILURES + 1).count() <= GUESS_FAILURES
+            let is_near = |word: &Seen| bch.seems_to_have(&word.difference(&code, *mask), most);
+            words[..GUESS_FIRST].iter().any(is_near)
+                && 2 * words.iter().filter(|word| is_near(word)).count() >= GUESS_WORDS
         };
         [Mask::Nothing, Mask::Erased]
             .into_iter()

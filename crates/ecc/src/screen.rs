@@ -2,12 +2,14 @@
 //! one value there, or differ from it by the value of one constant. The value of any bits of a page follows from two sums that
 //! are made once.
 
-use crate::bits::Bits;
 use crate::field::Field;
 use crate::layout::Word;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
+
+/// Sums are kept for each of so many bytes, so that they take little memory.
+const APART_BYTES: usize = 16;
 
 /// What all bytes before a byte of a page come to.
 #[derive(Clone, Copy)]
@@ -19,32 +21,42 @@ struct Before {
 /// The pages of a sample, in one order of bits, with the values of their bits in a field.
 pub(crate) struct Values {
     field: Rc<Field>,
-    pages: Vec<(Bits, Vec<Before>)>,
+    pages: Vec<(Rc<[u8]>, Vec<Before>)>,
 }
 
 impl Values {
-    pub fn of<'p>(field: Rc<Field>, pages: impl Iterator<Item = &'p [u8]>) -> Values {
-        let byte = field.power(8);
-        let sums = |page: &[u8]| {
+    pub fn of(field: Rc<Field>, pages: &[Rc<[u8]>]) -> Values {
+        let mut values = Values { field, pages: Vec::with_capacity(pages.len()) };
+        for page in pages {
             let mut before = Before { value: 0, zeros: 0 };
             let mut sums = vec![before];
-            for &each in page {
-                before.value = field.times(before.value, byte) ^ u16::from(each);
-                before.zeros += each.count_zeros();
+            for bytes in page.chunks(APART_BYTES) {
+                before = bytes.iter().fold(before, |before, byte| values.with(before, *byte));
                 sums.push(before);
             }
-            (Bits::of(page), sums)
-        };
-        let pages = pages.map(sums).collect();
-        Values { field, pages }
+            values.pages.push((page.clone(), sums));
+        }
+        values
+    }
+
+    fn with(&self, before: Before, byte: u8) -> Before {
+        let value = self.field.times(before.value, self.field.power(8)) ^ u16::from(byte);
+        Before { value, zeros: before.zeros + byte.count_zeros() }
+    }
+
+    fn before_byte(&self, page: usize, byte: usize) -> Before {
+        let (bytes, sums) = &self.pages[page];
+        let from = byte / APART_BYTES;
+        bytes[APART_BYTES * from..byte].iter().fold(sums[from], |before, byte| self.with(before, *byte))
     }
 
     /// The value of all bits before one.
     fn before(&self, page: usize, bit: usize) -> u16 {
-        let (bits, sums) = &self.pages[page];
-        let whole = sums[bit / 8].value;
+        let whole = self.before_byte(page, bit / 8).value;
         let step = self.field.power(1);
-        (bit / 8 * 8..bit).fold(whole, |value, at| self.field.times(value, step) ^ u16::from(bits.bit(at)))
+        (0..bit % 8).fold(whole, |value, at| {
+            self.field.times(value, step) ^ u16::from(self.pages[page].0[bit / 8] >> (7 - at) & 1)
+        })
     }
 
     /// The value of bits that follow on others with this one.
@@ -56,8 +68,8 @@ impl Values {
 
     /// So many bits of whole bytes of a range are zero.
     pub fn zeros(&self, page: usize, range: &Range<usize>) -> usize {
-        let sums = &self.pages[page].1;
-        (sums[range.end / 8].zeros - sums[range.start.div_ceil(8)].zeros) as usize
+        let [from, to] = [range.start.div_ceil(8), range.end / 8].map(|byte| self.before_byte(page, byte).zeros);
+        (to - from) as usize
     }
 
     /// How many of the words of a layout, each once, have the value that most have. `zeros_min`: words with fewer zero bits, or no others,

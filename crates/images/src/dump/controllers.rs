@@ -11,6 +11,10 @@ use std::ops::Range;
 const OOBS_BYTES: [usize; 14] = [64, 128, 224, 256, 448, 512, 640, 744, 1024, 1152, 1216, 1280, 1664, 2208];
 /// A shorter image than the smallest of erase blocks is no dump of a chip.
 const PAGES_MIN: usize = 32;
+/// Erase blocks of pages that are not small have so many, or a multiple.
+const BLOCK_PAGES_MIN: usize = 64;
+/// Such pages have the Hamming code; others must be given.
+const SMALL_PAGE_BYTES: usize = 512;
 /// So many blocks, or sectors, are listed one by one.
 const LISTED: usize = 8;
 /// A share of sectors that are made others which is worth a word.
@@ -35,16 +39,18 @@ pub(super) fn undo(image: &[u8], given: &Given) -> Option<(Vec<u8>, Coded)> {
     Some((image, Coded { scheme, report }))
 }
 
-/// The sizes of pages and OOB areas that are given, or those of which the image has whole pages.
+/// The sizes of pages and OOB areas that are given, or those of which the image has whole erase blocks.
 fn strides(image: &[u8], given: &Given) -> Vec<(usize, usize)> {
-    let pages =
-        given.page_bytes.map_or(PAGES_BYTES.to_vec(), |bytes| vec![bytes]).into_iter().map(|bytes| bytes as usize);
+    let pages = given.page_bytes.map_or(PAGES_BYTES.to_vec(), |bytes| vec![bytes]);
+    let pages = pages.into_iter().map(|bytes| bytes as usize);
     let oobs = given.oob_bytes.map_or(OOBS_BYTES.to_vec(), |bytes| vec![bytes as usize]);
     let are_given = given.page_bytes.is_some() && given.oob_bytes.is_some();
     let fits = |&(page, oob): &(usize, usize)| {
         let stride = page + oob;
-        let is_whole = are_given || (oob * 64 >= page && oob * 4 <= page && image.len().is_multiple_of(stride));
-        oob > 0 && given.has_oob != Some(false) && is_whole && image.len() / stride >= PAGES_MIN
+        let is_usual = page > SMALL_PAGE_BYTES && (page / 64..=page / 4).contains(&oob);
+        let is_whole = image.len().is_multiple_of(BLOCK_PAGES_MIN * stride);
+        let is_likely = are_given || (is_usual && is_whole);
+        oob > 0 && given.has_oob != Some(false) && is_likely && image.len() / stride >= PAGES_MIN
     };
     pages.flat_map(|page| oobs.iter().map(move |&oob| (page, oob))).filter(fits).collect()
 }
