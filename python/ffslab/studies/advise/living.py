@@ -28,8 +28,8 @@ WORK_COMPARED, WORK_TOLD = 400_000, 2 * LEAPS_AFTER_WORK
 ERASES_MIN = 4
 # So many of all blocks together tell the rate of a ring to 2 %.
 ERASES_OF_RING_MIN = 50
-# Blocks with at least such a part of the usual erases come in turn, the others rest.
-IN_TURN = 0.5
+# Blocks that come in turn have so many times the usual erases: what has fewer rests, what has more is worn first.
+IN_TURN = (0.5, 2.0)
 # Ends that are no wear.
 REFUSED = ("failed", "full")
 # The device was not looked at any longer.
@@ -127,4 +127,5 @@ def _worn(life: VariantLife, taken: Sequence[int]) -> float:
         return max(taken)
     # What rests is no part of it, and the few blocks that are worn first are replaced by others.
     usual = median([count for count in taken if count] or [0])
-    return mean(count for count in taken if count >= IN_TURN * usual)
+    fewest, most = (times * usual for times in IN_TURN)
+    return mean(count for count in taken if fewest <= count <= most)
