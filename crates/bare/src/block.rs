@@ -366,17 +366,19 @@ impl System for BlockProgram {
 
     /// There is no file system: the device is there when it has power.
     fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
-        match options.is_empty() {
-            true => Ok(()),
-            false => Err(self.lacks("mount options: nothing is mounted on a block device").into()),
+        if options.is_empty() {
+            Ok(())
+        } else {
+            Err(self.lacks("mount options: nothing is mounted on a block device").into())
         }
     }
 
     /// What the device may have forgotten without power goes to its flash.
     fn umount(&mut self) -> Answer<()> {
-        match self.handles.is_any_open() {
-            true => Err(Errno::Busy.into()),
-            false => self.flush(),
+        if self.handles.is_any_open() {
+            Err(Errno::Busy.into())
+        } else {
+            self.flush()
         }
     }
 
@@ -423,9 +425,10 @@ impl System for BlockProgram {
     }
 
     fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {
-        match oob {
-            true => Err(SystemError::NoOob),
-            false => (self.image)(&self.device, self.flash.as_ref()),
+        if oob {
+            Err(SystemError::NoOob)
+        } else {
+            (self.image)(&self.device, self.flash.as_ref())
         }
     }
 

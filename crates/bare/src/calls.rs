@@ -24,9 +24,10 @@ impl Bare {
 
     /// Nobody may be left who uses it: what has no name any more ends.
     fn let_go(&mut self, ino: Ino) -> Answer<()> {
-        match self.is_open(ino) {
-            true => Ok(()),
-            false => self.call(&causes::METADATA, |fs, host| fs.evict(host, ino)),
+        if self.is_open(ino) {
+            Ok(())
+        } else {
+            self.call(&causes::METADATA, |fs, host| fs.evict(host, ino))
         }
     }
 
@@ -62,9 +63,12 @@ impl Bare {
         if found.name.is_empty() {
             return Err(Errno::Busy.into());
         }
-        self.call(&causes::METADATA, |fs, host| match is_directory {
-            true => fs.rmdir(host, found.directory, &found.name),
-            false => fs.unlink(host, found.directory, &found.name),
+        self.call(&causes::METADATA, |fs, host| {
+            if is_directory {
+                fs.rmdir(host, found.directory, &found.name)
+            } else {
+                fs.unlink(host, found.directory, &found.name)
+            }
         })?;
         self.let_go(ino)
     }
@@ -91,9 +95,10 @@ impl Bare {
         if !handle.flags.write {
             return Err(Errno::BadF.into());
         }
-        let at = match handle.flags.append {
-            true => self.call(&causes::METADATA, |fs, _| fs.getattr(handle.ino))?.size_bytes,
-            false => at,
+        let at = if handle.flags.append {
+            self.call(&causes::METADATA, |fs, _| fs.getattr(handle.ino))?.size_bytes
+        } else {
+            at
         };
         let written = self.call(&causes::DATA, |fs, host| fs.write_at(host, handle.ino, at, data))?;
         self.copies(written);
@@ -173,10 +178,7 @@ impl Calls for Bare {
         let handle = self.handles.close(fd)?;
         let writes = handle.kind == FileKind::File && handle.flags.write;
         // `yaffs_close` flushes a file that was written, whoever else has it open.
-        let closed = match writes {
-            true => self.call(&causes::SYNC, |fs, host| fs.close(host, handle.ino)),
-            false => Ok(()),
-        };
+        let closed = if writes { self.call(&causes::SYNC, |fs, host| fs.close(host, handle.ino)) } else { Ok(()) };
         closed.and(self.let_go(handle.ino))
     }
 

@@ -51,12 +51,13 @@ impl Builder {
     pub fn generate(self) -> io::Result<Bindings> {
         let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
         let sources = package.join("littlefs");
-        match sources.join("lfs.c").is_file() {
-            true => Ok(Bindings { sources }),
-            false => Err(io::Error::other(format!(
+        if sources.join("lfs.c").is_file() {
+            Ok(Bindings { sources })
+        } else {
+            Err(io::Error::other(format!(
                 "{}: this is not the real bindgen, only what stands in for it in the build of littlefs2-sys (crates/bindgen)",
                 package.display()
-            ))),
+            )))
         }
     }
 }

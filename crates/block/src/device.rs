@@ -396,8 +396,9 @@ impl Device {
 fn range(segment: Segment, media_block_bytes: u32, bytes: usize) -> Result<std::ops::Range<usize>, DeviceError> {
     let start = segment.block as usize * media_block_bytes as usize;
     let end = start + segment.bytes as usize;
-    match end > bytes {
-        true => Err(DeviceError::OutOfRange),
-        false => Ok(start..end),
+    if end > bytes {
+        Err(DeviceError::OutOfRange)
+    } else {
+        Ok(start..end)
     }
 }

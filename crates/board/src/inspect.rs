@@ -159,9 +159,10 @@ fn space_line(seen: &Seen) -> Option<String> {
 fn wear_line(seen: &Seen) -> Option<String> {
     let blocks = &seen.look.scanned.blocks;
     let erases: Vec<u32> = blocks.iter().filter_map(|block| block.erases).collect();
-    let (kind, values) = match erases.is_empty() {
-        true => ("sequence number", blocks.iter().filter_map(|block| block.sequence).collect()),
-        false => ("erase counter", erases),
+    let (kind, values) = if erases.is_empty() {
+        ("sequence number", blocks.iter().filter_map(|block| block.sequence).collect())
+    } else {
+        ("erase counter", erases)
     };
     let (least, most) = (values.iter().min()?, values.iter().max()?);
     let mean = values.iter().copied().map(f64::from).sum::<f64>() / values.len() as f64;

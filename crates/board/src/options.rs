@@ -102,9 +102,12 @@ pub fn read(words: impl Iterator<Item = OsString>) -> Result<Asked, String> {
     wanted.given = given;
     let folder = if does_extract && paths.len() == 2 { paths.pop() } else { None };
     let count = paths.len();
-    let image = paths.pop().filter(|_| count == 1).ok_or_else(|| match does_extract {
-        true => "extract: give an image, and a folder if its files are to be written".to_string(),
-        false => "inspect: give one image".to_string(),
+    let image = paths.pop().filter(|_| count == 1).ok_or_else(|| {
+        if does_extract {
+            "extract: give an image, and a folder if its files are to be written".to_string()
+        } else {
+            "inspect: give one image".to_string()
+        }
     })?;
     Ok(Asked::Run(Box::new(Options { does_extract, image, folder, wanted, deleted, json })))
 }

@@ -38,9 +38,10 @@ impl Rule {
     }
 
     fn fits(&self, function: &str) -> bool {
-        match self.is_beginning {
-            true => function.starts_with(&self.function),
-            false => function == self.function,
+        if self.is_beginning {
+            function.starts_with(&self.function)
+        } else {
+            function == self.function
         }
     }
 }

@@ -126,9 +126,12 @@ impl Chip {
     pub fn program(&mut self, at: u64, data: &[u8]) -> Result<(), MtdError> {
         let unit = u64::from(self.mtd.page_bytes());
         let is_whole = at.is_multiple_of(unit) && (data.len() as u64).is_multiple_of(unit);
-        self.operation((CallOp::Program, at, data.len()), |mtd| match is_whole {
-            true => mtd.write(at, data),
-            false => mtd.write_partial(at, data),
+        self.operation((CallOp::Program, at, data.len()), |mtd| {
+            if is_whole {
+                mtd.write(at, data)
+            } else {
+                mtd.write_partial(at, data)
+            }
         })
     }
 

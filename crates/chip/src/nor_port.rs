@@ -33,12 +33,13 @@ impl<const READ: usize, const WRITE: usize, const ERASE: usize> NorPort<READ, WR
             && WRITE.is_multiple_of(unit)
             && READ > 0
             && ERASE.is_multiple_of(READ);
-        match fits && ERASE.is_multiple_of(WRITE) && chip.size_bytes().is_multiple_of(ERASE as u64) {
-            true => Ok(NorPort(chip)),
-            false => Err(ChipError::Input(format!(
+        if fits && ERASE.is_multiple_of(WRITE) && chip.size_bytes().is_multiple_of(ERASE as u64) {
+            Ok(NorPort(chip))
+        } else {
+            Err(ChipError::Input(format!(
                 "units of {READ}, {WRITE} and {ERASE} bytes: the chip programs {unit} and erases {block} bytes; \
                  multiples of these that divide each other are needed"
-            ))),
+            )))
         }
     }
 
@@ -54,9 +55,10 @@ impl<const READ: usize, const WRITE: usize, const ERASE: usize> NorPort<READ, WR
         if !(at as usize).is_multiple_of(unit) || !bytes.is_multiple_of(unit) {
             return Err(PortError(MtdError::Unaligned));
         }
-        match u64::from(at) + bytes as u64 <= self.0.size_bytes() {
-            true => Ok(()),
-            false => Err(PortError(MtdError::OutOfRange)),
+        if u64::from(at) + bytes as u64 <= self.0.size_bytes() {
+            Ok(())
+        } else {
+            Err(PortError(MtdError::OutOfRange))
         }
     }
 }

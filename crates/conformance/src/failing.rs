@@ -45,9 +45,10 @@ impl Failing {
 
     fn read_by<R>(&self, at: u64, read: impl FnOnce() -> Result<R, MtdError>) -> Result<R, MtdError> {
         let done = read();
-        match self.fails(at, Fails::Read) {
-            true => done.and(Err(MtdError::Uncorrectable)),
-            false => done,
+        if self.fails(at, Fails::Read) {
+            done.and(Err(MtdError::Uncorrectable))
+        } else {
+            done
         }
     }
 

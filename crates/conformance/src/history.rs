@@ -352,9 +352,10 @@ impl History {
         if !seen.permissions.contains(&attributes.permissions) {
             return wrong(format!("permissions {:o}, before {:o}", attributes.permissions, seen.permissions[0]));
         }
-        let explained = match medium.latitude.older_xattrs {
-            true => explains_older_xattrs(&self.model.nodes, &entry.xattrs),
-            false => explains_xattrs(&seen.xattrs, &entry.xattrs),
+        let explained = if medium.latitude.older_xattrs {
+            explains_older_xattrs(&self.model.nodes, &entry.xattrs)
+        } else {
+            explains_xattrs(&seen.xattrs, &entry.xattrs)
         };
         if let Err(text) = explained {
             return wrong(text);

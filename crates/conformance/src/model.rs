@@ -234,9 +234,10 @@ impl Model {
     /// append.
     pub fn write_position(&self, slot: usize, at: Option<u64>) -> Result<u64> {
         let file = self.slot(slot)?;
-        match file.how.append {
-            true => Ok(self.nodes.file(file.node)?.len() as u64),
-            false => Ok(at.unwrap_or(file.position)),
+        if file.how.append {
+            Ok(self.nodes.file(file.node)?.len() as u64)
+        } else {
+            Ok(at.unwrap_or(file.position))
         }
     }
 

@@ -76,9 +76,12 @@ pub fn choose(image: &[u8], geometry: Geometry, random: &mut Random, count: u32)
 }
 
 fn choose_one(geometry: Geometry, used: &[u32], random: &mut Random) -> Mutation {
-    let pick = |random: &mut Random| match used.is_empty() || random.below(10) == 0 {
-        true => random.below(u64::from(geometry.pages())) as u32,
-        false => used[random.below(used.len() as u64) as usize],
+    let pick = |random: &mut Random| {
+        if used.is_empty() || random.below(10) == 0 {
+            random.below(u64::from(geometry.pages())) as u32
+        } else {
+            used[random.below(used.len() as u64) as usize]
+        }
     };
     let page = pick(random);
     let offset = random.below(u64::from(geometry.page_bytes)) as u32;

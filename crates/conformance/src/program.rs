@@ -52,10 +52,7 @@ impl<'a> Program<'a> {
             }
             Call::Write { slot, bytes, seed } => {
                 let (fd, how) = self.opened(*slot)?;
-                let at = match how.append {
-                    true => calls.fstat(fd)?.size_bytes,
-                    false => calls.lseek(fd, 0, Whence::Current)?,
-                };
+                let at = if how.append { calls.fstat(fd)?.size_bytes } else { calls.lseek(fd, 0, Whence::Current)? };
                 calls.write(fd, &pattern(*seed, at, *bytes)).map(number)
             }
             Call::Pwrite { slot, at, bytes, seed } => {

@@ -255,9 +255,10 @@ impl File {
                     }
                     Pending::Size(bytes) => {
                         let start = (*bytes as usize).min(found.len());
-                        match older_data {
-                            true => fits[start..].fill(true),
-                            false => mark_zeros(&mut fits[start..], &found[start..], by),
+                        if older_data {
+                            fits[start..].fill(true)
+                        } else {
+                            mark_zeros(&mut fits[start..], &found[start..], by)
                         }
                     }
                 }

@@ -52,9 +52,10 @@ pub fn recover(spec: &MachineSpec, state: &State, options: &[String], keeps: boo
             system.sleep_ns(SETTLES_NS);
             tree::read(&mut *system)
         });
-        let modifications = match keeps {
-            true => system.mtd().map(ffslab_mtd::Mtd::take_modifications).unwrap_or_default(),
-            false => Modifications::default(),
+        let modifications = if keeps {
+            system.mtd().map(ffslab_mtd::Mtd::take_modifications).unwrap_or_default()
+        } else {
+            Modifications::default()
         };
         Recovered { tree, is_mounted, modifications, now_ns: system.now_ns(), system: Some(system) }
     };

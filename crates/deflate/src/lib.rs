@@ -155,9 +155,10 @@ impl Deflate {
                 self.bits.bytes(&self.adler.sum().to_be_bytes());
                 self.state = State::Ended;
                 self.give(out, end);
-                match self.bits.has_bytes() {
-                    true => Status::Ok,
-                    false => Status::StreamEnd,
+                if self.bits.has_bytes() {
+                    Status::Ok
+                } else {
+                    Status::StreamEnd
                 }
             }
         }

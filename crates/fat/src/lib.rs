@@ -363,15 +363,14 @@ impl PathFileSystem for Fat {
     fn list(&mut self, path: &[u8]) -> Result<Vec<PathStat>> {
         let path = text(path)?;
         self.call(Work::Names, |volume, _| {
-            let directory = match is_root(path) {
-                true => volume.fs().root_dir(),
-                false => {
-                    let found = walk(volume.fs(), path)?.entry.ok_or(Errno::NoEnt)?;
-                    if !found.is_dir() {
-                        return Err(Errno::NotDir.into());
-                    }
-                    found.to_dir()
+            let directory = if is_root(path) {
+                volume.fs().root_dir()
+            } else {
+                let found = walk(volume.fs(), path)?.entry.ok_or(Errno::NoEnt)?;
+                if !found.is_dir() {
+                    return Err(Errno::NotDir.into());
                 }
+                found.to_dir()
             };
             let mut entries = Vec::new();
             for entry in directory.iter() {

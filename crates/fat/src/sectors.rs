@@ -226,9 +226,10 @@ impl Sectors {
     /// How many of `bytes` from `at` on go in one piece, and whether they are whole sectors.
     fn piece(&self, at: u64, bytes: usize) -> (usize, bool) {
         let (inside, rest) = (at % self.sector_bytes, bytes as u64);
-        match inside == 0 && rest >= self.sector_bytes {
-            true => ((rest / self.sector_bytes * self.sector_bytes) as usize, true),
-            false => (rest.min(self.sector_bytes - inside) as usize, false),
+        if inside == 0 && rest >= self.sector_bytes {
+            ((rest / self.sector_bytes * self.sector_bytes) as usize, true)
+        } else {
+            (rest.min(self.sector_bytes - inside) as usize, false)
         }
     }
 
@@ -281,13 +282,12 @@ impl io::Read for Disk {
         while !rest.is_empty() {
             let (bytes, is_whole) = sectors.piece(self.at, rest.len());
             let (part, others) = rest.split_at_mut(bytes);
-            match is_whole {
-                true => sectors.read_whole(self.at, part)?,
-                false => {
-                    let place = sectors.place(self.at, bytes);
-                    let sector = self.at / sectors.sector_bytes;
-                    sectors.with_slot(sector, |slot| part.copy_from_slice(&slot.data[place]))?;
-                }
+            if is_whole {
+                sectors.read_whole(self.at, part)?
+            } else {
+                let place = sectors.place(self.at, bytes);
+                let sector = self.at / sectors.sector_bytes;
+                sectors.with_slot(sector, |slot| part.copy_from_slice(&slot.data[place]))?;
             }
             self.at += bytes as u64;
             rest = others;
@@ -307,16 +307,15 @@ impl io::Write for Disk {
         while !rest.is_empty() {
             let (bytes, is_whole) = sectors.piece(self.at, rest.len());
             let (part, others) = rest.split_at(bytes);
-            match is_whole {
-                true => sectors.write_whole(self.at, part)?,
-                false => {
-                    let (place, reason) = (sectors.place(self.at, bytes), sectors.reason(self.at, true));
-                    sectors.with_slot(self.at / sectors.sector_bytes, |slot| {
-                        slot.data[place].copy_from_slice(part);
-                        let first = slot.changed.map_or(slot.used, |(_, first)| first);
-                        slot.changed = Some((reason, first));
-                    })?;
-                }
+            if is_whole {
+                sectors.write_whole(self.at, part)?
+            } else {
+                let (place, reason) = (sectors.place(self.at, bytes), sectors.reason(self.at, true));
+                sectors.with_slot(self.at / sectors.sector_bytes, |slot| {
+                    slot.data[place].copy_from_slice(part);
+                    let first = slot.changed.map_or(slot.used, |(_, first)| first);
+                    slot.changed = Some((reason, first));
+                })?;
             }
             self.at += bytes as u64;
             rest = others;

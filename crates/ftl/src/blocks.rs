@@ -73,9 +73,10 @@ impl Blocks {
 
     /// Takes a free block: that which the rule chooses, or the most worn one.
     pub fn take(&mut self, most_worn: bool) -> Option<u32> {
-        match most_worn {
-            true => self.free.take_most_worn(),
-            false => self.free.take(),
+        if most_worn {
+            self.free.take_most_worn()
+        } else {
+            self.free.take()
         }
     }
 

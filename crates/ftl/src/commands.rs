@@ -47,10 +47,7 @@ impl Commands {
     /// Errors: the medium does not have what the settings want.
     pub fn of<F: Flash>(flash: &F, config: &FtlConfig) -> Result<Commands, FtlError> {
         let missing = |key, what| Err(FtlError::NoCommand { key, what });
-        let stride_pages = match config.cache_commands && F::KEEPS_BYTES {
-            true => flash.use_cache_commands(),
-            false => None,
-        };
+        let stride_pages = if config.cache_commands && F::KEEPS_BYTES { flash.use_cache_commands() } else { None };
         if config.cache_commands && F::KEEPS_BYTES && stride_pages.is_none() {
             return missing("cache_commands", "cache program or cache read");
         }

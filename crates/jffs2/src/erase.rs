@@ -146,9 +146,10 @@ impl Eraser {
         let at = u64::from(block * flash.block_bytes);
         let marked = {
             let _why = because_of_erase(space, flash, block, &causes::CLEAN_MARKER);
-            match flash.manner.marker_in_oob {
-                true => flash.mtd.write_oob_free(at, &oob_clean_marker(flash.endian)),
-                false => flash.mtd.write(at, &encode_clean_marker(flash.endian)),
+            if flash.manner.marker_in_oob {
+                flash.mtd.write_oob_free(at, &oob_clean_marker(flash.endian))
+            } else {
+                flash.mtd.write(at, &encode_clean_marker(flash.endian))
             }
         };
         match marked {
@@ -181,9 +182,10 @@ impl Eraser {
         loop {
             let bytes = (PAGE_BYTES as u32).min(flash.block_bytes - at);
             let (place, buffer) = (u64::from(start + at), &mut self.check[..bytes as usize]);
-            let erased = match flash.manner.looks_in_memory {
-                true => flash.mtd.fetch(place, buffer).map(|()| is_erased(buffer)),
-                false => flash.mtd.reads_erased(place, buffer),
+            let erased = if flash.manner.looks_in_memory {
+                flash.mtd.fetch(place, buffer).map(|()| is_erased(buffer))
+            } else {
+                flash.mtd.reads_erased(place, buffer)
             };
             flash.sim.work(Work::BlankCheck, bytes as usize);
             at += bytes;

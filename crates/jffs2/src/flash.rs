@@ -60,9 +60,10 @@ impl Flash {
 
     /// Reads bytes, or looks at them where they stand if the processor sees them.
     pub fn read_or_fetch(&self, offset: u32, data: &mut [u8]) -> Result<()> {
-        match self.manner.looks_in_memory {
-            true => self.fetch(offset, data),
-            false => self.read(offset, data),
+        if self.manner.looks_in_memory {
+            self.fetch(offset, data)
+        } else {
+            self.read(offset, data)
         }
     }
 
@@ -99,9 +100,10 @@ impl Flash {
     /// The tick counter. That of RTEMS begins at 0, that of Linux five minutes before it wraps around to 0.
     #[inline]
     pub fn jiffies(&self) -> u32 {
-        match self.options.direct {
-            true => (self.sim.now_ns() / self.sim.tick_ns()) as u32,
-            false => self.sim.jiffies(),
+        if self.options.direct {
+            (self.sim.now_ns() / self.sim.tick_ns()) as u32
+        } else {
+            self.sim.jiffies()
         }
     }
 }

@@ -131,9 +131,10 @@ impl Jffs2 {
                 user.count = user.count.saturating_sub(1);
             }
             let deleted = self.store.space.inode_caches.get(&ino).is_none_or(|cache| cache.links_or_parent == 0);
-            match deleted {
-                true => self.delete_inode(ino),
-                false => self.drop_inode(ino),
+            if deleted {
+                self.delete_inode(ino)
+            } else {
+                self.drop_inode(ino)
             }
         }
     }

@@ -112,13 +112,15 @@ impl Reader {
         if let Some(work) = decompression(raw.compression) {
             flash.sim.work(work, plain.len());
         }
-        let wrong = match is_known(raw.compression) {
-            true => Flaw::Compression { compression: raw.compression, data_bytes: raw.data_bytes },
-            false => Flaw::Compressor { compression: raw.compression },
+        let wrong = if is_known(raw.compression) {
+            Flaw::Compression { compression: raw.compression, data_bytes: raw.data_bytes }
+        } else {
+            Flaw::Compressor { compression: raw.compression }
         };
-        let result = match decompress(raw.compression, data, &mut plain) {
-            true => plain.get(skip..skip + out.len()).map(|part| out.copy_from_slice(part)).ok_or(wrong),
-            false => Err(wrong),
+        let result = if decompress(raw.compression, data, &mut plain) {
+            plain.get(skip..skip + out.len()).map(|part| out.copy_from_slice(part)).ok_or(wrong)
+        } else {
+            Err(wrong)
         };
         self.plain = plain;
         result
@@ -174,8 +176,9 @@ fn length_of(raw: &RawInode) -> Flaw {
 /// Compares the check sum of the stored data with that in their header.
 fn check_data(raw: &RawInode, data: &[u8]) -> std::result::Result<(), Flaw> {
     let found = crc32(0, data);
-    match found == raw.data_crc {
-        true => Ok(()),
-        false => Err(Flaw::Data { found, expected: raw.data_crc }),
+    if found == raw.data_crc {
+        Ok(())
+    } else {
+        Err(Flaw::Data { found, expected: raw.data_crc })
     }
 }

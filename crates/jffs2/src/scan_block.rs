@@ -48,9 +48,10 @@ impl Window {
         if self.in_memory {
             return flash.fetch(self.block_at + at, &mut data[at as usize..end as usize]);
         }
-        match self.start + self.bytes < end {
-            true => self.read_from(flash, at, data),
-            false => Ok(()),
+        if self.start + self.bytes < end {
+            self.read_from(flash, at, data)
+        } else {
+            Ok(())
         }
     }
 }

@@ -157,9 +157,10 @@ impl Jffs2 {
         if has_come {
             self.store.space.signal.pending = false;
             self.store.space.signal.in_pass = false;
-            match self.store.space.thread_should_wake() {
-                true => self.pause_thread(),
-                false => self.background.thread = ThreadState::Signalled,
+            if self.store.space.thread_should_wake() {
+                self.pause_thread()
+            } else {
+                self.background.thread = ThreadState::Signalled
             }
         }
     }

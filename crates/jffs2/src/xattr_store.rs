@@ -80,9 +80,10 @@ impl Space {
             datum.header = raw;
         }
         self.mark_chain_checked(node, NodeState::Pristine);
-        match self.xattrs.unchecked.front() == Some(&id) {
-            true => drop(self.xattrs.unchecked.pop_front()),
-            false => self.xattrs.unchecked.retain(|&other| other != id),
+        if self.xattrs.unchecked.front() == Some(&id) {
+            drop(self.xattrs.unchecked.pop_front())
+        } else {
+            self.xattrs.unchecked.retain(|&other| other != id)
         }
         Ok(Soundness::Sound)
     }

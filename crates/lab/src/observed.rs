@@ -123,9 +123,10 @@ impl Parts {
         let mut parts = Vec::new();
         let mut of_variants = Vec::new();
         for (sequence, title) in (1u32..).zip(titles) {
-            let file = observe.timeline.as_ref().map(|whole| match alone {
-                true => whole.clone(),
-                false => {
+            let file = observe.timeline.as_ref().map(|whole| {
+                if alone {
+                    whole.clone()
+                } else {
                     let mut name = whole.clone().into_os_string();
                     name.push(format!(".{sequence}"));
                     PathBuf::from(name)

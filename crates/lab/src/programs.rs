@@ -212,10 +212,8 @@ impl Member {
             let mut runner =
                 Runner::measuring(Box::new(Lent(&mut seat)), *begun, start, Cow::Owned(traces), Box::new(watch));
             let mut steps = Vec::new();
-            let (rounds, result) = match of_shared.ends() {
-                true => (0, Ok(())),
-                false => of_program.run(&mut runner, &of_shared, &mut steps),
-            };
+            let (rounds, result) =
+                if of_shared.ends() { (0, Ok(())) } else { of_program.run(&mut runner, &of_shared, &mut steps) };
             let begun = runner.into_begun();
             Ended { machine: seat.leave(), did: Did { steps, rounds, begun, result } }
         });

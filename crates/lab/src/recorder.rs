@@ -97,9 +97,10 @@ impl Recorder {
     /// Number of bytes and their place.
     fn data(&self, data: &[u8]) -> String {
         let mut recording = self.recording.borrow_mut();
-        match recording.is_on {
-            true => format!("{} {}", data.len(), recording.place_of(data)),
-            false => String::new(),
+        if recording.is_on {
+            format!("{} {}", data.len(), recording.place_of(data))
+        } else {
+            String::new()
         }
     }
 }

@@ -275,9 +275,10 @@ impl RequestLog {
 
     /// The latencies of a measured step, which has these rows.
     pub fn step_latency_us(&self, step: usize, rows: Range<usize>) -> LatencyUs {
-        match self.tallies.is_empty() {
-            true => LatencyUs::of(&self.latency_ns[rows]),
-            false => self.tallies.get(step).map_or_else(LatencyUs::default, Tally::latency_us),
+        if self.tallies.is_empty() {
+            LatencyUs::of(&self.latency_ns[rows])
+        } else {
+            self.tallies.get(step).map_or_else(LatencyUs::default, Tally::latency_us)
         }
     }
 }

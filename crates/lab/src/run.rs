@@ -87,10 +87,8 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
     let start = runner.begin_measurement();
     let observing = plan.observed.map(|observed| observed.start(runner.system.sim(), &[]));
     let observing = observing.transpose().map_err(RunError::Step)?;
-    let mut probe = match plan.probe_logs {
-        true => Some(ProbeLog::start(&*runner.system).map_err(RunError::Step)?),
-        false => None,
-    };
+    let mut probe =
+        if plan.probe_logs { Some(ProbeLog::start(&*runner.system).map_err(RunError::Step)?) } else { None };
     if plan.film {
         runner.film = Some(Film::start(&*runner.system).map_err(RunError::Step)?);
     }

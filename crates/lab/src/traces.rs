@@ -247,9 +247,10 @@ pub(crate) fn file_of(step: &Step) -> Option<&str> {
 fn content_of(path: &Path) -> Result<Vec<u8>, ReadError> {
     let unreadable = |why: String| ReadError::Unreadable { path: path.to_path_buf(), why };
     let bytes = input::read(path, InputKind::Copied).map_err(|error| unreadable(io_reason(&error)))?;
-    match bytes.is_empty() {
-        true => Err(unreadable("it is empty: content_file needs bytes to write".to_string())),
-        false => Ok(bytes),
+    if bytes.is_empty() {
+        Err(unreadable("it is empty: content_file needs bytes to write".to_string()))
+    } else {
+        Ok(bytes)
     }
 }
 

@@ -271,9 +271,10 @@ impl Vfs {
 /// `do_dentry_open` of `fs/open.c`, after a file was found or made and before it is truncated: the address spaces of JFFS2,
 /// YAFFS2 and UBIFS have no `direct_IO`.
 fn check_direct(flags: OpenFlags) -> Result<()> {
-    match flags.direct {
-        true => Err(Errno::Inval),
-        false => Ok(()),
+    if flags.direct {
+        Err(Errno::Inval)
+    } else {
+        Ok(())
     }
 }
 

@@ -36,9 +36,10 @@ impl Vfs {
         let &OpenFile { ino, map, .. } = self.file(fd)?;
         let mapping = map.ok_or(Errno::Inval)?;
         let end = at.checked_add(bytes as u64).ok_or(Errno::Inval)?;
-        match at >= mapping.first * PAGE && end <= (mapping.last + 1) * PAGE {
-            true => Ok((ino, mapping)),
-            false => Err(Errno::Inval),
+        if at >= mapping.first * PAGE && end <= (mapping.last + 1) * PAGE {
+            Ok((ino, mapping))
+        } else {
+            Err(Errno::Inval)
         }
     }
 

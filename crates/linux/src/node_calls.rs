@@ -119,9 +119,10 @@ impl Nodes for Vfs {
     }
 
     fn fsync(&mut self, fd: Fd, data_only: bool) -> Answer<()> {
-        match data_only {
-            true => Calls::fdatasync(self, fd),
-            false => Calls::fsync(self, fd),
+        if data_only {
+            Calls::fdatasync(self, fd)
+        } else {
+            Calls::fsync(self, fd)
         }
     }
 

@@ -112,9 +112,10 @@ impl Vfs {
             let (ino, kind) = vfs.nodes.get(id).map(|node| (node.ino, node.kind))?;
             vfs.want_write()?;
             if let Some(size_bytes) = change.size_bytes {
-                match change.by_descriptor {
-                    true => vfs.may_cut(ino)?,
-                    false => vfs.may_truncate(ino)?,
+                if change.by_descriptor {
+                    vfs.may_cut(ino)?
+                } else {
+                    vfs.may_truncate(ino)?
                 }
                 match kind {
                     FileKind::File => vfs.set_size(ino, size_bytes, change.by_descriptor)?,
@@ -161,10 +162,8 @@ impl Vfs {
             let (ino, kind, dentry) = vfs.nodes.get(id).map(|node| (node.ino, node.kind, node.dentry))?;
             // A file whose last name was removed can still be opened through /proc while a descriptor holds it.
             let held = || vfs.files.iter().flatten().find(|file| file.ino == ino).map(|file| file.dentry);
-            let dentry = match vfs.dentries.inode(dentry) == Some((ino, kind)) {
-                true => dentry,
-                false => held().ok_or(Errno::NoEnt)?,
-            };
+            let dentry =
+                if vfs.dentries.inode(dentry) == Some((ino, kind)) { dentry } else { held().ok_or(Errno::NoEnt)? };
             let flags = OpenFlags { create: false, exclusive: false, ..flags };
             let found = Found { dentry, special: false, trailing_slash: false };
             let (fd, _) = vfs.open_found(found, flags, &NewNode::of(FileKind::File))?;

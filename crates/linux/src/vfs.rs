@@ -274,9 +274,10 @@ impl Vfs {
 
     /// [`Errno::RoFs`] when the mount is read-only (`mnt_want_write`).
     pub(crate) fn want_write(&mut self) -> Result<()> {
-        match self.parts()?.0.is_read_only() {
-            true => Err(Errno::RoFs),
-            false => Ok(()),
+        if self.parts()?.0.is_read_only() {
+            Err(Errno::RoFs)
+        } else {
+            Ok(())
         }
     }
 

@@ -194,9 +194,10 @@ impl WriteBack {
         }
         if self.has_some_of_setup {
             if let Some(inode) = self.inodes.get_mut(ino) {
-                match self.sim.is_for_setup() {
-                    true => inode.pages_of_setup.insert(index),
-                    false => inode.pages_of_setup.remove(index),
+                if self.sim.is_for_setup() {
+                    inode.pages_of_setup.insert(index)
+                } else {
+                    inode.pages_of_setup.remove(index)
                 };
             }
         }
@@ -353,9 +354,10 @@ fn wait(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, wait: WaitFor) -> 
 }
 
 fn check_power(cache: &mut impl DirtyCache) -> Result<()> {
-    match cache.state().flusher.is_dead() {
-        true => Err(Errno::PowerCut),
-        false => Ok(()),
+    if cache.state().flusher.is_dead() {
+        Err(Errno::PowerCut)
+    } else {
+        Ok(())
     }
 }
 

@@ -154,8 +154,9 @@ fn demand(
     value: impl Into<i64>,
     needed: impl FnOnce() -> String,
 ) -> Result<(), ConfigError> {
-    match holds {
-        true => Ok(()),
-        false => Err(ConfigError { key, value: value.into().to_string(), needed: needed() }),
+    if holds {
+        Ok(())
+    } else {
+        Err(ConfigError { key, value: value.into().to_string(), needed: needed() })
     }
 }

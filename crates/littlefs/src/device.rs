@@ -93,10 +93,7 @@ impl Device {
             (0..self.block_bytes / erase_block_bytes).map(|number| start + u64::from(number * erase_block_bytes));
         // One bad erase block spoils the block, and the others need no erase then.
         let is_bad = starts.clone().any(|at| self.mtd.is_bad(at));
-        let done = match is_bad {
-            true => Err(MtdError::BadBlock),
-            false => starts.clone().try_for_each(|at| self.mtd.erase(at)),
-        };
+        let done = if is_bad { Err(MtdError::BadBlock) } else { starts.clone().try_for_each(|at| self.mtd.erase(at)) };
         self.answer(done)
     }
 }

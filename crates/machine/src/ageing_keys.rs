@@ -106,9 +106,10 @@ impl AgeingKeys {
             let needed = format!("part {part_name} does not say how many erases a block endures: give at least 1");
             return Err(MachineError::Value { key: "ageing.endurance_erases", value: "?".to_string(), needed });
         };
-        let positive = |key: &'static str, value: f64| match value > 0.0 && value.is_finite() {
-            true => Ok(value),
-            false => {
+        let positive = |key: &'static str, value: f64| {
+            if value > 0.0 && value.is_finite() {
+                Ok(value)
+            } else {
                 let needed = "a number above 0 is needed".to_string();
                 Err(MachineError::Value { key, value: value.to_string(), needed })
             }

@@ -154,9 +154,10 @@ const DEVICE_KIB_MAX: u32 = 2 << 20;
 /// Errors: one that is too small or too large for memory.
 pub(crate) fn size_kib(device_kib: &mut Option<u32>, by_default_kib: u32) -> Result<u32, MachineError> {
     let kib = *device_kib.get_or_insert(by_default_kib);
-    match (64..=DEVICE_KIB_MAX).contains(&kib) {
-        true => Ok(kib),
-        false => Err(MachineError::number("device_KiB", kib, format!("64 to {DEVICE_KIB_MAX} is needed"))),
+    if (64..=DEVICE_KIB_MAX).contains(&kib) {
+        Ok(kib)
+    } else {
+        Err(MachineError::number("device_KiB", kib, format!("64 to {DEVICE_KIB_MAX} is needed")))
     }
 }
 
@@ -314,9 +315,10 @@ impl FtlKeys {
         let wrong = |needed: String| MachineError::Value { key: "device.buffer", value: name.clone(), needed };
         let rule = BufferRule::find(name);
         let rule = rule.ok_or_else(|| wrong(format!("one of {} is needed", BufferRule::NAMES.join(", "))))?;
-        match rule != BufferRule::Arrival && self.buffer_pages.unwrap_or(0) == 0 {
-            true => Err(wrong("it needs a buffer: give device.buffer_pages".to_string())),
-            false => Ok(rule),
+        if rule != BufferRule::Arrival && self.buffer_pages.unwrap_or(0) == 0 {
+            Err(wrong("it needs a buffer: give device.buffer_pages".to_string()))
+        } else {
+            Ok(rule)
         }
     }
 

@@ -42,14 +42,16 @@ impl FtlKeys {
         if stripes == Stripes::ONE && !self.wants_commands() {
             return Ok(None);
         }
-        let (refused, what) = match stripes == Stripes::ONE {
-            true => ("cache_commands and copy_back", "cache_commands or copy_back"),
-            false => ("channels, dies and planes", "channels, dies or planes"),
+        let (refused, what) = if stripes == Stripes::ONE {
+            ("cache_commands and copy_back", "cache_commands or copy_back")
+        } else {
+            ("channels, dies and planes", "channels, dies or planes")
         };
         if chip.spi_nand.is_some() {
-            let needed = match stripes == Stripes::ONE {
-                true => format!("what a chip on a serial bus has instead is not simulated: leave out {refused}"),
-                false => format!("a chip on a serial bus works alone: leave out {refused}"),
+            let needed = if stripes == Stripes::ONE {
+                format!("what a chip on a serial bus has instead is not simulated: leave out {refused}")
+            } else {
+                format!("a chip on a serial bus works alone: leave out {refused}")
             };
             return Err(MachineError::word("device.part", &self.part, &needed));
         }
@@ -94,9 +96,10 @@ impl FtlKeys {
         if self.cache_commands == Some(true) && !has.cache_program && !has.cache_read {
             return lacks("cache_commands", "cache program or cache read", "`cache_program`, `cache_read`");
         }
-        match self.copy_backs() > 0 && !has.copy_back {
-            true => lacks("copy_back", "copy-back", "`copy_back`"),
-            false => Ok(()),
+        if self.copy_backs() > 0 && !has.copy_back {
+            lacks("copy_back", "copy-back", "`copy_back`")
+        } else {
+            Ok(())
         }
     }
 }

@@ -35,9 +35,10 @@ impl World {
 
     /// Fails when the board has no power: then it does nothing any more, not even calls that need no flash operation.
     fn powered(&self) -> Answer<()> {
-        match self.session.system().is_powered() {
-            true => Ok(()),
-            false => Err(Errno::PowerCut.into()),
+        if self.session.system().is_powered() {
+            Ok(())
+        } else {
+            Err(Errno::PowerCut.into())
         }
     }
 
@@ -236,16 +237,18 @@ impl World {
     }
 
     pub fn flush(&mut self, fd: Fd) -> Answer<()> {
-        match self.nodes(|nodes| nodes.closes_at_flush()) {
-            true => self.close_row(fd, |nodes| nodes.flush(fd)),
-            false => self.nodes(|nodes| nodes.flush(fd)),
+        if self.nodes(|nodes| nodes.closes_at_flush()) {
+            self.close_row(fd, |nodes| nodes.flush(fd))
+        } else {
+            self.nodes(|nodes| nodes.flush(fd))
         }
     }
 
     pub fn release(&mut self, fd: Fd) -> Answer<()> {
-        let released = match self.nodes(|nodes| nodes.closes_at_flush()) {
-            true => self.nodes(|nodes| nodes.release(fd)),
-            false => self.close_row(fd, |nodes| nodes.release(fd)),
+        let released = if self.nodes(|nodes| nodes.closes_at_flush()) {
+            self.nodes(|nodes| nodes.release(fd))
+        } else {
+            self.close_row(fd, |nodes| nodes.release(fd))
         };
         self.names.remove(&fd);
         released

@@ -278,9 +278,10 @@ fn bit_flips_are_seen_by_who_asks_whether_pages_are_erased() {
         mtd.nand().unwrap().with_chip(|chip| chip.set_faults(&faults)).unwrap();
         move || {
             let mut data = vec![0; PAGE as usize];
-            match asks {
-                true => mtd.reads_erased(0, &mut data),
-                false => mtd.read(0, &mut data).map(|_| data.iter().all(|&byte| byte == 0xFF)),
+            if asks {
+                mtd.reads_erased(0, &mut data)
+            } else {
+                mtd.read(0, &mut data).map(|_| data.iter().all(|&byte| byte == 0xFF))
             }
         }
     });

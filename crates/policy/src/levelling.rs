@@ -278,9 +278,10 @@ impl LevellingSpec {
     /// The rule for the next free block that belongs to it unless somebody asks for another one: without wear levelling the block
     /// that became free longest ago, otherwise the least worn one.
     pub fn free_rule(&self) -> FreeSpec {
-        match *self == LevellingSpec::NONE {
-            true => FreeSpec::FIFO,
-            false => FreeSpec::LEAST_WORN,
+        if *self == LevellingSpec::NONE {
+            FreeSpec::FIFO
+        } else {
+            FreeSpec::LEAST_WORN
         }
     }
 

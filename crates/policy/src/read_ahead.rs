@@ -130,10 +130,8 @@ impl ReadAheadStream {
 
     /// How many of them the program has come to.
     fn used(&self, demand: ReadDemand) -> u64 {
-        let reached = match demand.page == self.ahead_end {
-            true => demand.page,
-            false => demand.previous_page.map_or(0, |page| page + 1),
-        };
+        let reached =
+            if demand.page == self.ahead_end { demand.page } else { demand.previous_page.map_or(0, |page| page + 1) };
         reached.clamp(self.ahead_first, self.ahead_end) - self.ahead_first
     }
 

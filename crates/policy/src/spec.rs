@@ -131,9 +131,10 @@ impl VictimSpec {
     pub fn parse(text: &str) -> Result<VictimSpec, SpecError> {
         let (name, _) = split(text);
         if name == OWN_RULE {
-            return match text.trim() == OWN_RULE {
-                true => Ok(VictimSpec(Kind::Own)),
-                false => Err(SpecError::NoParameter { name: OWN_RULE }),
+            return if text.trim() == OWN_RULE {
+                Ok(VictimSpec(Kind::Own))
+            } else {
+                Err(SpecError::NoParameter { name: OWN_RULE })
             };
         }
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);

@@ -45,9 +45,10 @@ pub(crate) struct Share(f64);
 impl TryFrom<f64> for Share {
     type Error = String;
     fn try_from(value: f64) -> Result<Share, String> {
-        match (0.0..1.0).contains(&value) {
-            true => Ok(Share(value)),
-            false => Err(format!("{value} must be a share from 0 to below 1")),
+        if (0.0..1.0).contains(&value) {
+            Ok(Share(value))
+        } else {
+            Err(format!("{value} must be a share from 0 to below 1"))
         }
     }
 }
@@ -60,9 +61,10 @@ pub(crate) struct Count(u32);
 impl TryFrom<f64> for Count {
     type Error = String;
     fn try_from(value: f64) -> Result<Count, String> {
-        match value.fract() == 0.0 && (0.0..=1e6).contains(&value) {
-            true => Ok(Count(value as u32)),
-            false => Err(format!("{value} must be a whole number from 0 to 1e6")),
+        if value.fract() == 0.0 && (0.0..=1e6).contains(&value) {
+            Ok(Count(value as u32))
+        } else {
+            Err(format!("{value} must be a whole number from 0 to 1e6"))
         }
     }
 }

@@ -91,9 +91,10 @@ pub(crate) fn merged_for(
         missing.extend(driver::missing_times(given));
         missing.extend(missing_ecc(&merged, &source.folder));
     }
-    match missing.is_empty() {
-        true => Ok(merged),
-        false => Err(ProfileError::Missing { file: merged.file, kind: titled(kind, merged.part_kind), missing }),
+    if missing.is_empty() {
+        Ok(merged)
+    } else {
+        Err(ProfileError::Missing { file: merged.file, kind: titled(kind, merged.part_kind), missing })
     }
 }
 

@@ -42,9 +42,10 @@ pub(crate) struct Whole(pub u64);
 impl TryFrom<f64> for Whole {
     type Error = String;
     fn try_from(value: f64) -> Result<Whole, String> {
-        match value.fract() == 0.0 && (1.0..=1e6).contains(&value) {
-            true => Ok(Whole(value as u64)),
-            false => Err(format!("{value} must be a whole number from 1 to 1e6")),
+        if value.fract() == 0.0 && (1.0..=1e6).contains(&value) {
+            Ok(Whole(value as u64))
+        } else {
+            Err(format!("{value} must be a whole number from 1 to 1e6"))
         }
     }
 }

@@ -162,9 +162,10 @@ pub(crate) fn told(py: Python<'_>, error: &PyErr) -> String {
 /// What an object of a policy is called by.
 pub(crate) fn made_chooser(py: Python<'_>, make: &Py<PyAny>) -> PyResult<Py<PyAny>> {
     let object = make.bind(py).call0()?;
-    match object.hasattr("choose")? {
-        true => Ok(object.getattr("choose")?.unbind()),
-        false => Ok(object.unbind()),
+    if object.hasattr("choose")? {
+        Ok(object.getattr("choose")?.unbind())
+    } else {
+        Ok(object.unbind())
     }
 }
 

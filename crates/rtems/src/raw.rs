@@ -28,10 +28,7 @@ pub fn write(cache: &mut Bdbuf, disk: DiskId, offset: u64, data: &[u8]) -> Resul
         let skip = (at % block_bytes) as usize;
         let count = (block_bytes as usize - skip).min(data.len() - done);
         let block = block_of(at, block_bytes)?;
-        let buffer = match count as u64 == block_bytes {
-            true => cache.get(disk, block)?,
-            false => cache.read(disk, block)?,
-        };
+        let buffer = if count as u64 == block_bytes { cache.get(disk, block)? } else { cache.read(disk, block)? };
         cache.data_mut(buffer)[skip..skip + count].copy_from_slice(&data[done..done + count]);
         cache.release_modified(buffer);
         at += count as u64;

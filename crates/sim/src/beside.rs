@@ -58,9 +58,10 @@ impl Sim {
         for slice in &slices[over..] {
             let end_ns = slice.until_ns.min(until_ns);
             let _why = self.because(slice.reason);
-            match slice.is_medium {
-                true => self.wait_for_medium(end_ns),
-                false => self.drive(end_ns.saturating_sub(self.now_ns())),
+            if slice.is_medium {
+                self.wait_for_medium(end_ns)
+            } else {
+                self.drive(end_ns.saturating_sub(self.now_ns()))
             }
             used += usize::from(slice.until_ns <= until_ns);
         }

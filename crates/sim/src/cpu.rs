@@ -190,14 +190,16 @@ impl Cpu {
         if until_ns <= self.charged_until_ns {
             return;
         }
-        let ran_ns = match self.charges_ticks {
-            true => (until_ns / self.tick_ns - self.charged_until_ns / self.tick_ns) * self.tick_ns,
-            false => until_ns - self.charged_until_ns,
+        let ran_ns = if self.charges_ticks {
+            (until_ns / self.tick_ns - self.charged_until_ns / self.tick_ns) * self.tick_ns
+        } else {
+            until_ns - self.charged_until_ns
         } as i64;
         self.charged_until_ns = until_ns;
-        match self.clock_stands {
-            true => self.uncharged_ns += ran_ns,
-            false => self.charge_running(ran_ns),
+        if self.clock_stands {
+            self.uncharged_ns += ran_ns
+        } else {
+            self.charge_running(ran_ns)
         }
     }
 
@@ -400,9 +402,10 @@ impl Cpu {
     /// The running task was asked to yield, and has had the CPU least.
     fn goes_on(&mut self) {
         self.need_resched = false;
-        match self.keeps_slice {
-            true => self.let_clock_go_on(),
-            false => self.begin_turn(),
+        if self.keeps_slice {
+            self.let_clock_go_on()
+        } else {
+            self.begin_turn()
         }
     }
 

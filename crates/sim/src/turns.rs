@@ -133,9 +133,10 @@ impl Sim {
         }
         let gives_turn = self.0.mounts.borrow().get(usize::from(mount.0)).cloned();
         debug_assert!(gives_turn.is_some(), "nobody runs the tasks of {mount:?}");
-        match gives_turn.is_some_and(|gives_turn| gives_turn(task)) {
-            true => Elsewhere::Ran,
-            false => Elsewhere::IsBusy,
+        if gives_turn.is_some_and(|gives_turn| gives_turn(task)) {
+            Elsewhere::Ran
+        } else {
+            Elsewhere::IsBusy
         }
     }
 

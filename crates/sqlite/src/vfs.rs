@@ -171,9 +171,10 @@ unsafe extern "C" fn open(
         if !opened_as.is_null() {
             *opened_as = wanted;
         }
-        let opened = match name.is_null() {
-            true => Ok(Opened::Memory(MemoryFile::default())),
-            false => state.open_file(text_of(name), wanted).map(Opened::OnSystem),
+        let opened = if name.is_null() {
+            Ok(Opened::Memory(MemoryFile::default()))
+        } else {
+            state.open_file(text_of(name), wanted).map(Opened::OnSystem)
         };
         let opened = match opened {
             Ok(opened) => opened,

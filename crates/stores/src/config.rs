@@ -19,9 +19,10 @@ pub(crate) fn demand(
     value: impl ToString,
     needed: impl FnOnce() -> String,
 ) -> Result<(), ConfigError> {
-    match holds {
-        true => Ok(()),
-        false => Err(ConfigError { key, value: value.to_string(), needed: needed() }),
+    if holds {
+        Ok(())
+    } else {
+        Err(ConfigError { key, value: value.to_string(), needed: needed() })
     }
 }
 

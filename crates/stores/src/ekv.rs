@@ -219,9 +219,10 @@ pub fn mount(medium: &Mtd, config: &EkvConfig) -> std::result::Result<Box<dyn Ke
 impl Ekv {
     /// Errors: the medium has no power, and what ekv has in memory is of no use any more.
     fn is_on(&self) -> Result<()> {
-        match self.flash.mtd.is_on() {
-            true => Ok(()),
-            false => Err(Errno::PowerCut),
+        if self.flash.mtd.is_on() {
+            Ok(())
+        } else {
+            Err(Errno::PowerCut)
         }
     }
 

@@ -98,9 +98,10 @@ impl SequentialConfig {
 pub fn format(medium: &Mtd, config: &SequentialConfig) -> std::result::Result<(), StoreError> {
     config.check(medium.capabilities())?;
     causes::register(medium.sim());
-    match is_blank(medium) {
-        true => Ok(()),
-        false => Ok(Flash::new(medium.clone()).erase(&FORMATTING, 0, medium.size_bytes())?),
+    if is_blank(medium) {
+        Ok(())
+    } else {
+        Ok(Flash::new(medium.clone()).erase(&FORMATTING, 0, medium.size_bytes())?)
     }
 }
 
@@ -296,9 +297,10 @@ fn errno(error: &Error<PageError>, flash: &Flash) -> Errno {
 
 /// A key as the map takes it.
 fn key_of(key: &[u8]) -> Result<Vec<u8>> {
-    match key.len() <= KEY_BYTES_MAX {
-        true => Ok(key.to_vec()),
-        false => Err(Errno::NameTooLong),
+    if key.len() <= KEY_BYTES_MAX {
+        Ok(key.to_vec())
+    } else {
+        Err(Errno::NameTooLong)
     }
 }
 

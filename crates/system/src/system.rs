@@ -117,9 +117,10 @@ pub trait System: Calls {
         if self.is_mounted() {
             return Err(SystemError::Mounted { what: "the partition" });
         }
-        match self.mtd().is_some_and(|mtd| mtd.lies(time_s, celsius)) {
-            true => Ok(()),
-            false => Err(self.lacks("medium that ages: [stack.ageing] says how").into()),
+        if self.mtd().is_some_and(|mtd| mtd.lies(time_s, celsius)) {
+            Ok(())
+        } else {
+            Err(self.lacks("medium that ages: [stack.ageing] says how").into())
         }
     }
 

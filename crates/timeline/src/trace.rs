@@ -328,9 +328,10 @@ impl Trace {
         self.written.events_n += 1;
         self.event(track, at_ns, |event| {
             event.uint(event::TYPE, event::COUNTER);
-            match value.fract() == 0.0 && value.abs() < 9e15 {
-                true => event.uint(event::COUNTER_VALUE, value as i64 as u64),
-                false => event.double(event::DOUBLE_COUNTER_VALUE, value),
+            if value.fract() == 0.0 && value.abs() < 9e15 {
+                event.uint(event::COUNTER_VALUE, value as i64 as u64)
+            } else {
+                event.double(event::DOUBLE_COUNTER_VALUE, value)
             }
         });
     }

@@ -15,10 +15,8 @@ impl Device {
     pub fn move_worker(&mut self) -> Result<(), UbiError> {
         self.wear.move_scheduled = false;
         let scrubbing = !self.wear.scrub.is_empty();
-        let between = match scrubbing {
-            true => self.wear.scrub.first().zip(self.wear.worn_free()),
-            false => self.wear.levelling_move(),
-        };
+        let between =
+            if scrubbing { self.wear.scrub.first().zip(self.wear.worn_free()) } else { self.wear.levelling_move() };
         let Some((from, to)) = between else { return Ok(()) };
         self.wear.take(to);
         self.wear.take(from);

@@ -57,9 +57,10 @@ pub fn offsets(block: &[u8]) -> Option<(u32, u32)> {
 pub fn image_number(block: &[u8]) -> Option<u32> {
     let is_sound = crate::vid_header_offset(block).is_some();
     let number = || block.get(24..28).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
-    match is_sound {
-        true => number(),
-        false => block.starts_with(b"UBI#").then_some(0),
+    if is_sound {
+        number()
+    } else {
+        block.starts_with(b"UBI#").then_some(0)
     }
 }
 

@@ -165,9 +165,10 @@ impl Wear {
 }
 
 fn because_of(work: &EraseWork) -> &'static Reason {
-    match work.formats {
-        true => &causes::FORMATTING,
-        false => &causes::ERASE,
+    if work.formats {
+        &causes::FORMATTING
+    } else {
+        &causes::ERASE
     }
 }
 
@@ -352,9 +353,10 @@ impl Device {
                 return Err(UbiError::NoSpace);
             }
             self.let_thread_run();
-            match self.wear.works.is_empty() {
-                true => self.end_erase()?,
-                false => self.do_work()?,
+            if self.wear.works.is_empty() {
+                self.end_erase()?
+            } else {
+                self.do_work()?
             }
         }
         let next = self.wear.next_free(life);

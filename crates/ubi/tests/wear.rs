@@ -65,9 +65,10 @@ fn rules_for_levelling_take_the_place_of_the_kernels() {
         let levelling = Some(LevellingSpec::parse(rule).unwrap());
         let rules = WearRules { levelling, endurance_erases: 100_000, ..WearRules::default() };
         let (lowest, highest) = wear_out(|options| options.wear_rules = rules, moves_data);
-        match moves_data {
-            true => assert!(lowest >= 60 && highest <= lowest + 4 * 16, "{rule}: {lowest} to {highest}"),
-            false => assert!(lowest <= 3 && highest > 500, "{rule}: {lowest} to {highest}"),
+        if moves_data {
+            assert!(lowest >= 60 && highest <= lowest + 4 * 16, "{rule}: {lowest} to {highest}")
+        } else {
+            assert!(lowest <= 3 && highest > 500, "{rule}: {lowest} to {highest}")
         }
     }
 }

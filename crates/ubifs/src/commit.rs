@@ -159,9 +159,10 @@ impl Core {
     }
 
     fn because_of_commit(&self, is_of_setup: bool) -> Option<ReasonGuard> {
-        match is_of_setup {
-            true => Some(self.lebs.sim.because(&causes::LEFT_BY_SETUP)),
-            false => (self.lebs.sim.reason() != &causes::SYNC).then(|| self.lebs.sim.because(&causes::SUMMARY)),
+        if is_of_setup {
+            Some(self.lebs.sim.because(&causes::LEFT_BY_SETUP))
+        } else {
+            (self.lebs.sim.reason() != &causes::SYNC).then(|| self.lebs.sim.because(&causes::SUMMARY))
         }
     }
 

@@ -311,10 +311,8 @@ impl Ubifs {
             return Ok(());
         }
         let len = (size_bytes - start).min(u64::from(BLOCK_BYTES)) as usize;
-        let is_inode_late = match len == BLOCK_BYTES as usize {
-            true => index >= synced_bytes >> BLOCK_SHIFT,
-            false => size_bytes > synced_bytes,
-        };
+        let is_inode_late =
+            if len == BLOCK_BYTES as usize { index >= synced_bytes >> BLOCK_SHIFT } else { size_bytes > synced_bytes };
         if is_inode_late {
             // The inode on flash must never have a size below the end of the data nodes, so the inode is written first.
             if let Err(error) = self.write_back_inode(ino) {

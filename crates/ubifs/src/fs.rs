@@ -58,9 +58,10 @@ impl FileSystem for Ubifs {
 
     /// `check_dir_empty` of `fs/ubifs/dir.c`, the first thing that rmdir and rename do.
     fn check_empty(&mut self, dir: Ino) -> Result<()> {
-        match self.is_empty_directory(dir)? {
-            true => Ok(()),
-            false => Err(Errno::NotEmpty),
+        if self.is_empty_directory(dir)? {
+            Ok(())
+        } else {
+            Err(Errno::NotEmpty)
         }
     }
 

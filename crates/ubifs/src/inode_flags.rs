@@ -81,11 +81,10 @@ impl Ubifs {
 
     /// Writes the buffer of the base head, which holds the nodes of a changed name, if `is_sync`.
     pub(crate) fn sync_names(&mut self, is_sync: bool) -> Result<()> {
-        match is_sync {
-            true => {
-                self.core.journal.sync_head(&mut self.core.lebs, &mut self.core.space, BASE_HEAD).map_err(Errno::from)
-            }
-            false => Ok(()),
+        if is_sync {
+            self.core.journal.sync_head(&mut self.core.lebs, &mut self.core.space, BASE_HEAD).map_err(Errno::from)
+        } else {
+            Ok(())
         }
     }
 }

@@ -130,9 +130,10 @@ impl Core {
     }
 
     pub fn consolidate_log_if_full(&mut self) -> Res<()> {
-        match self.lebs.geo.next_log_lnum(self.journal.log.head_lnum) == self.journal.log.tail_lnum {
-            true => self.journal.consolidate_log(&mut self.lebs),
-            false => Ok(()),
+        if self.lebs.geo.next_log_lnum(self.journal.log.head_lnum) == self.journal.log.tail_lnum {
+            self.journal.consolidate_log(&mut self.lebs)
+        } else {
+            Ok(())
         }
     }
 

@@ -180,9 +180,10 @@ impl Core {
     fn replay_bud(&mut self, replay: &mut Replay, i: usize) -> Res<()> {
         let BudEntry { lnum, bud, .. } = replay.buds[i];
         let is_last = self.is_last_bud(lnum, bud.head);
-        let leb = match self.mount.need_recovery && is_last {
-            true => self.mount.deferred.recover_leb(&mut self.lebs, lnum, bud.start, Some(bud.head))?,
-            false => self.lebs.scan(lnum, bud.start)?,
+        let leb = if self.mount.need_recovery && is_last {
+            self.mount.deferred.recover_leb(&mut self.lebs, lnum, bud.start, Some(bud.head))?
+        } else {
+            self.lebs.scan(lnum, bud.start)?
         };
         let used = self.replay_nodes(&leb, replay);
         let end = leb.end;
@@ -258,9 +259,10 @@ impl Core {
         let entry = &entries[i];
         let key = entry.key;
         if key.is_hashed() {
-            return match entry.deletion {
-                true => self.tnc_remove_name(key, &entry.name),
-                false => self.tnc_add_name(key, entry.at, &entry.name),
+            return if entry.deletion {
+                self.tnc_remove_name(key, &entry.name)
+            } else {
+                self.tnc_add_name(key, entry.at, &entry.name)
             };
         }
         match (entry.deletion, key.kind()) {

@@ -77,9 +77,10 @@ pub fn validate(
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<ValidationReport, LabError> {
     let text = read_text(path)?;
-    let reports = match rtems::are_in(&text) {
-        true => rtems::reports(path, &text, options, progress)?,
-        false => reports(path, &text, options, progress)?,
+    let reports = if rtems::are_in(&text) {
+        rtems::reports(path, &text, options, progress)?
+    } else {
+        reports(path, &text, options, progress)?
     };
     Ok(ValidationReport { summary: summarize(&reports), cases: reports })
 }

@@ -46,9 +46,10 @@ fn read(path: &Path, text: &str) -> Result<Vec<Measured>, LabError> {
         .enumerate()
         .map(|(index, run)| measured(index, run).map_err(|error| input(path, &format!("run {}: {error}", index + 1))));
     let runs: Vec<Measured> = runs.collect::<Result<_, _>>()?;
-    match runs.is_empty() {
-        true => Err(input(path, "there is no run in it")),
-        false => Ok(runs),
+    if runs.is_empty() {
+        Err(input(path, "there is no run in it"))
+    } else {
+        Ok(runs)
     }
 }
 
@@ -65,15 +66,16 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, CaseErro
         let counters = phase.iter().filter_map(|(key, value)| Some((key.clone(), value.as_i64()?)));
         counted.push((name.to_string(), counters.collect()));
     }
-    let place = match is_flash(run) {
-        true => format!(
+    let place = if is_flash(run) {
+        format!(
             "block{}-{}-{}-io{}",
             number("erase_block"),
             text("compressor").unwrap_or_default(),
             text("data").unwrap_or_default(),
             number("io_size"),
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "bs{}-spc{}-io{}-cache{}-max{}-cont{}-ra{}-prio{}",
             number("fs_block_size"),
             number("sectors_per_cluster_requested"),
@@ -83,7 +85,7 @@ fn measured(index: usize, run: &Map<String, Value>) -> Result<Measured, CaseErro
             number("cap_multisector_cont"),
             number("read_ahead_blocks"),
             number("app_priority"),
-        ),
+        )
     };
     let family = text("test").unwrap_or_else(|| "io".into());
     let id = format!("rtems/{fs}/{family}/{:03}-{place}", index + 1);

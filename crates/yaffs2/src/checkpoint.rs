@@ -292,9 +292,10 @@ impl Device {
 
 /// Refuses a checkpoint that states something impossible.
 fn demand(condition: bool, what: &'static str, found: u32) -> StreamResult<()> {
-    match condition {
-        true => Ok(()),
-        false => Err(Broken::Flaw(Flaw::CheckpointValue { what, found })),
+    if condition {
+        Ok(())
+    } else {
+        Err(Broken::Flaw(Flaw::CheckpointValue { what, found }))
     }
 }
 

@@ -373,9 +373,10 @@ impl FileSystem for Yaffs2 {
         }
         self.device.chunks.super_is_dirty = true;
         let page = host.page(ino, index).ok_or(Errno::Io)?;
-        match self.device.write_file(obj, at, &page[..bytes])? == bytes {
-            true => Ok(()),
-            false => Err(Errno::NoSpc),
+        if self.device.write_file(obj, at, &page[..bytes])? == bytes {
+            Ok(())
+        } else {
+            Err(Errno::NoSpc)
         }
     }
 

@@ -121,13 +121,14 @@ impl Medium {
         packed.copy_from_slice(&oob[..TAGS_BYTES]);
         code.copy_from_slice(&oob[TAGS_BYTES..]);
         let is_erased = packed[..4] == [0xFF; 4];
-        let of_tags = match self.tags_ecc && !is_erased {
-            false => EccResult::NoError,
-            true => match tags_ecc::correct(&mut packed, &code) {
+        let of_tags = if self.tags_ecc && !is_erased {
+            match tags_ecc::correct(&mut packed, &code) {
                 Checked::Right => EccResult::NoError,
                 Checked::Corrected => EccResult::Fixed,
                 Checked::Wrong => EccResult::Unfixed,
-            },
+            }
+        } else {
+            EccResult::NoError
         };
         Tags { ecc: ecc.max(of_tags), ..Tags::unpack(&packed) }
     }

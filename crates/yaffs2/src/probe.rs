@@ -111,9 +111,10 @@ impl Layout {
             SEQUENCE_BAD_BLOCK => PageKind::BadBlock,
             _ if self.tags_ecc && !self.ecc_is_right(page) => PageKind::Damage("tags that their ECC cannot correct"),
             SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.chunk == 0 && is_header(page, &tags) => {
-                match !self.tags_ecc && !self.is_inband() && self.contradicts(page, &tags) {
-                    true => PageKind::Damage("tags that contradict their header"),
-                    false => PageKind::Header,
+                if !self.tags_ecc && !self.is_inband() && self.contradicts(page, &tags) {
+                    PageKind::Damage("tags that contradict their header")
+                } else {
+                    PageKind::Header
                 }
             }
             SEQUENCE_LOWEST..SEQUENCE_HIGHEST if tags.chunk == 0 => PageKind::Damage("tags of a header, and no header"),

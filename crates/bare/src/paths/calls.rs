@@ -30,10 +30,8 @@ impl PathProgram {
     /// Where the data went, and how many bytes.
     fn write_at(&mut self, fd: Fd, data: &[u8], at: u64) -> Answer<(u64, usize)> {
         let file = self.file(fd, |flags| flags.write)?;
-        let at = match self.handle(fd)?.flags.append {
-            true => self.call(&causes::METADATA, |fs| fs.size_bytes(file))?,
-            false => at,
-        };
+        let at =
+            if self.handle(fd)?.flags.append { self.call(&causes::METADATA, |fs| fs.size_bytes(file))? } else { at };
         if data.is_empty() {
             return Ok((at, 0));
         }

@@ -48,9 +48,10 @@ impl Array {
         let (mut copies_ns, mut last_copy_ns, mut last_in_ns) = ([0; PLANES_MAX], 0, begin_ns);
         for (index, page) in pages.iter().enumerate() {
             let plane = self.plane_at(page.at);
-            let (free_ns, array_end_ns) = match is_first {
-                true => (begin_ns, 0),
-                false => (self.planes[plane].copied_ns.max(now_ns), self.planes[plane].array_end_ns),
+            let (free_ns, array_end_ns) = if is_first {
+                (begin_ns, 0)
+            } else {
+                (self.planes[plane].copied_ns.max(now_ns), self.planes[plane].array_end_ns)
             };
             let earliest_ns = if self.config.overlapped_planes { free_ns } else { begin_ns };
             let between_ns = if index > 0 { self.config.next_plane_ns } else { 0 };

@@ -187,9 +187,10 @@ impl NorFlash {
         let page_bytes = timing.program.unit_bytes;
         let column = (offset % u64::from(page_bytes)) as u32;
         let end = u64::from(column) + bytes as u64;
-        match end <= u64::from(page_bytes) {
-            true => Ok(()),
-            false => Err(FlashError::Column { column, end, page_bytes }),
+        if end <= u64::from(page_bytes) {
+            Ok(())
+        } else {
+            Err(FlashError::Column { column, end, page_bytes })
         }
     }
 
@@ -270,10 +271,10 @@ impl NorFlash {
         match cells.erasing {
             Some(Erasing { block, ends_at_ns }) if cells.power.on => {
                 let is_suspended = cells.suspended_ns.is_some();
-                match is_suspended && block != self.block_of(offset) || !is_suspended && ends_at_ns <= self.sim.now_ns()
-                {
-                    true => Ok(()),
-                    false => Err(FlashError::Erasing { block }),
+                if is_suspended && block != self.block_of(offset) || !is_suspended && ends_at_ns <= self.sim.now_ns() {
+                    Ok(())
+                } else {
+                    Err(FlashError::Erasing { block })
                 }
             }
             _ => Ok(()),

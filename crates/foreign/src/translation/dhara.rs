@@ -70,9 +70,10 @@ impl Dhara {
     fn numbers(&self, at: u64, bytes: usize) -> Result<std::ops::Range<u32>, MtdError> {
         let sector_bytes = u64::from(self.sector_bytes);
         let (first, end) = (at / sector_bytes, (at + bytes as u64) / sector_bytes);
-        match end <= u64::from(self.count) {
-            true => Ok(first as u32..end as u32),
-            false => Err(MtdError::OutOfRange),
+        if end <= u64::from(self.count) {
+            Ok(first as u32..end as u32)
+        } else {
+            Err(MtdError::OutOfRange)
         }
     }
 }

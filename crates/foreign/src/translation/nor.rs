@@ -114,9 +114,10 @@ impl NorOnSectors {
             *place = cleared;
             changes || is_other
         });
-        match changes {
-            true => self.below.program(self.place(sector), held),
-            false => Ok(()),
+        if changes {
+            self.below.program(self.place(sector), held)
+        } else {
+            Ok(())
         }
     }
 }

@@ -81,9 +81,10 @@ impl PageMap {
     fn numbers(&self, at: u64, bytes: usize) -> Result<std::ops::Range<u32>, MtdError> {
         let page_bytes = self.page_bytes() as u64;
         let (first, end) = (at / page_bytes, (at + bytes as u64) / page_bytes);
-        match end <= u64::from(self.pages) {
-            true => Ok(first as u32..end as u32),
-            false => Err(MtdError::OutOfRange),
+        if end <= u64::from(self.pages) {
+            Ok(first as u32..end as u32)
+        } else {
+            Err(MtdError::OutOfRange)
         }
     }
 

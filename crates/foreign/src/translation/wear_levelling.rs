@@ -346,9 +346,10 @@ impl WearLevelling {
         let (state, capacity_bytes) = (self.state.get(), self.layout.capacity_bytes);
         let moved_bytes = u64::from(state.rounds) * self.layout.block_bytes;
         let place = (capacity_bytes - moved_bytes + at) % capacity_bytes;
-        match place < u64::from(state.dummy) * self.layout.block_bytes {
-            true => place,
-            false => place + self.layout.block_bytes,
+        if place < u64::from(state.dummy) * self.layout.block_bytes {
+            place
+        } else {
+            place + self.layout.block_bytes
         }
     }
 

@@ -50,9 +50,10 @@ impl<F: Flash> Hybrid<F> {
     }
 
     fn count_copy(&mut self, reason: &'static Reason) {
-        match std::ptr::eq(reason, &causes::LEVELLING) {
-            true => self.statistics.other_moved_pages += 1,
-            false => self.statistics.gc_pages += 1,
+        if std::ptr::eq(reason, &causes::LEVELLING) {
+            self.statistics.other_moved_pages += 1
+        } else {
+            self.statistics.gc_pages += 1
         }
     }
 

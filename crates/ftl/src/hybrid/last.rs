@@ -132,9 +132,10 @@ impl<F: Flash> Hybrid<F> {
         self.merge_all_of(victim)?;
         // The last merge has freed it; unless a program has failed meanwhile.
         let is_there = self.random.logs().any(|log| log.block == victim);
-        match is_there {
-            true => self.free_random_log(victim),
-            false => Ok(()),
+        if is_there {
+            self.free_random_log(victim)
+        } else {
+            Ok(())
         }
     }
 

@@ -135,9 +135,10 @@ impl<F: Flash> Hybrid<F> {
         let last = self.config.logical_pages.min(first + self.shape.pages_per_block);
         let rest: Vec<u32> = (first + written..last).filter(|&page| !self.is_nowhere(page)).collect();
         let reason = if rest.is_empty() { &causes::MERGE_SWITCH } else { &causes::MERGE_PARTIAL };
-        match rest.is_empty() {
-            true => self.statistics.switch_merges_count += 1,
-            false => self.statistics.partial_merges_count += 1,
+        if rest.is_empty() {
+            self.statistics.switch_merges_count += 1
+        } else {
+            self.statistics.partial_merges_count += 1
         }
         if !self.copy_all(&rest, block, reason)? {
             // The block has failed and is a leftover now.

@@ -166,10 +166,8 @@ impl<F: Flash> PageMap<F> {
         for block in 0..self.shape.blocks as usize {
             let state = self.blocks.state[block];
             let holds_data = matches!(state, State::Open | State::Closed | State::Emptied | State::Failing);
-            let (written, first) = match holds_data {
-                true => (self.blocks.written[block], self.blocks.first_sequence[block]),
-                false => (0, 0),
-            };
+            let (written, first) =
+                if holds_data { (self.blocks.written[block], self.blocks.first_sequence[block]) } else { (0, 0) };
             bytes.extend_from_slice(&self.blocks.erases[block].to_le_bytes());
             bytes.extend_from_slice(&written.to_le_bytes());
             bytes.extend_from_slice(&first.to_le_bytes());

@@ -215,9 +215,10 @@ impl<F: Flash> PageMap<F> {
             let end = self.config.logical_pages.min((translation + 1) * per_page) as usize;
             let is_there = self.read_translation(translation)?;
             let entries = self.buffer.chunks_exact(ENTRY_BYTES as usize).zip(&self.map[first..end]);
-            let is_same = match is_there {
-                true => entries.into_iter().all(|(bytes, page)| bytes == page.to_le_bytes()),
-                false => self.map[first..end].iter().all(|&page| page == NONE),
+            let is_same = if is_there {
+                entries.into_iter().all(|(bytes, page)| bytes == page.to_le_bytes())
+            } else {
+                self.map[first..end].iter().all(|&page| page == NONE)
             };
             if let Some(cache) = &mut self.cache {
                 cache.stale[translation as usize] = !is_same;

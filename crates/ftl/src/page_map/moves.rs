@@ -31,9 +31,10 @@ impl<F: Flash> PageMap<F> {
         let mut moved = 0;
         while self.blocks.valid[block as usize] > 0 {
             if let Some(page) = self.take_for_copy_back(stream, &mut waiting)? {
-                match self.copy_back(stream, self.owner[page as usize], page)? {
-                    true => moved += 1,
-                    false => refused.push_back(page),
+                if self.copy_back(stream, self.owner[page as usize], page)? {
+                    moved += 1
+                } else {
+                    refused.push_back(page)
                 }
                 continue;
             }

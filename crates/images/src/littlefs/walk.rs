@@ -238,9 +238,10 @@ impl<'i> Walk<'i> {
                     let part = data.get(start..).ok_or_else(|| format!("block {block} is cut off"))?;
                     content.extend_from_slice(&part[..part.len().min(left)]);
                 }
-                match content.len() == *size_bytes as usize {
-                    true => Ok(content),
-                    false => Err(format!("only {} of {size_bytes} B are there", content.len())),
+                if content.len() == *size_bytes as usize {
+                    Ok(content)
+                } else {
+                    Err(format!("only {} of {size_bytes} B are there", content.len()))
                 }
             }
             Held::Nothing | Held::Directory(_) => Ok(Vec::new()),

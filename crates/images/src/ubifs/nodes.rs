@@ -195,9 +195,10 @@ impl Walk<'_> {
         let is_encrypted = self.nodes.inodes.get(&dir.ino).is_some_and(|inode| inode.is_encrypted);
         let mut names = Names::new(&mut self.room, &dir.path);
         for (name, &(ino, kind)) in held.iter().rev() {
-            let shown: Cow<'_, [u8]> = match is_encrypted {
-                true => name.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes().into(),
-                false => name.into(),
+            let shown: Cow<'_, [u8]> = if is_encrypted {
+                name.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes().into()
+            } else {
+                name.into()
             };
             if let Some(path) = names.follow(&shown) {
                 pending.push((path, ino, kind));

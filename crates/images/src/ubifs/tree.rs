@@ -52,21 +52,19 @@ pub fn attach_all(image: &[u8], layout: &Layout) -> Result<(Ubi, Geometry), Tree
     let (offset, _) = layout.ubi_at_bytes.ok_or(TreeError::NoUbiHeader)?;
     let settings = ubi_options(layout.page_bytes, offset);
     let is_of_nor = layout.ubi_at_bytes == Some(OFFSETS_OF_NOR);
-    let mut geometry = match is_of_nor {
-        true => Geometry {
+    let mut geometry = if is_of_nor {
+        Geometry {
             page_bytes: layout.page_bytes,
             oob_bytes: 0,
             pages_per_block: layout.block_bytes / layout.page_bytes,
             blocks: layout.blocks.max(BLOCKS_MIN),
-        },
-        false => geometry_of(image, layout, BLOCKS_MIN)?,
+        }
+    } else {
+        geometry_of(image, layout, BLOCKS_MIN)?
     };
     let mut lebs_before = 0;
     loop {
-        let medium = match is_of_nor {
-            true => nor_with(image, geometry),
-            false => chip_of(image, layout, geometry)?,
-        };
+        let medium = if is_of_nor { nor_with(image, geometry) } else { chip_of(image, layout, geometry)? };
         let missing_blocks = match Ubi::attach(medium, &settings) {
             Ok(ubi) => {
                 let (mut lebs, mut missing) = (0, 0);

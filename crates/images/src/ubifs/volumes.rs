@@ -99,9 +99,10 @@ fn mounted(ubi: &Ubi, info: &VolumeInfo, image: &[u8], layout: &Layout, content:
     let by_nodes = |why: Option<String>| -> Result<Tree, TreeError> {
         let lebs = lebs_at(image, layout, blocks.clone())?;
         let leb_bytes = superblock.as_ref().map_or(info.leb_bytes, |found| found.leb_bytes);
-        let mut tree = match leb_bytes == info.leb_bytes {
-            true => nodes::read(&lebs, content),
-            false => nodes::read(&nodes::cut(&in_a_row(&lebs, info.leb_bytes), leb_bytes), content),
+        let mut tree = if leb_bytes == info.leb_bytes {
+            nodes::read(&lebs, content)
+        } else {
+            nodes::read(&nodes::cut(&in_a_row(&lebs, info.leb_bytes), leb_bytes), content)
         };
         tree.notes.splice(0..0, why);
         Ok(tree)

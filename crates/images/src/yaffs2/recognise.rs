@@ -30,19 +30,17 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
     let mut layout = Layout::new(fs, found.page_bytes, found.oob_bytes, block_bytes, image);
     layout.tags_offset = Some(found.tags_offset);
     layout.yaffs2 = Some(found);
-    layout = layout.unchecked(match found.tags_ecc {
-        true => {
+    layout = layout.unchecked(if found.tags_ecc {
             "YAFFS2 has check sums over its tags only: a changed bit of a file, a name or an attribute shows in the ECC of \
              pages, which is not looked at here"
-        }
-        false => {
+        } else {
             "YAFFS2 has no check sums here: a changed bit of a file, a name or an attribute shows in the ECC of pages, which is \
              not looked at here"
-        }
-    });
-    let (place, at) = match found.is_inband() {
-        true => ("at the end of the page data", found.tags_offset),
-        false => ("in the OOB area, at offset", found.tags_offset - found.page_bytes),
+        });
+    let (place, at) = if found.is_inband() {
+        ("at the end of the page data", found.tags_offset)
+    } else {
+        ("in the OOB area, at offset", found.tags_offset - found.page_bytes)
     };
     let ecc = if found.tags_ecc { "with ECC" } else { "without ECC" };
     let (page, oob) = (found.page_bytes, found.oob_bytes);

@@ -101,10 +101,8 @@ pub fn walk(e: Endian, block: &[u8], emit: &mut dyn FnMut(Place)) {
         let is_obsolete = header.node_type & ACCURATE == 0;
         let total_bytes = pad(header.total_bytes).min(here.len() as u32);
         let node_type = header.node_type | ACCURATE;
-        let found = match is_obsolete {
-            true => look(e, node_type, &as_written(e, node_type, node)),
-            false => look(e, node_type, node),
-        };
+        let found =
+            if is_obsolete { look(e, node_type, &as_written(e, node_type, node)) } else { look(e, node_type, node) };
         emit(Place { offset: at as u32, total_bytes, found, is_obsolete });
         at += total_bytes as usize;
     }

@@ -30,12 +30,13 @@ pub(super) fn settles(text: Option<&str>) -> bool {
 ///
 /// Errors: the text is neither.
 pub fn session_settles(text: &str) -> Result<bool, String> {
-    match [SETTLED, FRESH].contains(&text.trim()) {
-        true => Ok(settles(Some(text))),
-        false => Err(format!(
+    if [SETTLED, FRESH].contains(&text.trim()) {
+        Ok(settles(Some(text)))
+    } else {
+        Err(format!(
             "initial = \"{text}\": must be \"settled\" (the blocks of a new partition are made usable before its first \
              use) or \"fresh\" (they are not); other states are made by the steps of an experiment or of a setup"
-        )),
+        ))
     }
 }
 

@@ -52,9 +52,10 @@ impl Program {
             return Err(format!("name = \"{name}\" means something else already: give the program another one"));
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        match !name.is_empty() && name.chars().all(is_plain) {
-            true => Ok(()),
-            false => Err(format!("name = \"{name}\" must be of letters, digits, - and _, such as \"logger\"")),
+        if !name.is_empty() && name.chars().all(is_plain) {
+            Ok(())
+        } else {
+            Err(format!("name = \"{name}\" must be of letters, digits, - and _, such as \"logger\""))
         }
     }
 }

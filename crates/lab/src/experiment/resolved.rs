@@ -86,9 +86,10 @@ impl Experiment {
             budgets: BTreeMap::new(),
         };
         let text = toml::to_string(&file).expect("an experiment that was read can be written");
-        match stacks.iter().all(|other| std::mem::discriminant(*other) == std::mem::discriminant(stacks[0])) {
-            true => text,
-            false => without_keys_of_one_system(&text, stacks),
+        if stacks.iter().all(|other| std::mem::discriminant(*other) == std::mem::discriminant(stacks[0])) {
+            text
+        } else {
+            without_keys_of_one_system(&text, stacks)
         }
     }
 

@@ -136,9 +136,10 @@ impl Latency {
             mean_ns: tally.mean_ns(),
             deviation_ns: tally.deviation_ns() * (n / (n - 1.0)).sqrt(),
             requests: tally.len(),
-            percentiles_ns: match with_percentiles {
-                true => PERCENTILES.iter().zip(found).map(named).collect(),
-                false => Vec::new(),
+            percentiles_ns: if with_percentiles {
+                PERCENTILES.iter().zip(found).map(named).collect()
+            } else {
+                Vec::new()
             },
         }
     }
@@ -153,9 +154,10 @@ impl Latency {
         let (mean_ns, population_ns) = crate::stats::mean_sd(sorted.iter().map(|&ns| ns as f64));
         let deviation_ns = if n > 1 { population_ns * (n as f64 / (n - 1) as f64).sqrt() } else { 0.0 };
         let at = |percent: f64| sorted[((percent / 100.0 * n as f64).ceil() as usize).clamp(1, n) - 1];
-        let percentiles_ns = match with_percentiles {
-            true => PERCENTILES.iter().map(|&percent| (format!("{percent:.6}"), at(percent))).collect(),
-            false => Vec::new(),
+        let percentiles_ns = if with_percentiles {
+            PERCENTILES.iter().map(|&percent| (format!("{percent:.6}"), at(percent))).collect()
+        } else {
+            Vec::new()
         };
         Latency { min_ns: sorted[0], max_ns: sorted[n - 1], mean_ns, deviation_ns, requests: n as u64, percentiles_ns }
     }

@@ -142,9 +142,10 @@ impl Calls for Seat<'_> {
 
     /// Part of what the program does before or after a call. To end takes no time.
     fn read_clock_ns(&mut self) -> u64 {
-        match self.shared.ends() {
-            true => self.now_ns(),
-            false => self.machine_mut().read_clock_ns(),
+        if self.shared.ends() {
+            self.now_ns()
+        } else {
+            self.machine_mut().read_clock_ns()
         }
     }
 
@@ -261,9 +262,10 @@ impl Calls for Seat<'_> {
 impl System for Seat<'_> {
     /// To end takes no time.
     fn step_clock_ns(&mut self) -> u64 {
-        match self.shared.ends() {
-            true => self.now_ns(),
-            false => self.machine_mut().step_clock_ns(),
+        if self.shared.ends() {
+            self.now_ns()
+        } else {
+            self.machine_mut().step_clock_ns()
         }
     }
 

@@ -216,9 +216,10 @@ impl Runner<'_> {
             unnamed: has(OpenFlag::Tmpfile),
             ..OpenFlags::READ
         };
-        let path = match flags.unnamed {
-            true => absolute(step.file.rsplit_once('/').map_or("", |(directory, _)| directory)),
-            false => step.file.clone().into_bytes(),
+        let path = if flags.unnamed {
+            absolute(step.file.rsplit_once('/').map_or("", |(directory, _)| directory))
+        } else {
+            step.file.clone().into_bytes()
         };
         let result = self.call(CallOp::Open, &step.file, |system| system.open(&path, flags, FILE_PERMISSIONS));
         if let Some(fd) = as_expected(result, step.fails)? {

@@ -36,9 +36,12 @@ impl Runner<'_> {
     pub(super) fn get_keys(&mut self, step: &steps::Get) -> Done {
         let mut facts = Facts::default();
         self.each_key((step.key_order(), step.gap_us.ns()), CallOp::Read, &mut facts, |runner, key| {
-            timed(&mut *runner.system, |system| match system.has_keys() {
-                true => system.get_value(key.as_bytes()).map(|value| value.len() as u64),
-                false => read_all(system, key.as_bytes()),
+            timed(&mut *runner.system, |system| {
+                if system.has_keys() {
+                    system.get_value(key.as_bytes()).map(|value| value.len() as u64)
+                } else {
+                    read_all(system, key.as_bytes())
+                }
             })
         })?;
         Ok(facts)
@@ -48,12 +51,11 @@ impl Runner<'_> {
         let mut facts = Facts::default();
         self.each_key((step.key_order(), step.gap_us.ns()), CallOp::Unlink, &mut facts, |runner, key| {
             timed(&mut *runner.system, |system| {
-                match system.has_keys() {
-                    true => system.delete_value(key.as_bytes())?,
-                    false => {
-                        system.unlink(key.as_bytes())?;
-                        sync_root(system)?;
-                    }
+                if system.has_keys() {
+                    system.delete_value(key.as_bytes())?
+                } else {
+                    system.unlink(key.as_bytes())?;
+                    sync_root(system)?;
                 }
                 Ok(0)
             })
@@ -65,10 +67,8 @@ impl Runner<'_> {
     pub(super) fn iterate_keys(&mut self) -> Done {
         let file = self.log.file_index("");
         let start_ns = self.system.now_ns() - self.start.at_ns;
-        let (entries, latency_ns) = timed(&mut *self.system, |system| match system.has_keys() {
-            true => system.list_values(),
-            false => read_root(system),
-        });
+        let (entries, latency_ns) =
+            timed(&mut *self.system, |system| if system.has_keys() { system.list_values() } else { read_root(system) });
         let entries = entries?;
         let bytes = entries.iter().map(|entry| entry.value_bytes).sum();
         self.record(0, Call { op: CallOp::Read, file, offset_bytes: 0, bytes, start_ns, latency_ns });

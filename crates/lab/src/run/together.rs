@@ -66,9 +66,12 @@ fn kept(done: Vec<Done>, start_ns: u64) -> Kept {
         let Begun { mut log, images, logs: texts, .. } = begun;
         let is_main = number == 0;
         kept.images.extend(images);
-        kept.logs.extend(texts.into_iter().map(|(name, text)| match is_main {
-            true => (name, text),
-            false => (format!("{}/{name}", program.name), text),
+        kept.logs.extend(texts.into_iter().map(|(name, text)| {
+            if is_main {
+                (name, text)
+            } else {
+                (format!("{}/{name}", program.name), text)
+            }
         }));
         kept.programs.push(OfProgram {
             titles: program.steps.iter().map(Step::title).collect(),

@@ -210,9 +210,10 @@ impl WriteBack {
             inode.dirtied_tick = now;
         }
         if walk.pages_put_back > 0 {
-            match is_dirty {
-                true => self.inodes.redirty(ino, now),
-                false => self.inodes.take(ino),
+            if is_dirty {
+                self.inodes.redirty(ino, now)
+            } else {
+                self.inodes.take(ino)
             }
         } else if !inode.pages.is_empty() && walk.pages_left <= 0 {
             self.inodes.put(ino, Queue::MoreIo);
@@ -310,9 +311,10 @@ fn write_portion(
             cache.state().writer_holds(None);
         }
     }
-    match take_turns(fs, cache) && !is_of_writer {
-        true => Ok(Turn::Yielded),
-        false => Ok(Turn::Done),
+    if take_turns(fs, cache) && !is_of_writer {
+        Ok(Turn::Yielded)
+    } else {
+        Ok(Turn::Done)
     }
 }
 

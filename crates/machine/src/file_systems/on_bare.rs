@@ -87,9 +87,10 @@ pub(super) fn demand(
     value: impl ToString,
     needed: impl FnOnce() -> String,
 ) -> Result<(), MachineError> {
-    match holds {
-        true => Ok(()),
-        false => Err(MachineError::Value { key, value: value.to_string(), needed: needed() }),
+    if holds {
+        Ok(())
+    } else {
+        Err(MachineError::Value { key, value: value.to_string(), needed: needed() })
     }
 }
 

@@ -47,9 +47,10 @@ impl Mounts {
         call: impl FnOnce(&mut Stack, &[u8], &[u8]) -> Answer<()>,
     ) -> Answer<()> {
         let ((from, old), (to, new)) = (self.lead(old), self.lead(new));
-        match from == to {
-            true => call(&mut self.member(from), old, new),
-            false => Err(Errno::XDev.into()),
+        if from == to {
+            call(&mut self.member(from), old, new)
+        } else {
+            Err(Errno::XDev.into())
         }
     }
 
@@ -195,9 +196,10 @@ impl Calls for Mounts {
     fn link_descriptor(&mut self, fd: Fd, new: &[u8]) -> Answer<()> {
         let (of, fd) = self.file(fd)?;
         let (to, new) = self.lead(new);
-        match of == to {
-            true => self.member(of).link_descriptor(fd, new),
-            false => Err(Errno::XDev.into()),
+        if of == to {
+            self.member(of).link_descriptor(fd, new)
+        } else {
+            Err(Errno::XDev.into())
         }
     }
 

@@ -43,10 +43,7 @@ pub(super) fn hold_layers(
     medium: &media::Descriptor,
     base_dir: &Path,
 ) -> Result<(), MachineError> {
-    let ecc = match medium.keys.contains(&"ecc") {
-        true => ecc_of(keys, profile.driver().ecc)?,
-        false => profile.driver().ecc,
-    };
+    let ecc = if medium.keys.contains(&"ecc") { ecc_of(keys, profile.driver().ecc)? } else { profile.driver().ecc };
     let kernel = profile.kernel_series();
     let circumstances = Circumstances {
         fs: (keys.fs != NO_FS).then_some(keys.fs.as_str()),

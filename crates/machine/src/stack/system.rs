@@ -55,9 +55,10 @@ impl System for Stack {
         if self.ubi().is_some() {
             return Err(UbiState::Attached.into());
         }
-        match self.medium.lies(time_s, celsius) {
-            true => Ok(()),
-            false => Err(self.lacks("medium that ages: [stack.ageing] says how").into()),
+        if self.medium.lies(time_s, celsius) {
+            Ok(())
+        } else {
+            Err(self.lacks("medium that ages: [stack.ageing] says how").into())
         }
     }
 

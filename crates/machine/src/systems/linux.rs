@@ -62,9 +62,10 @@ impl SystemKeys for StackKeys {
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {
-        let (spec, keys) = match self.mount.is_empty() {
-            true => StackSpec::from_keys(self, base_dir).map(|(spec, keys)| (MachineSpec::new(spec), keys))?,
-            false => MountsSpec::from_keys(self, base_dir).map(|(spec, keys)| (MachineSpec::new(spec), keys))?,
+        let (spec, keys) = if self.mount.is_empty() {
+            StackSpec::from_keys(self, base_dir).map(|(spec, keys)| (MachineSpec::new(spec), keys))?
+        } else {
+            MountsSpec::from_keys(self, base_dir).map(|(spec, keys)| (MachineSpec::new(spec), keys))?
         };
         *self = keys;
         Ok(spec)

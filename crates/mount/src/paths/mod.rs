@@ -286,9 +286,10 @@ impl Nodes for ByPath<'_> {
     }
 
     fn stat(&mut self, id: NodeId) -> Answer<Stat> {
-        match self.is_fresh(id) {
-            true => self.known(id),
-            false => self.look(id),
+        if self.is_fresh(id) {
+            self.known(id)
+        } else {
+            self.look(id)
         }
     }
 
@@ -395,9 +396,10 @@ impl Nodes for ByPath<'_> {
     }
 
     fn fsync(&mut self, fd: Fd, data_only: bool) -> Answer<()> {
-        match data_only {
-            true => self.system.fdatasync(fd),
-            false => self.system.fsync(fd),
+        if data_only {
+            self.system.fdatasync(fd)
+        } else {
+            self.system.fsync(fd)
         }
     }
 

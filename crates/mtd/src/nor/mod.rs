@@ -188,9 +188,10 @@ impl NorPartition {
     /// The place of a block on the chip.
     fn block_place(&self, at: u64) -> Result<u64, MtdError> {
         let place = self.place(at, 1)?;
-        match at.is_multiple_of(u64::from(self.chip.block_bytes())) {
-            true => Ok(place),
-            false => Err(MtdError::Unaligned),
+        if at.is_multiple_of(u64::from(self.chip.block_bytes())) {
+            Ok(place)
+        } else {
+            Err(MtdError::Unaligned)
         }
     }
 

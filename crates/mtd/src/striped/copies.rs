@@ -48,9 +48,10 @@ impl Striped {
         let has_failed = copied.done.failed.any();
         let is_waited_for = has_failed || !copied.is_programmed || !self.overlaps.get();
         array.wait_until(if is_waited_for { copied.done.done_ns } else { copied.seen_ns });
-        match has_failed {
-            true => Err(MtdError::ProgramFailed),
-            false => Ok(copied.is_programmed),
+        if has_failed {
+            Err(MtdError::ProgramFailed)
+        } else {
+            Ok(copied.is_programmed)
         }
     }
 }

@@ -99,9 +99,10 @@ impl Medium for Striped {
         array.wait_until(array.all_done_ns());
         self.formatting_erases.borrow_mut()[block as usize] += u32::from(self.sim.reason() == &FORMATTING);
         self.counts(|traffic| traffic.erases += u64::from(planes) * self.dies.len() as u64);
-        match has_failed {
-            true => Err(MtdError::EraseFailed),
-            false => Ok(()),
+        if has_failed {
+            Err(MtdError::EraseFailed)
+        } else {
+            Ok(())
         }
     }
 

@@ -167,9 +167,10 @@ impl Stripes {
         {
             return Err(StripesError::Count { what, count, most });
         }
-        match die.blocks.is_multiple_of(self.planes) {
-            true => Ok(()),
-            false => Err(StripesError::Planes { planes: self.planes, blocks: die.blocks }),
+        if die.blocks.is_multiple_of(self.planes) {
+            Ok(())
+        } else {
+            Err(StripesError::Planes { planes: self.planes, blocks: die.blocks })
         }
     }
 
@@ -314,9 +315,10 @@ impl Striped {
         }
         array.wait_until(array.die_ready_ns(at.die));
         let pages_of_die = &mut pages[..planes_per_die as usize];
-        let done = array.issue(match more || goes_on {
-            true => Command::CacheRead { pages: pages_of_die, more },
-            false => Command::Read(pages_of_die),
+        let done = array.issue(if more || goes_on {
+            Command::CacheRead { pages: pages_of_die, more }
+        } else {
+            Command::Read(pages_of_die)
         });
         let done = done.map_err(refused)?;
         let planes = u64::from(planes_per_die);
@@ -325,10 +327,8 @@ impl Striped {
             traffic.read_bytes += planes * u64::from(page_bytes + oob_bytes);
         });
         let flips = pages.map(|page| page.flipped_bits);
-        let result = match flips.iter().all(|&flips| flips == 0) {
-            true => EccResult::CLEAN,
-            false => self.correct(&array, &flips, data),
-        };
+        let result =
+            if flips.iter().all(|&flips| flips == 0) { EccResult::CLEAN } else { self.correct(&array, &flips, data) };
         Ok((result, done.done_ns))
     }
 
@@ -369,9 +369,10 @@ impl Striped {
             array.wait_until(array.die_ready_ns(at.die));
         }
         let pages = &pages[..planes_per_die as usize];
-        let command = match self.caches.get() && self.commands.cache_program {
-            true => Command::CacheProgram { pages, more: true },
-            false => Command::Program(pages),
+        let command = if self.caches.get() && self.commands.cache_program {
+            Command::CacheProgram { pages, more: true }
+        } else {
+            Command::Program(pages)
         };
         let Done { done_ns, failed, .. } = array.issue(command).map_err(refused)?;
         let planes = u64::from(planes_per_die);
@@ -383,9 +384,10 @@ impl Striped {
             array.end_sequence(at.die);
             array.wait_until(done_ns);
         }
-        match failed.any() {
-            true => Err(MtdError::ProgramFailed),
-            false => Ok(()),
+        if failed.any() {
+            Err(MtdError::ProgramFailed)
+        } else {
+            Ok(())
         }
     }
 }

@@ -364,9 +364,12 @@ impl ParallelNorFile {
         if ![8, 16, 32].contains(&width_bits) {
             return Err(format!("width_bits = {width_bits}: 8, 16 or 32 is needed"));
         }
-        let pair = |one: bool, other: bool, keys: &str| match one == other {
-            true => Ok(()),
-            false => Err(format!("{keys}: give both, or neither")),
+        let pair = |one: bool, other: bool, keys: &str| {
+            if one == other {
+                Ok(())
+            } else {
+                Err(format!("{keys}: give both, or neither"))
+            }
         };
         let (page, buffer) = (said(&self.read_page_bytes), said(&self.write_buffer_bytes));
         pair(page.is_some(), self.t_page_access_ns.is_some(), "read_page_B and t_page_access_ns")?;

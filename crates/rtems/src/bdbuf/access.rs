@@ -145,9 +145,10 @@ impl Bdbuf {
         if !self.tasks.sync_done {
             self.wait(Waiting::SyncDone)?;
         }
-        match self.device(disk).power_is_cut() {
-            true => Err(BdbufError::PowerCut),
-            false => Ok(()),
+        if self.device(disk).power_is_cut() {
+            Err(BdbufError::PowerCut)
+        } else {
+            Ok(())
         }
     }
 

@@ -217,9 +217,10 @@ impl Bdbuf {
         let (result, worked_until_ns) = self.sim.beside_the_clock(commands_end_ns, slices, || {
             let mut result = idled;
             for (&buffer, &segment) in request.iter().zip(&*segments) {
-                let done = match write {
-                    true => device.write(segment, buffers.data(buffer, bytes)),
-                    false => device.read(segment, buffers.data_mut(buffer, bytes)),
+                let done = if write {
+                    device.write(segment, buffers.data(buffer, bytes))
+                } else {
+                    device.read(segment, buffers.data_mut(buffer, bytes))
                 };
                 result = result.and(done.map_err(BdbufError::from));
             }

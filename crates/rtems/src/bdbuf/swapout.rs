@@ -53,10 +53,7 @@ impl Bdbuf {
             }
             Stage::InFlight => {
                 self.end_request(task);
-                self.tasks.all[task].stage = match self.has_more(task) {
-                    true => Stage::Write,
-                    false => Stage::Pass,
-                };
+                self.tasks.all[task].stage = if self.has_more(task) { Stage::Write } else { Stage::Pass };
             }
             Stage::Idle => self.receive(task),
             Stage::Receive => {
@@ -189,12 +186,11 @@ impl Bdbuf {
         let step = target.block_bytes / target.device.media_block_bytes();
         let rest = &transfer.buffers[transfer.next..];
         let most = rest.len().min(self.config.max_write_blocks as usize);
-        let count = match consecutive {
-            true => {
-                let blocks = |i: usize| self.buffers.get(rest[i]).block;
-                (1..most).find(|&i| blocks(i) != blocks(i - 1) + step).unwrap_or(most)
-            }
-            false => most,
+        let count = if consecutive {
+            let blocks = |i: usize| self.buffers.get(rest[i]).block;
+            (1..most).find(|&i| blocks(i) != blocks(i - 1) + step).unwrap_or(most)
+        } else {
+            most
         };
         transfer.request.clear();
         transfer.request.extend_from_slice(&rest[..count]);

@@ -91,9 +91,10 @@ impl Dosfs {
     /// How much of a directory is read at once.
     pub(super) fn piece_bytes(&self, directory: u32) -> Result<u32, Errno> {
         let file = self.file(directory)?;
-        match file.is_root() && !self.volume.is_fat32() {
-            true => Ok(file.size),
-            false => Ok(self.volume.boot.cluster_bytes()),
+        if file.is_root() && !self.volume.is_fat32() {
+            Ok(file.size)
+        } else {
+            Ok(self.volume.boot.cluster_bytes())
         }
     }
 
@@ -260,9 +261,10 @@ impl Dosfs {
         }
         entries.extend(&*short);
         let written = self.with_file(directory, |volume, file| volume.write_file(cache, file, offset, &entries))?;
-        match written == entries.len() {
-            true => Ok(dir_pos),
-            false => Err(Errno::Io),
+        if written == entries.len() {
+            Ok(dir_pos)
+        } else {
+            Err(Errno::Io)
         }
     }
 

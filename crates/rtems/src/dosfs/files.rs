@@ -114,9 +114,10 @@ impl Volume {
         if file_cluster == walked.file_cluster {
             return Ok(walked.disk_cluster);
         }
-        let (from, steps) = match file_cluster > walked.file_cluster {
-            true => (walked.disk_cluster, file_cluster - walked.file_cluster),
-            false => (file.cluster, file_cluster),
+        let (from, steps) = if file_cluster > walked.file_cluster {
+            (walked.disk_cluster, file_cluster - walked.file_cluster)
+        } else {
+            (file.cluster, file_cluster)
         };
         let cluster = self.follow(cache, from, steps)?;
         file.walked.file_cluster = file_cluster;

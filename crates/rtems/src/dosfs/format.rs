@@ -49,9 +49,10 @@ struct Choice {
 
 impl Choice {
     fn align(&self, sectors: u32) -> u32 {
-        match self.skip_alignment {
-            true => sectors,
-            false => sectors.next_multiple_of(self.per_cluster),
+        if self.skip_alignment {
+            sectors
+        } else {
+            sectors.next_multiple_of(self.per_cluster)
         }
     }
 
@@ -81,9 +82,10 @@ impl Choice {
                 }
             }
         }
-        match fits {
-            true => Ok(()),
-            false => Err(Errno::Inval),
+        if fits {
+            Ok(())
+        } else {
+            Err(Errno::Inval)
         }
     }
 
@@ -210,9 +212,10 @@ fn choose(options: &FormatOptions, sector_bytes: u32, sectors: u32) -> Result<Ch
     choice.reserved = choice.align(choice.reserved);
     // A volume without room for a single cluster is refused.
     let areas = u64::from(choice.root_start()) + u64::from(choice.root_sectors) + u64::from(choice.per_cluster);
-    match areas <= u64::from(choice.sectors) {
-        true => Ok(choice),
-        false => Err(Errno::Inval),
+    if areas <= u64::from(choice.sectors) {
+        Ok(choice)
+    } else {
+        Err(Errno::Inval)
     }
 }
 
@@ -237,9 +240,10 @@ fn boot_sector(sector: &mut [u8], choice: &Choice, options: &FormatOptions) {
     put(24, &255u16.to_le_bytes());
     put(26, &6u16.to_le_bytes());
     put(28, &1u32.to_le_bytes());
-    match short_count {
-        true => put(19, &(choice.sectors as u16).to_le_bytes()),
-        false => put(32, &choice.sectors.to_le_bytes()),
+    if short_count {
+        put(19, &(choice.sectors as u16).to_le_bytes())
+    } else {
+        put(32, &choice.sectors.to_le_bytes())
     }
     if choice.fat_type == FatType::Fat32 {
         put(36, &choice.fat_sectors.to_le_bytes());

@@ -97,9 +97,10 @@ impl FileSystem for Dosfs {
         let file = self.file(node.id)?;
         let boot = &self.volume.boot;
         let kind = if file.is_directory { S_IFDIR } else { S_IFREG };
-        let used = match file.is_directory {
-            true => file.size,
-            false => file.size.checked_next_multiple_of(boot.cluster_bytes()).unwrap_or(u32::MAX),
+        let used = if file.is_directory {
+            file.size
+        } else {
+            file.size.checked_next_multiple_of(boot.cluster_bytes()).unwrap_or(u32::MAX)
         };
         Ok(Stat {
             ino: file.ino,

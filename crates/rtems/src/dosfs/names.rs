@@ -137,9 +137,10 @@ pub(super) fn long_for_save(name: &[u8]) -> Result<Vec<u16>, Errno> {
         c.is_ascii_lowercase() || matches!(c, b'+' | b',' | b'.' | b';' | b'=' | b'[' | b']') || short_char(c) == c
     };
     let good = name.iter().all(|&c| c.is_ascii() && valid(c));
-    match good {
-        true => Ok(name.iter().map(|&c| u16::from(c)).collect()),
-        false => Err(Errno::Inval),
+    if good {
+        Ok(name.iter().map(|&c| u16::from(c)).collect())
+    } else {
+        Err(Errno::Inval)
     }
 }
 
@@ -183,9 +184,10 @@ pub(super) fn short_to_name(short: &[u8]) -> Vec<u8> {
 pub(super) fn long_chars(entry: &[u8], is_first: bool) -> Vec<u16> {
     let bytes = entry[1..11].iter().chain(&entry[14..26]).chain(&entry[28..32]).copied().collect::<Vec<u8>>();
     let chars = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    match is_first {
-        true => chars.take_while(|&c| c != 0).collect(),
-        false => chars.collect(),
+    if is_first {
+        chars.take_while(|&c| c != 0).collect()
+    } else {
+        chars.collect()
     }
 }
 

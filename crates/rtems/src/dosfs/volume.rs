@@ -160,10 +160,7 @@ impl Volume {
         }
         self.release(cache)?;
         let block = sector / self.sectors_per_block();
-        let buffer = match whole_block {
-            true => cache.get(self.disk, block)?,
-            false => cache.read(self.disk, block)?,
-        };
+        let buffer = if whole_block { cache.get(self.disk, block)? } else { cache.read(self.disk, block)? };
         self.window = Some(Window { sector, buffer, modified: false });
         Ok((buffer, skip))
     }

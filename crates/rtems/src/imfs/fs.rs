@@ -9,9 +9,10 @@ use ffslab_fs::Errno;
 
 impl Imfs {
     fn not_in_mini(&self) -> Result<(), Errno> {
-        match self.options.mini {
-            true => Err(Errno::NotSup),
-            false => Ok(()),
+        if self.options.mini {
+            Err(Errno::NotSup)
+        } else {
+            Ok(())
         }
     }
 
@@ -58,9 +59,10 @@ impl Imfs {
             cache.cpu.clear(Address::in_memfile(node, in_heap(first)), bytes as usize);
         }
         let at = Address::in_memfile(node, in_heap(moved.offset));
-        match moved.out {
-            true => cache.cpu.copy_out(at, moved.bytes),
-            false => cache.cpu.copy_in(at, moved.bytes),
+        if moved.out {
+            cache.cpu.copy_out(at, moved.bytes)
+        } else {
+            cache.cpu.copy_in(at, moved.bytes)
         }
     }
 }

@@ -199,10 +199,7 @@ impl Bitmap {
                 // All 32 words of this word of the search map are full, so the search goes on with the next one.
                 bit &= !(ELEMENT_BITS - 1);
                 let skipped = if up { ELEMENT_BITS - search_offset } else { search_offset + 1 };
-                bit += match up {
-                    true => skipped * ELEMENT_BITS,
-                    false => -((skipped - 1) * ELEMENT_BITS + 1),
-                };
+                bit += if up { skipped * ELEMENT_BITS } else { -((skipped - 1) * ELEMENT_BITS + 1) };
                 offset = restart;
                 index += direction * skipped;
             }

@@ -268,10 +268,8 @@ fn io_start(
         store.held.request(cache, &mut file.handle, block, with_content)?;
     }
     let map = &shared.map;
-    let size = match read && map.size.is_last(&map.position) && map.size.offset > 0 {
-        true => map.size.offset,
-        false => block_bytes,
-    };
+    let size =
+        if read && map.size.is_last(&map.position) && map.size.offset > 0 { map.size.offset } else { block_bytes };
     *available = size.saturating_sub(file.position.offset);
     Ok(())
 }

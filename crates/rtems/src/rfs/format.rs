@@ -78,9 +78,10 @@ fn choose(options: &FormatOptions, media_block_bytes: u32, media_blocks: u32) ->
         Layout { blocks, block_bytes, bad_blocks: 0, name_max_bytes, groups_count, group_blocks, group_inodes };
     // A last group that is too short for its bitmaps would be written beyond the end of the device.
     let last = u64::from(layout.group_base(groups_count - 1)) + u64::from(GROUP_INODES);
-    match last < u64::from(blocks) {
-        true => Ok(layout),
-        false => Err(Errno::Inval),
+    if last < u64::from(blocks) {
+        Ok(layout)
+    } else {
+        Err(Errno::Inval)
     }
 }
 

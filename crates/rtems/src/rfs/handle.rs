@@ -142,10 +142,7 @@ impl Held {
         let mut attached = match found {
             Some(found) => found,
             None => {
-                let buffer = match read {
-                    true => cache.read(self.disk, block),
-                    false => cache.get(self.disk, block),
-                };
+                let buffer = if read { cache.read(self.disk, block) } else { cache.get(self.disk, block) };
                 Attached { block, buffer: buffer?, references: 0, dirty: false }
             }
         };
@@ -187,9 +184,10 @@ impl Held {
                 oldest.into_iter().for_each(|(_, buffer)| cache.release_modified(buffer));
             }
         }
-        match dirty {
-            true => self.modified.push_back((block, buffer)),
-            false => self.clean.push_back((block, buffer)),
+        if dirty {
+            self.modified.push_back((block, buffer))
+        } else {
+            self.clean.push_back((block, buffer))
         }
     }
 
@@ -219,8 +217,9 @@ impl Held {
 }
 
 fn give_back(cache: &mut Bdbuf, buffer: BufferId, dirty: bool) {
-    match dirty {
-        true => cache.release_modified(buffer),
-        false => cache.release(buffer),
+    if dirty {
+        cache.release_modified(buffer)
+    } else {
+        cache.release(buffer)
     }
 }

@@ -67,9 +67,10 @@ impl Layout {
             && (1..=u64::from(layout.blocks)).contains(&groups)
             && groups * u64::from(layout.group_inodes) < 1 << 31
             && u64::from(layout.group_base(layout.groups_count - 1)) + 2 < u64::from(layout.blocks);
-        match good {
-            true => Ok(layout),
-            false => Err(Errno::Io),
+        if good {
+            Ok(layout)
+        } else {
+            Err(Errno::Io)
         }
     }
 

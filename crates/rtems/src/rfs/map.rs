@@ -113,9 +113,10 @@ impl Store {
         }
         self.inode_unload(cache, inode, false);
         // The original does not check this, and would copy beyond the end of the buffer.
-        match map.size.offset < self.layout.block_bytes {
-            true => Ok(map),
-            false => Err(Errno::Io),
+        if map.size.offset < self.layout.block_bytes {
+            Ok(map)
+        } else {
+            Err(Errno::Io)
         }
     }
 

@@ -123,9 +123,10 @@ impl Rfs {
         let mode = root.mode(cache);
         let good = any_root || (mode != 0xffff && root.is_directory(cache));
         store.inode_close(cache, &mut root)?;
-        match good {
-            true => Ok(()),
-            false => Err(Errno::Io),
+        if good {
+            Ok(())
+        } else {
+            Err(Errno::Io)
         }
     }
 

@@ -294,12 +294,13 @@ impl Lpt {
             Part::Node { level, index } => {
                 let children: Vec<Place> = (0..FANOUT)
                     .map(|i| index * FANOUT + i)
-                    .map(|child| match self.has_node(level - 1, child) {
-                        true => {
+                    .map(|child| {
+                        if self.has_node(level - 1, child) {
                             let child = self.node(level - 1, child);
                             Place { lnum: child.lnum, offs: child.offs }
+                        } else {
+                            Place::default()
                         }
-                        false => Place::default(),
                     })
                     .collect();
                 pack_nnode(&self.geo, geo, nnode_number(self.geo.height, level, index), &children, bytes);

@@ -145,9 +145,10 @@ impl Index {
         }
         let (key, at) = (branch.key, branch.at);
         let mut node = std::mem::take(&mut self.entry_buffer);
-        let read = match self.replaying {
-            true => lebs.try_read_entry(key, at, &mut node),
-            false => journal.read_leaf(lebs, key, at, &mut node).map(|()| true),
+        let read = if self.replaying {
+            lebs.try_read_entry(key, at, &mut node)
+        } else {
+            journal.read_leaf(lebs, key, at, &mut node).map(|()| true)
         };
         let loaded = read.and_then(|is_there| {
             if is_there {

@@ -77,9 +77,10 @@ impl Settings {
     /// Errors: what is missing or is none that RTEMS could have.
     pub fn read(run: &Map<String, Value>) -> Result<Settings, CaseError> {
         let settings = Value::Object(run.clone());
-        let read = match is_flash(run) {
-            true => serde_json::from_value(settings).map(Settings::Flash),
-            false => serde_json::from_value(settings).map(Settings::Block),
+        let read = if is_flash(run) {
+            serde_json::from_value(settings).map(Settings::Flash)
+        } else {
+            serde_json::from_value(settings).map(Settings::Block)
         };
         let settings = read.map_err(|error| CaseError::Settings { says: error.to_string() })?;
         let (io_bytes, file_bytes) = settings.sizes();

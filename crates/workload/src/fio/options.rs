@@ -426,9 +426,10 @@ fn file_names(value: &str) -> Result<Vec<String>, ValueError> {
         return not_here("a job works on files of the mounted file system, not on a device");
     }
     let names: Vec<String> = value.split(':').map(|name| name.trim_matches('/').to_string()).collect();
-    match names.iter().any(|name| name.is_empty() || name == "-") {
-        true => Err(ValueError::Words("a file name, or several with \":\" between them")),
-        false => Ok(names),
+    if names.iter().any(|name| name.is_empty() || name == "-") {
+        Err(ValueError::Words("a file name, or several with \":\" between them"))
+    } else {
+        Ok(names)
     }
 }
 

@@ -267,9 +267,10 @@ impl Process {
         for (file, name) in self.files.iter_mut().zip(&self.file_names) {
             let range = file.real_bytes.min(file.io_bytes);
             if job.distribution != Distribution::Uniform {
-                let seed = match self.repeat {
-                    true => name_hash(name.as_bytes()).wrapping_mul(self.thread_number as u32),
-                    false => self.seeds.of(SeedFor::Block) as u32,
+                let seed = if self.repeat {
+                    name_hash(name.as_bytes()).wrapping_mul(self.thread_number as u32)
+                } else {
+                    self.seeds.of(SeedFor::Block) as u32
                 };
                 file.skewed = Skewed::new(job.distribution, range.div_ceil(least).max(1), seed);
             } else if job.uses_random_map() {
@@ -359,9 +360,9 @@ impl Process {
             return self.end_loop();
         }
         if let Some(log) = &mut self.log {
-            match log.next_actions(elapsed_ns, &mut self.queue) {
-                true => {}
-                false => self.finish(),
+            if log.next_actions(elapsed_ns, &mut self.queue) {
+            } else {
+                self.finish()
             }
             return;
         }
@@ -436,9 +437,10 @@ impl Process {
 
 /// Names of the files of process `subjob_index`: those of `filename`, or JOB.PROCESS.NUMBER.
 fn names_of(job: &Job, subjob_index: u64) -> Vec<String> {
-    let names: Vec<String> = match job.files.is_empty() {
-        true => (0..job.files_n).map(|i| format!("{}.{subjob_index}.{i}", job.section)).collect(),
-        false => job.files.clone(),
+    let names: Vec<String> = if job.files.is_empty() {
+        (0..job.files_n).map(|i| format!("{}.{subjob_index}.{i}", job.section)).collect()
+    } else {
+        job.files.clone()
     };
     match &job.directory {
         Some(directory) if !directory.is_empty() => names.iter().map(|name| format!("{directory}/{name}")).collect(),

@@ -81,9 +81,10 @@ const LOAD_DEPTH_MAX: usize = 16;
 pub fn parse(text: &str, name: &str) -> Result<CommandFile, CommandFileError> {
     let mut reader = Reader { settings: Settings::default(), runs: Vec::new(), quit: false };
     reader.read(text, name, 0)?;
-    match reader.runs.is_empty() {
-        true => Err(CommandFileError::NoRun { file: name.to_string() }),
-        false => Ok(CommandFile { runs: reader.runs }),
+    if reader.runs.is_empty() {
+        Err(CommandFileError::NoRun { file: name.to_string() })
+    } else {
+        Ok(CommandFile { runs: reader.runs })
     }
 }
 
@@ -132,9 +133,10 @@ impl Reader {
     fn command(&mut self, line: &str, name: &str, depth: usize) -> Result<(), CommandError> {
         let is = |command: &&&str| line == **command || line.starts_with(&format!("{command} "));
         let Some(command) = COMMANDS.iter().find(is) else {
-            return Err(match line.starts_with('!') {
-                true => CommandError::Shell { line: line.to_string() },
-                false => CommandError::Unknown { line: line.to_string(), known: COMMANDS },
+            return Err(if line.starts_with('!') {
+                CommandError::Shell { line: line.to_string() }
+            } else {
+                CommandError::Unknown { line: line.to_string(), known: COMMANDS }
             });
         };
         let rest = line[command.len()..].trim();
@@ -212,9 +214,10 @@ fn locate(locations: &mut Vec<Location>, rest: &str) -> Result<(), CommandError>
     if rest.starts_with('-') {
         let before = locations.len();
         locations.retain(|location| location.directory != directory);
-        return match locations.len() < before {
-            true => Ok(()),
-            false => Err(CommandError::NoLocation { found: rest.to_string() }),
+        return if locations.len() < before {
+            Ok(())
+        } else {
+            Err(CommandError::NoLocation { found: rest.to_string() })
         };
     }
     if !rest.starts_with('+') {

@@ -192,12 +192,11 @@ impl Run {
             if self.settings.bias_create_n == -1 {
                 return None;
             }
-            return match (self.random.below(10) as i64) < self.settings.bias_create_n {
-                true => self.create(),
-                false => {
-                    let slot = self.used_slot();
-                    self.delete(slot)
-                }
+            return if (self.random.below(10) as i64) < self.settings.bias_create_n {
+                self.create()
+            } else {
+                let slot = self.used_slot();
+                self.delete(slot)
             };
         }
         let none_left = self.totals.files_created == self.totals.files_deleted;
@@ -271,9 +270,10 @@ impl Run {
     }
 
     fn writes(&self, bytes: u64) -> Vec<u64> {
-        match self.settings.buffered {
-            true => stdio::writes(bytes, self.settings.write_bytes),
-            false => stdio::unbuffered(bytes, self.settings.write_bytes),
+        if self.settings.buffered {
+            stdio::writes(bytes, self.settings.write_bytes)
+        } else {
+            stdio::unbuffered(bytes, self.settings.write_bytes)
         }
     }
 
@@ -281,9 +281,10 @@ impl Run {
         let Slot { path, bytes } = self.slots[slot].clone();
         self.pending = Pending::Read { bytes };
         let block_bytes = self.settings.read_bytes;
-        let reads_bytes = match self.settings.buffered {
-            true => stdio::reads(bytes, block_bytes),
-            false => stdio::unbuffered(bytes, block_bytes),
+        let reads_bytes = if self.settings.buffered {
+            stdio::reads(bytes, block_bytes)
+        } else {
+            stdio::unbuffered(bytes, block_bytes)
         };
         Operation::Read { path, reads_bytes }
     }

@@ -69,9 +69,10 @@ impl Mmap {
         match self.bytes {
             Some(bytes) => {
                 nonzero("bytes", bytes.0)?;
-                match bytes.0 < self.request_bytes.0 {
-                    true => Err(StepError::SmallMap { bytes: bytes.0, request_bytes: self.request_bytes.0 }),
-                    false => Ok(()),
+                if bytes.0 < self.request_bytes.0 {
+                    Err(StepError::SmallMap { bytes: bytes.0, request_bytes: self.request_bytes.0 })
+                } else {
+                    Ok(())
                 }
             }
             None => Ok(()),

@@ -258,9 +258,10 @@ fn default_shelf_celsius() -> f64 {
 impl Shelf {
     pub(super) fn check(&self) -> Result<(), StepError> {
         let (days, celsius) = (self.days, self.celsius);
-        match (0.0..=DAYS_MAX).contains(&days) && (-60.0..=200.0).contains(&celsius) {
-            true => Ok(()),
-            false => Err(StepError::Shelf { days, celsius }),
+        if (0.0..=DAYS_MAX).contains(&days) && (-60.0..=200.0).contains(&celsius) {
+            Ok(())
+        } else {
+            Err(StepError::Shelf { days, celsius })
         }
     }
 }

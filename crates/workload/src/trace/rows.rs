@@ -213,9 +213,10 @@ impl<'a> Maker<'a> {
         if self.outside > 0 {
             ignored.push((format!("outside of {}", self.root), self.outside));
         }
-        match self.is_used {
-            true => Ok((self.existing(), ignored)),
-            false => Err((0, RowError::NothingBelow { root: self.root.to_string() })),
+        if self.is_used {
+            Ok((self.existing(), ignored))
+        } else {
+            Err((0, RowError::NothingBelow { root: self.root.to_string() }))
         }
     }
 

@@ -242,9 +242,10 @@ pub(super) fn open_flags(flags: &str) -> Result<OpenFlags, RowError> {
             return Err(RowError::Word { what: "flag", word: word.to_string(), known: known.to_string() });
         }
     }
-    match given.read || given.write {
-        true => Ok(given),
-        false => Err(RowError::NoAccess { flags: flags.to_string() }),
+    if given.read || given.write {
+        Ok(given)
+    } else {
+        Err(RowError::NoAccess { flags: flags.to_string() })
     }
 }
 
