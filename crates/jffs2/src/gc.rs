@@ -50,6 +50,8 @@ impl Lot {
 
 /// From this number on a clean block is collected, so that live data move once in a while and wear spreads.
 const LOT_OF_CLEAN: u32 = 126;
+/// The lists between which the lot decides.
+const DRAWN_FROM: [List; 4] = [List::Erasable, List::VeryDirty, List::Dirty, List::Clean];
 
 impl Jffs2 {
     /// One pass on behalf of `task`.
@@ -192,6 +194,9 @@ impl Jffs2 {
             } else {
                 return Ok(None);
             };
+            if list != List::BadUsed && DRAWN_FROM.iter().filter(|&&list| has(list)).count() > 1 {
+                self.store.flash.sim.tick_decides();
+            }
             let Some(block) = self.store.space.blocks.take_first(list) else { return Ok(None) };
             return Ok(Some(self.begin_to_collect(block)));
         }

@@ -81,9 +81,9 @@ impl Space {
         }
         self.mark_chain_checked(node, NodeState::Pristine);
         if self.xattrs.unchecked.front() == Some(&id) {
-            drop(self.xattrs.unchecked.pop_front())
+            self.xattrs.unchecked.pop_front();
         } else {
-            self.xattrs.unchecked.retain(|&other| other != id)
+            self.xattrs.unchecked.retain(|&other| other != id);
         }
         Ok(Soundness::Sound)
     }

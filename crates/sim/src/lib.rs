@@ -91,6 +91,8 @@ struct State {
     /// See [`Work::fills_caches`].
     cold: Cell<bool>,
     functions: [Cell<FunctionTime>; Function::ALL.len()],
+    /// See [`Sim::tick_decides`].
+    decided_by_tick: Cell<u64>,
     watchers: observer::Watchers,
     operations: Cell<u64>,
     /// How often tasks have had exclusive use of the chip.
@@ -139,6 +141,7 @@ impl Sim {
             work_done: RefCell::new([WorkDone::default(); work::WORKS]),
             cold: Cell::new(false),
             functions: Default::default(),
+            decided_by_tick: Cell::new(0),
             watchers: observer::Watchers::default(),
             operations: Cell::new(0),
             chip_uses: Cell::new(0),
@@ -315,6 +318,16 @@ impl Sim {
     /// How often `function` has run so far, and for how long.
     pub fn function_time(&self, function: Function) -> FunctionTime {
         self.0.functions[function as usize].get()
+    }
+
+    /// Records that a file system has chosen by the tick counter where another tick would have had it choose something else.
+    pub fn tick_decides(&self) {
+        self.0.decided_by_tick.set(self.decided_by_tick() + 1);
+    }
+
+    /// How often the tick counter has decided so far.
+    pub fn decided_by_tick(&self) -> u64 {
+        self.0.decided_by_tick.get()
     }
 
     /// Advances the clock by the time that the program computes between its system calls, and counts it.

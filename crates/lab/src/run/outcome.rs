@@ -44,6 +44,8 @@ pub struct Outcome {
     /// Time of the whole measurement that has no cause: the program computed, nobody could run.
     pub program_ns: u64,
     pub idle_ns: u64,
+    /// See [`ffslab_sim::Sim::tick_decides`].
+    pub decided_by_tick: u64,
     /// Main phase.
     pub main: OpCounts,
     /// The same, by who.
@@ -100,6 +102,7 @@ impl Outcome {
             of_setup: OfSetup { left: start.left_by_setup, energy },
             program_ns: sim.program_ns() - start.program_ns,
             idle_ns: sim.idle_ns() - start.idle_ns,
+            decided_by_tick: sim.decided_by_tick() - start.decided_by_tick,
             main: main.counts,
             main_by_task: main.by_task,
             main_time_ns: main.time_ns,
@@ -167,6 +170,7 @@ pub(crate) struct Instants {
     causes: Causes,
     program_ns: u64,
     idle_ns: u64,
+    decided_by_tick: u64,
     space: Vec<BlockSpace>,
     energy_for_setup: Energy,
     left_by_setup: Unwritten,
@@ -191,6 +195,7 @@ impl Instants {
             causes: sim.causes(),
             program_ns: sim.program_ns(),
             idle_ns: sim.idle_ns(),
+            decided_by_tick: sim.decided_by_tick(),
             space: system.block_space(),
             energy_for_setup: sim.energy_for_setup(),
             left_by_setup,
