@@ -72,7 +72,7 @@ struct Sample<'i> {
     /// Their bytes in either order of bits.
     as_they_are: Vec<Rc<[u8]>>,
     reversed: Vec<Rc<[u8]>>,
-    /// Bytes of the OOB area that are not the same in all of them.
+    /// Bytes of the OOB area with more than two values in them: codes vary, marks are there or are not.
     varying: Vec<bool>,
     codes: Codes,
     values: RefCell<ValuesOfFields>,
@@ -165,9 +165,11 @@ impl<'i> Sample<'i> {
         let count = written.len().min(PAGES);
         let pages: Vec<_> = (0..count).map(|at| written[at * written.len() / count]).collect();
         let reversed = |(_, page): &(usize, &[u8])| page.iter().map(|byte| byte.reverse_bits()).collect();
-        let varying = (page_bytes..page_bytes + oob_bytes)
-            .map(|at| pages.iter().any(|(_, page)| page[at] != pages[0].1[at]))
-            .collect();
+        let values = |at: usize| pages.iter().map(|(_, page)| page[at]).collect::<BTreeSet<u8>>().len();
+        let varying: Vec<bool> = (page_bytes..page_bytes + oob_bytes).map(|at| values(at) > 2).collect();
+        if !varying.contains(&true) {
+            return None;
+        }
         let (codes, values) = (Codes::default(), RefCell::default());
         let as_they_are = pages.iter().map(|(_, page)| Rc::from(*page)).collect();
         Some(Sample { as_they_are, reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })
