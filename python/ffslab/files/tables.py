@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffslab.files import films
+from ffslab.files import arrow, films
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ffslab.answers import Columns
     from ffslab.text.variants import VariantColumns
 
@@ -23,11 +25,10 @@ ROW_GROUP = 1 << 20
 
 def write_columns(columns: Columns | VariantColumns, path: Path) -> None:
     """Writes columns of equal length."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     def group(first: int) -> pa.Table:
-        return pa.table({name: column[first : first + ROW_GROUP] for name, column in columns.items()})
+        return arrow.table_of({name: column[first : first + ROW_GROUP] for name, column in columns.items()})
 
     rows = len(next(iter(columns.values())))
     table = group(0)
@@ -42,10 +43,12 @@ def read_columns(path: Path) -> Columns:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    # Datasets of many files, which `read_table` is made for, take long to import.
+    with pq.ParquetFile(path) as file:
+        table = file.read()
     texts = (pa.types.is_string, pa.types.is_null)
     return {
-        name: column.to_pylist() if any(is_one(column.type) for is_one in texts) else column.to_numpy()
+        name: column.to_pylist() if any(is_one(column.type) for is_one in texts) else arrow.numbers_of(column)
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
 

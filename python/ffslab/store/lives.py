@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ffslab.store.rows import DIGITS, bytes_of, name_of, table_of, touch
+from ffslab.store.rows import DIGITS, file_of, name_of, table_of, touch
 from ffslab.text.variants import MACHINE, machine_of
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ class KeptLives:
 
         Raises `OSError` when it cannot be written.
         """
-        import pyarrow as pa
-
         from ffslab._native import __version__
 
         stack = cast("dict[str, Any]", life["stack"])
@@ -78,7 +76,7 @@ class KeptLives:
             "years": life["years"],
             "life": msgspec.json.encode(life).decode(),
         }
-        content = bytes_of(pa.Table.from_pylist([row], schema=schema()))
+        content = file_of([row], schema())
         self.folder.mkdir(parents=True, exist_ok=True)
         self.put(self.folder / f"{key[:DIGITS]}-{name_of(content)}.parquet", content)
 

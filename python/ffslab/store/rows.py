@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import msgspec
 
+from ffslab.files import arrow
 from ffslab.store.kept import KeptRun
 from ffslab.text.figures import Place, at, figures_of
 from ffslab.text.variants import MACHINE, machine_of
@@ -64,16 +65,15 @@ def schema() -> pa.Schema:
 
 def part_of(runs: Sequence[KeptRun]) -> bytes:
     """A file of a store: a row for each run."""
-    import pyarrow as pa
-
-    return bytes_of(pa.Table.from_pylist([_row(run) for run in runs], schema=schema()))
+    return file_of([_row(run) for run in runs], schema())
 
 
-def bytes_of(table: pa.Table) -> bytes:
-    """A table as a file."""
+def file_of(made: Sequence[Mapping[str, object]], columns: pa.Schema) -> bytes:
+    """Rows as a file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    table = arrow.table_of({name: [row[name] for row in made] for name in columns.names}, columns)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     return bytes(sink.getvalue())

@@ -259,9 +259,7 @@ class Store:
             if not some_gone:
                 continue
             if kept_rows:
-                import pyarrow as pa
-
-                self._add(rows.bytes_of(pa.Table.from_pylist(kept_rows, schema=rows.schema())))
+                self._add(rows.file_of(kept_rows, rows.schema()))
             part.unlink(missing_ok=True)
             for row in some_gone:
                 self._remove_tables(row["key"])

@@ -65,13 +65,20 @@ class StudyRuns:
         import pandas as pd
 
         runs, several = self.runs, (self.study.repeat or 1) > 1
-        names = [name for name in FIGURES if name in runs]
+        # Lists, since asking a table for each point and figure takes longer than a small study.
+        figures = {name: runs[name].tolist() for name in FIGURES if name in runs}
+        groups: dict[int, list[int]] = {}
+        for row_number, point in enumerate(runs["point"].tolist()):
+            groups.setdefault(point, []).append(row_number)
+        ended_runs = runs["error"].isna().tolist()
         rows = []
-        for point, group in runs.groupby("point", sort=False):
-            ended = group[group["error"].isna()]
+        for point, group in groups.items():
+            ended = [row_number for row_number in group if ended_runs[row_number]]
             row: dict[str, object] = {"point": point, "runs": len(ended), "failed": len(group) - len(ended)}
-            for name in names:
-                values = ended[name].dropna().tolist()
+            for name, column in figures.items():
+                there = (column[row_number] for row_number in ended)
+                # What is not there is None, or NaN, which equals nothing.
+                values = [value for value in there if value is not None and value == value]
                 spread = _native.spread(values) if values else (None,) * 5
                 row |= dict(zip((name, f"{name}_low", f"{name}_high"), spread[: 3 if several else 1], strict=False))
             rows.append(row)
