@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from ffslab.files.interruption import catch_signals, exit_code
+from ffslab.files.interruption import catch_signals, exit_code, has_come
 
 
 def main() -> NoReturn:
@@ -18,7 +18,9 @@ def main() -> NoReturn:
         from ffslab.cli.program import main as command
 
         code = command()
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not isinstance(error, KeyboardInterrupt) and not has_come():
+            raise
         # A second Ctrl-C changes nothing any more. It may have come already, in the midst of ending worker processes,
         # which would wait for work for ever.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -90,3 +90,30 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ran.stdout == "still here\n"
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_an_import_that_a_signal_breaks_off_is_interrupted(tmp_path: Path, number: signal.Signals) -> None:
+    """Packages with native parts make an error of their own of what is raised in the middle of their import."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Broken:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy':\n"
+        "            try:\n"
+        f"                signal.raise_signal({number.value})\n"
+        "            except KeyboardInterrupt:\n"
+        "                raise ImportError('numpy cannot be imported') from None\n"
+        "sys.meta_path.insert(0, Broken())\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
+    ran = subprocess.run(
+        [FFSLAB, "run", "small.toml"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (ENDINGS[number], "ffslab: interrupted\n")

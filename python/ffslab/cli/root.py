@@ -18,6 +18,7 @@ from ffslab.cli.endings import end_with
 from ffslab.cli.parts import EXIT_INTERRUPTED, HELP_NAMES
 from ffslab.cli.renamed import called_now
 from ffslab.file_systems import listed
+from ffslab.files.interruption import has_come
 from ffslab.terminal.printing import close_quietly, say
 from ffslab.text.quoting import quoted
 
@@ -174,4 +175,6 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
+        if has_come():
+            raise KeyboardInterrupt from None
         return end_with(error)

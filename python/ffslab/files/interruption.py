@@ -20,7 +20,7 @@ def catch_signals() -> None:
     program with nohup wants it to go on.
     """
     for number in STOPS:
-        if signal.getsignal(number) is signal.SIG_DFL:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             # A signal that ended other work of this process, before anybody caught them again, says nothing of this.
             _received.clear()
             signal.signal(number, _end)
@@ -60,14 +60,20 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(number)
 
 
+def has_come() -> bool:
+    """Whether one of them has come. What it breaks off, such as an import, may then fail in words of its own."""
+    return bool(_received)
+
+
 def exit_code() -> int:
     """What a shell says of a program that a signal ended: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP."""
     return 128 + (_received[0] if _received else signal.SIGINT)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    # One is enough: what it began to tidy up is not to be disturbed by the next.
-    for other in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, signal.SIG_IGN)
+    # One is enough: what it began to tidy up is not to be disturbed by the next, unless a person insists.
+    if number != signal.SIGINT:
+        for other in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)
     _received.append(number)
     raise KeyboardInterrupt
