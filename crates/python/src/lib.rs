@@ -333,8 +333,19 @@ fn printable(text: &[u8], one_line: bool) -> Cow<'_, str> {
     ffslab_lab::quoting::printable(text, one_line)
 }
 
+/// Ctrl-C in what a crate calls of Python ends there as a panic. It is an interrupt, which Python tells above; its text says nothing.
+fn interrupts_are_no_panics() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.to_string().contains("KeyboardInterrupt") {
+            told(panic);
+        }
+    }));
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interrupts_are_no_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     let input_error = module.py().get_type::<InputError>();
     input_error.setattr("missing_blocks", module.py().None())?;

@@ -44,6 +44,7 @@ pub use work::{CopiedNode, CpuCosts, Function, FunctionTime, Work, WorkCost, Wor
 
 use cause::Placed;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Lets values of a type be equal when their names are, and print as their names: for entries of tables, whose field
@@ -93,6 +94,8 @@ struct State {
     functions: [Cell<FunctionTime>; Function::ALL.len()],
     /// See [`Sim::tick_decides`].
     decided_by_tick: Cell<u64>,
+    /// See [`Sim::tell`].
+    told: RefCell<BTreeSet<&'static str>>,
     watchers: observer::Watchers,
     operations: Cell<u64>,
     /// How often tasks have had exclusive use of the chip.
@@ -142,6 +145,7 @@ impl Sim {
             cold: Cell::new(false),
             functions: Default::default(),
             decided_by_tick: Cell::new(0),
+            told: RefCell::default(),
             watchers: observer::Watchers::default(),
             operations: Cell::new(0),
             chip_uses: Cell::new(0),
@@ -328,6 +332,16 @@ impl Sim {
     /// How often the tick counter has decided so far.
     pub fn decided_by_tick(&self) -> u64 {
         self.0.decided_by_tick.get()
+    }
+
+    /// Has the answer say this, once: what was met and changes what it is worth, such as a fault of the simulated system.
+    pub fn tell(&self, text: &'static str) {
+        self.0.told.borrow_mut().insert(text);
+    }
+
+    /// What the answer must say.
+    pub fn told(&self) -> Vec<&'static str> {
+        self.0.told.borrow().iter().copied().collect()
     }
 
     /// Advances the clock by the time that the program computes between its system calls, and counts it.

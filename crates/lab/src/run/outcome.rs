@@ -46,6 +46,8 @@ pub struct Outcome {
     pub idle_ns: u64,
     /// See [`ffslab_sim::Sim::tick_decides`].
     pub decided_by_tick: u64,
+    /// See [`ffslab_sim::Sim::tell`]; of the setup, too.
+    pub told: Vec<&'static str>,
     /// Main phase.
     pub main: OpCounts,
     /// The same, by who.
@@ -103,6 +105,7 @@ impl Outcome {
             program_ns: sim.program_ns() - start.program_ns,
             idle_ns: sim.idle_ns() - start.idle_ns,
             decided_by_tick: sim.decided_by_tick() - start.decided_by_tick,
+            told: sim.told(),
             main: main.counts,
             main_by_task: main.by_task,
             main_time_ns: main.time_ns,

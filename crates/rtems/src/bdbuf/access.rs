@@ -6,6 +6,13 @@ use super::tasks::Waiting;
 use super::{Bdbuf, List, State};
 
 impl Bdbuf {
+    /// Whether a buffer holds the content of a block. Only a look: nothing is counted.
+    pub(crate) fn has(&self, disk: DiskId, block: u32) -> bool {
+        let media_block = self.disks[usize::from(disk.0)].media_block(block).ok();
+        let buffer = media_block.and_then(|media_block| self.buffers.find(disk, media_block));
+        buffer.is_some_and(|buffer| !matches!(self.buffers.get(buffer).state, State::Empty | State::AccessEmpty))
+    }
+
     /// `rtems_bdbuf_get`: a buffer to fill completely. The device is not asked; the bytes may be those of another block.
     pub fn get(&mut self, disk: DiskId, block: u32) -> Result<BufferId, BdbufError> {
         self.counts.get_calls += 1;

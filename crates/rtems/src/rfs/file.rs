@@ -5,6 +5,7 @@
 use super::handle::Handle;
 use super::inode::Inode;
 use super::map::{Map, Position, Size};
+use super::quirks;
 use super::store::Store;
 use super::Rfs;
 use crate::bdbuf::Bdbuf;
@@ -292,11 +293,12 @@ fn io_end(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
     }
     shared.mtime_s = now_s;
     let block_bytes = store.layout.block_bytes;
-    let past = match store.fixed() {
-        true => file.position.bytes(block_bytes) > shared.size.bytes(block_bytes),
-        // In 2018 a position inside a full last block counts as past the end, and the file becomes shorter.
-        false => shared.map.size.is_past(&file.position, false),
-    };
+    let is_longer = file.position.bytes(block_bytes) > shared.size.bytes(block_bytes);
+    // In 2018 a position inside a full last block counts as past the end, and the file becomes shorter.
+    let past = if store.fixed() { is_longer } else { shared.map.size.is_past(&file.position, false) };
+    if past && file.position.bytes(block_bytes) < shared.size.bytes(block_bytes) {
+        cache.sim().tell(quirks::CUT);
+    }
     if past {
         shared.map.set_size_offset(file.position.offset);
         shared.size = shared.map.size;
@@ -366,6 +368,9 @@ fn extend(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
         // In 2018 the old last block is filled up with zeros without being read first, so its content is lost unless
         // the cache holds it.
         let read = with_content || (store.fixed() && position.offset > 0);
+        if !read && position.offset > 0 && !store.held.has(cache, block) {
+            cache.sim().tell(quirks::NOT_READ);
+        }
         store.held.request(cache, &mut file.handle, block, read)?;
         file.handle.data_mut(cache)[position.offset as usize..length as usize].fill(0);
         file.handle.cleared(cache, position.offset as usize..length as usize);

@@ -3,6 +3,7 @@
 //! Follows `rtems-rfs-buffer.c`. A handle asks for a block; when it is done the buffer goes to a local queue (clean or
 //! modified) of at most five, and at the end of each call all of them go back to the cache.
 
+use super::quirks;
 use crate::bdbuf::{Bdbuf, BufferId, DiskId};
 use ffslab_fs::Errno;
 use std::collections::VecDeque;
@@ -115,6 +116,14 @@ impl Held {
         }
     }
 
+    /// Whether the content of a block is there without reading it.
+    pub fn has(&self, cache: &Bdbuf, block: u32) -> bool {
+        let is_attached = self.attached.iter().any(|attached| attached.block == block);
+        is_attached
+            || self.clean.iter().chain(&self.modified).any(|held| held.0 == block)
+            || cache.has(self.disk, block)
+    }
+
     /// `rtems_rfs_buffer_handle_request`: gives the handle the buffer of a block. `read`: the block's content is
     /// needed.
     pub fn request(&mut self, cache: &mut Bdbuf, handle: &mut Handle, block: u32, read: bool) -> Result<(), Errno> {
@@ -160,15 +169,18 @@ impl Held {
         let attached = &mut self.attached[at];
         attached.dirty |= handle.dirty;
         attached.references -= 1;
-        let Attached { block, references, dirty, .. } = *attached;
+        let Attached { block, references, dirty: is_changed, .. } = *attached;
         // In 2018 only the dirty flag of the handle that releases the buffer last is looked at, so modifications
         // through an earlier handle are lost.
-        let dirty = if self.fixed { dirty } else { handle.dirty };
+        let dirty = if self.fixed { is_changed } else { handle.dirty };
         if self.fixed {
             handle.dirty = false;
         }
         if references > 0 {
             return;
+        }
+        if is_changed && !dirty {
+            cache.sim().tell(quirks::NOT_KEPT);
         }
         self.attached.remove(at);
         if self.no_local_cache {

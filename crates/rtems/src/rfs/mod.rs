@@ -14,6 +14,7 @@ mod inode;
 mod layout;
 mod map;
 mod names;
+mod quirks;
 mod store;
 
 pub use format::{format, FormatOptions};

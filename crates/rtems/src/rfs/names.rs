@@ -4,6 +4,7 @@
 
 use super::handle::Handle;
 use super::inode::{Inode, INLINE_NAME_BYTES};
+use super::quirks;
 use super::store::Store;
 use super::Rfs;
 use crate::bdbuf::Bdbuf;
@@ -74,7 +75,11 @@ impl Rfs {
         let mut result = store.dir_remove_entry(cache, &mut directory, target, at);
         if result.is_ok() {
             let links = inode.links(cache);
-            let open = shared.and_then(|shared| self.shares[shared].as_mut()).filter(|_| store.fixed());
+            let open = shared.and_then(|shared| self.shares[shared].as_mut());
+            if open.is_some() && links < 2 && !store.fixed() {
+                cache.sim().tell(quirks::UNLINKED);
+            }
+            let open = open.filter(|_| store.fixed());
             if links > 1 {
                 inode.set_links(cache, links - 1);
             } else if let Some(open) = open {
