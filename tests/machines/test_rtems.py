@@ -87,3 +87,20 @@ def test_profiles_show_block_devices_and_the_board(ffslab: Command) -> None:
     assert values["memory_read_ns"]["unit"] == "ns"
     assert values["memory_read_ns"]["status"] == "published"
     assert values["copy_ns_per_B"]["unit"] == "ns/B"
+
+
+def test_a_bug_of_2018_that_costs_data_is_named(ffslab: Command, tmp_path: Path) -> None:
+    """A write of a part of a full last block ends the file there, as on the real one."""
+    part = (
+        '[[measure]]\nstep = "open"\nfile = "a"\nflags = ["rdwr"]\n'
+        '[[measure]]\nstep = "requests"\nfile = "a"\nop = "write"\npattern = "listed"\norder = [0]\ncount = 1\n'
+        "request_B = 100\nrange_B = 512\n"
+    )
+    told = {}
+    for quirks in ("2018", "fixed"):
+        text = small(keys=f'quirks = "{quirks}"', step_keys='file = "a"\nbytes = 512') + part
+        (tmp_path / "part.toml").write_text(text, encoding="utf-8")
+        done = ffslab("run", "part.toml", "--out", str(tmp_path / quirks))
+        assert done.returncode == 0, done.stderr
+        told[quirks] = "RFS of RTEMS 2018 has shortened a file" in done.stdout
+    assert told == {"2018": True, "fixed": False}

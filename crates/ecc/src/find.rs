@@ -14,6 +14,7 @@ use crate::scrambler;
 use crate::screen::Values;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// So many pages, and words of them, are looked at.
@@ -72,7 +73,7 @@ struct Sample<'i> {
     /// Their bytes in either order of bits.
     as_they_are: Vec<Rc<[u8]>>,
     reversed: Vec<Rc<[u8]>>,
-    /// Bytes of the OOB area with more than two values in them: codes vary, marks are there or are not.
+    /// Of each byte of the OOB area, see [`varying`].
     varying: Vec<bool>,
     codes: Codes,
     values: RefCell<ValuesOfFields>,
@@ -97,6 +98,18 @@ pub fn find(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Option<Scheme>
     let found = known.into_iter().chain(unnamed(&sample, page_bytes, oob_bytes)).max_by_key(|(percent, _)| *percent);
     let found = found.or_else(|| best(each_way(page_bytes, oob_bytes, &|tried| tried.guessed(&sample))));
     found.map(|(_, scheme)| scheme)
+}
+
+/// Whether the OOB areas of pages of these sizes plainly hold no code: of many pages that differ, each byte of them is erased or a mark. A
+/// dump whose pages have other sizes than these has data there.
+pub fn has_no_code(image: &[u8], page_bytes: usize, oob_bytes: usize) -> bool {
+    let Some(pages) = sampled(image, page_bytes, oob_bytes).filter(|pages| pages.len() == PAGES) else { return false };
+    let differ = |range: Range<usize>| varying(&pages, range).iter().filter(|varies| **varies).count();
+    let stride = page_bytes + oob_bytes;
+    let is_erased_or_mark = |at: usize| pages.iter().any(|(_, page)| page[at] == 0xFF);
+    2 * differ(0..page_bytes) > page_bytes
+        && differ(page_bytes..stride) == 0
+        && (page_bytes..stride).all(is_erased_or_mark)
 }
 
 /// The first of them that is sure, or the best one.
@@ -154,22 +167,26 @@ fn kinds(controller: &Controller, page_bytes: usize) -> Vec<(usize, CodeKind)> {
     sectors.flat_map(of_sector).collect()
 }
 
+/// Written pages, each with its number, from all over the image. `None`: there are too few, or nothing stands behind them.
+fn sampled(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Option<Vec<(usize, &[u8])>> {
+    let is_written = |page: &[u8]| page.iter().map(|byte| byte.count_zeros() as usize).sum::<usize>() >= ZEROS_MIN;
+    let all = image.chunks_exact(page_bytes + oob_bytes).enumerate();
+    let written: Vec<(usize, &[u8])> = all.filter(|(_, page)| is_written(page)).collect();
+    let count = written.len().min(PAGES);
+    (count >= 2 && oob_bytes > 0).then(|| (0..count).map(|at| written[at * written.len() / count]).collect())
+}
+
+/// Of each byte of pages whether more than two values stand there: codes vary, marks are there or are not.
+fn varying(pages: &[(usize, &[u8])], range: Range<usize>) -> Vec<bool> {
+    let values = |at: usize| pages.iter().map(|(_, page)| page[at]).collect::<BTreeSet<u8>>().len();
+    range.map(|at| values(at) > 2).collect()
+}
+
 impl<'i> Sample<'i> {
     fn of(image: &'i [u8], page_bytes: usize, oob_bytes: usize) -> Option<Sample<'i>> {
-        let is_written = |page: &[u8]| page.iter().map(|byte| byte.count_zeros() as usize).sum::<usize>() >= ZEROS_MIN;
-        let all = image.chunks_exact(page_bytes + oob_bytes).enumerate();
-        let written: Vec<(usize, &[u8])> = all.filter(|(_, page)| is_written(page)).collect();
-        if written.len() < 2 || oob_bytes == 0 {
-            return None;
-        }
-        let count = written.len().min(PAGES);
-        let pages: Vec<_> = (0..count).map(|at| written[at * written.len() / count]).collect();
+        let pages = sampled(image, page_bytes, oob_bytes)?;
+        let varying = varying(&pages, page_bytes..page_bytes + oob_bytes);
         let reversed = |(_, page): &(usize, &[u8])| page.iter().map(|byte| byte.reverse_bits()).collect();
-        let values = |at: usize| pages.iter().map(|(_, page)| page[at]).collect::<BTreeSet<u8>>().len();
-        let varying: Vec<bool> = (page_bytes..page_bytes + oob_bytes).map(|at| values(at) > 2).collect();
-        if !varying.contains(&true) {
-            return None;
-        }
         let (codes, values) = (Codes::default(), RefCell::default());
         let as_they_are = pages.iter().map(|(_, page)| Rc::from(*page)).collect();
         Some(Sample { as_they_are, reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })

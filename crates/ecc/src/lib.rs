@@ -21,5 +21,5 @@ mod scrambler;
 mod screen;
 
 pub use code::{Code, CodeKind};
-pub use find::find;
+pub use find::{find, has_no_code};
 pub use scheme::{Mask, Report, Scheme};

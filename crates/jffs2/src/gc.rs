@@ -50,6 +50,10 @@ impl Lot {
 
 /// From this number on a clean block is collected, so that live data move once in a while and wear spreads.
 const LOT_OF_CLEAN: u32 = 126;
+/// Said of a run in which another lot would have drawn another block.
+const DRAWN: &str =
+    "JFFS2 drew blocks to collect by the tick counter (jiffies % 128), so from another uptime the same calls cost \
+                     something else: the key repeat, or --repeat 8, shows how much";
 /// The lists between which the lot decides.
 const DRAWN_FROM: [List; 4] = [List::Erasable, List::VeryDirty, List::Dirty, List::Clean];
 
@@ -195,7 +199,7 @@ impl Jffs2 {
                 return Ok(None);
             };
             if list != List::BadUsed && DRAWN_FROM.iter().filter(|&&list| has(list)).count() > 1 {
-                self.store.flash.sim.tick_decides();
+                self.store.flash.sim.tell(DRAWN);
             }
             let Some(block) = self.store.space.blocks.take_first(list) else { return Ok(None) };
             return Ok(Some(self.begin_to_collect(block)));

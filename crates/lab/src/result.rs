@@ -8,7 +8,6 @@ pub use programs::{ProgramSummary, WaitedSummary};
 
 use crate::columns::{BlockColumns, RequestColumns};
 use crate::counts::{CauseSummary, Counts};
-use crate::experiment::repetition::RUN;
 use crate::experiment::Variant;
 use crate::fio::FioReport;
 use crate::legend::Legend;
@@ -315,11 +314,8 @@ impl VariantSummary {
         let of_bytes: BTreeSet<String> =
             measured.filter(|_| compressed).filter_map(|step| step.facts.where_compressed.clone()).collect();
         let of_kernel = stack.keys().kernel().and_then(kernel_note);
-        // Several runs show by themselves how far another uptime goes.
-        let is_repeated = labels.axes.iter().any(|(axis, _)| axis == RUN);
-        let of_tick = (outcome.decided_by_tick > 0 && !is_repeated).then(|| DECIDED_BY_TICK.to_string());
         let told = outcome.told.iter().map(ToString::to_string);
-        let notes = of_kernel.into_iter().chain(of_steps).chain(of_bytes).chain(of_tick).chain(told);
+        let notes = of_kernel.into_iter().chain(of_steps).chain(of_bytes).chain(told);
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let (user_read_bytes, user_written_bytes) = outcome.user_bytes();
         // Without out-of-band areas nothing but data goes over the bus, in pieces of any size.
@@ -375,11 +371,6 @@ impl VariantSummary {
         }
     }
 }
-
-/// Said where `fs/jffs2/gc.c` drew a block to collect.
-const DECIDED_BY_TICK: &str =
-    "JFFS2 chose blocks to collect by the tick counter (jiffies % 128), so from another uptime \
-                               the same calls cost something else: the key repeat, or --repeat 8, shows how much";
 
 /// Number of equal parts into which the quantiles of a summary divide the calls.
 const QUANTILES: u64 = 1_000;

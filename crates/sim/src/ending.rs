@@ -1,4 +1,4 @@
-//! A run that has to end for a reason outside of what is simulated.
+//! What an answer says of a run beside its figures: that it had to end for a reason outside of what is simulated, and what was met.
 
 use crate::Sim;
 
@@ -14,5 +14,15 @@ impl Sim {
     #[inline]
     pub fn given_up(&self) -> Option<String> {
         self.0.given_up.borrow().clone()
+    }
+
+    /// Has the answer say this, once: what was met and changes what it is worth, such as a fault of the simulated system.
+    pub fn tell(&self, text: &'static str) {
+        self.0.told.borrow_mut().insert(text);
+    }
+
+    /// What the answer must say.
+    pub fn told(&self) -> Vec<&'static str> {
+        self.0.told.borrow().iter().copied().collect()
     }
 }

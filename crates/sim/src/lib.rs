@@ -92,8 +92,6 @@ struct State {
     /// See [`Work::fills_caches`].
     cold: Cell<bool>,
     functions: [Cell<FunctionTime>; Function::ALL.len()],
-    /// See [`Sim::tick_decides`].
-    decided_by_tick: Cell<u64>,
     /// See [`Sim::tell`].
     told: RefCell<BTreeSet<&'static str>>,
     watchers: observer::Watchers,
@@ -144,7 +142,6 @@ impl Sim {
             work_done: RefCell::new([WorkDone::default(); work::WORKS]),
             cold: Cell::new(false),
             functions: Default::default(),
-            decided_by_tick: Cell::new(0),
             told: RefCell::default(),
             watchers: observer::Watchers::default(),
             operations: Cell::new(0),
@@ -322,26 +319,6 @@ impl Sim {
     /// How often `function` has run so far, and for how long.
     pub fn function_time(&self, function: Function) -> FunctionTime {
         self.0.functions[function as usize].get()
-    }
-
-    /// Records that a file system has chosen by the tick counter where another tick would have had it choose something else.
-    pub fn tick_decides(&self) {
-        self.0.decided_by_tick.set(self.decided_by_tick() + 1);
-    }
-
-    /// How often the tick counter has decided so far.
-    pub fn decided_by_tick(&self) -> u64 {
-        self.0.decided_by_tick.get()
-    }
-
-    /// Has the answer say this, once: what was met and changes what it is worth, such as a fault of the simulated system.
-    pub fn tell(&self, text: &'static str) {
-        self.0.told.borrow_mut().insert(text);
-    }
-
-    /// What the answer must say.
-    pub fn told(&self) -> Vec<&'static str> {
-        self.0.told.borrow().iter().copied().collect()
     }
 
     /// Advances the clock by the time that the program computes between its system calls, and counts it.

@@ -26,12 +26,13 @@ pub(super) struct Coded {
     report: Report,
 }
 
-/// The image with its data first in each page, corrected. `None`: it has no ECC that is known here, or it is software's Hamming code, which
+/// The image with its data first in each page, corrected. `None`: it has no ECC that is known here, or software's Hamming code, which
 /// is looked for later, in each partition.
 pub(super) fn undo(image: &[u8], given: &Given) -> Option<(Vec<u8>, Coded)> {
     let strides = strides(image, given);
-    let has_hamming = |&(page, oob): &(usize, usize)| ecc::has_one(image, page, oob);
-    if strides.iter().any(has_hamming) {
+    let has_other =
+        |&(page, oob): &(usize, usize)| ffslab_ecc::has_no_code(image, page, oob) || ecc::has_one(image, page, oob);
+    if strides.iter().any(has_other) {
         return None;
     }
     let scheme = strides.into_iter().find_map(|(page, oob)| ffslab_ecc::find(image, page, oob))?;

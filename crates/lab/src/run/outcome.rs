@@ -44,8 +44,6 @@ pub struct Outcome {
     /// Time of the whole measurement that has no cause: the program computed, nobody could run.
     pub program_ns: u64,
     pub idle_ns: u64,
-    /// See [`ffslab_sim::Sim::tick_decides`].
-    pub decided_by_tick: u64,
     /// See [`ffslab_sim::Sim::tell`]; of the setup, too.
     pub told: Vec<&'static str>,
     /// Main phase.
@@ -104,7 +102,6 @@ impl Outcome {
             of_setup: OfSetup { left: start.left_by_setup, energy },
             program_ns: sim.program_ns() - start.program_ns,
             idle_ns: sim.idle_ns() - start.idle_ns,
-            decided_by_tick: sim.decided_by_tick() - start.decided_by_tick,
             told: sim.told(),
             main: main.counts,
             main_by_task: main.by_task,
@@ -173,7 +170,6 @@ pub(crate) struct Instants {
     causes: Causes,
     program_ns: u64,
     idle_ns: u64,
-    decided_by_tick: u64,
     space: Vec<BlockSpace>,
     energy_for_setup: Energy,
     left_by_setup: Unwritten,
@@ -198,7 +194,6 @@ impl Instants {
             causes: sim.causes(),
             program_ns: sim.program_ns(),
             idle_ns: sim.idle_ns(),
-            decided_by_tick: sim.decided_by_tick(),
             space: system.block_space(),
             energy_for_setup: sim.energy_for_setup(),
             left_by_setup,
