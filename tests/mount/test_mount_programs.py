@@ -26,7 +26,8 @@ def test_programs_find_nothing_wrong(fs: str, tmp_path: Path) -> None:
     totals = mount.variant["totals"]
     assert totals["page_programs"] > 2000
     assert mount.variant["energy_uJ"]["total"] > 0
-    assert mount.variant["notes"] == []
+    # JFFS2's blocks are drawn by the tick counter, and it says so.
+    assert [note for note in mount.variant["notes"] if "tick counter" not in note] == []
 
 
 @pytest.mark.long
