@@ -46,10 +46,9 @@ demo: setup ## replay a recorded SQLite session on JFFS2, read-ahead on and off,
 	$(FFSLAB) run experiments/first-run/*.toml
 
 # Examples are compiled by `check`, and no crate has tests in its documentation: tests/project/test_rust_tests.py looks for one.
-# TESTED chooses the tests of the package by their marks.
 test: dev packages ## run the tests: the Rust crates, then the Python package, the command and its journeys, on all cores
 	$(BIN)/python .ci/rust_tests.py $(RUST_TESTED) $(AS_BUILT) --lib --bins --tests
-	$(PYTEST) $(if $(TESTED),-m '$(TESTED)') --durations 15
+	$(PYTEST) --durations 15
 
 test-long: dev packages ## run the tests that ask the same of more, and shipped files that take minutes
 	$(PYTEST) -m 'long and not soak' --durations 15

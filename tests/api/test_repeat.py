@@ -69,9 +69,8 @@ def test_the_command_prints_the_table_and_draws_the_typical_run(ffslab: Command,
 
 def test_what_hangs_on_the_tick_counter_says_so() -> None:
     """JFFS2 draws a block to collect by it, once there is more than one kind of them."""
-    text = TEXT.replace("ubifs", "jffs2")
-    assert said_of_ticks(text.replace("count = 600", "count = 3")) == []
-    assert said_of_ticks(text.replace("count = 600", "count = 6000")) != []
+    assert said_of_ticks(TEXT.replace("count = 600", "count = 3")) == []
+    assert said_of_ticks(TEXT.replace("count = 600", "count = 6000")) != []
 
 
 def said_of_ticks(text: str) -> list[str]:

@@ -28,7 +28,7 @@ def table_of(columns: Mapping[str, Any], schema: pa.Schema | None = None) -> pa.
     types = {} if schema is None else {field.name: field.type for field in schema}
     names = list(columns) if schema is None else schema.names
     arrays = [_array(columns[name], types.get(name)) for name in names]
-    return pa.Table.from_arrays(arrays, names=None if schema else names, schema=schema)
+    return pa.Table.from_arrays(arrays, names=names if schema is None else None, schema=schema)
 
 
 def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
