@@ -25,6 +25,8 @@ const BEGINNINGS: [(&[u8], &str); 15] = [
 ];
 const EROFS_MAGIC: [u8; 4] = [0xE2, 0xE1, 0xF5, 0xE0];
 const EROFS_AT: usize = 1024;
+const EXT_MAGIC: [u8; 2] = [0x53, 0xEF];
+const EXT_AT: usize = 1080;
 const LITTLEFS: &[u8] = b"littlefs";
 /// A superblock of littlefs 1 stands behind the head of its directory; that of littlefs 2 at 8.
 const LITTLEFS1_WITHIN: usize = 128;
@@ -43,6 +45,9 @@ pub fn named(image: &[u8]) -> Option<String> {
     }
     if image.get(EROFS_AT..EROFS_AT + 4) == Some(&EROFS_MAGIC) {
         return Some("it is EROFS: fsck.erofs --extract reads it".to_string());
+    }
+    if image.get(EXT_AT..EXT_AT + 2) == Some(&EXT_MAGIC) {
+        return Some("it is ext2, 3 or 4: debugfs reads it".to_string());
     }
     text_of_bytes(image).or_else(|| littlefs1(image)).or_else(|| spiffs(image))
 }

@@ -8,6 +8,7 @@
 pub mod arranged;
 pub mod mtdparts;
 pub mod parts;
+mod tables;
 
 use crate::format::{Evidence, ImageFs};
 use crate::tree::data_areas;

@@ -35,6 +35,9 @@ pub enum Unrecognised {
     Hint(String),
     #[error("unknown data, such as a boot loader or a kernel")]
     NoFileSystem,
+    /// A partition table cannot be used, and without it nothing is found.
+    #[error("{doubts}; {why}")]
+    Table { doubts: String, why: Box<Unrecognised> },
     // ---- which one is meant ----------------------------------------------------------------------------------
     /// `known` lists the partitions.
     #[error("there is no partition {name} in it: {known}")]

@@ -13,7 +13,7 @@ pub use interleaved::Pieces;
 use crate::file::{read_file, ImageError};
 use crate::format::ImageFs;
 use crate::recognise::parts::{self, Part, Wanted};
-use crate::recognise::Given;
+use crate::recognise::{recognise, Given};
 use crate::unrecognised::Unrecognised;
 use controllers::Coded;
 use plain::Plain;
@@ -97,9 +97,12 @@ impl Dump {
             return Err(Unrecognised::NoVolumes { name: name.clone() });
         }
         for part in &mut found {
+            if !part.name.is_empty() {
+                self.level(part, &wanted.given, formats);
+            }
             if let Ok(layout) = &mut part.layout {
                 layout.volume.clone_from(&wanted.volume);
-                layout.undone.clone_from(&self.undone);
+                layout.undone.splice(..0, self.undone.iter().cloned());
                 layout.doubts.extend(self.doubts.iter().cloned());
                 match &self.coded {
                     Some(coded) => coded.tell(&part.place_bytes, layout),
@@ -108,6 +111,22 @@ impl Dump {
             }
         }
         Ok(found)
+    }
+
+    /// Undoes ESP-IDF's wear levelling in a partition, in its place: its content is shorter than what it takes.
+    fn level(&mut self, part: &mut Part, given: &Given, formats: &[ImageFs]) {
+        let from = part.place_bytes.start;
+        let Some(Plain { image, said, doubts }) = wear_levelling::undo(&self.image[part.place_bytes.clone()]) else {
+            return;
+        };
+        part.place_bytes = from..from + image.len();
+        self.image[part.place_bytes.clone()].copy_from_slice(&image);
+        let given = Given { starts_at_bytes: from as u64, ..*given };
+        part.layout = recognise(&image, &given, formats).map(|mut layout| {
+            layout.undone.extend(said);
+            layout.doubts.extend(doubts);
+            layout
+        });
     }
 }
 

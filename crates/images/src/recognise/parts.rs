@@ -1,4 +1,5 @@
-//! The partitions of a dump. They are given, or found from the content of the erase blocks of a whole chip.
+//! The partitions of a dump. They are given, or a table in the dump has them, or they are found from the content of the erase blocks of
+//! a whole chip.
 //!
 //! A chip holds a boot loader, a kernel, and several file systems next to each other. The content of an erase block
 //! shows which file system it belongs to: UBI's blocks begin with a header, pages of YAFFS2 have its tags, blocks of
@@ -7,7 +8,7 @@
 //! is taken to belong to the first one, unless that is UBI's, because UBI writes a header into each of its blocks.
 
 use super::mtdparts::{self, Defined};
-use super::{recognise, Given, Layout};
+use super::{recognise, tables, Given, Layout};
 use crate::dump::Pieces;
 use crate::file::{read_file, ImageError};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
@@ -114,20 +115,54 @@ pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Pa
         (Some(_), None, None) | (None, _, _) => defined(image, wanted, formats)?,
         _ => return Err(Unrecognised::PlacesTwice),
     };
-    let parts = match defined {
-        Some((defined, chip)) => cut(image, wanted, formats, &chip, &defined)?,
-        None => match found(image, wanted, formats) {
-            Some(parts) => parts,
-            None => vec![whole(image, &wanted.given, formats)?],
-        },
+    let (mut parts, doubts) = match defined {
+        Some((defined, chip)) => (cut(image, wanted, formats, &chip, &defined)?, Vec::new()),
+        None => of_image(image, wanted, formats)?,
     };
-    let Some(name) = &wanted.partition else { return Ok(parts) };
-    let known = listed(&parts);
-    let chosen: Vec<Part> = parts.into_iter().filter(|part| part.name == *name).collect();
-    match chosen.len() {
-        0 => Err(Unrecognised::NoPartition { name: name.clone(), known }),
-        _ => Ok(chosen),
+    if let Some(name) = &wanted.partition {
+        let known = listed(&parts);
+        parts.retain(|part| part.name == *name);
+        if parts.is_empty() {
+            return Err(Unrecognised::NoPartition { name: name.clone(), known });
+        }
     }
+    // What is wrong with the table is told once.
+    if let Some(layout) = parts.iter_mut().find_map(|part| part.layout.as_mut().ok()) {
+        layout.doubts.extend(doubts);
+    }
+    Ok(parts)
+}
+
+/// The partitions that the image shows, and what is wrong with the table that has them.
+fn of_image(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<(Vec<Part>, Vec<String>), Unrecognised> {
+    let tables::Found { table, parts, doubts } = tables::find(image);
+    if let Some(table) = table {
+        return Ok((of_table(image, wanted, formats, (table, &parts)), doubts));
+    }
+    let parts = match found(image, wanted, formats) {
+        Some(parts) => Ok(parts),
+        None => whole(image, &wanted.given, formats).map(|part| vec![part]),
+    };
+    match parts {
+        Ok(parts) => Ok((parts, doubts)),
+        Err(why) if doubts.is_empty() => Err(why),
+        Err(why) => Err(Unrecognised::Table { doubts: doubts.join("; "), why: Box::new(why) }),
+    }
+}
+
+/// The partitions that a table in the image has.
+fn of_table(image: &[u8], wanted: &Wanted, formats: &[ImageFs], (table, all): (&str, &[Defined])) -> Vec<Part> {
+    let part = |Defined { name, offset_bytes, size_bytes }: &Defined| {
+        let place_bytes = *offset_bytes as usize..(offset_bytes + size_bytes) as usize;
+        let given = Given { starts_at_bytes: *offset_bytes, ..wanted.given };
+        let layout = match recognise(&image[place_bytes.clone()], &given, formats) {
+            Ok(layout) => Ok(layout.because(format!("{table} has it as {name}"))),
+            Err(Unrecognised::Nothing { .. } | Unrecognised::Other { .. }) => Err(Unrecognised::NoFileSystem),
+            Err(why) => Err(why),
+        };
+        Part { name: name.clone(), offset_bytes: *offset_bytes, size_bytes: *size_bytes, place_bytes, layout }
+    };
+    all.iter().map(part).collect()
 }
 
 /// The whole image, or what stands in it behind something else.
