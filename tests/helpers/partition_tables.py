@@ -102,3 +102,11 @@ def esp32(parts: Sequence[Held], all_B: int, at: int = 0x8000, *, md5: bool = Tr
     end = b"\xeb\xeb" + b"\xff" * 14 + hashlib.md5(rows, usedforsecurity=False).digest() if md5 else b"\xff" * 32
     out[at : at + len(rows) + 32] = rows + end
     return out
+
+
+def environment(text: str, size_B: int, flag: int | None = None) -> bytes:  # noqa: N803
+    """U-Boot's, with this list of partitions."""
+    texts = b"bootdelay=2\0mtdparts=mtdparts=" + text.encode() + b"\0bootcmd=run nand\0\0"
+    head = b"" if flag is None else bytes([flag])
+    body = texts.ljust(size_B - 4 - len(head), b"\0")
+    return struct.pack("<I", zlib.crc32(body)) + head + body

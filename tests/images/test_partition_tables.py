@@ -12,7 +12,7 @@ from ffslab.images import read_partitions
 from helpers.command import Command
 from helpers.dumps import expected, saved, wear_levelled
 from helpers.flipped_bits import fat, jffs2
-from helpers.partition_tables import SECTOR_B, Held, esp32, gpt, mbr
+from helpers.partition_tables import SECTOR_B, Held, environment, esp32, filled, gpt, mbr
 
 ALL_B = 1 << 20
 KIB = 1024
@@ -64,6 +64,31 @@ def test_fat_on_wear_levelling_is_read_in_its_partition(tmp_path: Path) -> None:
     worn = Held("storage", 128 * KIB, wear_levelled(fat(tmp_path)))
     files, complaints = found(saved(tmp_path, esp32([worn], ALL_B)))
     assert (files, complaints) == ({"storage": expected(tmp_path)}, [])
+
+
+LIST = "nor0:64k(u-boot)ro,64k(env),96k(root),-(rest)"
+
+
+@pytest.mark.parametrize(
+    ("copies", "told"),
+    [
+        ([environment(LIST, 8192)], []),
+        ([environment("nor0:1M(old)", 8192, 255), environment(LIST, 8192, 0)], []),
+        ([environment(LIST, 8192, 7), environment("nor0:1M(old)", 8192, 6)], []),
+        ([environment(LIST, 8192, 7), b"\xff" * 8192], []),
+        ([environment(LIST, 8192, 7), environment(LIST, 8192, 8)[:-1] + b"x"], ["has a wrong CRC"]),
+        ([environment(LIST.replace("-(rest)", "1M(rest)"), 8192)], ["behind the end of the file"]),
+        ([environment("nor0:128k(other),96k(root),-(rest)", 8192)], None),
+    ],
+    ids=["one copy", "255 and 0", "7 and 6", "one of two", "damaged", "too long", "of another chip"],
+)
+def test_u_boots_environment_has_partitions(tmp_path: Path, copies: list[bytes], told: list[str] | None) -> None:
+    held = Held("root", 128 * KIB, jffs2(tmp_path).ljust(96 * KIB, b"\xff"))
+    places = [Held("", 64 * KIB + at * 8192, copy) for at, copy in enumerate(copies)]
+    files, complaints = found(saved(tmp_path, filled([held, *places], 0xFF, 512 * KIB)))
+    assert (files.get("root") == expected(tmp_path)) == (told is not None), files.keys()
+    if told is not None:
+        assert len(complaints) == len(told) and all(word in each for word, each in zip(told, complaints, strict=True))
 
 
 def test_a_volume_of_fat_is_no_table(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 //! **Follows.** `components/esp_partition`, `components/bootloader_support/include/esp_flash_partitions.h` and
 //! `components/partition_table/gen_esp32part.py` of ESP-IDF.
 
-use super::{u32_at, Entry};
+use super::{u32_at, Entry, Look};
 use md5::{Digest, Md5};
 
 const NAME: &str = "ESP32's table";
@@ -16,7 +16,7 @@ const MD5_MAGIC: [u8; 2] = [0xEB, 0xEB];
 const MD5_AT: usize = 16;
 const SECTOR_BYTES: u32 = 0x1000;
 
-pub(super) fn find(image: &[u8]) -> Option<(&'static str, Vec<Entry>, Vec<String>)> {
+pub(super) fn find(image: &[u8]) -> Option<Look> {
     PLACES.iter().find_map(|&at| {
         let table = image.get(at..image.len().min(at + TABLE_BYTES))?;
         let rows = table.chunks_exact(ENTRY_BYTES);

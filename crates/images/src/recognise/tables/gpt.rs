@@ -3,7 +3,7 @@
 //!
 //! **Follows.** UEFI Specification 2.10, chapter 5.3; which copy is used: `block/partitions/efi.c` of Linux.
 
-use super::{mbr, u32_at, u64_at, Entry, SECTOR_BYTES};
+use super::{mbr, u32_at, u64_at, Entry, Look, SECTOR_BYTES};
 use std::ops::Range;
 
 const NAME: &str = "a GPT";
@@ -20,7 +20,7 @@ struct Header {
     other_at: u64,
 }
 
-pub(super) fn find(image: &[u8]) -> Option<(&'static str, Vec<Entry>, Vec<String>)> {
+pub(super) fn find(image: &[u8]) -> Option<Look> {
     for sector_bytes in SECTORS_BYTES {
         let last = (image.len() / sector_bytes).checked_sub(1)? as u64;
         let first = header(image, 1, sector_bytes);

@@ -2,7 +2,7 @@
 //!
 //! **Follows.** `block/partitions/msdos.c` of Linux and its rules for what is no table; its numbers (5 and up for the chain).
 
-use super::{u32_at, Entry, SECTOR_BYTES};
+use super::{u32_at, Entry, Look, SECTOR_BYTES};
 
 const ENTRIES_AT: usize = 446;
 const ENTRY_BYTES: usize = 16;
@@ -44,7 +44,7 @@ pub(super) fn rows(sector: &[u8]) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-pub(super) fn find(image: &[u8]) -> Option<(&'static str, Vec<Entry>, Vec<String>)> {
+pub(super) fn find(image: &[u8]) -> Option<Look> {
     let rows = rows(image.get(..SECTOR_BYTES)?)?;
     // Its own sector belongs to no partition, and all of them begin on the disk.
     let sectors = (image.len() / SECTOR_BYTES) as u64;

@@ -1,10 +1,11 @@
-//! Partition tables that stand in a dump: MBR, GPT, ESP32's.
+//! Partition tables that stand in a dump: MBR, GPT, ESP32's, and the list in U-Boot's environment.
 //!
 //! A table is trusted only if all that it can be checked by is right. What is wrong with one that is used, or why one is not, is told.
 
 mod esp32;
 mod gpt;
 mod mbr;
+mod uboot;
 
 use super::mtdparts::Defined;
 
@@ -29,9 +30,12 @@ struct Entry {
     size_bytes: u64,
 }
 
+/// A table's name, its partitions, and what is wrong with it.
+type Look = (&'static str, Vec<Entry>, Vec<String>);
+
 /// The partitions of the table of an image.
 pub fn find(image: &[u8]) -> Found {
-    let looks: [fn(&[u8]) -> Option<(&'static str, Vec<Entry>, Vec<String>)>; 3] = [gpt::find, mbr::find, esp32::find];
+    let looks: [fn(&[u8]) -> Option<Look>; 4] = [gpt::find, mbr::find, esp32::find, uboot::find];
     let Some((table, entries, mut doubts)) = looks.iter().find_map(|look| look(image)) else { return Found::default() };
     let (parts, cut) = within(table, entries, image.len() as u64);
     doubts.extend(cut);
