@@ -18,6 +18,7 @@
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 //! * Before Linux 4.0 the clock of run times stops from a wake-up's request until then ([`SimConfig::clock_stops_when_asked`]).
 
+use crate::entity::{weight_of, Entity, ABSENT, NICE_0_WEIGHT};
 use crate::{ChipLock, Preemption, SchedulerClock, SimConfig};
 
 /// What a task does while the chip is working.
@@ -43,7 +44,6 @@ pub const FOREGROUND: usize = 0;
 const LATENCY_NS: i64 = 6_000_000;
 const MIN_GRANULARITY_NS: i64 = 750_000;
 const WAKEUP_GRANULARITY_NS: i64 = 1_000_000;
-const NICE_0_WEIGHT: i64 = 1024;
 /// Length of a turn, in uses of the chip. When waits are sleeping, tasks queue for the chip (`kernel/locking/mutex.c`).
 /// A task that gives the chip back goes on and takes it again before the waiting task has the CPU; the next time the
 /// chip is handed over to the waiting task. So a turn is two uses of the chip.
@@ -51,37 +51,6 @@ const USES_PER_TURN: u64 = 2;
 /// Length of a nice task's turn: when it gives the chip back it wakes the waiting task, which pre-empts it at its first
 /// scheduling point.
 const USES_PER_NICE_TURN: u64 = 1;
-
-/// Load weight of a nice level (`kernel/sched/core.c`, `sched_prio_to_weight`): each level is worth 25 %.
-fn weight_of(nice: i8) -> i64 {
-    (1024.0 / 1.25f64.powi(i32::from(nice))).round() as i64
-}
-
-#[derive(Clone, Copy)]
-struct Entity {
-    exists: bool,
-    runnable: bool,
-    /// It is made when it is woken for the first time.
-    is_unborn: bool,
-    /// It was placed ahead of the minimum as a new task, and nobody has been woken while it ran.
-    is_ahead: bool,
-    weight: i64,
-    virtual_run_ns: i64,
-    /// The timer fires within this range (`wake_at_ns ..= wake_by_ns`).
-    wake_at_ns: u64,
-    wake_by_ns: u64,
-}
-
-const ABSENT: Entity = Entity {
-    exists: false,
-    runnable: false,
-    is_unborn: false,
-    is_ahead: false,
-    weight: NICE_0_WEIGHT,
-    virtual_run_ns: 0,
-    wake_at_ns: u64::MAX,
-    wake_by_ns: u64::MAX,
-};
 
 pub struct Cpu {
     entities: Vec<Entity>,
@@ -455,14 +424,38 @@ impl Cpu {
         if is_foreground {
             self.uses_left_over = uses_since % USES_PER_TURN;
         }
-        let is_nice = self.entities[task].weight < NICE_0_WEIGHT;
-        self.uses_of_turn = match self.chip_lock {
-            _ if is_nice => turns_missed * USES_PER_NICE_TURN,
-            ChipLock::Mutex => turns_missed * USES_PER_TURN,
-            ChipLock::Queue => u64::MAX,
-        };
+        self.uses_of_turn = self.uses_of_turns(task, turns_missed);
         self.turns.push(task);
         self.picked(uses);
+    }
+
+    fn uses_of_turns(&self, task: usize, turns: u64) -> u64 {
+        let is_nice = self.entities[task].weight < NICE_0_WEIGHT;
+        match self.chip_lock {
+            _ if is_nice => turns * USES_PER_NICE_TURN,
+            ChipLock::Mutex => turns * USES_PER_TURN,
+            ChipLock::Queue => u64::MAX,
+        }
+    }
+
+    /// Whether the running task, which has its turn while the foreground sleeps, would be the first to wake if it slept until `until_ns`.
+    /// Then all is as if it had: what [`Cpu::sleep`], [`Cpu::switch_back`], [`Cpu::wake`] and [`Cpu::switch_to`] come to.
+    pub fn sleeps_alone(&mut self, until_ns: u64, uses: u64) -> bool {
+        let others_sleep = self.turns.len() == 2 && self.waiting == 0 && !self.clock_stands;
+        if !others_sleep || self.entities.iter().any(|entity| entity.wake_at_ns <= until_ns) {
+            return false;
+        }
+        let task = self.running();
+        let floor = self.min_virtual_run_ns - LATENCY_NS / 2;
+        let entity = &mut self.entities[task];
+        if !entity.exists {
+            return false;
+        }
+        entity.virtual_run_ns = entity.virtual_run_ns.max(floor);
+        self.charged_until_ns = until_ns;
+        self.uses_of_turn = self.uses_of_turns(task, 1);
+        self.picked(uses);
+        true
     }
 
     pub fn switch_back(&mut self, uses: u64) {

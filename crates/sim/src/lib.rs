@@ -19,6 +19,7 @@ mod contended;
 pub mod cpu;
 mod ending;
 pub mod energy;
+mod entity;
 mod observer;
 mod reasons;
 mod red_black;
@@ -77,6 +78,8 @@ struct State {
     /// Earliest time at which the CPU model has something to do. `advance` only compares the clock with it.
     attention_at_ns: Cell<u64>,
     reason: Cell<Placed<Reason>>,
+    /// That of the program which slept when a background task got its turn last.
+    idle_reason: Cell<Placed<Reason>>,
     causes: RefCell<Causes>,
     /// Behind a pointer, so that what every operation touches stays together.
     waits: Box<RefCell<bill::Waits>>,
@@ -132,6 +135,7 @@ impl Sim {
             cpu: RefCell::new(cpu),
             running: Cell::new(Placed { what: &CALLER, place: 0 }),
             reason: Cell::new(reasons::UNSTATED),
+            idle_reason: Cell::new(reasons::UNSTATED),
             causes: RefCell::new(Causes::new()),
             waits: Box::default(),
             program_ns: Cell::new(0),

@@ -83,23 +83,45 @@ impl Sim {
             let choice = self.with_cpu(|cpu| cpu.pick_while_foreground_sleeps());
             match choice {
                 Ok(cpu::FOREGROUND) => return Idle::Over,
-                Ok(place) => match self.give_turn_elsewhere(place) {
-                    Elsewhere::Ran => {}
-                    Elsewhere::IsBusy => unreachable!("the program sleeps in a call of another mount"),
-                    Elsewhere::IsHere(task) => return Idle::Run(task),
-                },
+                Ok(place) => {
+                    self.0.idle_reason.set(self.0.reason.get());
+                    match self.give_turn_elsewhere(place) {
+                        Elsewhere::Ran => {}
+                        Elsewhere::IsBusy => unreachable!("the program sleeps in a call of another mount"),
+                        Elsewhere::IsHere(task) => return Idle::Run(task),
+                    }
+                }
                 Err(at_ns) => {
                     debug_assert!(at_ns != u64::MAX, "the foreground sleeps without a timer");
-                    let now_ns = at_ns.max(self.now_ns());
-                    self.0.idle_ns.set(self.idle_ns() + now_ns - self.now_ns());
-                    self.show_time(Spent::Idle, now_ns - self.now_ns());
-                    self.0.now_ns.set(now_ns);
-                    // An idle CPU has no ticks.
-                    self.0.ticks_paid.set(now_ns / self.tick_ns());
+                    self.idle_until(at_ns.max(self.now_ns()));
                     self.attend();
                 }
             }
         }
+    }
+
+    fn idle_until(&self, at_ns: u64) {
+        self.0.idle_ns.set(self.idle_ns() + at_ns - self.now_ns());
+        self.show_time(Spent::Idle, at_ns - self.now_ns());
+        self.0.now_ns.set(at_ns);
+        // An idle CPU has no ticks.
+        self.0.ticks_paid.set(at_ns / self.tick_ns());
+    }
+
+    /// Whether the running background task would be the first to wake if it slept until `at_ns`, as nobody else can run or has a timer by
+    /// then. Then it has slept when this returns, and its next turn has begun; which is cheaper than [`Sim::sleep_until`] for a
+    /// thread that looks every few seconds of an idle year whether there is something to do.
+    pub fn slept_alone_until(&self, at_ns: u64) -> bool {
+        if !self.with_cpu(|cpu| cpu.sleeps_alone(at_ns, self.0.chip_uses.get())) {
+            return false;
+        }
+        // The idle time is that of the program which sleeps.
+        let task = self.0.running.replace(self.task_at(cpu::FOREGROUND));
+        let reason = self.0.reason.replace(self.0.idle_reason.get());
+        self.idle_until(at_ns);
+        self.0.running.set(task);
+        self.0.reason.set(reason);
+        true
     }
 
     /// As [`Sim::spawn`], for a task that a thread of the kernel makes when it is woken for the first time.

@@ -66,7 +66,7 @@ impl Yaffs2 {
     }
 
     /// Takes the time of day from the system above, for time stamps.
-    fn set_clock(&mut self, host: &dyn Host) {
+    pub(crate) fn set_clock(&mut self, host: &dyn Host) {
         self.device.now_s = seconds(host.now());
     }
 
@@ -451,7 +451,7 @@ impl FileSystem for Yaffs2 {
     fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {
         self.set_clock(host);
         if task == &causes::YAFFS_THREAD {
-            self.run_thread();
+            self.run_thread(host);
         } else if task == &causes::SYNC_SUPERS {
             self.run_super_sync();
         } else {

@@ -5,7 +5,7 @@
 //! Follows `yaffs_bg_thread_fn`, `yaffs_bg_gc_urgency` and `yaffs_write_super` of `yaffs_vfs_multi.c`.
 
 use crate::causes;
-use ffslab_fs::{super_sync_after_ns, Result};
+use ffslab_fs::{super_sync_after_ns, Host, Result};
 
 use crate::device::Device;
 use crate::options::Background;
@@ -70,13 +70,18 @@ impl Yaffs2 {
         }
     }
 
-    /// One turn of the thread.
-    pub(crate) fn run_thread(&mut self) {
+    /// One turn of the thread, and those that follow while nobody else does anything.
+    pub(crate) fn run_thread(&mut self, host: &dyn Host) {
         let Some(background) = self.device.chunks.options.background else { return };
         let sim = self.device.chunks.sim.clone();
-        // Without power the thread can do nothing; the next call reports the power loss.
-        let next_ns = self.thread_turn(&background).unwrap_or(u64::MAX / 2);
-        sim.sleep_until(&causes::YAFFS_THREAD, next_ns.max(sim.now_ns() + 1));
+        loop {
+            self.set_clock(host);
+            // Without power the thread can do nothing; the next call reports the power loss.
+            let next_ns = self.thread_turn(&background).unwrap_or(u64::MAX / 2).max(sim.now_ns() + 1);
+            if !sim.slept_alone_until(next_ns) {
+                return sim.sleep_until(&causes::YAFFS_THREAD, next_ns);
+            }
+        }
     }
 
     /// Returns when the next turn is due.
