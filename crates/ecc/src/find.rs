@@ -67,9 +67,8 @@ impl Seen {
 type ValuesOfFields = BTreeMap<(u32, Order), Option<Rc<Values>>>;
 
 /// Pages of a dump.
-struct Sample<'i> {
-    /// Number and bytes.
-    pages: Vec<(usize, &'i [u8])>,
+struct Sample {
+    numbers: Vec<usize>,
     /// Their bytes in either order of bits.
     as_they_are: Vec<Rc<[u8]>>,
     reversed: Vec<Rc<[u8]>>,
@@ -182,14 +181,19 @@ fn varying(pages: &[(usize, &[u8])], range: Range<usize>) -> Vec<bool> {
     range.map(|at| values(at) > 2).collect()
 }
 
-impl<'i> Sample<'i> {
-    fn of(image: &'i [u8], page_bytes: usize, oob_bytes: usize) -> Option<Sample<'i>> {
+impl Sample {
+    fn of(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Option<Sample> {
         let pages = sampled(image, page_bytes, oob_bytes)?;
         let varying = varying(&pages, page_bytes..page_bytes + oob_bytes);
         let reversed = |(_, page): &(usize, &[u8])| page.iter().map(|byte| byte.reverse_bits()).collect();
-        let (codes, values) = (Codes::default(), RefCell::default());
-        let as_they_are = pages.iter().map(|(_, page)| Rc::from(*page)).collect();
-        Some(Sample { as_they_are, reversed: pages.iter().map(reversed).collect(), pages, varying, codes, values })
+        Some(Sample {
+            numbers: pages.iter().map(|(number, _)| *number).collect(),
+            as_they_are: pages.iter().map(|(_, page)| Rc::from(*page)).collect(),
+            reversed: pages.iter().map(reversed).collect(),
+            varying,
+            codes: Codes::default(),
+            values: RefCell::default(),
+        })
     }
 
     /// The values of pages in the field of a polynomial.
@@ -224,17 +228,17 @@ impl Tried<'_> {
         let mut words: Vec<Seen> = Vec::new();
         let mut known: BTreeSet<Vec<u8>> = BTreeSet::new();
         let scrambled: Vec<Vec<u8>> = self.scrambled_over_pages.map_or(Vec::new(), |pages| {
-            let normal = |(number, raw): &(usize, &[u8])| {
+            let normal = |(number, raw): (&usize, &Rc<[u8]>)| {
                 let mut page = raw.to_vec();
                 scramble(&mut page, number % pages, self.layout);
                 in_order(&mut page, self.order);
                 page
             };
-            sample.pages.iter().map(normal).collect()
+            sample.numbers.iter().zip(&sample.as_they_are).map(normal).collect()
         });
         let count = self.layout.words.len();
         for round in 0..count {
-            for at in 0..sample.pages.len() {
+            for at in 0..sample.numbers.len() {
                 let page = scrambled.get(at).map_or_else(|| &sample.in_order(self.order)[at], Vec::as_slice);
                 let word = &self.layout.words[(round + at) % count];
                 let data = Bits::gathered(page, &word.data_bits);
@@ -277,7 +281,7 @@ impl Tried<'_> {
     /// Where bits are wrong in each word: whether half of a few words, and one of the first of them, seem to have fewer than the code
     /// corrects. Of words of another scheme hardly one does.
     fn guessed(&self, sample: &Sample) -> Option<(usize, Scheme)> {
-        if self.kind.strength() < GUESS_STRENGTH_MIN || sample.pages.len() < PAGES {
+        if self.kind.strength() < GUESS_STRENGTH_MIN || sample.numbers.len() < PAGES {
             return None;
         }
         let words = self.words(sample, GUESS_WORDS);
@@ -304,7 +308,7 @@ impl Tried<'_> {
 
     fn scheme(&self, sample: &Sample, code: Rc<Code>, mask: Mask) -> Scheme {
         // Blocks that are good have erased bytes where chips have the marks of bad ones, so those are no data.
-        let marked = sample.pages.iter().filter(|(_, page)| page[self.sizes.page_bytes] != 0xFF).count();
+        let marked = sample.as_they_are.iter().filter(|page| page[self.sizes.page_bytes] != 0xFF).count();
         Scheme {
             controller: self.controller,
             sizes: self.sizes,
@@ -313,7 +317,7 @@ impl Tried<'_> {
             layout: self.layout.clone(),
             scrambled_over_pages: self.scrambled_over_pages,
             mask,
-            swaps_mark: self.layout.kept_mark_at_bytes.is_some() && 10 * marked <= sample.pages.len(),
+            swaps_mark: self.layout.kept_mark_at_bytes.is_some() && 10 * marked <= sample.numbers.len(),
         }
     }
 }
@@ -372,7 +376,7 @@ impl Places {
         let mut known = BTreeSet::new();
         let data = 0..8 * sector;
         let is_telling = |page: &usize| (ZEROS_MIN..8 * sector).contains(&values.zeros(*page, &data));
-        let firsts = (0..sample.pages.len()).filter(is_telling).map(|page| (page, values.behind(0, page, &data)));
+        let firsts = (0..sample.numbers.len()).filter(is_telling).map(|page| (page, values.behind(0, page, &data)));
         let firsts = firsts.filter(|(_, value)| known.insert(*value)).collect();
         Some(Places { firsts, values })
     }

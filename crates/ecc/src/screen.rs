@@ -21,12 +21,14 @@ struct Before {
 /// The pages of a sample, in one order of bits, with the values of their bits in a field.
 pub(crate) struct Values {
     field: Rc<Field>,
+    /// The factor by which a value moves when a byte follows.
+    byte_step: u16,
     pages: Vec<(Rc<[u8]>, Vec<Before>)>,
 }
 
 impl Values {
     pub fn of(field: Rc<Field>, pages: &[Rc<[u8]>]) -> Values {
-        let mut values = Values { field, pages: Vec::with_capacity(pages.len()) };
+        let mut values = Values { byte_step: field.power(8), field, pages: Vec::with_capacity(pages.len()) };
         for page in pages {
             let mut before = Before { value: 0, zeros: 0 };
             let mut sums = vec![before];
@@ -40,7 +42,7 @@ impl Values {
     }
 
     fn with(&self, before: Before, byte: u8) -> Before {
-        let value = self.field.times(before.value, self.field.power(8)) ^ u16::from(byte);
+        let value = self.field.times(before.value, self.byte_step) ^ u16::from(byte);
         Before { value, zeros: before.zeros + byte.count_zeros() }
     }
 
