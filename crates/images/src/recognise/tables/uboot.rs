@@ -91,9 +91,10 @@ fn size(image: &[u8], at: usize, head: usize) -> Option<usize> {
 }
 
 fn begins_with_name(bytes: &[u8]) -> bool {
+    let bytes = &bytes[..bytes.len().min(NAME_MAX)];
     let name = bytes.split(|&byte| byte == b'=').next().unwrap_or_default();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
-    (1..NAME_MAX.min(bytes.len())).contains(&name.len()) && name.iter().all(is_part)
+    (1..bytes.len()).contains(&name.len()) && name.iter().all(is_part)
 }
 
 /// What the list has that the image has not. The kernel leaves it out without a word.
