@@ -11,7 +11,7 @@ from ffslab.steady import TOLERANCE, due_per_block, filled_share, variant_needs_
 from ffslab.store import KeptRun, Store
 from ffslab.studies.advise.asked import Asked, Workload
 from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
-from ffslab.studies.advise.living import WORK_COMPARED, WORK_TOLD, lived_at
+from ffslab.studies.advise.living import WORK_COMPARED, WORK_TOLD, live_together, lived_at
 from ffslab.studies.sweep.axes import Axis, Value
 from ffslab.studies.sweep.design import Design, Point
 from ffslab.studies.sweep.running import Course, Progress
@@ -158,30 +158,43 @@ def tried(
         work.go_on([points[at] for at in places], of_places)
         for at, one in zip(places, of_places, strict=True):
             ran[i][at] = one
-    found = []
-    for at, point in enumerate(points):
-        runs = _tried(question, point, [of[at] for of in ran], counting[at], repeat or 1)
-        found.append(_with_lives(question, [works[i] for i in counting[at]], point, runs, told=repeat is not None))
-    return found
-
-
-def _with_lives(question: Asked, works: Sequence[_Work], point: Point, runs: list[Tried], *, told: bool) -> list[Tried]:
-    """The runs of a point with years and slowest calls of lives: if they are `told`, as these stand on the page in any
-    case, and if somebody asks for them."""
-    if runs[0].error is not None or runs[0].needs_us is not None:
-        return runs
-    asked = {question.wanted[0], *(limit.figure for limit in question.limits)}
+    told = repeat is not None
+    found = [
+        _tried(question, point, [of[at] for of in ran], counting[at], repeat or 1) for at, point in enumerate(points)
+    ]
+    living = [_living(question, [works[i] for i in counting[at]], found[at][0], told=told) for at in range(len(points))]
+    work_max = WORK_TOLD if told else WORK_COMPARED
     for work in works:
-        slowest = f"{work.workload.name}.{SLOWEST}"
-        worn = runs[0].figures.get(f"{work.workload.name}.{WORN}")
-        if not worn or not (told or asked & {"years", slowest}):
-            continue
-        life = lived_at(work.workload, work.own(point), work.store, WORK_TOLD if told else WORK_COMPARED)
+        lives = [work.own(point) for point, of_point in zip(points, living, strict=True) if any(one is work for one in of_point)]
+        if len(lives) > 1:
+            live_together(work.workload, lives, store, work_max)
+    return [_with_lives(question, *each, work_max) for each in zip(living, points, found, strict=True)]
+
+
+def _living(question: Asked, works: Sequence[_Work], run: Tried, *, told: bool) -> list[_Work]:
+    """The workloads of a point whose lives give its years and slowest calls: if the point is `told`, as these stand on
+    the page in any case, and if somebody asks for them."""
+    if run.error is not None or run.needs_us is not None:
+        return []
+    asked = {question.wanted[0], *(limit.figure for limit in question.limits)}
+    names = [work.workload.name for work in works]
+    are_asked = [told or bool(asked & {"years", f"{name}.{SLOWEST}"}) for name in names]
+    return [
+        work
+        for work, name, is_asked in zip(works, names, are_asked, strict=True)
+        if is_asked and run.figures.get(f"{name}.{WORN}")
+    ]
+
+
+def _with_lives(question: Asked, works: Sequence[_Work], point: Point, runs: list[Tried], work_max: int) -> list[Tried]:
+    """The runs of a point with what lives of these workloads say."""
+    for work in works:
+        life = lived_at(work.workload, work.own(point), work.store, work_max)
         if life is None:
             continue
         if life.error is not None:
             return [replace(run, figures={}, error=f"{work.workload.name}: {life.error}") for run in runs]
-        reckoned = 1 / (worn * work.workload.per_day * DAYS_PER_YEAR)
+        reckoned = 1 / (runs[0].figures[f"{work.workload.name}.{WORN}"] * work.workload.per_day * DAYS_PER_YEAR)
         shorter = 1.0 if life.years is None else life.years / reckoned
         runs = [_lived(question, run, work.workload.name, life.slowest_us, shorter) for run in runs]
     return runs

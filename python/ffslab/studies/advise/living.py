@@ -7,19 +7,23 @@ data that never change rest, a directory stays in its block, a layer tidies up o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from ffslab._native import InputError
-from ffslab.studies.lifetime import Given, lived
+from ffslab.studies.lifetime import Given, WholeLives, lived
 from ffslab.studies.lifetime import Workload as Living
 from ffslab.studies.lifetime.whole import LEAPS_AFTER_WORK
 from ffslab.text.durations import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
     from ffslab.answers.lives import VariantLife
+    from ffslab.api.experiment import Experiment
     from ffslab.store import Store
     from ffslab.studies.advise.asked import Workload
+    from ffslab.studies.sweep.axes import Value
 
 # So much work (flash operations and calls) is done for a life while points are compared, and for one that is told,
 # which leaps no sooner than in `ffslab lifetime`: about a second, and ten.
@@ -48,13 +52,28 @@ class Lived(NamedTuple):
 def lived_at(workload: Workload, values: Mapping[str, object], store: Store, work_max: int) -> Lived | None:
     """The life under a workload with these values of its axes; `None`: it cannot be lived."""
     experiment = workload.experiment.changed(axes={name: [value] for name, value in values.items()})
-    given = Given(per_day=workload.per_day)
     try:
-        found = lived([Living(workload.name, experiment)], given, work_max=work_max, store=store)
+        found = _lived(workload, experiment, store, work_max)
     except InputError:
         return None
     lives = found.lives
     return lived_of(lives[0][1]) if lives else None
+
+
+def live_together(workload: Workload, points: Sequence[Mapping[str, Value]], store: Store, work_max: int) -> None:
+    """Lets devices live with these values of its axes at the same time, on all cores. `lived_at` finds their lives in
+    the store."""
+    names = dict.fromkeys(name for values in points for name in values)
+    axes = {name: list(dict.fromkeys(values[name] for values in points if name in values)) for name in names}
+    chosen = [[axes[name].index(values[name]) if name in values else None for name in axes] for values in points]
+    experiment = workload.experiment.changed(axes=axes)
+    with suppress(InputError):
+        # Of one that cannot be lived `lived_at` says so.
+        _lived(workload, replace(experiment, change={**experiment.change, "points": chosen}), store, work_max)
+
+
+def _lived(workload: Workload, experiment: Experiment, store: Store, work_max: int) -> WholeLives:
+    return lived([Living(workload.name, experiment)], Given(per_day=workload.per_day), work_max=work_max, store=store)
 
 
 def slowest_us(life: VariantLife) -> float | None:
