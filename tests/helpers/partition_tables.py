@@ -95,7 +95,7 @@ def gpt(parts: Sequence[Held], all_B: int, sector_B: int = SECTOR_B) -> bytearra
 
 def esp32(parts: Sequence[Held], all_B: int, at: int = 0x8000, *, md5: bool = True) -> bytearray:  # noqa: N803
     out = filled(parts, 0xFF, all_B)
-    out[: 4 * 32] = b"\xe9boot loader" * 10 + b"\0" * 18
+    out[:128] = (b"\xe9boot loader" * 10).ljust(128, b"\0")
     rows = b"".join(
         struct.pack("<2sBBII16sI", b"\xaa\x50", 1, 0x81, part.at, part.size_B, part.name.encode(), 0) for part in parts
     )

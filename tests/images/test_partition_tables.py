@@ -32,10 +32,10 @@ def found(path: Path) -> tuple[dict[str, dict[str, bytes]], list[str]]:
     for part, tree in read_partitions(path):
         if tree is not None:
             # FAT of mtools has its names in capital letters.
-            files[part["name"]] = {e.path.lower(): e.data for e in tree.entries if e.kind == "file"}
+            files[part.name] = {e.path.lower(): e.data for e in tree.entries if e.kind == "file"}
             complaints += tree.complaints
         else:
-            files[part["name"]] = {}
+            files[part.name] = {}
     return files, complaints
 
 

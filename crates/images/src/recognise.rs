@@ -308,7 +308,7 @@ pub fn recognise(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Lay
     if let Some(hint) = asked(given, formats).find_map(|fs| fs.format().hint(fs, image, given)) {
         return Err(Unrecognised::Hint(hint));
     }
-    if let Some(what) = crate::named::named(image) {
+    if let Some(what) = crate::named::named(image).or_else(|| tables::environment(image)) {
         return Err(Unrecognised::Named(what));
     }
     Err(match given.fs {

@@ -33,10 +33,10 @@ pub(super) fn find(image: &[u8]) -> Option<Look> {
         };
         if !is_right {
             let doubt = format!("{NAME}, at {at:#x}, is not used, because its MD5 is wrong, or it has no end");
-            return Some((NAME, Vec::new(), vec![doubt]));
+            return Some(Look { table: NAME, entries: Vec::new(), doubts: vec![doubt] });
         }
         let entries = rows.take(used).filter_map(entry).collect();
-        Some((NAME, entries, Vec::new()))
+        Some(Look { table: NAME, entries, doubts: Vec::new() })
     })
 }
 

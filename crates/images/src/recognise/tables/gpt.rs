@@ -32,17 +32,17 @@ pub(super) fn find(image: &[u8]) -> Option<Look> {
                     None if other_at > last => Some("a GPT has its copy behind the end of the file".to_string()),
                     None => Some(format!("the copy of a GPT, at sector {other_at}, is damaged")),
                 };
-                return Some((NAME, entries, doubt.into_iter().collect()));
+                return Some(Look { table: NAME, entries, doubts: doubt.into_iter().collect() });
             }
             None if says(1) || says(last) || is_protected(image) => {
                 if let Some(Header { entries, .. }) = header(image, last, sector_bytes) {
                     let doubt = "the header of a GPT, or its list, is damaged: the copy at the end is used".to_string();
-                    return Some((NAME, entries, vec![doubt]));
+                    return Some(Look { table: NAME, entries, doubts: vec![doubt] });
                 }
                 if says(1) || says(last) {
                     let doubt =
                         "a GPT is not used, because its check sums are wrong, those of its copy too".to_string();
-                    return Some((NAME, Vec::new(), vec![doubt]));
+                    return Some(Look { table: NAME, entries: Vec::new(), doubts: vec![doubt] });
                 }
             }
             None => {}

@@ -60,7 +60,7 @@ pub(super) fn find(image: &[u8]) -> Option<Look> {
             entries.push(entry(row.number, row.first, row.count));
         }
     }
-    Some(("an MBR", entries, doubts))
+    Some(Look { table: "an MBR", entries, doubts })
 }
 
 fn entry(number: usize, first: u64, count: u64) -> Entry {

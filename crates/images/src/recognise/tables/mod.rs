@@ -8,6 +8,7 @@ mod mbr;
 mod uboot;
 
 use super::mtdparts::Defined;
+pub use uboot::environment;
 
 /// Sectors of MBR and of most GPTs.
 const SECTOR_BYTES: usize = 512;
@@ -30,13 +31,21 @@ struct Entry {
     size_bytes: u64,
 }
 
-/// A table's name, its partitions, and what is wrong with it.
-type Look = (&'static str, Vec<Entry>, Vec<String>);
+/// What a look for a table found: how people call it, its partitions, and what is wrong with it.
+struct Look {
+    table: &'static str,
+    entries: Vec<Entry>,
+    doubts: Vec<String>,
+}
+
+type Finder = fn(&[u8]) -> Option<Look>;
 
 /// The partitions of the table of an image.
 pub fn find(image: &[u8]) -> Found {
-    let looks: [fn(&[u8]) -> Option<Look>; 4] = [gpt::find, mbr::find, esp32::find, uboot::find];
-    let Some((table, entries, mut doubts)) = looks.iter().find_map(|look| look(image)) else { return Found::default() };
+    let looks: [Finder; 4] = [gpt::find, mbr::find, esp32::find, uboot::find];
+    let Some(Look { table, entries, mut doubts }) = looks.iter().find_map(|look| look(image)) else {
+        return Found::default();
+    };
     let (parts, cut) = within(table, entries, image.len() as u64);
     doubts.extend(cut);
     Found { table: Some(table).filter(|_| !parts.is_empty()), parts, doubts }

@@ -41,7 +41,17 @@ pub(super) fn find(image: &[u8]) -> Option<Look> {
     doubts.extend(damaged_copy(image, used));
     let entries =
         parts.into_iter().map(|Defined { name, offset_bytes, size_bytes }| Entry { name, offset_bytes, size_bytes });
-    Some((NAME, entries.collect(), doubts))
+    Some(Look { table: NAME, entries: entries.collect(), doubts })
+}
+
+/// What an image is that begins with an environment. `None`: it does not.
+pub fn environment(image: &[u8]) -> Option<String> {
+    let found = copy(image, 0)?;
+    let variables = found.texts.split(|&byte| byte == 0).take_while(|text| !text.is_empty()).count();
+    let bytes = found.bytes;
+    Some(format!(
+        "it is {NAME}: {variables} variables in {bytes} B, whose CRC is right (the command strings lists them)"
+    ))
 }
 
 /// Whether the environment stands where such things stand by its own list. Otherwise it is a file in a file system, about another chip.
