@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use ffslab_sim::{Idle, Sim, SimConfig, Switch, TimerWheel, CALLER};
+use ffslab_sim::{Idle, Sim, SimConfig, Switch, Task, TimerWheel, CALLER};
 use support::{machine, SECOND, WORKER};
 
 const MS: u64 = 1_000_000;
@@ -249,4 +249,50 @@ fn a_tick_makes_a_delay_longer_that_is_a_loop() {
     let sim = machine(config);
     sim.advance_by_clock(TICK_NS + MS);
     assert_eq!(sim.now_ns(), TICK_NS + MS + 10_000);
+}
+
+/// Turns of a thread that looks every 2 ms for work, beside another one and a program that sleeps and computes: who ran when, how long
+/// nobody did, and how many turns the machine gave.
+fn polled(sleeps_alone: bool) -> (Vec<(u64, &'static str)>, u64, usize) {
+    let sim = started_at(0);
+    let (mut seen, mut given) = (Vec::new(), 0);
+    let mut turn = |task: &'static Task| {
+        let _turn = sim.run_as(task);
+        given += 1;
+        loop {
+            seen.push((sim.now_ns(), task.name));
+            let is_poll = task == &WORKER;
+            if !is_poll || seen.len().is_multiple_of(4) {
+                sim.compute(MS);
+            }
+            let next_ns = sim.now_ns() + if is_poll { 2 * MS } else { 11 * MS };
+            if !(sleeps_alone && is_poll && sim.slept_alone_until(next_ns)) {
+                return sim.sleep_until(task, next_ns);
+            }
+        }
+    };
+    for task in [&WORKER, &SECOND] {
+        sim.spawn(task);
+        sim.sleep_until(task, MS);
+    }
+    for _ in 0..20 {
+        sim.foreground_sleeps_until(sim.now_ns() + 47 * MS);
+        while let Idle::Run(task) = sim.idle_next() {
+            turn(task);
+        }
+        for _ in 0..20 {
+            sim.compute(MS / 2);
+            while let Switch::Run(task) = sim.resched() {
+                turn(task);
+            }
+        }
+    }
+    (seen, sim.idle_ns(), given)
+}
+
+#[test]
+fn a_thread_that_sleeps_alone_runs_as_one_that_is_switched_to() {
+    let (switched, alone) = (polled(false), polled(true));
+    assert_eq!((&switched.0, switched.1), (&alone.0, alone.1));
+    assert!(3 * alone.2 < 2 * switched.2, "{} of {} turns", alone.2, switched.2);
 }
