@@ -7,6 +7,7 @@
 
 pub mod arranged;
 pub mod mtdparts;
+mod owners;
 pub mod parts;
 mod tables;
 

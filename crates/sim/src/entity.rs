@@ -9,17 +9,17 @@ pub fn weight_of(nice: i8) -> i64 {
 
 #[derive(Clone, Copy)]
 pub struct Entity {
-    pub exists: bool,
-    pub runnable: bool,
+    pub(crate) exists: bool,
+    pub(crate) runnable: bool,
     /// It is made when it is woken for the first time.
-    pub is_unborn: bool,
+    pub(crate) is_unborn: bool,
     /// It was placed ahead of the minimum as a new task, and nobody has been woken while it ran.
-    pub is_ahead: bool,
-    pub weight: i64,
-    pub virtual_run_ns: i64,
+    pub(crate) is_ahead: bool,
+    pub(crate) weight: i64,
+    pub(crate) virtual_run_ns: i64,
     /// The timer fires within this range (`wake_at_ns ..= wake_by_ns`).
-    pub wake_at_ns: u64,
-    pub wake_by_ns: u64,
+    pub(crate) wake_at_ns: u64,
+    pub(crate) wake_by_ns: u64,
 }
 
 pub const ABSENT: Entity = Entity {

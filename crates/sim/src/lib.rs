@@ -1,11 +1,10 @@
 //! # sim: the one clock, and everything that is counted on it
 //!
-//! **Role.** Owns virtual time (`u64` nanoseconds), the model of the one CPU (who runs, who waits, when a
-//! background task gets its turn), the energy meter per rail, and the counters of flash operations by cause.
-//! Every layer holds a cheap clone of the [`Sim`] handle; nothing below knows what stands above.
+//! **Role.** Owns virtual time (`u64` nanoseconds), the model of the one CPU (who runs, who waits, when a background task gets
+//! its turn), the energy meter per rail, and the counters of flash operations by cause. Every layer holds a cheap clone of the
+//! [`Sim`] handle; nothing below knows what stands above.
 //!
-//! **Follows.** The scheduling rules of Linux 6.1 `kernel/sched/fair.c` for one CPU without kernel pre-emption
-//! (see [`cpu`]), the tick and timer rounding of `kernel/time/timer.c`.
+//! **Follows.** Linux 6.1: `kernel/sched/fair.c` without kernel pre-emption (see [`cpu`]), ticks and timers of `kernel/time/timer.c`.
 //!
 //! **Leaves out.** More than one CPU, real-time classes, cgroups, CPU frequency, interrupts other than the tick.
 

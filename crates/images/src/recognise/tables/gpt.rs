@@ -3,7 +3,8 @@
 //!
 //! **Follows.** UEFI Specification 2.10, chapter 5.3; which copy is used: `block/partitions/efi.c` of Linux.
 
-use super::{mbr, u32_at, u64_at, Entry, Look, SECTOR_BYTES};
+use super::look::{u32_at, u64_at, Entry, Look, SECTOR_BYTES};
+use super::mbr;
 use std::ops::Range;
 
 const NAME: &str = "a GPT";

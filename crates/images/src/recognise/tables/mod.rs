@@ -4,14 +4,13 @@
 
 mod esp32;
 mod gpt;
+mod look;
 mod mbr;
 mod uboot;
 
 use super::mtdparts::Defined;
+use look::{Entry, Look};
 pub use uboot::environment;
-
-/// Sectors of MBR and of most GPTs.
-const SECTOR_BYTES: usize = 512;
 
 /// What tables say of an image.
 #[derive(Debug, Default)]
@@ -22,20 +21,6 @@ pub struct Found {
     pub parts: Vec<Defined>,
     /// What is wrong with it, in a sentence each.
     pub doubts: Vec<String>,
-}
-
-/// A partition as its table has it.
-struct Entry {
-    name: String,
-    offset_bytes: u64,
-    size_bytes: u64,
-}
-
-/// What a look for a table found: how people call it, its partitions, and what is wrong with it.
-struct Look {
-    table: &'static str,
-    entries: Vec<Entry>,
-    doubts: Vec<String>,
 }
 
 type Finder = fn(&[u8]) -> Option<Look>;
@@ -84,12 +69,4 @@ fn own_name(name: &str, number: usize, others: &[Defined]) -> String {
     let is_taken = |name: &str| others.iter().any(|part| part.name == name);
     let others_of_it = (2..).map(|again| format!("{name}-{again}"));
     std::iter::once(name.clone()).chain(others_of_it).find(|name| !is_taken(name)).unwrap_or(name)
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -4,7 +4,7 @@
 //! newer one, then `name=value` texts with a NUL behind each, and another one at the end.
 
 use super::super::mtdparts::{self, Defined};
-use super::{Entry, Look};
+use super::look::{Entry, Look};
 
 const NAME: &str = "U-Boot's environment";
 /// It begins with an erase sector.
