@@ -22,7 +22,7 @@ board = "omap3evm"
 fs = "jffs2"
 partition_blocks = 40
 [stack.ageing]
-endurance_erases = 40
+endurance_erases = 10
 write_rate = 0
 retention_rate = 0
 disturb_rate = 0

@@ -165,7 +165,8 @@ def tried(
     living = [_living(question, [works[i] for i in counting[at]], found[at][0], told=told) for at in range(len(points))]
     work_max = WORK_TOLD if told else WORK_COMPARED
     for work in works:
-        lives = [work.own(point) for point, of_point in zip(points, living, strict=True) if any(one is work for one in of_point)]
+        asking = [any(one is work for one in of_point) for of_point in living]
+        lives = [work.own(point) for point, asks in zip(points, asking, strict=True) if asks]
         if len(lives) > 1:
             live_together(work.workload, lives, store, work_max)
     return [_with_lives(question, *each, work_max) for each in zip(living, points, found, strict=True)]
