@@ -165,8 +165,7 @@ def tried(
     living = [_living(question, [works[i] for i in counting[at]], found[at][0], told=told) for at in range(len(points))]
     work_max = WORK_TOLD if told else WORK_COMPARED
     for work in works:
-        asking = [any(one is work for one in of_point) for of_point in living]
-        lives = [work.own(point) for point, asks in zip(points, asking, strict=True) if asks]
+        lives = [work.own(point) for point, of_point in zip(points, living, strict=True) if work in of_point]
         if len(lives) > 1:
             live_together(work.workload, lives, store, work_max)
     return [_with_lives(question, *each, work_max) for each in zip(living, points, found, strict=True)]
@@ -178,13 +177,12 @@ def _living(question: Asked, works: Sequence[_Work], run: Tried, *, told: bool) 
     if run.error is not None or run.needs_us is not None:
         return []
     asked = {question.wanted[0], *(limit.figure for limit in question.limits)}
-    names = [work.workload.name for work in works]
-    are_asked = [told or bool(asked & {"years", f"{name}.{SLOWEST}"}) for name in names]
-    return [
-        work
-        for work, name, is_asked in zip(works, names, are_asked, strict=True)
-        if is_asked and run.figures.get(f"{name}.{WORN}")
-    ]
+
+    def is_asked(name: str) -> bool:
+        return told or not asked.isdisjoint({"years", f"{name}.{SLOWEST}"})
+
+    named = [(work, work.workload.name) for work in works]
+    return [work for work, name in named if is_asked(name) and run.figures.get(f"{name}.{WORN}")]
 
 
 def _with_lives(question: Asked, works: Sequence[_Work], point: Point, runs: list[Tried], work_max: int) -> list[Tried]:

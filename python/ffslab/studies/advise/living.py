@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +15,7 @@ from ffslab._native import InputError
 from ffslab.studies.lifetime import Given, WholeLives, lived
 from ffslab.studies.lifetime import Workload as Living
 from ffslab.studies.lifetime.whole import LEAPS_AFTER_WORK
+from ffslab.studies.sweep.tasks import at_points
 from ffslab.text.durations import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -65,11 +65,10 @@ def live_together(workload: Workload, points: Sequence[Mapping[str, Value]], sto
     the store."""
     names = dict.fromkeys(name for values in points for name in values)
     axes = {name: list(dict.fromkeys(values[name] for values in points if name in values)) for name in names}
-    chosen = [[axes[name].index(values[name]) if name in values else None for name in axes] for values in points]
-    experiment = workload.experiment.changed(axes=axes)
+    every = at_points(workload.experiment, axes, [tuple(values.get(name) for name in names) for values in points])
     with suppress(InputError):
         # Of one that cannot be lived `lived_at` says so.
-        _lived(workload, replace(experiment, change={**experiment.change, "points": chosen}), store, work_max)
+        _lived(workload, every, store, work_max)
 
 
 def _lived(workload: Workload, experiment: Experiment, store: Store, work_max: int) -> WholeLives:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from multiprocessing import connection, parent_process
 from typing import NamedTuple
@@ -48,14 +48,24 @@ def experiment_of(
         # Which words an axis has decides what a variant needs and how it is called; numbers would only be many.
         words = isinstance(axis, Listed) and not all(isinstance(one, int | float) for one in axis.listed)
         values[axis.name] = list(axis.values()) if words else _of(points, i)
+    chosen = at_points(
+        replace(experiment, change={**experiment.change, "requests_kept": REQUESTS_KEPT}), values, points
+    )
+    return chosen if repeat is None else replace(chosen, change={**chosen.change, "repeat": repeat})
+
+
+def at_points(
+    experiment: Experiment, values: Mapping[str, Sequence[Value]], points: Sequence[tuple[Value | None, ...]]
+) -> Experiment:
+    """An experiment whose variants are some points. `values`: of each axis all that they have; a point leaves an axis
+    out with `None`."""
     # `True` is 1 where values are looked up.
     places: list[dict[tuple[type, Value | None], int | None]] = [
         {(type(None), None): None, **{(type(one), one): at for at, one in enumerate(column)}}
         for column in values.values()
     ]
     chosen = [[place[type(one), one] for place, one in zip(places, point, strict=True)] for point in points]
-    change: dict[str, object] = {**experiment.change, "axes": values, "points": chosen, "requests_kept": REQUESTS_KEPT}
-    return replace(experiment, change=change if repeat is None else {**change, "repeat": repeat})
+    return replace(experiment, change={**experiment.change, "axes": dict(values), "points": chosen})
 
 
 def _of(points: Sequence[tuple[Value | None, ...]], i: int) -> list[Value]:
