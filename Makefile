@@ -27,7 +27,7 @@ AS_BUILT := --release --config .ci/testing.toml
 .DEFAULT_GOAL := help
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup dev assets packages demo test test-long test-kernels test-all check check-crates check-package docs man sbom dist dist-test bench soak same-bytes lib clean
+.PHONY: help setup dev assets packages demo test test-long test-kernels test-all check check-crates check-package docs man sbom dist dist-test bench soak campaign same-bytes lib clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -121,6 +121,12 @@ soak: dev ## cut the power at every flash operation of every workload, mount dam
 	cargo run --profile soak --quiet -p ffslab-yaffs2 --example yaffs2_soak
 	cargo run --profile soak --quiet -p ffslab-ubifs --example ubifs_soak
 	$(BIN)/python -m pytest --quiet -m soak
+
+MINUTES = 5
+SEED = 1
+# One process; what it finds is kept in campaign/faults, what it tried in campaign/history.jsonl.
+campaign: dev ## hunt for faults with random machines, workloads, cuts, images, kills: MINUTES=n SEED=s, or CASE=file to run one again
+	@PYTHONPATH=python:tests:tools $(BIN)/python -m campaign $(if $(CASE),--case $(CASE),--minutes $(MINUTES) --seed $(SEED))
 
 same-bytes: setup $(VENV)/.dist ## compare results of a build for debugging, a release and an arm64 one (by qemu-user) with the kept hashes
 	CARGO_INCREMENTAL=0 PATH="$(CURDIR)/$(VENV)/dist/bin:$$PATH" .ci/same_bytes

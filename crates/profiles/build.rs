@@ -5,8 +5,14 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Kinds as `built_in.rs` names them, with their folders, in the order in which people read them.
-const FOLDERS: [(&str, &str); 4] =
-    [("Board", "boards"), ("Part", "parts"), ("RtemsBoard", "boards"), ("BlockDevice", "block-devices")];
+const FOLDERS: [(&str, &str); 6] = [
+    ("Board", "boards"),
+    ("Part", "parts"),
+    ("RtemsBoard", "boards"),
+    ("BlockDevice", "block-devices"),
+    ("Controller", "controllers"),
+    ("Core", "cores"),
+];
 
 fn main() {
     let folder = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says it")).join("../../profiles");

@@ -18,6 +18,7 @@ from ffslab.answers.typed_keys import (
     ContentName,
     Distribution,
     Failure,
+    FallocateFlag,
     KeyFile,
     MapAccess,
     Msync,
@@ -170,9 +171,9 @@ def link(*, file: str, to: str, fails: Failure | None = None) -> Step:
     return said_step("link", file=file, to=to, fails=fails)
 
 
-def truncate(*, file: str, bytes: int | str, by_descriptor: bool | None = None) -> Step:
+def truncate(*, file: str, bytes: int | str, by_descriptor: bool | None = None, fails: Failure | None = None) -> Step:
     """Cuts or extends (with a hole) a file to `bytes`."""
-    return said_step("truncate", file=file, bytes=bytes, by_descriptor=by_descriptor)
+    return said_step("truncate", file=file, bytes=bytes, by_descriptor=by_descriptor, fails=fails)
 
 
 def sync() -> Step:
@@ -573,6 +574,20 @@ def statfs() -> Step:
 def ftruncate(*, file: str, bytes: int | str, fails: Failure | None = None) -> Step:
     """ftruncate(2): `truncate` of the open file, by its descriptor."""
     return said_step("ftruncate", file=file, bytes=bytes, fails=fails)
+
+
+def fallocate(
+    *,
+    file: str,
+    bytes: int | str,
+    fails: Failure | None = None,
+    flags: Sequence[FallocateFlag] | None = None,
+    offset: int | str | None = None,
+) -> Step:
+    """fallocate(2) of an open file. No file system for raw flash has it: what it is asked for ends in ENOTSUP
+    (EOPNOTSUPP).
+    """
+    return said_step("fallocate", file=file, bytes=bytes, fails=fails, flags=flags, offset=offset)
 
 
 def replay(

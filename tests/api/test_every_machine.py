@@ -37,7 +37,8 @@ FTL = {"page-map": {"device": {"ftl": "page-map", "part": "k9f1g08u0a", "blocks"
 MEDIA: dict[str, dict[str, Any]] = {"none named": {}, **PARTS, **DEVICES, **FTL}
 FILES = [{"step": "mount"}, {"step": "create", "file": "a", "bytes": 3000}, {"step": "sync"}, {"step": "umount"}]
 OF_DEVICES = ["none named", *DEVICES, *FTL]
-# Which go together, in the order of the registries. SPIFFS and FatFs need sources of the user's: tests/foreign.
+# Which go together, in the order of the registries. SPIFFS, FatFs and Zephyr's NVS need sources of
+# the user's: tests/foreign.
 RAN = {
     "linux": {"jffs2": [*PARTS], "yaffs2": ["nand"], "ubifs": [*PARTS]},
     "rtems": {

@@ -34,11 +34,11 @@ step = "mount"
 
 def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> None:
     commands = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^    (ffslab .*)$", GUIDE, re.MULTILINE)]
-    assert [command[1] for command in commands] == ["new", "new", "new", "ls", "new", "show", "diff"]
+    assert [command[1] for command in commands] == ["new", "new", "new", "ls", "new", "new", "new", "show", "diff"]
     for command in commands:
         done = ffslab(*command)
         assert (done.returncode, done.stderr) == (0, ""), command
-    assert "0 of 48 values differ" in done.stdout
+    assert "0 of 55 values differ" in done.stdout
     again = ffslab(*commands[0])
     assert again.returncode == 2 and "is there already, and would be lost" in again.stderr
 
@@ -65,12 +65,23 @@ def test_a_new_file_builds_on_a_file_wherever_that_lies(ffslab: Command, tmp_pat
     assert ffslab("profiles", "new", "--base", "boards/first.toml", "second.toml").returncode == 0
     assert 'base = "boards/first.toml"' in (tmp_path / "second.toml").read_text(encoding="utf-8")
     assert ffslab("profiles", "new", "--base", "./second.toml", "boards/third.toml").returncode == 0
-    assert "0 of 48 values differ" in ffslab("profiles", "diff", "omap3evm", "boards/third.toml").stdout
+    assert "0 of 55 values differ" in ffslab("profiles", "diff", "omap3evm", "boards/third.toml").stdout
+
+
+def test_the_board_of_classes_of_the_guide_is_read(ffslab: Command, tmp_path: Path) -> None:
+    example = next(text for text in re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL) if "controller =" in text)
+    (tmp_path / "gateway.toml").write_text(example, encoding="utf-8")
+    shown = json.loads(ffslab("profiles", "show", "gateway.toml", "--json").stdout)
+    values = {value["key"]: value["value"] for value in shown["values"]}
+    # A Cortex-A7 of 528 MHz does 1.9 DMIPS a MHz, the one of omap3evm 2.0 at 720; GPMI has two cycles of 10 ns a byte.
+    slower = 2.0 * 720 / (1.9 * 528)
+    assert values["cpu.page_write_us"] == pytest.approx(36.5 * slower, rel=0.001)
+    assert values["driver.read_overhead_us"] == pytest.approx(75 * slower, rel=0.001)
+    assert (values["driver.bus_ns_per_B"], values["nand_wait"]) == (20, "sleep")
 
 
 def test_the_board_with_serial_flash_of_the_guide_is_read(ffslab: Command, tmp_path: Path) -> None:
-    example = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)[1]
-    assert "[spi]" in example
+    example = next(text for text in re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL) if "[spi]" in text)
     (tmp_path / "camera.toml").write_text(example, encoding="utf-8")
     shown = json.loads(ffslab("profiles", "show", "camera.toml", "--json").stdout)
     values = {value["key"]: (value["value"], value["status"]) for value in shown["values"]}

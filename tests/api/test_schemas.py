@@ -23,6 +23,7 @@ from ffslab.measured.tracereport.verb import Options, summarized
 from ffslab.measured.tracereport.wear import Endurance
 from ffslab.studies.calibrate.verb import Inputs, calibrate
 from ffslab.studies.reproduce.claims import Claims
+from helpers import published_cases
 from helpers.bench_logs import Bench
 from helpers.cases import case_file
 from helpers.command import Command
@@ -179,6 +180,10 @@ def test_judged_studies_are_as_their_schema_says() -> None:
         "claims": [claim.as_dict() for claim in claims],
     }
     check("reproduction", json.dumps(judged))
+
+
+def test_published_measurements_are_as_their_schema_says() -> None:
+    check("evidence", json.dumps(published_cases.evidence()))
 
 
 def test_calibrations_are_as_their_schema_says(tmp_path: Path) -> None:

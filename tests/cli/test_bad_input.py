@@ -280,7 +280,7 @@ DEEP_TOML = "x = " + "[" * 100_000
         (["replay", "kmsg"], "kmsg: cannot read the trace: it is a file of /proc"),
         (["run", "dotted.toml"], "dotted.toml"),
         (["lifetime", "image", "--workload", "fifo"], "fifo: cannot read the experiment"),
-        (["inspect", "sparse"], "it has 4294967296 bytes, more than the 576 MiB that an image may have"),
+        (["inspect", "sparse"], "it has 73014444032 bytes, more than the 65536 MiB that an image may have"),
         (["extract", "zero"], "it is a device: give a regular file"),
         (["replay", "fifo"], "fifo: cannot read the trace: it is a FIFO"),
         (["fio", "zero"], "zero: cannot read the job file: it is a device"),
@@ -306,7 +306,7 @@ def test_what_has_no_end_or_is_too_much_is_refused_at_once(
     ):
         (tmp_path / name).symlink_to(target)
     with (tmp_path / "sparse").open("wb") as file:
-        file.truncate(4 << 30)
+        file.truncate(68 << 30)
     (tmp_path / "image").write_bytes(b"\x85\x19\x03\x20" * 4096)
     (tmp_path / "deep.toml").write_text(DEEP_TOML, encoding="utf-8")
     (tmp_path / "dotted.toml").write_text(".".join(["a"] * 100_000) + " = 1\n", encoding="utf-8")

@@ -113,6 +113,7 @@ TABLE = {
     "mount ls": Promise(NO_SCHEMA),
     "mount stat": Promise("mount"),
     "mount checkpoint": Promise(None),
+    "card serve": Promise("summary"),
     "profiles ls": Promise("profiles"),
     "profiles show": Promise("profile"),
     "profiles new": Promise(None),

@@ -56,6 +56,21 @@ def ubinized(folder: Path, volumes: dict[str, Path]) -> bytes:
     return (folder / "all.ubi").read_bytes()
 
 
+def volume_of(image: bytes, block_B: int = 128 << 10) -> bytes:  # noqa: N803
+    """The LEBs of the only volume in an image of UBI, with all that was not erased."""
+    lebs: dict[int, tuple[int, bytes]] = {}
+    for at in range(0, len(image), block_B):
+        block = image[at : at + block_B]
+        vid, data = struct.unpack_from(">II", block, 16)
+        if block[:4] == b"UBI#" and block[vid : vid + 4] == b"UBI!":
+            number, leb = struct.unpack_from(">II", block, vid + 8)
+            (sequence,) = struct.unpack_from(">Q", block, vid + 40)
+            if number == 0:
+                lebs[leb] = max(lebs.get(leb, (0, b"")), (sequence, block[data:]))
+    size = len(next(iter(lebs.values()))[1])
+    return b"".join(lebs.get(leb, (0, b"\xff" * size))[1] for leb in range(max(lebs) + 1))
+
+
 def ubi_of_large_pages(folder: Path) -> bytes:
     """As `helpers.flipped_bits.ubi` makes it, with pages of 2048 B."""
     held, image = folder / "large.ubifs", folder / "large.ubi"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ffslab import InputError
 from ffslab.images import How, ImageTree, Partition, read_partitions
-from helpers import yaffs2_images
+from helpers import esp_nvs, yaffs2_images, zephyr_nvs
 from helpers.jffs2_images import run, step, tool
 
 KINDS = ("told", "refused", "named", "silent", "without effect")
@@ -119,6 +119,9 @@ IMAGES: dict[str, Callable[[Path], bytes]] = {
     "littlefs": littlefs,
     "FAT": fat,
     "RFS": rfs,
+    "ESP-IDF's NVS": lambda _: esp_nvs.small(),
+    "Zephyr's NVS": lambda _: zephyr_nvs.small(),
+    "Zephyr's NVS with CRC": lambda _: zephyr_nvs.small(data_crc=True),
 }
 # How large the erase blocks are is known of the chip; nothing in a small image tells.
 KNOWN: dict[str, How] = {"JFFS2": {"block_KiB": 8}, "JFFS2 with summaries": {"block_KiB": 8}}

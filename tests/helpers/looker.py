@@ -58,7 +58,7 @@ def look(wanted: dict[str, Any], out: int) -> None:
     """In a process of its own: what came of it, by how much memory grew at most, seconds of the CPU."""
     from ffslab import InputError
 
-    before_B = memory_B("VmRSS")  # noqa: N806
+    before_B, program_B = memory_B("VmRSS"), memory_B("RssFile")  # noqa: N806
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     path = Path(wanted["path"])
     try:
@@ -69,7 +69,9 @@ def look(wanted: dict[str, Any], out: int) -> None:
     except BaseException as error:  # a panic is none of Exception
         outcome = f"{type(error).__name__}: {error}"
     used = resource.getrusage(resource.RUSAGE_SELF)
-    answer = {"outcome": outcome, "grown_B": memory_B("VmHWM") - before_B, "cpu_s": used.ru_utime + used.ru_stime}
+    # How much of the program itself it was the first to need says nothing of the image.
+    grown_B = memory_B("VmHWM") - before_B - (memory_B("RssFile") - program_B)  # noqa: N806
+    answer = {"outcome": outcome, "grown_B": grown_B, "cpu_s": used.ru_utime + used.ru_stime}
     os.write(out, json.dumps(answer).encode())
 
 

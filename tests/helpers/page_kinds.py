@@ -40,8 +40,10 @@ from ffslab.studies.lifetime import page as lifetimes
 from ffslab.studies.reproduce import page as reproduction
 from ffslab.studies.reproduce.claims import Claims
 from ffslab.studies.reproduce.figures import Figure, Line, Published
+from ffslab.studies.reproduce.published import page as published_page
 from ffslab.studies.sweep.study import Study
 from ffslab.studies.sweep.workers import Workers
+from helpers import published_cases
 from helpers.bench_logs import Bench
 from helpers.command import SMALL
 from helpers.inspect_images import simulated
@@ -74,6 +76,7 @@ title = "A logger that replaces its file"
 [stack]
 board = "omap3evm"
 fs = "jffs2"
+compression = "none"
 partition_blocks = 40
 ageing = { endurance_erases = 40, write_rate = 0, retention_rate = 0, disturb_rate = 0 }
 [[setup]]
@@ -137,7 +140,9 @@ def _sweep(folder: Path) -> Path:
 
 
 def _advise(folder: Path) -> Path:
-    (folder / "small.toml").write_text(ALONE.replace("zero-overhead", "omap3evm"), encoding="utf-8")
+    # Of blocks that bear little a life ends soon.
+    weak = 'board = "omap3evm"\nageing = { endurance_erases = 10 }'
+    (folder / "small.toml").write_text(ALONE.replace('board = "zero-overhead"', weak), encoding="utf-8")
     answer = Question.from_toml(QUESTION, folder).answer(store=Store(folder / "store"), workers=AtOnce())
     return written(folder, advice.html(answer))
 
@@ -239,6 +244,10 @@ def _reproduce(folder: Path) -> Path:
     return written(folder, reproduction.report(judged(), figures))
 
 
+def _published(folder: Path) -> Path:
+    return written(folder, published_page.report(published_cases.evidence()))
+
+
 def _uflip(folder: Path) -> Path:
     (folder / "devices.toml").write_text(DEVICES, encoding="utf-8")
     uflip.save(uflip.Uflip.from_file(folder / "devices.toml", uflip.State.FRESH).run(None, 1), folder / "out")
@@ -300,6 +309,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "trace-report": _trace_report,
     "trace-diff": _trace_diff,
     "reproduce": _reproduce,
+    "published": _published,
     "uflip": _uflip,
 }
 

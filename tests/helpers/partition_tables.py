@@ -93,6 +93,19 @@ def gpt(parts: Sequence[Held], all_B: int, sector_B: int = SECTOR_B) -> bytearra
     return out
 
 
+def gpt_resealed(image: bytes) -> bytes:
+    """With right check sums of both copies of a GPT, of eight entries each."""
+    out = bytearray(image)
+    for own in (SECTOR_B, len(out) // SECTOR_B * SECTOR_B - SECTOR_B):
+        if own < SECTOR_B or own + 92 > len(out):
+            continue
+        listed = struct.unpack_from("<Q", out, own + 72)[0] * SECTOR_B
+        struct.pack_into("<I", out, own + 88, zlib.crc32(out[listed : listed + 8 * 128]))
+        out[own + 16 : own + 20] = bytes(4)
+        struct.pack_into("<I", out, own + 16, zlib.crc32(out[own : own + 92]))
+    return bytes(out)
+
+
 def esp32(parts: Sequence[Held], all_B: int, at: int = 0x8000, *, md5: bool = True) -> bytearray:  # noqa: N803
     out = filled(parts, 0xFF, all_B)
     out[:128] = (b"\xe9boot loader" * 10).ljust(128, b"\0")

@@ -47,6 +47,30 @@ def test_each_volume_of_ubi_has_its_folder_and_other_ones_are_files(tmp_path: Pa
     assert contents(alone) == {"kernel": kernel.read_bytes()}, "no volume of UBIFS at all"
 
 
+def test_a_superblock_that_says_impossible_sizes_is_told(tmp_path: Path) -> None:
+    image = bytearray(ubi(tmp_path))
+    at = 2 * BLOCK_B + 1024
+    # Bytes of a LEB (`struct ubifs_sb_node`).
+    struct.pack_into("<I", image, at + 36, 0)
+    struct.pack_into("<I", image, at + 4, zlib.crc32(bytes(image[at + 8 : at + 4096]), 0xFFFF_FFFF) ^ 0xFFFF_FFFF)
+    path = saved(tmp_path, image)
+    assert contents(path) == expected(tmp_path)
+    assert "its files are read by its nodes" in read_image(path).complaints[0]
+
+
+@pytest.mark.parametrize("page_B, oob_B", [(2048, 64), (512, 16)])
+def test_fat_on_pages_with_oob_areas_is_read_without_them(tmp_path: Path, page_B: int, oob_B: int) -> None:  # noqa: N803
+    plain = fat(tmp_path)
+    files = contents(saved(tmp_path, plain))
+    path = saved(tmp_path, with_oob(plain, page_B, oob_B, b"\xff" * 6))
+    (part, found), *_ = read_partitions(path)
+    assert found is not None
+    assert found.complaints == []
+    assert {entry.path: entry.data for entry in found.entries if entry.kind == "file"} == files
+    assert part.layout is not None
+    assert f"pages of {page_B} + {oob_B} B" in part.layout["undone"][0]
+
+
 @pytest.mark.parametrize("before_B", [48, 512, 4096, 40_960])
 def test_ubi_begins_where_its_first_header_stands(tmp_path: Path, before_B: int) -> None:  # noqa: N803
     path = saved(tmp_path, b"Z" * before_B + ubi(tmp_path))

@@ -22,6 +22,7 @@ import pytest
 
 from helpers.command import SMALL
 from hostile import calls, corpus
+from hostile.runner import faults
 
 SECONDS_MAX = 20
 BYTES_MAX = 1 << 30
@@ -79,21 +80,6 @@ def _run(todo: Sequence[Call], folder: Path) -> list[Outcome]:
     runner = [sys.executable, str(RUNNER), str(SECONDS_MAX), str(BYTES_MAX), str(folder)]
     ran = subprocess.run(runner, input=lines, capture_output=True, text=True, env=env, check=True)
     return [json.loads(line) for line in ran.stdout.splitlines()]
-
-
-def faults(outcome: Outcome) -> list[str]:
-    """What is wrong with an outcome, whatever was thrown."""
-    found = []
-    if outcome["ended"]:
-        found.append(f"over the limit of {outcome['ended']}")
-    elif outcome["code"] not in (0, 1, 2):
-        found.append(f"exit code {outcome['code']}")
-    if any(word in outcome["errors"] for word in ("Traceback", "panicked", "internal error")):
-        found.append("traceback")
-    lines = outcome["errors"].splitlines()
-    if outcome["code"] == 2 and not outcome["ended"] and (len(lines) != 1 or not lines[0].startswith("ffslab: ")):
-        found.append("not one line of error")
-    return found + (["left behind"] if outcome["left"] else [])
 
 
 def judged(outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:

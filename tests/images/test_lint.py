@@ -35,10 +35,11 @@ class Ubi:
     c: int = 1000
     ubi: tuple[str, ...] = ("-m", "2048", "-p", "128KiB", "-s", "512")
     volume: str = "vol_flags=autoresize"
+    fixup: tuple[str, ...] = ("-F",)
 
     def make(self, folder: Path, root: Path) -> Path:
         volume, image, table = folder / "v.ubifs", folder / "v.ubi", folder / "v.ini"
-        options = ["-m", str(self.m), "-e", str(self.e), "-c", str(self.c), "-o", str(volume)]
+        options = ["-m", str(self.m), "-e", str(self.e), "-c", str(self.c), *self.fixup, "-o", str(volume)]
         subprocess.run([tool("mkfs.ubifs"), "-q", "-r", str(root), *options], check=True)
         if not self.ubi:
             return volume
@@ -158,6 +159,7 @@ def test_what_is_right_is_ok(made: Ubi | Jffs2 | Yaffs2, target: Target, root: P
             "a part of SLC, or a volume without UBI",
         ),
         (Jffs2(("-e", "256KiB", "-n")), RAW, None, "erase block", "mkfs.jffs2 -e 128KiB"),
+        (Jffs2(("-e", "128KiB", "-n", "-s", "16384")), RAW, None, "data of a node", "mkfs.jffs2 -s 4096"),
         (Jffs2(("-e", "64KiB")), PARALLEL_NOR, None, "erase block", "mkfs.jffs2 -e 128KiB"),
         (Jffs2(("-e", "128KiB")), RAW, None, "clean markers", "mkfs.jffs2 -n"),
         (Jffs2(("-e", "64KiB", "-c", "16")), SPI_NOR, None, "size of a clean marker", "mkfs.jffs2 -c 12"),
@@ -199,6 +201,26 @@ def test_what_nobody_said_is_not_known(root: Path, tmp_path: Path) -> None:
     plain = linted(Ubi(c=2004).make(tmp_path, root), ("micron-slc-omap3evm", "omap3evm"))
     unknown = {each["about"] for each in plain["checks"] if each["verdict"] == "not known"}
     assert (unknown, plain["fits"]) == ({"bad-block reserve", "ECC"}, True)
+
+
+def test_whether_erased_pages_are_left_out_stands_in_no_image(root: Path, tmp_path: Path) -> None:
+    answer = linted(Ubi(fixup=()).make(tmp_path, root))
+    found = row(answer, "space fixup")
+    assert (found["verdict"], found["is_decisive"], answer["fits"]) == ("not known", False, True)
+    assert found["right"] is not None and "mkfs.ubifs -F" in found["right"]
+    nor = linted(Ubi(m=1, e=65408, c=252, ubi=("-m", "1", "-p", "64KiB"), fixup=()).make(tmp_path, root), SPI_NOR)
+    assert all(each["about"] != "space fixup" for each in nor["checks"])
+
+
+def test_littlefs_has_no_more_blocks_than_the_partition(tmp_path: Path) -> None:
+    from littlefs import LittleFS, UserContext
+
+    context = UserContext(buffer=bytearray(b"\xff" * (48 * 4096)))
+    LittleFS(context=context, block_size=4096, block_count=48).unmount()
+    image = tmp_path / "image.littlefs"
+    image.write_bytes(bytes(context.buffer))
+    for blocks, verdict in ((None, "ok"), (1, "wrong")):
+        assert row(linted(image, SPI_NOR, blocks), "blocks of littlefs")["verdict"] == verdict
 
 
 def test_a_dump_with_oob_areas_is_read_as_one_without(root: Path, tmp_path: Path) -> None:

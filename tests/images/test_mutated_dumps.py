@@ -16,9 +16,14 @@ from pathlib import Path
 
 import pytest
 
+from helpers import esp_nvs, zephyr_nvs
 from helpers.dumps import big_endian, lzma1, moved, pieces, recoded, ubinized, wear_levelled, with_oob, yaffs1
 from helpers.flipped_bits import fat, jffs2, tree, volume
+from helpers.fscrypt_images import Policy, encrypted
 from helpers.mutations import Image
+from helpers.partition_tables import Held, esp32, gpt, gpt_resealed, mbr
+from helpers.spiffs_images import spiffs
+from helpers.squashfs_images import squashfs
 from helpers.yaffs2_images import Layout, build
 from test_hostile import Call, judged, run_all
 
@@ -27,6 +32,10 @@ RUST = re.compile(r"\b[A-Z]\w+ \{ \w+: |\b(Some|Ok|Err)\(|::[a-z_]+::")
 # A record of a volume table with a name: sizes, kind, mark, length of the name.
 RECORD = re.compile(rb"(?s)\x00[\x00-\x7f]{13}\x00[\x01-\x20](root|kernel)\x00")
 NAMES = (b"..", b"../../outside", b"/outside", b"a/b", b"", b"\xff\xfe", b"root")
+
+KEY = random.Random(9).randbytes(64)
+# Of the volumes of `helpers.flipped_bits`.
+LEB_B = 15_360
 
 Make = Callable[[bytes], bytes]
 
@@ -62,6 +71,34 @@ def kinds(folder: Path) -> Mapping[str, tuple[Image, Make]]:
         "big": (yaffs2, lambda image: big_endian(whole(image), 2)),
         "yaffs1": (yaffs2, lambda image: yaffs1(whole(image))),
         "worn": (Image("fat", fat(folder)), wear_levelled),
+        **in_plain_sight(folder, nodes),
+    }
+
+
+def in_plain_sight(folder: Path, nodes: bytes) -> Mapping[str, tuple[Image, Make]]:
+    """Images whose own structures are what is damaged."""
+    files: dict[str, bytes | str] = {
+        "etc/hostname": b"board\n",
+        "big": b"all work " * 9000,
+        "link": "big",
+        **dict.fromkeys("abcd", b"x" * 300),
+    }
+    packed, plain = squashfs(files, "xz"), squashfs(files, "none")
+    parts = [Held("root", 128 << 10, nodes), Held("rom", 256 << 10, packed)]
+    volume_of_files = encrypted(volume(folder).read_bytes(), LEB_B, Policy(2, KEY))
+    (folder / "rom").write_bytes(packed)
+    return {
+        "squashfs": (Image("squashfs", packed), same),
+        "squashfs-plain": (Image("squashfs", plain), same),
+        "squashfs-behind": (Image("squashfs", plain), lambda image: b"Z" * 5000 + image + nodes),
+        "squashfs-volume": (Image("ubifs", ubinized(folder, {"root": folder / "rom"}), page_B=512), same),
+        "encrypted": (Image("ubifs", volume_of_files, page_B=512), same),
+        "spiffs": (Image("spiffs", spiffs(files)), same),
+        "esp-nvs": (Image("esp-nvs", esp_nvs.small()), esp_nvs.resealed),
+        "zephyr-nvs": (Image("zephyr-nvs", zephyr_nvs.small()), zephyr_nvs.resealed),
+        "mbr": (Image("mbr", bytes(mbr(parts[:1], parts[1:], 1 << 19))), same),
+        "gpt": (Image("gpt", bytes(gpt(parts, 1 << 19))), gpt_resealed),
+        "esp32": (Image("esp32", bytes(esp32(parts, 1 << 19))), same),
     }
 
 
@@ -87,13 +124,14 @@ def thrown(folder: Path, seeds: range) -> list[Call]:
         draw = random.Random(seed)
         path = folder / f"part-{name}-{seed}.bin"
         damaged = image.damaged(seed)
+        (folder / "key").write_bytes(KEY)
         path.write_bytes(make(with_names(damaged, draw) if name in ("volumes", "header") else damaged))
         args = ["inspect", path.name, "--deleted"] if draw.random() < 0.3 else ["extract", path.name, "target"]
-        todo.append({"args": args})
+        todo.append({"args": [*args, "--key", "key"] if name == "encrypted" else args})
     return todo
 
 
-@pytest.mark.parametrize("count", [48, pytest.param(50_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [69, pytest.param(50_000, marks=pytest.mark.soak)])
 def test_damaged_dumps_are_read_told_or_refused(tmp_path: Path, count: int) -> None:
     batch = 600
     for first in range(0, count, batch):

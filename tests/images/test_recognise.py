@@ -305,7 +305,7 @@ def test_of_several_partitions_one_must_be_chosen(chip: Path, tmp_path: Path, ff
         ran = ffslab(*arguments)
         assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran.stderr
         assert several in ran.stderr, ran.stderr
-    ran = ffslab("lifetime", chip, "--workload", "wear.toml", "--partition", "jffs2")
+    ran = ffslab("lifetime", chip, "--workload", "wear.toml", "--partition", "jffs2", "--reckon")
     assert ran.returncode == 0, ran.stderr
     steps = [step("mount"), step("stat", file="f1")]
     for keys in ({"image_partition": "jffs2"}, {"image_mtdparts": MTDPARTS, "image_partition": "config"}):

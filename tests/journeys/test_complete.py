@@ -70,7 +70,21 @@ def test_every_table_is_run_by_a_test() -> None:
 
 
 def test_every_paper_is_a_journey() -> None:
-    assert {f"ffslab reproduce {paper}" for paper in PAPERS} <= set(of_journeys())
+    assert {f"ffslab reproduce {paper}" for paper in (*PAPERS, "published")} <= set(of_journeys())
+
+
+def test_the_page_of_evidence_has_what_is_printed() -> None:
+    """The journey of all cases is run by `make test-long`; the page is made from the same."""
+    page = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8").replace(" \\*", "")
+    printed = [re.split(r"  +", line[4:]) for line in kept("papers")["all that is published"]]
+    told = [cells for cells in printed if len(cells) == 7 and re.fullmatch(r"[+-]\d+ %", cells[5])]
+    assert len(told) > 200
+    missing = [
+        name
+        for name, _, published, simulated, _, error, _ in told
+        if f"| {name} | {published} | {simulated} | {error} |" not in page
+    ]
+    assert missing == [], "python docs/evidence/figures.py"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The four papers: whole, as a person types it."""
+"""The four papers and the measurements of other boards: whole, as a person types it."""
 
 from __future__ import annotations
 

@@ -86,6 +86,7 @@ def test_each_fault_is_one_of_nandsim() -> None:
         ("page_cache_KiB = 4096", "", "page_cache_KiB: a reference run has the page cache of a guest of 1 GiB"),
         ('endian = "big"', "", 'endian = "big": the guests are little-endian: leave it out, or say "little"'),
         ('nand_wait = "resched"', "", 'nand_wait = "resched": nandsim waits by the clock'),
+        ("bad_block_table = false", "", "bad_block_table = false: nandsim's table of bad blocks is always in memory"),
         ('policy = { victim = "greedy" }', "", "policy: a reference run has the kernel's own rules"),
         ("dirty_KiB = 4", "", "4096 B may be dirty: the kernel takes 8192 B"),
         ("vm = { dirty_expire_ms = 1005 }", "", "vm.dirty_expire_ms = 1005: the kernel takes multiples of 10"),
@@ -117,6 +118,12 @@ def test_a_kernel_that_was_built_otherwise_is_refused(key: str, tmp_path: Path) 
     with pytest.raises(InputError, match=re.escape(f"[stack]: {key}: {image} has ")):
         run.check_compared(Kernel(image, modules), variant)
     run.check_compared(Kernel(image, modules), variants("hz = 250\nsmp = true\nword_bits = 64")[0])
+
+
+def test_what_the_guest_has_anyway_may_be_said() -> None:
+    """As the experiments do that `validate --out` writes."""
+    assert variants("bad_block_table = true\nsummary = false")[0].compared == {}
+    assert variants("wl_threshold = 4096\nbad_block_table = true")[0].compared == {"wl_threshold": 4096}
 
 
 def test_what_nobody_asked_for_is_not_compared() -> None:

@@ -110,7 +110,7 @@ def test_a_torn_page_that_recovery_has_dropped_is_back_when_ubi_has_not_erased_i
     said = {}
     # An erase takes 2 ms, or no time.
     for erases in ("do_delays=1", ""):
-        script = f"chip 400 '{erases}'\nwrite_data image\nmount_fs ubifs\numount_fs\n{again}"
+        script = f"chip 600 '{erases}'\nwrite_data image\nmount_fs ubifs\numount_fs\n{again}"
         done = machine.run(script, {"image": image})
         assert "UBIFS (ubi0:0): recovery completed" in done.kernel_log
         said[erases] = (done.folder / "again").read_text(encoding="utf-8").splitlines()

@@ -31,7 +31,10 @@ def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> No
     (tmp_path / "logs").mkdir()
     bench.write_probe_logs(tmp_path / "logs")
     commands = [shlex.split(line)[1:] for line in re.findall(r"^    (ffslab .*)$", GUIDE, re.MULTILINE)]
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     assert [command[:2] for command in commands] == [
+        ["profiles", "new"],
+        ["calibrate", "--speedtest"],
         ["calibrate", "--loops"],
         ["calibrate", "--loops"],
         ["calibrate", "--probe"],
@@ -40,7 +43,7 @@ def test_every_command_of_the_guide_works(ffslab: Command, tmp_path: Path) -> No
     for command in commands:
         done = ffslab(*command)
         assert (done.returncode, done.stderr) == (0, ""), command
-        assert "My board" in done.stdout
+        assert ("my-mt7981.toml" if command[:2] == ["profiles", "new"] else "My board") in done.stdout
     experiment = 'title = "x"\n' + block("toml") + '[[measure]]\nstep = "mount"\n'
     (tmp_path / "x.toml").write_text(experiment)
     assert ffslab("run", "x.toml").returncode == 0

@@ -4,7 +4,6 @@ recovery, a cut of the second mount. Who adds one is told that it is missing her
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from ffslab import InputError, Stack, _native
+from ffslab import InputError, _native
 from ffslab.cli import root
 from ffslab.studies.crashtest import CrashTest, Cuts, crashtest
 from ffslab.studies.crashtest.run import answer_of
 from helpers.command import ROOT
+from helpers.translation import FLASH, mappings
 
 TOYS = ROOT / "tests/foreign"
 BARE_NAND: dict[str, Any] = {"board": "omap3evm", "partition_blocks": 40}
 NAND: dict[str, Any] = {**BARE_NAND, "kernel": "2.6.37"}
 NOR: dict[str, Any] = {"board": "licheepi-nano", "part": "w25q128jv", "erase_block_KiB": 4, "partition_blocks": 64}
-FLASH: dict[str, Any] = {"part": "k9f1g08u0a", "blocks": 24, "spare": 0.6}
 ON_FLASH = {"quirks": "fixed", "device": {"ftl": "page-map", **FLASH}}
 FILES: tuple[dict[str, Any], ...] = (
     {"step": "create", "file": "a", "bytes": 3000, "request_B": 1000},
@@ -65,6 +64,7 @@ STACKS: dict[tuple[str, str], tuple[dict[str, Any], Sequence[dict[str, Any]]]] =
     ("bare", "fatfs"): (NOR, FILES),
     ("bare", "sequential-storage"): (NOR, KEYS),
     ("bare", "ekv"): (NOR, KEYS),
+    ("bare", "zephyr-nvs"): (NOR, KEYS),
     ("bare", "block-device"): ({"device": ON_FLASH["device"]}, SECTORS),
 }
 # Their files are in memory, which a power cut takes as a whole; RTEMS's YAFFS2 has its flash there, too.
@@ -80,7 +80,7 @@ CUTS = Cuts(recovery=2, depth=2)
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what is built of a user's sources."""
     place = tmp_path_factory.mktemp("foreign")
-    for name in ("spiffs", "fatfs"):
+    for name in ("spiffs", "fatfs", "zephyr-nvs"):
         words = ["foreign", "build", name, "--source", str(TOYS / name), "--out", str(place / f"{name}.so")]
         assert root.run(words) == 0
     return place
@@ -94,7 +94,7 @@ def test_no_file_system_is_forgotten() -> None:
 @pytest.mark.parametrize(("system", "fs"), STACKS, ids=[" ".join(key) for key in STACKS])
 def test_cuts_of_recoveries_and_of_second_mounts(system: str, fs: str, libraries: Path) -> None:
     medium, steps = STACKS[system, fs]
-    own = {fs: {"library": str(libraries / f"{fs}.so")}} if (TOYS / fs).is_dir() else {}
+    own = {fs.replace("-", "_"): {"library": str(libraries / f"{fs}.so")}} if (TOYS / fs).is_dir() else {}
     stack = {"system": system, "fs": fs, **medium, **own}
     # The thread that formats a new partition is cut, too.
     test = CrashTest(stack=stack, judge={"kind": "synced"}, steps=tuple(steps), cuts=CUTS, initial="fresh")
@@ -114,13 +114,6 @@ def test_a_store_whose_keys_cannot_be_listed_is_refused() -> None:
         InputError, match="cannot be read, so what is left after one cannot be judged: the keys cannot be"
     ):
         crashtest(test)
-
-
-def mappings() -> list[str]:
-    """All translation layers, as the message about one that there is not lists them."""
-    with pytest.raises(InputError) as said:
-        Stack.of({"system": "bare", "fs": "block-device", "device": {"ftl": "none-such", **FLASH}})
-    return re.findall(r"[a-z]+(?:-[a-z]+)*", str(said.value).partition("known: ")[2])
 
 
 def test_every_translation_layer_survives_each_cut() -> None:

@@ -118,6 +118,11 @@ def test_of_two_what_goes_the_other_way_is_told_and_nothing_else(
         assert ("but the slowest call" in told) == (large and (mean < 0) != (worst < 0))
 
 
+def test_one_call_has_no_average() -> None:
+    text = summary_text(summary(variant("a", 1500.0, calls=1)))
+    assert "1 call takes 1.5 ms." in text and "calls take" not in text
+
+
 def test_a_winner_is_told_with_its_price() -> None:
     fast = variant("ubifs", 100.0, longest_us=386_412.0, erases=4)
     slow = variant("jffs2", 200.0, longest_us=2_200.0, erases=3)

@@ -139,6 +139,13 @@ def test_a_study_names_no_winner_and_asked_for_a_worst_case_it_has_none(tmp_path
     assert enough.untold == [] and enough.needs_us is None and "Too short" not in enough.text
 
 
+def test_a_short_study_of_which_nothing_is_told_has_a_page(tmp_path: Path) -> None:
+    asked = Study.of(saves(1), {"fs": ["jffs2", "yaffs2"]}, minimise=["latency_max_us"]).run()
+    assert asked.answer["objectives"] == [] and asked.needs_us is not None
+    folder = asked.save(tmp_path / "study")
+    assert "Too short for a winner" in (folder / "report.html").read_text(encoding="utf-8")
+
+
 def test_lost_data_are_no_success(long: Summary) -> None:
     variant = long["variants"][0]
     assert fell_short_or_lost(variant) is None and "not_done" not in account_of(variant, {})

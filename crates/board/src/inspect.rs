@@ -3,10 +3,11 @@
 use crate::options::Options;
 use crate::text::{layout_text, notes, one_line, path_text, pretty, size_text};
 use ffslab_images::dump::Dump;
+use ffslab_images::key_values::{KeyFacts, KeyState};
 use ffslab_images::look::Look;
 use ffslab_images::lost::Lost;
 use ffslab_images::{ImageError, Layout, Part};
-use ffslab_workload::quoting::{as_text, quoted};
+use ffslab_text::quoting::{as_text, quoted};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -93,6 +94,7 @@ fn json(file: &str, file_bytes: usize, all: &[Found]) -> Value {
             "superblock": scanned.superblock.iter().cloned().collect::<serde_json::Map<_, _>>(),
             "files": files.collect::<Vec<_>>(),
             "blocks": scanned.blocks,
+            "keys": scanned.keys,
             "damage": scanned.damage,
             "damage_count": scanned.damage_count,
             "bad_blocks": scanned.bad_blocks,
@@ -136,6 +138,7 @@ fn text(file: &str, file_bytes: usize, found: &Found) -> String {
     lines.extend(space_line(seen));
     lines.extend(wear_line(seen));
     lines.extend(bad_blocks_line(seen));
+    lines.extend(key_lines(seen));
     lines.extend(files_line(seen));
     lines.extend(lost_lines(seen));
     lines.extend(damage_lines(seen));
@@ -194,6 +197,25 @@ fn files_line(seen: &Seen) -> Option<String> {
         (count, None) => format!("{count} {kind}s"),
     });
     (!kinds.is_empty()).then(|| format!("files: {}", counted.collect::<Vec<_>>().join(", ")))
+}
+
+/// Those that count, of a store of keys and values.
+fn key_lines(seen: &Seen) -> Vec<String> {
+    let is_current = |key: &&KeyFacts| key.state == KeyState::Current;
+    let line = |key: &KeyFacts| {
+        let name = [key.namespace.as_deref().unwrap_or_default(), &key.key].join("/");
+        let value = key.value.as_deref().unwrap_or("damaged");
+        format!(
+            "  {}: {}, {} B, {}",
+            quoted(name.trim_start_matches('/').as_bytes()),
+            key.kind,
+            key.size_bytes,
+            one_line(value)
+        )
+    };
+    let keys: Vec<&KeyFacts> = seen.look.scanned.keys.iter().filter(is_current).collect();
+    let shown = keys.iter().take(SHOWN_MAX).map(|key| line(key));
+    shown.chain(more_line(keys.len())).collect()
 }
 
 fn lost_lines(seen: &Seen) -> Vec<String> {

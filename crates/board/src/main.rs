@@ -21,13 +21,17 @@ use std::process::ExitCode;
 
 /// The file systems whose images are read: name, title, format. `machine` has the table of all file systems, and with it a
 /// whole simulator; a test compares the two.
-const FORMATS: [(&str, &str, &dyn ImageFormat); 6] = [
+const FORMATS: [(&str, &str, &dyn ImageFormat); 10] = [
     ("jffs2", "JFFS2", &ffslab_images::jffs2::InImages),
     ("yaffs2", "YAFFS2", &ffslab_images::yaffs2::InImages),
     ("ubifs", "UBIFS", &ffslab_images::ubifs::InImages),
     ("fat", "FAT", &ffslab_images::rtems_volumes::FatImages),
     ("rfs", "RFS", &ffslab_images::rtems_volumes::RfsImages),
     ("littlefs", "littlefs", &ffslab_images::littlefs::InImages),
+    ("spiffs", "SPIFFS", &ffslab_images::spiffs::InImages),
+    ("squashfs", "squashfs", &ffslab_images::squashfs::InImages),
+    ("esp-nvs", "ESP-IDF's NVS", &ffslab_images::esp_nvs::InImages),
+    ("zephyr-nvs", "Zephyr's NVS", &ffslab_images::zephyr_nvs::InImages),
 ];
 
 const EXIT_NEGATIVE: u8 = 1;

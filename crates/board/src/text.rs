@@ -2,7 +2,7 @@
 
 use ffslab_fs::{civil_time, FileKind};
 use ffslab_images::{Layout, Tree, TreeEntry};
-use ffslab_workload::quoting::{as_text, printable, quoted};
+use ffslab_text::quoting::{as_text, printable, quoted};
 use serde_json::{json, Value};
 
 /// A path below the root as it is shown.

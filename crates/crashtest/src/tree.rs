@@ -107,7 +107,7 @@ fn file(system: &mut dyn System, path: &[u8]) -> FileOrSo {
 
 /// A path for a message.
 pub fn shown(path: &[u8]) -> String {
-    ffslab_workload::quoting::printable(path, true).into_owned()
+    ffslab_text::quoting::printable(path, true).into_owned()
 }
 
 /// The first difference between two trees; `None`: there is none.

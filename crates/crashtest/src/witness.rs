@@ -11,8 +11,8 @@ use ffslab_fs::{BlockSpace, FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeS
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    asks, asks_of_machine, looks, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry as DirectoryEntry, Fd,
-    Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+    asks, asks_of_machine, looks, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry as DirectoryEntry,
+    FallocateFlag, Fd, Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::cell::RefCell;
@@ -138,6 +138,7 @@ impl Calls for Witness {
         fn pread(fd: Fd, into: &mut [u8], at: u64) -> Answer<usize>;
         fn pread_discard(fd: Fd, at: u64, bytes: usize) -> Answer<usize>;
         fn trim(fd: Fd, at: u64, bytes: u64) -> Answer<()>;
+        fn fallocate(fd: Fd, flags: &[FallocateFlag], at: u64, bytes: u64) -> Answer<()>;
         fn fstat(fd: Fd) -> Answer<Stat>;
         fn readdir(fd: Fd) -> Answer<Vec<DirectoryEntry>>;
         fn advise(fd: Fd, offset: u64, bytes: u64, advice: Advice) -> Answer<()>;

@@ -11,7 +11,7 @@ use crate::controllers::{Controller, Kinds, Order, ALL, CONTROLLERS, M13, M14, M
 use crate::layout::{Arrangement, Layout, Sizes};
 use crate::scheme::{erased_mask, in_order, scramble, Mask, Scheme};
 use crate::scrambler;
-use crate::screen::Values;
+use crate::screen::{most_equal, Values};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -63,9 +63,6 @@ impl Seen {
     }
 }
 
-/// By polynomial and order of bits.
-type ValuesOfFields = BTreeMap<(u32, Order), Option<Rc<Values>>>;
-
 /// Pages of a dump.
 struct Sample {
     numbers: Vec<usize>,
@@ -75,7 +72,8 @@ struct Sample {
     /// Of each byte of the OOB area, see [`varying`].
     varying: Vec<bool>,
     codes: Codes,
-    values: RefCell<ValuesOfFields>,
+    /// The last that were asked for, with polynomial and order of bits: those of all fields would be larger than most images.
+    values: RefCell<Option<(u32, Order, Rc<Values>)>>,
 }
 
 struct Tried<'t> {
@@ -198,9 +196,12 @@ impl Sample {
 
     /// The values of pages in the field of a polynomial.
     fn values(&self, polynomial: u32, order: Order) -> Option<Rc<Values>> {
-        let mut all = self.values.borrow_mut();
-        let make = || Some(Rc::new(Values::of(self.codes.field(polynomial)?, self.in_order(order))));
-        all.entry((polynomial, order)).or_insert_with(make).clone()
+        let mut last = self.values.borrow_mut();
+        if !matches!(&*last, Some((of, in_order, _)) if (*of, *in_order) == (polynomial, order)) {
+            let values = Values::of(self.codes.field(polynomial)?, self.in_order(order));
+            *last = Some((polynomial, order, Rc::new(values)));
+        }
+        last.as_ref().map(|(_, _, values)| values.clone())
     }
 
     fn in_order(&self, order: Order) -> &[Rc<[u8]>] {
@@ -395,11 +396,8 @@ impl Places {
         let is_place = |at: &usize| {
             let from = 8 * (sizes.page_bytes + at);
             let code = from..from + sizes.code_bits;
-            let mut counts: BTreeMap<u16, usize> = BTreeMap::new();
-            for (page, value) in &self.firsts {
-                *counts.entry(self.values.behind(*value, *page, &code)).or_default() += 1;
-            }
-            counts.into_values().any(|count| count >= EQUAL_MIN)
+            let of_page = |(page, value): &(usize, u16)| self.values.behind(*value, *page, &code);
+            most_equal(&mut self.firsts.iter().map(of_page).collect::<Vec<u16>>()) >= EQUAL_MIN
         };
         let share = sizes.oob_bytes / sectors;
         let places = (0..=sizes.oob_bytes - bytes).filter(varies).filter(is_place);

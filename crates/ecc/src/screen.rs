@@ -4,61 +4,53 @@
 
 use crate::field::Field;
 use crate::layout::Word;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Sums are kept for each of so many bytes, so that they take little memory.
+/// Counts of zeros are kept for each of so many bytes.
 const APART_BYTES: usize = 16;
 
-/// What all bytes before a byte of a page come to.
-#[derive(Clone, Copy)]
-struct Before {
-    value: u16,
-    zeros: u32,
+struct Page {
+    bytes: Rc<[u8]>,
+    /// What all bytes before a byte come to.
+    before: Vec<u16>,
+    /// Bits before each of [`APART_BYTES`] that are zero.
+    zeros: Vec<u32>,
 }
 
 /// The pages of a sample, in one order of bits, with the values of their bits in a field.
 pub(crate) struct Values {
     field: Rc<Field>,
-    /// The factor by which a value moves when a byte follows.
-    byte_step: u16,
-    pages: Vec<(Rc<[u8]>, Vec<Before>)>,
+    pages: Vec<Page>,
 }
 
 impl Values {
     pub fn of(field: Rc<Field>, pages: &[Rc<[u8]>]) -> Values {
-        let mut values = Values { byte_step: field.power(8), field, pages: Vec::with_capacity(pages.len()) };
-        for page in pages {
-            let mut before = Before { value: 0, zeros: 0 };
-            let mut sums = vec![before];
-            for bytes in page.chunks(APART_BYTES) {
-                before = bytes.iter().fold(before, |before, byte| values.with(before, *byte));
-                sums.push(before);
+        // The factor by which a value moves when a byte follows.
+        let byte_step = field.power(8);
+        let page = |bytes: &Rc<[u8]>| {
+            let (mut before, mut zeros) = (Vec::with_capacity(bytes.len() + 1), vec![0]);
+            before.push(0);
+            for chunk in bytes.chunks(APART_BYTES) {
+                for byte in chunk {
+                    before.push(field.times(before[before.len() - 1], byte_step) ^ u16::from(*byte));
+                }
+                zeros.push(zeros[zeros.len() - 1] + zero_bits(chunk));
             }
-            values.pages.push((page.clone(), sums));
-        }
-        values
-    }
-
-    fn with(&self, before: Before, byte: u8) -> Before {
-        let value = self.field.times(before.value, self.byte_step) ^ u16::from(byte);
-        Before { value, zeros: before.zeros + byte.count_zeros() }
-    }
-
-    fn before_byte(&self, page: usize, byte: usize) -> Before {
-        let (bytes, sums) = &self.pages[page];
-        let from = byte / APART_BYTES;
-        bytes[APART_BYTES * from..byte].iter().fold(sums[from], |before, byte| self.with(before, *byte))
+            Page { bytes: bytes.clone(), before, zeros }
+        };
+        Values { pages: pages.iter().map(page).collect(), field }
     }
 
     /// The value of all bits before one.
     fn before(&self, page: usize, bit: usize) -> u16 {
-        let whole = self.before_byte(page, bit / 8).value;
-        let step = self.field.power(1);
-        (0..bit % 8).fold(whole, |value, at| {
-            self.field.times(value, step) ^ u16::from(self.pages[page].0[bit / 8] >> (7 - at) & 1)
-        })
+        let page = &self.pages[page];
+        let (byte, bits) = (bit / 8, bit % 8);
+        if bits == 0 {
+            return page.before[byte];
+        }
+        self.field.times(page.before[byte], self.field.power(bits)) ^ u16::from(page.bytes[byte] >> (8 - bits))
     }
 
     /// The value of bits that follow on others with this one.
@@ -70,14 +62,19 @@ impl Values {
 
     /// So many bits of whole bytes of a range are zero.
     pub fn zeros(&self, page: usize, range: &Range<usize>) -> usize {
-        let [from, to] = [range.start.div_ceil(8), range.end / 8].map(|byte| self.before_byte(page, byte).zeros);
+        let page = &self.pages[page];
+        let before = |byte: usize| {
+            let kept = byte / APART_BYTES;
+            page.zeros[kept] + zero_bits(&page.bytes[kept * APART_BYTES..byte])
+        };
+        let [from, to] = [range.start.div_ceil(8), range.end / 8].map(before);
         (to - from) as usize
     }
 
     /// How many of the words of a layout, each once, have the value that most have. `zeros_min`: words with fewer zero bits, or no others,
     /// tell nothing; at most `words_max` are looked at.
     pub fn most_alike(&self, words: &[Word], zeros_min: usize, words_max: usize) -> usize {
-        let mut counts: BTreeMap<u16, usize> = BTreeMap::new();
+        let mut values = Vec::with_capacity(words_max);
         let mut known: BTreeSet<(u16, u16)> = BTreeSet::new();
         let places = (0..words.len()).flat_map(|round| (0..self.pages.len()).map(move |page| (page, round + page)));
         for (page, at) in places {
@@ -90,12 +87,22 @@ impl Values {
             let data = word.data_bits.iter().fold(0, |value, range| self.behind(value, page, range));
             let all = self.behind(data, page, &word.code_bits);
             if known.insert((data, all)) {
-                *counts.entry(all).or_default() += 1;
+                values.push(all);
             }
             if known.len() == words_max {
                 break;
             }
         }
-        counts.into_values().max().unwrap_or(0)
+        most_equal(&mut values)
     }
+}
+
+/// How many of the values are equal, at most.
+pub(crate) fn most_equal(values: &mut [u16]) -> usize {
+    values.sort_unstable();
+    values.chunk_by(u16::eq).map(<[u16]>::len).max().unwrap_or(0)
+}
+
+fn zero_bits(bytes: &[u8]) -> u32 {
+    bytes.iter().map(|byte| byte.count_zeros()).sum()
 }

@@ -1,54 +1,41 @@
-//! # foreign: file systems of a user's own, from libraries
+//! # foreign: file systems and stores of a user's own, from libraries
 //!
 //! **Role.** Loads a library that `ffslab foreign build` made of C sources ([`Code`]) and calls it as firmware does:
-//! [`Foreign`] is a mounted file system with paths and handles ([`PathFileSystem`]). Each flash operation carries the cause that the
+//! [`Foreign`] is a mounted file system with paths and handles ([`PathFileSystem`]), [`ForeignStore`] a mounted store of keys and values. Each flash operation carries the cause that the
 //! library gives it by its functions; the library brings the table of its causes with it. A file system that overwrites sectors stands on a
 //! [`Translation`].
 //!
-//! **Follows.** `python/ffslab/foreign/paths`: SPIFFS and FatFs are files by path (`paths.h`), Dhara is sectors (`sectors.h`).
+//! **Follows.** `python/ffslab/foreign/paths`: SPIFFS and FatFs are files by path (`paths.h`), Dhara is sectors (`sectors.h`), Zephyr's NVS
+//! is keys and values (`keys.h`).
 //!
 //! **Leaves out.** The CPU's work in the library takes no time. What a failed assertion would do to firmware, it does to the process.
 
 #[allow(unsafe_code)]
 mod c;
 mod device;
+mod error;
 mod libraries;
+mod store;
 mod translation;
 
-pub use c::Info;
+pub use c::{Info, Settings};
 pub use device::Below;
+pub use error::MountError;
 pub use libraries::{Libraries, LoadError};
+pub use store::{ForeignStore, NumberNames, StoreCode, StoreSetup};
 pub use translation::{
     nor_capabilities, page_map_pages, wear_levelling_capacity_bytes, DharaCode, Translation, NOR_BLOCK_BYTES,
 };
 
 use c::paths::{self, C};
 use device::Device;
+use error::answer;
 use ffslab_fs::{causes, Errno, FileHandle, FileKind, OpenHow, PathFileSystem, PathStat, Result, StatFs};
 use ffslab_mtd::{Mtd, MtdError};
-use ffslab_sim::{Reason, Sim};
+use ffslab_sim::Sim;
 use std::ffi::CString;
 use std::fmt;
 use std::path::Path;
-use thiserror::Error;
-
-/// Reasons that each machine has: a cause of a library with the name of one is that one, since no name may stand for two.
-pub(crate) static KNOWN: [&Reason; 14] = [
-    &causes::OTHER,
-    &causes::FORMATTING,
-    &causes::READ,
-    &causes::READ_AHEAD,
-    &causes::READ_MODIFY_WRITE,
-    &causes::INODE_READ,
-    &causes::NAME_LOOKUP,
-    &causes::MOUNT_SCAN,
-    &causes::DATA,
-    &causes::METADATA,
-    &causes::PADDING,
-    &causes::SYNC,
-    &causes::GC_COPY,
-    &causes::SUMMARY,
-];
 
 /// The code of a file system in a library.
 #[derive(Clone, Copy)]
@@ -71,44 +58,12 @@ impl fmt::Debug for Code {
     }
 }
 
-/// Why there is no mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MountError {
-    #[error("{fs} takes no such settings, or has no memory")]
-    Settings { fs: &'static str },
-    #[error("the partition holds no {fs} that could be mounted")]
-    NoFileSystem { fs: &'static str },
-    #[error("{0}")]
-    Medium(MtdError),
-    /// What stands between it and the flash cannot.
-    #[error("{0}")]
-    Translation(String),
-    #[error("{fs} answers error {code} of Linux")]
-    Other { fs: &'static str, code: i64 },
-}
-
-/// `ENODATA`: there is no file system on the medium.
-const NO_FILE_SYSTEM: i64 = -61;
-
 /// A mounted file system of a library.
 pub struct Foreign {
     fs: &'static str,
     c: C,
     medium: Mtd,
 }
-
-/// What a format or mount says.
-fn answer(fs: &'static str, c: &C, code: i64) -> std::result::Result<(), MountError> {
-    match (code, c.device().take_failure()) {
-        (0.., _) => Ok(()),
-        (_, Some(failure)) => Err(MountError::Medium(failure)),
-        (NO_FILE_SYSTEM, None) => Err(MountError::NoFileSystem { fs }),
-        (code, None) => Err(MountError::Other { fs, code }),
-    }
-}
-
-/// Numbers by what a library calls them, which says their unit.
-pub type Settings = Vec<(&'static str, i64)>;
 
 /// A file system that is to be made or mounted.
 #[derive(Clone, Debug)]
@@ -134,14 +89,14 @@ impl Setup {
     pub fn format(&self, medium: &Mtd) -> std::result::Result<(), MountError> {
         let mut c = self.on(self.translation.make(medium)?)?;
         let formatted = c.format();
-        answer(self.fs, &c, formatted)
+        answer(self.fs, c.device(), formatted)
     }
 
     /// Errors: as [`Setup::format`]; no file system is there.
     pub fn mount(&self, medium: &Mtd) -> std::result::Result<Foreign, MountError> {
         let mut c = self.on(self.translation.open(medium)?)?;
         let mounted = c.mount();
-        answer(self.fs, &c, mounted)?;
+        answer(self.fs, c.device(), mounted)?;
         Ok(Foreign { fs: self.fs, c, medium: medium.clone() })
     }
 }
@@ -149,35 +104,7 @@ impl Setup {
 impl Foreign {
     /// What a call gave back.
     fn done(&self, code: i64) -> Result<u64> {
-        let failure = self.c.device().take_failure();
-        match code {
-            0.. => Ok(code as u64),
-            _ if failure == Some(MtdError::PowerCut) => Err(Errno::PowerCut),
-            _ => Err(errno(code)),
-        }
-    }
-}
-
-/// The error of a number of Linux. Others are errors of the medium to a program.
-fn errno(code: i64) -> Errno {
-    match code {
-        -2 => Errno::NoEnt,
-        -9 => Errno::BadF,
-        -12 => Errno::NoMem,
-        -13 => Errno::Acces,
-        -16 => Errno::Busy,
-        -17 => Errno::Exist,
-        -20 => Errno::NotDir,
-        -21 => Errno::IsDir,
-        -22 => Errno::Inval,
-        -23 => Errno::NFile,
-        -27 => Errno::FBig,
-        -28 => Errno::NoSpc,
-        -36 => Errno::NameTooLong,
-        -38 => Errno::NoSys,
-        -39 => Errno::NotEmpty,
-        NO_FILE_SYSTEM => Errno::NoData,
-        _ => Errno::Io,
+        error::done(self.c.device(), code)
     }
 }
 

@@ -3,10 +3,11 @@
 //! The layouts are those of `nanddump` and `nandwrite` of mtd-utils: page data only, or the data and the OOB area of
 //! each page in turns.
 
+use crate::held::Held;
 use ffslab_flash::Geometry;
 use ffslab_mtd::{MediumImage, Mtd, OobLayout, RestoreError};
-use ffslab_workload::input;
-use ffslab_workload::text::io_reason;
+use ffslab_text::input;
+use ffslab_text::words::io_reason;
 use std::borrow::Cow;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
@@ -69,6 +70,15 @@ impl From<ImageError> for String {
 /// Reads the file of an image.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, ImageError> {
     let image = input::read(path, input::InputKind::Image).map_err(|error| ImageError::unreadable(path, &error))?;
+    if image.is_empty() {
+        return Err(ImageError::Empty { path: path.display().to_string() });
+    }
+    Ok(image)
+}
+
+/// As [`read_file`], of an image that is only looked at: a large one is mapped.
+pub fn hold_file(path: &Path) -> Result<Held, ImageError> {
+    let image = Held::of_file(path).map_err(|error| ImageError::unreadable(path, &error))?;
     if image.is_empty() {
         return Err(ImageError::Empty { path: path.display().to_string() });
     }

@@ -7,6 +7,7 @@ use crate::rtems_volumes::Mounted;
 use crate::scan::Scanned;
 use crate::tree::{as_it_is, Content, CutOff, OnChip, Tree, TreeError};
 use ffslab_block::DeviceProfile;
+use std::ops::Range;
 
 /// A file system whose images can be read: its names, and how its images are read. Who has the table of file systems makes these
 /// of it, and hands those that may be found in an image to whoever looks: no list of them stands here.
@@ -97,6 +98,11 @@ pub trait ImageFormat: Sync {
         None
     }
 
+    /// Where in an image such begin whose superblock says how many bytes they take, with these bytes, in their order.
+    fn places(&self, _image: &[u8]) -> Vec<Range<usize>> {
+        Vec::new()
+    }
+
     /// It is a volume of a block device, not of flash.
     fn is_volume(&self) -> bool {
         false
@@ -130,6 +136,12 @@ pub trait ImageFormat: Sync {
     /// What is still there of the past of its files. `None`: it is not looked for.
     fn history<'i>(&self, _image: &'i [u8], _layout: &'i Layout) -> Option<History<'i>> {
         None
+    }
+
+    /// Of an image with several volumes, each of which has its files in a folder of its own, those that have a past: the folder and what is
+    /// read of the volume alone. Empty: what is read is one.
+    fn volumes(&self, _image: &[u8], _layout: &Layout) -> Vec<(Vec<u8>, Layout)> {
+        Vec::new()
     }
 
     /// Takes back what the mount of a copy has changed in the facts about blocks.

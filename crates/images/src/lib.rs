@@ -11,10 +11,17 @@
 //! **Leaves out.** Which file systems there are: `lab` has the table of them, and hands over those to look for. What a mount would
 //! cost: `inspect` asks a simulated board.
 
+mod crc8;
 pub mod dump;
+pub mod esp_nvs;
 pub mod file;
 pub mod format;
+// Mapping a file is not safe in the sense of Rust.
+#[allow(unsafe_code)]
+pub mod held;
 pub mod jffs2;
+pub mod key_values;
+mod little_endian;
 pub mod littlefs;
 pub mod look;
 pub mod lost;
@@ -24,10 +31,13 @@ pub mod purposes;
 pub mod recognise;
 pub mod rtems_volumes;
 pub mod scan;
+pub mod spiffs;
+pub mod squashfs;
 pub mod tree;
 pub mod ubifs;
 pub mod unrecognised;
 pub mod yaffs2;
+pub mod zephyr_nvs;
 
 pub use dump::parts_of_file;
 pub use file::{ImageError, ImageSpec};

@@ -1,25 +1,24 @@
 //! What an image is in which no file system that is read here was found: a word about it, and what to do next.
 //!
-//! **Follows.** The magic numbers of `file(1)`; `fs/squashfs/squashfs_fs.h`; SPIFFS's `spiffs_nucleus.h` (SPIFFS_MAGIC); `SPEC.md` of
-//! littlefs 1; `include/uapi/linux/jffs2.h`.
+//! **Follows.** The magic numbers of `file(1)`; `SPEC.md` of
+//! littlefs 1; `include/uapi/linux/jffs2.h`; `subsys/kvss/zms` of Zephyr (`zms_priv.h`, `zms.c`: what each sector of ZMS ends with).
 
+use crate::crc8::crc8;
+use crate::little_endian::{u32_at, u64_at};
 use ffslab_mtd::is_erased;
 
 /// First bytes, and what begins with them.
-const BEGINNINGS: [(&[u8], &str); 15] = [
+const BEGINNINGS: [(&[u8], &str); 12] = [
     (&[0x1F, 0x8B, 8], "gzip data: unpack it first (gunzip)"),
     (b"\xFD7zXZ\0", "xz data: unpack it first (unxz)"),
     (b"BZh", "bzip2 data: unpack it first (bunzip2)"),
     (&[0x28, 0xB5, 0x2F, 0xFD], "zstd data: unpack it first (unzstd)"),
     (&[0x04, 0x22, 0x4D, 0x18], "lz4 data: unpack it first (unlz4)"),
     (b"PK\x03\x04", "a zip archive: unpack it first (unzip)"),
-    (b"hsqs", "squashfs: unsquashfs reads it"),
-    (b"sqsh", "squashfs in big-endian order: unsquashfs of its time reads it"),
+    (&[0xDE, 0xAD, 0xC0, 0xDE], "OpenWrt's mark: here the overlay begins at the first boot"),
     (&[0x27, 0x05, 0x19, 0x56], "a uImage of U-Boot, whose data begin at 64 B: --offset 64 is not within a page, so cut it (dd bs=64 skip=1), or dumpimage"),
     (&[0xD0, 0x0D, 0xFE, 0xED], "a device tree or FIT image: dumpimage reads it"),
     (b"HDR0", "a TRX image: its parts begin at the offsets in its header"),
-    (&[0x45, 0x3D, 0xCD, 0x28], "cramfs: cramfsck -x reads it"),
-    (&[0x28, 0xCD, 0x3D, 0x45], "cramfs in big-endian order"),
     (b"\x7FELF", "an ELF program, and no image"),
     (b"070701", "a cpio archive: cpio -i reads it"),
 ];
@@ -31,6 +30,16 @@ const LITTLEFS: &[u8] = b"littlefs";
 /// A superblock of littlefs 1 stands behind the head of its directory; that of littlefs 2 at 8.
 const LITTLEFS1_WITHIN: usize = 128;
 
+/// What begins with these bytes, and what to do about it.
+fn by_magic(bytes: &[u8]) -> Option<&'static str> {
+    BEGINNINGS.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what)
+}
+
+/// What begins with these bytes, without what to do about it.
+pub fn beginning(bytes: &[u8]) -> Option<&'static str> {
+    by_magic(bytes)?.split([':', ',']).next()
+}
+
 /// What the image is, in words. `None`: nobody knows.
 pub fn named(image: &[u8]) -> Option<String> {
     let (bytes, all) = (image.len(), |value: u8| image.iter().all(|&byte| byte == value));
@@ -40,16 +49,37 @@ pub fn named(image: &[u8]) -> Option<String> {
     if all(image[0]) {
         return Some(format!("no image: all of its {bytes} B are {:#04x}", image[0]));
     }
-    if let Some((_, what)) = BEGINNINGS.iter().find(|(magic, _)| image.starts_with(magic)) {
+    if let Some(what) = by_magic(image) {
         return Some(format!("it is {what}"));
-    }
-    if image.get(EROFS_AT..EROFS_AT + 4) == Some(&EROFS_MAGIC) {
-        return Some("it is EROFS: fsck.erofs --extract reads it".to_string());
     }
     if image.get(EXT_AT..EXT_AT + 2) == Some(&EXT_MAGIC) {
         return Some("it is ext2, 3 or 4: debugfs reads it".to_string());
     }
-    text_of_bytes(image).or_else(|| littlefs1(image)).or_else(|| spiffs(image))
+    erofs(image)
+        .or_else(|| cramfs(image))
+        .or_else(|| text_of_bytes(image))
+        .or_else(|| littlefs1(image))
+        .or_else(|| zms(image))
+}
+
+/// `fs/erofs/erofs_fs.h`: the superblock has the size of blocks as a power of two, and how many there are.
+fn erofs(image: &[u8]) -> Option<String> {
+    let superblock = image.get(EROFS_AT..).filter(|found| found.starts_with(&EROFS_MAGIC))?;
+    let (log, inodes) = (u32::from(*superblock.get(12)?), u64_at(superblock, 16)?);
+    let blocks = u64::from(u32_at(superblock, 36)?);
+    let bytes = 1_u64.checked_shl(log).and_then(|bytes| bytes.checked_mul(blocks))?;
+    Some(format!("it is EROFS of {bytes} B with {inodes} inodes, which is not read: fsck.erofs --extract does"))
+}
+
+/// `include/uapi/linux/cramfs_fs.h`: behind the magic number stand size, flags, and behind the signature check sum, edition, blocks and files.
+fn cramfs(image: &[u8]) -> Option<String> {
+    let (order, of): (&str, fn(u32) -> u32) = match image.first_chunk()? {
+        [0x45, 0x3D, 0xCD, 0x28] => ("", |word| word),
+        [0x28, 0xCD, 0x3D, 0x45] => (" in big-endian order", u32::swap_bytes),
+        _ => return None,
+    };
+    let (bytes, files) = (of(u32_at(image, 4)?), of(u32_at(image, 44)?));
+    Some(format!("it is cramfs{order} of {bytes} B with {files} files, which is not read: cramfsck -x does on a machine of that order"))
 }
 
 /// Files that say bytes in hexadecimal digits, a record a line.
@@ -71,33 +101,26 @@ fn littlefs1(image: &[u8]) -> Option<String> {
     let version: [u8; 4] = start.get(at.checked_sub(4)?..at)?.try_into().ok()?;
     let version = u32::from_le_bytes(version);
     (version >> 16 == 1)
-        .then(|| format!("it is littlefs of on-disk version 1.{}: versions 2.0 and 2.1 are read", version & 0xFFFF))
+        .then(|| format!("it is littlefs of on-disk version 1.{}, whose superblock is damaged", version & 0xFFFF))
 }
 
-/// Each block has a number before the last two entries of its look-up pages that follows from sizes and its place.
-fn spiffs(image: &[u8]) -> Option<String> {
-    for block_bytes in [4096_usize, 8192, 16384, 32768, 65536] {
-        let blocks = image.len() / block_bytes;
-        if blocks < 3 || !image.len().is_multiple_of(block_bytes) {
-            continue;
-        }
-        for page_bytes in [256_usize, 128, 512, 1024, 2048] {
-            let pages = block_bytes / page_bytes;
-            let lookup_bytes = (pages * 2).div_ceil(page_bytes) * page_bytes;
-            let has_magic = |block: usize| {
-                let want = (0x2014_0529_u32 ^ page_bytes as u32 ^ (blocks - block) as u32) as u16;
-                let at = block * block_bytes + lookup_bytes - 4;
-                image.get(at..at + 2) == Some(&want.to_le_bytes())
-            };
-            if (0..blocks).filter(|&block| has_magic(block)).count() * 2 > blocks {
-                return Some(format!(
-                    "it is SPIFFS with pages of {page_bytes} B and blocks of {block_bytes} B, whose images are not read: \
-                     mkspiffs -u with these sizes does"
-                ));
-            }
-        }
-    }
-    None
+/// Each sector that was used ends with an entry of 16 B, maybe padded to 32: check sum, cycle, a length and a number of all ones, and in its
+/// last four bytes version, magic number and form of entries.
+fn zms(image: &[u8]) -> Option<String> {
+    const ENTRY_BYTES: usize = 16;
+    const STEP_BYTES: usize = 512;
+    const MAGIC: [u8; 2] = [1, 0x42];
+    let is_its = |entry: &[u8]| {
+        is_erased(&entry[2..8]) && entry[12..14] == MAGIC && entry[15] == 0 && crc8(&entry[1..]) == entry[0]
+    };
+    let is_end = |step: &[u8]| {
+        let (last, before) = (step.len() - ENTRY_BYTES, step.len() - 2 * ENTRY_BYTES);
+        is_its(&step[last..]) || is_erased(&step[last..]) && is_its(&step[before..last])
+    };
+    let steps = (1..).zip(image.chunks_exact(STEP_BYTES)).filter(|(_, step)| is_end(step));
+    let ends: Vec<usize> = steps.map(|(number, _)| number * STEP_BYTES).collect();
+    let apart = ends.windows(2).map(|pair| pair[1] - pair[0]).min()?;
+    Some(format!("it is Zephyr's ZMS with sectors of {apart} B, which is not read; Zephyr's NVS is"))
 }
 
 #[cfg(test)]
@@ -109,7 +132,7 @@ mod tests {
         let says = |image: &[u8], word: &str| assert!(named(image).unwrap().contains(word), "{word}");
         says(&[0xFF; 100], "erased");
         says(&[0; 100], "0x00");
-        says(b"hsqs and more", "squashfs");
+        says(b"\xDE\xAD\xC0\xDE and more", "first boot");
         says(b":10000000000102030405060708090A0B0C0D0E0F78\n", "Intel HEX");
         let mut image = vec![0xA5; 1 << 16];
         image[0] = 0x5A;
@@ -117,11 +140,14 @@ mod tests {
         image[36..40].copy_from_slice(&0x0001_0001_u32.to_le_bytes());
         image[40..48].copy_from_slice(LITTLEFS);
         says(&image, "version 1.1");
-        let mut image = vec![0xFF; 16 * 4096];
-        for block in 0..16 {
-            let magic = (0x2014_0529_u32 ^ 256 ^ (16 - block as u32)) as u16;
-            image[block * 4096 + 252..][..2].copy_from_slice(&magic.to_le_bytes());
+        let mut image = vec![0xFF; 4 * 2048];
+        image[0] = 0;
+        for end in [2048, 4096] {
+            let entry = &mut image[end - 16..end];
+            entry[8..].copy_from_slice(&[0, 0, 0, 0, 1, 0x42, 0, 0]);
+            entry[1] = 1;
+            entry[0] = crc8(&entry[1..]);
         }
-        says(&image, "SPIFFS with pages of 256 B and blocks of 4096 B");
+        says(&image, "ZMS with sectors of 2048 B");
     }
 }

@@ -7,7 +7,7 @@ use crate::format::{BlockLook, ImageFs};
 use crate::lost::history::Name;
 use crate::lost::paths::Paths;
 use ffslab_mtd::is_erased;
-use ffslab_workload::quoting::quoted;
+use ffslab_text::quoting::quoted;
 use std::collections::BTreeMap;
 
 /// Number of the root directory in JFFS2, UBIFS and YAFFS2 (`JFFS2_ROOT_INO`, `UBIFS_ROOT_INO`, `YAFFS_OBJECTID_ROOT`).

@@ -6,13 +6,16 @@
 //! [`parts`].
 
 pub mod arranged;
+mod content;
 pub mod mtdparts;
 mod owners;
 pub mod parts;
 mod tables;
+mod within;
 
 use crate::format::{Evidence, ImageFs};
 use crate::tree::data_areas;
+use crate::ubifs::fscrypt::MasterKeys;
 use crate::unrecognised::Unrecognised;
 use ffslab_jffs2::Endian;
 use schemars::JsonSchema;
@@ -110,6 +113,9 @@ pub struct Layout {
     /// Name or number of the only volume of UBI that is wanted.
     #[serde(skip)]
     pub volume: Option<String>,
+    /// What opens encrypted files.
+    #[serde(skip)]
+    pub keys: MasterKeys,
 }
 
 fn fs_name<S: serde::Serializer>(fs: &ImageFs, serializer: S) -> Result<S::Ok, S::Error> {
@@ -155,6 +161,7 @@ impl Layout {
             block_sizes_that_fit_bytes: Vec::new(),
             lacks_ubi: false,
             volume: None,
+            keys: MasterKeys::default(),
         };
         layout.blocks = image.len().div_ceil(layout.stored_block_bytes()).min(u32::MAX as usize) as u32;
         layout
@@ -314,7 +321,9 @@ pub fn recognise(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Lay
     }
     Err(match given.fs {
         Some(fs) => Unrecognised::Other { fs: fs.name() },
-        None => Unrecognised::Nothing { signs: formats.iter().map(|fs| fs.format().sign()).collect() },
+        None => {
+            Unrecognised::Nothing { signs: formats.iter().map(|fs| fs.format().sign()).collect(), holds: String::new() }
+        }
     })
 }
 
@@ -398,7 +407,7 @@ mod tests {
             "the name is that of the caller's table"
         );
         let refused = recognise(&image, &Given::default(), &[ubi]).unwrap_err();
-        assert_eq!(refused, Unrecognised::Nothing { signs: vec!["UBI header"] });
+        assert_eq!(refused, Unrecognised::Nothing { signs: vec!["UBI header"], holds: String::new() });
         assert_eq!(
             refused.to_string(),
             "nothing is known in it: no UBI header; the commands file and binwalk know other formats"

@@ -24,17 +24,20 @@ pub enum Unrecognised {
     Contradiction { given: String, found: String },
     #[error("this is no {fs} image, or its pages and OOB areas have other sizes")]
     Other { fs: &'static str },
-    /// `signs`: what was looked for.
-    #[error("nothing is known in it: {}; the commands file and binwalk know other formats", signs.iter().map(|sign| format!("no {sign}")).collect::<Vec<_>>().join(", "))]
-    Nothing { signs: Vec<&'static str> },
+    /// `signs`: what was looked for. `holds`: what stands in it, if somebody is told.
+    #[error("nothing is known in it: {}{}; the commands file and binwalk know other formats", signs.iter().map(|sign| format!("no {sign}")).collect::<Vec<_>>().join(", "), it_holds("; it holds ", holds))]
+    Nothing { signs: Vec<&'static str>, holds: String },
     /// It is something else: what, and what to do.
     #[error("no file system that is read here: {0}")]
     Named(String),
+    /// Each word has its bytes in the other order.
+    #[error("its bytes stand in another order, as a bus of {} bits has them: put right it is {what} (objcopy -I binary -O binary --reverse-bytes={word_bytes} IMAGE RIGHT)", 8 * word_bytes)]
+    Turned { word_bytes: usize, what: String },
     /// What its format says of an image that may be one of it for all that.
     #[error("{0}")]
     Hint(String),
-    #[error("unknown data, such as a boot loader or a kernel")]
-    NoFileSystem,
+    #[error("unknown data, such as a boot loader or a kernel{}", it_holds(": ", holds))]
+    NoFileSystem { holds: String },
     /// A partition table cannot be used, and without it nothing is found.
     #[error("{doubts}; {why}")]
     Table { doubts: String, why: Box<Unrecognised> },
@@ -44,6 +47,9 @@ pub enum Unrecognised {
     NoPartition { name: String, known: String },
     #[error("volume {name}: only UBI has volumes, and there is none in it: leave it out")]
     NoVolumes { name: String },
+    /// `known` lists the volumes with their numbers.
+    #[error("UBI has no volume {name}: {known}")]
+    NoVolume { name: String, known: String },
     #[error("it holds several partitions, choose one: {known}")]
     Several { known: String },
     // ---- more must be known ----------------------------------------------------------------------------------
@@ -59,6 +65,14 @@ pub enum Unrecognised {
          which (--block-KiB; in an experiment the part says it)"
     )]
     BlockSize { fs: &'static str, page_bytes: u32, oob_bytes: u32, fits: String },
+}
+
+fn it_holds(before: &str, holds: &str) -> String {
+    if holds.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{holds}")
+    }
 }
 
 /// How UBI is put around a volume: its two headers take a page each, or sub-pages of one, and on NOR 64 B each.

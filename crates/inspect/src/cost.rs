@@ -46,6 +46,8 @@ pub enum CostError {
     System(#[from] SystemError),
     #[error("no kernel mounts {title}; an experiment with system = \"bare\" and the step load does")]
     OnlyBare { title: &'static str },
+    #[error("{title} is read here, and no machine mounts it")]
+    OnlyRead { title: &'static str },
     /// It stands on no flash.
     #[error("{0}")]
     NoFlash(Unrecognised),
@@ -73,11 +75,18 @@ impl Machine {
     ///
     /// Errors: a profile does not exist.
     pub fn of(layout: &Layout, options: &InspectOptions) -> Result<Machine, LabError> {
-        if layout.fs.format().is_volume() {
-            return Ok(Machine::Device(block_device(&options.device, Path::new(""))?));
-        }
-        if file_systems::find(layout.fs.name()).is_some_and(|fs| fs.mountable.is_none()) {
-            return Ok(Machine::Nobody { why: CostError::OnlyBare { title: layout.fs.title() } });
+        let title = layout.fs.title();
+        match file_systems::find(layout.fs.name()) {
+            Some(fs) if fs.mountable.is_none() && fs.on_bare.is_none() && fs.on_rtems.is_none() => {
+                return Ok(Machine::Nobody { why: CostError::OnlyRead { title } });
+            }
+            _ if layout.fs.format().is_volume() => {
+                return Ok(Machine::Device(block_device(&options.device, Path::new(""))?));
+            }
+            Some(fs) if fs.mountable.is_none() => {
+                return Ok(Machine::Nobody { why: CostError::OnlyBare { title } });
+            }
+            _ => {}
         }
         if let Err(why) = layout.clone().whole() {
             return Ok(Machine::Nobody { why: CostError::NoFlash(why) });

@@ -12,6 +12,7 @@ mod cost;
 
 use ffslab_fs::FileKind;
 use ffslab_images::dump::Dump;
+use ffslab_images::key_values::KeyFacts;
 use ffslab_images::look::Look;
 use ffslab_images::lost::Lost;
 use ffslab_images::scan::{BlockFacts, Damage};
@@ -21,7 +22,7 @@ use ffslab_lab::counts::{CauseSummary, Counts};
 use ffslab_lab::legend::Legend;
 use ffslab_lab::{Described, LabError};
 use ffslab_machine::file_systems;
-use ffslab_workload::quoting::as_text;
+use ffslab_text::quoting::as_text;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -66,6 +67,8 @@ pub struct Inspection {
     pub files: Vec<FileFacts>,
     /// Erase blocks from the first of the partition on; for a block file system, areas of equal size.
     pub blocks: Vec<BlockFacts>,
+    /// Of a store of keys and values: what is in it, those that count first.
+    pub keys: Vec<KeyFacts>,
     /// The first pieces of damage; [`Inspection::damage_count`] is the number of all.
     pub damage: Vec<Damage>,
     pub damage_count: u64,
@@ -180,6 +183,7 @@ fn look_into(
         superblock: scanned.superblock,
         files,
         blocks: scanned.blocks,
+        keys: scanned.keys,
         damage: scanned.damage,
         damage_count: scanned.damage_count,
         bad_blocks: scanned.bad_blocks,

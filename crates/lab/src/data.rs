@@ -1,7 +1,7 @@
 //! What programs give as data (JSON), written as the TOML that people write: one reader checks both.
 
 use crate::error::LabError;
-use ffslab_workload::toml_text::friendlier;
+use ffslab_text::toml_text::friendlier;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

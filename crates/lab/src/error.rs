@@ -6,7 +6,7 @@ use ffslab_images::ImageError;
 use ffslab_machine::MachineError;
 use ffslab_profiles::ProfileError;
 use ffslab_system::SystemError;
-use ffslab_workload::toml_text::TomlError;
+use ffslab_text::toml_text::TomlError;
 use thiserror::Error;
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

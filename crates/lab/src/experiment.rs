@@ -7,7 +7,7 @@ use axes::{label, leave_to_others, plain_values, put, read_axes, Axis};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_machine::systems;
 use ffslab_machine::StackTable;
-use ffslab_workload::toml_text::{friendlier, line_told, toml_error, unknown};
+use ffslab_text::toml_text::{friendlier, line_told, toml_error, unknown};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -9,11 +9,11 @@
 use crate::turns::{self, Turns};
 use ffslab_fs::Errno;
 use ffslab_system::{timed, Answer, Calls, Fd, OpenFlags, Refusal, Whence};
+use ffslab_text::input::{read_text, InputKind};
+use ffslab_text::words::io_reason;
 use ffslab_workload::fio::iolog::LogError;
 use ffslab_workload::fio::job::{Engine, OpenSync};
 use ffslab_workload::fio::{iolog, parse, Action, Job, JobError, JobFile, JobFileError, Process, Replayer};
-use ffslab_workload::input::{read_text, InputKind};
-use ffslab_workload::text::io_reason;
 use ffslab_workload::Content;
 use std::collections::BTreeMap;
 use std::io;

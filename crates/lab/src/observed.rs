@@ -5,8 +5,8 @@
 
 use crate::error::LabError;
 use ffslab_sim::Sim;
+use ffslab_text::words::io_reason;
 use ffslab_timeline::{Finished, StackRow, Timeline, Wanted};
-use ffslab_workload::text::io_reason;
 use serde::Serialize;
 use std::fs::File;
 use std::io;

@@ -10,8 +10,8 @@ use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    ambassador_impl_System, Advice, Answer, Calls, Entry, Fd, Levelling, MapAccess, MountDone, Nodes, OpenFlags,
-    System, SystemError, Whence,
+    ambassador_impl_System, Advice, Answer, Calls, Entry, FallocateFlag, Fd, Levelling, MapAccess, MountDone, Nodes,
+    OpenFlags, System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::cell::RefCell;
@@ -255,7 +255,11 @@ impl Calls for Recorder {
         self.keep(result, format_args!("advise {} {offset} {bytes} {}", fd.0, advice.name()))
     }
 
-    // No recorded step maps files, so calls on maps are passed on and not written down.
+    // No recorded step reserves space or maps files, so these calls are passed on and not written down.
+
+    fn fallocate(&mut self, fd: Fd, flags: &[FallocateFlag], at: u64, bytes: u64) -> Answer<()> {
+        self.inner.fallocate(fd, flags, at, bytes)
+    }
 
     fn mmap(&mut self, fd: Fd, at: u64, bytes: u64, access: MapAccess) -> Answer<()> {
         self.inner.mmap(fd, at, bytes, access)

@@ -315,7 +315,7 @@ impl VariantSummary {
             measured.filter(|_| compressed).filter_map(|step| step.facts.where_compressed.clone()).collect();
         let of_kernel = stack.keys().kernel().and_then(kernel_note);
         let told = outcome.told.iter().map(ToString::to_string);
-        let notes = of_kernel.into_iter().chain(of_steps).chain(of_bytes).chain(told);
+        let notes = of_kernel.into_iter().chain(spec.notes()).chain(of_steps).chain(of_bytes).chain(told);
         let page_bytes = flash.as_ref().map_or(0, |flash| u64::from(flash.page_bytes));
         let (user_read_bytes, user_written_bytes) = outcome.user_bytes();
         // Without out-of-band areas nothing but data goes over the bus, in pieces of any size.

@@ -14,16 +14,17 @@ use crate::observed::{Observed, Observing, StackColumns};
 use crate::result::{EnergySummary, Labels, VariantSummary};
 use crate::run::{Boundary, Facts, Instants, Kept, Outcome, Runner, StepBegun, StepOutcome};
 use crate::slowest::SlowCall;
+use crate::state::{packed, unpacked};
 use crate::traces::Traces;
 pub use ffslab_flash::Torn;
-use ffslab_machine::spec::MachineSpec;
+use ffslab_machine::spec::{MachineSpec, State};
 use ffslab_machine::stack::{Stack, EPOCH_S};
 use ffslab_machine::StackTable;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
 use ffslab_system::{Answer, Fd, System};
+use ffslab_text::toml_text::friendlier;
 use ffslab_timeline::StackRow;
-use ffslab_workload::toml_text::friendlier;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -117,7 +118,24 @@ impl Session {
 
     /// The same with a time of day at virtual time 0, in seconds since 1970. It only enters time stamps.
     pub fn at(stack_toml: &str, seed: u64, base_dir: &Path, epoch_s: u64) -> Result<Session, LabError> {
-        Session::made(stack_toml, seed, base_dir, epoch_s, |system| system)
+        Session::made(stack_toml, seed, base_dir, epoch_s, None, |system| system)
+    }
+
+    /// [`Session::new`] of a machine that was switched off: `held` is what [`Session::held`] gave then.
+    ///
+    /// Errors: as there; bytes that are damaged, or of another machine.
+    pub fn restored(stack_toml: &str, seed: u64, base_dir: &Path, held: &[u8]) -> Result<Session, LabError> {
+        Session::made(stack_toml, seed, base_dir, EPOCH_S, Some(held), |system| system)
+    }
+
+    /// What the medium holds without power, wear included, and the time. What waits in memory is not in it.
+    ///
+    /// Errors: a system whose medium cannot be copied.
+    pub fn held(&self) -> Result<Vec<u8>, LabError> {
+        let system = self.system();
+        let medium = system.snapshot().map_err(|error| LabError::Input(error.to_string()))?;
+        let state = State { medium, at_ns: system.now_ns(), content_position_bytes: self.runner.content.position() };
+        packed(&state).map_err(|error| LabError::Input(error.to_string()))
     }
 
     /// [`Session::new`], whose calls go to what `wrap` makes of the machine.
@@ -129,7 +147,7 @@ impl Session {
         base_dir: &Path,
         wrap: impl FnOnce(Box<dyn System>) -> Box<dyn System>,
     ) -> Result<Session, LabError> {
-        Session::made(stack_toml, seed, base_dir, EPOCH_S, wrap)
+        Session::made(stack_toml, seed, base_dir, EPOCH_S, None, wrap)
     }
 
     fn made(
@@ -137,12 +155,15 @@ impl Session {
         seed: u64,
         base_dir: &Path,
         epoch_s: u64,
+        held: Option<&[u8]>,
         wrap: impl FnOnce(Box<dyn System>) -> Box<dyn System>,
     ) -> Result<Session, LabError> {
         let table = StackTable::parse(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
         let (mut spec, keys) = table.machine(base_dir)?;
         spec.set_epoch_s(epoch_s);
-        let system = wrap(spec.build(None)?);
+        let other = || LabError::input("what was saved is damaged, or is of another machine");
+        let state = held.map(|held| unpacked(held, &spec).ok_or_else(other)).transpose()?;
+        let system = wrap(spec.build(state.as_ref())?);
         let mut runner = Runner::new(system, seed, Cow::Owned(Traces::default()), Box::new(|_| true));
         runner.begin_setup();
         Ok(Session {

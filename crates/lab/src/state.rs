@@ -16,6 +16,7 @@ use ffslab_system::SystemError;
 use ffslab_workload::Step;
 use std::borrow::Cow;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -112,6 +113,34 @@ const BYTES_MAX: u64 = 4 << 30;
 /// The fastest level, because most of the data that flash holds here do not compress at all.
 const ZSTD_LEVEL: i32 = 1;
 
+/// A state as bytes, from which [`unpacked`] makes it again.
+///
+/// Errors: those of the packer, of which there are none in memory.
+pub fn packed(state: &State) -> io::Result<Vec<u8>> {
+    let mut bytes = state.at_ns.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&(state.content_position_bytes as u64).to_le_bytes());
+    match &state.medium {
+        MediumImage::Chip(chip) => bytes.extend_from_slice(&chip.to_bytes()),
+        MediumImage::Bytes(held) => bytes.extend_from_slice(held),
+    }
+    zstd::encode_all(bytes.as_slice(), ZSTD_LEVEL)
+}
+
+/// The state of such a machine; `None`: the bytes are damaged, or those of another machine's.
+pub fn unpacked(packed: &[u8], of: &MachineSpec) -> Option<State> {
+    let bytes = zstd::decode_all(packed).ok()?;
+    let (head, held) = bytes.split_at_checked(HEAD_BYTES)?;
+    let number = |at: usize| Some(u64::from_le_bytes(head[at..at + 8].try_into().ok()?));
+    Some(State {
+        medium: match of.chip_geometry() {
+            Some(geometry) => MediumImage::Chip(Box::new(ChipImage::from_bytes(held, geometry)?)),
+            None => MediumImage::Bytes(held.to_vec()),
+        },
+        at_ns: number(0)?,
+        content_position_bytes: usize::try_from(number(8)?).ok()?,
+    })
+}
+
 impl StateCache {
     fn path(&self, key: &str) -> PathBuf {
         self.dir.join(format!("{key}.state"))
@@ -120,31 +149,16 @@ impl StateCache {
     /// The state of this key, if there is one. A damaged file is ignored.
     pub fn find(&self, key: &str, recipe: &Recipe) -> Option<State> {
         let path = self.path(key);
-        let bytes = zstd::decode_all(fs::read(&path).ok()?.as_slice()).ok()?;
+        let packed = fs::read(&path).ok()?;
         // The time of the file is set, so that states in use are removed last. An error is ignored: in a folder that
         // cannot be written nothing is removed either.
         let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-        let (head, held) = bytes.split_at_checked(HEAD_BYTES)?;
-        let number = |at: usize| Some(u64::from_le_bytes(head[at..at + 8].try_into().ok()?));
-        Some(State {
-            medium: match recipe.spec.chip_geometry() {
-                Some(geometry) => MediumImage::Chip(Box::new(ChipImage::from_bytes(held, geometry)?)),
-                None => MediumImage::Bytes(held.to_vec()),
-            },
-            at_ns: number(0)?,
-            content_position_bytes: usize::try_from(number(8)?).ok()?,
-        })
+        unpacked(&packed, &recipe.spec)
     }
 
     /// Writes a state to the cache. Errors are ignored; the state is then made again in the next run.
     pub fn keep(&self, key: &str, state: &State) {
-        let mut bytes = state.at_ns.to_le_bytes().to_vec();
-        bytes.extend_from_slice(&(state.content_position_bytes as u64).to_le_bytes());
-        match &state.medium {
-            MediumImage::Chip(chip) => bytes.extend_from_slice(&chip.to_bytes()),
-            MediumImage::Bytes(held) => bytes.extend_from_slice(held),
-        }
-        let Ok(packed) = zstd::encode_all(bytes.as_slice(), ZSTD_LEVEL) else { return };
+        let Ok(packed) = packed(state) else { return };
         let path = self.path(key);
         let temporary = path.with_extension(format!("{}.part", std::process::id()));
         let written = fs::create_dir_all(&self.dir)

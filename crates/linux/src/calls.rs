@@ -7,7 +7,7 @@ use crate::write_back;
 use crate::xattr::Target;
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result, SetAttr, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::{Idle, Sim};
-use ffslab_system::{Advice, Answer, Calls, Entry, Fd, MapAccess, Nodes, OpenFlags, Whence};
+use ffslab_system::{Advice, Answer, Calls, Entry, FallocateFlag, Fd, MapAccess, Nodes, OpenFlags, Whence};
 
 /// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
 const TARGET_BYTES_MAX: usize = 4095;
@@ -107,6 +107,10 @@ impl Calls for Vfs {
 
     fn ftruncate(&mut self, fd: Fd, bytes: u64) -> Answer<()> {
         self.answer(|vfs| vfs.truncate_open(fd, bytes))
+    }
+
+    fn fallocate(&mut self, fd: Fd, flags: &[FallocateFlag], at: u64, bytes: u64) -> Answer<()> {
+        self.answer(|vfs| vfs.fallocate(fd, flags, at, bytes))
     }
 
     fn fsync(&mut self, fd: Fd) -> Answer<()> {

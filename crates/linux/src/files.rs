@@ -7,7 +7,7 @@ use crate::vfs::Vfs;
 use crate::walk::{Found, LastLink};
 use crate::write_back;
 use ffslab_fs::{DirEntry, Errno, FileKind, Ino, NewNode, Result, SetAttr};
-use ffslab_system::{Fd, OpenFlags, Whence};
+use ffslab_system::{FallocateFlag, Fd, OpenFlags, Whence};
 
 /// An open file description.
 pub(crate) struct OpenFile {
@@ -214,6 +214,33 @@ impl Vfs {
         let ino = file.ino;
         self.may_cut(ino)?;
         self.set_size(ino, size_bytes, true)
+    }
+
+    /// `vfs_fallocate` of `fs/open.c`. No file system here has a `->fallocate`, so what passes the checks is not supported.
+    pub(crate) fn fallocate(&mut self, fd: Fd, flags: &[FallocateFlag], at: u64, bytes: u64) -> Result<()> {
+        let has = |flag| flags.contains(&flag);
+        let is_alone = |flag| flags.iter().all(|other| *other == flag);
+        let file = self.file(fd)?;
+        if bytes == 0 {
+            return Err(Errno::Inval);
+        }
+        if has(FallocateFlag::PunchHole) && (has(FallocateFlag::ZeroRange) || !has(FallocateFlag::KeepSize)) {
+            return Err(Errno::NotSup);
+        }
+        if [FallocateFlag::CollapseRange, FallocateFlag::InsertRange]
+            .into_iter()
+            .any(|flag| has(flag) && !is_alone(flag))
+        {
+            return Err(Errno::Inval);
+        }
+        if !file.flags.write {
+            return Err(Errno::BadF);
+        }
+        let ino = file.ino;
+        self.may_fallocate(ino, flags.iter().any(|flag| *flag != FallocateFlag::KeepSize))?;
+        let (fs, _) = self.parts()?;
+        let end = at.checked_add(bytes);
+        Err(if end.is_some_and(|end| end <= fs.file_bytes_max()) { Errno::NotSup } else { Errno::FBig })
     }
 
     pub(crate) fn truncate_path(&mut self, path: &[u8], size_bytes: u64) -> Result<()> {

@@ -93,6 +93,11 @@ impl Vfs {
         self.refuse(ino, APPEND)
     }
 
+    /// Whether fallocate(2) may be asked for. Where a file may only grow, space may still be reserved.
+    pub(crate) fn may_fallocate(&mut self, ino: Ino, changes: bool) -> Result<()> {
+        self.refuse(ino, if changes { IMMUTABLE | APPEND } else { IMMUTABLE })
+    }
+
     /// Whether truncate(2) may change the size.
     pub(crate) fn may_truncate(&mut self, ino: Ino) -> Result<()> {
         self.refuse(ino, IMMUTABLE | APPEND)

@@ -262,3 +262,24 @@ fn direct_io_is_refused_after_a_file_is_made_and_before_one_is_cut() {
     assert_eq!(vfs.open(b"/", OpenFlags { direct: true, ..OpenFlags::READ }, 0), Err(Errno::Inval.into()));
     assert_eq!(vfs.umount(), Ok(()), "nothing is left open");
 }
+
+#[test]
+fn no_space_is_reserved_and_no_hole_punched() {
+    use ffslab_system::FallocateFlag::{CollapseRange, KeepSize, PunchHole, ZeroRange};
+    let (mut vfs, _log) = empty();
+    let fd = vfs.open(b"f", CREATE, 0o644).unwrap();
+    for (flags, at, bytes, error) in [
+        (&[][..], 0, 4096, Errno::NotSup),
+        (&[KeepSize, PunchHole], 0, 4096, Errno::NotSup),
+        (&[PunchHole], 0, 4096, Errno::NotSup),
+        (&[ZeroRange, PunchHole, KeepSize], 0, 4096, Errno::NotSup),
+        (&[CollapseRange, KeepSize], 0, 4096, Errno::Inval),
+        (&[KeepSize], 0, 0, Errno::Inval),
+        (&[], u64::MAX, 1, Errno::FBig),
+    ] {
+        assert_eq!(vfs.fallocate(fd, flags, at, bytes), Err(error.into()), "{flags:?} {at} {bytes}");
+    }
+    vfs.close(fd).unwrap();
+    let read_only = vfs.open(b"f", OpenFlags::READ, 0).unwrap();
+    assert_eq!(vfs.fallocate(read_only, &[], 0, 4096), Err(Errno::BadF.into()));
+}

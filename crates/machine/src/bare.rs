@@ -7,7 +7,7 @@ use crate::file_systems::fatfs::FatfsKeys;
 use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
 use crate::file_systems::spiffs::SpiffsKeys;
-use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys, StoreKeys};
+use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys, StoreKeys, ZephyrNvsKeys};
 use crate::file_systems::{self, Descriptor, Ground, OnBare, PathSettings};
 use crate::mount_options::MountOptions;
 use crate::policy_keys::PolicyKeys;
@@ -22,7 +22,7 @@ use ffslab_mtd::Mtd;
 use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
 use ffslab_sim::{Sim, SimConfig};
 use ffslab_system::{OptionError, SystemError};
-use ffslab_workload::text::join_names;
+use ffslab_text::words::join_names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -101,6 +101,9 @@ pub struct BareKeys {
     /// FAT of the crate fatfs, as in `[stack.fat]`: `translation`, `cluster_size_B`, `cache_sectors` ... (`docs/fat.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fat: Option<FatKeys>,
+    /// NVS of your Zephyr tree, as in `[stack.zephyr_nvs]`: `library`, `sector_size_B`, `write_block_B`, `names` (`docs/key-value.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zephyr_nvs: Option<ZephyrNvsKeys>,
     /// Age of YAFFS2's sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -173,6 +176,7 @@ impl BareKeys {
             ("spiffs", self.spiffs.is_some()),
             ("fatfs", self.fatfs.is_some()),
             ("fat", self.fat.is_some()),
+            ("zephyr_nvs", self.zephyr_nvs.is_some()),
         ];
         for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
             let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
@@ -189,7 +193,9 @@ impl BareKeys {
         let littlefs = self.littlefs.iter_mut().filter_map(|littlefs| littlefs.library.as_mut());
         let spiffs = self.spiffs.iter_mut().map(|spiffs| &mut spiffs.library);
         let fatfs = self.fatfs.iter_mut().flat_map(FatfsKeys::files_mut);
-        littlefs.chain(spiffs).chain(fatfs).chain(self.fat.iter_mut().flat_map(FatKeys::files_mut))
+        let fat = self.fat.iter_mut().flat_map(FatKeys::files_mut);
+        let zephyr_nvs = self.zephyr_nvs.iter_mut().map(|nvs| &mut nvs.library);
+        littlefs.chain(spiffs).chain(fatfs).chain(fat).chain(zephyr_nvs)
     }
 
     fn refuse_page_policies(&self) -> Result<(), MachineError> {

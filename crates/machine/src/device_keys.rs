@@ -16,7 +16,7 @@ use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_profiles::{block_device, Profile};
 use ffslab_sim::units::us_to_ns;
 use ffslab_sim::Sim;
-use ffslab_workload::toml_text::unknown;
+use ffslab_text::toml_text::unknown;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};

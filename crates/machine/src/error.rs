@@ -9,7 +9,7 @@ use ffslab_profiles::ProfileError;
 use ffslab_rtems::bdbuf::BdbufError;
 use ffslab_rtems::UnknownQuirks;
 use ffslab_system::SystemError;
-use ffslab_workload::toml_text::unknown;
+use ffslab_text::toml_text::unknown;
 use thiserror::Error;
 
 /// One line: what is wrong, where, what would be right.

@@ -29,7 +29,9 @@ pub struct MountOptions {
     pub others: Vec<String>,
 }
 
-/// Options without effect, both here and on Linux: the defaults, access times (see above), and messages of the kernel.
+/// Options without effect, both here and on Linux: the defaults, access times (see above), messages of the kernel, and `lazytime`, which is
+/// about inodes of which nothing but a time has changed: UBIFS changes times as attributes (`update_mctime` of `fs/ubifs/file.c`), JFFS2 and
+/// YAFFS2 write none of their own accord (`jffs2_dirty_inode` of `fs/jffs2/fs.c`).
 const WITHOUT_EFFECT: &[&str] = &[
     "defaults",
     "noatime",
@@ -40,6 +42,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "nostrictatime",
     "nodiratime",
     "diratime",
+    "lazytime",
     "nolazytime",
     "nomand",
     "silent",
@@ -47,10 +50,8 @@ const WITHOUT_EFFECT: &[&str] = &[
 ];
 
 /// Options that are refused, each with the reason.
-const REFUSED: &[(&str, &str)] = &[
-    ("lazytime", "time stamps that are kept in memory alone are not simulated: leave it out"),
-    ("mand", "Linux has no mandatory locks since 5.15 (fs/namespace.c), and locks are not simulated: leave it out"),
-];
+const REFUSED: &[(&str, &str)] =
+    &[("mand", "Linux has no mandatory locks since 5.15 (fs/namespace.c), and locks are not simulated: leave it out")];
 
 /// How messages about unknown options name the options that every file system has.
 pub(crate) const GENERIC: &str = "ro, rw, remount, sync and the other generic options of mount(8)";

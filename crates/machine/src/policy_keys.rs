@@ -7,7 +7,7 @@ use ffslab_policy::{
     own_rule_or, CandidateTable, EvictionSpec, FreeSpec, LevellingSpec, ReadAheadPolicy, SpecError, StreamSpec,
     VictimSpec, Victims, WriteBackOrder,
 };
-use ffslab_workload::text::{join_names, nearest};
+use ffslab_text::words::{join_names, nearest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -51,6 +51,11 @@ pub trait Spec: Debug + Send + Sync + 'static {
         None
     }
 
+    /// What an answer must say of this machine, in sentences.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The geometry of the chip in a state of this machine. `None`: the state is plain bytes.
     fn chip_geometry(&self) -> Option<Geometry> {
         None

@@ -9,7 +9,7 @@ use crate::stack_keys::{StackKeys, NO_FS};
 use ambassador::Delegate;
 use ffslab_flash::{Geometry, Torn};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
-use ffslab_images::file::{load, read_file};
+use ffslab_images::file::{hold_file, load};
 use ffslab_images::recognise::arranged::arranged;
 use ffslab_images::ImageSpec;
 use ffslab_linux::{Vfs, VfsConfig};
@@ -18,7 +18,8 @@ use ffslab_mtd::{MediumError, MediumImage, Mtd};
 use ffslab_profiles::{EccName, NandWaitName, Profile, ProgramCosts};
 use ffslab_sim::{CpuCosts, Mount, PowerMilliwatt, Sim, SimConfig};
 use ffslab_system::{
-    ambassador_impl_Calls, Advice, Answer, Calls, Entry, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence,
+    ambassador_impl_Calls, Advice, Answer, Calls, Entry, FallocateFlag, Fd, MapAccess, Nodes, OpenFlags, Refusal,
+    Whence,
 };
 use ffslab_ubi::Ubi;
 use std::ops::Range;
@@ -42,6 +43,8 @@ pub struct StackSpec {
     pub partition: PartitionSpec,
     pub sim: SimConfig,
     pub cpu_costs: CpuCosts,
+    /// What an answer says of a driver that is another board's.
+    pub driver_note: Option<String>,
     pub vfs: VfsConfig,
     /// The file system and its settings; `None`: the partition is used as it is, by `mtd_loop`.
     pub fs: Option<Arc<dyn Settings>>,
@@ -192,6 +195,7 @@ impl StackSpec {
                 clock_stops_when_asked: kernel.clock_stops_when_asked,
             },
             cpu_costs: profile.cpu_costs(keys.traced)?,
+            driver_note: profile.driver_note(),
             vfs: VfsConfig {
                 kernel,
                 read_ahead_bytes,
@@ -286,7 +290,7 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
         return Err(MachineError::Without { key: "image_autoplace", other: "image_oob", hint });
     }
     let path = base_dir.join(file);
-    let image = read_file(&path)?;
+    let image = hold_file(&path)?;
     let named = |why| MachineError::Arrangement { path: path.display().to_string(), why };
     let fs = file_systems::image_fs(&keys.fs);
     let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;

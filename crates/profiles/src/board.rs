@@ -1,9 +1,9 @@
 //! The files of boards.
 
 use crate::build_of_kernel::{BeginTable, BuildTable};
-use crate::constant::{Amount, Sourced};
+use crate::constant::{ns_of_us, Amount, Sourced};
 use crate::cpu;
-use crate::driver::{DriverTable, SimulatedChipTable};
+use crate::driver::{ControllerBus, DriverTable, SimulatedChipTable};
 use crate::ecc_name::EccName;
 use crate::program::ProgramTable;
 use crate::spi::SpiTable;
@@ -45,6 +45,14 @@ pub struct Board {
     /// How many times as long as on the base the CPU computes: multiplies what `[vfs]`, `[cpu]` and `[tracers]` take from there.
     #[serde(rename = "cpu_time_scale")]
     _cpu_time_scale: Option<Sourced<Amount>>,
+    /// How the CPU's times follow from its core, in place of `cpu_time_scale`: those of the class, which was told at a clock of its own.
+    #[serde(rename = "core")]
+    _core: Option<String>,
+    /// Clock of the CPU, with `core`.
+    #[serde(rename = "clock_MHz")]
+    _clock_megahertz: Option<Sourced<Amount>>,
+    /// Class of the flash controller and its driver, by name or file: what `[driver]` and `[spi]` do not say themselves.
+    pub controller: Option<String>,
     /// Name or file of the part that is soldered on.
     pub part: String,
     /// Name or file of the kernel that the board runs, unless the experiment names another. Absent: the newest long-term one that
@@ -71,6 +79,8 @@ pub struct Board {
     /// What the kernel and its programs keep of the memory that an experiment gives (`memory_KiB`).
     #[serde(rename = "memory_taken_KiB")]
     pub(crate) memory_taken_kib: Option<Sourced<u64>>,
+    /// A character on the kernel's console, for which the kernel waits: ten bits on a serial line. Absent: the console is quiet.
+    console_char_us: Option<Sourced<Amount>>,
     /// How its kernel was built.
     pub(crate) build: Option<BuildTable>,
     /// When an experiment finds it.
@@ -110,6 +120,16 @@ impl Board {
             strength_bits: self.ecc_strength_bits.as_ref()?.value,
         };
         Some(Ecc { engine: self.ecc.as_ref()?.value.engine(), code })
+    }
+
+    /// What the controller makes of the bus of raw NAND.
+    pub(crate) fn controller_bus(&self) -> ControllerBus {
+        self.driver.as_ref().map(DriverTable::bus).unwrap_or_default()
+    }
+
+    /// What a character takes on the kernel's console, in ns.
+    pub(crate) fn console_char_ns(&self) -> u64 {
+        ns_of_us(&self.console_char_us)
     }
 
     /// What the kernel and its programs keep of the memory, in KiB, if that is known.

@@ -3,9 +3,9 @@
 use crate::error::ProfileError;
 use crate::kernel::{FILE, LINUX};
 use crate::names::told;
-use ffslab_workload::input::{read_text, InputKind};
-use ffslab_workload::text::io_reason;
-use ffslab_workload::toml_text::parse_toml;
+use ffslab_text::input::{read_text, InputKind};
+use ffslab_text::toml_text::parse_toml;
+use ffslab_text::words::io_reason;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -17,10 +17,15 @@ pub(crate) enum Kind {
     /// Times of code on a board with RTEMS.
     RtemsBoard,
     BlockDevice,
+    /// A class of flash controllers with their driver (`classes`).
+    Controller,
+    /// A class of CPUs.
+    Core,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::Part, Kind::Board, Kind::Kernel, Kind::RtemsBoard, Kind::BlockDevice];
+    pub const ALL: [Kind; 7] =
+        [Kind::Part, Kind::Board, Kind::Kernel, Kind::RtemsBoard, Kind::BlockDevice, Kind::Controller, Kind::Core];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -29,6 +34,8 @@ impl Kind {
             Kind::Kernel => "kernel",
             Kind::RtemsBoard => "board with RTEMS",
             Kind::BlockDevice => "block device",
+            Kind::Controller => "controller",
+            Kind::Core => "core",
         }
     }
 
@@ -39,6 +46,8 @@ impl Kind {
             Kind::Board | Kind::RtemsBoard => "boards",
             Kind::Kernel => "kernels",
             Kind::BlockDevice => "block-devices",
+            Kind::Controller => "controllers",
+            Kind::Core => "cores",
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::constant::{ns_of_us, whole_ns, Amount, Sourced};
 use ffslab_linux::VfsCosts;
+use ffslab_lzo::Release;
 use ffslab_sim::units::us_to_ns;
-use ffslab_sim::{CopiedNode, CpuCosts, PowerMilliwatt, Work, WorkCost};
+use ffslab_sim::{CopiedNode, CpuCosts, MountingCosts, PowerMilliwatt, Work, WorkCost};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -90,6 +91,18 @@ macro_rules! cost_table {
             before_erase_us: Option<Sourced<Amount>>,
             /// The header of an object beside the chunk that holds it.
             header_us: Option<Sourced<Amount>>,
+            /// The prices of LZO's compression are those of release 2.02, and those of 2.06 so many times as much. Absent: they are those of
+            /// the board's own kernel.
+            lzo_2_06_times: Option<Sourced<Amount>>,
+            /// UBI attaches: the CPU's part of an erase block, beside the reads of its headers.
+            attach_block_us: Option<Sourced<Amount>>,
+            /// UBIFS looks for nodes in a LEB that it has read, or for their end.
+            #[serde(rename = "scan_ns_per_B")]
+            scan_ns_per_byte: Option<Sourced<Amount>>,
+            /// A mount of UBIFS enters a node of the journal in the index.
+            replay_node_us: Option<Sourced<Amount>>,
+            /// UBIFS unpacks a node of its tree of LEB properties.
+            lpt_node_us: Option<Sourced<Amount>>,
             $(
                 #[doc = $about]
                 $each: Option<Sourced<Amount>>,
@@ -100,13 +113,19 @@ macro_rules! cost_table {
         }
 
         impl CpuTable {
-            pub(crate) fn costs(&self) -> CpuCosts {
+            /// What the CPU's work costs in a kernel with this release of LZO.
+            pub(crate) fn costs(&self, lzo: Release) -> CpuCosts {
                 let mut costs = CpuCosts::FREE;
                 costs.power = PowerMilliwatt { cpu: self.cpu_power_mw.value.0, memory: self.memory_power_mw.value.0 };
                 $(
                     let (each_ns, per_byte_ps) = (ns_of_us(&self.$each), ns_of_us(&self.$per_byte));
                     costs.of[Work::$work as usize] = WorkCost { each_ns, per_byte_ps };
                 )+
+                if let Some(times) = self.lzo_2_06_times.as_ref().filter(|_| lzo == Release::Lzo2_06) {
+                    for work in [Work::LzoCompress, Work::LzoOutput] {
+                        costs.of[work as usize] = costs.of[work as usize].times(times.value.0);
+                    }
+                }
                 let copied = [&self.copied_node_before_us, &self.copied_node_us, &self.copied_node_ns_per_byte];
                 if copied.iter().any(|amount| amount.is_some()) {
                     let [before_ns, each_ns, per_byte_ps] = copied.map(ns_of_us);
@@ -117,6 +136,13 @@ macro_rules! cost_table {
                 costs.pass_in_vain_ns = self.pass_in_vain_us.is_some().then(|| ns_of_us(&self.pass_in_vain_us));
                 costs.before_erase_ns = ns_of_us(&self.before_erase_us);
                 costs.header_ns = ns_of_us(&self.header_us);
+                costs.mounting = MountingCosts {
+                    attach_block_ns: ns_of_us(&self.attach_block_us),
+                    scan_ps_per_byte: ns_of_us(&self.scan_ns_per_byte),
+                    replay_node_ns: ns_of_us(&self.replay_node_us),
+                    lpt_node_ns: ns_of_us(&self.lpt_node_us),
+                    console_char_ns: 0,
+                };
                 costs
             }
         }

@@ -3,8 +3,9 @@
 
 use crate::board::{Board, NandWaitName};
 use crate::constant::{ns_of_us, Amount, Sourced};
+use crate::driver_keys::{overhead_key, total_key, BUS, OPERATIONS};
+use crate::entries::{Entry, Merged};
 use crate::error::ProfileError;
-use crate::layers::{Entry, Merged};
 use crate::part::Part;
 use crate::part::{part_named, PartKind};
 use ffslab_flash::{Geometry, Timing};
@@ -51,6 +52,14 @@ pub(crate) struct DriverTable {
     /// Energy of the memory rail above idle while a block is erased.
     #[serde(rename = "erase_memory_uJ")]
     erase_memory_uj: Option<Sourced<Amount>>,
+    /// Raw NAND: a byte takes at least so long on the bus, as the controller drives it; the slower of chip and controller counts. It holds
+    /// where the operations are told as overheads: totals have the bus in them.
+    #[serde(rename = "bus_ns_per_B")]
+    bus_ns_per_byte: Option<Sourced<Amount>>,
+    /// Raw NAND: what a byte takes beside the bus where the CPU moves it between controller and memory. Absent: DMA moves it, or the
+    /// overheads have it in them.
+    #[serde(rename = "copy_ns_per_B")]
+    copy_ns_per_byte: Option<Sourced<Amount>>,
     /// What a program takes more for each byte of a page that it puts there.
     #[serde(rename = "program_ns_per_B")]
     program_ns_per_byte: Option<Sourced<Amount>>,
@@ -87,6 +96,19 @@ pub(crate) struct SimulatedChipTable {
     /// NOR: how fast memory is copied and filled.
     #[serde(rename = "memory_ns_per_B")]
     memory_ns_per_byte: Option<Sourced<Amount>>,
+}
+
+/// What a byte takes on the bus of raw NAND because of the controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ControllerBus {
+    pub least_ps_per_byte: u64,
+    pub copy_ps_per_byte: u64,
+}
+
+impl ControllerBus {
+    pub fn drives(self, part: &mut Part) {
+        part.set_bus(self.least_ps_per_byte, self.copy_ps_per_byte);
+    }
 }
 
 /// What stands in for the flash, in numbers.
@@ -140,12 +162,22 @@ impl DriverTable {
         }
     }
 
+    /// What the controller makes of the bus of raw NAND.
+    pub(crate) fn bus(&self) -> ControllerBus {
+        let has_totals = [&self.read_us, &self.program_us, &self.erase_us].iter().any(|total| total.is_some());
+        if has_totals {
+            return ControllerBus::default();
+        }
+        ControllerBus {
+            least_ps_per_byte: ns_of_us(&self.bus_ns_per_byte),
+            copy_ps_per_byte: ns_of_us(&self.copy_ns_per_byte),
+        }
+    }
+
     pub(crate) fn delays_are_loops(&self) -> bool {
         self.delays_are_loops.as_ref().is_some_and(|says| says.value)
     }
 }
-
-const OPERATIONS: [&str; 3] = ["read", "program", "erase"];
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriverCosts {
@@ -202,92 +234,78 @@ pub(crate) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<Dr
     })
 }
 
-fn total_key(operation: &str) -> String {
-    format!("driver.{operation}_us")
+/// A base as another file builds on it.
+pub(crate) struct Base<'a> {
+    pub merged: &'a Merged,
+    pub folder: &'a Path,
+    pub name: &'a str,
+    /// How many times as long the CPU takes here.
+    pub times: f64,
 }
 
-fn overhead_key(operation: &str) -> String {
-    format!("driver.{operation}_overhead_us")
+/// What the driver of a board adds to each operation of the chip, in us; `None`: it does not say. `chip_us`: of the board's own part.
+fn overheads_us(of: &Merged, chip_us: [f64; 3]) -> [Option<f64>; 3] {
+    let number = |key: String| of.entries.get(&key).and_then(Entry::number);
+    let each = OPERATIONS.iter().zip(chip_us).map(|(operation, chip_us)| {
+        let total_us = number(total_key(operation));
+        // A total that is less than the chip's time is refused when it is read.
+        total_us.map(|us| us - chip_us).or(number(overhead_key(operation))).filter(|us| *us >= 0.0)
+    });
+    let all: Vec<_> = each.collect();
+    [all[0], all[1], all[2]]
 }
 
-/// Refuses a file that says both of an operation: a total and an overhead.
-pub(crate) fn refuse_two_times(given: &BTreeMap<String, Entry>, file: &str) -> Result<(), ProfileError> {
-    for operation in OPERATIONS {
-        let (total, overhead) = (total_key(operation), overhead_key(operation));
-        if given.contains_key(&total) && given.contains_key(&overhead) {
-            return Err(ProfileError::TwoTimes { file: file.to_string(), total, overhead });
-        }
-    }
-    Ok(())
-}
-
-/// Operations of which a board with a table `[driver]` says no time.
-pub(crate) fn missing_times(given: &BTreeMap<String, Entry>) -> Vec<String> {
-    if !given.keys().any(|key| key.starts_with("driver.")) {
-        return Vec::new();
-    }
-    let is_missing =
-        |operation: &&str| !given.contains_key(&total_key(operation)) && !given.contains_key(&overhead_key(operation));
-    let says = |operation: &str| {
-        let (total, overhead) = (total_key(operation), overhead_key(operation));
-        format!("{total} (us: with chip and bus) or {overhead} (us: the driver alone)")
-    };
-    OPERATIONS.into_iter().filter(is_missing).map(says).collect()
-}
-
-/// Whether a key of the base is about an operation whose time the file gives itself: the other way to say it, or an energy, which
-/// belongs to the time that it was measured with.
-pub(crate) fn is_superseded(path: &str, given: &BTreeMap<String, Entry>) -> bool {
-    OPERATIONS.iter().any(|operation| {
-        let is_given = given.contains_key(&total_key(operation)) || given.contains_key(&overhead_key(operation));
-        is_given && path.strip_prefix("driver.").is_some_and(|name| name.starts_with(&format!("{operation}_")))
-    })
-}
-
-/// A total that was measured with the part of the base says nothing of another part; what the driver adds does, and so does the power.
-/// So an inherited total becomes an overhead, and its energies those of the new total.
+/// A total that was measured with the part of the base says nothing of another part or of another CPU; what the driver adds does, and so
+/// does the power. So an inherited total becomes an overhead, and its energies those of the new total.
+///
+/// A slower CPU takes longer for commands, copies and codes, which every operation has as a read has them. What a program or an erase adds
+/// beyond that is waiting for the chip, and no CPU makes that faster.
 pub(crate) fn keep_overheads(
     own: &mut Merged,
     given: &BTreeMap<String, Entry>,
     folder: &Path,
-    (base, base_folder, base_name): (&Merged, &Path, &str),
+    base: &Base<'_>,
 ) -> Result<(), ProfileError> {
-    let (Some(before), Some(after)) = (base.text("part"), own.text("part")) else { return Ok(()) };
-    let changes = ["part", "bad_block_table"].iter().any(|key| given.contains_key(*key));
+    let (Some(before), Some(after)) = (base.merged.text("part"), own.text("part")) else { return Ok(()) };
+    let changes = ["part", "bad_block_table"].iter().any(|key| given.contains_key(*key)) || base.times != 1.0;
     if !changes || !own.entries.keys().any(|key| key.starts_with("driver.")) {
         return Ok(());
     }
-    let has_table = |of: &Merged| {
-        let value = of.entries.get("bad_block_table").and_then(|entry| entry.value.get("value"));
-        value.and_then(toml::Value::as_bool).unwrap_or(true)
-    };
-    let before_us = chip_us(&part_named(before, base_folder)?, has_table(base));
-    let after_us = chip_us(&part_named(after, folder)?, has_table(own));
-    let says = |source: &str| format!("with part {before} there, without chip and bus here: {source}");
-    for ((operation, before_us), after_us) in OPERATIONS.iter().zip(before_us).zip(after_us) {
+    let (before_part, after_part) = (part_named(before, base.folder)?, part_named(after, folder)?);
+    // The bus on which the base's own part was measured is known, that of its controller is for other parts.
+    if before == after {
+        own.entries.retain(|path, _| path != BUS || given.contains_key(BUS));
+    }
+    let before_us = chip_us(&before_part, has_table(base.merged));
+    let after_us = chip_us(&after_part, has_table(own));
+    let bases_us = overheads_us(base.merged, before_us);
+    let read_us = bases_us[0].unwrap_or(0.0);
+    let name = base.name;
+    for (at, operation) in OPERATIONS.iter().enumerate() {
         let (total, overhead) = (total_key(operation), overhead_key(operation));
-        if before_us == after_us || given.contains_key(&total) {
-            continue;
-        }
-        let total_us = own.entries.get(&total).and_then(Entry::number);
-        let inherited_us =
-            own.entries.get(&overhead).filter(|_| !given.contains_key(&overhead)).and_then(Entry::number);
-        // A total that is less than the chip's time is refused when it is read.
-        let Some(overhead_us) = total_us.map(|us| us - before_us).or(inherited_us).filter(|us| *us >= 0.0) else {
-            continue;
-        };
-        if let Some(mut entry) = own.entries.remove(&total) {
-            entry.assume(Some(overhead_us), says);
-            own.entries.insert(overhead, entry);
-        }
-        let (old_us, new_us) = (before_us + overhead_us, after_us + overhead_us);
+        let is_same = before_us[at] == after_us[at] && base.times == 1.0;
+        let is_given = given.contains_key(&total) || given.contains_key(&overhead);
+        let Some(base_us) = bases_us[at].filter(|_| !is_same && !is_given) else { continue };
+        let overhead_us = base_us + base_us.min(read_us) * (base.times - 1.0);
+        let Some(mut entry) = own.entries.remove(&total).or_else(|| own.entries.remove(&overhead)) else { continue };
+        entry.assume(Some(overhead_us), |source| match base.times {
+            1.0 => format!("with part {before} there, without chip and bus here: {source}"),
+            times => format!("of {name}, without chip and bus, the CPU's part {times} times: {source}"),
+        });
+        own.entries.insert(overhead, entry);
+        let (old_us, new_us) = (before_us[at] + base_us, after_us[at] + overhead_us);
         for rail in ["cpu", "memory"] {
             let key = format!("driver.{operation}_{rail}_uJ");
             let Some(entry) = own.entries.get_mut(&key).filter(|_| !given.contains_key(&key)) else { continue };
             let energy_uj =
                 entry.number().map(|energy_uj| energy_uj * if old_us > 0.0 { new_us / old_us } else { 0.0 });
-            entry.assume(energy_uj, |source| format!("the same power as of {base_name} with part {before}: {source}"));
+            entry.assume(energy_uj, |source| format!("the same power as of {name} with part {before}: {source}"));
         }
     }
     Ok(())
+}
+
+fn has_table(of: &Merged) -> bool {
+    let value = of.entries.get("bad_block_table").and_then(|entry| entry.value.get("value"));
+    value.and_then(toml::Value::as_bool).unwrap_or(true)
 }

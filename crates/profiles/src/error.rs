@@ -1,6 +1,6 @@
 //! Why a profile cannot be used.
 
-use ffslab_workload::toml_text::TomlError;
+use ffslab_text::toml_text::TomlError;
 use thiserror::Error;
 
 /// A profile that cannot be used: which one, where, and what would be right. One line.

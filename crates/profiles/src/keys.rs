@@ -61,7 +61,8 @@ impl Key {
 /// All keys of a kind of profile, of a part those of its own kind.
 pub(crate) fn keys_of(kind: Kind, of_part: PartKind) -> &'static [Key] {
     // A schema takes much longer to make than a profile to read.
-    static KEYS: [[OnceLock<Vec<Key>>; PartKind::ALL.len()]; 5] = [const { [const { OnceLock::new() }; 4] }; 5];
+    static KEYS: [[OnceLock<Vec<Key>>; PartKind::ALL.len()]; Kind::ALL.len()] =
+        [const { [const { OnceLock::new() }; 4] }; Kind::ALL.len()];
     let of_part = if kind == Kind::Part { of_part } else { PartKind::default() };
     KEYS[kind as usize][of_part as usize].get_or_init(|| read_keys(kind, of_part))
 }
@@ -74,7 +75,7 @@ fn read_keys(kind: Kind, of_part: PartKind) -> Vec<Key> {
             PartKind::SpiNor => schema::<SpiNorFile>(),
             PartKind::ParallelNor => schema::<ParallelNorFile>(),
         },
-        Kind::Board => schema::<Board>(),
+        Kind::Board | Kind::Controller | Kind::Core => schema::<Board>(),
         Kind::Kernel => schema::<KernelProfile>(),
         Kind::RtemsBoard => schema::<BoardFile>(),
         Kind::BlockDevice => schema::<DeviceFile>(),

@@ -5,12 +5,14 @@
 
 use crate::built_in::{find, is_path, kind_of_built_in, Kind, Text};
 use crate::circumstances::{Circumstances, When};
+use crate::classes;
 use crate::driver;
+use crate::driver_keys;
+use crate::entries::{factor, Entry, Merged, REFERENCE_BOARD};
 use crate::error::ProfileError;
 use crate::keys::{keys_of, Key};
 use crate::part::PartKind;
-use ffslab_workload::toml_text::{friendlier, line_of, toml_error, unknown, TomlError};
-use serde::de::DeserializeOwned;
+use ffslab_text::toml_text::{friendlier, line_of, toml_error, unknown, TomlError};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::DeTable;
@@ -18,52 +20,6 @@ use toml::{Table, Value};
 
 /// Source of a number that was given without one.
 const NO_SOURCE: &str = "given without a source";
-
-/// What a key says, and where.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    /// A text, or a constant as a table of value, source, status and ci95.
-    pub value: Value,
-    file: String,
-    pub line: usize,
-}
-
-impl Entry {
-    /// The number of a constant.
-    pub fn number(&self) -> Option<f64> {
-        match self.value.get("value")? {
-            Value::Integer(whole) => Some(*whole as f64),
-            Value::Float(number) => Some(*number),
-            _ => None,
-        }
-    }
-
-    fn error(&self, message: String) -> ProfileError {
-        let (file_name, line) = (self.file.clone(), Some(self.line));
-        TomlError { file_name, line, message }.into()
-    }
-
-    /// Makes of a constant one of which somebody else's profile says so much.
-    pub fn assume(&mut self, number: Option<f64>, says: impl Fn(&str) -> String) {
-        let Some(constant) = self.value.as_table_mut() else { return };
-        let source = constant.get("source").and_then(Value::as_str).unwrap_or_default();
-        constant.insert("source".to_string(), Value::from(says(source)));
-        constant.insert("status".to_string(), Value::from("unverified"));
-        constant.remove("ci95");
-        if let Some(number) = number {
-            constant.insert("value".to_string(), Value::Float(number));
-        }
-    }
-}
-
-/// What a profile and its bases say together.
-pub(crate) struct Merged {
-    /// By key with its table: `driver.read_us`.
-    pub entries: BTreeMap<String, Entry>,
-    file: String,
-    /// Of a part: which kind.
-    pub part_kind: PartKind,
-}
 
 /// Reads a profile of this kind with its bases.
 ///
@@ -82,72 +38,22 @@ pub(crate) fn merged_for(
 ) -> Result<Merged, ProfileError> {
     let merged = with_base(kind, source, circumstances, &mut Vec::new())?;
     let given = &merged.entries;
+    if matches!(kind, Kind::Controller | Kind::Core) {
+        return Ok(merged);
+    }
     let mut missing: Vec<String> = keys_of(kind, merged.part_kind)
         .iter()
         .filter(|key| key.is_needed(given.keys()) && !given.contains_key(&key.path))
         .map(|key| format!("{} ({})", key.path, key.explained()))
         .collect();
     if kind == Kind::Board {
-        missing.extend(driver::missing_times(given));
+        missing.extend(driver_keys::missing_times(given));
         missing.extend(missing_ecc(&merged, &source.folder));
     }
     if missing.is_empty() {
         Ok(merged)
     } else {
         Err(ProfileError::Missing { file: merged.file, kind: titled(kind, merged.part_kind), missing })
-    }
-}
-
-impl Merged {
-    /// The file that was asked for, for messages.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// Makes of the keys what reads them.
-    ///
-    /// Errors: a value that its key cannot have, with its place.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ProfileError> {
-        let mut table = Table::new();
-        for (path, entry) in &self.entries {
-            let (within, name) =
-                path.rsplit_once('.').map_or((None, path.as_str()), |(table, name)| (Some(table), name));
-            let into = match within {
-                Some(within) => table.entry(within).or_insert_with(|| Table::new().into()).as_table_mut(),
-                None => Some(&mut table),
-            };
-            into.expect("a table has no key of its own").insert(name.to_string(), entry.value.clone());
-        }
-        table.try_into().map_err(|error: toml::de::Error| self.located(&error))
-    }
-
-    /// The constants by key, each read as `T`; not the scale that is in them already.
-    ///
-    /// Errors: one that `T` cannot be, with its place.
-    pub fn constants<T: DeserializeOwned>(&self) -> Result<BTreeMap<String, T>, ProfileError> {
-        let is_constant = |(path, entry): &(&String, &Entry)| !entry.value.is_str() && *path != "cpu_time_scale";
-        let constants = self.entries.iter().filter(is_constant);
-        let table: Table = constants.map(|(path, entry)| (path.clone(), entry.value.clone())).collect();
-        table.try_into().map_err(|error: toml::de::Error| self.located(&error))
-    }
-
-    /// An error with the place of the key that it is about.
-    fn located(&self, error: &toml::de::Error) -> ProfileError {
-        let message = friendlier(error.message());
-        // The key stands in the text of the error alone: "... in `driver.read_us.value`".
-        let said = error.to_string();
-        let path = said.rsplit_once("in `").and_then(|(_, path)| path.trim_end().strip_suffix('`')).unwrap_or_default();
-        let of_key = |path: &str| Some((path.to_string(), self.entries.get(path)?));
-        let found = of_key(path).or_else(|| of_key(path.rsplit_once('.')?.0));
-        match found {
-            Some((path, entry)) => entry.error(format!("{path}: {message}")),
-            None => TomlError { file_name: self.file.clone(), line: None, message }.into(),
-        }
-    }
-
-    /// What a key says whose value is a text.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.entries.get(key)?.value.as_str()
     }
 }
 
@@ -161,21 +67,19 @@ fn with_base(
     let (mut entries, layers) = own_entries(kind, part_kind, source)?;
     let holding = layers.into_iter().filter(|layer| circumstances.is_some_and(|of| layer.when.holds(of)));
     holding.for_each(|layer| entries.extend(layer.entries));
-    let mut own = Merged { entries, file: source.label.clone(), part_kind };
+    let mut own = Merged { entries, file: source.label.clone(), part_kind, cpu_times: None, driver_of: None };
     if kind == Kind::Board {
-        driver::refuse_two_times(&own.entries, &source.label)?;
+        driver_keys::refuse_two_times(&own.entries, &source.label)?;
     }
-    let scale = own.entries.get("cpu_time_scale").cloned();
+    let core = if kind == Kind::Board {
+        classes::core(&own, |kind, class, at| class_of(kind, class, at, source))?
+    } else {
+        None
+    };
     let Some(name) = own.text("base").map(str::to_string) else {
-        return match scale {
-            Some(scale) => {
-                Err(scale.error("cpu_time_scale: it multiplies what a base says: give base, too".to_string()))
-            }
-            None => Ok(own),
-        };
+        return without_base(kind, own, source);
     };
     let at = own.entries["base"].clone();
-    let times = scale.as_ref().map(factor).transpose()?;
     let base_source = find(kind, &name, &source.folder).map_err(|error| at.error(format!("base: {error}")))?;
     chain.push(identity(source));
     if chain.contains(&identity(&base_source)) {
@@ -186,17 +90,86 @@ fn with_base(
         let (is, here) = (base.part_kind.title(), part_kind.title());
         return Err(at.error(format!("base: {name} is a {is}, and this a {here}: a part builds on one of its kind")));
     }
+    let times = match (&core, base.cpu_times) {
+        (Some(core), Some(of_base)) => Some(core.times / of_base),
+        (Some(_), None) => return Err(own.entries["core"].error(NEEDS_REFERENCE.to_string())),
+        (None, _) => own.entries.get("cpu_time_scale").map(factor).transpose()?,
+    };
+    own.cpu_times = base.cpu_times.map(|of_base| of_base * times.unwrap_or(1.0));
+    if kind == Kind::Board {
+        let of_cpu = own.cpu_times.unwrap_or(times.unwrap_or(1.0));
+        add_controller(&mut own, source, of_cpu)?;
+    }
+    for (path, entry) in core.into_iter().flat_map(|core| core.entries) {
+        own.entries.entry(path).or_insert(entry);
+    }
     let given = own.entries.clone();
+    let has_controller = given.contains_key("controller");
     for (path, entry) in &base.entries {
-        let is_own = given.contains_key(path) || matches!(path.as_str(), "base" | "cpu_time_scale");
-        if !is_own && !driver::is_superseded(path, &given) {
+        let is_own = given.contains_key(path)
+            || path == "base"
+            || (kind != Kind::Core && classes::OF_TIMES.contains(&path.as_str()));
+        let is_of_other = has_controller && classes::is_of_controller(path);
+        if !is_own && !is_of_other && !driver_keys::is_superseded(path, &given) {
             own.entries.insert(path.clone(), inherited(kind, path, entry, &name, times));
         }
     }
-    if kind == Kind::Board {
-        driver::keep_overheads(&mut own, &given, &source.folder, (&base, &base_source.folder, &name))?;
+    if kind == Kind::Board && !has_controller {
+        own.driver_of = match driver_keys::gives_times(&given) {
+            false if given.contains_key("part") => Some(name.clone()),
+            false => base.driver_of.clone(),
+            true => None,
+        };
+        let base =
+            driver::Base { merged: &base, folder: &base_source.folder, name: &name, times: times.unwrap_or(1.0) };
+        driver::keep_overheads(&mut own, &given, &source.folder, &base)?;
     }
     Ok(own)
+}
+
+/// A profile that builds on no other.
+fn without_base(kind: Kind, mut own: Merged, source: &Text) -> Result<Merged, ProfileError> {
+    let needs_base = |key: &str, message: &str| own.entries.get(key).map(|entry| entry.error(message.to_string()));
+    let refused = match kind {
+        Kind::Core => None,
+        _ => needs_base("cpu_time_scale", "cpu_time_scale: it multiplies what a base says: give base, too")
+            .or_else(|| needs_base("core", NEEDS_REFERENCE)),
+    };
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    own.cpu_times = (source.label == reference_board()).then_some(1.0);
+    if kind == Kind::Board {
+        add_controller(&mut own, source, 1.0)?;
+    }
+    Ok(own)
+}
+
+/// What the file of a class says that a board names at `at`.
+fn class_of(kind: Kind, name: &str, at: &Entry, source: &Text) -> Result<BTreeMap<String, Entry>, ProfileError> {
+    let class = find(kind, name, &source.folder).map_err(|error| at.error(format!("{}: {error}", kind.name())))?;
+    let (mut entries, _) = own_entries(Kind::Board, PartKind::default(), &class)?;
+    if let Some(entry) = entries.get("base") {
+        return Err(entry.error(format!("base: a {} builds on nothing", kind.name())));
+    }
+    entries.remove("title");
+    Ok(entries)
+}
+
+/// Adds what the controller says that a file names. `times`: how many times as long as on the reference board the CPU takes.
+fn add_controller(own: &mut Merged, source: &Text, times: f64) -> Result<(), ProfileError> {
+    let Some(at) = own.entries.get("controller").cloned() else { return Ok(()) };
+    let name = at.value.as_str().unwrap_or_default();
+    classes::add_controller(own, name, class_of(Kind::Controller, name, &at, source)?, times);
+    Ok(())
+}
+
+const NEEDS_REFERENCE: &str =
+    "core: its times are multiples of those of omap3evm: give base = \"omap3evm\", or a board that builds on it";
+
+/// The label of the board whose CPU all others are compared with.
+fn reference_board() -> String {
+    format!("profiles/boards/{REFERENCE_BOARD}.toml")
 }
 
 /// Which kind of part a file is: what it says itself, or what its base is. `seen`: the files that built on it.
@@ -250,12 +223,6 @@ fn identity(source: &Text) -> String {
     full.map_or_else(|_| source.label.clone(), |path| path.display().to_string())
 }
 
-/// The factor of the CPU's times.
-fn factor(scale: &Entry) -> Result<f64, ProfileError> {
-    let number = scale.number().filter(|number| *number > 0.0 && *number <= 1_000.0);
-    number.ok_or_else(|| scale.error("cpu_time_scale: a number above 0 and up to 1000 is needed".to_string()))
-}
-
 /// What a key of the base says in a profile that builds on it.
 fn inherited(kind: Kind, path: &str, entry: &Entry, base: &str, times: Option<f64>) -> Entry {
     let mut entry = entry.clone();
@@ -271,7 +238,7 @@ fn inherited(kind: Kind, path: &str, entry: &Entry, base: &str, times: Option<f6
         entry.value = Value::from(changed);
         return entry;
     }
-    match times.filter(|_| is_cpu_time(kind, path)) {
+    match times.filter(|_| classes::is_cpu_time(kind, path)) {
         Some(times) => {
             let number = entry.number().map(|number| number * times);
             entry.assume(number, |source| format!("{times} times that of {base}: {source}"));
@@ -282,17 +249,6 @@ fn inherited(kind: Kind, path: &str, entry: &Entry, base: &str, times: Option<f6
         None => {}
     }
     entry
-}
-
-/// Whether a constant is time that the CPU computes. Memory is not faster because a CPU is.
-fn is_cpu_time(kind: Kind, path: &str) -> bool {
-    let is_time = ["_us", "_ns", "_ns_per_B"].iter().any(|unit| path.ends_with(unit));
-    let is_of_cpu = match kind {
-        Kind::Board => ["vfs.", "cpu.", "tracers.", "program."].iter().any(|table| path.starts_with(table)),
-        Kind::RtemsBoard => !path.starts_with("memory_"),
-        Kind::Part | Kind::Kernel | Kind::BlockDevice => false,
-    };
-    is_time && is_of_cpu
 }
 
 /// A part of a board's file that holds only in some circumstances: `[[layer]]`.
@@ -335,9 +291,9 @@ pub(crate) fn layers(kind: Kind, source: &Text) -> Result<Vec<(String, Merged)>,
             found.push((when, layer));
         }
     }
-    let of_own = of_own
-        .into_iter()
-        .map(|layer| (layer.title, Merged { entries: layer.entries, file: source.label.clone(), part_kind }));
+    let of_own = of_own.into_iter().map(|Layer { title, entries, .. }| {
+        (title, Merged { entries, file: source.label.clone(), part_kind, cpu_times: None, driver_of: None })
+    });
     found.extend(of_own);
     Ok(found)
 }
@@ -394,7 +350,8 @@ fn own_entries(
 /// The array of a board's layers.
 const LAYER: &str = "layer";
 /// What a board is, whatever it is used for.
-const NOT_IN_LAYERS: [&str; 5] = ["title", "base", "part", "kernel", "cpu_time_scale"];
+const NOT_IN_LAYERS: [&str; 8] =
+    ["title", "base", "part", "kernel", "cpu_time_scale", "core", "clock_MHz", "controller"];
 
 struct Reader<'a> {
     source: &'a Text,

@@ -2,7 +2,7 @@
 
 use crate::built_in::{is_path, kind_of_built_in, names, Kind};
 use crate::kernel::LINUX;
-use ffslab_workload::text::join_names;
+use ffslab_text::words::join_names;
 
 /// More names than these are not read in an error.
 const NAMES_MAX: usize = 12;

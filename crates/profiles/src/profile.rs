@@ -4,7 +4,6 @@ use crate::board::{Board, NandWaitName};
 use crate::build_of_kernel::with_words;
 use crate::built_in::{find, is_path, Kind, Text};
 use crate::circumstances::Circumstances;
-use crate::cpu;
 use crate::driver::{derive_costs, DriverCosts, SimulatedChip, SimulatedChipTable};
 use crate::error::ProfileError;
 use crate::kernel::{FlashRules, KernelProfile, KERNEL_DEFAULT, LINUX};
@@ -36,6 +35,8 @@ pub struct Profile {
     /// Of raw NAND.
     ecc: Option<Ecc>,
     spi: Option<SpiController>,
+    /// The board whose driver was taken over for another part.
+    driver_of: Option<String>,
     /// Its files have layers, which hold in some circumstances only.
     has_layers: bool,
 }
@@ -71,13 +72,15 @@ impl Profile {
 
     fn read(board: &str, part: Option<&str>, kernel: Option<&str>, base_dir: &Path) -> Result<Profile, ProfileError> {
         let source = find(Kind::Board, board, base_dir)?;
-        let parsed: Board = merged(Kind::Board, &source)?.read()?;
+        let merged_board = merged(Kind::Board, &source)?;
+        let (parsed, driver_of): (Board, _) = (merged_board.read()?, merged_board.driver_of);
         let own_part = part_named(&parsed.part, &source.folder)?;
         let costs = derive_costs(&parsed, &own_part, &source.label)?;
-        let (part_name, part) = match part {
+        let (part_name, mut part) = match part {
             Some(name) => (name.to_string(), part_named(name, base_dir)?),
             None => (parsed.part.clone(), own_part),
         };
+        parsed.controller_bus().drives(&mut part);
         let (kernel_name, kernel_folder) = match kernel {
             Some(name) => (name.to_string(), base_dir),
             None => match &parsed.kernel {
@@ -108,7 +111,19 @@ impl Profile {
         let spi = parsed.spi.as_ref().map(SpiTable::controller).transpose();
         let spi = spi.map_err(|message| ProfileError::Part { file: source.label.clone(), message })?;
         let (board_name, has_layers) = (board.to_string(), has_layers(Kind::Board, &source)?);
-        Ok(Profile { board_name, board: parsed, part_name, part, kernel_name, kernel, costs, ecc, spi, has_layers })
+        Ok(Profile {
+            board_name,
+            board: parsed,
+            part_name,
+            part,
+            kernel_name,
+            kernel,
+            costs,
+            ecc,
+            spi,
+            driver_of,
+            has_layers,
+        })
     }
 
     /// Puts a chip on the board that is described in place, by the keys of a part's profile.
@@ -117,6 +132,7 @@ impl Profile {
     pub fn set_part(&mut self, label: &str, keys: &toml::Table, base_dir: &Path) -> Result<(), ProfileError> {
         let text = Text { label: label.to_string(), text: keys.to_string(), folder: base_dir.to_path_buf() };
         self.part = Part::of(&merged(Kind::Part, &text)?)?;
+        self.board.controller_bus().drives(&mut self.part);
         self.part_name = label.to_string();
         Ok(())
     }
@@ -259,6 +275,17 @@ impl Profile {
         self.kernel.read_ahead_kib.value
     }
 
+    /// What an answer says of a driver of raw NAND that is another board's.
+    pub fn driver_note(&self) -> Option<String> {
+        let of = self.driver_of.as_ref().filter(|_| self.part.kind() == PartKind::Nand)?;
+        let controller = self.board.controller.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+        Some(format!(
+            "the driver of the NAND is that of {of}{controller}: {} names no controller (`ffslab profiles ls` lists them, \
+             controller = \"...\" in its file names one)",
+            self.board_name
+        ))
+    }
+
     /// What the kernel's file systems and drivers do.
     pub fn flash_rules(&self) -> FlashRules {
         self.kernel.flash_rules()
@@ -313,7 +340,8 @@ impl Profile {
     ///
     /// Errors: the board's profile does not say what tracers cost.
     pub fn cpu_costs(&self, traced: bool) -> Result<CpuCosts, ProfileError> {
-        let mut costs = self.board.cpu.as_ref().map_or(CpuCosts::FREE, cpu::CpuTable::costs);
+        let mut costs = self.board.cpu.as_ref().map_or(CpuCosts::FREE, |cpu| cpu.costs(self.flash_rules().lzo));
+        costs.mounting.console_char_ns = self.board.console_char_ns();
         if traced {
             let Some(tracers) = &self.board.tracers else {
                 return Err(ProfileError::NoTracers { board: self.board_name.clone() });

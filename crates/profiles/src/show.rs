@@ -2,10 +2,11 @@
 
 use crate::built_in::{find, is_path, kind_of_built_in, read, Kind, Text, BUILT_IN};
 use crate::constant::Status;
+use crate::entries::Merged;
 use crate::error::ProfileError;
 use crate::kernel::{KernelFault, KernelProfile, LINUX};
 use crate::keys::unit_of;
-use crate::layers::{layers, merged, Merged};
+use crate::layers::{layers, merged};
 use crate::names::told;
 use crate::part::Part;
 use crate::profile::Profile;
@@ -225,6 +226,7 @@ pub fn show(name: &str) -> Result<ShownProfile, ProfileError> {
         }
         Kind::RtemsBoard => drop(read_board(&source)?),
         Kind::BlockDevice => drop(read_device(&source)?),
+        Kind::Controller | Kind::Core => {}
         Kind::Board => {
             let profile = Profile::load(name, None, None, Path::new(""))?;
             shown.derived = Some(derived(&profile));

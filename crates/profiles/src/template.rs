@@ -1,9 +1,10 @@
 //! A file to begin with: every key of a kind of profile with its unit, its meaning and what the base says of it.
 
 use crate::built_in::Kind;
+use crate::entries::Merged;
 use crate::error::ProfileError;
 use crate::keys::{keys_of, Key};
-use crate::layers::{merged, titled, Merged};
+use crate::layers::{merged, titled};
 use crate::show::named;
 use std::fmt::Write;
 use toml::Value;

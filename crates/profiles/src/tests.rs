@@ -16,10 +16,10 @@ fn every_built_in_profile_can_be_used_and_shown() {
             Kind::Part => drop(Profile::load("zero-overhead", Some(name), None, here()).unwrap()),
             Kind::Kernel => drop(Profile::load("zero-overhead", None, Some(name), here()).unwrap()),
             // `show` reads them.
-            Kind::RtemsBoard | Kind::BlockDevice => {}
+            Kind::RtemsBoard | Kind::BlockDevice | Kind::Controller | Kind::Core => {}
         }
         let shown = show(name).unwrap();
-        assert!(shown.values.len() >= 5, "{name}");
+        assert!(shown.values.len() >= if *kind == Kind::Core { 2 } else { 4 }, "{name}");
         assert!(shown.values.iter().all(|constant| !constant.source.is_empty()), "{name}");
         assert!(shown.title.is_some() && (shown.derived.is_some() == (*kind == Kind::Board)), "{name}");
     }
@@ -29,7 +29,7 @@ fn every_built_in_profile_can_be_used_and_shown() {
 #[test]
 fn every_file_of_the_folder_is_built_in() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
-    for of in ["parts", "boards", "block-devices"] {
+    for of in ["parts", "boards", "block-devices", "controllers", "cores"] {
         let files = std::fs::read_dir(folder.join(of)).unwrap();
         let mut found: Vec<String> =
             files.map(|f| f.unwrap().path().file_stem().unwrap().to_str().unwrap().to_string()).collect();

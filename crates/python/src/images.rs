@@ -4,6 +4,7 @@ use crate::{to_json, to_python, InputError};
 use ffslab_images::dump::Pieces;
 use ffslab_images::lost::{Lost, LostFile};
 use ffslab_images::recognise::mtdparts;
+use ffslab_images::ubifs::fscrypt::{MasterKeys, KEY_BYTES};
 use ffslab_images::{Given, ImageError, ImageFs, TreeEntry, Wanted};
 use ffslab_inspect::InspectOptions;
 use ffslab_lab::Endian;
@@ -71,6 +72,13 @@ fn known_fs(name: &str) -> PyResult<Option<ImageFs>> {
     Ok(found)
 }
 
+fn known_keys(keys: Vec<Vec<u8>>) -> PyResult<MasterKeys> {
+    MasterKeys::of(keys).ok_or_else(|| {
+        let (least, most) = KEY_BYTES.into_inner();
+        InputError::new_err(format!("a key: a master key has {least} to {most} B"))
+    })
+}
+
 fn known_pieces(text: &str) -> PyResult<Pieces> {
     Pieces::named(text).ok_or_else(|| {
         InputError::new_err(format!(
@@ -81,7 +89,7 @@ fn known_pieces(text: &str) -> PyResult<Pieces> {
 }
 
 /// What a dictionary of Python says about an image: `fs`, `page_B`, `oob_B`, `block_B`, `oob`, `endian`, `mtdparts`, `offset_B`,
-/// `size_B`, `partition`, `volume`, `layout`. What is missing or `None` is found out.
+/// `size_B`, `partition`, `volume`, `keys`, `layout`. What is missing or `None` is found out.
 fn wanted_of(how: &Bound<'_, PyDict>) -> PyResult<Wanted> {
     fn get<'py, T: pyo3::conversion::FromPyObjectOwned<'py>>(
         how: &Bound<'py, PyDict>,
@@ -108,6 +116,7 @@ fn wanted_of(how: &Bound<'_, PyDict>) -> PyResult<Wanted> {
         size_bytes: get(how, "size_B")?,
         partition: get(how, "partition")?,
         volume: get(how, "volume")?,
+        keys: get::<Vec<Vec<u8>>>(how, "keys")?.map_or(Ok(MasterKeys::default()), known_keys)?,
         pieces: get::<String>(how, "layout")?.map(|text| known_pieces(&text)).transpose()?,
     })
 }

@@ -129,6 +129,19 @@ impl Session {
         Ok(Session(Holder::Watched(watched)))
     }
 
+    /// A machine that was switched off; `held` is what `held` gave then.
+    #[staticmethod]
+    fn restored(keys_json: &str, seed: u64, base_dir: PathBuf, held: &[u8]) -> PyResult<Session> {
+        let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
+        let session = ffslab_lab::Session::restored(&stack_toml, seed, &base_dir, held).map_err(to_python)?;
+        Ok(Session(Holder::Plain(session)))
+    }
+
+    /// What the medium holds without power, with its wear.
+    fn held<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.held().map_err(to_python)?))
+    }
+
     fn begin_recording(&mut self, options: Vec<String>) -> PyResult<()> {
         self.watched_mut()?.begin(options).map_err(|error| InputError::new_err(error.to_string()))
     }
@@ -284,6 +297,10 @@ impl Session {
 
     fn fsync(&mut self, py: Python<'_>, fd: u32, data_only: bool) -> PyResult<()> {
         self.0.fsync(Fd(fd), data_only).map_err(|error| refused(py, error))
+    }
+
+    fn trim(&mut self, py: Python<'_>, fd: u32, at: u64, bytes: u64) -> PyResult<()> {
+        self.0.trim(Fd(fd), at, bytes).map_err(|error| refused(py, error))
     }
 
     fn sync(&mut self, py: Python<'_>) -> PyResult<()> {

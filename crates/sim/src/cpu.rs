@@ -276,6 +276,13 @@ impl Cpu {
         self.entities[task].is_unborn = true;
     }
 
+    /// As [`Cpu::spawn`], for a thread that is made now and woken at once, and so comes a slice later than who made it. Where waits are
+    /// sleeping no time is charged, so that it would come later for ever: there it is as one that has been for long.
+    pub fn spawn_new(&mut self, task: usize, nice: i8) {
+        self.spawn(task, nice);
+        self.entities[task].is_unborn = !self.sleeping_wait;
+    }
+
     pub fn kill(&mut self, task: usize) {
         self.entities[task] = ABSENT;
         self.find_next_timer();

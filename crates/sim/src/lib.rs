@@ -40,7 +40,7 @@ pub use reasons::{ReasonGuard, RunGuard};
 pub use red_black::RedBlackTree;
 pub use seeded::Fault;
 pub use turns::{GivesTurn, Idle, Mount, Switch};
-pub use work::{CopiedNode, CpuCosts, Function, FunctionTime, Work, WorkCost, WorkDone};
+pub use work::{CopiedNode, CpuCosts, Function, FunctionTime, MountingCosts, Work, WorkCost, WorkDone};
 
 use cause::Placed;
 use std::cell::{Cell, RefCell};

@@ -130,6 +130,12 @@ impl Sim {
         self.with_cpu(|cpu| cpu.spawn_when_needed(place, task.nice));
     }
 
+    /// As [`Sim::spawn`], for a thread that is made now and woken at once.
+    pub fn spawn_new(&self, task: &'static Task) {
+        let place = self.0.causes.borrow_mut().add_task(task, self.1);
+        self.with_cpu(|cpu| cpu.spawn_new(place, task.nice));
+    }
+
     // ---- mounts --------------------------------------------------------------------------------------------
 
     /// The handle of another mount on the same machine.

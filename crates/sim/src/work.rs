@@ -100,6 +100,12 @@ pub struct WorkCost {
 }
 
 impl WorkCost {
+    /// The same work so many times as dear.
+    pub fn times(self, factor: f64) -> WorkCost {
+        let times = |amount: u64| (amount as f64 * factor).round() as u64;
+        WorkCost { each_ns: times(self.each_ns), per_byte_ps: times(self.per_byte_ps) }
+    }
+
     #[inline]
     pub(crate) fn ns(self, bytes: usize) -> u64 {
         self.each_ns + self.per_byte_ps * bytes as u64 / 1_000
@@ -123,6 +129,22 @@ pub struct CpuCosts {
     pub before_erase_ns: u64,
     /// What the header of an object costs beside the chunk that holds it.
     pub header_ns: u64,
+    pub mounting: MountingCosts,
+}
+
+/// What attaching and mounting cost beside the reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountingCosts {
+    /// An erase block whose headers UBI examines.
+    pub attach_block_ns: u64,
+    /// A byte of a LEB in which UBIFS looks for nodes, or for the end of them.
+    pub scan_ps_per_byte: u64,
+    /// A node of UBIFS's journal that is entered in the index.
+    pub replay_node_ns: u64,
+    /// A node of the tree of LEB properties that is unpacked.
+    pub lpt_node_ns: u64,
+    /// A character that the kernel prints on its console, for which it waits.
+    pub console_char_ns: u64,
 }
 
 /// What a node costs that garbage collection moves as it is.
@@ -145,6 +167,13 @@ impl CpuCosts {
         fragment_ns: 0,
         before_erase_ns: 0,
         header_ns: 0,
+        mounting: MountingCosts {
+            attach_block_ns: 0,
+            scan_ps_per_byte: 0,
+            replay_node_ns: 0,
+            lpt_node_ns: 0,
+            console_char_ns: 0,
+        },
     };
 
     pub fn is_free(&self) -> bool {
@@ -208,6 +237,21 @@ impl Sim {
         if let Some(costs) = self.0.cpu_costs.filter(|costs| costs.header_ns > 0) {
             self.compute(costs.header_ns);
         }
+    }
+
+    /// Attaching or mounting does something that has such a price on the board.
+    pub fn work_of_mounting(&self, price_ns: impl FnOnce(&MountingCosts) -> u64) {
+        let Some(costs) = &self.0.cpu_costs else { return };
+        let duration_ns = price_ns(&costs.mounting);
+        if duration_ns > 0 {
+            self.compute(duration_ns);
+            self.consume(costs.power, duration_ns);
+        }
+    }
+
+    /// The kernel prints so many characters on its console.
+    pub fn prints(&self, characters: u64) {
+        self.work_of_mounting(|costs| costs.console_char_ns * characters);
     }
 
     /// A summary is put together at the end of an erase block.

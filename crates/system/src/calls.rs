@@ -1,6 +1,6 @@
 //! The system calls that programs make, whichever system answers them.
 
-use crate::{Advice, Answer, Entry, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence};
+use crate::{Advice, Answer, Entry, FallocateFlag, Fd, MapAccess, Nodes, OpenFlags, Refusal, Whence};
 use ambassador::delegatable_trait;
 use ffslab_fs::{FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
@@ -90,6 +90,11 @@ pub trait Calls {
     fn fsync(&mut self, fd: Fd) -> Answer<()>;
 
     fn fdatasync(&mut self, fd: Fd) -> Answer<()>;
+
+    /// fallocate(2): what the flags say is done with the bytes from `at` on.
+    fn fallocate(&mut self, _fd: Fd, _flags: &[FallocateFlag], _at: u64, _bytes: u64) -> Answer<()> {
+        Err(self.lacks("fallocate"))
+    }
 
     /// `BLKDISCARD` of ioctl(2): nobody needs the bytes of a device any more, which it may use. What a later read of them
     /// gives is up to the device.

@@ -24,4 +24,4 @@ pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes,
 pub use passing::forgotten_in;
 pub use refusal::{Answer, Refusal};
 pub use system::{ambassador_impl_System, Levelling, MountDone, System};
-pub use types::{Advice, Entry, Fd, MapAccess, OpenFlags, Whence};
+pub use types::{Advice, Entry, FallocateFlag, Fd, MapAccess, OpenFlags, Whence};

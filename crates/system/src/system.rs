@@ -5,8 +5,8 @@ use ambassador::delegatable_trait;
 use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
+use ffslab_text::words::size_text;
 use ffslab_workload::steps;
-use ffslab_workload::text::size_text;
 use std::ops::Range;
 
 /// What was done on a mount.

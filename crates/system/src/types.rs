@@ -3,7 +3,7 @@
 use ffslab_fs::{FileKind, Ino};
 
 pub use ffslab_workload::calls::{OpenFlags, Whence};
-pub use ffslab_workload::steps::{Advice, MapAccess};
+pub use ffslab_workload::steps::{Advice, FallocateFlag, MapAccess};
 
 /// A file descriptor. The lowest free number is given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

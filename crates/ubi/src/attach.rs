@@ -72,7 +72,7 @@ impl Device {
             device.autoresize(id)?;
         }
         device.wear.thread_enabled = true;
-        sim.spawn(&causes::UBI_THREAD);
+        sim.spawn_new(&causes::UBI_THREAD);
         sim.wake(&causes::UBI_THREAD);
         Ok(device)
     }

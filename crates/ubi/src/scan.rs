@@ -112,6 +112,7 @@ impl Scan {
             self.bad_pebs += 1;
             return Ok(());
         }
+        io.mtd.sim().work_of_mounting(|costs| costs.attach_block_ns);
         let header = io.read_ec_header(peb);
         if let (Err(UbiError::BadHeader), Some(found)) = (&header, io.other_vid_header_offset()) {
             return Err(AttachError::OtherLayout { peb, found, expected: io.layout.offsets.vid_header_offset });

@@ -134,6 +134,8 @@ pub mod dent {
 pub mod data {
     pub const SIZE: usize = 40;
     pub const COMPR_TYPE: usize = 44;
+    /// Of an encrypted node: its bytes before they were filled up.
+    pub const COMPR_SIZE: usize = 46;
     pub const DATA: usize = 48;
 }
 

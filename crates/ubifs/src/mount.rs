@@ -14,6 +14,15 @@ use crate::{KernelRules, MountError, Options};
 use ffslab_sim::{Idle, Sim, Switch};
 use ffslab_ubi::{Ubi, Volume};
 
+/// Characters of what `mount_ubifs` tells on the console: six lines of names, sizes, format and reserve, each behind a prefix and the time
+/// since boot, with numbers as those of a partition of 100 MiB. Those of today name thread, volume and UUID besides.
+fn messages_chars(rules: KernelRules) -> u64 {
+    match rules {
+        KernelRules::V2_6 => 430,
+        KernelRules::V6_1 => 590,
+    }
+}
+
 /// What a mount finds out about the file system, and what it could not mend yet.
 #[derive(Debug)]
 pub(crate) struct MountState {
@@ -59,6 +68,7 @@ impl Core {
             core.commits.stop_thread(&core.lebs);
             return Err(fail.into());
         }
+        sim.prints(messages_chars(options.rules));
         core.mount.mounting = false;
         core.lebs.check_data_crc = options.check_data_crc;
         core.compressor.lzo = options.lzo;

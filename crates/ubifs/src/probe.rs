@@ -5,7 +5,10 @@
 pub mod index;
 pub mod records;
 
-use crate::format::{header, HEADER_BYTES, NODE_MAGIC, PAD_NODE, SB_AUTHENTICATION, SB_BYTES, SB_ENCRYPTION, SB_NODE};
+pub use crate::format::LEB_BYTES_MIN;
+use crate::format::{
+    header, HEADER_BYTES, NODE_MAGIC, PAD_NODE, SB_AUTHENTICATION, SB_BYTES, SB_ENCRYPTION, SB_NODE, SB_SPACE_FIXUP,
+};
 
 /// Names of the kinds of nodes, by their code (`fs/ubifs/ubifs-media.h`).
 const KINDS: [&str; 14] = [
@@ -49,6 +52,8 @@ pub struct Superblock {
     pub is_signed: bool,
     /// Names and content of some files are encrypted.
     pub is_encrypted: bool,
+    /// The first mount writes anew what a programmer may have written as erased pages (`mkfs.ubifs -F`).
+    pub has_space_fixup: bool,
 }
 
 /// The superblock at the start of LEB 0; `None`: there is none whose CRC is right.
@@ -68,6 +73,7 @@ pub fn superblock(leb: &[u8]) -> Option<Superblock> {
         compression: COMPRESSORS.get((u32_at(node, 84) & 0xFFFF) as usize).copied().unwrap_or("unknown"),
         is_signed: u32_at(node, 28) & SB_AUTHENTICATION != 0,
         is_encrypted: u32_at(node, 28) & SB_ENCRYPTION != 0,
+        has_space_fixup: u32_at(node, 28) & SB_SPACE_FIXUP != 0,
     })
 }
 

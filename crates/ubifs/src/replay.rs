@@ -81,6 +81,7 @@ impl Core {
         }
         for i in 0..replay.entries.len() {
             self.lebs.cond_resched();
+            self.lebs.sim.work_of_mounting(|costs| costs.replay_node_ns);
             self.apply(&replay.entries, i)?;
         }
         for bud in &replay.buds {

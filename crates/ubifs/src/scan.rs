@@ -116,6 +116,8 @@ impl Lebs {
     /// Reads a LEB from `offs` on, for a scan.
     pub fn start_scan(&mut self, lnum: u32, offs: u32) -> Res<ScannedLeb> {
         let mut leb = ScannedLeb { lnum, bytes: self.buffer(), ..ScannedLeb::default() };
+        let bytes = u64::from(self.geo.leb_bytes.saturating_sub(offs));
+        self.sim.work_of_mounting(|costs| costs.scan_ps_per_byte * bytes / 1_000);
         match self.read(lnum, offs, &mut leb.bytes[offs as usize..]) {
             Ok(()) | Err(Fail::BadMessage) => Ok(leb),
             Err(fail) => {

@@ -4,9 +4,9 @@ use crate::case::Case;
 use crate::error::CaseError;
 use crate::stacks;
 use ffslab_lab::LabError;
-use ffslab_workload::input;
-use ffslab_workload::text::io_reason;
-use ffslab_workload::toml_text::friendlier;
+use ffslab_text::input;
+use ffslab_text::toml_text::friendlier;
+use ffslab_text::words::io_reason;
 use std::io::Read;
 use std::path::Path;
 

@@ -70,6 +70,7 @@ pub(super) fn stack(case: &Case) -> StackSpec {
         policies: Default::default(),
         program: None,
         idle_power: None,
+        driver_note: None,
         partition: PartitionSpec {
             geometry: flash.geometry(),
             timing: chip,

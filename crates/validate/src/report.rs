@@ -14,7 +14,8 @@ pub struct ValidateOptions {
     pub only: Option<String>,
     /// Number of threads; 0: one per core.
     pub jobs: usize,
-    /// At how many phases of its tick counter and wall clock a case is simulated that does not tell where they stood; 0 and 1: at one.
+    /// At how many phases of its tick counter a case is simulated, and of its wall clock if it does not tell where that stood; 0 and 1:
+    /// at one.
     pub phases: usize,
 }
 
@@ -52,7 +53,7 @@ pub struct CaseReport {
     pub by_task: BTreeMap<String, Pairs>,
     /// Mean and standard deviation of the erases per block in the main phase.
     pub erases_per_block: Pairs,
-    /// The counters over several phases of the clocks, where the case does not tell where they stood and several were asked for.
+    /// The counters over several phases of the clocks, if several were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranges: Option<PhaseRanges>,
     /// What the machine counted over several boots, where the case was measured in more than one.

@@ -190,11 +190,11 @@ pub(crate) fn set_wall_clock(stack: &mut StackSpec, wall_clock_ns: u64) {
     stack.vfs.epoch_ns = epoch_ns(wall_clock_ns, stack.sim.uptime_ns);
 }
 
-/// What a case does not say of the time at which it began.
+/// What nobody knows of the time at which something comes in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown {
-    /// How long its kernel had been up, if that has ticks.
-    pub uptime: bool,
+    /// At which tick, if its kernel has ticks.
+    pub tick: bool,
     /// How far the wall clock was in its second, if the file system keeps times by seconds and writes inodes for them.
     pub wall_clock: bool,
 }
@@ -205,9 +205,6 @@ impl Unknown {
         let in_kernel = system.name != HARNESS && system.fs != NO_FS;
         // The nodes of JFFS2 are written by each call, whatever the time.
         let keeps_seconds = in_kernel && system.fs != JFFS2.name;
-        Unknown {
-            uptime: in_kernel && system.uptime_us.is_none(),
-            wall_clock: keeps_seconds && system.wall_clock_us.is_none(),
-        }
+        Unknown { tick: in_kernel, wall_clock: keeps_seconds && system.wall_clock_us.is_none() }
     }
 }

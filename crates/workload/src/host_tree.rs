@@ -3,8 +3,8 @@
 //! Order and content do not depend on the machine: names are sorted as bytes, and of the attributes only the permission
 //! bits are kept, as `cp -R` keeps them.
 
-use crate::input::{self, InputKind};
-use crate::text::io_reason;
+use ffslab_text::input::{self, InputKind};
+use ffslab_text::words::io_reason;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,7 @@
 //! # workload: what a program does to a file system
 //!
-//! **Role.** The one vocabulary of experiments and measured cases: [`Step`], the numbers that people write in them
-//! ([`Bytes`], [`Micros`]), the random number generator that draws offsets ([`SplitMix64`]) and the bytes that are
-//! written ([`Content`]). What steps name: recorded programs ([`trace`]), fio's job files ([`fio`]), command files of
+//! **Role.** The one vocabulary of experiments and measured cases: [`Step`], the random number generator that draws offsets
+//! ([`SplitMix64`]) and the bytes that are written ([`Content`]). What steps name: recorded programs ([`trace`]), fio's job files ([`fio`]), command files of
 //! Postmark ([`postmark`]). Nothing here runs: `lab` executes steps on a simulated stack.
 //!
 //! **Follows.** The step format of the measured cases, whose requests in turn are uFLIP's base patterns
@@ -16,19 +15,13 @@ pub mod calls;
 pub mod content;
 pub mod fio;
 pub mod host_tree;
-pub mod input;
 pub mod postmark;
 pub mod prng;
-pub mod quantity;
-pub mod quoting;
 pub mod steps;
 pub mod strace;
-pub mod text;
-pub mod toml_text;
 pub mod trace;
 pub mod uflip;
 
 pub use content::Content;
 pub use prng::SplitMix64;
-pub use quantity::{Bytes, Micros};
 pub use steps::Step;

@@ -3,7 +3,7 @@
 
 // long file: the steps stand in one list, with their keys.
 
-use crate::quantity::{Bytes, Micros};
+use ffslab_text::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -97,6 +97,7 @@ steps! {
     "utimens" Utimens,
     "statfs" Statfs,
     "ftruncate" Ftruncate,
+    "fallocate" Fallocate,
     "replay" Replay,
     "fio" Fio,
     "postmark" Postmark,
@@ -206,6 +207,9 @@ step_keys! {
         /// ftruncate(2) by the descriptor of the open file, instead of truncate(2) by its name.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_descriptor: bool,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
     }
     /// sync(2): all dirty data and metadata.
     Sync {}
@@ -507,7 +511,7 @@ mod states;
 mod tests;
 mod words;
 
-pub use attributes::{permission_bits, Chmod, Chown, Ftruncate, Readlink, Statfs, Symlink, Utimens};
+pub use attributes::{permission_bits, Chmod, Chown, Fallocate, Ftruncate, Readlink, Statfs, Symlink, Utimens};
 pub use error::StepError;
 pub use explained::Explained;
 pub use key_value::{Delete, Get, Iterate, KeyOrder, Set};

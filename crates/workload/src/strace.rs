@@ -19,8 +19,8 @@ mod scope;
 
 pub use error::StraceError;
 
-use crate::text::io_reason;
 use crate::trace::source::Open;
+use ffslab_text::words::io_reason;
 use follow::Whole;
 pub use scope::Kept;
 use std::io::{BufRead, Read};

@@ -20,10 +20,10 @@ pub mod stream;
 pub mod table;
 
 pub use crate::calls::{OpenFlags, Whence};
-use crate::input;
 pub use crate::steps::Advice;
-use crate::text::io_reason;
 pub use error::{Fault, RowError, TraceError};
+use ffslab_text::input;
+use ffslab_text::words::io_reason;
 use rows::Refused;
 use source::{Lines, Open};
 use std::collections::BTreeMap;

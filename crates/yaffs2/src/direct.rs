@@ -24,8 +24,12 @@ impl Yaffs2 {
         if at.saturating_add(data.len() as u64) > self.file_bytes_max() {
             return Err(Errno::FBig);
         }
+        // No bytes change no size, wherever they would stand (`yaffsfs_do_write` of `direct/yaffsfs.c`).
+        if data.is_empty() {
+            return Ok(0);
+        }
         match self.device.write_file(obj, at, data)? {
-            0 if !data.is_empty() => Err(Errno::NoSpc),
+            0 => Err(Errno::NoSpc),
             written => Ok(written),
         }
     }

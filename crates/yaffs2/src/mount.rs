@@ -12,6 +12,9 @@ use crate::tags::Kind;
 /// Permissions of the directories that need no header (`YAFFS_ROOT_MODE`, `YAFFS_LOSTNFOUND_MODE`).
 const ROOT_PERMISSIONS: u32 = 0o755;
 const LOST_AND_FOUND_PERMISSIONS: u32 = 0o700;
+/// Characters of what a mount tells on the console (`yaffs_internal_read_super` of `yaffs_vfs_multi.c`): lines of device, options, attempt
+/// and checkpoint, each behind the time since boot.
+const MESSAGES_CHARS: u64 = 220;
 /// Directories deeper than this count as not connected to the root.
 const DEPTH_MAX: u32 = 100;
 
@@ -19,6 +22,7 @@ impl Device {
     /// Brings the medium's content into memory.
     pub fn load(&mut self) -> Result<()> {
         let _why = self.chunks.sim.because(&causes::MOUNT_SCAN);
+        self.chunks.sim.prints(MESSAGES_CHARS);
         self.make_initial_directories();
         if self.restore_checkpoint()? {
             self.load_details(self.objects.root)?;

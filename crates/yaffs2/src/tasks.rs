@@ -70,17 +70,17 @@ impl Yaffs2 {
         }
     }
 
-    /// One turn of the thread, and those that follow while nobody else does anything.
+    /// One turn of the thread, and those that follow while nobody else does anything. The time of day is set for the first one.
     pub(crate) fn run_thread(&mut self, host: &dyn Host) {
         let Some(background) = self.device.chunks.options.background else { return };
         let sim = self.device.chunks.sim.clone();
         loop {
-            self.set_clock(host);
             // Without power the thread can do nothing; the next call reports the power loss.
             let next_ns = self.thread_turn(&background).unwrap_or(u64::MAX / 2).max(sim.now_ns() + 1);
             if !sim.slept_alone_until(next_ns) {
                 return sim.sleep_until(&causes::YAFFS_THREAD, next_ns);
             }
+            self.set_clock(host);
         }
     }
 

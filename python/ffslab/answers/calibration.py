@@ -21,12 +21,23 @@ class CalibratedConstant(TypedDict):
     source: str
 
 
+class BootLine(TypedDict):
+    """A duration of a boot beside that of the new profile; `unexplained_s`: measured minus simulated."""
+
+    what: str
+    measured_s: float
+    simulated_s: float
+    unexplained_s: float
+
+
 class CalibrationFacts(TypedDict):
-    """What a calibration found. `clock_step_us`: the steps of the instruments' clocks, by what was measured."""
+    """What a calibration found. `clock_step_us`: the steps of the instruments' clocks, by what was measured; `boot`:
+    what the log of a boot says, if there was one."""
 
     title: str
     ffslab: str
     base: str
     constants: list[CalibratedConstant]
     clock_step_us: dict[str, float]
+    boot: list[BootLine]
     warnings: list[str]

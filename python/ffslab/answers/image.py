@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from ffslab.answers import Json
-from ffslab.answers.inspection import BlockFacts, Damage, FileFacts, Layout, Lost, MountFacts
+from ffslab.answers.inspection import BlockFacts, Damage, FileFacts, KeyFacts, Layout, Lost, MountFacts
 from ffslab.answers.summary import SpaceSummary
 
 
@@ -41,6 +41,7 @@ class Facts(TypedDict):
     superblock: dict[str, Json]
     files: list[FileFacts]
     blocks: list[BlockFacts]
+    keys: list[KeyFacts]
     damage: list[Damage]
     damage_count: int
     bad_blocks: list[int] | None

@@ -69,6 +69,7 @@ class Inspection(TypedDict):
     file: str
     file_B: int
     files: list[FileFacts]
+    keys: list[KeyFacts]
     layout: Layout
     lost: Lost | None
     mount: MountFacts | None
@@ -81,6 +82,22 @@ class InspectionOrWhy(TypedDict):
 
     Ok: NotRequired[Inspection]
     Err: NotRequired[str]
+
+
+class KeyFacts(TypedDict):
+    """A value under a key, as it stands in a store."""
+
+    block: int
+    entry: int
+    key: str
+    namespace: str | None
+    size_B: int
+    state: KeyState
+    type: str
+    value: str | None
+
+
+KeyState: TypeAlias = Literal["current", "older", "erased"]
 
 
 class Layout(TypedDict):

@@ -20,6 +20,7 @@ class ReadingRow(TypedDict):
     `other_set_ups`: in those that were tried beside it. `agrees_with_real_kernel`: ours and the real kernel's are the
     same within the claim's tolerance. `cause`: why it does not hold, null if it does. `off_tolerances`: how far a
     number is from the published one, in the claim's tolerance: it holds from -1 to 1; null of an order or a trend.
+    `published_value` and `our_value`: a number as it is, for reckoning; null of an order or a trend.
     """
 
     what: str
@@ -32,6 +33,8 @@ class ReadingRow(TypedDict):
     cause: str | None
     number: bool
     off_tolerances: float | None
+    published_value: float | None
+    our_value: float | None
 
 
 class JudgedClaim(TypedDict):

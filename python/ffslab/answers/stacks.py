@@ -61,6 +61,7 @@ class BareKeys(TypedDict):
     store: NotRequired[StoreKeys | None]
     system: BareName
     yaffs2_version: NotRequired[Yaffs2Version | None]
+    zephyr_nvs: NotRequired[ZephyrNvsKeys | None]
 
 
 BareName: TypeAlias = Literal["bare"]
@@ -389,6 +390,7 @@ class StackTable(TypedDict):
     sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]
     store: NotRequired[StoreKeys | None]
+    zephyr_nvs: NotRequired[ZephyrNvsKeys | None]
 
 
 class StoreKeys(TypedDict):
@@ -431,3 +433,12 @@ class Yaffs2Keys(TypedDict):
 
 
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]
+
+
+class ZephyrNvsKeys(TypedDict):
+    """What Zephyr's NVS is built and mounted with, as in `[stack.zephyr_nvs]` (`docs/key-value.md`)."""
+
+    library: str
+    names: NotRequired[str | None]
+    sector_size_B: NotRequired[int | None]
+    write_block_B: NotRequired[int | None]

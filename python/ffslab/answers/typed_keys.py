@@ -33,6 +33,7 @@ Failure: TypeAlias = Literal[
     "ERANGE",
     "E2BIG",
 ]
+FallocateFlag: TypeAlias = Literal["keep_size", "punch_hole", "zero_range", "collapse_range", "insert_range"]
 KeyFile: TypeAlias = Literal["renamed", "overwritten"]
 MapAccess: TypeAlias = Literal["read", "write"]
 Msync: TypeAlias = Literal["none", "each", "end"]
@@ -133,6 +134,7 @@ class OtherKeys(TypedDict, total=False):
     word_bits: int | None
     yaffs2: Mapping[str, object] | None
     yaffs2_version: Yaffs2Version | None
+    zephyr_nvs: Mapping[str, object] | None
 
 
 class MachineKeys(OtherKeys, total=False):
@@ -256,7 +258,14 @@ class StepCalls:
 
     @overload
     def step(
-        self, step: Literal["truncate"], /, *, file: str, bytes: int | str, by_descriptor: bool | None = None
+        self,
+        step: Literal["truncate"],
+        /,
+        *,
+        file: str,
+        bytes: int | str,
+        by_descriptor: bool | None = None,
+        fails: Failure | None = None,
     ) -> None: ...
 
     @overload
@@ -543,6 +552,19 @@ class StepCalls:
     @overload
     def step(
         self, step: Literal["ftruncate"], /, *, file: str, bytes: int | str, fails: Failure | None = None
+    ) -> None: ...
+
+    @overload
+    def step(
+        self,
+        step: Literal["fallocate"],
+        /,
+        *,
+        file: str,
+        bytes: int | str,
+        fails: Failure | None = None,
+        flags: Sequence[FallocateFlag] | None = None,
+        offset: int | str | None = None,
     ) -> None: ...
 
     @overload

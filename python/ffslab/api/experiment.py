@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ffslab.steps import Step
 
 
-# First line of a text that nobody has written, so that errors do not name its lines (crates/workload/src/toml_text.rs).
+# First line of a text that nobody has written, so that errors do not name its lines (crates/text/src/toml_text.rs).
 MADE_OF_DATA = "# Made of data.\n"
 
 

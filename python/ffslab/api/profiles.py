@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from ffslab import _native
@@ -20,8 +21,12 @@ from ffslab.answers.profile import (
 )
 from ffslab.answers.profile_difference import PairOfConstants, ProfileDifference
 from ffslab.files.results import write_new_text
+from ffslab.registries import socs
 from ffslab.registries.profiles import listed, shown
 from ffslab.text.tables import number, text_table
+
+# Boards on which one with a part of a kind builds: what they have in common with it is that they run Linux.
+BASES = {"nand": "omap3evm", "spi-nand": "luckfox-pico-max", "spi-nor": "imx6ul-14x14-evk"}
 
 
 def list_json(part_kind: str | None = None) -> str:
@@ -147,15 +152,79 @@ def _key(value: ShownConstant) -> str:
     return f"{value['key']} where {when}" if when else value["key"]
 
 
-def write_new(path: Path, base: str) -> None:
-    """Writes a profile to begin with: it builds on `base`, a built-in name or a path, and has all keys as comments.
+def write_new(path: Path, base: str, known: Mapping[str, str | float] | None = None) -> None:
+    """Writes a profile to begin with: it builds on `base`, a built-in name or a path, and has all keys as comments, but
+    for those of `known`, by their path ("spi.clock_MHz"), which it says.
 
     Raises `ffslab.InputError` when there is no such base or the file is there already.
     """
-    called = os.path.relpath(base, path.parent) if is_path(base) else base
+    write_new_text(path, _filled(_native.profile_template(base, _from(path, base)), known or {}))
+
+
+def _filled(template: str, known: Mapping[str, str | float]) -> str:
+    """The template with the lines of `known` as statements."""
+    left, table, lines = dict(known), "", []
+    for line in template.splitlines():
+        if line.startswith("["):
+            table = f"{line.strip('[]')}."
+        name = line.removeprefix("# ").partition(" = ")[0]
+        if line.startswith("# ") and (path := f"{table}{name}") in left:
+            line = f"{name} = {json.dumps(left.pop(path))}"
+        lines.append(line)
+    assert not left, f"the template has no {', '.join(left)}"
+    return "\n".join(lines) + "\n"
+
+
+def write_of_soc(
+    path: Path,
+    soc: str,
+    part: str,
+    *,
+    kernel: str | None,
+    clock_mhz: float | None,
+    bus_mhz: float | None,
+    lines: int | None,
+) -> str:
+    """Writes the profile of a board with a system on a chip and a part; the base on which it builds.
+
+    Raises `ffslab.InputError`: no such class or part; a serial part whose bus is not said, or a bus of one that has
+    none; values that no board has.
+    """
+    of, kind = socs.named(soc), shown(part).get("part_kind") or ""
+    if (base := BASES.get(kind)) is None:
+        raise _native.InputError(f"--part {part}: is no part of kind {', '.join(BASES)}")
+    given: dict[str, str | float | None] = {
+        "part": _from(path, part),
+        "controller": of.controller(kind),
+        "core": of.core,
+        "clock_MHz": of.clock_mhz if clock_mhz is None else clock_mhz,
+        "kernel": kernel and _from(path, kernel),
+    }
+    if kind.startswith("spi-"):
+        if bus_mhz is None or lines is None:
+            raise _native.InputError(
+                f"--part {part}: is on a serial bus: say its clock and its data lines, as the device tree does: "
+                "--bus-MHz N --lines 1, 2, 4 or 8"
+            )
+        given |= {"spi.clock_MHz": bus_mhz, "spi.read_lines": lines, "spi.program_lines": lines}
+    elif bus_mhz is not None or lines is not None:
+        raise _native.InputError(f"--part {part}: is on no serial bus: leave --bus-MHz and --lines out")
+    write_new(path, base, {key: value for key, value in given.items() if value is not None})
+    try:
+        shown(str(path))
+    except _native.InputError:
+        path.unlink()
+        raise
+    return base
+
+
+def _from(path: Path, name: str) -> str:
+    """A profile as the file at `path` names it: by name, or from its folder."""
+    if not is_path(name):
+        return name
+    called = os.path.relpath(name, path.parent)
     # A bare file name could be the name of a built-in profile.
-    text = _native.profile_template(base, called if is_path(called) or not is_path(base) else f"./{called}")
-    write_new_text(path, text)
+    return called if is_path(called) else f"./{called}"
 
 
 def difference(before: str, after: str) -> ProfileDifference:

@@ -33,6 +33,7 @@ MADE_HERE = {
         "ffslab.answers.profile_difference",
         "ProfileDifference",
     ),
+    "evidence": ("published measurements of other boards beside ours", "ffslab.answers.evidence", "Evidence"),
     "reproduction": ("a published study beside ours", "ffslab.answers.reproduction", "JudgedPaper"),
     "study": ("what a study of many runs found", "ffslab.answers.study", "StudyAnswer"),
     "advice": ("which settings to take", "ffslab.answers.advice", "Advice"),

@@ -29,8 +29,9 @@ def ls() -> None:
     """
     from ffslab.foreign.build import ADAPTERS
 
+    width = max(map(len, ADAPTERS)) + 2
     for name, (project, _) in ADAPTERS.items():
-        say(f"{name:<10}{project}: ffslab foreign build {name} --source DIR")
+        say(f"{name:<{width}}{project}: ffslab foreign build {name} --source DIR")
 
 
 @verb(foreign_app, "flags")
@@ -61,20 +62,27 @@ def include() -> None:
 
 @verb(foreign_app, "build")
 def build(
-    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs, spiffs, fatfs or dhara.")],
-    source: Annotated[Path, option("--source DIR", "Folder with the sources: that of lfs.c, spiffs.h, ff.c or map.h.")],
+    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs, spiffs, fatfs, dhara or zephyr-nvs.")],
+    source: Annotated[
+        Path,
+        option(
+            "--source DIR", "Folder with the sources: that of lfs.c, spiffs.h, ff.c, map.h or nvs.c, or Zephyr's tree."
+        ),
+    ],
     config: Annotated[
         Path | None,
         option(
-            "--config FILE", "Header that the sources are configured with: LFS_CONFIG, spiffs_config.h or ffconf.h."
+            "--config FILE",
+            "Header that the sources are configured with: LFS_CONFIG, spiffs_config.h, ffconf.h, Zephyr's autoconf.h.",
         ),
     ] = None,
     out: Annotated[Path | None, option("--out FILE", "File to write. [default: ADAPTER.so]")] = None,
 ) -> None:
-    """Compile your own version of a file system to a library that experiments name.
+    """Compile your own version of a file system or store to a library that experiments name.
 
     The C compiler is `cc`, or what CC names. An experiment takes the library by `library` in
-    `[stack.littlefs]`, `[stack.spiffs]` or `[stack.fatfs]`, and Dhara by `dhara_library` in the last one.
+    `[stack.littlefs]`, `[stack.spiffs]`, `[stack.fatfs]` or `[stack.zephyr_nvs]`, and Dhara by
+    `dhara_library` in the third one.
 
     Example: ffslab foreign build littlefs --source littlefs --out littlefs.so
     """

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.cli.parts import option
 from ffslab.file_systems import WITH_IMAGES, listed, title
+from ffslab.files import inputs
 
 if TYPE_CHECKING:
     from ffslab.images import Chosen, How
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 # What an image is taken for; "auto": what it looks like.
 IMAGE_FS = ("auto", *WITH_IMAGES)
 IMAGES = listed([title(name) for name in WITH_IMAGES])
+# Bytes of a master key of fscrypt.
+LEAST_KEY_B, MOST_KEY_B = 16, 64
 
 
 class Endian(StrEnum):
@@ -95,6 +100,13 @@ class Looks:
         ),
     ] = None
     volume: Annotated[str | None, option("--volume NAME|ID", "Which of several volumes of UBI.")] = None
+    key: Annotated[
+        list[Path] | None,
+        option(
+            "--key FILE",
+            "Master key of encrypted files (fscrypt): its bytes, or their hexadecimal digits. May be said again.",
+        ),
+    ] = None
 
     def how(self, place: Place) -> How:
         """The options as keywords of `ffslab.images` and `ffslab.images.inspection`."""
@@ -106,8 +118,21 @@ class Looks:
             "endian": self.endian.value,
             "layout": self.layout,
             "volume": self.volume,
+            "keys": [_key(path) for path in self.key or []] or None,
         }
         return {**how, **place.chosen()}
+
+
+def _key(path: Path) -> bytes:
+    """The key in a file: as many bytes as a key has, or their digits."""
+    held = inputs.read_bytes(path, "key file")
+    digits = held.strip()
+    if len(digits) % 2 == 0 and len(digits) > MOST_KEY_B and re.fullmatch(rb"[0-9A-Fa-f]+", digits):
+        held = bytes.fromhex(digits.decode("ascii"))
+    if not LEAST_KEY_B <= len(held) <= MOST_KEY_B:
+        sizes = f"{LEAST_KEY_B} to {MOST_KEY_B} B, or twice as many hexadecimal digits"
+        raise InputError(f"--key {path}: a master key has {sizes}; it has {len(held)}")
+    return held
 
 
 def _bytes(flag: str, text: str | None) -> int | None:

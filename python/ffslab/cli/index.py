@@ -71,6 +71,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "fio": (_WORKLOADS, "Run the jobs of a fio job file."),
         "sqlite": (_WORKLOADS, "Run SQL with the real SQLite on a simulated file system."),
         "mount": (_MOUNTS, "Mount a simulated file system for real programs."),
+        "card": ("ffslab.cli.card_verbs:card_app", "Serve simulated cards to real kernels."),
     },
     "Images and boards": {
         "inspect": (_FIELD, "Look into a flash image: files, space, wear, damage, costs."),

@@ -35,6 +35,7 @@ class PublishedStudy(StrEnum):
     DRIVER = "driver"
     WEAR_GC = "wear-gc"
     RTEMS = "rtems"
+    PUBLISHED = "published"
 
 
 class Regression(StrEnum):
@@ -107,8 +108,8 @@ def validate(
         int,
         _option(
             "--phases N",
-            "Simulate a case at so many phases of the clocks of which it does not say where they stood, and say "
-            "between which values each counter lies.",
+            "Simulate a case at so many phases of the tick counter, and of a wall clock of which it does not say where "
+            "it stood, and say between which values each counter lies.",
         ),
     ] = 1,
     max_error: Annotated[
@@ -154,8 +155,24 @@ def validate(
 def reproduce(
     paper: Annotated[
         PublishedStudy,
-        _argument("PAPER", "Study: readahead (EWiLi 2014), driver, wear-gc (CSE 2012), rtems (EWiLi 2018)."),
+        _argument(
+            "PAPER",
+            "Study: readahead (EWiLi 2014), driver, wear-gc (CSE 2012), rtems (EWiLi 2018); published: measurements of "
+            "other people's boards.",
+        ),
     ],
+    cases: Annotated[
+        Path | None,
+        _option("--cases DIR", "Of `published`: another folder of cases, of the same form. [default: those that ship]"),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        _option(
+            "--id GLOB",
+            "Only cases whose id matches this pattern (* ? [a-c]; * also matches /), of `published`; may be given "
+            "several times.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
@@ -168,13 +185,26 @@ def reproduce(
 ) -> None:
     """Do a published study again: claims and figures beside ours. See docs/reproduce.md.
 
+    `published` puts measurements of other people's boards beside simulations from data sheets, and ends with 1 when one
+    of them cannot be simulated.
+
     Example: ffslab reproduce readahead
     """
     from ffslab.files import results
-    from ffslab.studies.reproduce import campaign, words
+    from ffslab.studies.reproduce import campaign, published, words
     from ffslab.terminal.progress import progress_bar
 
     folder = out if out is not None else Path("results") / f"reproduce-{paper.value}"
+    if paper is PublishedStudy.PUBLISHED:
+        with progress_bar(paper.value) as progress:
+            evidence = published.reproduce(folder, folder=cases, only=only, jobs=jobs, progress=progress)
+        _say(results.dump_json(evidence).rstrip() if json else published.text(evidence, folder))
+        if any(row["failure"] is not None for row in evidence["cases"]):
+            raise typer.Exit(EXIT_NEGATIVE)
+        return
+    for flag, given in (("--cases", cases), ("--id", only)):
+        if given:
+            raise InputError(f"{flag}: belongs to `reproduce published`, {paper.value} has claims")
     with progress_bar(paper.value) as progress:
         judged = campaign.reproduce(paper.value, folder, jobs=jobs, progress=progress)
     _say(results.dump_json(judged).rstrip() if json else words.text(judged, folder))
@@ -194,6 +224,17 @@ def calibrate(
         _option(
             "--power CAPTURE.csv",
             "Power capture of the same loops: a CSV file with the columns time_s, cpu_W, memory_W.",
+        ),
+    ] = None,
+    speedtest: Annotated[
+        Path | None,
+        _option("--speedtest LOG", "What mtd_speedtest or flash_speed printed: sizes, and lines of speeds."),
+    ] = None,
+    bootlog: Annotated[
+        Path | None,
+        _option(
+            "--bootlog LOG",
+            "Log of the same board's boot with times: how long UBI attached and UBIFS mounted. Beside --speedtest.",
         ),
     ] = None,
     probe: Annotated[
@@ -247,11 +288,22 @@ def calibrate(
     if flashbench:
         from ffslab.studies.calibrate.cards import verb as card_verb
 
-        verb.refuse_beside_flashbench(loops, power, probe, traces, record_bytes)
+        verb.refuse_beside_flashbench(loops, power, speedtest, bootlog, probe, traces, record_bytes)
         _say(card_verb.run(flashbench, title, out, json=json))
         return
     given = verb.Inputs(
-        loops, power, probe or [], traces or [], record_bytes or [], base, part, title, Method(method.value), yes
+        loops,
+        power,
+        probe or [],
+        traces or [],
+        record_bytes or [],
+        base,
+        part,
+        title,
+        Method(method.value),
+        yes,
+        speedtest=speedtest,
+        boot_log=bootlog,
     )
     _say(verb.run(given, out, json=json))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from ffslab._native import InputError
 from ffslab.api.machine import SETTLED
 from ffslab.cli.image_options import Place
 from ffslab.cli.parts import argument, option, verb
-from ffslab.cli.result_options import Json, SummaryJson, TimelineOptions
+from ffslab.cli.result_options import Json, SummaryJson, TimelineOptions, serve_and_tell
 from ffslab.cli.stack_options import (
     Initial,
     Kernel,
@@ -140,10 +139,7 @@ def mount(
         raise InputError(
             "--realtime and --think fast: the one makes programs wait, the other does not let them: give one"
         )
-    from ffslab.files import results
     from ffslab.mount.run import Mount, Wanted
-    from ffslab.text.machine_line import initial_of
-    from ffslab.text.summary import summary_text
 
     observe = written.observe()
     where = {key: value for key, value in place.chosen().items() if value is not None}
@@ -164,16 +160,7 @@ def mount(
     cut = (power_cut_after, torn.value)
     mounted = Mount(wanted, mountpoint, think.value, realtime, *cut, seed, save, owner, observe, initial)
     folder = None if no_results else out if out is not None else Path("results") / "mount"
-    if folder is not None:
-        results.check_free(folder)
-    done, code = mounted.serve(command or [], to=sys.stderr if json else None)
-    if folder is not None:
-        done.save(folder)
-    report = f"\n\nReport: {folder / results.REPORT}" if folder is not None else ""
-    text = summary_text(done.summary, initial_of(done.resolved_toml)) + report
-    say(results.dump_json(done.summary).rstrip() if json else text)
-    if code:
-        raise typer.Exit(code)
+    serve_and_tell(lambda to: mounted.serve(command or [], to=to), folder, json=json)
 
 
 def ls(json: Json = False) -> None:

@@ -73,13 +73,39 @@ def profiles_new(
             "device: a block device instead, on sd-card unless --base says otherwise.",
         ),
     ] = None,
+    soc: Annotated[
+        str | None,
+        option("--soc NAME", "System on a chip: its core, clock and flash controller are said, and what a boot shows."),
+    ] = None,
+    part: Annotated[str | None, option("--part NAME", "Flash part, by name or path. With --soc.")] = None,
+    kernel: Annotated[str | None, option("--kernel NAME", "Kernel profile, by name or path. With --soc.")] = None,
+    clock: Annotated[
+        float | None, option("--clock-MHz N", "With --soc: clock of the CPU. [default: the usual one]")
+    ] = None,
+    bus: Annotated[
+        float | None, option("--bus-MHz N", "With --soc: clock of the serial bus (spi-max-frequency).")
+    ] = None,
+    lines: Annotated[
+        int | None, option("--lines N", "With --soc: data lines of the serial bus: 1, 2, 4 or 8.", least=1)
+    ] = None,
 ) -> None:
     """Write a profile to begin with: every key with its unit, its meaning and the value of its base.
 
-    Example: ffslab profiles new --base omap3evm my-board.toml
+    Example: ffslab profiles new --soc imx28 --part mt29f2g08abaea my-board.toml
     """
     from ffslab.api import profiles
     from ffslab.registries.profiles import example_of, shown
+
+    if soc is not None:
+        if part is None or base is not None or kind is not None:
+            raise InputError("--soc: give the part, too (--part NAME); --base and --kind follow from both")
+        base = profiles.write_of_soc(file, soc, part, kernel=kernel, clock_mhz=clock, bus_mhz=bus, lines=lines)
+        say(_begun(file, base))
+        _say_boot(str(file), part)
+        return
+    of_soc = {"--part": part, "--kernel": kernel, "--clock-MHz": clock, "--bus-MHz": bus, "--lines": lines}
+    if lost := next((flag for flag, given in of_soc.items() if given is not None), None):
+        raise InputError(f"{lost}: belongs to --soc NAME")
 
     is_device = kind == DEVICE
     asked = "block device" if is_device else "part" if kind else None
@@ -91,7 +117,18 @@ def profiles_new(
     if asked == "part" and (of_base := found.get("part_kind")) != kind:
         raise InputError(f"--base {base}: is of kind {of_base}, and --kind {kind} was asked for")
     profiles.write_new(file, base)
-    say(f"{file}: builds on {base}; `ffslab profiles diff {base} {file}` shows what you change")
+    say(_begun(file, base))
+
+
+def _begun(file: Path, base: str) -> str:
+    return f"{file}: builds on {base}; `ffslab profiles diff {base} {file}` shows what you change"
+
+
+def _say_boot(board: str, part: str) -> None:
+    from ffslab.studies import boot
+
+    if boot.has_pages(part):
+        say(boot.text(board))
 
 
 @verb(profiles_app, "diff")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
 
 from ffslab.cli.parts import option
+from ffslab.terminal.printing import say
 
 if TYPE_CHECKING:
     from ffslab.api.observe import Observe
+    from ffslab.api.run import Run
 
 Json = Annotated[bool, option("--json", "Print JSON in place of text.")]
 SummaryJson = Annotated[bool, option("--json", "Print JSON in place of text: the summary.")]
@@ -64,6 +70,27 @@ class TimelineOptions:
         observe = Observe(self.timeline, self.timeline_every)
         observe.check()
         return observe
+
+
+def serve_and_tell(serve: Callable[[TextIO | None], tuple[Run, int]], folder: Path | None, *, json: bool) -> None:
+    """Serves real programs until the end, keeps the results in `folder` and tells them. `serve`: tells the rest on what
+    it is given, and gives what was done and the code of its command, with which this ends.
+
+    Raises `ffslab.InputError` for a folder that holds something else, before anything is served.
+    """
+    from ffslab.files import results
+    from ffslab.text.machine_line import initial_of
+    from ffslab.text.summary import summary_text
+
+    if folder is not None:
+        results.check_free(folder)
+    done, code = serve(sys.stderr if json else None)
+    if folder is not None:
+        done.save(folder)
+    text = summary_text(done.summary, initial_of(done.resolved_toml))
+    say(results.dump_json(done.summary).rstrip() if json else with_page(text, folder and folder / results.REPORT))
+    if code:
+        raise typer.Exit(code)
 
 
 Page = Annotated[Path | None, option("--out FILE", "File to write; a page with pictures, one HTML file.")]

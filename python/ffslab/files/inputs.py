@@ -1,6 +1,6 @@
 """Opening what the user named: regular files, and pipes given as descriptors, up to the limit of their kind.
 
-The kinds and limits are those of the native half (`crates/workload/src/input.rs`), which also opens the files:
+The kinds and limits are those of the native half (`crates/text/src/input.rs`), which also opens the files:
 docs/limits.md lists them. Every failure is an `InputError` with one line.
 """
 
@@ -34,6 +34,7 @@ Kind = Literal[
     "log",
     "table",
     "image",
+    "key file",
     "results file",
     "part of the machine",
 ]

@@ -1,4 +1,4 @@
-"""A user's littlefs, SPIFFS, FatFs or Dhara, compiled to a library that experiments name (`littlefs.library`)."""
+"""A user's littlefs, SPIFFS, FatFs, Dhara or NVS of Zephyr, compiled to a library that experiments name."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ GLUE = Path(__file__).with_name("littlefs")
 GLUE_SPIFFS = Path(__file__).with_name("spiffs")
 GLUE_FATFS = Path(__file__).with_name("fatfs")
 GLUE_DHARA = Path(__file__).with_name("dhara")
+GLUE_ZEPHYR = Path(__file__).with_name("zephyr")
 PATHS = Path(__file__).with_name("paths")
 # `littlefs.c` says what flash operations are for by these functions of lfs.c. Earlier versions: other names, or none.
 LABELS = re.compile(r"^    \{\(const void \*\)(\w+),", re.MULTILINE)
@@ -213,12 +214,86 @@ def dhara(source: Path, config: Path | None, out: Path, compiler: str | None = N
     _compile(GLUE_DHARA / "dhara.c", [*define, f"-I{folder}", f"-I{PATHS}"], [], out, compiler)
 
 
+ZEPHYR_NVS_SOURCES = ("nvs.c", "nvs_priv.h")
+# Where they are in a tree of Zephyr: since 4.4, and before.
+ZEPHYR_NVS_FOLDERS = ("subsys/kvss/nvs", "subsys/fs/nvs")
+ZEPHYR_NVS_HEADERS = ("include/zephyr/kvss/nvs.h", "include/zephyr/fs/nvs.h", "include/fs/nvs.h")
+# Small functions that touch no flash themselves, or for whoever calls them. Marks of early versions have a byte
+# on flash that nobody sets: with the first option it is the same each time.
+ZEPHYR_NVS_IF_KNOWN = [
+    "-ftrivial-auto-var-init=zero",
+    "-finstrument-functions-exclude-function-list=nvs_al_size,nvs_ate_c,nvs_ate_valid,nvs_close_ate_valid,"
+    "nvs_flash_al_wrt,nvs_flash_ate,nvs_flash_block,nvs_flash_cmp,nvs_flash_data,nvs_flash_rd,nvs_lookup_cache,"
+    "nvs_prev_ate,nvs_recover_last_ate,nvs_sector_advance",
+]
+# Headers that are not Zephyr's.
+C_HEADERS = re.compile(r"(assert|errno|inttypes|limits|std\w+|string|sys/types)\.h")
+
+
+def zephyr_nvs(source: Path, config: Path | None, out: Path, compiler: str | None = None) -> str | None:
+    """Compiles the NVS of the Zephyr tree `source`, or of its folder with nvs.c, to the library `out`.
+
+    `config`: the header with the settings of a build, autoconf.h; without it each setting of NVS is off, as by default.
+
+    Returns the version of the tree, as in "4.2.0", if it says one. Raises `ffslab.InputError` when there are no sources
+    or no compiler, and `CompilerError`, with what the compiler says, when it refuses them.
+    """
+    folders = [source, *(source / name for name in ZEPHYR_NVS_FOLDERS)]
+    folder = next((place for place in folders if (place / "nvs.c").is_file()), source)
+    project, sign = "Zephyr's NVS", f"nvs.c, as {ZEPHYR_NVS_FOLDERS[0]} of a Zephyr tree, or that tree"
+    _demand_files(folder, ZEPHYR_NVS_SOURCES, project, sign)
+    trees = [folder, *folder.resolve().parents[:3]]
+    headers = [folder / "nvs.h", *(tree / name for tree in trees for name in ZEPHYR_NVS_HEADERS)]
+    header = next((file for file in headers if file.is_file()), None)
+    if header is None:
+        raise InputError(f"{folder}: nvs.h of this Zephyr is missing: name the whole tree, or put it beside nvs.c")
+    if config is not None and not config.is_file():
+        raise InputError(f"--config {config}: is not a file: name autoconf.h of your build of Zephyr")
+    text = _text(folder, ZEPHYR_NVS_SOURCES) + _text(header.parent, [header.name])
+    if not re.search(r"\bnvs_mount\s*\(", text):
+        raise InputError(f"{folder}: this NVS has no nvs_mount(): a later Zephyr is needed")
+    define = _lacking(GLUE_ZEPHYR / "nvs_keys.c", text)
+    configured = ["-include", str(config.resolve())] if config else []
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            _stand_in(Path(place), text, header)
+            # Old trees include <device.h>, and ours stands there, too.
+            ours = [word for directory in (GLUE_ZEPHYR, PATHS) for word in ("-iquote", str(directory))]
+            options = [*define, *configured, *ours, f"-I{place}", f"-I{folder}"]
+            _compile(GLUE_ZEPHYR / "nvs_keys.c", options, ZEPHYR_NVS_IF_KNOWN, out, compiler)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {reason(error)}") from None
+    return next((version for tree in trees if (version := _zephyr_version(tree / "VERSION"))), None)
+
+
+def _stand_in(place: Path, text: str, own: Path) -> None:
+    """Puts a file in the place of each header of Zephyr that `text` includes: its `own` one, or ours with the rest."""
+    for name in set(re.findall(r"^\s*#\s*include\s*<([\w/.]+)>", text, re.MULTILINE)):
+        if C_HEADERS.fullmatch(name):
+            continue
+        file = place / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        stands = own.resolve() if file.name == own.name else "port.h"
+        file.write_text(f'#include "{stands}"\n', encoding="utf-8")
+
+
+def _zephyr_version(file: Path) -> str | None:
+    """What a file VERSION says, as in "4.2.0"."""
+    try:
+        said = dict(re.findall(r"^(\w+)\s*=\s*(\d+)\s*$", file.read_text(encoding="utf-8"), re.MULTILINE))
+    except (OSError, ValueError):
+        return None
+    numbers = [said.get(key) for key in ("VERSION_MAJOR", "VERSION_MINOR", "PATCHLEVEL")]
+    return ".".join(number for number in numbers if number) if all(numbers) else None
+
+
 # What `ffslab foreign build` knows: how the project is called, and what compiles it and may return its version.
 ADAPTERS: dict[str, tuple[str, Callable[[Path, Path | None, Path], str | None]]] = {
     "littlefs": ("littlefs", littlefs),
     "spiffs": ("SPIFFS", spiffs),
     "fatfs": ("FatFs", fatfs),
     "dhara": ("Dhara", dhara),
+    "zephyr-nvs": ("Zephyr's NVS", zephyr_nvs),
 }
 
 

@@ -96,6 +96,7 @@ class How(Chosen, total=False):
     endian: str
     layout: str | None
     volume: str | None
+    keys: list[bytes] | None
 
 
 class Listed(TypedDict):
@@ -145,16 +146,17 @@ def said(
     size_B: int | None = None,  # noqa: N803
     partition: str | None = None,
     volume: str | None = None,
+    keys: list[bytes] | None = None,
     layout: str | None = None,
-) -> dict[str, str | int | bool | None]:
+) -> dict[str, str | int | bool | list[bytes] | None]:
     """What is said about an image, as the native half takes it. What is `None` or "auto" is found out.
 
     `block_KiB` is the size of its erase blocks, `page_B` of its pages, `oob_B` of the OOB area behind each (0: there is
     none), `oob` whether there are OOB areas. `endian` of JFFS2 is "little" or "big". Of a whole chip's dump `mtdparts`
     names the partitions as the kernel's command line does, or `offset_B` and `size_B` say where the only one is (page
     data, without OOB areas); `partition` is the name of the one that is meant. `volume` is name or number of
-    the only volume of UBI that is wanted, `layout` how pages are laid out: "512+16x4" is four times 512 B and 16 B of
-    OOB. Raises `ffslab.InputError`.
+    the only volume of UBI that is wanted, `keys` are master keys of encrypted files (fscrypt), `layout` is how pages
+    are laid out: "512+16x4" is four times 512 B and 16 B of OOB. Raises `ffslab.InputError`.
     """
     for name, value in (("block_KiB", block_KiB), ("page_B", page_B), ("oob_B", oob_B)):
         if value is not None and not 0 <= value < 1 << 20:
@@ -175,12 +177,14 @@ def said(
         "size_B": size_B,
         "partition": partition,
         "volume": volume,
+        "keys": keys,
         "layout": layout,
     }
 
 
 def read_image(path: str | Path, **how: Unpack[How]) -> ImageTree:
-    """Reads all files of an image of JFFS2, YAFFS2, UBI with UBIFS, UBIFS alone, FAT or RFS.
+    """Reads all files of an image of JFFS2, YAFFS2, UBI with UBIFS, UBIFS alone, littlefs, SPIFFS, squashfs, FAT, RFS;
+    of a store of keys and values (NVS of ESP-IDF or Zephyr) a file for each key.
 
     The keywords are those of `said`. Raises `ffslab.InputError`, also for an image of several partitions of which none
     is chosen.

@@ -15,8 +15,8 @@ from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Damage, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
 from ffslab.api.machine import IMAGE_BOARD, as_json
-from ffslab.file_systems import VOLUMES
-from ffslab.images import How, ImageTree, Partition, read_image, recovery, said
+from ffslab.file_systems import ON_LINUX, VOLUMES
+from ffslab.images import How, ImageTree, Partition, keys, read_image, recovery, said
 from ffslab.images.layout import layout_notes, layout_text
 from ffslab.registries import profiles
 from ffslab.text.durations import duration
@@ -34,6 +34,8 @@ HELD: tuple[tuple[Held, Literal["valid_B", "invalid_B", "free_B"]], ...] = (
 FILES_SHOWN = 12
 DAMAGE_SHOWN = 12
 MAP_COLUMNS = 64
+# Sizes of erase blocks that may be given, by their option or keyword.
+GIVEN_BLOCKS_B = tuple(1 << power for power in range(12, 25))
 ERASE_COUNTER = "erase counter"
 # What a block of the map shows: most of it is so, or it is bad, or damaged.
 MARKS = {"valid": "#", "invalid": "x", "free": ".", "bad": "B", "unknown": "?"}
@@ -105,6 +107,7 @@ def facts_of(seen: Inspection) -> Facts:
         "superblock": {str(name): value for name, value in seen["superblock"]},
         "files": seen["files"],
         "blocks": seen["blocks"],
+        "keys": seen["keys"],
         "damage": seen["damage"],
         "damage_count": seen["damage_count"],
         "bad_blocks": seen["bad_blocks"],
@@ -143,7 +146,8 @@ def tree_of(path: str | Path, facts: Facts) -> ImageTree:
     return read_image(
         path,
         fs=layout["fs"],
-        block_KiB=layout["block_B"] // 1024,
+        # Of a size that nobody can give it is found again.
+        block_KiB=layout["block_B"] // 1024 if layout["block_B"] in GIVEN_BLOCKS_B else None,
         page_B=layout["page_B"],
         oob_B=layout["oob_B"],
         endian=layout.get("endian", "auto"),
@@ -209,7 +213,8 @@ def mark_of(block: BlockFacts) -> str:
 
 def text(facts: Facts) -> str:
     """Everything that matters, for a terminal."""
-    parts = [_head(facts), _superblock(facts), _space(facts), _wear(facts), _files(facts), _mount(facts)]
+    held = keys.text(facts) or _files(facts)
+    parts = [_head(facts), _superblock(facts), _space(facts), _wear(facts), held, _mount(facts)]
     parts += [recovery.text(facts), _damage(facts), "\n".join(f"note: {one_line(note)}" for note in facts["notes"])]
     return "\n\n".join(part for part in parts if part)
 
@@ -263,13 +268,15 @@ def start_text(facts: Facts) -> list[str]:
     if layout["fs"] == "littlefs":
         # The stacks of bare programs have no key for an image.
         return ['an experiment with system = "bare" starts from it with the step load']
-    keys = {
+    if layout["fs"] not in ON_LINUX:
+        return []
+    stack = {
         "fs": layout["fs"],
         "image": facts["file"],
         "partition_blocks": layout["blocks"],
         **stack_keys(layout, facts.get("partition")),
     }
-    said = _native.toml_of(as_json(keys)).splitlines()
+    said = _native.toml_of(as_json(stack)).splitlines()
     return [f"an experiment starts from it with [stack] {', '.join(said)}"]
 
 

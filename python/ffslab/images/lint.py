@@ -31,6 +31,8 @@ UBI_OWN_BLOCKS = 2 + 1 + 1
 UBIFS_LEAST_B = 8
 # A clean marker is a node's head (fs/jffs2/wbuf.c, include/uapi/linux/jffs2.h).
 CLEAN_MARKER_B = 12
+# Pages of memory of the boards that there are profiles of.
+DATA_NODE_B = 4096
 # Larger than the erase blocks of any part.
 LARGEST_BLOCK_KIB = 16384
 # Blocks that only garbage collection may use (yaffs2's yaffs_vfs.c, `n_reserved_blocks`).
@@ -255,6 +257,7 @@ def _ubifs(lint: _Lint, vid_at: int | None, volume: int | None) -> None:
     wanted = fitting[0] if len(fitting) == 1 or leb not in fitting else None
     right = " or ".join(f"mkfs.ubifs -e {each}" for each in fitting)
     lint.check("UBIFS LEB", leb, "equal to", wanted, "B", right)
+    _space_fixup(lint)
     if volume is None:
         return
     lebs = _reserved(lint)
@@ -270,6 +273,15 @@ def _ubifs(lint: _Lint, vid_at: int | None, volume: int | None) -> None:
         wanted, note = will, "LEBs of its volume"
     right = f"mkfs.ubifs -c {max(grown, will) if wanted is None else wanted}"
     lint.check("UBIFS LEBs at most", has, "at least", wanted, "LEBs", right, note, is_decisive=False)
+
+
+def _space_fixup(lint: _Lint) -> None:
+    """Pages that are programmed as erased ones cannot be programmed again: the ECC of NAND is in them."""
+    if lint.target.is_nor:
+        return
+    has = int(lint.facts["superblock"].get("UBIFS space fixup") == "yes")
+    right = "mkfs.ubifs -F, unless what flashes leaves erased pages out, as ubiformat does"
+    lint.check("space fixup", has, "at least", has or None, "flag", right, is_decisive=False)
 
 
 def _ubifs_alone(lint: _Lint) -> None:
@@ -304,6 +316,10 @@ def _jffs2(lint: _Lint) -> None:
     elif target.is_nor and count and isinstance(markers, dict):
         marker = _whole(markers.get("B")) // count
         lint.check("size of a clean marker", marker, "equal to", CLEAN_MARKER_B, "B", f"mkfs.jffs2 -c {CLEAN_MARKER_B}")
+    if (largest := lint.number("largest data node B")) is not None:
+        right = f"mkfs.jffs2 -s {DATA_NODE_B}"
+        note = "a node of the kernel holds a page of memory (fs/jffs2/write.c, `jffs2_write_inode_range`)"
+        lint.check("data of a node", largest, "at most", DATA_NODE_B, "B", right, note)
     if layout["oob_B"]:
         lint.check("page", layout["page_B"], "equal to", target.page_B, "B", "pages of the part")
     _check_oob(lint)
@@ -333,6 +349,8 @@ def _others(lint: _Lint, fitting: list[int]) -> None:
     if layout["fs"] != "yaffs2":
         right = f"blocks of {target.block_B} B"
         lint.check("erase block", layout["block_B"], "a multiple of", target.block_B, "B", right)
+        if layout["fs"] == "littlefs":
+            _littlefs(lint)
         return
     lint.check("page (chunk)", layout["page_B"], "equal to", target.page_B, "B", f"chunks of {target.page_B} B")
     _check_oob(lint)
@@ -340,6 +358,13 @@ def _others(lint: _Lint, fitting: list[int]) -> None:
     right = f"blocks of {target.block_B} B" if has else "nothing in the image tells; that of the part is possible"
     lint.check("erase block", has, "equal to", target.block_B, "B", right, is_decisive=False)
     _room(lint, -(-lint.bytes_B // target.block_B), YAFFS2_RESERVED_BLOCKS)
+
+
+def _littlefs(lint: _Lint) -> None:
+    """What its superblock says; what it reads and programs at once stands nowhere."""
+    block = lint.facts["layout"]["block_B"]
+    most = lint.target.blocks * lint.target.block_B // block
+    lint.check("blocks of littlefs", lint.number("blocks"), "at most", most, "blocks", f"block_count = {most}")
 
 
 def _check_oob(lint: _Lint) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ffslab._native import __version__
 from ffslab.answers.image import Facts
-from ffslab.images import recovery
+from ffslab.images import keys, recovery
 from ffslab.images.inspection import (
     ERASE_COUNTER,
     HELD,
@@ -42,6 +42,7 @@ KINDS = (
     ("damaged", "s3"),
 )
 FILES_MAX = 500
+KEYS_MAX = 2000
 
 
 def html(facts: Facts) -> str:
@@ -54,7 +55,8 @@ def html(facts: Facts) -> str:
         section("Wear", _wear(facts)),
         section("Damage", _damage(facts)),
         section("Deleted and overwritten", _lost(facts)),
-        section("Files", _files(facts)),
+        section("Keys and values", _keys(facts)),
+        section("Files", "" if facts["keys"] else _files(facts)),
         section("What a mount costs", _mount(facts)),
         section("Superblock", table(["fact", "value"], [[k, fact_text(v)] for k, v in facts["superblock"].items()])),
         section("How that is known", _list(layout["because"] + start_text(facts) + facts["notes"])),
@@ -188,6 +190,12 @@ def _lost(facts: Facts) -> str:
     more = f"<p>The first {FILES_MAX} of {len(rows)}.</p>" if len(rows) > FILES_MAX else ""
     said = f"<p>{escape(_sentence(recovery.line(facts)))}</p>"
     return said + more + (table(head, rows[:FILES_MAX]) if rows else "") + _list(facts["lost"]["notes"])
+
+
+def _keys(facts: Facts) -> str:
+    shown = keys.rows(facts["keys"][:KEYS_MAX])
+    more = f"<p>The first {KEYS_MAX} of {len(facts['keys'])}.</p>" if len(facts["keys"]) > KEYS_MAX else ""
+    return f"<p>{escape(keys.counted(facts))}.</p>{more}{table(keys.HEAD, shown)}" if shown else ""
 
 
 def _files(facts: Facts) -> str:

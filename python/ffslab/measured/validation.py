@@ -32,8 +32,8 @@ def compare(
 ) -> ValidationReport:
     """Runs the cases of a file and returns simulated beside expected values (crates/validate/README.md has the format).
 
-    `phases`: at how many phases of its tick counter and its wall clock a case is simulated that does not say where they
-    stood; the first is the usual one, and `ranges` holds the least and the largest value of each counter.
+    `phases`: at how many phases of its tick counter a case is simulated, and of its wall clock if it does not say where
+    that stood; the first is that of the case, and `ranges` holds the least and the largest value of each counter.
     """
     report: ValidationReport = json.loads(_native.validate(Path(path), only, jobs or 0, phases, progress))
     return report

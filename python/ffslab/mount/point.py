@@ -1,4 +1,4 @@
-"""What a mount needs to know of the host: whether its folder can be mounted on, and to whom the root is given."""
+"""What a mount needs to know of the host: where it may mount and save, and to whom the root is given."""
 
 from __future__ import annotations
 
@@ -81,3 +81,13 @@ def _group_of(uid: int) -> int:
         return pwd.getpwuid(uid).pw_gid
     except (KeyError, OverflowError):
         return uid
+
+
+def check_save(file: Path) -> None:
+    """Refuses a place for what is saved at the end before anything is begun: what a program did would be lost."""
+    if file.is_dir():
+        raise InputError(f"--save {file}: is a folder: name a file")
+    folder = file.absolute().parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        why = "cannot be written to" if folder.is_dir() else "no such folder"
+        raise InputError(f"--save {file}: {folder}: {why}")

@@ -30,7 +30,7 @@ from ffslab.file_systems import ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.images.inspection import stack_keys
 from ffslab.mount.control import socket_path
-from ffslab.mount.point import check_mountpoint, root_owner
+from ffslab.mount.point import check_mountpoint, check_save, root_owner
 from ffslab.mount.running import Running, stops_heard
 from ffslab.mount.sleeps import remarks, sleeps_library
 from ffslab.systems import TABLE, file_systems_of_others
@@ -208,7 +208,9 @@ class Mount:
         # The programs of other systems are one user, who may do everything.
         owner = root_owner(self.owner, new=self.wanted.image is None and self.wanted.system == LINUX)
         if self.save is not None:
-            self._check_save(self.save)
+            check_save(self.save)
+            if resolved(self.save.absolute().parent).is_relative_to(resolved(self.mountpoint)):
+                raise InputError(f"--save {self.save}: is on the mount itself: name a file elsewhere")
         keys = self.wanted.machine().keys()
 
         def ready() -> None:
@@ -268,17 +270,6 @@ class Mount:
             stacks=stacks,
         )
         return run, code
-
-    def _check_save(self, file: Path) -> None:
-        """Refuses a place for the image before anything is mounted: what a program did would be lost at the end."""
-        if file.is_dir():
-            raise InputError(f"--save {file}: is a folder: name a file")
-        folder = file.absolute().parent
-        if not os.access(folder, os.W_OK | os.X_OK):
-            why = "cannot be written to" if folder.is_dir() else "no such folder"
-            raise InputError(f"--save {file}: {folder}: {why}")
-        if resolved(folder).is_relative_to(resolved(self.mountpoint)):
-            raise InputError(f"--save {file}: is on the mount itself: name a file elsewhere")
 
     def _resolved(self, title: str, used: Mapping[str, object], command: Sequence[str]) -> str:
         cut = {"power_cut_after": self.power_cut_after, "torn": self.torn} if self.power_cut_after is not None else {}

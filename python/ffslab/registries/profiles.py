@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -83,10 +83,15 @@ def example_of(part_kind: str) -> str:
     """
     kinds = dict(_native.part_kinds())
     if part_kind not in kinds:
-        near = get_close_matches(part_kind, kinds, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise InputError(f"--kind {part_kind}: there is no such kind of part: {hint}known: {', '.join(kinds)}")
+        raise InputError(f"--kind {part_kind}: there is no such kind of part: {meant(part_kind, kinds)}")
     return kinds[part_kind]
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """Which of the known names is nearest, if one is near, and all of them."""
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"{hint}known: {', '.join(known)}"
 
 
 def part_of(board: str) -> str:

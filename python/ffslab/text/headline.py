@@ -346,7 +346,9 @@ def _alone(variant: VariantSummary) -> Iterator[str]:
     """How long the calls of the only variant took, and what energy all of it."""
     latency = variant["latency_us"]
     mean, p99, longest = latency["mean"], latency["p99"], latency["max"]
-    if mean is not None and p99 is not None and longest is not None:
+    if mean is not None and latency["n"] == 1:
+        yield f"1 call takes {duration(mean)}."
+    elif mean is not None and p99 is not None and longest is not None:
         slowest = "the slowest" if variant_needs_us(variant) is None else "the slowest that was seen"
         yield (
             f"{number(latency['n'])} calls take {duration(mean)} on average; one in a hundred takes {duration(p99)} or "

@@ -2,7 +2,7 @@
 
 On a terminal nothing in it may act: escape sequences, line feeds that forge lines, controls of the writing direction.
 Names are quoted as GNU `ls` does on a terminal; everything that is printed goes through `printable` or `one_line` as
-well, so that a name that nobody thought of shows as escapes. The rules are those of `crates/workload/src/quoting.rs`.
+well, so that a name that nobody thought of shows as escapes. The rules are those of `crates/text/src/quoting.rs`.
 In HTML the same characters are escaped, besides those of the markup. JSON and TOML stay exact: `machine_exact`.
 """
 

@@ -14,6 +14,7 @@ from ffslab.text.energy import energy_is_priced
 from ffslab.text.headline import headline_of
 from ffslab.text.tables import counted, number, size
 from ffslab.text.time_table import sentence as largest_cost
+from ffslab.text.times import times_said
 from ffslab.text.worn import runs_until_worn_out, worn_most
 
 FEW = 2
@@ -34,6 +35,7 @@ def sentences(summary: Summary) -> list[str]:
         said += _shares(variants[0])
     said += _left_by_setup(variants)
     said += headline.missing
+    said += times_said(variants)
     said += _notes(variants)
     return said
 

@@ -32,9 +32,8 @@ WAIT_FACTOR = 6
 SAID_B_MAX = 4000
 
 
-def main() -> None:
-    """Makes the calls of the standard input, one after the other."""
-    seconds_max, bytes_max, ground = float(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+def load() -> None:
+    """Loads the whole command, so that no call has to."""
     for module in pkgutil.walk_packages(ffslab.__path__, "ffslab."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
@@ -42,6 +41,12 @@ def main() -> None:
 
     # What is loaded stays for good: a collector that walks it in each child would copy all its pages there.
     gc.freeze()
+
+
+def main() -> None:
+    """Makes the calls of the standard input, one after the other."""
+    seconds_max, bytes_max, ground = float(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    load()
     there = sorted(ground.iterdir())
     for line in sys.stdin:
         call = json.loads(line)
@@ -85,8 +90,24 @@ def outcome(call: dict[str, Any], folder: str, seconds_max: float, bytes_max: in
             "out": _said(out),
             "errors": _said(errors),
             "made": sorted(path.name for path in Path(folder).iterdir() if not path.is_symlink()),
-            "left": sorted(path.name for path in Path(folder).rglob(".*")),
+            # A name of a volume that leads out of the folder is a name of a file with "_" for "/".
+            "left": sorted(path.name for path in Path(folder).rglob(".*") if not path.name.startswith(".._")),
         }
+
+
+def faults(outcome: dict[str, Any]) -> list[str]:
+    """What is wrong with an outcome, whatever was thrown."""
+    found = []
+    if outcome["ended"]:
+        found.append(f"over the limit of {outcome['ended']}")
+    elif outcome["code"] not in (0, 1, 2):
+        found.append(f"exit code {outcome['code']}")
+    if any(word in outcome["errors"] for word in ("Traceback", "panicked", "internal error")):
+        found.append("traceback")
+    lines = outcome["errors"].splitlines()
+    if outcome["code"] == 2 and not outcome["ended"] and (len(lines) != 1 or not lines[0].startswith("ffslab: ")):
+        found.append("not one line of error")
+    return found + (["left behind"] if outcome["left"] else [])
 
 
 def _be_the_command(call: dict[str, Any], folder: str, out: IO[bytes], errors: IO[bytes]) -> NoReturn:

@@ -5,6 +5,7 @@
 //! the type meanwhile, because each call takes it exclusively.
 
 mod info;
+pub(crate) mod keys;
 pub(crate) mod paths;
 pub(crate) mod sectors;
 
@@ -12,9 +13,13 @@ pub use info::Info;
 
 use crate::device::Device;
 use crate::libraries::LoadError;
+use ffslab_fs::causes;
 use ffslab_sim::{Kind, Purpose, Reason};
 use std::ffi::{c_char, c_void, CStr, CString};
 use std::path::Path;
+
+/// Numbers by what a library calls them, which says their unit.
+pub type Settings = Vec<(&'static str, i64)>;
 
 /// `struct ffslab_device` of `device.h`.
 #[repr(C)]
@@ -109,6 +114,24 @@ unsafe fn loaded<F>(
     Ok((f, causes))
 }
 
+/// Reasons that each machine has: a cause of a library with the name of one is that one, since no name may stand for two.
+static KNOWN: [&Reason; 14] = [
+    &causes::OTHER,
+    &causes::FORMATTING,
+    &causes::READ,
+    &causes::READ_AHEAD,
+    &causes::READ_MODIFY_WRITE,
+    &causes::INODE_READ,
+    &causes::NAME_LOOKUP,
+    &causes::MOUNT_SCAN,
+    &causes::DATA,
+    &causes::METADATA,
+    &causes::PADDING,
+    &causes::SYNC,
+    &causes::GC_COPY,
+    &causes::SUMMARY,
+];
+
 /// A cause of a library as a reason: a known one where its name is that of one.
 ///
 /// # Safety
@@ -116,7 +139,7 @@ unsafe fn loaded<F>(
 unsafe fn reason(raw: &RawCause) -> &'static Reason {
     let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
     let name = text(raw.name);
-    if let Some(known) = crate::KNOWN.iter().find(|known| known.name == name) {
+    if let Some(known) = KNOWN.iter().find(|known| known.name == name) {
         return known;
     }
     // In the order of the enumerations of device.h.

@@ -2,8 +2,8 @@
 
 use crate::c::sectors::{self, Sectors};
 use crate::device::{Below, Device};
+use crate::error::MountError;
 use crate::libraries::{Libraries, LoadError};
-use crate::MountError;
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Sim;
 use std::cell::RefCell;

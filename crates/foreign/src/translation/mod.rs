@@ -14,7 +14,7 @@ pub use page_map::logical_pages as page_map_pages;
 pub use wear_levelling::capacity_bytes as wear_levelling_capacity_bytes;
 
 use crate::device::Below;
-use crate::MountError;
+use crate::error::MountError;
 use ffslab_mtd::Mtd;
 
 /// How sectors come to lie on flash.

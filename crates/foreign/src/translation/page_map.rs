@@ -3,7 +3,7 @@
 //! Each write is on flash when it returns. What is written keeps the cause of who writes; what the map does for itself has its own.
 
 use crate::device::Below;
-use crate::MountError;
+use crate::error::MountError;
 use ffslab_ftl::flash::OnMedium;
 use ffslab_ftl::{FtlConfig, FtlError};
 use ffslab_mtd::{Capabilities, Mtd, MtdError};

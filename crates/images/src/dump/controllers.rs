@@ -1,7 +1,7 @@
 //! Dumps as a controller wrote them: which ECC it has is found from the dump alone, bits are corrected by it, and its pages are read as
 //! data and OOB area, whatever the order in which the chip has them.
 
-use super::ecc;
+use super::{across, ecc};
 use crate::recognise::{Given, Layout, PAGES_BYTES};
 use ffslab_ecc::{Report, Scheme};
 use std::collections::BTreeMap;
@@ -29,7 +29,8 @@ pub(super) struct Coded {
 /// The image with its data first in each page, corrected. `None`: it has no ECC that is known here, or software's Hamming code, which
 /// is looked for later, in each partition.
 pub(super) fn undo(image: &[u8], given: &Given) -> Option<(Vec<u8>, Coded)> {
-    let strides = strides(image, given);
+    let mut strides = strides(image, given);
+    across::retain_possible(image, &mut strides);
     let has_other =
         |&(page, oob): &(usize, usize)| ffslab_ecc::has_no_code(image, page, oob) || ecc::has_one(image, page, oob);
     if strides.iter().any(has_other) {

@@ -1,8 +1,10 @@
 //! The file of an image made plain before anybody looks for a file system in it: what a controller or a layer below has done to
 //! its bytes is undone, and bits that its ECC shows to be wrong are put right.
 
+mod across;
 mod controllers;
 mod ecc;
+mod fat_pages;
 mod interleaved;
 mod plain;
 mod wear_levelling;
@@ -10,18 +12,21 @@ mod yaffs2;
 
 pub use interleaved::Pieces;
 
-use crate::file::{read_file, ImageError};
+use crate::file::{hold_file, ImageError};
 use crate::format::ImageFs;
+use crate::held::Held;
 use crate::recognise::parts::{self, Part, Wanted};
 use crate::recognise::{recognise, Given};
+use crate::ubifs;
 use crate::unrecognised::Unrecognised;
 use controllers::Coded;
+use ffslab_text::quoting::quoted;
 use plain::Plain;
 use std::path::Path;
 
 /// The bytes of an image as file systems have them.
 pub struct Dump {
-    pub image: Vec<u8>,
+    pub image: Held,
     undone: Vec<String>,
     doubts: Vec<String>,
     /// Sizes of pages and OOB areas that are given with the pieces of which pages are made.
@@ -36,10 +41,10 @@ type Step = fn(&[u8]) -> Option<Plain>;
 impl Dump {
     /// Reads the file of an image.
     pub fn read(path: &Path, wanted: &Wanted) -> Result<Dump, ImageError> {
-        Ok(Dump::of(read_file(path)?, wanted.pieces, &wanted.given))
+        Ok(Dump::of(hold_file(path)?, wanted.pieces, &wanted.given))
     }
 
-    fn of(image: Vec<u8>, pieces: Option<Pieces>, given: &Given) -> Dump {
+    fn of(image: Held, pieces: Option<Pieces>, given: &Given) -> Dump {
         let mut dump = Dump { image, undone: Vec::new(), doubts: Vec::new(), sizes_bytes: None, coded: None };
         if let Some(pieces) = pieces {
             dump.take(pieces.put_together(&dump.image, "as given"));
@@ -51,17 +56,25 @@ impl Dump {
         }
         // Where an ECC is known, what stands in the OOB areas is no other one.
         let yaffs2: Step = if dump.coded.is_some() { yaffs2::undo_corrected } else { yaffs2::undo };
-        dump.undo(&[yaffs2, wear_levelling::undo, old_magic]);
+        dump.undo(&[yaffs2]);
+        // What a controller's ECC says is told of the pages as they stand in the file.
+        if dump.coded.is_none() {
+            let plain = fat_pages::undo(&dump.image, &dump.sizes_of(given));
+            plain.into_iter().for_each(|plain| dump.take(plain));
+        }
+        dump.undo(&[wear_levelling::undo, old_magic]);
         dump
     }
 
+    /// What is given, with the sizes that follow from the pieces of pages.
+    fn sizes_of(&self, given: &Given) -> Given {
+        let (page_bytes, oob_bytes) = self.sizes_bytes.unzip();
+        Given { page_bytes: page_bytes.or(given.page_bytes), oob_bytes: oob_bytes.or(given.oob_bytes), ..*given }
+    }
+
     fn correct(&mut self, given: &Given) {
-        let mut given = *given;
-        if let Some((page_bytes, oob_bytes)) = self.sizes_bytes {
-            (given.page_bytes, given.oob_bytes) = (Some(page_bytes), Some(oob_bytes));
-        }
-        if let Some((image, coded)) = controllers::undo(&self.image, &given) {
-            (self.image, self.coded) = (image, Some(coded));
+        if let Some((image, coded)) = controllers::undo(&self.image, &self.sizes_of(given)) {
+            (self.image, self.coded) = (image.into(), Some(coded));
         }
     }
 
@@ -78,7 +91,7 @@ impl Dump {
         if self.image.len() != image.len() {
             self.sizes_bytes = None;
         }
-        self.image = image;
+        self.image = image.into();
         self.undone.extend(said);
         self.doubts.extend(doubts);
     }
@@ -87,21 +100,20 @@ impl Dump {
     ///
     /// Errors: as [`parts::find`].
     pub fn parts(&mut self, wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Part>, Unrecognised> {
-        let mut wanted = wanted.clone();
-        if let Some((page_bytes, oob_bytes)) = self.sizes_bytes {
-            (wanted.given.page_bytes, wanted.given.oob_bytes) = (Some(page_bytes), Some(oob_bytes));
-        }
+        let wanted = Wanted { given: self.sizes_of(&wanted.given), ..wanted.clone() };
         let mut found = parts::find(&self.image, &wanted, formats)?;
         let has_volumes = found.iter().any(|part| part.layout.as_ref().is_ok_and(|found| found.ubi_at_bytes.is_some()));
         if let Some(name) = wanted.volume.as_ref().filter(|_| !has_volumes) {
             return Err(Unrecognised::NoVolumes { name: name.clone() });
         }
+        self.check_volume(&found, wanted.volume.as_deref())?;
         for part in &mut found {
             if !part.name.is_empty() {
                 self.level(part, &wanted.given, formats);
             }
             if let Ok(layout) = &mut part.layout {
                 layout.volume.clone_from(&wanted.volume);
+                layout.keys.clone_from(&wanted.keys);
                 layout.undone.splice(..0, self.undone.iter().cloned());
                 layout.doubts.extend(self.doubts.iter().cloned());
                 match &self.coded {
@@ -111,6 +123,21 @@ impl Dump {
             }
         }
         Ok(found)
+    }
+
+    /// Errors: a volume is wanted that no UBI has.
+    fn check_volume(&self, found: &[Part], wanted: Option<&str>) -> Result<(), Unrecognised> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        let known: Vec<(u32, String)> = (found.iter())
+            .filter_map(|part| Some((part.layout.as_ref().ok()?, &self.image[part.place_bytes.clone()])))
+            .flat_map(|(layout, image)| ubifs::all_volumes(image, layout))
+            .collect();
+        if known.is_empty() || known.iter().any(|(id, name)| name == wanted || id.to_string() == wanted) {
+            return Ok(());
+        }
+        let name_of = |(id, name): (u32, String)| format!("{} ({id})", quoted(name.as_bytes()));
+        let known = known.into_iter().map(name_of).collect::<Vec<_>>().join(", ");
+        Err(Unrecognised::NoVolume { name: quoted(wanted.as_bytes()).to_string(), known })
     }
 
     /// Undoes ESP-IDF's wear levelling in a partition, in its place: its content is shorter than what it takes.

@@ -17,6 +17,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     let mut compressions: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
     let mut marks = Marks::default();
+    let mut data_node_most = 0;
     let (mut ino_most, mut version_most, mut obsolete, mut deletions) = (0, 0, 0u64, 0u64);
     for block in 0..layout.blocks {
         if scanned.blocks[block as usize].is_bad == Some(true) {
@@ -45,6 +46,10 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
                 Found::Inode { ino, version, compression, data_bytes, compressed_bytes } => {
                     ino_most = ino.max(ino_most);
                     version_most = version.max(version_most);
+                    // A hole has no data, however long it is.
+                    if compressed_bytes > 0 {
+                        data_node_most = data_bytes.max(data_node_most);
+                    }
                     let sum = compressions.entry(compression).or_default();
                     *sum = (sum.0 + 1, sum.1 + u64::from(data_bytes), sum.2 + u64::from(compressed_bytes));
                     "inode"
@@ -90,6 +95,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         let facts = json!({"nodes": count, "data_B": plain, "compressed_B": packed});
         scanned.fact(&format!("compression {name}"), facts);
     }
+    scanned.fact("largest data node B", data_node_most);
     scanned.fact("highest inode number", ino_most);
     scanned.fact("highest version of an inode", version_most);
     scanned.fact("deletion entries", deletions);

@@ -1,5 +1,7 @@
 //! The log in a metadata block of littlefs: tags with data, commit by commit (`SPEC.md` and `lfs_dir_fetchmatch` of `lfs.c`).
 
+use super::version1;
+use crate::little_endian::u32_at;
 use std::borrow::Cow;
 
 /// No log has more entries: the number in a tag has ten bits, of which the largest stands for none.
@@ -94,12 +96,8 @@ impl Tag {
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn pair(data: &[u8]) -> Option<[u32; 2]> {
-    Some([word(data, 0)?, word(data, 4)?])
+pub fn pair(data: &[u8]) -> Option<[u32; 2]> {
+    Some([u32_at(data, 0)?, u32_at(data, 4)?])
 }
 
 /// CRC-32 without the last inversion, as `lfs_crc` counts on.
@@ -118,10 +116,17 @@ impl Crc {
     }
 }
 
+/// Of littlefs 1, over all of a directory.
+pub fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::START;
+    crc.add(bytes);
+    crc.0
+}
+
 impl Log {
     /// The log of a block. `None`: not one commit is whole.
     pub fn of(block: &[u8]) -> Option<Log> {
-        let mut log = Log { revision: word(block, 0)?, ..Log::default() };
+        let mut log = Log { revision: u32_at(block, 0)?, ..Log::default() };
         // What the commit that is being read says, until its check sum holds.
         let mut next = log.clone();
         let (mut at, mut before, mut crc) = (TAG_BYTES, 0xFFFF_FFFF_u32, Crc::START);
@@ -142,7 +147,7 @@ impl Log {
                 }
                 continue;
             }
-            if word(data, 0) != Some(crc.0) {
+            if u32_at(data, 0) != Some(crc.0) {
                 break;
             }
             // The next valid bit may be the other one.
@@ -154,6 +159,20 @@ impl Log {
         }
         log.is_torn = block[log.end_bytes..].iter().any(|&byte| byte != 0xFF);
         (log.commit_count > 0).then_some(log)
+    }
+
+    /// Whether tags follow one another in a block up to that of a check sum, whether it is right or not. In data of a file they do not.
+    fn has_begun(block: &[u8]) -> bool {
+        let (mut at, mut before) = (TAG_BYTES, 0xFFFF_FFFF_u32);
+        while let Some(raw) = block.get(at..at + TAG_BYTES) {
+            let tag = Tag(u32::from_be_bytes([raw[0], raw[1], raw[2], raw[3]]) ^ before);
+            if !tag.is_valid() || tag.is_checksum() {
+                return tag.is_valid();
+            }
+            before = tag.0;
+            at += TAG_BYTES + tag.data_bytes();
+        }
+        false
     }
 
     /// `None`: it makes no sense.
@@ -174,7 +193,7 @@ impl Log {
                 let held = match tag.chunk() {
                     0x00 => Held::Directory(pair(data)?),
                     0x01 => Held::Inline(data.to_vec()),
-                    0x02 => Held::Blocks { head: word(data, 0)?, size_bytes: word(data, 4)? },
+                    0x02 => Held::Blocks { head: u32_at(data, 0)?, size_bytes: u32_at(data, 4)? },
                     _ => Held::Nothing,
                 };
                 self.entry(id)?.held = held;
@@ -220,15 +239,30 @@ pub struct Superblock {
     pub name_bytes_max: u32,
     pub file_bytes_max: u32,
     pub attribute_bytes_max: u32,
+    /// The blocks of the root directory; `None`: it stands beside the superblock, as since littlefs 2.
+    pub root_blocks: Option<[u32; 2]>,
 }
 
 pub const MAGIC: &[u8] = b"littlefs";
+/// Of the data of a superblock of littlefs 1: the root, size and number of blocks, version.
+const VERSION1_BYTES: usize = 20;
 
 impl Superblock {
     pub fn of(log: &Log) -> Option<Superblock> {
         let entry = log.entries.first().filter(|entry| entry.is == NameOf::Superblock && entry.name == MAGIC)?;
         let Held::Inline(data) = &entry.held else { return None };
-        let at = |number: usize| word(data, number * 4);
+        let at = |number: usize| u32_at(data, number * 4);
+        if data.len() == VERSION1_BYTES {
+            return Some(Superblock {
+                version: at(4)?,
+                block_bytes: at(2)?,
+                blocks: at(3)?,
+                name_bytes_max: u8::MAX.into(),
+                file_bytes_max: i32::MAX as u32,
+                attribute_bytes_max: 0,
+                root_blocks: Some(pair(data)?),
+            });
+        }
         Some(Superblock {
             version: at(0)?,
             block_bytes: at(1)?,
@@ -236,6 +270,7 @@ impl Superblock {
             name_bytes_max: at(3)?,
             file_bytes_max: at(4)?,
             attribute_bytes_max: at(5)?,
+            root_blocks: None,
         })
     }
 }
@@ -247,9 +282,14 @@ pub struct Pair<'i> {
     pub logs: [Option<Log>; 2],
 }
 
+/// The log of a block, of whatever version.
+pub fn log_of(block: &[u8]) -> Option<Log> {
+    Log::of(block).or_else(|| version1::log(block))
+}
+
 impl<'i> Pair<'i> {
     pub fn of(blocks: [u32; 2], data: [Cow<'i, [u8]>; 2]) -> Pair<'i> {
-        let logs = [Log::of(&data[0]), Log::of(&data[1])];
+        let logs = [log_of(&data[0]), log_of(&data[1])];
         Pair { blocks, data, logs }
     }
 
@@ -261,6 +301,16 @@ impl<'i> Pair<'i> {
             [None, Some(_)] => Some(1),
             [None, None] => None,
         }
+    }
+
+    /// Whether a block without a whole commit had one: it has tags, or a later revision than the log that counts. The other block
+    /// of a new pair holds whatever stood there before, as littlefs erases a block when it writes to it first, and counts on from the
+    /// revision that it finds there (`lfs_dir_alloc` of `lfs.c`).
+    pub fn is_damaged(&self, number: usize) -> bool {
+        let block = &self.data[number];
+        let is_later = |log: &Log| u32_at(block, 0).is_some_and(|found| found.wrapping_sub(log.revision) as i32 > 0);
+        let counts = self.current().and_then(|current| self.logs[current].as_ref());
+        block.iter().any(|&byte| byte != 0xFF) && (Log::has_begun(block) || counts.is_some_and(is_later))
     }
 }
 
@@ -280,5 +330,30 @@ mod tests {
         for block in [&[][..], &[0xFF; 3], &[0xFF; 4096], &[0; 4096], &[1, 0, 0, 0, 0, 0, 0, 0]] {
             assert_eq!(Log::of(block), None);
         }
+    }
+
+    /// A log of one commit without entries, and what stands in the other block of its pair.
+    #[test]
+    fn what_stood_in_the_other_block_of_a_new_pair_is_no_damage() {
+        let log = |revision: u32, sum: u32| {
+            let mut block = vec![0xFF; 64];
+            block[..4].copy_from_slice(&revision.to_le_bytes());
+            // A check sum that is all of the commit.
+            block[4..8].copy_from_slice(&(0x500F_FC04_u32 ^ 0xFFFF_FFFF).to_be_bytes());
+            let mut crc = Crc::START;
+            crc.add(&block[..8]);
+            block[8..12].copy_from_slice(&(crc.0 ^ sum).to_le_bytes());
+            block
+        };
+        let is_damaged = |other: Vec<u8>| Pair::of([0, 1], [log(7, 0).into(), other.into()]).is_damaged(1);
+        assert!(
+            !is_damaged(vec![0xFF; 64])
+                && !is_damaged(vec![0; 64])
+                && !is_damaged(vec![6, 0, 0, 0, b'd', b'a', b't', b'a'])
+        );
+        assert!(is_damaged(log(6, 1)) && is_damaged(log(8, 1)), "a wrong check sum");
+        let mut later = log(8, 0);
+        later[4] ^= 0x80;
+        assert!(is_damaged(later), "a tag of a later log");
     }
 }

@@ -1,7 +1,8 @@
-//! Images of littlefs 2, read as they stand (`SPEC.md` of littlefs): logs in pairs of blocks, lists of blocks. What is called an erase block
+//! Images of littlefs 2 and 1, read as they stand (`SPEC.md` of littlefs): logs in pairs of blocks, lists of blocks. What is called an erase block
 //! here is a block of littlefs, which may be several erase blocks of the chip.
 
 mod log;
+mod version1;
 mod walk;
 
 use crate::format::{Evidence, ImageFormat, ImageFs};
@@ -11,7 +12,7 @@ use crate::tree::room::{Names, Room};
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
 use ffslab_fs::{BlockSpace, FileKind, Ino};
 use ffslab_mtd::is_erased;
-use log::{Held, Log, NameOf, Superblock, MAGIC};
+use log::{log_of, Held, NameOf, Superblock, MAGIC};
 use std::collections::BTreeSet;
 use walk::{Use, Walk};
 
@@ -20,6 +21,8 @@ pub struct InImages;
 
 /// Where the magic word stands in a superblock, with the revision and a tag before it.
 const MAGIC_AT: usize = 8;
+/// That of littlefs 1, behind the head of its directory, of its entry, and numbers.
+const MAGIC_OF_1_AT: usize = 40;
 const BLOCK_BYTES_MIN: u32 = 128;
 /// Nothing larger is looked for at the second block, whose size the first would say.
 const BLOCK_BYTES_MAX: u32 = 4 << 20;
@@ -28,11 +31,12 @@ const BLOCK_BYTES_MAX: u32 = 4 << 20;
 /// short after a format.
 fn superblock_at(image: &[u8], at: usize) -> Option<Superblock> {
     let block = image.get(at..)?;
-    if block.get(MAGIC_AT..MAGIC_AT + MAGIC.len())? != MAGIC {
+    let has_magic = |at: usize| block.get(at..).is_some_and(|here| here.starts_with(MAGIC));
+    if !has_magic(MAGIC_AT) && !has_magic(MAGIC_OF_1_AT) {
         return None;
     }
     let most = block.len().min(BLOCK_BYTES_MAX as usize);
-    let superblock = Superblock::of(&Log::of(&block[..most])?)?;
+    let superblock = Superblock::of(&log_of(&block[..most])?)?;
     let is_possible = superblock.block_bytes >= BLOCK_BYTES_MIN && superblock.block_bytes.is_multiple_of(4);
     (is_possible && superblock.block_bytes as usize <= image.len()).then_some(superblock)
 }
@@ -87,9 +91,11 @@ impl ImageFormat for InImages {
             return None;
         }
         let layout = Layout::new(fs, page, oob, block, image);
-        let layout = layout.unchecked(
-            "littlefs has no check sums over the blocks of files: a changed bit in them does not show (small files stand in their directory, which has)",
-        );
+        let layout = layout.unchecked(if superblock.root_blocks.is_some() {
+            "littlefs has no check sums over the blocks of files: a changed bit in them does not show"
+        } else {
+            "littlefs has no check sums over the blocks of files: a changed bit in them does not show (small files stand in their directory, which has)"
+        });
         Some(layout.because(format!("its superblock says blocks of {block} B")))
     }
 

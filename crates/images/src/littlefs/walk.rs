@@ -115,7 +115,7 @@ impl<'i> Walk<'i> {
             let Some(log) = self.read_pair(blocks, from) else { return };
             (next, from) = (log.tail.map(|tail| tail.blocks), blocks[0]);
             if let Some(superblock) = Superblock::of(&log) {
-                (self.superblock, self.root) = (Some(superblock), key);
+                (self.superblock, self.root) = (Some(superblock), superblock.root_blocks.map_or(key, sorted));
             }
             self.directories.insert(key, Directory { log, moved: None });
         }
@@ -148,7 +148,7 @@ impl<'i> Walk<'i> {
                 Some(_) => self.uses[block as usize] = Use::OlderLog,
                 None => {
                     self.uses[block as usize] = Use::OlderLog;
-                    if pair.data[number].iter().any(|&byte| byte != 0xFF) {
+                    if pair.is_damaged(number) {
                         self.flaw(block, 0, "no whole commit in the other block of a directory");
                     }
                 }

@@ -4,8 +4,8 @@ use super::history::{History, Past};
 use super::paths::Paths;
 use crate::recognise::Layout;
 use crate::scan::{Damage, Hit};
-use crate::tree::Tree;
-use ffslab_workload::quoting::as_text;
+use crate::tree::{tree_of, Content, Tree};
+use ffslab_text::quoting::as_text;
 use std::collections::BTreeMap;
 
 /// Completes what the scan could tell of the files that damage hits: their paths, and whether the damaged nodes are in use.
@@ -14,6 +14,28 @@ pub fn complete(damage: &mut [Damage], image: &[u8], layout: &Layout, tree: Opti
     if damage.iter().all(|damage| damage.hits.is_none()) {
         return;
     }
+    let volumes = layout.fs.format().volumes(image, layout);
+    if volumes.is_empty() {
+        return complete_in_one(damage.iter_mut().collect(), image, layout, tree);
+    }
+    for (number, (folder, layout)) in volumes.into_iter().enumerate() {
+        let is_in = |damage: &&mut Damage| damage.hits.as_ref().is_some_and(|hit| hit.volume_number == number);
+        let mut of_it: Vec<&mut Damage> = damage.iter_mut().filter(is_in).collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        complete_in_one(
+            of_it.iter_mut().map(|damage| &mut **damage).collect(),
+            image,
+            &layout,
+            tree_of(image, &layout, Content::Check).ok().as_ref(),
+        );
+        let paths = of_it.into_iter().filter_map(|damage| damage.hits.as_mut()?.path.as_mut());
+        paths.for_each(|path| *path = format!("{}/{path}", as_text(&folder)));
+    }
+}
+
+fn complete_in_one(damage: Vec<&mut Damage>, image: &[u8], layout: &Layout, tree: Option<&Tree>) {
     let Some(History { pasts, names, root_ino, .. }) = layout.fs.format().history(image, layout) else { return };
     let paths = Paths::new(&names, root_ino, tree);
     // Of several objects that had a number, the last.

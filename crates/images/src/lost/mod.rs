@@ -19,7 +19,7 @@ use crate::tree::{tree_of, Content, Tree};
 use crate::unrecognised::Unrecognised;
 use content::{Repeat, Version};
 use ffslab_fs::FileKind;
-use ffslab_workload::quoting::as_text;
+use ffslab_text::quoting::{as_text, quoted};
 use history::{History, Past};
 use paths::Paths;
 use schemars::JsonSchema;
@@ -101,6 +101,22 @@ pub struct Lost {
 /// Looks for what was deleted or overwritten. `tree`: the files that are there; `None`: they cannot be read, and whatever
 /// is found counts as lost.
 pub fn find(image: &[u8], layout: &Layout, tree: Option<&Tree>, keep: Content) -> Lost {
+    let mut room = Room::of(image.len() as u64);
+    let volumes = layout.fs.format().volumes(image, layout);
+    if volumes.is_empty() {
+        return find_in_one(image, layout, tree, keep, &mut room);
+    }
+    let mut lost = Lost::default();
+    for (folder, layout) in volumes {
+        let tree = tree_of(image, &layout, Content::Check).ok();
+        let found = find_in_one(image, &layout, tree.as_ref(), keep, &mut room);
+        lost.files.extend(found.files.into_iter().map(|file| file.below(&folder)));
+        lost.notes.extend(found.notes.into_iter().map(|note| format!("volume {}: {note}", quoted(&folder))));
+    }
+    lost
+}
+
+fn find_in_one(image: &[u8], layout: &Layout, tree: Option<&Tree>, keep: Content, room: &mut Room) -> Lost {
     let Some(history) = layout.fs.format().history(image, layout) else {
         let title = layout.fs.title();
         return Lost { files: Vec::new(), notes: vec![format!("{title}: what was deleted is not looked for")] };
@@ -117,7 +133,6 @@ pub fn find(image: &[u8], layout: &Layout, tree: Option<&Tree>, keep: Content) -
         pages_bytes_max: (image.len() as u64).max(PAGES_BYTES_MIN),
         versions_count_max: VERSIONS_MAX,
     };
-    let mut room = Room::of(image.len() as u64);
     let mut lost = Lost { files: Vec::new(), notes };
     let mut without_room = 0;
     for past in pasts.iter() {
@@ -171,6 +186,12 @@ pub fn read_lost(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Ve
 }
 
 impl LostFile {
+    /// As it is where the files of its volume stand in a folder.
+    fn below(self, folder: &[u8]) -> LostFile {
+        let path_bytes = [folder, b"/", self.path_bytes.as_slice()].concat();
+        LostFile { path: as_text(&path_bytes), path_bytes, ..self }
+    }
+
     fn of(past: &Past, version: Version, paths: &Paths<'_>) -> LostFile {
         let path_bytes = paths.of(past.ino);
         let missing_bytes: Vec<[u64; 2]> = version.missing_bytes.iter().map(|range| [range.start, range.end]).collect();

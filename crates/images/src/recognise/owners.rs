@@ -1,6 +1,6 @@
 //! To which file system each erase block of a dump belongs, and the areas that those of one partition make.
 
-use super::Layout;
+use super::{within, Layout};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
 use ffslab_mtd::is_erased;
 use std::collections::BTreeMap;
@@ -14,13 +14,15 @@ pub(super) enum Owner {
     /// other; 0: the block has none.
     Of(ImageFs, u32),
     Nobody,
+    /// As `Nobody`, and all bytes are 0x00: a hole of a file, or padding.
+    Zeros,
 }
 
 impl Owner {
     pub(super) fn fs(self) -> Option<ImageFs> {
         match self {
             Owner::Of(fs, _) => Some(fs),
-            Owner::Erased | Owner::Nobody => None,
+            Owner::Erased | Owner::Nobody | Owner::Zeros => None,
         }
     }
 
@@ -35,8 +37,25 @@ impl Owner {
 pub(super) fn areas_of(image: &[u8], layout: &Layout, formats: &[ImageFs]) -> Vec<(Owner, Range<u32>)> {
     let lookers = lookers(image, layout, formats);
     let mut owners: Vec<Owner> = (0..layout.blocks).map(|block| owner(image, layout, &lookers, block)).collect();
+    volumes_own(&mut owners, image, layout, formats);
     same_numbers(&mut owners);
     areas(&owners)
+}
+
+/// Gives the blocks of nobody to the volumes whose superblocks say that they take them. Those of flash come first, because a volume may be a
+/// file in one.
+fn volumes_own(owners: &mut [Owner], image: &[u8], layout: &Layout, formats: &[ImageFs]) {
+    if layout.oob_bytes > 0 {
+        return;
+    }
+    let block_bytes = layout.block_bytes as usize;
+    for (fs, place) in within::volumes(image, formats) {
+        for owner in &mut owners[place.start / block_bytes..place.end.div_ceil(block_bytes)] {
+            if *owner == Owner::Nobody {
+                *owner = Owner::Of(fs, 0);
+            }
+        }
+    }
 }
 
 /// The functions that recognise the blocks of each format. Formats with tags in each page come first, because a file in
@@ -60,6 +79,9 @@ fn owner(image: &[u8], layout: &Layout, lookers: &[(ImageFs, BlockOwner<'_>)], b
     }
     if is_erased(&data) || has_bad_mark(stored, layout) {
         return Owner::Erased;
+    }
+    if data.iter().all(|&byte| byte == 0) {
+        return Owner::Zeros;
     }
     Owner::Nobody
 }
@@ -97,7 +119,8 @@ fn same_numbers(owners: &mut [Owner]) {
 
 /// Joins neighbouring blocks of the same owner to areas. Blocks of no file system that lie between two areas of the
 /// same partition, or after the last one, are taken for damaged blocks of that partition. Such blocks before the first
-/// partition, or between two different ones, are an area of their own.
+/// partition, or between two different ones, are an area of their own, and so are
+/// zeros at the end that are more than what stands before them.
 fn areas(owners: &[Owner]) -> Vec<(Owner, Range<u32>)> {
     let mut areas: Vec<(Owner, Range<u32>)> = Vec::new();
     for (block, &owner) in (0..).zip(owners) {
@@ -116,10 +139,13 @@ fn areas(owners: &[Owner]) -> Vec<(Owner, Range<u32>)> {
     for at in 0..areas.len() {
         let (owner, blocks) = areas[at].clone();
         let next = areas.get(at + 1).map(|(next, _)| *next);
-        let is_nobodys = matches!(owner, Owner::Nobody | Owner::Erased);
-        let is_same = |last: Owner| last == owner || (is_nobodys && next.is_none_or(|next| next == last));
+        let is_nobodys = owner.fs().is_none();
+        let is_same = |last: Owner, before: &Range<u32>| {
+            let is_end = next.is_none() && (owner != Owner::Zeros || blocks.len() <= before.len());
+            last == owner || (is_nobodys && (is_end || next == Some(last)))
+        };
         match joined.last_mut() {
-            Some((last, before)) if *last != Owner::Nobody && is_same(*last) => before.end = blocks.end,
+            Some((last, before)) if last.fs().is_some() && is_same(*last, before) => before.end = blocks.end,
             _ => joined.push((owner, blocks)),
         }
     }
@@ -151,6 +177,7 @@ mod tests {
                 'j' => jffs2(),
                 'y' => yaffs2(),
                 '.' => Owner::Erased,
+                '0' => Owner::Zeros,
                 _ => Owner::Nobody,
             })
             .collect();
@@ -171,6 +198,8 @@ mod tests {
         assert_eq!(of("uu..u..jj.yy"), [(ubi(1), 0..5), (jffs2(), 5..10), (yaffs2(), 10..12)]);
         assert_eq!(of("uu?.u.."), [(ubi(1), 0..7)]);
         assert_eq!(of("uuUU"), [(ubi(1), 0..2), (ubi(2), 2..4)]);
+        assert_eq!(of("jj00j0"), [(jffs2(), 0..6)]);
+        assert_eq!(of("jj000"), [(jffs2(), 0..2), (Owner::Zeros, 2..5)], "more than there is");
         assert_eq!(of(""), []);
     }
 }

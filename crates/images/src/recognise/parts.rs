@@ -9,10 +9,11 @@
 
 use super::mtdparts::{self, Defined};
 use super::owners::areas_of;
-use super::{recognise, tables, Given, Layout};
+use super::{content, recognise, tables, within, Given, Layout};
 use crate::dump::Pieces;
-use crate::file::{read_file, ImageError};
+use crate::file::{hold_file, ImageError};
 use crate::format::{Evidence, ImageFs};
+use crate::ubifs::fscrypt::MasterKeys;
 use crate::unrecognised::Unrecognised;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -32,6 +33,8 @@ pub struct Wanted {
     pub partition: Option<String>,
     /// Name or number of the only volume of UBI that is wanted.
     pub volume: Option<String>,
+    /// What opens encrypted files.
+    pub keys: MasterKeys,
     /// How each page is laid out, which then is not looked for.
     pub pieces: Option<Pieces>,
 }
@@ -138,15 +141,30 @@ fn of_image(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<(Vec<P
     if let Some(table) = table {
         return Ok((of_table(image, wanted, formats, (table, &parts)), doubts));
     }
-    let parts = match found(image, wanted, formats) {
+    let parts = match found(image, wanted, formats).or_else(|| within::several(image, &wanted.given, formats)) {
         Some(parts) => Ok(parts),
         None => whole(image, &wanted.given, formats).map(|part| vec![part]),
     };
+    let parts = parts.map_err(|why| told(image, why, formats));
     match parts {
         Ok(parts) => Ok((parts, doubts)),
         Err(why) if doubts.is_empty() => Err(why),
         Err(why) => Err(Unrecognised::Table { doubts: doubts.join("; "), why: Box::new(why) }),
     }
+}
+
+/// Where nothing is known: what the bytes are, or what they would be in another order.
+fn told(image: &[u8], why: Unrecognised, formats: &[ImageFs]) -> Unrecognised {
+    let Unrecognised::Nothing { signs, .. } = why else { return why };
+    let known = |(word, turned): (usize, Vec<u8>)| {
+        let what = match recognise(&turned, &Given::default(), formats) {
+            Ok(layout) => format!("{} that ffslab reads", layout.fs.title()),
+            Err(_) => crate::named::beginning(&turned)?.to_string(),
+        };
+        Some(Unrecognised::Turned { word_bytes: word, what })
+    };
+    let turned = content::turned(image).find_map(known);
+    turned.unwrap_or_else(|| Unrecognised::Nothing { signs, holds: content::described(image) })
 }
 
 /// The partitions that a table in the image has.
@@ -156,7 +174,9 @@ fn of_table(image: &[u8], wanted: &Wanted, formats: &[ImageFs], (table, all): (&
         let given = Given { starts_at_bytes: *offset_bytes, ..wanted.given };
         let layout = match recognise(&image[place_bytes.clone()], &given, formats) {
             Ok(layout) => Ok(layout.because(format!("{table} has it as {name}"))),
-            Err(Unrecognised::Nothing { .. } | Unrecognised::Other { .. }) => Err(Unrecognised::NoFileSystem),
+            Err(Unrecognised::Nothing { .. } | Unrecognised::Other { .. }) => {
+                Err(Unrecognised::NoFileSystem { holds: content::described(&image[place_bytes.clone()]) })
+            }
             Err(why) => Err(why),
         };
         Part { name: name.clone(), offset_bytes: *offset_bytes, size_bytes: *size_bytes, place_bytes, layout }
@@ -165,7 +185,7 @@ fn of_table(image: &[u8], wanted: &Wanted, formats: &[ImageFs], (table, all): (&
 }
 
 /// The whole image, or what stands in it behind something else.
-fn whole(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Part, Unrecognised> {
+pub(super) fn whole(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Part, Unrecognised> {
     let found = recognise(image, given, formats);
     let late = formats.iter().find_map(|fs| fs.format().begins_at(image, found.as_ref().ok()));
     let behind = late.and_then(|at| {
@@ -208,7 +228,7 @@ pub fn listed(parts: &[Part]) -> String {
 ///
 /// Errors: see [`only`].
 pub fn only_part_of_file(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Part, ImageError> {
-    let image = read_file(path)?;
+    let image = hold_file(path)?;
     let found = only(&image, wanted, formats).map(|(part, _)| part);
     found.map_err(|why| ImageError::refused(path, why))
 }
@@ -261,8 +281,8 @@ fn cut(
         }
     };
     let parts: Vec<Part> = defined.iter().map(part).collect();
-    if let (None, [Part { layout: Err(why), .. }]) = (&wanted.mtdparts, parts.as_slice()) {
-        return Err(why.clone());
+    if let (None, [Part { layout: Err(why), place_bytes, .. }]) = (&wanted.mtdparts, parts.as_slice()) {
+        return Err(told(&image[place_bytes.clone()], why.clone(), formats));
     }
     Ok(parts)
 }
@@ -286,7 +306,12 @@ fn chip_of(image: &[u8], given: &Given, formats: &[ImageFs]) -> Chip {
     let page_bytes = given.page_bytes.unwrap_or(512);
     let said = Chip { page_bytes, oob_bytes: given.oob_bytes.unwrap_or(0), block_bytes: None, holds: None };
     let sizes = Given { fs: None, endian: None, block_bytes: None, ..*given };
-    let Ok(whole) = recognise(image, &sizes, formats) else { return said };
+    let Ok(mut whole) = recognise(image, &sizes, formats) else { return said };
+    if within::ends_early(image, whole.fs) {
+        let others: Vec<ImageFs> = formats.iter().copied().filter(|fs| !fs.format().is_volume()).collect();
+        let Ok(behind) = recognise(image, &sizes, &others) else { return said };
+        whole = behind;
+    }
     if whole.lacks_ubi || whole.fs.format().is_volume() {
         return said;
     }
@@ -309,6 +334,19 @@ fn chip_of(image: &[u8], given: &Given, formats: &[ImageFs]) -> Chip {
 
 // ---- found --------------------------------------------------------------------------------------------------
 
+/// How what nobody knows is called.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// A name of a partition that holds such, which no other has.
+pub(super) fn own_name(parts: &[Part], base: &str) -> String {
+    let before = parts.iter().filter(|part| part.name.split('-').next() == base.split('-').next()).count();
+    if before == 0 {
+        base.to_string()
+    } else {
+        format!("{base}-{}", before + 1)
+    }
+}
+
 /// Finds the partitions of a whole chip. `None`: the image is not the dump of a chip with several.
 fn found(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Option<Vec<Part>> {
     let given = Given { fs: None, ..wanted.given };
@@ -322,20 +360,24 @@ fn found(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Option<Vec<Part>
     let mut parts: Vec<Part> = Vec::new();
     for (owner, blocks) in areas {
         let place = layout.place(blocks.start, image).start..layout.place(blocks.end - 1, image).end;
-        let slice = &image[place.clone()];
-        let known = of_chip(&given, &Chip { block_bytes: Some(block_bytes), ..chip }, place.start);
-        let base = owner.fs().map_or("unknown", ImageFs::name);
-        let before = parts.iter().filter(|part| part.name.split('-').next() == Some(base)).count();
-        parts.push(Part {
-            name: if before == 0 { base.to_string() } else { format!("{base}-{}", before + 1) },
-            offset_bytes: u64::from(blocks.start) * u64::from(block_bytes),
-            size_bytes: chip.flash_bytes(slice),
-            layout: match owner.fs() {
-                Some(fs) => recognise(slice, &Given { fs: Some(fs), ..known }, formats),
-                None => Err(Unrecognised::NoFileSystem),
-            },
-            place_bytes: place,
-        });
+        match owner.fs() {
+            Some(fs) if !fs.format().is_volume() => {
+                let known = of_chip(&given, &Chip { block_bytes: Some(block_bytes), ..chip }, place.start);
+                let layout = recognise(&image[place.clone()], &Given { fs: Some(fs), ..known }, formats);
+                let size_bytes = chip.flash_bytes(&image[place.clone()]);
+                let offset_bytes = u64::from(blocks.start) * u64::from(block_bytes);
+                let name = own_name(&parts, fs.name());
+                parts.push(Part { name, offset_bytes, size_bytes, place_bytes: place, layout });
+            }
+            _ if chip.oob_bytes == 0 => within::add_to(&mut parts, image, place, &given, formats),
+            _ => {
+                let (name, layout) =
+                    (own_name(&parts, UNKNOWN), Err(Unrecognised::NoFileSystem { holds: String::new() }));
+                let size_bytes = chip.flash_bytes(&image[place.clone()]);
+                let offset_bytes = u64::from(blocks.start) * u64::from(block_bytes);
+                parts.push(Part { name, offset_bytes, size_bytes, place_bytes: place, layout });
+            }
+        }
     }
     // If a file system is given, only its partitions are wanted.
     parts.retain(|part| wanted.given.fs.is_none_or(|fs| part.layout.as_ref().is_ok_and(|layout| layout.fs == fs)));

@@ -3,6 +3,7 @@
 mod scan;
 mod tree;
 
+pub(crate) use tree::fat;
 pub use tree::{path_in_system, Mounted};
 
 use crate::format::{Evidence, ImageFormat, ImageFs};

@@ -3,6 +3,7 @@
 mod flash;
 mod volumes;
 
+use crate::key_values::facts::KeyFacts;
 use crate::recognise::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,12 +58,15 @@ pub struct Hit {
     /// The number of the step that the node was, as [`crate::lost`] counts them.
     #[serde(skip)]
     pub sequence: Option<u64>,
+    /// Which of [`volumes`](crate::format::ImageFormat::volumes) it is in, if there are several.
+    #[serde(skip)]
+    pub volume_number: usize,
 }
 
 impl Hit {
     /// Nothing else is known yet.
     pub fn new(ino: u32, range_bytes: Option<[u64; 2]>, sequence: Option<u64>) -> Hit {
-        Hit { ino, range_bytes, path: None, is_in_use: None, sequence }
+        Hit { ino, range_bytes, path: None, is_in_use: None, sequence, volume_number: 0 }
     }
 }
 
@@ -77,6 +81,8 @@ pub struct Scanned {
     /// Names and values, in the order in which they are shown.
     pub superblock: Vec<(String, Value)>,
     pub blocks: Vec<BlockFacts>,
+    /// Of a store of keys and values: what is in it. Those that count stand first.
+    pub keys: Vec<KeyFacts>,
     /// The first pieces of damage; [`Scanned::damage_count`] is the number of all.
     pub damage: Vec<Damage>,
     pub damage_count: u64,

@@ -1,7 +1,7 @@
 //! How much memory a walk through an image may take, and which names of a directory it follows.
 
 use super::{Content, FileError};
-use ffslab_workload::quoting::quoted;
+use ffslab_text::quoting::quoted;
 use std::collections::BTreeSet;
 
 /// Content up to this size is always kept, even of a smaller image. The limit is needed because holes and damaged sizes

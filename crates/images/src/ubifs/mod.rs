@@ -1,5 +1,6 @@
 //! Images of UBIFS, on UBI.
 
+pub mod fscrypt;
 mod nodes;
 mod past;
 mod purposes;
@@ -9,6 +10,7 @@ mod tree;
 mod volumes;
 
 pub(crate) use recognise::headers;
+pub(crate) use scan::all_volumes;
 pub use tree::ubi_options;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
@@ -70,6 +72,10 @@ impl ImageFormat for InImages {
 
     fn history<'i>(&self, image: &'i [u8], layout: &'i Layout) -> Option<History<'i>> {
         past::history(image, layout)
+    }
+
+    fn volumes(&self, image: &[u8], layout: &Layout) -> Vec<(Vec<u8>, Layout)> {
+        volumes::of_ubifs(image, layout)
     }
 
     /// The attach of a copy has moved the volume table.

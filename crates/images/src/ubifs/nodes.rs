@@ -2,6 +2,7 @@
 //! nodes that are valid, and what was written after the last commit follows in its order. Neither UBI nor the journal's log, the LEB
 //! properties or the superblock is needed. Where the index cannot be followed, all nodes that are there are taken in their order.
 
+use super::fscrypt::{Context, MasterKeys, Opened};
 use crate::tree::room::{Names, Room};
 use crate::tree::{Content, Tree, TreeEntry, FILE_BYTES_MAX};
 use ffslab_fs::{Errno, FileKind};
@@ -11,6 +12,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 const ROOT_INO: u32 = 1;
+/// The attribute that says how an inode is encrypted (`fs/ubifs/ubifs.h`, `UBIFS_XATTR_NAME_ENCRYPTION_CONTEXT`).
+const CONTEXT_NAME: &[u8] = b"c";
 /// At most so many damaged nodes are told one by one.
 const TOLD_MAX: usize = 8;
 
@@ -27,6 +30,9 @@ struct Nodes {
     /// By inode and block.
     data: BTreeMap<(u32, u32), Place>,
     names: BTreeMap<u32, BTreeMap<Vec<u8>, (u32, FileKind)>>,
+    /// How inodes are encrypted: by inode that of the attribute which says it, and what it says.
+    context_inos: BTreeMap<u32, u32>,
+    contexts: BTreeMap<u32, Context>,
     /// Places where the index has a node and there is none.
     damaged: Vec<Place>,
     /// Of them data: by inode and block.
@@ -35,7 +41,7 @@ struct Nodes {
 }
 
 /// Reads the files of a volume.
-pub fn read(lebs: &Lebs<'_>, content: Content) -> Tree {
+pub fn read(lebs: &Lebs<'_>, content: Content, keys: &MasterKeys) -> Tree {
     let mut notes = Vec::new();
     let nodes = match by_index(lebs) {
         Ok(nodes) => nodes,
@@ -54,7 +60,9 @@ pub fn read(lebs: &Lebs<'_>, content: Content) -> Tree {
         notes.push(format!("{} more damaged nodes", nodes.damaged.len() - TOLD_MAX));
     }
     let bytes = lebs.values().map(|leb| leb.len() as u64).sum();
-    let mut walk = Walk { lebs, nodes: &nodes, room: Room::of(bytes), expander: Expander::default(), content };
+    let keys = keys.proven(nodes.encrypted_names());
+    let mut walk =
+        Walk { lebs, nodes: &nodes, room: Room::of(bytes), expander: Expander::default(), content, keys: &keys };
     Tree { entries: walk.entries(&mut notes), notes, ..Tree::default() }
 }
 
@@ -141,8 +149,28 @@ impl Nodes {
             Record::Truncation { ino, new_bytes } => {
                 self.cut(ino, new_bytes.div_ceil(u64::from(DATA_BLOCK_BYTES)).min(u64::from(u32::MAX)) as u32);
             }
-            Record::Other => {}
+            Record::Attribute { host, ino, name } if name == CONTEXT_NAME => {
+                self.context_inos.insert(host, ino);
+            }
+            Record::AttributeValue { ino, value } => {
+                self.contexts.extend(Context::of(&value).map(|context| (ino, context)));
+            }
+            Record::Attribute { .. } | Record::Other => {}
         }
+    }
+
+    /// How an inode is encrypted.
+    fn context_of(&self, ino: u32) -> Option<&Context> {
+        self.contexts.get(self.context_inos.get(&ino)?)
+    }
+
+    /// The names in encrypted directories.
+    fn encrypted_names(&self) -> impl Iterator<Item = (&Context, &[u8])> {
+        self.names.iter().flat_map(|(&dir, names)| {
+            let context =
+                self.context_of(dir).filter(|_| self.inodes.get(&dir).is_some_and(|inode| inode.is_encrypted));
+            names.keys().filter_map(move |name| Some((context?, name.as_slice())))
+        })
     }
 
     /// Forgets the blocks of a file from this one on.
@@ -161,6 +189,7 @@ struct Walk<'n> {
     room: Room,
     expander: Expander,
     content: Content,
+    keys: &'n MasterKeys,
 }
 
 impl Walk<'_> {
@@ -192,13 +221,13 @@ impl Walk<'_> {
 
     fn list(&mut self, dir: &TreeEntry, pending: &mut Vec<(Vec<u8>, u32, FileKind)>) -> Vec<String> {
         let Some(held) = self.nodes.names.get(&dir.ino) else { return Vec::new() };
-        let is_encrypted = self.nodes.inodes.get(&dir.ino).is_some_and(|inode| inode.is_encrypted);
+        let opened = self.opened(dir.ino, true);
         let mut names = Names::new(&mut self.room, &dir.path);
         for (name, &(ino, kind)) in held.iter().rev() {
-            let shown: Cow<'_, [u8]> = if is_encrypted {
-                name.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes().into()
-            } else {
-                name.into()
+            let shown: Cow<'_, [u8]> = match &opened {
+                Ok(None) => name.into(),
+                Ok(Some(opened)) => opened.name(name).map_or_else(|| hexadecimal(name).into(), Cow::Owned),
+                Err(_) => hexadecimal(name).into(),
             };
             if let Some(path) = names.follow(&shown) {
                 pending.push((path, ino, kind));
@@ -214,20 +243,39 @@ impl Walk<'_> {
         (entry.permissions, entry.uid, entry.gid, entry.links) = (inode.permissions, inode.uid, inode.gid, inode.links);
         (entry.size_bytes, entry.modified_s) = (inode.size_bytes, inode.modified_s);
         match inode.kind {
-            FileKind::File | FileKind::Symlink if inode.is_encrypted => {
-                entry.error = Some("it is encrypted, and its key is not known: it is left out".to_string());
-            }
             FileKind::File => match self.content_of(ino, inode.size_bytes) {
                 Ok(data) => entry.data = data,
                 Err(why) => entry.error = Some(why),
             },
-            FileKind::Symlink => entry.data.clone_from(&inode.data),
+            FileKind::Symlink => match self.target_of(ino, &inode.data) {
+                Ok(target) => (entry.size_bytes, entry.data) = (target.len() as u64, target),
+                Err(why) => entry.error = Some(why),
+            },
             FileKind::CharDevice | FileKind::BlockDevice => {
                 entry.device = inode.data.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
             }
             _ => {}
         }
         entry
+    }
+
+    /// What opens names or content of an inode; nothing, if it is not encrypted.
+    ///
+    /// Errors: why nothing does.
+    fn opened(&self, ino: u32, of_names: bool) -> Result<Option<Opened>, String> {
+        if !self.nodes.inodes.get(&ino).is_some_and(|inode| inode.is_encrypted) {
+            return Ok(None);
+        }
+        let context = self.nodes.context_of(ino);
+        let context = context.ok_or("it is encrypted, and what says how is missing or not known: it is left out")?;
+        self.keys.open(context, of_names).map(Some).map_err(|why| format!("{why}: it is left out"))
+    }
+
+    fn target_of(&self, ino: u32, held: &[u8]) -> Result<Vec<u8>, String> {
+        let Some(opened) = self.opened(ino, true)? else { return Ok(held.to_vec()) };
+        // Before the target stands its length (`fs/crypto/fscrypt_private.h`, `struct fscrypt_symlink_data`).
+        let target = held.split_first_chunk().and_then(|(bytes, rest)| rest.get(..u16::from_le_bytes(*bytes).into()));
+        target.and_then(|target| opened.name(target)).ok_or_else(|| "a target that the key does not open".to_string())
     }
 
     /// A directory, or a file with data, is of use without its inode, too.
@@ -259,6 +307,7 @@ impl Walk<'_> {
         if size_bytes > FILE_BYTES_MAX {
             return Err(format!("a file of {} MiB: {} MiB is the limit here", size_bytes >> 20, FILE_BYTES_MAX >> 20));
         }
+        let opened = self.opened(ino, false)?;
         self.room.take_content(size_bytes, self.content).map_err(|error| error.to_string())?;
         let block_bytes = DATA_BLOCK_BYTES as usize;
         let blocks = size_bytes.div_ceil(u64::from(DATA_BLOCK_BYTES)) as u32;
@@ -268,7 +317,10 @@ impl Walk<'_> {
         }
         for (&(_, block), &place) in self.nodes.data.range((ino, 0)..(ino, blocks)) {
             let at = block as usize * block_bytes;
-            let held = node_at(self.lebs, place).and_then(|node| self.expander.data_of(node));
+            let held = node_at(self.lebs, place).and_then(|node| match &opened {
+                Some(opened) => self.expander.opened_data_of(node, |block, bytes| opened.block(block, bytes)),
+                None => self.expander.data_of(node),
+            });
             let held = held.ok_or_else(|| {
                 format!(
                     "{} at offset {at}: data that do not expand (LEB {}, offset {:#x})",
@@ -284,6 +336,10 @@ impl Walk<'_> {
         }
         Ok(data)
     }
+}
+
+fn hexadecimal(name: &[u8]) -> Vec<u8> {
+    name.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes()
 }
 
 /// What Linux says of a volume whose UBIFS was made for other sizes than those of the flash it is on, with the option of mkfs.ubifs.

@@ -4,7 +4,7 @@
 //! moves nodes without changing it (`fs/ubifs/gc.c`). An inode node without links deletes a file, and its time of change is
 //! when. All erase blocks are looked at: UBI may not have erased yet what a LEB stood in before.
 
-use super::scan::{self, leb_data, volume_of};
+use super::scan::{self, leb_data, volumes_of};
 use crate::lost::history::{Fetch, History, Missing, Name, Past, Piece, Rest, Step};
 use crate::recognise::Layout;
 use ffslab_fs::FileKind;
@@ -25,7 +25,7 @@ enum Event {
 pub fn history<'i>(image: &'i [u8], layout: &'i Layout) -> Option<History<'i>> {
     let (_, data_offset) = layout.ubi_at_bytes?;
     let lebs: Vec<(u32, Leb)> = scan::lebs(image, layout).collect();
-    let (id, _) = volume_of(&lebs, &|block| leb_data(image, layout, data_offset, block))?;
+    let (id, _) = volumes_of(layout, &lebs, &|block| leb_data(image, layout, data_offset, block)).into_iter().next()?;
     let mut events: BTreeMap<u32, BTreeMap<u64, Event>> = BTreeMap::new();
     let mut there = BTreeSet::new();
     let mut begins = Vec::new();
@@ -58,7 +58,7 @@ pub fn history<'i>(image: &'i [u8], layout: &'i Layout) -> Option<History<'i>> {
                     names.extend((ino != 0).then_some(Name { parent, name, ino, kind, sequence }));
                     return;
                 }
-                Record::Other => return,
+                Record::Attribute { .. } | Record::AttributeValue { .. } | Record::Other => return,
             };
             events.entry(ino).or_default().insert(sequence, event);
         });

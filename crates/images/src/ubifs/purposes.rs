@@ -42,7 +42,7 @@ fn tell_node(kind: &str, node: &[u8], written: &mut Written) {
             }
             Purpose::File(parent)
         }
-        Record::Other => Purpose::Own(match kind {
+        Record::Attribute { .. } | Record::AttributeValue { .. } | Record::Other => Purpose::Own(match kind {
             "superblock" => "superblock",
             "master" => "master nodes",
             "reference" | "commit start" => "log",

@@ -59,13 +59,21 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     if table.is_none() {
         scanned.notes.push("there is no volume table in the image".to_string());
     }
-    let Some((id, superblock)) = volume_of(&lebs, &leb_data) else {
+    let ubifs = volumes_of(layout, &lebs, &leb_data);
+    let Some((id, superblock)) = ubifs.first() else {
         scanned.notes.push("no volume begins with a superblock of UBIFS whose CRC is right".to_string());
         return;
     };
-    scanned.fact("UBIFS is on volume", id);
-    let of_it = lebs.iter().filter(|(_, leb)| leb.volume_id == id).map(|(block, leb)| (*block, leb.leb_number));
-    scan_volume(image, layout, scanned, &superblock, data_offset, of_it);
+    scanned.fact("UBIFS is on volume", *id);
+    superblock_facts(scanned, superblock);
+    for (number, (id, _)) in ubifs.iter().enumerate() {
+        let of_it = lebs.iter().filter(|(_, leb)| leb.volume_id == *id).map(|(block, leb)| (*block, leb.leb_number));
+        let name = if ubifs.len() > 1 { format!("volume {id} ") } else { String::new() };
+        let counts = scan_nodes(image, layout, scanned, data_offset, (number, &name), of_it);
+        if number == 0 {
+            counts_facts(scanned, counts);
+        }
+    }
 }
 
 /// A volume without UBI, whose blocks are its LEBs.
@@ -75,22 +83,16 @@ fn scan_alone(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     }
     match ffslab_ubifs::probe::superblock(image) {
         Some(superblock) => {
+            superblock_facts(scanned, &superblock);
             let lebs = (0..layout.blocks).map(|leb| (leb, leb));
-            scan_volume(image, layout, scanned, &superblock, 0, lebs);
+            let counts = scan_nodes(image, layout, scanned, 0, (0, ""), lebs);
+            counts_facts(scanned, counts);
         }
         None => scanned.notes.push("its superblock is damaged".to_string()),
     }
 }
 
-/// What the superblock of a volume says and the nodes in its LEBs, each with the block that holds it, are.
-fn scan_volume(
-    image: &[u8],
-    layout: &Layout,
-    scanned: &mut Scanned,
-    superblock: &Superblock,
-    data_offset: u32,
-    lebs: impl Iterator<Item = (u32, u32)>,
-) {
+fn superblock_facts(scanned: &mut Scanned, superblock: &Superblock) {
     for (name, value) in [
         ("UBIFS format version", superblock.format_version),
         ("UBIFS LEB B", superblock.leb_bytes),
@@ -105,6 +107,25 @@ fn scan_volume(
         scanned.fact(name, value);
     }
     scanned.fact("UBIFS compression", superblock.compression);
+    scanned.fact("UBIFS space fixup", if superblock.has_space_fixup { "yes" } else { "no" });
+}
+
+fn counts_facts(scanned: &mut Scanned, counts: BTreeMap<&str, u64>) {
+    for (name, count) in counts {
+        scanned.fact(&format!("UBIFS {name} nodes"), count);
+    }
+}
+
+/// Counts the nodes in the LEBs of a volume, each with the block that holds it, by kind, and tells of damaged ones. `number` and `name`: of
+/// the volume among those of UBIFS, and how it is called if there are several.
+fn scan_nodes<'n>(
+    image: &[u8],
+    layout: &Layout,
+    scanned: &mut Scanned,
+    data_offset: u32,
+    (number, name): (usize, &str),
+    lebs: impl Iterator<Item = (u32, u32)>,
+) -> BTreeMap<&'n str, u64> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for (block, leb) in lebs {
         let data = layout.data(block, image);
@@ -113,14 +134,12 @@ fn scan_volume(
             *counts.entry(if damage.is_some() { "damaged" } else { kind }).or_default() += 1;
             if let Some(what) = damage {
                 let at = layout.offset_in_image(block, data_offset + offset);
-                let hits = hit_by(&data[offset as usize..]);
-                scanned.damaged_part(block, at, format!("{what} (LEB {leb})"), hits);
+                let hits = hit_by(&data[offset as usize..]).map(|hit| Hit { volume_number: number, ..hit });
+                scanned.damaged_part(block, at, format!("{what} ({name}LEB {leb})"), hits);
             }
         });
     }
-    for (name, count) in counts {
-        scanned.fact(&format!("UBIFS {name} nodes"), count);
-    }
+    counts
 }
 
 /// The LEB that each erase block holds, by the headers of the block.
@@ -156,14 +175,45 @@ fn table_of(lebs: &[(u32, Leb)]) -> Option<u32> {
     tables.max_by_key(|(_, leb)| leb.sequence_number).map(|&(block, _)| block)
 }
 
-/// The first volume that begins with a superblock of UBIFS.
-pub fn volume_of<'i>(lebs: &[(u32, Leb)], leb_data: &dyn Fn(u32) -> Cow<'i, [u8]>) -> Option<(u32, Superblock)> {
-    let volumes = ffslab_ubi::probe::volumes(&leb_data(table_of(lebs)?));
-    volumes.iter().find_map(|volume| {
+/// Whether a volume is the one that is wanted, by name or number, or all are.
+pub fn is_wanted(layout: &Layout, name: &str, id: u32) -> bool {
+    layout.volume.as_ref().is_none_or(|wanted| wanted == name || *wanted == id.to_string())
+}
+
+/// Numbers and superblocks of the volumes of UBIFS, of those that are wanted, in the order of the volume table.
+pub fn volumes_of<'i>(
+    layout: &Layout,
+    lebs: &[(u32, Leb)],
+    leb_data: &dyn Fn(u32) -> Cow<'i, [u8]>,
+) -> Vec<(u32, Superblock)> {
+    let volumes = table_of(lebs).map(|table| ffslab_ubi::probe::volumes(&leb_data(table))).unwrap_or_default();
+    let wanted = volumes.iter().filter(|volume| is_wanted(layout, &volume.name, volume.id));
+    let ubifs = wanted.filter_map(|volume| {
         let first = lebs.iter().filter(|(_, leb)| (leb.volume_id, leb.leb_number) == (volume.id, 0));
         let &(block, _) = first.max_by_key(|(_, leb)| leb.sequence_number)?;
         Some((volume.id, ffslab_ubifs::probe::superblock(&leb_data(block))?))
-    })
+    });
+    ubifs.collect()
+}
+
+/// Numbers and names of all volumes: those of the table, or of its damaged copies together; without one the numbers that LEBs have.
+pub fn all_volumes(image: &[u8], layout: &Layout) -> BTreeMap<u32, String> {
+    let Some((_, data_offset)) = layout.ubi_at_bytes else { return BTreeMap::new() };
+    let lebs: Vec<(u32, Leb)> = lebs(image, layout).collect();
+    let tables = lebs.iter().filter(|(_, leb)| leb.is_layout());
+    let records =
+        tables.flat_map(|&(block, _)| ffslab_ubi::probe::volumes(&leb_data(image, layout, data_offset, block)));
+    let found: BTreeMap<u32, String> = records.map(|volume| (volume.id, volume.name)).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    let held = lebs.iter().filter(|(_, leb)| !leb.is_internal());
+    held.map(|(_, leb)| (leb.volume_id, without_table(leb.volume_id))).collect()
+}
+
+/// How a volume is called whose name is lost.
+pub fn without_table(id: u32) -> String {
+    format!("volume-{id}")
 }
 
 /// What a damaged node says that it holds. Its one check sum is wrong, so this is told only of a file that is known from

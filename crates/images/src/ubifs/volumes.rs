@@ -1,20 +1,23 @@
 //! All volumes of UBI: one of UBIFS alone has its files at the root; of several each has a folder of its name, and a volume that
-//! holds something else is a file.
+//! holds squashfs, too; one that holds something else is a file.
 
 use super::nodes::{self, Lebs};
-use super::scan;
+use super::scan::{self, is_wanted, without_table};
 use super::tree::{attach_all, read_volume, wanted_lebs, OFFSETS_OF_NOR};
 use crate::recognise::Layout;
+use crate::squashfs;
 use crate::tree::room::Room;
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
 use ffslab_fs::{FileKind, Ino};
+use ffslab_text::quoting::quoted;
+use ffslab_ubi::probe::Leb;
 use ffslab_ubi::{PebUse, Ubi, VolumeInfo, VolumeKind};
-use ffslab_workload::quoting::quoted;
+use ffslab_ubifs::probe::LEB_BYTES_MIN;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
     if layout.lacks_ubi {
-        return Ok(nodes::read(&nodes::cut(image, layout.block_bytes), content));
+        return Ok(nodes::read(&nodes::cut(image, layout.block_bytes), content, &layout.keys));
     }
     let (ubi, _) = match attach_all(image, layout) {
         Ok(attached) => attached,
@@ -25,17 +28,14 @@ pub fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, Tre
     read
 }
 
-/// Whether a volume is the one that is wanted, by name or number, or all are.
-fn is_wanted(layout: &Layout, name: &str, id: u32) -> bool {
-    layout.volume.as_ref().is_none_or(|wanted| wanted == name || *wanted == id.to_string())
-}
-
 /// `known`: the names of those that are there.
 fn no_volume(layout: &Layout, known: impl Iterator<Item = String>) -> TreeError {
     let name = layout.volume.as_ref().map_or(String::new(), |name| quoted(name.as_bytes()).to_string());
     TreeError::NoVolumeOfName { name, known: known.collect::<Vec<_>>().join(", ") }
 }
 
+/// So many LEBs hold the 4 KiB of a superblock, however small they are.
+const SUPERBLOCK_LEBS_MAX: usize = 32;
 /// LEBs of both copies of the master node (`fs/ubifs/ubifs.h`, `UBIFS_MST_LNUM`).
 const MASTER_LEBS: [u32; 2] = [1, 2];
 
@@ -72,8 +72,9 @@ fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Res
         }
     }
     for info in others {
-        let file = file(ubi, &info, content, &mut room)?;
-        found.push(ReadVolume { name: info.name, id: info.id, entries: vec![file], is_folder: false });
+        let (read, told) = not_ubifs(ubi, info, content, &mut room)?;
+        notes.extend(told.into_iter().map(|note| (read.name.clone(), note)));
+        found.push(read);
     }
     if found.is_empty() {
         return Err(TreeError::NoUbifs { volumes: Vec::new() });
@@ -81,12 +82,36 @@ fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Res
     Ok(Tree { space, ..together(found, notes) })
 }
 
+/// Volumes of UBIFS, each with the folder that [`together`] gives it and what is read of it alone; none if it is the only volume.
+pub fn of_ubifs(image: &[u8], layout: &Layout) -> Vec<(Vec<u8>, Layout)> {
+    let Some((_, data_offset)) = layout.ubi_at_bytes else { return Vec::new() };
+    let lebs: Vec<(u32, Leb)> = scan::lebs(image, layout).collect();
+    let held: BTreeSet<u32> = lebs.iter().map(|(_, leb)| leb.volume_id).collect();
+    let mut all = scan::all_volumes(image, layout);
+    all.retain(|id, name| is_wanted(layout, name, *id) && held.contains(id));
+    if all.len() < 2 {
+        return Vec::new();
+    }
+    let mut taken = BTreeSet::new();
+    let ubifs = scan::volumes_of(layout, &lebs, &|block| scan::leb_data(image, layout, data_offset, block));
+    let alone = |(id, _): (u32, _)| {
+        let name = all.get(&id).map_or("", String::as_str);
+        (name_of(name, id, &mut taken), Layout { volume: Some(id.to_string()), ..layout.clone() })
+    };
+    ubifs.into_iter().map(alone).collect()
+}
+
 /// The files of a volume as a mount shows them; by its nodes if it cannot be mounted, or if more are found so.
 fn mounted(ubi: &Ubi, info: &VolumeInfo, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
     // A mount may move them.
     let blocks = blocks_of(ubi, info.id);
     let first = lebs_at(image, layout, blocks.get(&0).map(|&block| (0, block)))?;
-    let superblock = first.get(&0).and_then(|leb| ffslab_ubifs::probe::superblock(leb));
+    let mut superblock = first.get(&0).and_then(|leb| ffslab_ubifs::probe::superblock(leb));
+    if superblock.is_none() && info.leb_bytes < LEB_BYTES_MIN {
+        // It is larger than such a LEB.
+        let lebs = lebs_at(image, layout, blocks.iter().take(SUPERBLOCK_LEBS_MAX).map(|(leb, block)| (*leb, *block)))?;
+        superblock = ffslab_ubifs::probe::superblock(&in_a_row(&lebs, info.leb_bytes));
+    }
     let misfit = superblock.as_ref().and_then(|found| nodes::misfit(found, info.leb_bytes, layout.page_bytes));
     let misfit = misfit.filter(|_| layout.ubi_at_bytes != Some(OFFSETS_OF_NOR));
     let read = match &misfit {
@@ -98,11 +123,13 @@ fn mounted(ubi: &Ubi, info: &VolumeInfo, image: &[u8], layout: &Layout, content:
     let errors = |tree: &Tree| tree.entries.iter().filter(|entry| entry.error.is_some()).count();
     let by_nodes = |why: Option<String>| -> Result<Tree, TreeError> {
         let lebs = lebs_at(image, layout, blocks.clone())?;
-        let leb_bytes = superblock.as_ref().map_or(info.leb_bytes, |found| found.leb_bytes);
+        let made_for = superblock.as_ref().map(|found| found.leb_bytes);
+        // Smaller ones no UBIFS has, whatever a superblock says.
+        let leb_bytes = made_for.filter(|&bytes| bytes >= LEB_BYTES_MIN).unwrap_or(info.leb_bytes);
         let mut tree = if leb_bytes == info.leb_bytes {
-            nodes::read(&lebs, content)
+            nodes::read(&lebs, content, &layout.keys)
         } else {
-            nodes::read(&nodes::cut(&in_a_row(&lebs, info.leb_bytes), leb_bytes), content)
+            nodes::read(&nodes::cut(&in_a_row(&lebs, info.leb_bytes), leb_bytes), content, &layout.keys)
         };
         tree.notes.splice(0..0, why);
         Ok(tree)
@@ -119,8 +146,12 @@ fn mounted(ubi: &Ubi, info: &VolumeInfo, image: &[u8], layout: &Layout, content:
             }
             Ok(tree)
         }
-        // A signature protects, and hides nothing.
-        Err(_) if misfit.is_none() && superblock.as_ref().is_some_and(|found| found.is_signed) => by_nodes(None),
+        // A signature protects, and hides nothing; what is encrypted is told of each file.
+        Err(_)
+            if misfit.is_none() && superblock.as_ref().is_some_and(|found| found.is_signed || found.is_encrypted) =>
+        {
+            by_nodes(None)
+        }
         Err(why) => by_nodes(Some(format!("{why}; its files are read by its nodes"))),
     }
 }
@@ -173,14 +204,14 @@ fn by_headers(image: &[u8], layout: &Layout, content: Content, why: TreeError) -
     }
     let mut notes = Vec::new();
     let mut found = Vec::new();
-    let by_number = |id: &u32| format!("volume-{id}");
+    let by_number = |id: &u32| without_table(*id);
     if !volumes.is_empty() && volumes.keys().all(|id| !is_wanted(layout, &by_number(id), *id)) {
         return Err(no_volume(layout, volumes.keys().map(by_number)));
     }
     volumes.retain(|id, _| is_wanted(layout, &by_number(id), *id));
     for (id, lebs) in volumes {
         let lebs = lebs_at(image, layout, lebs.into_iter().map(|(leb, (_, block))| (leb, block)))?;
-        let name = format!("volume-{id}");
+        let name = without_table(id);
         if !lebs.values().any(|leb| ffslab_ubifs::probe::is_sound(leb)) {
             notes.push((
                 name,
@@ -188,7 +219,7 @@ fn by_headers(image: &[u8], layout: &Layout, content: Content, why: TreeError) -
             ));
             continue;
         }
-        let tree = nodes::read(&lebs, content);
+        let tree = nodes::read(&lebs, content, &layout.keys);
         notes.extend(tree.notes.into_iter().map(|note| (name.clone(), note)));
         found.push(ReadVolume { name, id, entries: tree.entries, is_folder: true });
     }
@@ -211,7 +242,7 @@ fn together(mut found: Vec<ReadVolume>, notes: Vec<(String, String)>) -> Tree {
     (root.permissions, root.links) = (0o755, 1);
     let mut entries = vec![root];
     for (number, volume) in (0..).zip(found) {
-        let folder = name_of(&volume, &mut names);
+        let folder = name_of(&volume.name, volume.id, &mut names);
         entries.extend(volume.entries.into_iter().map(|entry| below(&folder, entry, number)));
     }
     // Directories before what they hold, and that next to them.
@@ -234,10 +265,10 @@ fn below(folder: &[u8], mut entry: TreeEntry, number: Ino) -> TreeEntry {
 }
 
 /// The name of a volume, as a file can have it.
-fn name_of(volume: &ReadVolume, taken: &mut BTreeSet<Vec<u8>>) -> Vec<u8> {
-    let name = volume.name.replace(['/', '\0'], "_");
+fn name_of(name: &str, id: u32, taken: &mut BTreeSet<Vec<u8>>) -> Vec<u8> {
+    let name = name.replace(['/', '\0'], "_");
     let is_free = !matches!(name.as_str(), "" | "." | "..") && !taken.contains(name.as_bytes());
-    let name = if is_free { name.into_bytes() } else { format!("volume-{}", volume.id).into_bytes() };
+    let name = if is_free { name.into_bytes() } else { without_table(id).into_bytes() };
     taken.insert(name.clone());
     name
 }
@@ -248,8 +279,26 @@ fn held_lebs(ubi: &Ubi, info: &VolumeInfo) -> Result<u32, TreeError> {
     Ok((0..info.lebs).rev().find(|&leb| volume.is_mapped(leb)).map_or(0, |leb| leb + 1))
 }
 
-/// A volume as a file. UBI knows how much a static one holds; of a dynamic one it is what is not erased at its end.
-fn file(ubi: &Ubi, info: &VolumeInfo, content: Content, room: &mut Room) -> Result<TreeEntry, TreeError> {
+/// A volume that holds no UBIFS: squashfs as its files, anything else as a file. Also what is to be said of it.
+fn not_ubifs(
+    ubi: &Ubi,
+    info: VolumeInfo,
+    content: Content,
+    room: &mut Room,
+) -> Result<(ReadVolume, Vec<String>), TreeError> {
+    let mut file = file(ubi, &info, room)?;
+    let (name, id) = (info.name, info.id);
+    if let Some(tree) = squashfs::files(&file.data, content).filter(|_| file.error.is_none()) {
+        return Ok((ReadVolume { name, id, entries: tree.entries, is_folder: true }, tree.notes));
+    }
+    if content == Content::Check {
+        file.data = Vec::new();
+    }
+    Ok((ReadVolume { name, id, entries: vec![file], is_folder: false }, Vec::new()))
+}
+
+/// A volume as a file, with its content. UBI knows how much a static one holds; of a dynamic one it is what is not erased at its end.
+fn file(ubi: &Ubi, info: &VolumeInfo, room: &mut Room) -> Result<TreeEntry, TreeError> {
     let mut entry = TreeEntry::new(Vec::new(), 1, FileKind::File);
     (entry.permissions, entry.links) = (0o644, 1);
     let all_bytes = match info.kind {
@@ -257,7 +306,7 @@ fn file(ubi: &Ubi, info: &VolumeInfo, content: Content, room: &mut Room) -> Resu
         VolumeKind::Dynamic => u64::from(held_lebs(ubi, info)?) * u64::from(info.leb_bytes),
     };
     entry.size_bytes = all_bytes;
-    if all_bytes > FILE_BYTES_MAX || room.take_content(all_bytes, content).is_err() {
+    if all_bytes > FILE_BYTES_MAX || room.take_content(all_bytes, Content::Keep).is_err() {
         entry.error = Some(format!("a volume of {all_bytes} B: that is more than is read here"));
         return Ok(entry);
     }
@@ -276,9 +325,7 @@ fn file(ubi: &Ubi, info: &VolumeInfo, content: Content, room: &mut Room) -> Resu
         data.truncate(data.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1));
     }
     entry.size_bytes = data.len() as u64;
-    if content == Content::Keep {
-        entry.data = data;
-    }
+    entry.data = data;
     Ok(entry)
 }
 

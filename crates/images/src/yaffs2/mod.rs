@@ -13,7 +13,7 @@ use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, OnChip, Tree, TreeError};
 use ffslab_mtd::is_erased;
-use ffslab_workload::quoting::quoted;
+use ffslab_text::quoting::quoted;
 use ffslab_yaffs2::probe::{self, Known, PageKind};
 
 /// Headers stand at the beginning of pages, whose size nothing tells.

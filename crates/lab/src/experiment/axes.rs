@@ -4,7 +4,7 @@ use super::{read, Source, Value};
 use crate::data::Point;
 use crate::error::LabError;
 use ffslab_machine::file_systems::{keys_of_others, steps_of_others};
-use ffslab_workload::toml_text::unknown;
+use ffslab_text::toml_text::unknown;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -211,7 +211,7 @@ fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mu
 }
 
 /// Tables in `[stack]` whose keys can be axes: `policy.victim`, `device.ftl`, `littlefs.lookahead_size_B`.
-const TABLES_OF_STACK: [&str; 11] = [
+const TABLES_OF_STACK: [&str; 12] = [
     "policy",
     "device",
     "faults",
@@ -222,6 +222,7 @@ const TABLES_OF_STACK: [&str; 11] = [
     "fat",
     "sequential_storage",
     "ekv",
+    "zephyr_nvs",
     "store",
 ];
 

@@ -3,7 +3,7 @@
 use super::Source;
 use crate::data::Change;
 use crate::error::LabError;
-use ffslab_workload::toml_text::toml_error;
+use ffslab_text::toml_text::toml_error;
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};

@@ -1,7 +1,8 @@
 //! The key `initial`: an initial state in one line, such as `"filled 60 %, saturated"`.
 
+use ffslab_text::{Bytes, Micros};
 use ffslab_workload::steps::{Age, Create, CreateFragmented, Mount, Occupy, Saturate, Sleep, Sync, Unlink};
-use ffslab_workload::{Bytes, Micros, Step};
+use ffslab_workload::Step;
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::Deserialize;

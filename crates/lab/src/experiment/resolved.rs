@@ -18,6 +18,7 @@ const FILE_AXES: &[&str] = &[
     "fatfs.library",
     "fatfs.dhara_library",
     "fat.dhara_library",
+    "zephyr_nvs.library",
     "replay.file",
     "copy_in.from",
     "load.image",

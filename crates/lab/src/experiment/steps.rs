@@ -3,7 +3,7 @@
 use super::program::Program;
 use super::{optional, placed, Source, Value};
 use crate::error::LabError;
-use ffslab_workload::toml_text::unknown;
+use ffslab_text::toml_text::unknown;
 use ffslab_workload::Step;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;

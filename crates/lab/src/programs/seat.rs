@@ -7,8 +7,8 @@ use ffslab_fs::{BlockSpace, Errno, FileKind, KeyEntry, RenameFlags, Stat, StatFs
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    asks, asks_of_machine, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry, Fd, Levelling, MapAccess,
-    MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+    asks, asks_of_machine, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry, FallocateFlag, Fd, Levelling,
+    MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
 };
 use ffslab_workload::steps;
 use std::rc::Rc;
@@ -210,6 +210,7 @@ impl Calls for Seat<'_> {
         fn close(fd: Fd) -> ();
         fn lseek(fd: Fd, offset: i64, whence: Whence) -> u64;
         fn ftruncate(fd: Fd, bytes: u64) -> ();
+        fn fallocate(fd: Fd, flags: &[FallocateFlag], at: u64, bytes: u64) -> ();
         fn fsync(fd: Fd) -> ();
         fn fdatasync(fd: Fd) -> ();
         fn trim(fd: Fd, at: u64, bytes: u64) -> ();

@@ -6,17 +6,24 @@ use super::runner::{Runner, Stop};
 use crate::requests::CallOp;
 use ffslab_fs::TimeSpec;
 use ffslab_system::System;
-use ffslab_workload::steps::{permission_bits, Step};
+use ffslab_workload::steps::{permission_bits, Failure, Step};
 
 impl Runner<'_> {
+    /// ftruncate(2).
+    pub(super) fn cut_open(&mut self, file: &str, bytes: u64, fails: Option<Failure>) -> Result<Facts, Stop> {
+        let fd = self.fd(file)?;
+        expected(self.call(CallOp::Truncate, file, |system| system.ftruncate(fd, bytes)), fails)
+    }
+
     pub(super) fn attributes(&mut self, step: &Step) -> Result<Facts, Stop> {
         let time = |seconds: Option<u32>| seconds.map(|s| TimeSpec { seconds: i64::from(s), nanoseconds: 0 });
-        if let Step::Ftruncate(step) = step {
-            let fd = self.fd(&step.file)?;
-            let cut = self.call(CallOp::Truncate, &step.file, |system| system.ftruncate(fd, step.bytes.0));
-            return expected(cut, step.fails);
-        }
         match step {
+            Step::Ftruncate(step) => self.cut_open(&step.file, step.bytes.0, step.fails),
+            Step::Fallocate(step) => {
+                let (fd, at, bytes) = (self.fd(&step.file)?, step.offset.0, step.bytes.0);
+                let done = self.call(CallOp::Other, &step.file, |system| system.fallocate(fd, &step.flags, at, bytes));
+                expected(done, step.fails)
+            }
             Step::Symlink(step) => {
                 let (target, file) = (step.target.as_bytes(), step.file.as_bytes());
                 expected(self.call(CallOp::Link, &step.file, |system| system.symlink(target, file)), step.fails)

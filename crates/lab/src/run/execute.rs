@@ -6,9 +6,9 @@ use super::runner::{OpenFile, RunError, Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_fs::Errno;
 use ffslab_system::{Answer, Fd, OpenFlags, Refusal, System, SystemError};
+use ffslab_text::words::size_text;
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, ContentName, Failure, OpenFlag, Step};
-use ffslab_workload::text::size_text;
 
 type Done = Result<Facts, Stop>;
 
@@ -94,13 +94,11 @@ impl Runner<'_> {
             Step::Unlink(step) => self.unlink(&step.file),
             Step::Rename(step) => self.rename(step),
             Step::Link(step) => self.link(step),
-            Step::Truncate(step) if step.by_descriptor => {
-                let fd = self.fd(&step.file)?;
-                plain(self.call(CallOp::Truncate, &step.file, |system| system.ftruncate(fd, step.bytes.0)))
-            }
+            Step::Truncate(step) if step.by_descriptor => self.cut_open(&step.file, step.bytes.0, step.fails),
             Step::Truncate(step) => {
                 let (file, bytes) = (&step.file, step.bytes.0);
-                plain(self.call(CallOp::Truncate, file, |system| system.truncate(file.as_bytes(), bytes)))
+                let cut = self.call(CallOp::Truncate, file, |system| system.truncate(file.as_bytes(), bytes));
+                expected(cut, step.fails)
             }
             Step::Sync(_) => self.sync(),
             Step::DropCaches(_) => plain(system.drop_caches()),
@@ -174,6 +172,7 @@ impl Runner<'_> {
             | Step::Chown(_)
             | Step::Utimens(_)
             | Step::Ftruncate(_)
+            | Step::Fallocate(_)
             | Step::Statfs(_) => self.attributes(step),
             Step::Replay(step) => self.replay(step),
             Step::Fio(step) => self.fio(step),

@@ -6,8 +6,8 @@ use super::facts::Facts;
 use super::runner::{Runner, Stop};
 use crate::requests::CallOp;
 use ffslab_fs::{FileKind, StatFs};
+use ffslab_text::words::size_text;
 use ffslab_workload::steps::{self, path_of_many, EndsWhen, Step, Watched};
-use ffslab_workload::text::size_text;
 use std::collections::BTreeMap;
 
 type Done = Result<Facts, Stop>;

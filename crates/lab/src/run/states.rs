@@ -5,10 +5,10 @@ use super::facts::Facts;
 use super::runner::{Runner, Stop};
 use crate::requests::CallOp;
 use ffslab_system::OpenFlags;
+use ffslab_text::Bytes;
 use ffslab_workload::fio::random::{Distribution as SkewedDistribution, Skewed};
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, ContentName, Distribution, ShareOf};
-use ffslab_workload::Bytes;
 
 type Done = Result<Facts, Stop>;
 

@@ -5,9 +5,9 @@ use super::facts::Facts;
 use super::runner::{Runner, Stop};
 use crate::requests::{Call, CallOp};
 use ffslab_system::{timed, Refusal, Whence};
+use ffslab_text::words::size_text;
 use ffslab_workload::prng::SplitMix64;
 use ffslab_workload::steps::{self, AppendSync, Pattern, RequestCalls, Transfer};
-use ffslab_workload::text::size_text;
 
 type Done = Result<Facts, Stop>;
 

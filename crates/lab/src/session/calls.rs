@@ -122,6 +122,11 @@ impl Session {
         self.call(CallOp::Sync, "", 0, |system| system.sync(), |()| 0)
     }
 
+    /// `BLKDISCARD` of ioctl(2): nobody needs these bytes of a block device any more.
+    pub fn trim(&mut self, fd: Fd, at: u64, bytes: u64) -> Answer<()> {
+        self.call(CallOp::Other, &self.name(fd), at, |system| system.trim(fd, at, bytes), |()| 0)
+    }
+
     /// fstat(2).
     pub fn fstat(&mut self, fd: Fd) -> Answer<Stat> {
         self.call(CallOp::Stat, &self.name(fd), 0, |system| system.fstat(fd), |_| 0)

@@ -14,6 +14,7 @@ pub mod jffs2;
 pub mod littlefs;
 pub mod on_bare;
 pub mod on_rtems;
+mod only_read;
 mod own_keys;
 pub mod rtems_volumes;
 mod sectors;
@@ -34,7 +35,7 @@ pub use table::{
 };
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 13] = [
+static BUILT_IN: [&Descriptor; 16] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -48,4 +49,7 @@ static BUILT_IN: [&Descriptor; 13] = [
     &stores::SEQUENTIAL_STORAGE,
     &stores::EKV,
     &stores::TICKV,
+    &only_read::SQUASHFS,
+    &only_read::ESP_NVS,
+    &stores::ZEPHYR_NVS,
 ];

@@ -5,7 +5,7 @@ use super::descriptor::Descriptor;
 use super::table;
 use crate::error::MachineError;
 use crate::stack_keys::{StackKeys, OWNED_KEYS};
-use ffslab_workload::text::join_names;
+use ffslab_text::words::join_names;
 
 /// Keys that only some file systems have, with the names of those that do.
 pub fn owned_keys() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {

@@ -19,7 +19,7 @@ pub static SPIFFS: Descriptor = Descriptor {
     mountable: None,
     on_rtems: None,
     on_bare: Some(&Loaded),
-    image: None,
+    image: Some(&ffslab_images::spiffs::InImages),
     promises: Promises {
         keeps_synced: false,
         about: "pages are written in place of others without a journal: SPIFFS_check may have to repair what a power cut leaves",

@@ -1,20 +1,23 @@
-//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV.
+//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV; Zephyr's NVS of a tree that a user
+//! has.
 
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{demand, refuse_options, OnBare, PathSettings};
+use super::on_bare::{demand, no_library, refuse_options, OnBare, PathSettings};
 use super::sectors::{SectorKeys, TranslationName, OF_STORE};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
-use ffslab_foreign::{nor_capabilities, Translation};
+use ffslab_foreign::{nor_capabilities, NumberNames, StoreCode, StoreSetup, Translation};
 use ffslab_fs::{KeyValueStore, PathFileSystem, WithoutFiles};
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_stores::ekv::{self, EkvConfig};
 use ffslab_stores::sequential::{self, SequentialCache, SequentialConfig};
 use ffslab_stores::{is_blank, tickv, ConfigError, StoreError};
 use ffslab_system::SystemError;
+use ffslab_workload::steps::path_of_many;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 
 pub static SEQUENTIAL_STORAGE: Descriptor = Descriptor {
@@ -52,6 +55,18 @@ pub static TICKV: Descriptor = Descriptor {
         keeps_synced: false,
         ..Promises::SYNCED
     },
+};
+
+pub static ZEPHYR_NVS: Descriptor = Descriptor {
+    name: "zephyr-nvs",
+    title: "Zephyr's NVS",
+    about:
+        "the C code of Zephyr, compiled by `ffslab foreign build zephyr-nvs`: values under numbers in a ring of sectors",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&LoadedNvs),
+    image: Some(&ffslab_images::zephyr_nvs::InImages),
+    promises: EACH_CALL,
 };
 
 const EACH_CALL: Promises = Promises {
@@ -200,8 +215,8 @@ impl OnBare for Linked {
     }
 
     fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
-        let below = keys.store.as_mut().map(|store| store.translation(medium)).transpose()?.flatten();
-        let seen = below.map_or(*medium, |(_, size_bytes)| nor_capabilities(size_bytes, self.blocks_max()));
+        let ground = StoreGround::of(&mut keys.store, medium, self.blocks_max())?;
+        let seen = ground.seen(medium);
         let store = match self.0 {
             Which::SequentialStorage => {
                 let config = keys.sequential_storage.get_or_insert_default().config();
@@ -218,8 +233,7 @@ impl OnBare for Linked {
                 StoreSettings::Tickv
             }
         };
-        let below = below.map(|(translation, _)| (translation, self.blocks_max()));
-        Ok(Arc::new(Settings { store, below }))
+        Ok(Arc::new(Settings { store, ground }))
     }
 }
 
@@ -234,23 +248,48 @@ impl Linked {
     }
 }
 
-#[derive(Debug)]
-struct Settings {
-    store: StoreSettings,
-    /// What makes NOR of NAND, and the erase blocks that it is to have at most.
-    below: Option<(Translation, u32)>,
+/// What a store stands on: the flash itself, or NOR that a translation makes of it, with its size.
+#[derive(Clone, Copy, Debug)]
+struct StoreGround {
+    below: Option<(Translation, u64)>,
+    blocks_max: u32,
 }
 
-impl Settings {
-    /// What the store stands on.
-    fn nor(&self, medium: &Mtd, is_new: bool) -> Result<Mtd, SystemError> {
+impl StoreGround {
+    /// What the keys say, for a store of at most so many erase blocks. Values that are absent are filled in.
+    ///
+    /// Errors: a medium that the translation does not work on, one that cannot stand below a store.
+    pub fn of(
+        keys: &mut Option<StoreKeys>,
+        medium: &Capabilities,
+        blocks_max: u32,
+    ) -> Result<StoreGround, MachineError> {
+        let below = keys.as_mut().map(|store| store.translation(medium)).transpose()?.flatten();
+        Ok(StoreGround { below, blocks_max })
+    }
+
+    /// What the store sees of such a medium.
+    pub fn seen(&self, medium: &Capabilities) -> Capabilities {
+        self.below.map_or(*medium, |(_, size_bytes)| nor_capabilities(size_bytes, self.blocks_max))
+    }
+
+    /// That on the medium, made anew (`is_new`) or with what it finds there.
+    ///
+    /// Errors: a medium that fails.
+    pub fn nor(&self, medium: &Mtd, is_new: bool) -> Result<Mtd, SystemError> {
         match self.below {
-            Some((translation, blocks_max)) => {
-                translation.as_nor(medium, is_new, blocks_max).map_err(SystemError::unusable)
+            Some((translation, _)) => {
+                translation.as_nor(medium, is_new, self.blocks_max).map_err(SystemError::unusable)
             }
             None => Ok(medium.clone()),
         }
     }
+}
+
+#[derive(Debug)]
+struct Settings {
+    store: StoreSettings,
+    ground: StoreGround,
 }
 
 #[derive(Debug)]
@@ -282,12 +321,12 @@ impl Make for Settings {
     fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
         let no_read_only = "a store of keys and values has no read-only mounts: leave it out";
         refuse_options(self.store.name(), options, no_read_only)?;
-        let store = self.store.store(&self.nor(medium, false)?).map_err(SystemError::unusable)?;
+        let store = self.store.store(&self.ground.nor(medium, false)?).map_err(SystemError::unusable)?;
         Ok(Box::new(WithoutFiles(store)))
     }
 
     fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
-        let medium = &self.nor(medium, true)?;
+        let medium = &self.ground.nor(medium, true)?;
         let made = match &self.store {
             StoreSettings::SequentialStorage(config) => sequential::format(medium, config),
             StoreSettings::Ekv(config) => ekv::format(medium, config),
@@ -297,6 +336,121 @@ impl Make for Settings {
     }
 
     /// Its first pages may be empty while others are not.
+    fn is_new(&self, medium: &Mtd) -> bool {
+        is_blank(medium)
+    }
+}
+
+/// What Zephyr's NVS is built and mounted with, as in `[stack.zephyr_nvs]` (`docs/key-value.md`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ZephyrNvsKeys {
+    /// The library that `ffslab foreign build zephyr-nvs` made of your tree, relative to the experiment.
+    pub library: String,
+    /// What it erases and collects at once: one or several erase blocks of the medium, which is one if absent.
+    #[serde(rename = "sector_size_B", default, skip_serializing_if = "Option::is_none")]
+    pub sector_size_bytes: Option<u32>,
+    /// What the driver writes at once: 1, 2, 4, 8, 16 or 32; 1 if absent, as the driver of SPI NOR has it.
+    #[serde(rename = "write_block_B", default, skip_serializing_if = "Option::is_none")]
+    pub write_block_bytes: Option<u32>,
+    /// Names by which steps call the numbers: the `#` stand for the number, as in `name` of the step `set`; "key####" if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<String>,
+}
+
+/// `NVS_MAX_SECTOR_SIZE` of `nvs_priv.h`: offsets have 16 bits.
+const SECTOR_BYTES_MAX: u32 = 64 << 10;
+/// `NVS_BLOCK_SIZE` of `nvs_priv.h`.
+const WRITE_BLOCK_BYTES_MAX: u32 = 32;
+/// The numbers of sectors have 16 bits.
+const SECTORS_MAX: u32 = u16::MAX as u32;
+const NVS_NAMES: &str = "key####";
+
+impl ZephyrNvsKeys {
+    /// Values that are absent are filled in.
+    ///
+    /// Errors: values that NVS or the medium does not have.
+    fn setup(&mut self, medium: &Capabilities) -> Result<StoreSetup, MachineError> {
+        let block = medium.erase_block_bytes;
+        let sector = *self.sector_size_bytes.get_or_insert(block);
+        let written = *self.write_block_bytes.get_or_insert(1);
+        let pattern = self.names.get_or_insert_with(|| NVS_NAMES.to_string());
+        demand(medium.program_bytes == 1 && medium.clears_bits_again, "fs", "\"zephyr-nvs\"", || {
+            format!(
+                "it needs NOR flash, since it writes units of at most {WRITE_BLOCK_BYTES_MAX} bytes, and this medium programs {} bytes at once. Take a NOR \
+                 part (part = \"w25q128jv\"), or a page map below the store (store.translation = \"page-map\")",
+                medium.program_bytes
+            )
+        })?;
+        demand(
+            sector > 0 && sector.is_multiple_of(block) && sector <= SECTOR_BYTES_MAX,
+            "zephyr_nvs.sector_size_B",
+            sector,
+            || format!("a multiple of the {block} bytes that the medium erases, at most {SECTOR_BYTES_MAX}"),
+        )?;
+        demand(
+            written.is_power_of_two() && written <= WRITE_BLOCK_BYTES_MAX,
+            "zephyr_nvs.write_block_B",
+            written,
+            || format!("1, 2, 4, 8, 16 or {WRITE_BLOCK_BYTES_MAX}"),
+        )?;
+        let sectors = u64::from(medium.blocks) * u64::from(block) / u64::from(sector);
+        demand((2..=u64::from(SECTORS_MAX)).contains(&sectors), "partition_blocks", medium.blocks, || {
+            format!("2 to {SECTORS_MAX} sectors of {sector} bytes")
+        })?;
+        let places = pattern.split(|letter| letter != '#').filter(|run| !run.is_empty()).count();
+        if places != 1 {
+            let needed = "one run of # that stands for the number, as in \"key####\"";
+            return Err(MachineError::word("zephyr_nvs.names", pattern, needed));
+        }
+        let names = NumberNames { pattern: pattern.clone(), name: |pattern, number| path_of_many("", pattern, number) };
+        let loaded = StoreCode::load(Path::new(&self.library));
+        let code = loaded.map_err(|error| no_library("zephyr_nvs.library", ZEPHYR_NVS.name, error))?;
+        let settings = vec![("sector_size_B", sector.into()), ("write_block_B", written.into())];
+        Ok(StoreSetup { name: ZEPHYR_NVS.name, code, settings, names })
+    }
+}
+
+struct LoadedNvs;
+
+impl OnBare for LoadedNvs {
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["store", "zephyr_nvs"]
+    }
+
+    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let hint = "`ffslab foreign build zephyr-nvs --source DIR` makes one of your tree";
+        let ground = StoreGround::of(&mut keys.store, medium, SECTORS_MAX)?;
+        let Some(own) = &mut keys.zephyr_nvs else {
+            return Err(MachineError::Without { key: "fs = \"zephyr-nvs\"", other: "zephyr_nvs.library", hint });
+        };
+        let setup = own.setup(&ground.seen(medium))?;
+        Ok(Arc::new(NvsSettings { setup, ground }))
+    }
+}
+
+#[derive(Debug)]
+struct NvsSettings {
+    setup: StoreSetup,
+    ground: StoreGround,
+}
+
+impl Make for NvsSettings {
+    fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
+        refuse_options(self.setup.name, options, "a store of keys and values has no read-only mounts: leave it out")?;
+        let store = self.setup.mount(&self.ground.nor(medium, false)?).map_err(SystemError::unusable)?;
+        Ok(Box::new(WithoutFiles(Box::new(store))))
+    }
+
+    /// New flash is an empty store.
+    fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
+        let nor = self.ground.nor(medium, true)?;
+        if is_blank(&nor) {
+            return Ok(());
+        }
+        self.setup.format(&nor).map_err(SystemError::unusable)
+    }
+
     fn is_new(&self, medium: &Mtd) -> bool {
         is_blank(medium)
     }

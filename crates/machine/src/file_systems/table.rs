@@ -7,7 +7,7 @@ use crate::error::{MachineError, RegisterError};
 use crate::rtems_keys::RtemsKeys;
 use crate::stack_keys::StackKeys;
 use ffslab_images::ImageFs;
-use ffslab_workload::text::join_names;
+use ffslab_text::words::join_names;
 use std::sync::{PoisonError, RwLock};
 
 /// Those that joined, in the order of their names: who comes first must not change a result.

@@ -4,7 +4,7 @@ use super::descriptor::Descriptor;
 use super::BUILT_IN;
 use crate::error::{MachineError, RegisterError};
 use ffslab_profiles::PartKind;
-use ffslab_workload::text::{join_names, nearest};
+use ffslab_text::words::{join_names, nearest};
 use std::sync::{PoisonError, RwLock};
 
 /// Those that joined, in the order of their names: who comes first must not change a result.

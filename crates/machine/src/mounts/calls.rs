@@ -4,7 +4,7 @@ use super::Mounts;
 use crate::stack::Stack;
 use ffslab_fs::{Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
-use ffslab_system::{Advice, Answer, Calls, Entry, Fd, MapAccess, OpenFlags, Refusal, Whence};
+use ffslab_system::{Advice, Answer, Calls, Entry, FallocateFlag, Fd, MapAccess, OpenFlags, Refusal, Whence};
 use std::cell::RefMut;
 
 /// The rest of `path` below `directory`, if it leads there.
@@ -222,6 +222,7 @@ impl Calls for Mounts {
     by_file! {
         fn lseek(offset: i64, whence: Whence) -> u64;
         fn ftruncate(bytes: u64) -> ();
+        fn fallocate(flags: &[FallocateFlag], at: u64, bytes: u64) -> ();
         fn fsync() -> ();
         fn fdatasync() -> ();
         fn fstat() -> Stat;

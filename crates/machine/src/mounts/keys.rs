@@ -3,7 +3,7 @@
 use crate::error::MachineError;
 use crate::file_systems::mountable;
 use crate::stack_keys::StackKeys;
-use ffslab_workload::Bytes;
+use ffslab_text::Bytes;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};

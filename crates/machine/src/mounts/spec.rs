@@ -107,6 +107,10 @@ impl Spec for MountsSpec {
         self.root.flash_summary()
     }
 
+    fn notes(&self) -> Vec<String> {
+        Spec::notes(&self.root)
+    }
+
     fn idle_power(&self) -> Option<PowerMilliwatt> {
         self.root.idle_power()
     }

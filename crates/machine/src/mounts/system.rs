@@ -5,8 +5,8 @@ use crate::stack::Stack;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_system::{Answer, Calls, MountDone, System, SystemError};
+use ffslab_text::words::size_text;
 use ffslab_workload::steps;
-use ffslab_workload::text::size_text;
 
 /// Erases of each block of a partition, apart from those of formatting.
 fn worn(mount: &Stack) -> Vec<u32> {

@@ -9,7 +9,7 @@ use crate::rtems_keys::{RtemsKeys, OWNED_KEYS};
 use ffslab_profiles::rtems_board;
 use ffslab_rtems::bdbuf::BdbufConfig;
 use ffslab_rtems::cpu::CpuCosts;
-use ffslab_workload::text::nearest;
+use ffslab_text::words::nearest;
 use std::path::Path;
 
 /// The name of the board on which code takes no time.

@@ -104,6 +104,10 @@ impl Spec for StackSpec {
         self.program.as_ref()
     }
 
+    fn notes(&self) -> Vec<String> {
+        self.driver_note.iter().cloned().collect()
+    }
+
     fn chip_geometry(&self) -> Option<Geometry> {
         // What NOR holds is plain bytes.
         self.partition.nor.is_none().then_some(self.partition.geometry)

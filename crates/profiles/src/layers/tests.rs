@@ -80,7 +80,11 @@ fn a_slower_cpu_takes_longer_where_nothing_else_is_said() {
         let (mine_ns, base_ns) = (mine_costs.ns(*work, 100_000) as f64, base_costs.ns(*work, 100_000) as f64);
         assert!((mine_ns - times * base_ns).abs() <= 200.0, "{work:?}: {mine_ns} {base_ns}");
     }
-    assert_eq!((mine.vfs_costs().call_ns, mine.driver()), (2_000, base.driver()));
+    // What the driver adds is the CPU's, and chip and bus are not slower.
+    let (read_ns, program_ns) = (base.driver().read.overhead_ns, base.driver().program.overhead_ns);
+    assert_eq!((mine.vfs_costs().call_ns, mine.driver().read.overhead_ns), (2_000, 2 * read_ns));
+    assert_eq!(mine.driver().program.overhead_ns, program_ns + read_ns);
+    assert_eq!(mine.part.timing(), base.part.timing());
     let shown = constant(&folder.0.join("board.toml").display().to_string(), "cpu.page_write_us");
     assert!(shown.source.starts_with("2 times that of omap3evm: ") && shown.ci95.is_none(), "{}", shown.source);
     let says = "board.toml:1: cpu_time_scale: it multiplies what a base says: give base, too";
@@ -106,6 +110,62 @@ fn another_part_below_the_same_driver_keeps_what_the_driver_adds() {
     assert!(show(&path).unwrap().values.iter().all(|constant| constant.key != "driver.read_us"));
     let shown = constant(&path, "driver.read_overhead_us");
     assert!(shown.source.starts_with("with part micron-slc-omap3evm there, without chip"), "{}", shown.source);
+}
+
+#[test]
+fn a_controller_makes_the_bus_slower_than_the_chip_and_is_the_bases_unless_a_board_names_one() {
+    let folder = Folder::new("controller");
+    let mine = "base = \"omap3evm\"\npart = \"mt29f2g08abaea\"\ncpu_time_scale = 2\n";
+    let bus_ps = |profile: &Profile| profile.part.timing().bus_ps_per_byte;
+    // The memory controller of the OMAP3 has cycles of 82 ns, and the chip could do with 20.
+    let inherited = folder.board(mine).unwrap();
+    let base = Profile::load("omap3evm", None, None, here()).unwrap();
+    assert_eq!((bus_ps(&inherited), bus_ps(&base)), (82_000, 50_000));
+    assert!(inherited.driver_note().unwrap().contains("omap3evm, omap-gpmc"));
+    let named = folder.board(&format!("{mine}controller = \"pl353\"\n")).unwrap();
+    assert_eq!((bus_ps(&named), named.driver_note()), (30_000 + 2 * 60_000, None));
+    assert_eq!(named.driver().read.overhead_ns, 80_000);
+    // Times of one's own have the bus in them, and those of a controller that one names do not.
+    let own = "[driver]\nread_overhead_us = 40\nprogram_overhead_us = 40\nerase_overhead_us = 9\n";
+    let own_times = folder.board(&format!("{mine}{own}")).unwrap();
+    assert_eq!((bus_ps(&own_times), own_times.driver_note()), (20_000, None));
+    let both = folder.board(&format!("{mine}controller = \"gpmi\"\n{own}")).unwrap();
+    assert_eq!((bus_ps(&both), both.driver().read.overhead_ns), (20_000, 40_000));
+    let unknown = folder.refused(&format!("{mine}controller = \"gpmj\"\n"));
+    assert!(unknown.contains("board.toml:4: controller: unknown controller `gpmj`: did you mean `gpmi`?"), "{unknown}");
+}
+
+#[test]
+fn a_core_and_its_clock_say_how_long_the_cpu_takes() {
+    let folder = Folder::new("core");
+    let board = |base: &str, clock: u32| {
+        folder.board(&format!("base = \"{base}\"\ncore = \"cortex-a8\"\nclock_MHz = {clock}\n"))
+    };
+    // The reference is such a core at 720 MHz.
+    let base = Profile::load("omap3evm", None, None, here()).unwrap();
+    let call_ns = |profile: &Profile| profile.vfs_costs().call_ns;
+    assert_eq!(call_ns(&board("omap3evm", 720).unwrap()), call_ns(&base));
+    assert_eq!(call_ns(&board("omap3evm", 360).unwrap()), 2 * call_ns(&base));
+    // A base with another CPU does not make it faster or slower.
+    assert_eq!(call_ns(&board("luckfox-pico-max", 360).unwrap()), 2 * call_ns(&base));
+    let decompress = |profile: &Profile| profile.cpu_costs(false).unwrap().ns(ffslab_sim::Work::LzoDecompress, 1_000);
+    assert_eq!(decompress(&board("omap3evm", 500).unwrap()), 20_000);
+    let twice = folder.refused("base = \"omap3evm\"\ncore = \"cortex-a8\"\ncpu_time_scale = 2\n");
+    assert!(twice.contains("board.toml:3: cpu_time_scale: it follows from core and clock_MHz"), "{twice}");
+    let alone = folder.refused("base = \"omap3evm\"\nclock_MHz = 500\n");
+    assert!(alone.contains("board.toml:2: clock_MHz: it is the clock of a core"), "{alone}");
+    let elsewhere = board("qemu-arm926-500mips", 500).unwrap_err();
+    assert!(elsewhere.contains("core: its times are multiples of those of omap3evm"), "{elsewhere}");
+}
+
+#[test]
+fn a_newer_lzo_is_cheaper_than_the_one_that_was_measured() {
+    let cost = |kernel: &str| {
+        let profile = Profile::load("omap3evm", None, Some(kernel), here()).unwrap();
+        profile.cpu_costs(false).unwrap().ns(ffslab_sim::Work::LzoOutput, 100_000)
+    };
+    assert_eq!(cost("2.6.37"), 18_610_000);
+    assert_eq!(cost("6.1"), (18_610_000.0 * 0.57) as u64);
 }
 
 #[test]
@@ -234,7 +294,7 @@ fn layers_hold_when_they_say_and_a_board_that_builds_on_them_comes_behind() {
     assert_eq!(costs(LAYERED, &used_for("jffs2", 2048)), (9, 0));
     assert_eq!(costs(LAYERED, &used_for("jffs2", 512)), (9, 2_000));
     let twice = "base = \"./layered.toml\"\ncpu_time_scale = 2\n";
-    assert_eq!(costs(twice, &used_for("jffs2", 512)), (18, 2_000), "the driver does not get faster with the CPU");
+    assert_eq!(costs(twice, &used_for("jffs2", 512)), (18, 4_000), "commands and copies of the driver are the CPU's");
     assert_eq!(
         costs(&format!("{twice}[vfs]\ncall_ns = 5\n"), &used_for("jffs2", 512)).0,
         5,

@@ -1,7 +1,7 @@
 //! `profiles/parts/*.toml`: a chip. A file says its `kind`, and each kind has keys of its own; what a driver takes of them are plain
 //! structs ([`NandArray`], [`SpiNandPart`], [`SpiNorPart`], [`ParallelNorPart`]).
 
-mod kind;
+pub(crate) mod kind;
 mod nand;
 mod nor;
 
@@ -13,8 +13,9 @@ pub(crate) use nor::{ParallelNorFile, SpiNorFile};
 
 use crate::built_in::{find, Kind};
 use crate::constant::{said, Amount, Sourced};
+use crate::entries::Merged;
 use crate::error::ProfileError;
-use crate::layers::{merged, Merged};
+use crate::layers::merged;
 use ffslab_flash::{Geometry, Rules, Timing};
 use std::path::Path;
 
@@ -197,6 +198,14 @@ impl Part {
             Chip::SpiNand(part) => part.array.geometry.blocks = blocks,
             Chip::SpiNor(part) => part.array.blocks = blocks,
             Chip::ParallelNor(part) => part.array.blocks = blocks,
+        }
+    }
+
+    /// Puts it behind a controller that makes the bus of raw NAND slower.
+    /// `least_ps`: of a byte on it. `copy_ps`: what a byte takes beside that.
+    pub(crate) fn set_bus(&mut self, least_ps: u64, copy_ps: u64) {
+        if let Chip::Nand { bus_ps_per_byte, .. } = &mut self.chip {
+            *bus_ps_per_byte = (*bus_ps_per_byte).max(least_ps) + copy_ps;
         }
     }
 

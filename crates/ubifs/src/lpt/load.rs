@@ -82,6 +82,7 @@ impl Space {
         let node = *self.lpt.node(level, index);
         let mut children = [Place::default(); 4];
         if node.lnum != 0 {
+            lebs.sim.work_of_mounting(|costs| costs.lpt_node_ns);
             let mut bytes = std::mem::take(&mut self.node_buffer);
             bytes.resize(self.lpt.geo.nnode_bytes as usize, 0);
             let read = lebs.read_checked(node.lnum, node.offs, &mut bytes);
@@ -104,6 +105,7 @@ impl Space {
         let node = self.lpt.pnodes[index as usize];
         let mut props = [(lebs.geo.leb_bytes, 0, false); 4];
         if node.lnum != 0 {
+            lebs.sim.work_of_mounting(|costs| costs.lpt_node_ns);
             let mut bytes = std::mem::take(&mut self.node_buffer);
             bytes.resize(self.lpt.geo.pnode_bytes as usize, 0);
             let read = lebs.read_checked(node.lnum, node.offs, &mut bytes);

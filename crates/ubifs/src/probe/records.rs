@@ -9,7 +9,7 @@ use super::u32_at;
 use crate::compress::Compressor;
 use crate::format::*;
 use crate::inode::kind_of_entry;
-use crate::key::{Key, DATA_KEY, DENT_KEY, INO_KEY};
+use crate::key::{Key, DATA_KEY, DENT_KEY, INO_KEY, XENT_KEY};
 use ffslab_sim::{Sim, SimConfig};
 
 /// Bytes of a file that a data node stands for, whether it holds as many or fewer.
@@ -35,6 +35,17 @@ pub enum Record {
     Truncation {
         ino: u32,
         new_bytes: u64,
+    },
+    /// An extended attribute of the inode `host`, whose value the inode `ino` holds; 0 removes it.
+    Attribute {
+        host: u32,
+        ino: u32,
+        name: Vec<u8>,
+    },
+    /// The value of an extended attribute.
+    AttributeValue {
+        ino: u32,
+        value: Vec<u8>,
     },
     /// A node that tells nothing about files.
     Other,
@@ -71,17 +82,22 @@ pub fn record(node: &[u8]) -> Record {
     let key = Key::read(node, KEY_AT);
     let has = |bytes: u32| node.len() >= bytes as usize;
     let found = match (kind, key.kind()) {
+        (INO_NODE, INO_KEY) if has(INO_BYTES) && get_u32(node, ino::FLAGS) & INODE_XATTR != 0 => {
+            inode_data(node).map(|value| Record::AttributeValue { ino: key.ino, value })
+        }
         (INO_NODE, INO_KEY) if has(INO_BYTES) => inode(key.ino, node).map(Record::Inode),
+        (XENT_NODE, XENT_KEY) if has(DENT_BYTES) => {
+            let ino = get_u32(node, dent::INUM);
+            name(node).map(|name| Record::Attribute { host: key.ino, ino, name })
+        }
         (DATA_NODE, DATA_KEY) if has(DATA_BYTES) => {
             let bytes = get_u32(node, data::SIZE);
             (bytes <= BLOCK_BYTES).then_some(Record::Data { ino: key.ino, block: key.block(), bytes })
         }
         (DENT_NODE, DENT_KEY) if has(DENT_BYTES) => {
-            let name_bytes = usize::from(get_u16(node, dent::NLEN));
-            let name = node.get(dent::NAME..dent::NAME + name_bytes);
             let ino = get_u32(node, dent::INUM);
             let kind = kind_of_entry(node[dent::TYPE]);
-            name.map(|name| Record::Entry { parent: key.ino, ino, kind, name: name.to_vec() })
+            name(node).map(|name| Record::Entry { parent: key.ino, ino, kind, name })
         }
         (TRUN_NODE, _) if has(TRUN_BYTES) => {
             Some(Record::Truncation { ino: get_u32(node, trun::INUM), new_bytes: get_u64(node, trun::NEW_SIZE) })
@@ -91,13 +107,20 @@ pub fn record(node: &[u8]) -> Record {
     found.unwrap_or(Record::Other)
 }
 
+fn name(node: &[u8]) -> Option<Vec<u8>> {
+    let bytes = usize::from(get_u16(node, dent::NLEN));
+    Some(node.get(dent::NAME..dent::NAME + bytes)?.to_vec())
+}
+
+fn inode_data(node: &[u8]) -> Option<Vec<u8>> {
+    Some(node.get(ino::DATA..)?.get(..get_u32(node, ino::DATA_LEN) as usize)?.to_vec())
+}
+
 fn inode(ino: u32, node: &[u8]) -> Option<InodeRecord> {
     let mode = get_u32(node, ino::MODE);
-    // The inode of an extended attribute belongs to no name.
-    let is_attribute = get_u32(node, ino::FLAGS) & INODE_XATTR != 0;
     Some(InodeRecord {
         ino,
-        kind: FileKind::from_mode(mode).filter(|_| !is_attribute)?,
+        kind: FileKind::from_mode(mode)?,
         permissions: mode & 0o7777,
         uid: get_u32(node, ino::UID),
         gid: get_u32(node, ino::GID),
@@ -106,7 +129,7 @@ fn inode(ino: u32, node: &[u8]) -> Option<InodeRecord> {
         modified_s: get_u64(node, ino::MTIME_SEC) as i64,
         changed_s: get_u64(node, ino::CTIME_SEC) as i64,
         is_encrypted: get_u32(node, ino::FLAGS) & INODE_CRYPT != 0,
-        data: node.get(ino::DATA..)?.get(..get_u32(node, ino::DATA_LEN) as usize)?.to_vec(),
+        data: inode_data(node)?,
     })
 }
 
@@ -125,8 +148,20 @@ impl Default for Expander {
 impl Expander {
     /// What a data node holds of its block. `None`: it is none, or damaged.
     pub fn data_of(&mut self, node: &[u8]) -> Option<Vec<u8>> {
+        self.expand(node, node.get(data::DATA..u32_at(node, header::LEN) as usize)?)
+    }
+
+    /// As [`Expander::data_of`], of a node that is encrypted: `open` opens the bytes of the block with the number.
+    pub fn opened_data_of(&mut self, node: &[u8], open: impl FnOnce(u32, &mut [u8])) -> Option<Vec<u8>> {
+        let Record::Data { block, .. } = record(node) else { return None };
+        let mut stored = node.get(data::DATA..u32_at(node, header::LEN) as usize)?.to_vec();
+        open(block, &mut stored);
+        // What is behind fills up the last block of the cipher.
+        self.expand(node, stored.get(..usize::from(get_u16(node, data::COMPR_SIZE)))?)
+    }
+
+    fn expand(&mut self, node: &[u8], stored: &[u8]) -> Option<Vec<u8>> {
         let Record::Data { bytes, .. } = record(node) else { return None };
-        let stored = node.get(data::DATA..u32_at(node, header::LEN) as usize)?;
         let mut plain = vec![0; BLOCK_BYTES as usize];
         let kind = get_u16(node, data::COMPR_TYPE);
         let expanded = self.compressor.decompress(&self.free, kind, stored, &mut plain)?;

@@ -2,11 +2,11 @@
 
 use super::settings::{BlockSettings, Settings};
 use crate::error::CaseError;
+use ffslab_text::{Bytes, Micros};
 use ffslab_workload::steps::{
     Close, ContentName, CreateMany, Failure, Format, Fsync, Mkdir, Mount, Open, OpenFlag, Pattern, ReadMany, Readdir,
     RequestCalls, RequestOp, Requests, Rmdir, Sleep, Step, Truncate, Umount, Unlink, UnlinkMany,
 };
-use ffslab_workload::{Bytes, Micros};
 
 /// A phase, which was counted by itself.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -218,7 +218,7 @@ impl Program {
         self.open("open_create_2", SECOND_FILE, &CREATE);
         if settings.test == "io" {
             let (file, bytes) = (SECOND_FILE.to_string(), Bytes(self.file_bytes));
-            self.phase("ftruncate_extend", Step::Truncate(Truncate { file, bytes, by_descriptor: true }));
+            self.phase("ftruncate_extend", Step::Truncate(Truncate { file, bytes, by_descriptor: true, fails: None }));
             self.sequential("seq_write_after_truncate", SECOND_FILE, RequestOp::Write, n);
         }
         self.close("close_4", SECOND_FILE);

@@ -1,8 +1,8 @@
 //! The text of a job file: sections, options, `include`, environment variables.
 
 use super::error::{JobFileError, LineError};
-use crate::input::{read_text, InputKind};
-use crate::text::io_reason;
+use ffslab_text::input::{read_text, InputKind};
+use ffslab_text::words::io_reason;
 use std::path::Path;
 
 /// An option as it stands in the file.

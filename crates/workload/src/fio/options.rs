@@ -7,7 +7,7 @@ use super::error::{NotHonoured, ValueError};
 use super::job::{Access, AdviceHint, Engine, FileOrder, Job, OpenSync, Sequencer};
 use super::random::Distribution;
 use super::values::{bytes, fraction, number, per_direction, switch, time_us, RequestSizes};
-use crate::text::nearest;
+use ffslab_text::words::nearest;
 
 /// The result of applying an option.
 #[derive(Clone, Debug, PartialEq, Eq)]

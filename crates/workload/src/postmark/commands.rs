@@ -1,8 +1,8 @@
 //! Command files: the lines that `postmark` reads at its prompt or from a file.
 
 use super::error::{CommandError, CommandFileError};
-use crate::input::{read_text, InputKind};
-use crate::text::io_reason;
+use ffslab_text::input::{read_text, InputKind};
+use ffslab_text::words::io_reason;
 use std::path::Path;
 
 /// The settings that `set` commands change, with the program's defaults.

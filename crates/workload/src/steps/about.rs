@@ -2,7 +2,7 @@
 //! run.
 
 use super::*;
-use crate::text::nearest;
+use ffslab_text::words::nearest;
 
 /// The largest request of a step. All of its bytes are in memory at once.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 256 << 20;

@@ -1,8 +1,8 @@
 //! The steps about symbolic links and what a file has beside its data.
 
 use super::error::StepError;
-use super::words::Failure;
-use crate::quantity::Bytes;
+use super::words::{Failure, FallocateFlag};
+use ffslab_text::quantity::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,20 @@ step_keys! {
     Ftruncate {
         file: String,
         bytes: Bytes,
+        /// The error in which it is to end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fails: Option<Failure>,
+    }
+    /// fallocate(2) of an open file. No file system for raw flash has it: what it is asked for ends in ENOTSUP (EOPNOTSUPP).
+    Fallocate {
+        file: String,
+        /// Where the range begins.
+        #[serde(default)]
+        offset: Bytes,
+        bytes: Bytes,
+        /// Absent: space is reserved, and the file grows.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        flags: Vec<FallocateFlag>,
         /// The error in which it is to end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fails: Option<Failure>,

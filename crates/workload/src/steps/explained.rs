@@ -47,7 +47,7 @@ impl Transform for Explained {
 /// is said of all keys of that kind and is no meaning.
 fn explain(key: &str, property: &mut Value) {
     let Some(property) = property.as_object_mut() else { return };
-    let of_kind = property.get("description").is_some_and(|text| text == crate::quantity::HOW_SIZES_ARE_WRITTEN);
+    let of_kind = property.get("description").is_some_and(|text| text == ffslab_text::quantity::HOW_SIZES_ARE_WRITTEN);
     if property.contains_key("description") && !of_kind {
         return;
     }

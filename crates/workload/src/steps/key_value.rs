@@ -6,7 +6,7 @@ use super::many::{check_name, path_of_many};
 use super::words::{ContentName, KeyFile, Pattern};
 use super::{default_seed, is_default};
 use crate::prng::SplitMix64;
-use crate::quantity::{Bytes, Micros};
+use ffslab_text::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

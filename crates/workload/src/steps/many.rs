@@ -2,7 +2,7 @@
 
 use super::error::StepError;
 use super::{is_default, ContentName, Until};
-use crate::quantity::Bytes;
+use ffslab_text::quantity::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

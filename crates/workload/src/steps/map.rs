@@ -4,7 +4,7 @@ use super::about::{check_order, nonzero, request_size};
 use super::error::StepError;
 use super::words::{ContentName, Failure, MapAccess, Msync, Pattern};
 use super::{default_seed, is_default};
-use crate::quantity::{Bytes, Micros};
+use ffslab_text::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

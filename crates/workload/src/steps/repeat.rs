@@ -3,7 +3,7 @@
 use super::about::nonzero;
 use super::error::StepError;
 use super::*;
-use crate::quantity::Micros;
+use ffslab_text::quantity::Micros;
 use schemars::{json_schema, Schema, SchemaGenerator};
 use std::borrow::Cow;
 use std::fmt;
@@ -290,7 +290,8 @@ impl Step {
             | Step::Chmod(Chmod { file, .. })
             | Step::Chown(Chown { file, .. })
             | Step::Utimens(Utimens { file, .. })
-            | Step::Ftruncate(Ftruncate { file, .. }) => vec![file],
+            | Step::Ftruncate(Ftruncate { file, .. })
+            | Step::Fallocate(Fallocate { file, .. }) => vec![file],
             Step::Rename(Rename { file, to, .. }) | Step::Link(Link { file, to, .. }) => vec![file, to],
             Step::Mkdir(Mkdir { dir })
             | Step::Rmdir(Rmdir { dir, .. })

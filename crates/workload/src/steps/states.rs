@@ -3,7 +3,7 @@
 use super::about::request_size;
 use super::error::StepError;
 use super::{default_request, default_seed, is_default};
-use crate::quantity::{Bytes, Micros};
+use ffslab_text::quantity::{Bytes, Micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

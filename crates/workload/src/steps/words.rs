@@ -49,6 +49,19 @@ words! {
         Range = "ERANGE",
         TooBig = "E2BIG",
     }
+    /// Flags of fallocate(2).
+    FallocateFlag {
+        /// FALLOC_FL_KEEP_SIZE: the file does not grow.
+        KeepSize = "keep_size",
+        /// FALLOC_FL_PUNCH_HOLE, which needs `keep_size`: the range becomes a hole.
+        PunchHole = "punch_hole",
+        /// FALLOC_FL_ZERO_RANGE.
+        ZeroRange = "zero_range",
+        /// FALLOC_FL_COLLAPSE_RANGE: what follows moves down.
+        CollapseRange = "collapse_range",
+        /// FALLOC_FL_INSERT_RANGE: what follows moves up.
+        InsertRange = "insert_range",
+    }
     /// Flags of setxattr(2).
     XattrFlag {
         /// XATTR_CREATE: EEXIST when it exists.

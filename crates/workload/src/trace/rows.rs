@@ -318,7 +318,7 @@ impl<'a> Maker<'a> {
     fn on_open_file(&mut self, row: &Row, path: Option<Vec<u8>>) -> Result<(), RowError> {
         let known = super::table::OPS;
         if !known.contains(&row.op.as_str()) {
-            let hint = crate::text::nearest(&row.op, known.iter().copied())
+            let hint = ffslab_text::words::nearest(&row.op, known.iter().copied())
                 .map_or(format!("known: {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
             return Err(RowError::UnknownOp { op: row.op.clone(), hint });
         }

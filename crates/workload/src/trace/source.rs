@@ -3,8 +3,8 @@
 use super::error::RowError;
 use super::rows::Refused;
 use super::{Format, TraceError};
-use crate::input::{self, Input, InputKind};
-use crate::text::io_reason;
+use ffslab_text::input::{self, Input, InputKind};
+use ffslab_text::words::io_reason;
 use std::io::{BufRead, Read};
 use std::path::Path;
 

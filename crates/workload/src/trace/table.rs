@@ -9,7 +9,7 @@ use super::names::to_text;
 use super::rows::{Refused, Row};
 use super::source::LINE_BYTES_MAX;
 use super::{Advice, Call, Existing, ExistingKind, OpenFlags, Outcome, Record, Target, Trace, Whence};
-use crate::text::io_reason;
+use ffslab_text::words::io_reason;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor, Read};
 
@@ -308,7 +308,7 @@ impl Column {
                 let known = PLAIN.iter().map(|(name, _)| *name);
                 let known: Vec<&str> =
                     known.chain(["start_us", "duration_us", "think_us", "offset_B", "size_B"]).collect();
-                let hint = crate::text::nearest(name, known.iter().copied())
+                let hint = ffslab_text::words::nearest(name, known.iter().copied())
                     .map_or(format!("known: {}", known.join(", ")), |near| format!("did you mean `{near}`?"));
                 return Err(RowError::UnknownColumn { name: name.to_string(), hint });
             }

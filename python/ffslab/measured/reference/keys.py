@@ -6,6 +6,7 @@ that was asked for. A test walks the schema of experiments and asks for a row of
 
 from __future__ import annotations
 
+import json
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -47,15 +48,17 @@ STACK_COMPARED = {
     "word_bits": "CONFIG_64BIT",
 }
 # Keys of which the guest has one value; another one is refused.
-STACK_ALWAYS = {
+STACK_ALWAYS: dict[str, tuple[object, str]] = {
+    "bad_block_table": (True, "nandsim's table of bad blocks is always in memory"),
     "endian": ("little", "the guests are little-endian"),
     "nand_wait": ("busy", "nandsim waits by the clock (`udelay`)"),
 }
+# Keys of `STACK_COMPARED` that are of one file system: others are the same, whatever the kernel has.
+COMPARED_FOR = {"summary": "jffs2", "wl_threshold": "ubifs"}
 IMAGE = "begins with an erased chip"
 # Keys of `[stack]` that are refused: "a reference run ..." and these words.
 STACK_REFUSED = {
     "ageing": "has the chips of nandsim, whose cells do not age",
-    "bad_block_table": "has nandsim's table of bad blocks, which is always in memory",
     "beb_reserve_pct": "has a kernel since Linux 3.7, which counts the reserve by max_beb_per1024",
     "bitflip_threshold_bits": "has the threshold of the kernel",
     "clock_read_ns": "has the clock of the guest, and what it costs is not a setting",
@@ -124,7 +127,7 @@ def trouble(stack: dict[str, Any], keys: frozenset[str]) -> str | None:
             return f"{key}: a reference run {STACK_REFUSED[key]}"
         if key in STACK_ALWAYS and stack.get(key) not in (None, STACK_ALWAYS[key][0]):
             value, why = STACK_ALWAYS[key]
-            return f'{key} = "{stack[key]}": {why}: leave it out, or say "{value}"'
+            return f"{key} = {json.dumps(stack[key])}: {why}: leave it out, or say {json.dumps(value)}"
     for key, setting in vm_of(stack).items():
         _, unit, _ = VM_FILES[key]
         if setting % unit:
@@ -136,7 +139,8 @@ def trouble(stack: dict[str, Any], keys: frozenset[str]) -> str | None:
 
 def compared(stack: dict[str, Any], keys: frozenset[str]) -> dict[str, Any]:
     """What was asked for that the kernel must have."""
-    return {key: stack[key] for key in sorted(keys & STACK_COMPARED.keys()) if stack.get(key) is not None}
+    is_asked = {key for key in keys & STACK_COMPARED.keys() if COMPARED_FOR.get(key) in (None, stack.get("fs"))}
+    return {key: stack[key] for key in sorted(is_asked) if stack.get(key) is not None}
 
 
 def vm_of(stack: dict[str, Any]) -> dict[str, int]:

@@ -32,7 +32,7 @@ STEPS_TEXT = """
     sync drop_caches read_ahead sleep fadvise
     open close fsync stat requests append mmap mkdir rmdir readdir create_many stat_many read_many unlink_many
     setxattr getxattr listxattr removexattr symlink readlink chmod chown utimens statfs ftruncate
-    mtd_loop crash occupy
+    fallocate mtd_loop crash occupy
 """
 STEPS = frozenset(STEPS_TEXT.split())
 # Programs of their own: the simulator writes their calls down, and `steps/` makes the same ones.

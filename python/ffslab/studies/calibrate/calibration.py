@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffslab._native import __version__
-from ffslab.answers.calibration import CalibratedConstant, CalibrationFacts
+from ffslab.answers.calibration import BootLine, CalibratedConstant, CalibrationFacts
 from ffslab.studies.calibrate.board_profile import Measured
 from ffslab.studies.calibrate.regression import Constant, Fit
 
@@ -23,6 +23,8 @@ class Calibration:
     toml: str
     # Profiles of the user's own that the new one needs, by their names beside it.
     files: dict[str, Path]
+    # What the log of a boot says beside what the new profile gives.
+    boot: list[BootLine] = field(default_factory=list)
 
     def as_dict(self) -> CalibrationFacts:
         """What `calibration.json` holds."""
@@ -33,11 +35,13 @@ class Calibration:
             "base": self.base,
             "constants": [_entry(of, constant) for of in self.fits for constant in of.constants.values()],
             "clock_step_us": steps,
+            "boot": self.boot,
             "warnings": self.warnings,
         }
 
 
 ALIGN = "lrlrrr"
+BOOT_ALIGN = "lrrr"
 
 
 def table(done: Calibration) -> tuple[list[str], list[list[str]]]:
@@ -52,6 +56,15 @@ def table(done: Calibration) -> tuple[list[str], list[list[str]]]:
             shown = value if constant.identified else "not identified"
             rows.append([constant.key, shown, entry["unit"], interval, r2, str(len(of.fitted))])
     return ["constant", "value", "unit", "95 % interval", "R2", "measurements"], rows
+
+
+def boot_table(done: Calibration) -> tuple[list[str], list[list[str]]]:
+    """The lines of the boot log, for the terminal and the report."""
+    rows = [
+        [line["what"], f"{line['measured_s']:.3f}", f"{line['simulated_s']:.3f}", f"{line['unexplained_s']:+.3f}"]
+        for line in done.boot
+    ]
+    return ["boot log", "measured, s", "this profile, s", "not explained, s"], rows
 
 
 def _digits(value: float) -> str:

@@ -9,7 +9,7 @@ from ffslab.report import Opening, bullets, page, section
 from ffslab.report import table as html_table
 from ffslab.report.charts import Axis, Line, chart, multiples
 from ffslab.report.page import Drawn, KeyFigure, folded, paragraph, verbatim
-from ffslab.studies.calibrate.calibration import ALIGN, Calibration, table
+from ffslab.studies.calibrate.calibration import ALIGN, BOOT_ALIGN, Calibration, boot_table, table
 from ffslab.studies.calibrate.regression import Fit
 from ffslab.text.tables import counted, number
 
@@ -23,6 +23,7 @@ def html(done: Calibration) -> str:
     parts = [
         section("Warnings", bullets(done.warnings)),
         section("Constants", html_table(*table(done), align=ALIGN)),
+        section("The boot log", html_table(*boot_table(done), align=BOOT_ALIGN)) if done.boot else None,
         section(
             "Regressions",
             [

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffslab._native import InputError, is_path
+from ffslab.answers.calibration import BootLine
 from ffslab.files import results
-from ffslab.files.inputs import read_bytes
-from ffslab.studies.calibrate import board_profile, loops, power_capture, probe_logs
+from ffslab.studies.calibrate import board_profile, boot_logs, boots, loops, power_capture, probe_logs
 from ffslab.studies.calibrate.board_profile import Measured
-from ffslab.studies.calibrate.calibration import ALIGN, Calibration, table
+from ffslab.studies.calibrate.boots import BOARD, Draft
+from ffslab.studies.calibrate.calibration import ALIGN, BOOT_ALIGN, Calibration, boot_table, table
 from ffslab.studies.calibrate.observations import Observations
 from ffslab.studies.calibrate.regression import Fit, Method, fit
 from ffslab.text.tables import text_table
@@ -19,7 +20,6 @@ from ffslab.text.tables import text_table
 if TYPE_CHECKING:
     import pandas as pd
 
-BOARD = "board.toml"
 CALIBRATION = "calibration.json"
 MEASUREMENTS = "measurements.parquet"
 FILES = frozenset({BOARD, CALIBRATION, MEASUREMENTS, results.REPORT, "part.toml", "kernel.toml"})
@@ -44,6 +44,8 @@ class Inputs:
     method: Method = Method.LINEAR
     # Read logs with more events than is usual.
     large: bool = False
+    speedtest: Path | None = None
+    boot_log: Path | None = None
 
     @property
     def same_board(self) -> bool:
@@ -61,7 +63,8 @@ def refuse_beside_flashbench(*others: object) -> None:
 
 def run(inputs: Inputs, out: Path | None, *, json: bool) -> str:
     """Does all of it; what is to be printed."""
-    measured = inputs.loops or next(iter([*inputs.probe, *inputs.traces]), Path("nothing"))
+    logs = [inputs.loops, inputs.speedtest, *inputs.probe, *inputs.traces]
+    measured = next((log for log in logs if log is not None), Path("nothing"))
     folder = out if out is not None else Path("results") / f"calibrate-{measured.name.partition('.')[0]}"
     results.check_free(folder, FILES, CALIBRATION)
     done = calibrate(inputs)
@@ -76,9 +79,13 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
     """
     if inputs.power is not None and inputs.loops is None:
         raise InputError("--power: a capture belongs to a log of loops: give --loops as well")
-    if inputs.loops is None and not inputs.probe and not inputs.traces:
+    if inputs.boot_log is not None and inputs.speedtest is None:
         raise InputError(
-            "calibrate: nothing was measured: give --loops, --traces, --flashbench, or --probe with logs "
+            "--bootlog: what attaching takes beside reading is known where --speedtest says what reading takes"
+        )
+    if inputs.loops is None and inputs.speedtest is None and not inputs.probe and not inputs.traces:
+        raise InputError(
+            "calibrate: nothing was measured: give --loops, --speedtest, --traces, --flashbench, or --probe with logs "
             "of flashmon and funcmon"
         )
     found: list[Observations] = []
@@ -89,6 +96,10 @@ def collect(inputs: Inputs) -> tuple[list[Observations], list[str]]:
             log = power_capture.with_power(log, power_capture.read(inputs.power))
         found += loops.observations(log)
         said += loops.notes(log)
+    if inputs.speedtest is not None:
+        sizes, observed = boot_logs.speedtest(inputs.speedtest)
+        boots.check_sizes(inputs.speedtest, sizes, inputs.part or board_profile.named_by(inputs.base, "part"))
+        found.append(observed)
     if inputs.probe:
         found.append(probe_logs.observations(inputs.probe, large=inputs.large))
     if inputs.traces:
@@ -130,10 +141,18 @@ def calibrate(inputs: Inputs) -> Calibration:
     # What is no built-in profile goes with the new one, so that its folder can be moved.
     files = {f"{kind}.toml": Path(name) for kind, name in named.items() if is_path(name)}
     part, kernel = (f"./{kind}.toml" if f"{kind}.toml" in files else name for kind, name in named.items())
-    toml = board_profile.board_toml(
-        inputs.base, title, measured, part=part, kernel=kernel, same_board=inputs.same_board
-    )
-    return Calibration(title, inputs.base, fits, measured, [*said, *doubts], toml, files)
+
+    def toml_of(constants: list[Measured]) -> str:
+        return board_profile.board_toml(
+            inputs.base, title, constants, part=part, kernel=kernel, same_board=inputs.same_board
+        )
+
+    boot: list[BootLine] = []
+    if inputs.boot_log is not None:
+        seen = boots.explained(inputs.boot_log, measured, lambda constants: Draft(toml_of(constants), files))
+        measured, boot = seen.measured, seen.lines
+        doubts += seen.doubts
+    return Calibration(title, inputs.base, fits, measured, [*said, *doubts], toml_of(measured), files, boot)
 
 
 def chosen(fits: list[Fit]) -> tuple[list[Measured], list[str]]:
@@ -188,10 +207,7 @@ def save(done: Calibration, folder: Path) -> Path:
     from ffslab.studies.calibrate import report
 
     def write(fresh: Path) -> None:
-        for name, own in done.files.items():
-            (fresh / name).write_bytes(read_bytes(own, "profile"))
-        place = fresh / BOARD
-        place.write_text(done.toml, encoding="utf-8")
+        place = Draft(done.toml, done.files).write(fresh)
         try:
             board_profile.check(place)
         except InputError as error:
@@ -224,6 +240,8 @@ def measurements(fits: list[Fit]) -> pd.DataFrame:
 def text(done: Calibration, folder: Path) -> str:
     """What the verb prints."""
     parts = [done.title, text_table(*table(done), ALIGN)]
+    if done.boot:
+        parts.append(text_table(*boot_table(done), BOOT_ALIGN))
     steps = done.as_dict()["clock_step_us"]
     if steps:
         parts.append("\n".join(f"Clock: steps of {step:.4g} us, found in {source}" for source, step in steps.items()))

@@ -56,7 +56,10 @@ Numbers = float | list[float] | dict[str, "Numbers"]
 
 @dataclass(frozen=True)
 class Reading:
-    """One comparison. `number`: a value within a tolerance; otherwise an order or trend, the shape of a claim."""
+    """One comparison. `number`: a value within a tolerance; otherwise an order or trend, the shape of a claim.
+
+    `value`: ours, and `stated`: the published one.
+    """
 
     what: str
     published: str
@@ -64,6 +67,7 @@ class Reading:
     holds: bool
     number: bool = False
     value: float | None = None
+    stated: float | None = None
     # How far a number is from the published one, in tolerances: from -1 to 1 it holds.
     off: float | None = None
     # The same reading of the real kernel's runs: in the set-up that is ours, and in those that were tried beside it.
@@ -96,6 +100,8 @@ class Reading:
             "cause": None if self.cause is None else self.cause.value,
             "number": self.number,
             "off_tolerances": self.off,
+            "published_value": self.stated,
+            "our_value": self.value,
         }
 
 
@@ -139,7 +145,7 @@ class Judged:
         texts = _text(published, unit), _text(ours, unit)
         low, high = self.same(published)
         off = (ours - published) / ((high - low) / 2)
-        self.readings.append(Reading(what, *texts, holds, number=True, value=ours, off=off))
+        self.readings.append(Reading(what, *texts, holds, number=True, value=ours, stated=published, off=off))
 
     def _is_near(self, value: float, reference: float) -> bool:
         if "tolerance" in self.published:

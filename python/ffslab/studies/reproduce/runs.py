@@ -97,38 +97,87 @@ def run_all(
     progress: Progress | None = None,
 ) -> dict[str, list[Row]]:
     """The rows of each series, in the order in which its runs are planned. Without `store` that is `Store.usual()`."""
-    with tempfile.TemporaryDirectory() as folder, kept_in(store) as kept, at_work(LocalWorkers(jobs)) as crew:
+    with tempfile.TemporaryDirectory() as folder:
         experiments = {
             at: run.experiment_in(Path(folder) / str(at)) for at, run in enumerate(planned) if run.look_ups is None
         }
-        variants = {at: made.keys()["variants"] for at, made in experiments.items()}
-        keys = {at: [str(one["key"]) for one in of_run] for at, of_run in variants.items()}
-        every = {key for of_run in keys.values() for key in of_run}
-        known = kept.has(every, tasks.REQUESTS_KEPT)
-        rows: dict[int, list[Row]] = {}
-        missing: dict[int, Task] = {}
-        for at, run in enumerate(planned):
-            if run.look_ups is not None:
-                missing[at] = run.look_ups.rows, ()
-            elif not known.issuperset(keys[at]):
-                there = [i for i, key in enumerate(keys[at]) if key in known]
-                missing[at] = tasks.run, (experiments[at], there, False)
-        for done, (at, made) in enumerate(_made(missing, crew), len(planned) - len(missing) + 1):
-            if isinstance(made, tasks.Ran):
-                kept.add(made.part)
-            else:
-                rows[at] = made
-            if progress is not None:
-                progress(done / len(planned))
-        kept.make_room()
-        found = kept.find(every, tasks.REQUESTS_KEPT, with_tables=False)
-        for at, of_run in variants.items():
-            file_name = experiments[at].file_name
-            rows[at] = [_row_of(found[key], one, file_name) for key, one in zip(keys[at], of_run, strict=True)]
+        others: dict[int, Task] = {
+            at: (run.look_ups.rows, ()) for at, run in enumerate(planned) if run.look_ups is not None
+        }
+        done = work(experiments, others, jobs=jobs, store=store, progress=progress)
+    if done.refused:
+        raise InputError(next(iter(done.refused.values())))
+    rows: dict[int, list[Row]] = {**done.others}
+    for at, of_run in done.runs.items():
+        rows[at] = [_row_of(run, variant, experiments[at].file_name) for variant, run in of_run]
     series: dict[str, list[Row]] = {}
     for at, run in enumerate(planned):
         series.setdefault(run.series, []).extend(rows[at])
     return series
+
+
+class Worked(NamedTuple):
+    """What came of experiments and other work, by their numbers.
+
+    `runs`: the variants of each experiment, in its order. `refused`: experiments that cannot run, and why.
+    """
+
+    runs: dict[int, list[tuple[KeyOf, KeptRun]]]
+    others: dict[int, Any]
+    refused: dict[int, str]
+
+
+def work(
+    experiments: Mapping[int, Experiment],
+    others: Mapping[int, Task],
+    *,
+    jobs: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> Worked:
+    """Runs what the store does not hold of experiments, and does other work, which no store holds, at the same time."""
+    with kept_in(store) as kept, at_work(LocalWorkers(jobs)) as crew:
+        variants: dict[int, list[KeyOf]] = {}
+        refused: dict[int, str] = {}
+        for at, made in experiments.items():
+            try:
+                variants[at] = made.keys()["variants"]
+            except InputError as error:
+                refused[at] = str(error)
+        keys = {at: [str(one["key"]) for one in of_run] for at, of_run in variants.items()}
+        every = {key for of_run in keys.values() for key in of_run}
+        known = kept.has(every, tasks.REQUESTS_KEPT)
+        missing: dict[int, Task] = {}
+        for at in sorted({*experiments, *others}):
+            if at in others:
+                missing[at] = others[at]
+            elif at in keys and not known.issuperset(keys[at]):
+                there = [i for i, key in enumerate(keys[at]) if key in known]
+                missing[at] = tasks.run, (experiments[at], there, False)
+        planned, found_others = len(experiments) + len(others), {}
+        for done, (at, result) in enumerate(_made(missing, crew), planned - len(missing) + 1):
+            if isinstance(result, tasks.Ran):
+                kept.add(result.part)
+            elif isinstance(result, Refused):
+                refused[at] = result.why
+            else:
+                found_others[at] = result
+            if progress is not None:
+                progress(done / planned)
+        kept.make_room()
+        found = kept.find(every, tasks.REQUESTS_KEPT, with_tables=False)
+        runs = {
+            at: [(one, found[key]) for key, one in zip(keys[at], of_run, strict=True)]
+            for at, of_run in variants.items()
+            if at not in refused
+        }
+        return Worked(runs, found_others, refused)
+
+
+class Refused(NamedTuple):
+    """What stands in place of a result when the work cannot be done."""
+
+    why: str
 
 
 def _made(missing: Mapping[int, Task], crew: Workers) -> Generator[tuple[int, Any], None, None]:
@@ -139,9 +188,7 @@ def _made(missing: Mapping[int, Task], crew: Workers) -> Generator[tuple[int, An
             at, (work, given) = waiting.popleft()
             running[crew.submit(_or_error, work, *given)] = at
         for future in wait(running, return_when=FIRST_COMPLETED).done:
-            if isinstance(made := future.result(), str):
-                raise InputError(made)
-            yield running.pop(future), made
+            yield running.pop(future), future.result()
 
 
 def _or_error(work: Callable[..., Any], *given: object) -> Any:
@@ -149,7 +196,7 @@ def _or_error(work: Callable[..., Any], *given: object) -> Any:
     try:
         return work(*given)
     except InputError as error:
-        return str(error)
+        return Refused(str(error))
 
 
 def _row_of(run: KeptRun, variant: KeyOf, file_name: str) -> Row:

@@ -13,7 +13,7 @@ from ffslab.files.toml_tables import check_keys
 
 Value = str | int | float | bool
 
-# Units as in experiments (crates/workload/src/quantity.rs).
+# Units as in experiments (crates/text/src/quantity.rs).
 _SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _TIMES = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
 _QUANTITY = re.compile(r"\s*([0-9][0-9_.]*)\s*([A-Za-z]+)\s*")

@@ -83,6 +83,9 @@ def best_said(answer: StudyAnswer) -> Iterator[str]:
 
 def _seen_said(answer: StudyAnswer) -> Iterator[str]:
     """What was seen of what is wanted first, where a longer look may turn it round."""
+    if not answer["objectives"] or not answer["objectives"][0]["best"]:
+        # Nothing is wanted, or no point has its figure.
+        return
     one = answer["objectives"][0]
     least = told(one["figure"], one["best"][0]["figures"][one["figure"]])
     yield f"In what was seen the {wanted(one['figure'], one['maximise']).lower()} is {least}."

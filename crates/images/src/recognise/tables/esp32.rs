@@ -3,7 +3,8 @@
 //! **Follows.** `components/esp_partition`, `components/bootloader_support/include/esp_flash_partitions.h` and
 //! `components/partition_table/gen_esp32part.py` of ESP-IDF.
 
-use super::look::{u32_at, Entry, Look};
+use super::look::{Entry, Look};
+use crate::little_endian::u32_at;
 use md5::{Digest, Md5};
 
 const NAME: &str = "ESP32's table";

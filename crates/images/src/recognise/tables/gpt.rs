@@ -3,8 +3,9 @@
 //!
 //! **Follows.** UEFI Specification 2.10, chapter 5.3; which copy is used: `block/partitions/efi.c` of Linux.
 
-use super::look::{u32_at, u64_at, Entry, Look, SECTOR_BYTES};
+use super::look::{Entry, Look, SECTOR_BYTES};
 use super::mbr;
+use crate::little_endian::{u32_at, u64_at};
 use std::ops::Range;
 
 const NAME: &str = "a GPT";
@@ -22,34 +23,35 @@ struct Header {
 }
 
 pub(super) fn find(image: &[u8]) -> Option<Look> {
-    for sector_bytes in SECTORS_BYTES {
-        let last = (image.len() / sector_bytes).checked_sub(1)? as u64;
-        let first = header(image, 1, sector_bytes);
-        let says = |at: u64| place(image, at, sector_bytes).is_some_and(|range| image[range].starts_with(MAGIC));
-        match first {
-            Some(Header { entries, other_at }) => {
-                let doubt = match header(image, other_at, sector_bytes) {
-                    Some(_) => None,
-                    None if other_at > last => Some("a GPT has its copy behind the end of the file".to_string()),
-                    None => Some(format!("the copy of a GPT, at sector {other_at}, is damaged")),
-                };
-                return Some(Look { table: NAME, entries, doubts: doubt.into_iter().collect() });
-            }
-            None if says(1) || says(last) || is_protected(image) => {
-                if let Some(Header { entries, .. }) = header(image, last, sector_bytes) {
-                    let doubt = "the header of a GPT, or its list, is damaged: the copy at the end is used".to_string();
-                    return Some(Look { table: NAME, entries, doubts: vec![doubt] });
-                }
-                if says(1) || says(last) {
-                    let doubt =
-                        "a GPT is not used, because its check sums are wrong, those of its copy too".to_string();
-                    return Some(Look { table: NAME, entries: Vec::new(), doubts: vec![doubt] });
-                }
-            }
-            None => {}
-        }
+    SECTORS_BYTES.iter().find_map(|&sector_bytes| find_by_sectors(image, sector_bytes))
+}
+
+fn find_by_sectors(image: &[u8], sector_bytes: usize) -> Option<Look> {
+    let last = (image.len() / sector_bytes).checked_sub(1)? as u64;
+    let look = |entries, doubt: Option<String>| Some(Look { table: NAME, entries, doubts: Vec::from_iter(doubt) });
+    if let Some(Header { entries, other_at }) = header(image, 1, sector_bytes) {
+        let doubt = match header(image, other_at, sector_bytes) {
+            Some(_) => None,
+            None if other_at > last => Some("a GPT has its copy behind the end of the file".to_string()),
+            None => Some(format!("the copy of a GPT, at sector {other_at}, is damaged")),
+        };
+        return look(entries, doubt);
     }
-    None
+    let says = |at: u64| place(image, at, sector_bytes).is_some_and(|range| image[range].starts_with(MAGIC));
+    let is_named = says(1) || says(last);
+    if !is_named && !is_protected(image) {
+        return None;
+    }
+    if let Some(Header { entries, .. }) = header(image, last, sector_bytes) {
+        let doubt = "the header of a GPT, or its list, is damaged: the copy at the end is used";
+        return look(entries, Some(doubt.to_string()));
+    }
+    let doubt = "a GPT is not used, because its check sums are wrong, those of its copy too";
+    if is_named {
+        look(Vec::new(), Some(doubt.to_string()))
+    } else {
+        None
+    }
 }
 
 /// Whether the first sector says that a GPT follows.

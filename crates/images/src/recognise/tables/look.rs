@@ -16,11 +16,3 @@ pub struct Look {
     pub entries: Vec<Entry>,
     pub doubts: Vec<String>,
 }
-
-pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}

@@ -2,7 +2,8 @@
 //!
 //! **Follows.** `block/partitions/msdos.c` of Linux and its rules for what is no table; its numbers (5 and up for the chain).
 
-use super::look::{u32_at, Entry, Look, SECTOR_BYTES};
+use super::look::{Entry, Look, SECTOR_BYTES};
+use crate::little_endian::u32_at;
 
 const ENTRIES_AT: usize = 446;
 const ENTRY_BYTES: usize = 16;

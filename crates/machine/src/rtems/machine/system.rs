@@ -8,7 +8,7 @@ use ffslab_rtems::bdbuf::EPOCH_S;
 use ffslab_rtems::libio;
 use ffslab_sim::Sim;
 use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Refusal, System, SystemError, Whence};
-use ffslab_workload::text::size_text;
+use ffslab_text::words::size_text;
 
 /// No file of these file systems becomes larger.
 const FILE_BYTES_MAX: u64 = u32::MAX as u64;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/falloc.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -306,18 +307,31 @@ static void step_fsync(void)
     fails_as_told(fsync(open_file(text("file", NULL))->fd), "fsync");
 }
 
-static void step_truncate(void)
-{
-    off_t bytes = (off_t)number("bytes", NULL);
-    if (strcmp(text("by_descriptor", "false"), "true") == 0)
-        must(ftruncate(open_file(text("file", NULL))->fd, bytes));
-    else
-        must(truncate(path_in("file"), bytes));
-}
-
 static void step_ftruncate(void)
 {
     fails_as_told(ftruncate(open_file(text("file", NULL))->fd, (off_t)number("bytes", NULL)), "ftruncate");
+}
+
+static void step_truncate(void)
+{
+    if (strcmp(text("by_descriptor", "false"), "true") == 0)
+        step_ftruncate();
+    else
+        fails_as_told(truncate(path_in("file"), (off_t)number("bytes", NULL)), "truncate");
+}
+
+static void step_fallocate(void)
+{
+    static const struct { const char *word; int bit; } FLAGS[] = {
+        {"keep_size", FALLOC_FL_KEEP_SIZE},           {"punch_hole", FALLOC_FL_PUNCH_HOLE},
+        {"zero_range", FALLOC_FL_ZERO_RANGE},         {"collapse_range", FALLOC_FL_COLLAPSE_RANGE},
+        {"insert_range", FALLOC_FL_INSERT_RANGE},
+    };
+    int mode = 0;
+    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
+        mode |= has(text("flags", ""), FLAGS[i].word) ? FLAGS[i].bit : 0;
+    int fd = open_file(text("file", NULL))->fd;
+    fails_as_told(fallocate(fd, mode, (off_t)number("offset", "0"), (off_t)number("bytes", NULL)), "fallocate");
 }
 
 int advise_file(int fd, off_t at, off_t bytes, const char *word)
@@ -350,6 +364,7 @@ const struct step FILE_STEPS[] = {
     {"fsync", step_fsync},
     {"truncate", step_truncate},
     {"ftruncate", step_ftruncate},
+    {"fallocate", step_fallocate},
     {"fadvise", step_fadvise},
     {NULL, NULL},
 };

@@ -1,0 +1,55 @@
+//! FAT that stands on the pages of a flash as they are, in a dump with the OOB areas between them. Nothing in FAT says how large pages are,
+//! but it has two equal tables, and the mark of a bad block is erased in the OOB areas of good ones.
+
+use super::plain::Plain;
+use crate::recognise::{strides, Given};
+use crate::rtems_volumes::fat;
+use crate::tree::data_areas;
+use ffslab_mtd::is_erased;
+
+/// So many pages with a mark and data show that there is one; fewer may be chance.
+const MARKED_PAGES_MIN: usize = 4;
+
+/// The page data alone. Sizes that are given are not looked for.
+pub fn undo(image: &[u8], given: &Given) -> Option<Plain> {
+    let boot = fat(image, image.len() as u64)?;
+    let sector = boot.sector_bytes as usize;
+    let table_bytes = boot.fat_sectors_count as usize * sector;
+    let tables_at = boot.reserved_sectors_count as usize * sector;
+    let volume_bytes = boot.sectors_count as usize * sector;
+    let with_oob = Given { has_oob: Some(true), ..*given };
+    let mut sizes = strides(&with_oob).map(|(page, oob)| (page as usize, oob as usize));
+    let (page, oob) = sizes.find(|&(page, oob)| {
+        let stride = page + oob;
+        if !image.len().is_multiple_of(stride)
+            || image.len() / stride * page < volume_bytes
+            || !has_marks(image, page, oob)
+        {
+            return false;
+        }
+        let tables =
+            data_areas(&image[..image.len().min((tables_at + 2 * table_bytes).div_ceil(page) * stride)], page, oob);
+        let table =
+            |number: usize| tables.get(tables_at + number * table_bytes..tables_at + (number + 1) * table_bytes);
+        boot.fats_count < 2 || table(0).is_some() && table(0) == table(1)
+    })?;
+    let said = format!(
+        "FAT stands on pages of {page} + {oob} B: the OOB areas were left out; positions in what follows are those of the volume, not of \
+         the file"
+    );
+    Some(Plain { image: data_areas(image, page, oob).into_owned(), said: vec![said], doubts: Vec::new() })
+}
+
+/// Whether pages that hold something all have an erased mark of bad blocks (the first byte of the OOB area, of small pages the sixth), and
+/// what stands there is not erased everywhere because the whole image is.
+fn has_marks(image: &[u8], page: usize, oob: usize) -> bool {
+    let mark_at = page + if page > 512 { 0 } else { 5 };
+    // One value throughout, as of what was erased or filled, shows nothing.
+    let holds = |bytes: &[u8]| bytes.iter().any(|byte| *byte != bytes[0]);
+    let mut pages = image.chunks_exact(page + oob).filter(|stored| holds(&stored[page - 64..page]));
+    let mut count = 0;
+    pages.all(|stored| {
+        count += 1;
+        is_erased(&stored[mark_at..=mark_at])
+    }) && count >= MARKED_PAGES_MIN
+}

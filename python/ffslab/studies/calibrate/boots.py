@@ -1,0 +1,139 @@
+"""What a boot took beside what a profile gives: what UBI's attach costs the CPU for each block, and what remains.
+
+Attaching reads two headers of each block (`scan_peb` of drivers/mtd/ubi/attach.c). What the reads take is known from a
+speed test; what is left beside them, divided by the blocks, is the work of a block. Nothing is inferred from a mount:
+what stood in that file system is in no log.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffslab._native import InputError
+from ffslab.answers.calibration import BootLine
+from ffslab.files.inputs import read_bytes
+from ffslab.registries import profiles
+from ffslab.studies import boot
+from ffslab.studies.calibrate import boot_logs
+from ffslab.studies.calibrate.board_profile import Measured
+from ffslab.studies.calibrate.boot_logs import Attach, Sizes
+
+BOARD = "board.toml"
+PRICE = "cpu.attach_block_us"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A profile that is not kept yet. `files`: profiles of the user's own that it needs, by their names beside it."""
+
+    toml: str
+    files: dict[str, Path]
+
+    def write(self, folder: Path) -> Path:
+        """Writes it with all that it needs; the path of the board."""
+        for name, own in self.files.items():
+            (folder / name).write_bytes(read_bytes(own, "profile"))
+        place = folder / BOARD
+        place.write_text(self.toml, encoding="utf-8")
+        return place
+
+    @contextmanager
+    def tried(self) -> Iterator[str]:
+        """The path of the board, in a folder that is gone afterwards."""
+        with tempfile.TemporaryDirectory() as made:
+            yield str(self.write(Path(made)))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """`measured`: with what the boot says; `lines`: each of its durations beside the new profile's."""
+
+    measured: list[Measured]
+    lines: list[BootLine]
+    doubts: list[str]
+
+
+def check_sizes(log: Path, sizes: Sizes, part: str) -> None:
+    """Errors: the speed test was of another part."""
+    found = boot.part_named(part)
+    for what, of_log, of_part in (
+        ("page size", sizes.page_bytes, found.page_bytes),
+        ("eraseblock size", sizes.block_bytes, found.block_bytes),
+    ):
+        if of_log != of_part:
+            raise InputError(
+                f"{log}: its {what} is {of_log} B, that of the part {part} is {of_part} B: name the part by --part"
+            )
+
+
+def explained(log: Path, measured: list[Measured], draft: Callable[[list[Measured]], Draft]) -> Seen:
+    """What the boot says that the speed test does not.
+
+    Errors: those of the log; a profile that no simulation can load.
+    """
+    said = boot_logs.boot_log(log)
+    doubts = [f"{log}: {lack}: nothing is inferred from it" for lack in said.partial]
+    scans = [attach for attach in said.attaches if not attach.fastmap]
+    if len(scans) < len(said.attaches):
+        doubts.append(f"{log}: an attach by fastmap reads no headers: nothing is inferred from it")
+    if scans:
+        longest = max(scans, key=lambda attach: attach.blocks)
+        price = _price(log, longest, draft(measured))
+        if price.value < 0:
+            doubts.append(
+                f"{PRICE}: {price.value:.4g} is less than nothing: it is not written. {longest.blocks} blocks were "
+                f"attached in {longest.took_s:.3f} s, and reading their headers takes longer by the speed test"
+            )
+        else:
+            measured = [*measured, price]
+    lines = _lines(said, scans, draft(measured))
+    if said.mounts:
+        doubts.append("UBIFS: what stood in the file system is in no log; beside it stands the mount of an empty one")
+    return Seen(measured, lines, doubts)
+
+
+def _price(log: Path, attach: Attach, draft: Draft) -> Measured:
+    """The CPU's part of a block, so that attaching takes what it took."""
+    with draft.tried() as board:
+        _check_block(log, attach, board)
+        before_us = profiles.numbers(board).get(PRICE, 0.0)
+        simulated_s = boot.start(board, attach.blocks).attach_s
+    value_us = before_us + (attach.took_s - simulated_s) / attach.blocks * 1e6
+    source = (
+        f"{log.name}: UBI attaches {attach.blocks} blocks in {attach.took_s:.6g} s, less the reads of their headers"
+    )
+    return Measured(PRICE, value_us, None, source)
+
+
+def _check_block(log: Path, attach: Attach, board: str) -> None:
+    of_part = boot.part_of(board).block_bytes
+    if attach.block_bytes != of_part:
+        raise InputError(
+            f"{log}: UBI's blocks have {attach.block_bytes} B, those of the part {of_part} B: name the part by --part"
+        )
+
+
+def _lines(said: boot_logs.BootLog, scans: list[Attach], draft: Draft) -> list[BootLine]:
+    with draft.tried() as board:
+        starts = {attach.blocks: boot.start(board, attach.blocks) for attach in scans}
+        if said.mounts and not starts:
+            blocks = boot.part_of(board).blocks
+            starts[blocks] = boot.start(board, blocks)
+    lines = [_line(f"UBI attaches {of.blocks} blocks", of.took_s, starts[of.blocks].attach_s) for of in scans]
+    for mount in said.mounts:
+        what = "UBIFS mounts, with recovery" if mount.recovered else "UBIFS mounts"
+        lines.append(_line(what, mount.took_s, max(starts.items())[1].mount_s))
+    return lines
+
+
+def _line(what: str, measured_s: float, simulated_s: float) -> BootLine:
+    return {
+        "what": what,
+        "measured_s": measured_s,
+        "simulated_s": simulated_s,
+        "unexplained_s": measured_s - simulated_s,
+    }

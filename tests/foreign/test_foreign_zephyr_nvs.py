@@ -1,0 +1,245 @@
+"""`ffslab foreign build zephyr-nvs`: NVS of a user's Zephyr tree, in the place of a file system.
+
+Zephyr stands in no registry, so that a toy with the interface of its NVS is compiled here. With FFSLAB_ZEPHYR, a real
+tree, the same tests run on that, and what it leaves on the chip is compared with the writer that follows its format.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ffslab
+from ffslab.answers.summary import CauseSummary, VariantSummary
+from ffslab.cli import root
+from helpers.command import ROOT
+from helpers.zephyr_nvs import ATE_B, ZephyrNvs
+
+TOY = ROOT / "tests/foreign/zephyr-nvs"
+ZEPHYR = "FFSLAB_ZEPHYR"
+NOR: dict[str, Any] = {
+    "system": "bare",
+    "fs": "zephyr-nvs",
+    "board": "licheepi-nano",
+    "part": "w25q128jv",
+    "erase_block_KiB": 4,
+    "partition_blocks": 4,
+}
+# 40 values of 60 bytes, of which ten change 1,000 times: a sector has room for 59, so that the others are moved again
+# and again.
+VALUES = bytes(range(1, 240))
+KEYS, CHANGED, COUNT, VALUE_B = 40, 10, 1000, 60
+STEPS = f"""
+[[setup]]
+step = "mount"
+[[measure]]
+step = "set"
+keys = {KEYS}
+bytes = {VALUE_B}
+content_file = "values.bin"
+[[measure]]
+step = "set"
+keys = {KEYS}
+bytes = {VALUE_B}
+count = {COUNT}
+pattern = "listed"
+order = {list(range(CHANGED))}
+content_file = "values.bin"
+[[measure]]
+step = "delete"
+keys = {KEYS}
+count = 3
+[[measure]]
+step = "crash"
+[[measure]]
+step = "mount"
+[[measure]]
+step = "get"
+keys = {KEYS}
+[[measure]]
+step = "iterate"
+[[measure]]
+step = "save_image"
+file = "after.bin"
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with zephyr-nvs.so."""
+    place = tmp_path_factory.mktemp("built")
+    source = os.environ.get(ZEPHYR, str(TOY))
+    words = ["foreign", "build", "zephyr-nvs", "--source", source, "--out", str(place / "zephyr-nvs.so")]
+    assert root.run(words) == 0
+    (place / "values.bin").write_bytes(VALUES)
+    return place
+
+
+def experiment(stack: dict[str, Any], keys: str = "") -> str:
+    quoted = {key: f'"{value}"' if isinstance(value, str) else value for key, value in stack.items()}
+    lines = "\n".join(f"{key} = {value}" for key, value in quoted.items())
+    return f'title = "NVS"\n[stack]\n{lines}\n[stack.zephyr_nvs]\nlibrary = "zephyr-nvs.so"\n{keys}\n{STEPS}'
+
+
+def spent_by(variant: VariantSummary) -> dict[str, CauseSummary]:
+    """What was spent by each cause that did anything."""
+    causes = variant["by_cause"]
+    return {
+        cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]
+    }
+
+
+def test_a_thousand_values_are_there_after_garbage_collections_and_a_crash(built: Path, tmp_path: Path) -> None:
+    run = ffslab.Experiment(experiment(NOR), "nvs.toml", built).run()
+    (variant,) = run.summary["variants"]
+    fills, sets, deletes, _, _, gets, listed, _ = variant["steps"]
+    assert [step["requests_done"] for step in (fills, sets, deletes, gets)] == [KEYS, COUNT, 3, KEYS - 3]
+    assert listed["bytes_accepted_B"] == (KEYS - 3) * VALUE_B
+    spent = spent_by(variant)
+    assert {"set", "get", "iterate", "key search", "deletion", "gc move", "sector erase", "mount scan"} <= set(spent)
+    assert "other" not in spent
+    # Nothing but the erase of a sector erases, and each erase is one of a sector that was collected.
+    assert spent["sector erase"]["erases"] == sum(cause["erases"] for cause in spent.values()) >= COUNT // 60 - 4
+    assert str(built / "zephyr-nvs.so") in run.resolved_toml and "write_block_B = 1" in run.resolved_toml
+
+
+@pytest.mark.parametrize("write_block", [4, 8])
+def test_units_that_are_written_at_once_and_larger_sectors(built: Path, write_block: int) -> None:
+    keys = f"sector_size_B = 8192\nwrite_block_B = {write_block}\n"
+    text = experiment(NOR | {"partition_blocks": 8}, keys)
+    (variant,) = ffslab.Experiment(text, "nvs.toml", built).run().summary["variants"]
+    assert variant["steps"][5]["requests_done"] == KEYS - 3 and "other" not in spent_by(variant)
+
+
+def test_it_stands_on_a_page_map(built: Path) -> None:
+    stack = NOR | {"board": "luckfox-pico-max", "part": "w25n02kv", "partition_blocks": 32}
+    del stack["erase_block_KiB"]
+    store = '[stack.store]\ntranslation = "page-map"\nspare = 0.8\n'
+    (variant,) = ffslab.Experiment(experiment(stack, store), "nvs.toml", built).run().summary["variants"]
+    assert variant["steps"][5]["requests_done"] == KEYS - 3 and "other" not in spent_by(variant)
+
+
+@pytest.mark.parametrize(
+    ("stack", "keys", "told"),
+    [
+        ({}, {"sector_size_B": 6000}, "zephyr_nvs.sector_size_B = 6000: a multiple of the 4096 bytes"),
+        ({}, {"sector_size_B": 131072}, "zephyr_nvs.sector_size_B = 131072: a multiple of"),
+        ({}, {"write_block_B": 3}, "zephyr_nvs.write_block_B = 3: 1, 2, 4, 8, 16 or 32"),
+        ({}, {"names": "key"}, 'zephyr_nvs.names = "key": one run of #'),
+        ({}, {"library": "none.so"}, "`ffslab foreign build zephyr-nvs` makes it of your sources"),
+        ({"partition_blocks": 1}, {}, "partition_blocks = 1: 2 to 65535 sectors of 4096 bytes"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    built: Path, stack: dict[str, Any], keys: dict[str, Any], told: str
+) -> None:
+    own = {"library": str(built / "zephyr-nvs.so")} | keys
+    with pytest.raises(ffslab.InputError, match=re.escape(told)):
+        ffslab.Stack.of(NOR | stack | {"zephyr_nvs": own})
+
+
+def test_nand_and_a_missing_library_are_told(built: Path) -> None:
+    nand: dict[str, Any] = {"system": "bare", "fs": "zephyr-nvs", "board": "omap3evm", "partition_blocks": 16}
+    with pytest.raises(ffslab.InputError, match=r"needs NOR flash.*store\.translation"):
+        ffslab.Stack.of(nand | {"zephyr_nvs": {"library": str(built / "zephyr-nvs.so")}})
+    with pytest.raises(ffslab.InputError, match="ffslab foreign build zephyr-nvs"):
+        ffslab.Stack.of(NOR)
+
+
+@pytest.mark.parametrize("name", ["log####", "key##"])
+def test_a_key_that_names_no_number_is_told(built: Path, name: str) -> None:
+    text = experiment(NOR).replace("count = 3", f'count = 3\nname = "{name}"')
+    with pytest.raises(ffslab.InputError, match="EINVAL"):
+        ffslab.Experiment(text, "nvs.toml", built).run()
+
+
+def test_sources_are_found_by_the_tree_or_by_their_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "a.so"
+
+    def built_of(source: Path, *words: str) -> tuple[int, str]:
+        code = root.run(["foreign", "build", "zephyr-nvs", "--source", str(source), *words, "--out", str(out)])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    assert built_of(TOY / "subsys/kvss/nvs") == (0, f"{out}: Zephyr's NVS 99.1.0\n")
+    # As trees before 4.4 and before 3.1 have them, and the files alone.
+    for folder, header, included in (
+        ("subsys/fs/nvs", "include/zephyr/fs/nvs.h", "zephyr/fs/nvs.h"),
+        ("subsys/fs/nvs", "include/fs/nvs.h", "fs/nvs.h"),
+        ("alone", "alone/nvs.h", "zephyr/kvss/nvs.h"),
+    ):
+        tree = tmp_path / included.replace("/", "-")
+        shutil.copytree(TOY / "subsys/kvss/nvs", tree / folder)
+        (tree / header).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TOY / "include/zephyr/kvss/nvs.h", tree / header)
+        source = tree / folder / "nvs.c"
+        source.write_text(source.read_text(encoding="utf-8").replace("zephyr/kvss/nvs.h", included), encoding="utf-8")
+        assert built_of(tree if folder != "alone" else tree / folder) == (0, f"{out}: Zephyr's NVS\n")
+    out.unlink()
+    for source, told in ((tmp_path, "nvs.c is missing"), (tmp_path / "fs-nvs.h/include", "nvs.c is missing")):
+        assert told in built_of(source)[1]
+    shutil.rmtree(tmp_path / "fs-nvs.h/include")
+    assert "nvs.h of this Zephyr is missing" in built_of(tmp_path / "fs-nvs.h")[1]
+    config = tmp_path / "autoconf.h"
+    assert "name autoconf.h of your build" in built_of(TOY, "--config", str(config))[1]
+    config.write_text('#error "no such board"\n', encoding="utf-8")
+    code, said = built_of(TOY, "--config", str(config))
+    assert code == 2 and 'error: #error "no such board"' in said and not out.exists()
+
+
+class Counted(ZephyrNvs):
+    """The writer of the format, which counts as the chip does: programs of its pages of 256 bytes, and erases."""
+
+    programs = 0
+    erases = 0
+    # Garbage collection copies in pieces of `NVS_BLOCK_SIZE`.
+    copies = False
+
+    def _put(self, at: int, data: bytes) -> None:
+        super()._put(at, data)
+        piece = 32 if self.copies and len(data) > ATE_B else max(1, len(data))
+        for begin in range(at, at + len(data), piece):
+            end = min(begin + piece, at + len(data))
+            self.programs += (end - 1) // 256 - begin // 256 + 1
+
+    def collect(self, *, finish: bool = True) -> None:
+        self.copies = True
+        super().collect(finish=finish)
+        self.copies = False
+        self.erases += 1
+
+
+def test_the_chip_holds_what_the_format_says(built: Path, tmp_path: Path) -> None:
+    if ZEPHYR not in os.environ:
+        pytest.skip(f"{ZEPHYR} is not set: it names a tree of https://github.com/zephyrproject-rtos/zephyr")
+    run = ffslab.Experiment(experiment(NOR), "nvs.toml", built).run()
+    (variant,) = run.summary["variants"]
+    nvs = Counted(4, 4096, write_B=1)
+    expected = {}
+    for call, number in enumerate([*range(KEYS), *(change % CHANGED for change in range(COUNT))]):
+        value = bytes(VALUES[(call * VALUE_B + at) % len(VALUES)] for at in range(VALUE_B))
+        expected[number] = value
+        nvs.write(number, value)
+    counts = [step["counts"] for step in variant["steps"][:2]]
+    found = [sum(count[name] for count in counts) for name in ("page_programs", "erases")]
+    # The mark in the first sector is written by the mount before.
+    assert found == [nvs.programs - 1, nvs.erases]
+    for number in range(3):
+        nvs.delete(number)
+        del expected[number]
+    image = run.save(tmp_path / "results") / "images/after.bin"
+    assert without_parts(image.read_bytes()) == without_parts(nvs.image())
+    assert root.run(["extract", str(image), str(tmp_path / "values")]) == 0
+    files = {path.name: path.read_bytes() for path in (tmp_path / "values").iterdir()}
+    assert files == {f"0x{number:04x}": value for number, value in expected.items()}
+
+
+def without_parts(image: bytes) -> list[bytes]:
+    """An image in entries, without the part of marks and their check sum: before Zephyr 4 nobody sets the part."""
+    entries = [image[at : at + ATE_B] for at in range(0, len(image), ATE_B)]
+    return [entry[:6] if entry[:2] == b"\xff\xff" and entry[4:6] == bytes(2) else entry for entry in entries]

@@ -1,0 +1,56 @@
+"""In which systems and file systems differ from the model, and which errors are none."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+from campaign import machines
+from ffslab import InputError, Stack
+from ffslab.registries.profiles import shown
+
+# A call that a system or file system lacks; what has no number has a reason instead.
+LACKS = ("ENOSYS", "ENOTSUP", "EOPNOTSUPP", "")
+# No room on the medium, in the file, in a directory, for a name, for links.
+NO_ROOM = ("ENOSPC", "EFBIG", "ENOMEM", "ENAMETOOLONG", "EMLINK", "ENFILE")
+# After a cut these keep nothing that they could promise (docs/power-cuts.md).
+PROMISE_NOTHING = frozenset({"fat", "dosfs", "rfs", "fatfs", "spiffs"})
+# They keep their files in memory, which an unmount gives back.
+IN_MEMORY = frozenset({"imfs", "mini-imfs"})
+WITH_INODES = frozenset({"jffs2", "yaffs2", "ubifs"})
+PAGE_B = 4096
+# A cut may come again while what the last one left is mounted.
+MOUNTS_MOST = 4
+# Faults that are open, by the names of their files in campaign/faults, and whose they are.
+KNOWN: dict[str, tuple[tuple[str, str], ...]] = {"nothing-written-grows": (("bare", "yaffs2"),)}
+NAME = re.compile(r"\b(E[A-Z0-9]{2,})\b")
+
+
+def name_of(error: OSError | InputError) -> str:
+    """ENOENT and its like; empty: only words."""
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0, str(error.errno)).replace("EOPNOTSUPP", "ENOTSUP")
+    found = NAME.search(str(error))
+    return found[1] if found else ""
+
+
+def is_mlc(stack: Stack) -> bool:
+    """Whether a torn program ruins the page that shares its cells, which no file system bears (docs/profiles.md)."""
+    part = stack.keys.get("part")
+    return isinstance(part, str) and machines.part(part)["cell"] != "slc"
+
+
+def has_gap_bug(stack: Stack) -> bool:
+    """Whether this kernel's JFFS2 brings old bytes back in a page behind the end (`ffslab profiles show 2.6.37`)."""
+    kernel = stack.keys.get("kernel")
+    if stack.keys.get("fs") != "jffs2" or not isinstance(kernel, str):
+        return False
+    return any(fault["key"] == "jffs2_gap_bug" and fault["present"] for fault in shown(kernel).get("faults") or [])
+
+
+class Full(Exception):  # noqa: N818
+    """There was no room for a call."""
+
+
+class Lost(Exception):  # noqa: N818
+    """The chip is broken, or keeps nothing: there is nothing more to compare."""
