@@ -19,6 +19,8 @@ const LENGTH_CODE_BITS_MAX: usize = 7;
 const LENGTH_ORDER: [usize; LENGTH_SYMBOLS] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 /// Numbers of codes: literals and lengths (5 bits), distances (5), code lengths (4).
 const COUNTS_BITS: u32 = 14;
+/// So many of the code lengths' own lengths are written, of three bits each, whichever occur.
+const WRITTEN_COUNT_MIN: u32 = 4;
 
 const STORED_BLOCK: u16 = 0;
 const DYNAMIC_BLOCK: u16 = 2 << 1;
@@ -33,17 +35,27 @@ static DISTANCE_BASES: [u16; DISTANCES] = [
     8193, 12289, 16385, 24577,
 ];
 
-/// Bits behind a length code that tell the length.
-fn extra_of_length(code: usize) -> u32 {
-    match code {
-        0..8 | 28 => 0,
-        _ => code as u32 / 4 - 1,
+/// Bits behind the code of a symbol: of a length, to tell which one it is.
+static EXTRA_BITS: [u8; LITERALS_AND_LENGTHS] = {
+    let mut extra = [0; LITERALS_AND_LENGTHS];
+    let mut code = 8;
+    while code < 28 {
+        extra[END + 1 + code] = code as u8 / 4 - 1;
+        code += 1;
     }
-}
+    extra
+};
 
-fn extra_of_distance(code: usize) -> u32 {
-    (code as u32 / 2).saturating_sub(1)
-}
+/// The same of distances.
+static DISTANCE_EXTRA_BITS: [u8; DISTANCES] = {
+    let mut extra = [0; DISTANCES];
+    let mut code = 4;
+    while code < DISTANCES {
+        extra[code] = code as u8 / 2 - 1;
+        code += 1;
+    }
+    extra
+};
 
 /// Bits behind a symbol of the code lengths.
 fn extra_of_run(symbol: usize) -> u32 {
@@ -115,15 +127,18 @@ impl Block {
     /// Writes the block, which stands for `data`, and begins a new one.
     pub fn write(&mut self, data: &[u8], is_last: bool, bits: &mut Bits) {
         self.counts[END] = 1;
-        let lengths = Lengths::for_counts(&self.counts, CODE_BITS_MAX);
-        let distances = Lengths::for_counts(&self.distance_counts, CODE_BITS_MAX);
-        let head = DynamicHead::of(&lengths, &distances);
         let (fixed, fixed_distances) = &*FIXED;
         let whole_bytes = |bits: u32| ((bits + BLOCK_HEAD_BITS) as usize).div_ceil(8);
         let fixed_bytes = whole_bytes(self.bits_with(&fixed.lengths, &fixed_distances.lengths));
-        let dynamic_bytes = whole_bytes(self.bits_with(&lengths, &distances) + head.bits());
+        let stored_bytes = data.len() + STORED_LENGTH_BYTES;
+        // Most blocks of small nodes and of random data are not worth codes of their own, which a bound tells without making them.
+        let may_be_shorter = fixed_bytes.min(stored_bytes) > whole_bytes(self.dynamic_bits_at_least());
+        let codes = may_be_shorter.then(|| OwnCodes::of(self));
+        let dynamic_bytes = codes
+            .as_ref()
+            .map_or(usize::MAX, |own| whole_bytes(self.bits_with(&own.lengths, &own.distances) + own.head.bits()));
         let last = u16::from(is_last);
-        if data.len() + STORED_LENGTH_BYTES <= fixed_bytes.min(dynamic_bytes) {
+        if stored_bytes <= fixed_bytes.min(dynamic_bytes) {
             bits.push(STORED_BLOCK + last, BLOCK_HEAD_BITS);
             let length = data.len() as u16;
             bits.bytes(&length.to_le_bytes());
@@ -131,13 +146,13 @@ impl Block {
             bits.bytes(data);
             // Whole bytes end it, which is as good as a code of eight bits.
             bits.block_ends_with(8);
-        } else if fixed_bytes <= dynamic_bytes {
+        } else if let Some(own) = codes.filter(|_| dynamic_bytes < fixed_bytes) {
+            bits.push(DYNAMIC_BLOCK + last, BLOCK_HEAD_BITS);
+            own.head.write(&own.lengths, &own.distances, bits);
+            self.write_symbols(&Codes::of_lengths(own.lengths), &Codes::of_lengths(own.distances), bits);
+        } else {
             bits.push(FIXED_BLOCK + last, BLOCK_HEAD_BITS);
             self.write_symbols(fixed, fixed_distances, bits);
-        } else {
-            bits.push(DYNAMIC_BLOCK + last, BLOCK_HEAD_BITS);
-            head.write(&lengths, &distances, bits);
-            self.write_symbols(&Codes::of_lengths(lengths), &Codes::of_lengths(distances), bits);
         }
         if is_last {
             bits.fill_byte();
@@ -147,12 +162,22 @@ impl Block {
 
     /// Size of all symbols and of the end in such codes.
     fn bits_with(&self, lengths: &Lengths, distances: &Lengths) -> u32 {
-        let of = |counts: &[u32], lengths: &Lengths, extra: fn(usize) -> u32| -> u32 {
-            let occurring = counts.iter().zip(&lengths.of).enumerate().filter(|(_, (&count, _))| count > 0);
-            occurring.map(|(symbol, (count, &length))| count * (u32::from(length) + extra(symbol))).sum()
+        let of = |counts: &[u32], lengths: &Lengths, extra: &[u8]| -> u32 {
+            let symbols = counts.iter().zip(&lengths.of).zip(extra);
+            symbols.map(|((count, &length), &extra)| count * (u32::from(length) + u32::from(extra))).sum()
         };
-        let extra = |symbol| if symbol > END { extra_of_length(symbol - END - 1) } else { 0 };
-        of(&self.counts, lengths, extra) + of(&self.distance_counts, distances, extra_of_distance)
+        of(&self.counts, lengths, &EXTRA_BITS) + of(&self.distance_counts, distances, &DISTANCE_EXTRA_BITS)
+    }
+
+    /// No codes of the block's own make it shorter: no code is shorter than Shannon's entropy of the symbols, and of the
+    /// code lengths each run takes a bit at least.
+    fn dynamic_bits_at_least(&self) -> u32 {
+        let extra = |counts: &[u32], extra: &[u8]| -> u32 {
+            counts.iter().zip(extra).map(|(count, &extra)| count * u32::from(extra)).sum()
+        };
+        let extra_bits = extra(&self.counts, &EXTRA_BITS) + extra(&self.distance_counts, &DISTANCE_EXTRA_BITS);
+        let head_bits = COUNTS_BITS + 3 * WRITTEN_COUNT_MIN + length_runs_bits_at_least(&self.counts);
+        head_bits + extra_bits + entropy_bits(&self.counts) + entropy_bits(&self.distance_counts)
     }
 
     fn write_symbols(&self, codes: &Codes, distances: &Codes, bits: &mut Bits) {
@@ -163,13 +188,52 @@ impl Block {
             }
             let code = code_of(symbol.value, &LENGTH_BASES);
             codes.push(END + 1 + code, bits);
-            bits.push(symbol.value - LENGTH_BASES[code], extra_of_length(code));
+            bits.push(symbol.value - LENGTH_BASES[code], u32::from(EXTRA_BITS[END + 1 + code]));
             let code = code_of(symbol.distance, &DISTANCE_BASES);
             distances.push(code, bits);
-            bits.push(symbol.distance - DISTANCE_BASES[code], extra_of_distance(code));
+            bits.push(symbol.distance - DISTANCE_BASES[code], u32::from(DISTANCE_EXTRA_BITS[code]));
         }
         codes.push(END, bits);
         bits.block_ends_with(u32::from(codes.lengths.of[END]));
+    }
+}
+
+/// Bits that symbols which occur so often take at least, whatever their codes.
+fn entropy_bits(counts: &[u32]) -> u32 {
+    let weighed = |count: u32| f64::from(count) * f64::from(count).log2();
+    let all: u32 = counts.iter().sum();
+    let weighed_alone: f64 = counts.iter().filter(|&&count| count > 1).map(|&count| weighed(count)).sum();
+    // A bit less: the sum is rounded.
+    (weighed(all.max(1)) - weighed_alone - 1.0).max(0.0) as u32
+}
+
+/// Bits that the lengths of these symbols' codes take at least in the head, each symbol of a run being one bit or more.
+fn length_runs_bits_at_least(counts: &[u32]) -> u32 {
+    let of_run = |run: &[u32]| match (run[0], run.len() as u32) {
+        // The first length stands for itself, the others for themselves or, up to six, in one repetition.
+        (1.., length) => 1 + if length > 3 { (length - 1).div_ceil(6) * (1 + extra_of_run(AGAIN)) } else { length - 1 },
+        (0, length @ 0..3) => length,
+        (0, 3..11) => 1 + extra_of_run(NONE_SHORT),
+        (0, _) => 1 + extra_of_run(NONE_LONG),
+    };
+    // Behind the end of a block there are the lengths of matches, which may not occur.
+    let last = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
+    counts[..=last].chunk_by(|a, b| (*a > 0) == (*b > 0)).map(of_run).sum()
+}
+
+/// Codes for the symbols of one block.
+struct OwnCodes {
+    lengths: Lengths,
+    distances: Lengths,
+    head: DynamicHead,
+}
+
+impl OwnCodes {
+    fn of(block: &Block) -> OwnCodes {
+        let lengths = Lengths::for_counts(&block.counts, CODE_BITS_MAX);
+        let distances = Lengths::for_counts(&block.distance_counts, CODE_BITS_MAX);
+        let head = DynamicHead::of(&lengths, &distances);
+        OwnCodes { lengths, distances, head }
     }
 }
 
@@ -197,7 +261,7 @@ impl DynamicHead {
         }
         let lengths = Lengths::for_counts(&counts, LENGTH_CODE_BITS_MAX);
         let last = LENGTH_ORDER.iter().rposition(|&symbol| lengths.of[symbol] > 0).unwrap_or(0);
-        DynamicHead { runs, counts, lengths, written_count: last.max(3) + 1 }
+        DynamicHead { runs, counts, lengths, written_count: (last + 1).max(WRITTEN_COUNT_MIN as usize) }
     }
 
     fn bits(&self) -> u32 {
@@ -209,7 +273,7 @@ impl DynamicHead {
     fn write(self, lengths: &Lengths, distances: &Lengths, bits: &mut Bits) {
         bits.push((lengths.last_symbol - END) as u16, 5);
         bits.push(distances.last_symbol as u16, 5);
-        bits.push((self.written_count - 4) as u16, 4);
+        bits.push((self.written_count as u32 - WRITTEN_COUNT_MIN) as u16, 4);
         for &symbol in &LENGTH_ORDER[..self.written_count] {
             bits.push(u16::from(self.lengths.of[symbol]), 3);
         }

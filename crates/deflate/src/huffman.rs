@@ -139,25 +139,25 @@ impl Tree {
         order
     }
 
-    /// Moves a node down the heap to where it belongs.
-    fn sift(&mut self, mut place: usize) {
+    /// Moves a node down the heap to where it belongs: along the least of what lies below to the end of the heap, and up
+    /// again, since most belong near the end, and the way down asks nothing that is hard to foresee.
+    fn sift(&mut self, from: usize) {
         let heap = &mut self.heap[..];
-        let moved = heap[place];
-        loop {
-            let mut child = 2 * place + 1;
-            let Some(&(mut least)) = heap.get(child) else { break };
-            match heap.get(child + 1) {
-                Some(&other) if other.rank() <= least.rank() => {
-                    child += 1;
-                    least = other;
-                }
-                _ => {}
-            }
-            if moved.rank() <= least.rank() {
-                break;
-            }
-            heap[place] = least;
+        let moved = heap[from];
+        let mut place = from;
+        while 2 * place + 2 < heap.len() {
+            let (one, other) = (heap[2 * place + 1], heap[2 * place + 2]);
+            let child = 2 * place + 1 + usize::from(other.rank() <= one.rank());
+            heap[place] = heap[child];
             place = child;
+        }
+        if let Some(&only) = heap.get(2 * place + 1) {
+            heap[place] = only;
+            place = 2 * place + 1;
+        }
+        while place > from && moved.rank() <= heap[(place - 1) / 2].rank() {
+            heap[place] = heap[(place - 1) / 2];
+            place = (place - 1) / 2;
         }
         heap[place] = moved;
     }

@@ -119,7 +119,11 @@ pub(crate) struct Read {
 
 /// The model of a chip during a run.
 pub(crate) struct AgeingState {
-    pub model: Ageing,
+    model: Ageing,
+    /// How much faster than at the rated temperature charge is lost while the device is switched on.
+    acceleration: f64,
+    /// Erases that each block bears.
+    life_erases: Vec<f64>,
     pub frames: Frames,
     pub ages: Ages,
     /// The present read retry mode: each shifts the thresholds once more.
@@ -127,13 +131,19 @@ pub(crate) struct AgeingState {
 }
 
 impl AgeingState {
-    pub fn new(model: Ageing, frames: Frames, pages: u32) -> AgeingState {
-        AgeingState { model, frames, ages: Ages::of(pages), retry_mode: 0 }
+    pub fn new(model: Ageing, frames: Frames, blocks: u32, pages: u32) -> AgeingState {
+        let life_erases = (0..blocks).map(|block| model.life_erases(unit(place_of(&model, block)))).collect();
+        let acceleration = model.acceleration(model.temperature_celsius);
+        AgeingState { model, acceleration, life_erases, frames, ages: Ages::of(pages), retry_mode: 0 }
+    }
+
+    pub fn model(&self) -> &Ageing {
+        &self.model
     }
 
     /// Seconds at the rated temperature that do to cells what has passed so far.
     fn clock_s(&self, now_ns: u64) -> f64 {
-        now_ns as f64 * 1e-9 * self.model.acceleration(self.model.temperature_celsius) + self.ages.shelf_s
+        now_ns as f64 * 1e-9 * self.acceleration + self.ages.shelf_s
     }
 
     /// So much time passes while the device is switched off.
@@ -165,6 +175,9 @@ impl AgeingState {
     /// Adds the bits that are wrong in a read, each as a bit number in what moves: data first, then what follows.
     pub fn flip(&self, read: &Read, flips: &mut Vec<u32>) {
         let mean = self.model.rate(&self.stress(read), self.retry_mode);
+        if mean == 0.0 {
+            return;
+        }
         let step_bytes = self.frames.step_bytes;
         if read.has_data && read.data_bytes > 0 {
             let first = read.column / step_bytes;
@@ -223,11 +236,10 @@ impl AgeingState {
 
     /// Whether a block with so many erases is worn out, and if so, which kind of operation fails from now on.
     pub fn worn_out(&self, block: u32, erases: u32) -> Option<WornOut> {
-        let place = self.place_of(block);
-        if self.life_left(place, erases) >= 0.0 {
+        if self.life_left(block, erases) >= 0.0 {
             return None;
         }
-        let kind = mixed(place);
+        let kind = mixed(place_of(&self.model, block));
         Some(if unit(kind) < self.model.program_failure_share {
             WornOut::Programs { page_draw: kind as u32 }
         } else {
@@ -238,17 +250,12 @@ impl AgeingState {
     /// Erases that a block bears before it is worn out, after so many.
     pub fn erases_left(&self, block: u32, erases: u32) -> u32 {
         // The conversion ends at the largest number: such a block outlives every run.
-        self.life_left(self.place_of(block), erases).max(0.0) as u32
-    }
-
-    /// What is drawn for a block: how long it lives, and how it fails.
-    fn place_of(&self, block: u32) -> u64 {
-        mixed(!self.model.seed ^ u64::from(block) << 8)
+        self.life_left(block, erases).max(0.0) as u32
     }
 
     /// The life of a block beyond so many erases; below 0: it is worn out.
-    fn life_left(&self, place: u64, erases: u32) -> f64 {
-        self.model.life_erases(unit(place)) - (f64::from(self.model.worn_erases) + f64::from(erases))
+    fn life_left(&self, block: u32, erases: u32) -> f64 {
+        self.life_erases[block as usize] - (f64::from(self.model.worn_erases) + f64::from(erases))
     }
 
     /// Whether a page can no longer be programmed: one of each block that is worn out in this way.
@@ -258,6 +265,11 @@ impl AgeingState {
             _ => false,
         }
     }
+}
+
+/// What is drawn for a block: how long it lives, and how it fails.
+fn place_of(model: &Ageing, block: u32) -> u64 {
+    mixed(!model.seed ^ u64::from(block) << 8)
 }
 
 /// How a worn block fails.

@@ -125,8 +125,12 @@ impl Header {
 
     /// Decodes the header at the start of `b`; `None` if no node can begin there.
     pub fn sound(e: Endian, b: &[u8]) -> Option<Header> {
+        // Scans ask it at each word of a block: most are no header by the first two bytes.
+        if e.u16(b, 0) != MAGIC {
+            return None;
+        }
         let header = Header::decode(e, b);
-        (header.magic == MAGIC && header.total_bytes >= HEADER_BYTES && header.crc_ok(e, b)).then_some(header)
+        (header.total_bytes >= HEADER_BYTES && header.crc_ok(e, b)).then_some(header)
     }
 
     /// Whether the CRC is right, computed as if the "accurate" bit were set.

@@ -79,12 +79,12 @@ impl Ageing {
     pub fn rate(&self, stress: &Stress, retry_mode: u32) -> f64 {
         let wear = stress.erases / f64::from(self.endurance_erases.max(1));
         let worn = self.new_wear_share + wear;
-        let write = self.write_rate * wear.powf(self.write_exponent);
+        let write = self.write_rate * power(wear, self.write_exponent);
         let retention = self.retention_rate
-            * (worn / (self.new_wear_share + RATED_WEAR)).powf(self.retention_wear_exponent)
-            * (stress.rated_s / self.retention_s).powf(self.retention_time_exponent);
+            * power(worn / (self.new_wear_share + RATED_WEAR), self.retention_wear_exponent)
+            * power(stress.rated_s / self.retention_s, self.retention_time_exponent);
         let disturb =
-            self.disturb_rate * stress.reads * (worn / (self.new_wear_share + 1.0)).powf(self.disturb_exponent);
+            self.disturb_rate * stress.reads * power(worn / (self.new_wear_share + 1.0), self.disturb_exponent);
         let kept = self.retry_share.powi(retry_mode.min(64) as i32);
         (write + (retention + disturb) * kept).clamp(0.0, 0.5)
     }
@@ -101,6 +101,15 @@ impl Ageing {
     /// The errors of frames of so many bits under a stress.
     pub fn frame_errors(&self, stress: &Stress, bits: u32) -> FrameErrors {
         FrameErrors { shape: self.frame_shape, bits, mean: self.rate(stress, 0) }
+    }
+}
+
+/// Every read of a page asks for powers, most of them linear.
+fn power(base: f64, exponent: f64) -> f64 {
+    if exponent == 1.0 {
+        base
+    } else {
+        base.powf(exponent)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 
 const FRAMES_PER_PAGE: u32 = 8;
+const BLOCKS: u32 = 20_000;
 
 fn model(shape: f64) -> Ageing {
     let promise =
@@ -13,7 +14,7 @@ fn model(shape: f64) -> Ageing {
 fn state(model: Ageing, pages: u32) -> AgeingState {
     // 8 frames of 512 data bytes with 7 code bytes each, at the end of 64 OOB bytes.
     let oob: Vec<Option<u32>> = (0..64u32).map(|at| at.checked_sub(8).map(|at| at / 7)).collect();
-    AgeingState::new(model, Frames::new(512 * FRAMES_PER_PAGE, 512, &oob), pages)
+    AgeingState::new(model, Frames::new(512 * FRAMES_PER_PAGE, 512, &oob), BLOCKS, pages)
 }
 
 fn read(page: u32, reads: u32) -> Read {
@@ -174,16 +175,15 @@ fn the_promise_of_a_data_sheet_is_kept() {
 #[test]
 fn as_many_blocks_fail_at_the_endurance_as_the_data_sheet_says() {
     let state = state(Ageing { worn_erases: 0, ..model(2.0) }, 64);
-    let blocks = 20_000;
-    let worn = |erases: u32| (0..blocks).filter(|&block| state.worn_out(block, erases).is_some()).count();
+    let worn = |erases: u32| (0..BLOCKS).filter(|&block| state.worn_out(block, erases).is_some()).count();
     let at_endurance = worn(3_000);
     // 400 of 20,000, with a deviation of 20.
     assert!((320..480).contains(&at_endurance), "{at_endurance}");
     assert_eq!(worn(100), 0);
     let later: Vec<usize> = [3_000, 5_000, 8_000, 12_000].map(worn).to_vec();
-    assert!(later.is_sorted() && later[3] > blocks as usize * 9 / 10, "{later:?}");
+    assert!(later.is_sorted() && later[3] > BLOCKS as usize * 9 / 10, "{later:?}");
     let programs =
-        (0..blocks).filter(|&block| matches!(state.worn_out(block, 12_000), Some(WornOut::Programs { .. }))).count();
+        (0..BLOCKS).filter(|&block| matches!(state.worn_out(block, 12_000), Some(WornOut::Programs { .. }))).count();
     assert!((8_500..11_500).contains(&programs), "{programs}");
 }
 

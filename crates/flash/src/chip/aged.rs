@@ -9,7 +9,7 @@ impl Chip {
     pub fn set_ageing(&mut self, model: Ageing) {
         let geometry = self.geometry();
         let frames = Frames::new(geometry.page_bytes, 256, &vec![None; geometry.oob_bytes as usize]);
-        self.reading.ageing = Some(Box::new(AgeingState::new(model, frames, geometry.pages())));
+        self.reading.ageing = Some(Box::new(AgeingState::new(model, frames, geometry.blocks, geometry.pages())));
     }
 
     /// What the driver corrects together.
@@ -21,7 +21,7 @@ impl Chip {
 
     /// The model by which the chip ages, if any.
     pub fn ageing(&self) -> Option<&Ageing> {
-        self.reading.ageing.as_ref().map(|state| &state.model)
+        self.reading.ageing.as_ref().map(|state| state.model())
     }
 
     /// So many seconds pass for the cells at this temperature while the device is switched off; virtual time stands still.

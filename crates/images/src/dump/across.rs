@@ -41,7 +41,8 @@ fn node_at(image: &[u8], at: usize) -> Option<Range<usize>> {
         _ => return None,
     };
     let mut first = None;
-    let window = &bytes[..bytes.len().min(JFFS2_NODE_BYTES_MAX)];
+    let node_bytes = if bytes.len() < 8 { 0 } else { endian.u32(bytes, 4) as usize };
+    let window = &bytes[..bytes.len().min(node_bytes.next_multiple_of(4)).min(JFFS2_NODE_BYTES_MAX)];
     nodes::walk(endian, window, &mut |place| first = first.or(Some(place)));
     // Of padding no check sum tells what stands in it.
     let is_whole = |found| !matches!(found, Found::Damage(_) | Found::Foreign { .. } | Found::Padding);
