@@ -196,3 +196,24 @@ def test_the_table_of_what_the_page_cache_is_worth_is_true(ffslab: Command, tmp_
         assert abs(caused + variant["program_us"] + variant["idle_us"] - variant["time_us"]) < 1.0
     resolved = ffslab("run", str(tmp_path / "out" / "resolved.toml"), "--json", "--out", str(tmp_path / "again"))
     assert summary_of(resolved)["variants"] == summary["variants"]
+
+
+@pytest.mark.parametrize(
+    ("system", "fs"),
+    [
+        ("linux", "jffs2"),
+        ("linux", "yaffs2"),
+        ("linux", "ubifs"),
+        ("bare", "yaffs2"),
+        ("bare", "littlefs"),
+        ("rtems", "jffs2"),
+    ],
+)
+def test_a_write_of_no_bytes_makes_no_file_longer(system: str, fs: str) -> None:
+    stack = ffslab.Stack(fs, system=system)
+    stack.mount()
+    fd = stack.open("a", "rdwr create")
+    assert stack.pwrite(fd, b"", 100_000) == 0
+    assert stack.pwrite(fd, b"x", 2) == 1
+    assert stack.pwrite(fd, b"", 100_000) == 0
+    assert stack.pread(fd, 10, 0) == b"\0\0x"

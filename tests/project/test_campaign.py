@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from campaign import apart, driver, history, quirks
+from campaign import apart, driver, history
 from campaign.calls import Calls
 from campaign.case import Case, Fault, Verdict, fewer, shrunk
 from campaign.files import Files, Node, Promises
@@ -128,8 +128,3 @@ def test_faults_are_kept_once_with_what_runs_them_again(tmp_path: Path, monkeypa
 
 def test_the_page_is_what_the_command_makes() -> None:
     assert history.PAGE.read_text(encoding="utf-8") == history.page(history.lines(), history.faults())
-
-
-def test_an_open_fault_that_is_left_out_of_draws_is_kept() -> None:
-    """When it is mended, its file goes, and here it is told that it can be drawn again."""
-    assert {f"{name}.json" for name in quirks.KNOWN} <= {name for name, _ in history.faults()}

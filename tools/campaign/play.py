@@ -13,7 +13,6 @@ from campaign.files import FOLDER, Files, Node, Promises, content, difference, t
 from campaign.operations import Op
 from campaign.quirks import (
     IN_MEMORY,
-    KNOWN,
     LACKS,
     MOUNTS_MOST,
     NO_ROOM,
@@ -38,7 +37,6 @@ class Play:
         self.ops: list[Op] = case["ops"]
         self.counts: Counter[str] = Counter()
         # The files of open faults ask what other cases leave out.
-        self.asks_known = bool(case.get("asks_known"))
         self.stack = Stack.of(self.machine, case["seed"], case["initial"])
         self.files, self.promises = Files(), Promises()
         # Descriptors that stay open, each with its file.
@@ -130,10 +128,6 @@ class Play:
             raise Lost
         raise Found("error", f"{said}: {error}")
 
-    def is_known(self, fault: str) -> bool:
-        """Whether a fault is open by which this machine would fail again and again: what shows it is left out."""
-        return not self.asks_known and (self.machine["system"], self.machine["fs"]) in KNOWN[fault]
-
     # ---- files ----------------------------------------------------------------------------------------------
 
     def on_file(self, name: str, target: str | int, *rest: Any) -> None:
@@ -223,7 +217,7 @@ class Play:
 
     def write(self, fd: int, node: Node, at: int, size: int, kind: str, seed: int) -> None:
         is_gap = at > len(node.data)
-        if is_gap and ((self.has_gap_bug and at % PAGE_B) or (size == 0 and self.is_known("nothing-written-grows"))):
+        if is_gap and self.has_gap_bug and at % PAGE_B:
             return
         data = content(kind, size, seed)
         try:

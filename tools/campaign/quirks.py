@@ -21,8 +21,6 @@ WITH_INODES = frozenset({"jffs2", "yaffs2", "ubifs"})
 PAGE_B = 4096
 # A cut may come again while what the last one left is mounted.
 MOUNTS_MOST = 4
-# Faults that are open, by the names of their files in campaign/faults, and whose they are.
-KNOWN: dict[str, tuple[tuple[str, str], ...]] = {"nothing-written-grows": (("bare", "yaffs2"),)}
 NAME = re.compile(r"\b(E[A-Z0-9]{2,})\b")
 
 
