@@ -65,7 +65,7 @@ fn fill(system: &mut System, seed: usize) -> Files {
 }
 
 /// Volumes of all FAT types: size, sectors per cluster.
-const VOLUMES: [(usize, u32); 5] = [(MIB, 0), (2 * MIB, 8), (16 * MIB, 0), (16 * MIB, 1), (80 * MIB, 1)];
+const VOLUMES: [(usize, u32); 6] = [(MIB, 0), (2 * MIB, 8), (2 * MIB, 16), (16 * MIB, 0), (16 * MIB, 1), (80 * MIB, 1)];
 
 #[test]
 fn the_real_tools_read_what_we_write() {

@@ -23,8 +23,9 @@ pub struct FormatOptions {
     /// Eleven characters at most.
     pub label: Option<String>,
     pub volume_id: u32,
-    /// In 2018 a volume without a label gets blanks instead of "NO NAME", which fsck.fat reports, and the first FAT
-    /// entries end in 8 instead of f, which mtools reports.
+    /// In 2018 a volume without a label gets blanks instead of "NO NAME", which fsck.fat reports, the first FAT entries end
+    /// in 8 instead of f, which mtools reports, and a volume of few clusters above 4 KiB is made as FAT16, which all who
+    /// count clusters read as FAT12: its second cluster is lost.
     pub quirks: Quirks,
 }
 
@@ -156,6 +157,11 @@ impl Choice {
     fn root_start(&self) -> u32 {
         self.reserved + self.fats * self.fat_sectors
     }
+
+    /// Clusters for data, by which readers tell the type (`fat_init_volume_info` of `fat.c`).
+    fn data_clusters(&self) -> u32 {
+        self.sectors.saturating_sub(self.root_start() + self.root_sectors) / self.per_cluster
+    }
 }
 
 /// `msdos_format_determine_fmt_params`.
@@ -210,6 +216,9 @@ fn choose(options: &FormatOptions, sector_bytes: u32, sectors: u32) -> Result<Ch
         choice.root_entries = choice.align(choice.root_sectors) * (sector_bytes / ENTRY_BYTES);
     }
     choice.reserved = choice.align(choice.reserved);
+    if options.quirks == Quirks::Fixed && choice.data_clusters() < FAT12_CLUSTERS_MAX {
+        choice.fat_type = FatType::Fat12;
+    }
     // A volume without room for a single cluster is refused.
     let areas = u64::from(choice.root_start()) + u64::from(choice.root_sectors) + u64::from(choice.per_cluster);
     if areas <= u64::from(choice.sectors) {
