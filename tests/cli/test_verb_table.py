@@ -137,6 +137,7 @@ TABLE = {
     "foreign report": Promise(None),
     "steps": Promise(None),
     "schema": Promise(None),
+    "image commands": Promise(None),
     "store ls": Promise(NO_SCHEMA),
     "store show": Promise(NO_SCHEMA),
     "store rm": Promise(None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +92,42 @@ def linted(image: Path, target: Target = RAW, blocks: int | None = None) -> Imag
 
 def row(answer: ImageLint, about: str) -> LintCheck:
     return next(each for each in answer["checks"] if each["about"] == about)
+
+
+@pytest.mark.parametrize(
+    ("fs", "target", "blocks"),
+    [
+        ("ubifs", RAW, "400"),
+        ("ubifs", SPI_NAND, "1024"),
+        ("ubifs", SPI_NOR, "256"),
+        ("jffs2", RAW, "400"),
+        ("jffs2", SPI_NOR, "64"),
+    ],
+)
+def test_the_commands_that_are_printed_make_what_fits(
+    fs: str, target: Target, blocks: str, root: Path, tmp_path: Path, ffslab: Command
+) -> None:
+    machine = ["--part", target[0], "--board", str(target[1]), "--blocks", blocks]
+    printed = ffslab("image", "commands", *machine, "--fs", fs)
+    assert printed.returncode == 0, printed.stderr
+    where = {**os.environ, "PATH": f"{Path(tool('mkfs.jffs2')).parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", printed.stdout, "sh", str(root)], cwd=tmp_path, env=where, check=True)
+    image = tmp_path / ("root.ubi" if fs == "ubifs" else "root.jffs2")
+    assert ffslab("inspect", str(image), "--lint", *machine).returncode == 0
+
+
+def test_no_commands_are_printed_where_none_is_right(ffslab: Command) -> None:
+    wrong = {
+        "name the --board": ["--part", RAW[0]],
+        "UBI leaves volumes nothing": ["--part", SPI_NAND[0], "--blocks", "24"],
+        "--fs yaffs2: ": ["--part", SPI_NAND[0], "--fs", "yaffs2"],
+        "name the part": [],
+        "has 1024 erase blocks": ["--part", SPI_NAND[0], "--blocks", "2000"],
+    }
+    for message, options in wrong.items():
+        done = ffslab("image", "commands", *options)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -254,7 +291,7 @@ def test_exit_codes(ffslab: Command, root: Path, tmp_path: Path) -> None:
     assert (wrong.returncode, "on w25n01gv, 1,024 blocks of 128.0 KiB" in wrong.stdout) == (1, True)
     (tmp_path / "fat.img").write_bytes(b"\xeb\x3c\x90")
     for words, says in {
-        "v.ubi --lint": "--lint: name the part that the image is for with --part",
+        "v.ubi --lint": "name the part that the image is for with --part",
         "v.ubi --blocks 3": "--blocks 3: says how large the partition of --lint is",
         "v.ubi --lint --part k9f1g08u0a --blocks 1025": "--blocks 1025: k9f1g08u0a has 1024 erase blocks",
         "v.ubi --lint --part k9f1g08u0a --recover": "--lint: answers alone: leave out --recover",

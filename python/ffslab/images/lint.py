@@ -17,18 +17,11 @@ from ffslab.api.machine import IMAGE_BOARD
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import How, said
 from ffslab.images.inspection import inspect_partitions
-from ffslab.images.target import Target
+from ffslab.images.target import UBI_HEADER_B, UBI_OWN_BLOCKS, UBIFS_LEAST_B, Target
 from ffslab.images.volume_flags import growing_volumes
 from ffslab.text.quoting import quoted
 from ffslab.text.tables import counted, number, size, text_table
 
-# Both headers of UBI (drivers/mtd/ubi/ubi-media.h).
-UBI_HEADER_B = 64
-# UBI's own: two of the volume table, one for wear levelling, one for an atomic change (drivers/mtd/ubi/ubi.h and
-# ubi-media.h: UBI_LAYOUT_VOLUME_EBS, WL_RESERVED_PEBS, EBA_RESERVED_PEBS).
-UBI_OWN_BLOCKS = 2 + 1 + 1
-# UBIFS aligns nodes to at least so much (fs/ubifs/super.c, `init_constants_early`).
-UBIFS_LEAST_B = 8
 # A clean marker is a node's head (fs/jffs2/wbuf.c, include/uapi/linux/jffs2.h).
 CLEAN_MARKER_B = 12
 # Pages of memory of the boards that there are profiles of.
@@ -182,9 +175,8 @@ def _ubi(lint: _Lint) -> None:
     peb = target.block_B
     lint.check("page (minimum I/O)", min_io, "equal to", target.min_io_B, "B", f"ubinize -m {target.min_io_B}")
     lint.check("erase block", layout["block_B"], "equal to", peb, "B", f"ubinize -p {peb // 1024}KiB")
-    wanted = None
+    wanted = target.vid_header_at_B
     if (sub := target.subpage_B) is not None:
-        wanted = _aligned(UBI_HEADER_B, sub)
         right = f"ubinize -s {sub} (or -O {wanted})" if sub > 1 else "ubinize -m 1"
     else:
         right = f"say --board: its driver decides between ubinize -s {target.page_B} and -s {target.page_B // 4}"
@@ -196,10 +188,6 @@ def _ubi(lint: _Lint) -> None:
     _check_oob(lint)
     _volumes(lint)
     _ubifs(lint, vid_at if wanted is None else wanted, lint.number("UBIFS is on volume"))
-
-
-def _aligned(value: int, unit: int) -> int:
-    return -(-value // unit) * unit
 
 
 def _reserved(lint: _Lint) -> dict[int, int]:
@@ -220,7 +208,7 @@ def _volumes(lint: _Lint) -> None:
     """Whether the volumes have room beside what UBI keeps."""
     target = lint.target
     lebs, kept = sum(_reserved(lint).values()), target.bad_reserve_blocks
-    room = max(target.blocks - UBI_OWN_BLOCKS - kept, 0)
+    room = target.volume_lebs
     right = (
         f"vol_size of at most {counted(room, 'LEB')} in all, or a partition of {lebs + UBI_OWN_BLOCKS + kept} blocks"
     )
@@ -247,12 +235,9 @@ def _ubifs(lint: _Lint, vid_at: int | None, volume: int | None) -> None:
     least = max(target.min_io_B, UBIFS_LEAST_B)
     has = lint.number("UBIFS least write B")
     lint.check("UBIFS minimum I/O", has, "equal to", least, "B", f"mkfs.ubifs -m {target.min_io_B}")
-    if vid_at is None and (sub := target.subpage_B) is not None:
-        vid_at = _aligned(UBI_HEADER_B, sub)
-    fitting = [
-        target.block_B - _aligned(vid + UBI_HEADER_B, target.min_io_B)
-        for vid in ([vid_at] if vid_at is not None else [target.page_B // 4, target.page_B])
-    ]
+    if vid_at is None:
+        vid_at = target.vid_header_at_B
+    fitting = [target.leb_B(at) for at in ([vid_at] if vid_at is not None else [target.page_B // 4, target.page_B])]
     # Without board and UBI both are possible.
     wanted = fitting[0] if len(fitting) == 1 or leb not in fitting else None
     right = " or ".join(f"mkfs.ubifs -e {each}" for each in fitting)
@@ -286,7 +271,7 @@ def _space_fixup(lint: _Lint) -> None:
 
 def _ubifs_alone(lint: _Lint) -> None:
     """A volume that is to be written into UBI: no more is known of UBI than that it is on the partition."""
-    room = max(lint.target.blocks - UBI_OWN_BLOCKS - lint.target.bad_reserve_blocks, 0)
+    room = lint.target.volume_lebs
     lebs, most = lint.number("UBIFS LEBs"), lint.number("UBIFS LEBs at most") or 0
     note = f"what UBI leaves of {lint.target.blocks} blocks: {UBI_OWN_BLOCKS} are its own, and those for bad blocks"
     lint.check("LEBs of the image", lebs, "at most", room, "LEBs", "a larger partition", note)

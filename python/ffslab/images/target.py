@@ -10,6 +10,13 @@ from ffslab.answers.profile import ConstantValue, ShownConstant
 from ffslab.api.machine import IMAGE_BOARD
 from ffslab.registries import profiles
 
+# Both headers of UBI (drivers/mtd/ubi/ubi-media.h).
+UBI_HEADER_B = 64
+# UBI's own: two of the volume table, one for wear levelling, one for an atomic change (drivers/mtd/ubi/ubi.h and
+# ubi-media.h: UBI_LAYOUT_VOLUME_EBS, WL_RESERVED_PEBS, EBA_RESERVED_PEBS).
+UBI_OWN_BLOCKS = 2 + 1 + 1
+# UBIFS aligns nodes to at least so much (fs/ubifs/super.c, `init_constants_early`).
+UBIFS_LEAST_B = 8
 # CONFIG_MTD_UBI_BEB_LIMIT: so many blocks of 1024 of the chip are kept for bad ones (drivers/mtd/ubi/Kconfig).
 BEB_LIMIT = 20
 
@@ -37,7 +44,7 @@ class Target:
         Raises `ffslab.InputError`.
         """
         if part is None and board is None:
-            raise InputError("--lint: name the part that the image is for with --part, or a board that has it")
+            raise InputError("name the part that the image is for with --part, or a board that has it")
         part = part or profiles.part_of(board or "")
         page, oob, pages, chip_blocks = _native.chip_geometry(board or IMAGE_BOARD, part, "")
         if blocks is not None and blocks > chip_blocks:
@@ -82,6 +89,20 @@ class Target:
         return None if not step else self.page_B >> {2: 1, 4: 2, 8: 2, 16: 2}.get(self.page_B // step, 0)
 
     @property
+    def vid_header_at_B(self) -> int | None:  # noqa: N802
+        """Where UBI writes the second header of a block: in the next sub-page; `None` as `subpage_B`."""
+        return None if self.subpage_B is None else aligned(UBI_HEADER_B, self.subpage_B)
+
+    def leb_B(self, vid_header_at_B: int) -> int:  # noqa: N802, N803
+        """What UBI leaves of an erase block: all behind its headers from the next page on."""
+        return self.block_B - aligned(vid_header_at_B + UBI_HEADER_B, self.min_io_B)
+
+    @property
+    def volume_lebs(self) -> int:
+        """What UBI leaves volumes of the partition."""
+        return max(self.blocks - UBI_OWN_BLOCKS - self.bad_reserve_blocks, 0)
+
+    @property
     def bad_reserve_blocks(self) -> int:
         """Blocks that UBI keeps for bad ones (drivers/mtd/ubi/build.c, `get_bad_peb_limit`): of the whole chip, however
         small the partition is; before Linux 3.7 1 % of the partition, at least 2 (misc.c, `ubi_calculate_reserved`)."""
@@ -112,6 +133,11 @@ class Target:
         """Whether one of them is marked so in the profile of the part or the board."""
         known = [table[key] for key in keys for table in (self.of_part, self.of_board) if key in table]
         return any(constant["status"] == "unverified" for constant in known)
+
+
+def aligned(value: int, unit: int) -> int:
+    """The next multiple of a unit."""
+    return -(-value // unit) * unit
 
 
 def _by_key(name: str) -> dict[str, ShownConstant]:
