@@ -109,6 +109,40 @@ def test_a_dump_of_nand_has_oob_areas(tmp_path: Path) -> None:
     assert inspect_image(tmp_path / "dump.bin")["layout"]["oob_B"] == 64
 
 
+class _Watched(UserContext):
+    """A device that keeps what it holds after each program from now on, as a power cut would leave it."""
+
+    states: list[bytes] | None = None
+
+    def prog(self, cfg: Any, block: int, off: int, data: bytes) -> int:
+        done = super().prog(cfg, block, off, data)
+        if self.states is not None:
+            self.states.append(bytes(self.buffer))
+        return done
+
+
+def test_a_rename_that_was_cut_leaves_its_file_once(tmp_path: Path) -> None:
+    """From the first commit on its new name counts alone: the state that both directories add up to says so."""
+    context = _Watched(buffer=bytearray(b"\xff" * (BLOCKS * BLOCK_BYTES)))
+    sizes = {"block_size": BLOCK_BYTES, "block_count": BLOCKS, "read_size": 16, "prog_size": 16, "cache_size": 512}
+    fs = LittleFS(context=context, **sizes)
+    fs.mkdir("d")
+    with fs.open("d/first", "wb") as file:
+        file.write(b"x" * 5000)
+    # Both directories have an older part of that.
+    fs.rename("d/first", "second")
+    context.states = []
+    fs.rename("second", "d/third")
+    found = []
+    for state in context.states:
+        image = tmp_path / "image.bin"
+        image.write_bytes(state)
+        tree = read_image(image)
+        assert not tree.complaints
+        found += [entry.path for entry in tree.entries if entry.kind == "file" and entry.data == b"x" * 5000]
+    assert len(found) == len(context.states) and set(found) == {"d/third"}
+
+
 def test_a_torn_commit_and_a_lost_log_are_named(tmp_path: Path) -> None:
     fs, files = filled()
     image = saved(fs, tmp_path / "image.bin")

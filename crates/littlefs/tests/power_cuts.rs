@@ -3,7 +3,7 @@
 //! Its promise is stronger than that of fsync(2): each call that changes names, and each sync or close of a file, happens as a
 //! whole or not at all, in the order of the calls. A file that an open makes is empty until its first sync. One thing is less than
 //! that: while a rename between directories waits for its end, which the first write after the mount brings, the list of the
-//! directory that the name leaves lacks the names behind it (`lfs_dir_getslice` counts them as if the name were gone already).
+//! directory that the name leaves lacks the name behind it (`lfs_dir_getslice` counts them as if the name were gone already).
 
 use crate::support;
 

@@ -55,7 +55,7 @@ pub struct Log {
     pub end_bytes: usize,
     pub entries: Vec<Entry>,
     pub tail: Option<Tail>,
-    /// What the block adds to the state of the whole file system, by exclusive or.
+    /// What the block adds to the state of the whole file system, by exclusive or with that of others.
     pub state: [u8; 12],
     /// Something stands behind the last whole commit.
     pub is_torn: bool,
@@ -207,11 +207,8 @@ impl Log {
             // Of one that is not there nothing is left.
             4 if tag.chunk() == 0xff && id < self.entries.len() => drop(self.entries.remove(id)),
             6 => self.tail = Some(Tail { blocks: pair(data)?, is_same: tag.chunk() & 1 == 1 }),
-            7 => {
-                for (byte, more) in self.state.iter_mut().zip(data.get(..12)?) {
-                    *byte ^= more;
-                }
-            }
+            // The last one counts: who writes it takes in what the block had added before (`lfs_dir_getgstate`).
+            7 => self.state = *data.first_chunk()?,
             _ => {}
         }
         Some(())
