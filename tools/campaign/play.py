@@ -285,8 +285,8 @@ class Play:
             self.settle()
 
     def loses_a_name(self, name: str, path: str, to: str) -> bool:
-        """Whether a file of several names loses one. YAFFS2 gives the file another of them before it deletes the hard link
-        that had it (`yaffs_unlink_worker` of yaffs_guts.c): a cut between both leaves that name twice."""
+        """Whether a file of several names loses one. YAFFS2 gives the file another of them before it deletes the
+        hard link that had it (`yaffs_unlink_worker` of yaffs_guts.c): a cut between both leaves that name twice."""
         lost = {"unlink": path, "rename": to}.get(name, "")
         return lost in self.files.names and len(self.files.paths_of(self.files.names[lost])) > 1
 
@@ -408,7 +408,7 @@ class Play:
             try:
                 self.stack.mount()
                 if self.machine["fs"] == "littlefs":
-                    # The first call that writes ends a rename that was cut; before, a name is hidden (docs/littlefs.md).
+                    # The first call that writes ends a rename that was cut (docs/littlefs.md).
                     with contextlib.suppress(FileNotFoundError):
                         self.stack.unlink("no such file")
                 return
