@@ -206,9 +206,15 @@ def test_every_soc_is_a_board_that_loads(tmp_path: Path, ffslab: Command) -> Non
             "no class of controllers for parts",
         ),
         (["--soc", "mt7981", "--part", "w25n01gv"], "is on a serial bus: say its clock and its data lines"),
-        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "50", "--lines", "3"], "1, 2, 4 or 8 is needed"),
+        (
+            ["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "50", "--lines", "3"],
+            "--lines 3: must be 1, 2, 4 or 8",
+        ),
+        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "0", "--lines", "4"], "--bus-MHz 0: must be above 0"),
+        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "nan", "--lines", "4"], "--bus-MHz nan: must be above"),
+        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "52e6", "--lines", "4"], "at most 1000 MHz"),
         (["--soc", "imx28", "--part", "mt29f2g08abaea", "--lines", "4"], "is on no serial bus"),
-        (["--soc", "imx28", "--part", "mt29f2g08abaea", "--clock-MHz", "0"], "clock_MHz: a number above 0"),
+        (["--soc", "imx28", "--part", "mt29f2g08abaea", "--clock-MHz", "0"], "--clock-MHz 0: must be above 0"),
         (["--part", "w25n01gv"], "--part: belongs to --soc NAME"),
     ],
 )
