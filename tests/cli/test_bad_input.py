@@ -203,6 +203,8 @@ def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) 
     ("args", "says"),
     [
         (["replay", "x.strace", "--read-ahead", "-4"], "--read-ahead -4: must be 0 or more"),
+        (["inspect", "x.img", "--oob-B", "-1"], "--oob-B -1: must be 0 or more"),
+        (["store", "merge", "junk", "--store", "new"], "junk: is not a folder: a store of runs is one"),
         (["fio", "x.fio", "--partition-blocks", "0"], "--partition-blocks 0: must be 1 or more"),
         (["mount", "here", "--seed", "-1"], "--seed -1: must be 0 or more"),
         (["validate", "x.jsonl", "--jobs", "many"], "see ffslab validate --help"),
