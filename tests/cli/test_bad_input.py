@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -202,6 +203,8 @@ def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) 
     ("args", "says"),
     [
         (["replay", "x.strace", "--read-ahead", "-4"], "--read-ahead -4: must be 0 or more"),
+        (["inspect", "x.img", "--oob-B", "-1"], "--oob-B -1: must be 0 or more"),
+        (["store", "merge", "junk", "--store", "new"], "junk: is not a folder: a store of runs is one"),
         (["fio", "x.fio", "--partition-blocks", "0"], "--partition-blocks 0: must be 1 or more"),
         (["mount", "here", "--seed", "-1"], "--seed -1: must be 0 or more"),
         (["validate", "x.jsonl", "--jobs", "many"], "see ffslab validate --help"),
@@ -336,3 +339,20 @@ def test_the_documented_limits_are_those_that_hold() -> None:
     text = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
     for kind, bytes_max in input_limits():
         assert f"\n| {kind} | {bytes_max >> 20} MiB" in text, kind
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("profiles ls >&-", 2, "ffslab: the system says: bad file descriptor\n"),
+        ("run small.toml >&-", 2, "ffslab: the system says: bad file descriptor\n"),
+        ("run small.toml >/dev/full", 2, "ffslab: the system says: no space left on device\n"),
+        ("inspect nothing 2>&-", 2, ""),
+        ("profiles ls >/dev/null 2>&- <&-", 0, ""),
+    ],
+)
+def test_an_answer_that_nobody_can_take_is_no_success(small: Path, words: str, code: int, said: str) -> None:
+    """A stream that the caller closed is none at all to Python: it was an internal error."""
+    command = f"{shlex.quote(str(FFSLAB))} {words}"
+    ran = subprocess.run(["sh", "-c", command], cwd=small.parent, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", said)

@@ -66,6 +66,8 @@ def test_mistakes_in_them_are_told(ffslab: Command, folder: Path) -> None:
         (["--fs", "jffs2", "--fs", "jffs2"], "--fs jffs2: is given twice"),
         (["--fs", "ext4"], "small.toml"),
         (["--set", "partition_block=3"], "did you mean `partition_blocks`"),
+        (["--set", "policy.victm=cat"], "unknown key `policy.victm`: did you mean `policy.victim`?"),
+        (["--set", "policy.seed=soon"], "--set policy.seed=soon: policy.seed is a whole number"),
         (["--repeat", 0], "--repeat 0: must be 1 or more"),
         (["--part", "absent"], "absent"),
     ]

@@ -40,8 +40,8 @@ def test_numbers_come_back(name: str) -> None:
 
 
 def test_a_run_and_one_that_is_known_need_no_pandas(tmp_path: Path) -> None:
-    """It takes longer to import than a small run takes."""
-    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
+    """It takes longer to import than a small run takes, a film of its blocks included."""
+    (tmp_path / "small.toml").write_text(f"film = true\n{SMALL}", encoding="utf-8")
     twice = (
         "import sys, pathlib, ffslab, ffslab.store\n"
         "store = ffslab.store.Store(pathlib.Path('store'))\n"

@@ -67,3 +67,17 @@ def test_a_failure_keeps_the_earlier_results(
         second.save(folder)
     assert "first" in (folder / results.SUMMARY).read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+def test_a_place_that_nobody_can_write_to_shows_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It showed at its end, and what had been reckoned was lost."""
+    (tmp_path / "file").touch()
+    for refuses, name in ((results.check_free, "file/out"), (results.check_report, "file/deeper/page.html")):
+        with pytest.raises(InputError, match=f"{name}: cannot be written: {tmp_path}/file is not a folder"):
+            refuses(tmp_path / name)
+    monkeypatch.setattr("os.access", lambda *given: False)
+    with pytest.raises(InputError, match="cannot be written: permission denied"):
+        results.check_report(tmp_path / "new" / "page.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

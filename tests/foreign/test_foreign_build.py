@@ -81,6 +81,7 @@ def test_what_the_compiler_says_is_shown(sources: Path, tmp_path: Path, capsys: 
     assert root.run(["foreign", "build", "littlefs", "--source", str(broken), "--out", str(out)]) == 2
     said = capsys.readouterr().err
     assert 'error: #error "no such board"' in said and "does not compile the sources" in said
+    assert any(line.endswith('no such board"') for line in said.splitlines()), "its lines are lines"
     assert not out.exists() and sorted(path.name for path in tmp_path.iterdir()) == ["broken"]
 
 
@@ -96,6 +97,16 @@ def test_what_is_wrong_is_one_line(
     assert "known are littlefs, spiffs, fatfs, dhara" in refused("jffs9", "--source", str(sources))
     assert "lfs.c is missing" in refused("littlefs", "--source", str(tmp_path))
     assert "is not a file" in refused("littlefs", "--source", str(sources), "--config", str(tmp_path / "none.h"))
+    no_folder = tmp_path / "no" / "such" / "own.so"
+    assert "there is no folder" in refused("littlefs", "--source", str(sources), "--out", str(no_folder))
+    assert not (tmp_path / "no").exists()
+    assert "is a folder" in refused("littlefs", "--source", str(sources), "--out", str(tmp_path))
+    monkeypatch.setenv("CC", "cc 'of mine")
+    assert "is no command of a shell" in refused("littlefs", "--source", str(sources), "--out", str(tmp_path / "a.so"))
+    monkeypatch.setenv("CC", str(sources / "lfs.c"))
+    assert "cannot be run as the C compiler" in refused(
+        "littlefs", "--source", str(sources), "--out", str(tmp_path / "a.so")
+    )
     monkeypatch.setenv("CC", "no-such-compiler")
     assert "no such C compiler" in refused("littlefs", "--source", str(sources), "--out", str(tmp_path / "a.so"))
     monkeypatch.delenv("CC")

@@ -175,6 +175,6 @@ def test_a_key_of_a_table_is_set_from_the_command(ffslab: Command, tmp_path: Pat
     assert ran.returncode == 0, ran.stderr
     stack = tomllib.loads((tmp_path / "set/resolved.toml").read_text(encoding="utf-8"))["stack"]
     assert (stack["policy"]["victim"], stack["policy"]["seed"]) == ("windowed-greedy(5)", 7)
-    keys = settings_of(["faults.badblocks=[3, 17]", "kernel=5.10", "ageing.scale=0.5"])
+    keys = settings_of(["faults.badblocks=[3, 17]", "kernel=5.10", "ageing.retry_share=0.5"])
     assert Machine(settings=keys).keys()["faults"] == {"badblocks": [3, 17]}
-    assert (keys["kernel"], keys["ageing.scale"]) == ("5.10", 0.5)
+    assert (keys["kernel"], keys["ageing.retry_share"]) == ("5.10", 0.5)

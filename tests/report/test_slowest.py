@@ -121,3 +121,16 @@ def test_the_report_and_the_table_show_them(full: ffslab.Run, tmp_path: Path) ->
 )
 def test_times_are_said_as_people_say_them(us: float, said: str) -> None:
     assert duration(us) == said
+
+
+def test_calls_about_keys_name_operation_and_key() -> None:
+    """They were told as writes of a file "key####" at an offset, which is the number of the key."""
+    steps = ('"set"\nbytes = 64', '"get"', '"delete"')
+    keys = "\n".join(f"[[measure]]\nstep = {step}\nkeys = 40\ncount = 3" for step in steps)
+    store = (
+        'title = "keys"\n[stack]\nsystem = "bare"\nfs = "sequential-storage"\nboard = "licheepi-nano"\n'
+        'part = "w25q128jv"\nerase_block_KiB = 4\npartition_blocks = 4\n[[setup]]\nstep = "mount"\n'
+    )
+    run = ffslab.Experiment.from_toml(f'{store}{keys}\n[[measure]]\nstep = "iterate"\n').run()
+    _, rows = slowest_cells(run.summary["variants"])
+    assert {"set 64 B of key0002", "get 64 B of key0001", "delete key0000", "iterate"} <= {row[0] for row in rows}

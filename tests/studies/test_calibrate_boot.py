@@ -66,6 +66,23 @@ def test_a_board_is_found_again(logs: Path, tmp_path: Path, boot_log: str) -> No
     assert "UBI attaches 900 blocks" in verb.text(done, tmp_path)
 
 
+def test_of_several_devices_the_largest_of_the_part_counts_and_this_is_told(logs: Path, tmp_path: Path) -> None:
+    more = (logs / "boot.log").read_text(encoding="utf-8")
+    for mtd, blocks, block_bytes in ((5, 100, 131072), (6, 5000, 65536), (7, 20, 131072)):
+        more += (
+            f"[    8.000000] ubi{mtd}: attaching mtd{mtd}\n[    8.500000] ubi{mtd}: scanning is finished\n"
+            f"[    8.500000] ubi{mtd}: PEB size: {block_bytes} bytes\n[    8.500000] ubi{mtd}: good PEBs: {blocks}\n"
+        )
+    (tmp_path / "boot.log").write_text(more, encoding="utf-8")
+    written, done = calibrated(logs, tmp_path / "out", str(tmp_path / "boot.log"))
+    assert written["cpu"]["attach_block_us"]["value"] == pytest.approx(77, abs=1.5)
+    told = "\n".join(done.warnings)
+    assert "cpu.attach_block_us is that of the largest, mtd4 (900 blocks), beside mtd5 (100), mtd7 (20)" in told
+    assert "mtd7: 20 blocks are not simulated: " in told
+    assert "mtd6 is on another chip, with eraseblocks of 65536 B" in told
+    assert [line["what"] for line in done.boot[:-1]] == ["UBI attaches 900 blocks", "UBI attaches 100 blocks"]
+
+
 def test_nothing_is_inferred_from_a_fastmap(logs: Path, tmp_path: Path) -> None:
     written, done = calibrated(logs, tmp_path / "out", "fastmap.log")
     assert written["cpu"]["attach_block_us"]["status"] == "unverified"
@@ -114,6 +131,16 @@ def test_what_lacks_a_line_is_told_and_no_end_is_taken_for_that_of_another(tmp_p
     assert found.partial == ['"ubi1: attaching mtd5" at 3.000000 s: no line of it has "good PEBs"']
 
 
+def test_a_log_that_begins_within_an_attach_says_so(logs: Path, tmp_path: Path) -> None:
+    """Its mount alone was compared, and nobody was told why there was no price of a block."""
+    lines = (logs / "boot.log").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "boot.log").write_text("".join(lines[1:]), encoding="utf-8")
+    found = boot_logs.boot_log(tmp_path / "boot.log")
+    (said,) = found.partial
+    assert said.startswith('"ubi0: scanning is finished" at ') and 'no line "attaching mtd" stands before it' in said
+    assert (found.attaches, len(found.mounts)) == ([], 1)
+
+
 def test_speeds_of_two_chips_are_not_put_together(logs: Path, tmp_path: Path) -> None:
     """Other tests of the kernel say their device's sizes, too; what counts is whose speeds these are."""
     of_one = (logs / "speed.log").read_text(encoding="utf-8")
@@ -140,6 +167,7 @@ def test_speeds_of_two_chips_are_not_put_together(logs: Path, tmp_path: Path) ->
             '"scanning is finished", none "PEB size"',
         ),
         ({"boot_log": "[    1.0] usb\n"}, "neither UBI attaches"),
+        ({"boot_log": BETWEEN.replace("131072", "65536")}, "its eraseblock size is 65536 B"),
         ({"speedtest": None}, "--bootlog: what attaching takes"),
         ({"part": "w25q128jv"}, "has no pages"),
     ],
@@ -178,9 +206,15 @@ def test_every_soc_is_a_board_that_loads(tmp_path: Path, ffslab: Command) -> Non
             "no class of controllers for parts",
         ),
         (["--soc", "mt7981", "--part", "w25n01gv"], "is on a serial bus: say its clock and its data lines"),
-        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "50", "--lines", "3"], "1, 2, 4 or 8 is needed"),
+        (
+            ["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "50", "--lines", "3"],
+            "--lines 3: must be 1, 2, 4 or 8",
+        ),
+        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "0", "--lines", "4"], "--bus-MHz 0: must be above 0"),
+        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "nan", "--lines", "4"], "--bus-MHz nan: must be above"),
+        (["--soc", "mt7981", "--part", "w25n01gv", "--bus-MHz", "52e6", "--lines", "4"], "at most 1000 MHz"),
         (["--soc", "imx28", "--part", "mt29f2g08abaea", "--lines", "4"], "is on no serial bus"),
-        (["--soc", "imx28", "--part", "mt29f2g08abaea", "--clock-MHz", "0"], "clock_MHz: a number above 0"),
+        (["--soc", "imx28", "--part", "mt29f2g08abaea", "--clock-MHz", "0"], "--clock-MHz 0: must be above 0"),
         (["--part", "w25n01gv"], "--part: belongs to --soc NAME"),
     ],
 )

@@ -345,6 +345,32 @@ def test_a_judge_that_is_none_and_a_machine_without_flash_are_refused() -> None:
         crashtest(memory)
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        (
+            'kind = "command"',
+            'kind = "comand"',
+            'mine.toml: [crashtest.judge]: `kind` = "comand": did you mean command?',
+        ),
+        ('kind = "command"', "", "mine.toml: [crashtest.judge]: the key `kind` is missing: known are synced"),
+        ("command = ", "command = 3 #", "mine.toml: [crashtest.judge]: `command` must be a text"),
+        ("test $(", "no-such-program-here $(", "mine.toml: [crashtest.judge]: the command ended with 127"),
+        ('fs = "ubifs"', 'fs = "ext4"', "mine.toml: [stack]: unknown fs `ext4`"),
+    ],
+)
+def test_what_is_wrong_in_a_test_is_told_with_its_file(
+    ffslab: Command, tmp_path: Path, right: str, wrong: str, says: str
+) -> None:
+    ffslab("crashtest", "--new", "mine.toml")
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    assert right in text
+    (tmp_path / "mine.toml").write_text(text.replace(right, wrong), encoding="utf-8")
+    ran = ffslab("crashtest", "mine.toml", "--points", "3")
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1) and says in ran.stderr, ran.stderr
+    assert "--points 0: must be" in ffslab("crashtest", "mine.toml", "--points", "0").stderr
+
+
 def test_the_commands_and_the_python_of_the_page_work(
     ffslab: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,7 +127,7 @@ def test_conditions_leave_points_out() -> None:
         (fs, blocks, "1 KiB") for fs in ("jffs2", "ubifs") for blocks in (32, 64, 128) if blocks > 32 or fs == "jffs2"
     ] or len(design.points) == 5
     for condition, says in [("blocks > 3", "the axes are"), ("partition_blocks + 1", "true or false")]:
-        with pytest.raises(InputError, match=says):
+        with pytest.raises(InputError, match=f"^<experiment>: condition .*{says}"):
             design_of(Study.of(experiment, axes, conditions=[condition]))
     with pytest.raises(InputError, match="no point"):
         design_of(Study.of(experiment, axes, conditions=["partition_blocks > 128"]))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ffslab._native import InputError
+from ffslab._native import InputError, nearest_names
 from ffslab.systems import DEFAULT
 
 # A table is that of the faults of a chip.
@@ -106,7 +106,33 @@ def _setting(text: str) -> tuple[str, Value]:
         parsed = value
     # The version of a kernel looks like a fraction, but is a text; in the tables of the stack fractions are numbers.
     kinds = str | int | bool | float | list if len(words) == 2 else str | int | bool
-    return key, parsed if isinstance(parsed, kinds) else value
+    parsed = parsed if isinstance(parsed, kinds) else value
+    if len(words) == 2:
+        _check_in_table(text, words[0], words[1], parsed)
+    return key, parsed
+
+
+# What stands at keys of these kinds; of others the native half knows.
+_KINDS: dict[str, type | tuple[type, ...]] = {"whole number": int, "number": (int, float), "true or false": bool}
+
+
+def _check_in_table(text: str, table: str, name: str, value: object) -> None:
+    """Refuses a key that its table does not have, and what is no number or truth value where one stands: the native
+    half names neither with its table."""
+    from ffslab.registries.vocabulary import keys_of
+
+    known = keys_of(table)
+    if not known:
+        return
+    if name not in known:
+        near = [f"{table}.{key}" for key in nearest_names(name, list(known))]
+        right = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}"
+        raise InputError(f"--set {text}: unknown key `{table}.{name}`: {right}")
+    kind = known[name].kind
+    wanted = _KINDS.get(kind, object)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and "number" in kind):
+        article = "" if kind == "true or false" else "a "
+        raise InputError(f"--set {text}: {table}.{name} is {article}{kind}")
 
 
 def _check_is_of_stack(text: str, words: list[str], value: str) -> None:

@@ -27,6 +27,8 @@ from ffslab.text.tables import number, text_table
 
 # Boards on which one with a part of a kind builds: what they have in common with it is that they run Linux.
 BASES = {"nand": "omap3evm", "spi-nand": "luckfox-pico-max", "spi-nor": "imx6ul-14x14-evk"}
+# Beyond what any board has: a number of Hz or kHz is meant.
+CLOCK_MAX_MHZ, BUS_MAX_MHZ = 10_000, 1_000
 
 
 def list_json(part_kind: str | None = None) -> str:
@@ -190,6 +192,11 @@ def write_of_soc(
     Raises `ffslab.InputError`: no such class or part; a serial part whose bus is not said, or a bus of one that has
     none; values that no board has.
     """
+    for flag, number_mhz, most_mhz in (("--clock-MHz", clock_mhz, CLOCK_MAX_MHZ), ("--bus-MHz", bus_mhz, BUS_MAX_MHZ)):
+        if number_mhz is not None and not 0 < number_mhz <= most_mhz:
+            raise _native.InputError(f"{flag} {number_mhz:g}: must be above 0 and at most {most_mhz} MHz")
+    if lines not in (None, 1, 2, 4, 8):
+        raise _native.InputError(f"--lines {lines}: must be 1, 2, 4 or 8")
     of, kind = socs.named(soc), shown(part).get("part_kind") or ""
     if (base := BASES.get(kind)) is None:
         raise _native.InputError(f"--part {part}: is no part of kind {', '.join(BASES)}")

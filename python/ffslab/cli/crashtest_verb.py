@@ -62,7 +62,7 @@ def crashtest(
             "with 0 when they are right. [default: what was synced is looked at alone]",
         ),
     ] = None,
-    points: Annotated[str, option("--points N", "How many cuts at most, or all.")] = "all",
+    points: Annotated[str, option("--points N", "How many cuts at most, or all.", check=_check_points)] = "all",
     seed: Annotated[
         int | None,
         option(
@@ -209,6 +209,11 @@ def _asked(test: Path | None, command: list[str], judge: str | None, fs: str | N
         initial=machine.initial,
         file_name=words[0],
     )
+
+
+def _check_points(flag: str, value: str) -> None:
+    if value != "all" and not (value.isdecimal() and int(value) >= 1):
+        raise InputError(f"{flag} {value}: must be a whole number from 1 on, or all")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -88,7 +89,6 @@ def build(
     """
     from ffslab._native import InputError
     from ffslab.foreign.build import ADAPTERS, CompilerError
-    from ffslab.terminal.printing import tell
 
     if adapter not in ADAPTERS:
         message = f"{adapter}: cannot be built; known are {', '.join(ADAPTERS)}"
@@ -98,7 +98,7 @@ def build(
     try:
         version = build_it(source, config, out)
     except CompilerError as error:
-        tell(error.said.rstrip())
+        say(error.said.rstrip(), sys.stderr)
         raise
     say(f"{out}: {project} {version}" if version else f"{out}: {project}")
 

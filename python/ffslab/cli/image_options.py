@@ -83,11 +83,16 @@ class Looks:
     ] = "auto"
     block_KiB: Annotated[  # noqa: N815
         int | None,
-        option("--block-KiB KiB", "Size of the erase blocks. [default: guessed from the content, as the next three]"),
+        option(
+            "--block-KiB KiB",
+            "Size of the erase blocks. [default: guessed from the content, as the next three]",
+            least=1,
+        ),
     ] = None
-    page_B: Annotated[int | None, option("--page-B B", "Size of a page.")] = None  # noqa: N815
+    page_B: Annotated[int | None, option("--page-B B", "Size of a page.", least=1)] = None  # noqa: N815
     oob_B: Annotated[  # noqa: N815
-        int | None, option("--oob-B B", "Size of the OOB area behind each page; 0: there is none in the image.")
+        int | None,
+        option("--oob-B B", "Size of the OOB area behind each page; 0: there is none in the image.", least=0),
     ] = None
     endian: Annotated[
         Endian, option("--endian", "Byte order of JFFS2: little, big, or auto (that of the first node).")

@@ -110,7 +110,7 @@ def merge(
 
     named = _named(store)
     for other in others:
-        if not other.is_dir():
+        if not other.exists():
             raise InputError(f"{other}: not a store of runs: there is no such folder")
     sources = [Store(other) for other in others]
     came = sum(named.merge(source) for source in sources)
@@ -149,7 +149,7 @@ def _named(folder: Path | None) -> Store:
 def _opened(folder: Path | None) -> Store:
     """The same; it is there already."""
     found = _named(folder)
-    if folder is not None and not folder.is_dir():
+    if folder is not None and not folder.exists():
         raise InputError(f"{folder}: not a store of runs: there is no such folder")
     return found
 

@@ -31,19 +31,24 @@ def table_of(columns: Mapping[str, Any], schema: pa.Schema | None = None) -> pa.
     return pa.Table.from_arrays(arrays, names=names if schema is None else None, schema=schema)
 
 
-def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+def numbers_of(column: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
     """A column of numbers as an array; rows without a value are NaN."""
     name = str(column.type).replace("double", "float64")
-    if column.null_count or name not in ("int64", "uint32", "uint64", "float64"):
+    if column.null_count or name not in ("int32", "int64", "uint32", "uint64", "float64"):
         numbers: np.ndarray[Any, Any] = column.to_numpy()
         return numbers
     dtype = np.dtype(name)
     parts = [
         np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
-        for chunk in column.chunks
+        for chunk in getattr(column, "chunks", [column])
         if len(chunk)
     ]
     return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+def filled(column: pa.ChunkedArray, value: float | str) -> pa.ChunkedArray:
+    """The column with `value` in the rows that have none."""
+    return column.fill_null(_array([value], column.type)[0])
 
 
 def _array(values: Any, wanted: pa.DataType | None) -> pa.Array:

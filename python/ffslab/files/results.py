@@ -7,7 +7,9 @@ other folder that holds something is refused, so that a mistyped `--out` destroy
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
@@ -123,6 +125,7 @@ def check_free(folder: Path, names: frozenset[str] = FILES | {IMAGES, LOGS}, mar
             raise InputError(f"{folder}: not a results folder ({foreign}): name a new or empty one with --out")
     elif folder.exists() or folder.is_symlink():
         raise InputError(f"{folder}: is not a folder: name a new or empty one with --out")
+    _check_can_make(folder)
 
 
 def save(run: Results, folder: Path, page: Callable[[Path], object]) -> Path:
@@ -159,6 +162,17 @@ def check_report(path: Path) -> None:
         raise InputError(f"{path}: a report is an HTML file: give it a name that ends in .html")
     if path.is_dir():
         raise InputError(f"{path}: is a folder: name a file that ends in .html")
+    _check_can_make(path)
+
+
+def _check_can_make(path: Path) -> None:
+    """Refuses a path beside which nothing can be written: that shows before hours of work, not behind them."""
+    above = next(place for place in path.absolute().parents if os.path.lexists(place))
+    if not above.is_dir():
+        raise InputError(f"{path}: cannot be written: {above} is not a folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        refused = errno.EROFS if os.statvfs(above).f_flag & os.ST_RDONLY else errno.EACCES
+        raise InputError(f"{path}: cannot be written: {os.strerror(refused).lower()}")
 
 
 def write_report(path: Path, text: str) -> None:

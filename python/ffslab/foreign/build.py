@@ -322,11 +322,19 @@ def _lacking(glue: Path, text: str) -> list[str]:
 def _compile(glue: Path, options: Sequence[str], if_known: Sequence[str], out: Path, compiler: str | None) -> None:
     """Compiles a file of ours, which includes the user's, to the library `out`.
 
-    Raises `ffslab.InputError` without a compiler, and `CompilerError` when it refuses the sources.
+    Raises `ffslab.InputError` without a compiler or a folder to write into, and `CompilerError` when it refuses the
+    sources.
     """
-    cc = shlex.split(compiler or os.environ.get("CC", "cc"))
+    named = compiler or os.environ.get("CC") or "cc"
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+        cc = shlex.split(named)
+    except ValueError as error:
+        raise InputError(f"CC={named}: is no command of a shell: {str(error).lower()}") from None
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: there is no folder {out.parent}: make it, or name another file")
+    if out.is_dir():
+        raise InputError(f"--out {out}: is a folder: name a file in it, such as {out / 'own.so'}")
+    try:
         with tempfile.TemporaryDirectory(dir=out.parent) as place:
             fresh = Path(place) / out.name
             command = [*cc, *FLAGS, *_known(cc, if_known, place), *options, str(glue), "-o", str(fresh)]
@@ -344,6 +352,8 @@ def _ran(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except FileNotFoundError:
         raise InputError(f"{command[0]}: there is no such C compiler: install one, or name it with CC") from None
+    except OSError as error:
+        raise InputError(f"{command[0]}: cannot be run as the C compiler: {reason(error)}") from None
 
 
 def _known(cc: Sequence[str], wanted: Sequence[str], place: str) -> Sequence[str]:

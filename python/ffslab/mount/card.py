@@ -17,6 +17,7 @@ from ffslab.api.machine import SETTLED, Value, as_json, completed, settings_of
 from ffslab.files.inputs import open_input
 from ffslab.files.os_errors import reason
 from ffslab.mount.nbd import PowerGoneError
+from ffslab.registries.profiles import check_known, shown
 
 # The file that is the whole device, to a bare program.
 _FILE = "disk"
@@ -46,8 +47,32 @@ class Wanted:
             if key in given:
                 raise InputError(f"--set {key}: the device is the argument DEVICE, and it stands alone: leave it out")
         is_layer = any(key.startswith("device.") for key in given)
+        self._check(given, is_layer)
         device: Value = {"ftl": self.device} if is_layer else self.device
         return completed({"system": "bare", "fs": "block-device", "device": device, **given})
+
+    def _check(self, given: Mapping[str, Value], is_layer: bool) -> None:
+        """Errors: profiles that there are not; a layer without flash, or keys of one beside a whole device."""
+        unknown = _native.unknown_profile(self.device, "block device")
+        if not is_layer and unknown:
+            raise InputError(
+                f"{self.device}: {unknown}; a translation layer, such as page-map, needs --set device.part=PART"
+            )
+        if is_layer and not unknown:
+            raise InputError(f"--set device.KEY: {self.device} is a whole device: such keys are of a translation layer")
+        if "device.ftl" in given:
+            raise InputError("--set device.ftl: the translation layer is the argument DEVICE: leave it out")
+        if is_layer and "device.part" not in given:
+            raise InputError(
+                f"{self.device}: a translation layer stands on flash: name its part by --set device.part=PART "
+                "(`ffslab profiles ls` lists them)"
+            )
+        for key, what in (("board", "board"), ("device.board", "board"), ("device.part", "part")):
+            if key in given:
+                check_known(str(given[key]), what, f"--set {key}")
+        # Nothing of a board counts here, so nobody else opens its file.
+        if "board" in given:
+            shown(str(given["board"]))
 
 
 @dataclass(frozen=True)

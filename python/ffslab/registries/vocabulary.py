@@ -90,6 +90,30 @@ def tables() -> dict[str, Entry]:
     return heads | {name: _entry(name, "[stack]", node) for node in keys for name in [_system(node)]}
 
 
+@cache
+def keys_of(table: str) -> dict[str, Key]:
+    """The keys of a table of the stack, such as `policy`, by their names; empty: it may hold others, or is none."""
+    defined = _node(_schema()["$defs"])
+    found: dict[str, Key] = {}
+    for stack in cast(list[Node], _node(defined["StackTable"])["anyOf"]):
+        node = _node(_node(defined[_name_of(stack)])["properties"]).get(table)
+        for inner in [] if node is None else _tables_of(_node(node)):
+            if inner.get("additionalProperties") is not False:
+                return {}
+            entry = _entry(table, f"[stack.{table}]", inner)
+            found |= {key.name: key for key in entry.keys}
+    return found
+
+
+def _tables_of(node: Node) -> list[Node]:
+    """The tables that may stand at a key."""
+    if "$ref" in node:
+        return _tables_of(_node(_node(_schema()["$defs"])[_name_of(node)]))
+    if "anyOf" in node:
+        return [table for part in cast(list[Node], node["anyOf"]) for table in _tables_of(part)]
+    return [node] if "properties" in node or "additionalProperties" in node else []
+
+
 def _system(stack: Node) -> str:
     """The system whose stack it is; the one that is meant where none is named has no key for it."""
     key = _node(_node(stack["properties"]).get("system", {}))

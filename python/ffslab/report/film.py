@@ -15,6 +15,7 @@ import numpy as np
 
 from ffslab.answers.summary import VariantSummary
 from ffslab.files import films
+from ffslab.files.arrow import filled, numbers_of
 from ffslab.report.charts import SCRIPTS, Axis, Line, chart, thinned, wants_log
 from ffslab.report.page import Drawn
 from ffslab.text.causes import titles
@@ -89,11 +90,11 @@ def _packed(table: Any, block_bytes: int) -> tuple[str, dict[str, Any]]:
     """All events in base64, and what is needed to read them."""
     words, kinds = _codes(table["what"])
     kinds = np.array([KINDS.index(word) for word in words])[kinds]
-    at_us = table["at_us"].to_numpy()
-    (tasks, task), (reasons, reason) = (_codes(table[name].fill_null("")) for name in ("task", "reason"))
+    at_us = numbers_of(table["at_us"])
+    (tasks, task), (reasons, reason) = (_codes(filled(table[name], "")) for name in ("task", "reason"))
     pairs, cause = np.unique(task * len(reasons) + reason, return_inverse=True)
     known = [(tasks[pair // len(reasons)], reasons[pair % len(reasons)]) for pair in pairs]
-    valid, free, page = (table[name].fill_null(0).to_numpy() for name in ("valid_B", "free_B", "page"))
+    valid, free, page = (numbers_of(filled(table[name], 0)) for name in ("valid_B", "free_B", "page"))
     holds = kinds == KINDS.index("holds")
     # Of an operation cause and page, of what a block holds the parts of it that are valid and free.
     first = np.where(holds, np.rint(PARTS * valid / block_bytes), cause).astype(np.uint8)
@@ -102,7 +103,7 @@ def _packed(table: Any, block_bytes: int) -> tuple[str, dict[str, Any]]:
     gap_us = float(np.diff(at_us, prepend=0.0).max(initial=0.0))
     unit_us = max(0.001, gap_us / (2**32 - 1) * 1.001)
     at = np.rint(at_us / unit_us).astype(np.int64)
-    block = table["block"].to_numpy()
+    block = numbers_of(table["block"])
     planes = [
         _planes(np.diff(at, prepend=0), "<u4"),
         _planes(np.diff(block, prepend=0) + (1 << 31), "<u4"),
@@ -120,7 +121,7 @@ def _files(table: Any) -> tuple[list[str], Any]:
     """Names of files and structures for which blocks are written, from number 1 on, and the number in each event."""
     if films.WRITTEN_FOR not in table.column_names:
         return [], np.zeros(table.num_rows, dtype=np.uint8)
-    words, codes = _codes(table[films.WRITTEN_FOR].fill_null(""))
+    words, codes = _codes(filled(table[films.WRITTEN_FOR], ""))
     events = np.bincount(codes, minlength=len(words))
     named = [int(at) for at in np.argsort(-events, kind="stable") if words[at]]
     if not named:
@@ -142,7 +143,7 @@ def _planes(values: Any, kind: str) -> bytes:
 def _codes(column: Any) -> tuple[list[str], Any]:
     """The words of a column of texts, and of each row the place of its word."""
     encoded = column.combine_chunks().dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
+    return encoded.dictionary.to_pylist(), numbers_of(encoded.indices).astype(np.int64)
 
 
 def _latency(run: Results, variant: VariantSummary, name: str) -> tuple[dict[str, object], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -62,13 +63,17 @@ def limit_of(text: str, known: Sequence[str], meant: Callable[[str, Sequence[str
     figure, sign, value = parts_of(text, "years >= 10")
     if figure not in known:
         raise InputError(f'limit "{text}": no figure is called {figure}{meant(figure, known)}')
-    value = value.removesuffix("years").strip() if figure == "years" else value
+    value = value.removesuffix("s").removesuffix("year").strip() if figure == "years" else value
     _check_unit(text, figure, value)
     number = plain(value)
     try:
-        return Limit(text, figure, sign, float(str(number)))
+        limit = float(str(number))
     except ValueError:
-        raise InputError(f'limit "{text}": "{value}" must be a number, or one with a unit such as 50 ms') from None
+        limit = math.nan
+    # Python also reads words such as nan and inf.
+    if not math.isfinite(limit):
+        raise InputError(f'limit "{text}": "{value}" must be a number, or one with a unit such as 50 ms')
+    return Limit(text, figure, sign, limit)
 
 
 def _check_unit(text: str, figure: str, value: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import cast
+
 from ffslab.answers.mount import MountStat
 from ffslab.answers.summary import SlowCall, VariantSummary, Wait
 from ffslab.steady import variant_needs_us
@@ -16,6 +19,9 @@ SHOWN_MAX = 5
 # Causes of a call that are named: those that took this share of it, and no more than so many.
 _SHARE_MIN, _CAUSES_MAX = 0.01, 4
 _FILE_CHARACTERS_MAX = 32
+# Steps about keys and values, on stores and as files; and where the number stands in the name of all keys.
+OF_KEYS = ("set", "get", "delete", "iterate")
+_NUMBER = re.compile("#+")
 
 
 def slowest_cells(variants: list[VariantSummary], each_max: int | None = None) -> tuple[list[str], list[list[str]]]:
@@ -38,7 +44,7 @@ def cells_of(result: VariantSummary | MountStat, each_max: int | None = None) ->
 
 def _cells(call: SlowCall, result: VariantSummary | MountStat) -> list[str]:
     times = (duration(call["latency_us"]), duration(call["start_us"]))
-    return [_whose(call) + call_text(call), *times, waits_text(call, result)]
+    return [_whose(call) + call_text(call, _step_of(call, result)), *times, waits_text(call, result)]
 
 
 def alignment(head: list[str]) -> str:
@@ -51,14 +57,31 @@ def _whose(call: SlowCall) -> str:
     return f"{call['program']}: " if "program" in call else ""
 
 
-def call_text(call: SlowCall) -> str:
-    """What the call did: "write 4 KiB of log at 1.5 MiB"."""
-    file = call["file"]
+def _step_of(call: SlowCall, result: VariantSummary | MountStat) -> str:
+    """What the step of a call is called, as in `set "key####"`; empty: it is of a mount, which has none."""
+    if "name" not in result:
+        return ""
+    variant = cast("VariantSummary", result)
+    steps = variant["steps"]
+    if "program" in call:
+        steps = next(
+            (one.get("steps", []) for one in variant.get("programs", []) if one["name"] == call["program"]), []
+        )
+    return steps[call["step"]]["step"] if call["step"] < len(steps) else ""
+
+
+def call_text(call: SlowCall, step: str = "") -> str:
+    """What the call did: "write 4 KiB of log at 1.5 MiB", of a `step` about keys "set 64 B of key0030"."""
+    op, file, place = call["op"], call["file"], ""
+    if (word := step.partition(" ")[0]) in OF_KEYS:
+        # Such a call has the number of its key where others have a place.
+        op, file = word, _NUMBER.sub(lambda run: str(call["offset_B"]).zfill(len(run[0])), file)
+    elif call["bytes"] and call["offset_B"]:
+        place = f" at {_size(call['offset_B'])}"
     if len(file) > _FILE_CHARACTERS_MAX:
         file = "..." + file[3 - _FILE_CHARACTERS_MAX :]
     moved = f" {_size(call['bytes'])} of" if call["bytes"] else ""
-    place = f" at {_size(call['offset_B'])}" if call["bytes"] and call["offset_B"] else ""
-    return f"{call['op']}{moved} {file}{place}".rstrip().removesuffix(" of")
+    return f"{op}{moved} {file}{place}".rstrip().removesuffix(" of")
 
 
 def _size(count_bytes: int) -> str:

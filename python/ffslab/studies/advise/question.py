@@ -110,7 +110,7 @@ def _of_experiment(data: dict[str, Any], experiment: Experiment) -> Question:
         **{key: _of_workload(own[key], name) for key in ("minimise", "maximise") if isinstance(own.get(key), str)},
         "axes": table_at(data, "axes") | table_at(own, "axes"),
     }
-    return _of_workloads([_made(name, bare, own.get("per_day")), *further], said, experiment.file_name)
+    return _of_workloads([_made(name, bare, own.get("per_day"), "[question]"), *further], said, experiment.file_name)
 
 
 def _on_machine(table: object, stack: object) -> object:
@@ -162,14 +162,17 @@ def _workload(table: object, number: int, file_name: str, base_dir: Path) -> Wor
     return _made(name, experiment_at(table, name, file_name, base_dir), table.get("per_day"))
 
 
-def _made(name: str, given: Experiment | str | Path, per_day: object) -> Workload:
+def _made(name: str, given: Experiment | str | Path, per_day: object, where: str | None = None) -> Workload:
+    where = where or f"[[workload]] {name}"
     if not re.fullmatch(r"\w+", name):
         raise InputError(f'[[workload]]: name "{name}": must be of letters, digits and _')
     if not isinstance(per_day, int | float) or isinstance(per_day, bool) or not 0 < per_day < 1e9:
-        raise InputError(f"[[workload]] {name}: `per_day` says how often its measured steps happen a day, such as 24")
+        raise InputError(
+            f"{where}: `per_day` says how often its measured steps happen a day, a number such as 24, below 1e9"
+        )
     experiment, _, axes = without_axes(given if isinstance(given, Experiment) else Experiment.from_file(given))
     if axes:
-        raise InputError(f"[[workload]] {name}: its experiment has axes: what may vary is said in [vary]")
+        raise InputError(f"{where}: its experiment has axes: what may vary is said in [vary]")
     return Workload(name, experiment, float(per_day))
 
 

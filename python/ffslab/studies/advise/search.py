@@ -16,7 +16,7 @@ from math import prod
 from ffslab.studies.advise.asked import Asked
 from ffslab.studies.advise.day import Tried
 from ffslab.studies.sweep.axes import Listed, plain
-from ffslab.studies.sweep.design import Point, left_out, satisfying
+from ffslab.studies.sweep.design import Point, held_of
 
 # The share of all points that is tried, where the question says nothing, and the least number.
 SHARE, RUNS_LEAST = 0.1, 8
@@ -129,8 +129,8 @@ class Search:
             tuple(axis.listed[0] if value is None else value for axis, value in zip(self.axes, point, strict=True))
             for point in points
         ]
-        fresh = [point for point in dict.fromkeys(left_out(self.axes, whole)) if point not in self.tried]
-        return satisfying(self.axes, fresh, self.question.conditions)
+        held = held_of(self.question, list(dict.fromkeys(whole)))
+        return [point for point in dict.fromkeys(held) if point not in self.tried]
 
     def _try(self, points: list[Point]) -> None:
         for one in self.try_points(points):
@@ -139,8 +139,7 @@ class Search:
 
 def every_point(question: Asked) -> list[Point]:
     """All points of the space of a question, the default first."""
-    points = left_out(question.axes, list(product(*(axis.values() for axis in question.axes))))
-    return satisfying(question.axes, list(dict.fromkeys(points)), question.conditions)
+    return list(dict.fromkeys(held_of(question, list(product(*(axis.values() for axis in question.axes))))))
 
 
 def _has_order(axis: Listed) -> bool:

@@ -28,7 +28,7 @@ _OPERATIONS = {"read": "driver.read_us", "write": "driver.program_us", "erase": 
 _MANY = re.compile(r"multi-?block", re.IGNORECASE)
 # The kernel's own time. What stands before it is of syslog, of `dmesg -x`, or of the terminal.
 _TIME = re.compile(r"\[\s*(\d+\.\d+)\]")
-_ATTACHING = re.compile(r"(?:ubi\d+|UBI): attaching mtd\d+")
+_ATTACHING = re.compile(r"(?:ubi\d+|UBI): attaching (mtd\d+)")
 _SCANNED = re.compile(r"(?:ubi\d+|UBI): (?:scanning is finished|attached by fastmap)")
 _ATTACHED = re.compile(r"(?:ubi\d+|UBI): attached mtd\d+")
 # The sizes of fastmap's pools stand in the log of each device whose kernel knows fastmap, used or not.
@@ -51,8 +51,10 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Attach:
-    """How long UBI took to attach `blocks` good blocks of `block_bytes`. `fastmap`: it read no headers."""
+    """How long UBI took to attach `mtd`, as in "mtd4": `blocks` good blocks of `block_bytes`. `fastmap`: it read no
+    headers."""
 
+    mtd: str
     took_s: float
     blocks: int
     block_bytes: int
@@ -166,7 +168,7 @@ def _timed(text: str) -> Iterator[tuple[float, str]]:
 def _attaches(lines: list[tuple[float, str]]) -> tuple[list[Attach], list[str]]:
     """(attaches, what others lack)."""
     found: list[Attach] = []
-    partial: list[str] = []
+    partial = _begun_before(lines)
     for at, (began_s, line) in enumerate(lines):
         attaching = _ATTACHING.search(line)
         if attaching is None:
@@ -186,8 +188,18 @@ def _attaches(lines: list[tuple[float, str]]) -> tuple[list[Attach], list[str]]:
             partial.append(f"{name}: it ends before it begins, at {end[0]:.6f} s")
         else:
             fastmap = _first(_FASTMAP, of_this) is not None
-            found.append(Attach(end[0] - began_s, int(good[1][1]), int(peb[1][1]), fastmap))
+            found.append(Attach(attaching[1], end[0] - began_s, int(good[1][1]), int(peb[1][1]), fastmap))
     return found, partial
+
+
+def _begun_before(lines: list[tuple[float, str]]) -> list[str]:
+    """What an attach lacks that is told in front of all begins."""
+    first = next((at for at, (_, line) in enumerate(lines) if _ATTACHING.search(line)), len(lines))
+    rest = [found for pattern in (_SCANNED, _ATTACHED, _PEB, _GOOD) if (found := _first(pattern, lines[:first]))]
+    if not rest:
+        return []
+    at_s, line = min(rest, key=lambda one: one[0])
+    return [f'"{line[0]}" at {at_s:.6f} s: no line "attaching mtd" stands before it, so its begin is not in the log']
 
 
 def _mounts(lines: list[tuple[float, str]]) -> Iterator[Mount]:

@@ -57,31 +57,34 @@ class Seen:
     doubts: list[str]
 
 
-def check_sizes(log: Path, sizes: Sizes, part: str) -> None:
-    """Errors: the speed test was of another part."""
+def check_sizes(log: Path, told: Sizes | Attach, part: str) -> None:
+    """Errors: the log is of another part."""
     found = boot.part_named(part)
-    for what, of_log, of_part in (
-        ("page size", sizes.page_bytes, found.page_bytes),
-        ("eraseblock size", sizes.block_bytes, found.block_bytes),
-    ):
+    pairs = [("page size", told.page_bytes, found.page_bytes)] if isinstance(told, Sizes) else []
+    for what, of_log, of_part in (*pairs, ("eraseblock size", told.block_bytes, found.block_bytes)):
         if of_log != of_part:
             raise InputError(
                 f"{log}: its {what} is {of_log} B, that of the part {part} is {of_part} B: name the part by --part"
             )
 
 
-def explained(log: Path, measured: list[Measured], draft: Callable[[list[Measured]], Draft]) -> Seen:
+def explained(log: Path, part: str, measured: list[Measured], draft: Callable[[list[Measured]], Draft]) -> Seen:
     """What the boot says that the speed test does not.
 
-    Errors: those of the log; a profile that no simulation can load.
+    Errors: those of the log, and none of its devices is of the part; a profile that no simulation can load.
     """
     said = boot_logs.boot_log(log)
     doubts = [f"{log}: {lack}: nothing is inferred from it" for lack in said.partial]
-    scans = [attach for attach in said.attaches if not attach.fastmap]
-    if len(scans) < len(said.attaches):
-        doubts.append(f"{log}: an attach by fastmap reads no headers: nothing is inferred from it")
+    scans, others = _of_part(log, said.attaches, part)
+    doubts += others
     if scans:
         longest = max(scans, key=lambda attach: attach.blocks)
+        if len(scans) > 1:
+            rest = ", ".join(f"{attach.mtd} ({attach.blocks})" for attach in scans if attach is not longest)
+            doubts.append(
+                f"{log}: UBI attaches several devices: {PRICE} is that of the largest, {longest.mtd} "
+                f"({longest.blocks} blocks), beside {rest}"
+            )
         price = _price(log, longest, draft(measured))
         if price.value < 0:
             doubts.append(
@@ -90,16 +93,37 @@ def explained(log: Path, measured: list[Measured], draft: Callable[[list[Measure
             )
         else:
             measured = [*measured, price]
-    lines = _lines(said, scans, draft(measured))
+    lines, small = _lines(said, scans, draft(measured))
+    doubts += small
     if said.mounts:
         doubts.append("UBIFS: what stood in the file system is in no log; beside it stands the mount of an empty one")
     return Seen(measured, lines, doubts)
 
 
+def _of_part(log: Path, attaches: list[Attach], part: str) -> tuple[list[Attach], list[str]]:
+    """(attaches of devices of the part that read headers, what is to be said of others).
+
+    Errors: none of the devices is of the part.
+    """
+    block_bytes = boot.part_named(part).block_bytes
+    own = [attach for attach in attaches if attach.block_bytes == block_bytes]
+    doubts = [
+        f"{log}: {attach.mtd} is on another chip, with eraseblocks of {attach.block_bytes} B: nothing is inferred "
+        "from it"
+        for attach in attaches
+        if attach not in own
+    ]
+    if attaches and not own:
+        check_sizes(log, attaches[0], part)
+    scans = [attach for attach in own if not attach.fastmap]
+    if len(scans) < len(own):
+        doubts.append(f"{log}: an attach by fastmap reads no headers: nothing is inferred from it")
+    return scans, doubts
+
+
 def _price(log: Path, attach: Attach, draft: Draft) -> Measured:
     """The CPU's part of a block, so that attaching takes what it took."""
     with draft.tried() as board:
-        _check_block(log, attach, board)
         before_us = profiles.numbers(board).get(PRICE, 0.0)
         simulated_s = boot.start(board, attach.blocks).attach_s
     value_us = before_us + (attach.took_s - simulated_s) / attach.blocks * 1e6
@@ -109,25 +133,29 @@ def _price(log: Path, attach: Attach, draft: Draft) -> Measured:
     return Measured(PRICE, value_us, None, source)
 
 
-def _check_block(log: Path, attach: Attach, board: str) -> None:
-    of_part = boot.part_of(board).block_bytes
-    if attach.block_bytes != of_part:
-        raise InputError(
-            f"{log}: UBI's blocks have {attach.block_bytes} B, those of the part {of_part} B: name the part by --part"
-        )
-
-
-def _lines(said: boot_logs.BootLog, scans: list[Attach], draft: Draft) -> list[BootLine]:
+def _lines(said: boot_logs.BootLog, scans: list[Attach], draft: Draft) -> tuple[list[BootLine], list[str]]:
+    """(measured beside simulated durations, what cannot be simulated)."""
+    starts: dict[int, boot.Start] = {}
+    doubts: list[str] = []
     with draft.tried() as board:
-        starts = {attach.blocks: boot.start(board, attach.blocks) for attach in scans}
+        for attach in scans:
+            try:
+                starts[attach.blocks] = boot.start(board, attach.blocks)
+            except InputError as error:
+                # A device of few blocks has no room for a file system beside those that are kept for bad ones.
+                doubts.append(f"{attach.mtd}: {attach.blocks} blocks are not simulated: {error}")
         if said.mounts and not starts:
             blocks = boot.part_of(board).blocks
             starts[blocks] = boot.start(board, blocks)
-    lines = [_line(f"UBI attaches {of.blocks} blocks", of.took_s, starts[of.blocks].attach_s) for of in scans]
+    lines = [
+        _line(f"UBI attaches {of.blocks} blocks", of.took_s, starts[of.blocks].attach_s)
+        for of in scans
+        if of.blocks in starts
+    ]
     for mount in said.mounts:
         what = "UBIFS mounts, with recovery" if mount.recovered else "UBIFS mounts"
         lines.append(_line(what, mount.took_s, max(starts.items())[1].mount_s))
-    return lines
+    return lines, doubts
 
 
 def _line(what: str, measured_s: float, simulated_s: float) -> BootLine:

@@ -149,7 +149,9 @@ def calibrate(inputs: Inputs) -> Calibration:
 
     boot: list[BootLine] = []
     if inputs.boot_log is not None:
-        seen = boots.explained(inputs.boot_log, measured, lambda constants: Draft(toml_of(constants), files))
+        seen = boots.explained(
+            inputs.boot_log, named["part"], measured, lambda constants: Draft(toml_of(constants), files)
+        )
         measured, boot = seen.measured, seen.lines
         doubts += seen.doubts
     return Calibration(title, inputs.base, fits, measured, [*said, *doubts], toml_of(measured), files, boot)

@@ -88,7 +88,9 @@ def judge_of(test: CrashTest, recording: CrashRecording) -> tuple[Called | None,
 
     Raises `ffslab.InputError` when there is none of this kind, or a key is wrong.
     """
-    kind = str(test.judge.get("kind"))
+    if "kind" not in test.judge:
+        raise InputError(f"[crashtest.judge]: the key `kind` is missing: known are {', '.join(_KINDS)}")
+    kind = str(test.judge["kind"])
     if kind not in _KINDS:
         raise InputError(f'[crashtest.judge]: `kind` = "{kind}"{meant(kind, list(_KINDS))}')
     keys, make = _KINDS[kind]

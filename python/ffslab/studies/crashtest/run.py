@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -101,7 +102,8 @@ def crashtest(
     """
     _check_cache(test)
     recording = recorded(test)
-    judge, seen = judge_of(test, recording)
+    with _told_of(test):
+        judge, seen = judge_of(test, recording)
     chosen = points_of(test, recording.operations(), points)
     if test.cut is not None and test.cut.operation > chosen.operations + 1:
         last = f"the workload has {chosen.operations} programs and erases"
@@ -121,7 +123,8 @@ def crashtest(
         at = judged["points"]
         rows = [(cut.operation, cut.torn, cut.seed) for cut in chosen.cuts[at : at + BATCH]]
         shown = _of_batch(progress, at, len(rows), len(chosen.cuts))
-        fresh: _Judged = json.loads(recording.judge(rows, json.dumps(wanted), judge, shown))
+        with _told_of(test):
+            fresh: _Judged = json.loads(recording.judge(rows, json.dumps(wanted), judge, shown))
         judged = _together(judged, fresh)
         if kept is not None:
             kept.write(judged)
@@ -129,8 +132,19 @@ def crashtest(
         kept.remove()
     # Of single cuts, and of the rest of a test that was interrupted, nobody can say so.
     if seen is not None and is_whole and test.cut is None:
-        seen.check()
+        with _told_of(test):
+            seen.check()
     return Outcome(test, recording, chosen, judged)
+
+
+@contextmanager
+def _told_of(test: CrashTest, where: str = "") -> Iterator[None]:
+    """What is wrong is told with the file that says it, once."""
+    try:
+        yield
+    except InputError as error:
+        is_told = str(error).startswith(f"{test.file_name}: ")
+        raise InputError(str(error) if is_told else f"{test.file_name}: {where}{error}") from None
 
 
 def _check_cache(test: CrashTest) -> None:
@@ -172,7 +186,7 @@ def recorded(test: CrashTest) -> CrashRecording:
     if test.command:
         from ffslab.mount.recording import recorded as recorded_on_mount
 
-        try:
+        with _told_of(test):
             return recorded_on_mount(
                 test.stack,
                 test.command,
@@ -181,9 +195,8 @@ def recorded(test: CrashTest) -> CrashRecording:
                 folder=test.folder,
                 initial=test.initial,
             )
-        except InputError as error:
-            raise InputError(f"{test.file_name}: {error}") from None
-    stack = WatchedStack.watched(test.stack, test.seed, test.folder, test.initial)
+    with _told_of(test, "[stack]: "):
+        stack = WatchedStack.watched(test.stack, test.seed, test.folder, test.initial)
     at = "setup"
     try:
         for number, step in enumerate(test.setup or _MADE, 1):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ffslab._native import InputError
 from ffslab.studies.sweep.axes import Axis, Value, plain
@@ -57,12 +57,34 @@ def design_of(study: Plan) -> Design:
     """
     axes = study.axes
     points = _grid(axes) if study.sample.method == "grid" else _sampled(study)
-    held = satisfying(axes, left_out(axes, points), study.conditions)
+    held = held_of(study, points)
     if not held:
         raise InputError(f"{study.file_name}: no point satisfies all `conditions`")
     places: dict[Point, int] = {}
     drawn = [places.setdefault(point, len(places)) for point in held]
     return Design(axes, list(places), drawn, len(points))
+
+
+class Conditioned(Protocol):
+    """A study or a question: axes, what must hold of them, and the file that says so."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]: ...
+    @property
+    def conditions(self) -> tuple[str, ...]: ...
+    @property
+    def file_name(self) -> str: ...
+
+
+def held_of(of: Conditioned, points: list[Point]) -> list[Point]:
+    """The points that satisfy all conditions, without the values of axes whose `when` does not hold there.
+
+    Raises `ffslab.InputError` for a condition that cannot be evaluated.
+    """
+    try:
+        return satisfying(of.axes, left_out(of.axes, points), of.conditions)
+    except InputError as error:
+        raise InputError(f"{of.file_name}: {error}") from None
 
 
 def left_out(axes: Sequence[Axis], points: list[Point]) -> list[Point]:
@@ -163,7 +185,8 @@ def _holds(axes: Sequence[Axis], points: list[Point], condition: str) -> list[bo
     # What evaluates the text of a person may raise anything.
     except Exception as error:
         names = ", ".join(columns)
-        raise InputError(f"condition `{condition}`: {error} (the axes are {names})") from None
+        said = str(error).removesuffix(" (<unknown>, line 1)")
+        raise InputError(f"condition `{condition}`: {said} (the axes are {names})") from None
     if not isinstance(holds, pd.Series) or holds.dtype != bool:
         raise InputError(f"condition `{condition}`: must be true or false, such as `partition_blocks >= 160`")
     return [bool(there) for there in holds]
