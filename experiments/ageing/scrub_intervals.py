@@ -12,7 +12,7 @@ import argparse
 import tomllib
 from pathlib import Path
 
-from ffslab import Experiment, steps
+from ffslab import Experiment, InputError, steps
 from ffslab.measured.tracereport.statistics import poisson_interval
 from ffslab.studies.ageing import Given, of_experiment
 from ffslab.text.tables import text_table
@@ -50,7 +50,10 @@ def main() -> None:
     chosen = parser.parse_args()
     experiment, chips = chosen.experiment, chosen.chips
     given = Given(years=YEARS, temperature_celsius=CELSIUS, intervals_days=INTERVALS_DAYS)
-    study = of_experiment(experiment, given)
+    try:
+        study = of_experiment(experiment, given)
+    except InputError as error:
+        parser.error(str(error))
     frames_per_page = study["partition_frames"] // (60 * 64)
     rows = []
     for choice in study["scrubbing"]["choices"]:
