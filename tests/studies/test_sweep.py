@@ -90,6 +90,8 @@ def test_ranges_give_what_the_key_takes() -> None:
         ({"a": {"from": 0, "to": 5, "scale": "log"}}, "begins above 0"),
         ({"a": []}, "list of values"),
         ({"a": [1, 1]}, "has 1 twice"),
+        ({"fs": ["jffs2", "ubfis"]}, "unknown file system ubfis: did you mean ubifs"),
+        ({"kernel": ["6.1", "6.1x"]}, "6.1x: unknown kernel"),
         ({"a.b": [1], "a": {"b": [2]}}, "given twice"),
     ],
 )

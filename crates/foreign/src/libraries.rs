@@ -47,6 +47,9 @@ impl<T> Libraries<T> {
         if !file.exists() {
             return Err(LoadError::Absent { file: file.display().to_string() });
         }
+        if !file.is_file() {
+            return Err(LoadError::unloadable(file, "it is no regular file"));
+        }
         let made: &'static T = Box::leak(Box::new(load(file)?));
         loaded.insert(file.to_path_buf(), made);
         Ok(made)

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ffslab._native import InputError
-from ffslab.files.toml_tables import check_keys
+from ffslab.files.toml_tables import check_keys, meant
+from ffslab.registries.profiles import check_known
+from ffslab.systems import TABLE
 
 Value = str | int | float | bool
 
@@ -157,7 +159,19 @@ def _listed(name: str, value: object, when: str | None = None) -> Listed:
     twice = [one for i, one in enumerate(values) if one in values[:i]]
     if twice:
         raise InputError(f"axis `{name}`: has {twice[0]} twice")
+    _check_names(name, values)
     return Listed(name, tuple(values), when=when)
+
+
+def _check_names(axis: str, values: Sequence[Value]) -> None:
+    """Refuses a name that nothing has: an answer without its points would not be the one that was asked for."""
+    for value in values:
+        if axis == "fs":
+            known = sorted({fs for system in TABLE for fs in system.file_systems})
+            if value not in known:
+                raise InputError(f"axis `fs`: unknown file system {value}{meant(str(value), known)}")
+        elif axis in ("board", "part", "kernel"):
+            check_known(str(value), axis, f"axis `{axis}`:")
 
 
 def _range(name: str, table: Mapping[str, object]) -> Range:
