@@ -102,6 +102,11 @@ pub(super) fn no_library(key: &'static str, adapter: &str, error: LoadError) -> 
             let needed = format!("there is no such file: `ffslab foreign build {adapter}` makes it of your sources");
             MachineError::word(key, &file, needed)
         }
+        LoadError::OtherStore { file, store } => {
+            let needed =
+                format!("it is a library of {store}: `ffslab foreign build {adapter}` makes one of your sources");
+            MachineError::word(key, &file, needed)
+        }
         LoadError::OtherAbi { file } => {
             let needed =
                 format!("it was built for another ffslab: build it again with `ffslab foreign build {adapter}`");
