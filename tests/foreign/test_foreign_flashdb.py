@@ -147,6 +147,7 @@ def test_libraries_are_an_axis(built: Path) -> None:
         ({}, {"sector_size_B": 6000}, "flashdb.sector_size_B = 6000: a multiple of the 4096 bytes"),
         ({}, {"sector_size_B": 12288}, "partition_blocks = 4: 2 to"),
         ({"partition_blocks": 8}, {"sector_size_B": 12288}, "flashdb.sector_size_B = 12288: a power of two"),
+        ({"partition_blocks": 5}, {"sector_size_B": 8192}, "partition_blocks = 5: a whole number of sectors of 8192"),
         ({}, {"library": "none.so"}, "`ffslab foreign build flashdb` makes it of your sources"),
         ({"fs": "zephyr-nvs"}, {}, "it is a library of flashdb: `ffslab foreign build zephyr-nvs` makes one"),
     ],
@@ -173,6 +174,18 @@ def test_a_key_that_is_too_long_is_told(built: Path) -> None:
     text = experiment(NOR, "flashdb").replace(f"keys = {KEYS}\n", f'keys = {KEYS}\nname = "{name}"\n', 1)
     with pytest.raises(ffslab.InputError, match="ENAMETOOLONG"):
         ffslab.Experiment(text, "kvdb.toml", built).run()
+
+
+@pytest.mark.parametrize("name_max", [15, 7], ids=["reads", "assertion"])
+def test_a_mount_that_would_never_end_is_told(built: Path, tmp_path: Path, name_max: int) -> None:
+    """The toy with such a setting waits for ever."""
+    config, library = tmp_path / "small.h", tmp_path / "hangs.so"
+    config.write_text(f"#define FDB_WRITE_GRAN 1\n#define FDB_KV_NAME_MAX {name_max}\n", encoding="utf-8")
+    words = ["foreign", "build", "flashdb", "--source", str(TOY), "--config", str(config), "--out", str(library)]
+    assert root.run(words) == 0
+    (tmp_path / "values.bin").write_bytes(VALUES)
+    with pytest.raises(ffslab.InputError, match="flashdb does not come to an end: the program would hang"):
+        ffslab.Experiment(experiment(NOR, "hangs"), "kvdb.toml", tmp_path).run()
 
 
 def test_sources_are_found_and_others_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

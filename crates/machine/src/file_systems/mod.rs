@@ -6,6 +6,7 @@
 //!
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
+mod demands;
 mod descriptor;
 pub mod fat;
 pub mod fatfs;
@@ -13,7 +14,6 @@ pub mod flashdb;
 mod foreign;
 pub mod jffs2;
 pub mod littlefs;
-mod loaded_stores;
 pub mod on_bare;
 pub mod on_rtems;
 mod only_read;
@@ -54,6 +54,6 @@ static BUILT_IN: [&Descriptor; 17] = [
     &stores::TICKV,
     &only_read::SQUASHFS,
     &only_read::ESP_NVS,
-    &zephyr_nvs::ZEPHYR_NVS,
-    &flashdb::FLASHDB,
+    &stores::ZEPHYR_NVS,
+    &stores::FLASHDB,
 ];

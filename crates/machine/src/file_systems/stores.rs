@@ -1,13 +1,15 @@
-//! Stores of keys and values that are linked, which stand in the place of a file system: sequential-storage, ekv, TicKV; what any store stands
-//! on.
+//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV, which are linked; Zephyr's NVS and
+//! FlashDB of trees that a user has.
 
+use super::demands::demand;
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{demand, refuse_options, OnBare, PathSettings};
+use super::on_bare::{refuse_options, OnBare, PathSettings};
 use super::sectors::{SectorKeys, TranslationName, OF_STORE};
+use super::{flashdb, zephyr_nvs};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
-use ffslab_foreign::{nor_capabilities, Translation};
+use ffslab_foreign::{nor_capabilities, StoreSetup, Translation};
 use ffslab_fs::{KeyValueStore, PathFileSystem, WithoutFiles};
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_stores::ekv::{self, EkvConfig};
@@ -55,7 +57,48 @@ pub static TICKV: Descriptor = Descriptor {
     },
 };
 
-pub(super) const EACH_CALL: Promises = Promises {
+pub static ZEPHYR_NVS: Descriptor = Descriptor {
+    name: zephyr_nvs::NAME,
+    title: "Zephyr's NVS",
+    about:
+        "the C code of Zephyr, compiled by `ffslab foreign build zephyr-nvs`: values under numbers in a ring of sectors",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Loaded {
+        own_keys: &["store", "zephyr_nvs"],
+        sectors_max: zephyr_nvs::SECTORS_MAX,
+        setup: |keys, medium| keys.zephyr_nvs.as_mut().map(|own| own.setup(medium)),
+        none: MachineError::Without {
+            key: "fs = \"zephyr-nvs\"",
+            other: "zephyr_nvs.library",
+            hint: "`ffslab foreign build zephyr-nvs --source DIR` makes one of your tree",
+        },
+    }),
+    image: Some(&ffslab_images::zephyr_nvs::InImages),
+    promises: EACH_CALL,
+};
+
+pub static FLASHDB: Descriptor = Descriptor {
+    name: flashdb::NAME,
+    title: "FlashDB",
+    about: "the C code of FlashDB, compiled by `ffslab foreign build flashdb`: values under names in a ring of sectors",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Loaded {
+        own_keys: &["store", "flashdb"],
+        sectors_max: flashdb::SECTORS_MAX,
+        setup: |keys, medium| keys.flashdb.as_mut().map(|own| own.setup(medium)),
+        none: MachineError::Without {
+            key: "fs = \"flashdb\"",
+            other: "flashdb.library",
+            hint: "`ffslab foreign build flashdb --source DIR` makes one of your tree",
+        },
+    }),
+    image: None,
+    promises: EACH_CALL,
+};
+
+const EACH_CALL: Promises = Promises {
     about: "each set and each delete that has returned is there, and one under way happened as a whole or not at all",
     ..Promises::SYNCED
 };
@@ -236,7 +279,7 @@ impl Linked {
 
 /// What a store stands on: the flash itself, or NOR that a translation makes of it, with its size.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StoreGround {
+struct StoreGround {
     below: Option<(Translation, u64)>,
     blocks_max: u32,
 }
@@ -322,6 +365,56 @@ impl Make for Settings {
     }
 
     /// Its first pages may be empty while others are not.
+    fn is_new(&self, medium: &Mtd) -> bool {
+        is_blank(medium)
+    }
+}
+
+/// A store of a library of a user's own.
+struct Loaded {
+    /// Tables of `[stack]`.
+    own_keys: &'static [&'static str],
+    sectors_max: u32,
+    /// What its keys make of it on a medium as it sees it, with values that were absent; `None`: they name no library.
+    setup: fn(&mut BareKeys, &Capabilities) -> Option<Result<StoreSetup, MachineError>>,
+    /// What is told then.
+    none: MachineError,
+}
+
+impl OnBare for Loaded {
+    fn own_keys(&self) -> &'static [&'static str] {
+        self.own_keys
+    }
+
+    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let ground = StoreGround::of(&mut keys.store, medium, self.sectors_max)?;
+        let setup = (self.setup)(keys, &ground.seen(medium)).ok_or_else(|| self.none.clone())??;
+        Ok(Arc::new(LoadedSettings { setup, ground }))
+    }
+}
+
+#[derive(Debug)]
+struct LoadedSettings {
+    setup: StoreSetup,
+    ground: StoreGround,
+}
+
+impl Make for LoadedSettings {
+    fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
+        refuse_options(self.setup.name, options, "a store of keys and values has no read-only mounts: leave it out")?;
+        let store = self.setup.mount(&self.ground.nor(medium, false)?).map_err(SystemError::unusable)?;
+        Ok(Box::new(WithoutFiles(Box::new(store))))
+    }
+
+    /// New flash is an empty store.
+    fn format(&self, medium: &Mtd) -> Result<(), SystemError> {
+        let nor = self.ground.nor(medium, true)?;
+        if is_blank(&nor) {
+            return Ok(());
+        }
+        self.setup.format(&nor).map_err(SystemError::unusable)
+    }
+
     fn is_new(&self, medium: &Mtd) -> bool {
         is_blank(medium)
     }

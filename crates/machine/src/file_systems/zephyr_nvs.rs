@@ -1,10 +1,6 @@
-//! Zephyr's NVS, of a tree that a user has.
+//! Zephyr's NVS, of a tree that a user has: its keys.
 
-use super::descriptor::Descriptor;
-use super::loaded_stores::{code, demand_nor, sector_bytes, LoadedStore};
-use super::on_bare::demand;
-use super::stores::EACH_CALL;
-use crate::bare::BareKeys;
+use super::demands::{demand, demand_nor, sector_bytes, store_code};
 use crate::error::MachineError;
 use ffslab_foreign::{NumberNames, StoreSetup};
 use ffslab_mtd::Capabilities;
@@ -12,17 +8,8 @@ use ffslab_workload::steps::path_of_many;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub static ZEPHYR_NVS: Descriptor = Descriptor {
-    name: "zephyr-nvs",
-    title: "Zephyr's NVS",
-    about:
-        "the C code of Zephyr, compiled by `ffslab foreign build zephyr-nvs`: values under numbers in a ring of sectors",
-    mountable: None,
-    on_rtems: None,
-    on_bare: Some(&LoadedStore { own_keys: &["store", "zephyr_nvs"], sectors_max: SECTORS_MAX, setup }),
-    image: Some(&ffslab_images::zephyr_nvs::InImages),
-    promises: EACH_CALL,
-};
+/// Its name.
+pub(super) const NAME: &str = "zephyr-nvs";
 
 /// What Zephyr's NVS is built and mounted with, as in `[stack.zephyr_nvs]` (`docs/key-value.md`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,15 +33,15 @@ const SECTOR_BYTES_MAX: u32 = 64 << 10;
 /// `NVS_BLOCK_SIZE` of `nvs_priv.h`.
 const WRITE_BLOCK_BYTES_MAX: u32 = 32;
 /// The numbers of sectors have 16 bits.
-const SECTORS_MAX: u32 = u16::MAX as u32;
+pub(super) const SECTORS_MAX: u32 = u16::MAX as u32;
 const NVS_NAMES: &str = "key####";
 
 impl ZephyrNvsKeys {
     /// Values that are absent are filled in.
     ///
     /// Errors: values that NVS or the medium does not have.
-    fn setup(&mut self, medium: &Capabilities) -> Result<StoreSetup, MachineError> {
-        demand_nor(medium, ZEPHYR_NVS.name, &format!("writes units of at most {WRITE_BLOCK_BYTES_MAX} bytes"))?;
+    pub(super) fn setup(&mut self, medium: &Capabilities) -> Result<StoreSetup, MachineError> {
+        demand_nor(medium, NAME, &format!("writes units of at most {WRITE_BLOCK_BYTES_MAX} bytes"))?;
         let size = &mut self.sector_size_bytes;
         let sector = sector_bytes(size, "zephyr_nvs.sector_size_B", medium, SECTOR_BYTES_MAX, SECTORS_MAX)?;
         let written = *self.write_block_bytes.get_or_insert(1);
@@ -71,14 +58,8 @@ impl ZephyrNvsKeys {
             return Err(MachineError::word("zephyr_nvs.names", pattern, needed));
         }
         let names = NumberNames { pattern: pattern.clone(), name: |pattern, number| path_of_many("", pattern, number) };
-        let code = code(ZEPHYR_NVS.name, "zephyr_nvs.library", &self.library)?;
+        let code = store_code(NAME, "zephyr_nvs.library", &self.library)?;
         let settings = vec![("sector_size_B", sector.into()), ("write_block_B", written.into())];
-        Ok(StoreSetup { name: ZEPHYR_NVS.name, code, settings, names: Some(names) })
+        Ok(StoreSetup { name: NAME, code, settings, names: Some(names) })
     }
-}
-
-fn setup(keys: &mut BareKeys, medium: &Capabilities) -> Result<StoreSetup, MachineError> {
-    let hint = "`ffslab foreign build zephyr-nvs --source DIR` makes one of your tree";
-    let none = MachineError::Without { key: "fs = \"zephyr-nvs\"", other: "zephyr_nvs.library", hint };
-    keys.zephyr_nvs.as_mut().ok_or(none)?.setup(medium)
 }

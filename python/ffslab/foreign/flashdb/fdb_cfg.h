@@ -28,12 +28,4 @@
 #undef FDB_PRINT
 #define FDB_PRINT(...) ((void)0)
 
-/* FlashDB would stay there for ever. */
-#undef FDB_USING_NATIVE_ASSERT
-#undef FDB_ASSERT
-#define FDB_ASSERT(holds) \
-    if (!(holds)) {       \
-        fal_stop();       \
-    }
-
 #endif

@@ -3,6 +3,16 @@
  *
  * The sources of FlashDB are part of this file. An operation has the cause of the innermost function of the table below.
  */
+#include <flashdb.h>
+#include <stdlib.h>
+
+/* FlashDB would stay there for ever. Up to 2.0 it defines this itself, whatever fdb_cfg.h says. */
+#undef FDB_ASSERT
+#define FDB_ASSERT(holds) \
+    if (!(holds)) {       \
+        fal_stop();       \
+    }
+
 #include "fdb_utils.c"
 #undef FDB_LOG_TAG
 #include "fdb.c"
@@ -11,7 +21,6 @@
 
 #include "keys.h"
 #include <errno.h>
-#include <stdlib.h>
 
 enum cause { OTHER, MOUNT, FORMAT, REPAIR, SEARCH, ROOM, SET, DELETION, GET, ITERATE, STATE, GC, ERASE };
 
@@ -107,17 +116,17 @@ ffslab_keys_new(const struct ffslab_device *device, const struct ffslab_setting 
 }
 
 /* Evaluates a call of flashdb.h, which may not come to an end. */
-#define CALL(on, expression)           \
-    do {                               \
-        volatile int64_t code = -ETIME;\
-        (on)->part.reads = 0;          \
-        (on)->part.erases = 0;         \
-        calls_begin(&(on)->part.calls);\
-        if (!setjmp((on)->part.stopped)) {\
-            code = (expression);       \
-        }                              \
-        calls_end();                   \
-        return code;                   \
+#define CALL(on, expression)               \
+    do {                                   \
+        volatile int64_t code = -ETIME;    \
+        (on)->part.reads = 0;              \
+        (on)->part.erases = 0;             \
+        calls_begin(&(on)->part.calls);    \
+        if (!setjmp((on)->part.stopped)) { \
+            code = (expression);           \
+        }                                  \
+        calls_end();                       \
+        return code;                       \
     } while (0)
 
 static int64_t QUIET number_of(fdb_err_t error) {

@@ -8,6 +8,7 @@
 #define FDB_KV_NAME_MAX 64
 #endif
 #define FDB_INFO(...) FDB_PRINT(__VA_ARGS__)
+#define FDB_ASSERT(holds) while (!(holds))
 
 typedef enum {
     FDB_NO_ERR,

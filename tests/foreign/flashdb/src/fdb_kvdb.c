@@ -132,9 +132,12 @@ static bool is_blank(fdb_kvdb_t db, uint32_t at, uint32_t end) {
     return true;
 }
 
-/* The newest sector holds all; what else is there is left from a power cut. */
+/* The newest sector holds all; what else is there is left from a power cut. With FDB_KV_NAME_MAX below 16 it waits for ever for the first
+ * sector to change, and below 8 it asserts that it does not do that. */
 fdb_err_t fdb_kvdb_init(fdb_kvdb_t db, const char *name, const char *path, struct fdb_default_kv *default_kv, void *user_data) {
     fdb_err_t result = opened(&db->parent, path);
+    FDB_ASSERT(FDB_KV_NAME_MAX >= 8);
+    for (uint8_t byte = 0xFF; !result && byte == 0xFF && FDB_KV_NAME_MAX < 16;) result = _fdb_flash_read(&db->parent, 0, &byte, 1);
     for (uint32_t at = 0; !result && at < db->parent.max_size; at += db->parent.sec_size) {
         struct head head;
         result = _fdb_flash_read(&db->parent, at, &head, sizeof head);
