@@ -65,6 +65,7 @@ STACKS: dict[tuple[str, str], tuple[dict[str, Any], Sequence[dict[str, Any]]]] =
     ("bare", "sequential-storage"): (NOR, KEYS),
     ("bare", "ekv"): (NOR, KEYS),
     ("bare", "zephyr-nvs"): (NOR, KEYS),
+    ("bare", "flashdb"): (NOR, KEYS),
     ("bare", "block-device"): ({"device": ON_FLASH["device"]}, SECTORS),
 }
 # Their files are in memory, which a power cut takes as a whole; RTEMS's YAFFS2 has its flash there, too.
@@ -80,7 +81,7 @@ CUTS = Cuts(recovery=2, depth=2)
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what is built of a user's sources."""
     place = tmp_path_factory.mktemp("foreign")
-    for name in ("spiffs", "fatfs", "zephyr-nvs"):
+    for name in ("spiffs", "fatfs", "zephyr-nvs", "flashdb"):
         words = ["foreign", "build", name, "--source", str(TOYS / name), "--out", str(place / f"{name}.so")]
         assert root.run(words) == 0
     return place

@@ -17,6 +17,8 @@ pub enum MountError {
     /// What stands between it and the flash cannot.
     #[error("{0}")]
     Translation(String),
+    #[error("{fs} does not come to an end: the program would hang")]
+    Endless { fs: &'static str },
     #[error("{fs} answers error {code} of Linux")]
     Other { fs: &'static str, code: i64 },
 }
@@ -25,6 +27,8 @@ pub enum MountError {
 const NO_FILE_SYSTEM: i64 = -61;
 /// `EDEADLK`: all sectors of a store of Zephyr are closed, which none leaves behind.
 const NO_STORE: i64 = -35;
+/// `ETIME`: the code would not have come to an end.
+const ENDLESS: i64 = -62;
 
 /// What a format or mount says.
 pub(crate) fn answer(fs: &'static str, device: &Device, code: i64) -> Result<(), MountError> {
@@ -32,6 +36,7 @@ pub(crate) fn answer(fs: &'static str, device: &Device, code: i64) -> Result<(),
         (0.., _) => Ok(()),
         (_, Some(failure)) => Err(MountError::Medium(failure)),
         (NO_FILE_SYSTEM | NO_STORE, None) => Err(MountError::NoFileSystem { fs }),
+        (ENDLESS, None) => Err(MountError::Endless { fs }),
         (code, None) => Err(MountError::Other { fs, code }),
     }
 }

@@ -6,7 +6,7 @@
 //! [`Translation`].
 //!
 //! **Follows.** `python/ffslab/foreign/paths`: SPIFFS and FatFs are files by path (`paths.h`), Dhara is sectors (`sectors.h`), Zephyr's NVS
-//! is keys and values (`keys.h`).
+//! and FlashDB are keys and values (`keys.h`).
 //!
 //! **Leaves out.** The CPU's work in the library takes no time. What a failed assertion would do to firmware, it does to the process.
 

@@ -14,6 +14,8 @@ pub enum LoadError {
     Unloadable { file: String, why: String },
     #[error("{file}: was built for another ffslab: build it again with `ffslab foreign build`")]
     OtherAbi { file: String },
+    #[error("{file}: is a library of {store}")]
+    OtherStore { file: String, store: String },
 }
 
 impl LoadError {

@@ -8,6 +8,7 @@ use crate::libraries::{Libraries, LoadError};
 use ffslab_fs::{causes, Errno, KeyValueStore, Result};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, FORMATTING};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -19,11 +20,15 @@ pub struct StoreCode(&'static keys::Code);
 static LOADED: Libraries<keys::Code> = Libraries::new();
 
 impl StoreCode {
-    /// The code of a library.
+    /// The code of a library of this store.
     ///
-    /// Errors: the file is none, or one of another ffslab.
-    pub fn load(file: &Path) -> std::result::Result<StoreCode, LoadError> {
-        LOADED.get(file, keys::load).map(StoreCode)
+    /// Errors: the file is none, or one of another ffslab or of another store.
+    pub fn load(file: &Path, store: &str) -> std::result::Result<StoreCode, LoadError> {
+        let code = LOADED.get(file, keys::load)?;
+        if code.store != store {
+            return Err(LoadError::OtherStore { file: file.display().to_string(), store: code.store.clone() });
+        }
+        Ok(StoreCode(code))
     }
 }
 
@@ -55,14 +60,15 @@ impl NumberNames {
     }
 }
 
-/// A store that is to be made or mounted, whose keys are numbers: a program's keys are names of them.
+/// A store that is to be made or mounted.
 #[derive(Clone, Debug)]
 pub struct StoreSetup {
     /// Its name.
     pub name: &'static str,
     pub code: StoreCode,
     pub settings: Settings,
-    pub names: NumberNames,
+    /// Of keys that are numbers: a program's keys are names of them. `None`: keys are bytes.
+    pub names: Option<NumberNames>,
 }
 
 impl StoreSetup {
@@ -85,7 +91,7 @@ impl StoreSetup {
         let mut c = Keys::new(self.code.0, &self.settings, device).ok_or(MountError::Settings { fs: name })?;
         let mounted = c.mount();
         answer(name, c.device(), mounted)?;
-        Ok(ForeignStore { name, c, medium: medium.clone(), names: self.names.clone(), numbers: self.code.0.numbers })
+        Ok(ForeignStore { name, c, medium: medium.clone(), names: self.names.clone(), code: self.code })
     }
 }
 
@@ -94,8 +100,8 @@ pub struct ForeignStore {
     name: &'static str,
     c: Keys,
     medium: Mtd,
-    names: NumberNames,
-    numbers: u32,
+    names: Option<NumberNames>,
+    code: StoreCode,
 }
 
 impl ForeignStore {
@@ -106,10 +112,22 @@ impl ForeignStore {
 
     /// A key as C takes it.
     ///
-    /// Errors: it is the name of no number that the store has.
-    fn key(&self, name: &[u8]) -> Result<[u8; 4]> {
-        let number = self.names.number(name).filter(|number| *number < u64::from(self.numbers));
-        number.map(|number| (number as u32).to_ne_bytes()).ok_or(Errno::Inval)
+    /// Errors: it is longer than keys can be, or the name of no number that the store has.
+    fn key<'k>(&self, name: &'k [u8]) -> Result<Cow<'k, [u8]>> {
+        let Some(names) = &self.names else {
+            return if name.len() <= self.key_bytes_max() { Ok(name.into()) } else { Err(Errno::NameTooLong) };
+        };
+        let number = names.number(name).filter(|number| *number < u64::from(self.code.0.numbers));
+        number.map(|number| (number as u32).to_ne_bytes().to_vec().into()).ok_or(Errno::Inval)
+    }
+
+    /// What a program calls a key of C.
+    ///
+    /// Errors: it is no number where it should be one.
+    fn name_of(&self, key: Vec<u8>) -> Result<Vec<u8>> {
+        let Some(names) = &self.names else { return Ok(key) };
+        let number = <[u8; 4]>::try_from(key).map(u32::from_ne_bytes).map_err(|_| Errno::Io)?;
+        Ok(names.name(number.into()).into_bytes())
     }
 }
 
@@ -123,7 +141,10 @@ impl KeyValueStore for ForeignStore {
     }
 
     fn key_bytes_max(&self) -> usize {
-        self.names.name(u64::from(self.numbers) - 1).len()
+        match &self.names {
+            Some(names) => names.name(u64::from(self.code.0.numbers) - 1).len(),
+            None => self.code.0.key_bytes_max as usize,
+        }
     }
 
     fn value_bytes_max(&self) -> usize {
@@ -131,35 +152,34 @@ impl KeyValueStore for ForeignStore {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let number = self.key(key)?;
-        let code = self.c.set(&number, value);
+        let key = self.key(key)?;
+        let code = self.c.set(&key, value);
         self.done(code).map(drop)
     }
 
     fn get(&mut self, key: &[u8]) -> Result<Vec<u8>> {
-        let number = self.key(key)?;
+        let key = self.key(key)?;
         let mut value = vec![0; self.value_bytes_max()];
-        let code = self.c.get(&number, &mut value);
+        let code = self.c.get(&key, &mut value);
         let bytes = self.done(code)?;
         value.truncate(bytes as usize);
         Ok(value)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let number = self.key(key)?;
-        let code = self.c.delete(&number);
+        let key = self.key(key)?;
+        let code = self.c.delete(&key);
         self.done(code).map(drop)
     }
 
     fn iterate(&mut self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let (items, code) = self.c.iterate();
         self.done(code)?;
-        let number_of = |key: Vec<u8>| <[u8; 4]>::try_from(key).map(u32::from_ne_bytes).map_err(|_| Errno::Io);
         let mut named = BTreeMap::new();
         for (key, value) in items {
-            named.insert(self.names.name(number_of(key)?.into()), value);
+            named.insert(self.name_of(key)?, value);
         }
-        named.iter().for_each(|(name, value)| each(name.as_bytes(), value));
+        named.iter().for_each(|(name, value)| each(name, value));
         Ok(())
     }
 }

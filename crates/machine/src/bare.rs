@@ -4,10 +4,12 @@ use crate::device_keys::{DeviceKeys, DiskSpec};
 use crate::error::MachineError;
 use crate::file_systems::fat::FatKeys;
 use crate::file_systems::fatfs::FatfsKeys;
+use crate::file_systems::flashdb::FlashdbKeys;
 use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
 use crate::file_systems::spiffs::SpiffsKeys;
-use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys, StoreKeys, ZephyrNvsKeys};
+use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys, StoreKeys};
+use crate::file_systems::zephyr_nvs::ZephyrNvsKeys;
 use crate::file_systems::{self, Descriptor, Ground, OnBare, PathSettings};
 use crate::mount_options::MountOptions;
 use crate::policy_keys::PolicyKeys;
@@ -104,6 +106,9 @@ pub struct BareKeys {
     /// NVS of your Zephyr tree, as in `[stack.zephyr_nvs]`: `library`, `sector_size_B`, `write_block_B`, `names` (`docs/key-value.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zephyr_nvs: Option<ZephyrNvsKeys>,
+    /// FlashDB of your tree, as in `[stack.flashdb]`: `library`, `sector_size_B` (`docs/key-value.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flashdb: Option<FlashdbKeys>,
     /// Age of YAFFS2's sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2_version: Option<Yaffs2Version>,
@@ -177,6 +182,7 @@ impl BareKeys {
             ("fatfs", self.fatfs.is_some()),
             ("fat", self.fat.is_some()),
             ("zephyr_nvs", self.zephyr_nvs.is_some()),
+            ("flashdb", self.flashdb.is_some()),
         ];
         for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
             let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
@@ -195,7 +201,8 @@ impl BareKeys {
         let fatfs = self.fatfs.iter_mut().flat_map(FatfsKeys::files_mut);
         let fat = self.fat.iter_mut().flat_map(FatKeys::files_mut);
         let zephyr_nvs = self.zephyr_nvs.iter_mut().map(|nvs| &mut nvs.library);
-        littlefs.chain(spiffs).chain(fatfs).chain(fat).chain(zephyr_nvs)
+        let flashdb = self.flashdb.iter_mut().map(|flashdb| &mut flashdb.library);
+        littlefs.chain(spiffs).chain(fatfs).chain(fat).chain(zephyr_nvs).chain(flashdb)
     }
 
     fn refuse_page_policies(&self) -> Result<(), MachineError> {

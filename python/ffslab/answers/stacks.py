@@ -49,6 +49,7 @@ class BareKeys(TypedDict):
     fat: NotRequired[FatKeys | None]
     fatfs: NotRequired[FatfsKeys | None]
     first_block: int
+    flashdb: NotRequired[FlashdbKeys | None]
     fs: str
     inband_tags: bool
     littlefs: NotRequired[LittlefsKeys | None]
@@ -131,6 +132,13 @@ class FaultKeys(TypedDict):
     seed: NotRequired[int]
     weakblocks: NotRequired[list[str]]
     weakpages: NotRequired[list[str]]
+
+
+class FlashdbKeys(TypedDict):
+    """What FlashDB is built and mounted with, as in `[stack.flashdb]` (`docs/key-value.md`); the granularity of ..."""
+
+    library: str
+    sector_size_B: NotRequired[int | None]
 
 
 class FtlKeys(TypedDict):
@@ -386,6 +394,7 @@ class StackTable(TypedDict):
     ekv: NotRequired[EkvKeys | None]
     fat: NotRequired[FatKeys | None]
     fatfs: NotRequired[FatfsKeys | None]
+    flashdb: NotRequired[FlashdbKeys | None]
     littlefs: NotRequired[LittlefsKeys | None]
     sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]

@@ -89,6 +89,7 @@ class OtherKeys(TypedDict, total=False):
     fatfs: Mapping[str, object] | None
     faults: Mapping[str, object] | None
     first_block: int | None
+    flashdb: Mapping[str, object] | None
     fs_block_B: int | None
     hz: int | None
     image: str | None

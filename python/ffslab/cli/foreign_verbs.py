@@ -63,27 +63,27 @@ def include() -> None:
 
 @verb(foreign_app, "build")
 def build(
-    adapter: Annotated[str, argument("ADAPTER", "What is built: littlefs, spiffs, fatfs, dhara or zephyr-nvs.")],
+    adapter: Annotated[str, argument("ADAPTER", "What is built, as `ffslab foreign ls` lists it.")],
     source: Annotated[
         Path,
         option(
-            "--source DIR", "Folder with the sources: that of lfs.c, spiffs.h, ff.c, map.h or nvs.c, or Zephyr's tree."
+            "--source DIR",
+            "Folder with the sources: that of lfs.c, spiffs.h, ff.c, map.h or nvs.c, or Zephyr's or FlashDB's tree.",
         ),
     ],
     config: Annotated[
         Path | None,
         option(
             "--config FILE",
-            "Header that the sources are configured with: LFS_CONFIG, spiffs_config.h, ffconf.h, Zephyr's autoconf.h.",
+            "Header that configures the sources: LFS_CONFIG, spiffs_config.h, ffconf.h, autoconf.h, fdb_cfg.h.",
         ),
     ] = None,
     out: Annotated[Path | None, option("--out FILE", "File to write. [default: ADAPTER.so]")] = None,
 ) -> None:
     """Compile your own version of a file system or store to a library that experiments name.
 
-    The C compiler is `cc`, or what CC names. An experiment takes the library by `library` in
-    `[stack.littlefs]`, `[stack.spiffs]`, `[stack.fatfs]` or `[stack.zephyr_nvs]`, and Dhara by
-    `dhara_library` in the third one.
+    The C compiler is `cc`, or what CC names. An experiment takes the library by `library` in the table
+    of the same name, as in `[stack.littlefs]`, and Dhara by `dhara_library` in `[stack.fatfs]`.
 
     Example: ffslab foreign build littlefs --source littlefs --out littlefs.so
     """

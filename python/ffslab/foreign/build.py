@@ -1,4 +1,4 @@
-"""A user's littlefs, SPIFFS, FatFs, Dhara or NVS of Zephyr, compiled to a library that experiments name."""
+"""A user's littlefs, SPIFFS, FatFs, Dhara, NVS of Zephyr or FlashDB, compiled to a library that experiments name."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ GLUE_SPIFFS = Path(__file__).with_name("spiffs")
 GLUE_FATFS = Path(__file__).with_name("fatfs")
 GLUE_DHARA = Path(__file__).with_name("dhara")
 GLUE_ZEPHYR = Path(__file__).with_name("zephyr")
+GLUE_FLASHDB = Path(__file__).with_name("flashdb")
 PATHS = Path(__file__).with_name("paths")
 # `littlefs.c` says what flash operations are for by these functions of lfs.c. Earlier versions: other names, or none.
 LABELS = re.compile(r"^    \{\(const void \*\)(\w+),", re.MULTILINE)
@@ -287,6 +288,50 @@ def _zephyr_version(file: Path) -> str | None:
     return ".".join(number for number in numbers if number) if all(numbers) else None
 
 
+FLASHDB_SOURCES = (
+    "src/fdb_kvdb.c",
+    "src/fdb.c",
+    "src/fdb_utils.c",
+    "inc/flashdb.h",
+    "inc/fdb_def.h",
+    "inc/fdb_low_lvl.h",
+)
+FLASHDB_OLDEST = 2
+# Small functions that touch no flash themselves, or for whoever calls them.
+FLASHDB_IF_KNOWN = [
+    "-ftrivial-auto-var-init=zero",
+    "-finstrument-functions-exclude-function-list=fdb_calc_crc32,_fdb_,update_kv_cache,update_sector_,get_sector_from,"
+    "get_kv_from,read_kv,read_sector_info,find_next_kv,get_next_,find_kv_cb,alloc_kv_cb,sector_statistics",
+]
+
+
+def flashdb(source: Path, config: Path | None, out: Path, compiler: str | None = None) -> str:
+    """Compiles the FlashDB of the tree `source`, or of its folder src, to the library `out`; its version, as in "2.1".
+
+    `config`: the header that is fdb_cfg.h in a build; without it FlashDB has its own values, with FDB_WRITE_GRAN 1.
+
+    Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
+    says, when it refuses them.
+    """
+    tree = source.resolve().parent if (source / "fdb_kvdb.c").is_file() else source
+    _demand_files(tree, FLASHDB_SOURCES, "FlashDB", "src/fdb_kvdb.c")
+    found = re.search(r'#define\s+FDB_SW_VERSION\s+"((\d+)[\d.]*)"', _text(tree, ["inc/fdb_def.h"]))
+    if not found or int(found[2]) < FLASHDB_OLDEST:
+        is_now = found[1] if found else "of an unknown version"
+        raise InputError(f"{source}: FlashDB is {is_now}: {FLASHDB_OLDEST}.0 and later ones can be built")
+    if config is not None and not config.is_file():
+        raise InputError(f"--config {config}: is not a file: name the header that your build has as fdb_cfg.h")
+    define = _lacking(GLUE_FLASHDB / "flashdb.c", _text(tree, FLASHDB_SOURCES))
+    if config is not None:
+        define.append(f'-DFFSLAB_CONFIG="{config.resolve()}"')
+    # A tree may have an fdb_cfg.h of its own: ours, which includes what was named, comes before it.
+    include = [f"-I{folder}" for folder in (GLUE_FLASHDB, PATHS, tree / "src", tree / "inc")]
+    if config is not None:
+        include.append(f"-I{config.resolve().parent}")
+    _compile(GLUE_FLASHDB / "flashdb.c", [*define, *include], FLASHDB_IF_KNOWN, out, compiler)
+    return found[1]
+
+
 # What `ffslab foreign build` knows: how the project is called, and what compiles it and may return its version.
 ADAPTERS: dict[str, tuple[str, Callable[[Path, Path | None, Path], str | None]]] = {
     "littlefs": ("littlefs", littlefs),
@@ -294,6 +339,7 @@ ADAPTERS: dict[str, tuple[str, Callable[[Path, Path | None, Path], str | None]]]
     "fatfs": ("FatFs", fatfs),
     "dhara": ("Dhara", dhara),
     "zephyr-nvs": ("Zephyr's NVS", zephyr_nvs),
+    "flashdb": ("FlashDB", flashdb),
 }
 
 

@@ -4,7 +4,7 @@ use super::{functions, length, loaded, made, RawCause, RawDevice, RawSetting, To
 use crate::device::Device;
 use crate::libraries::LoadError;
 use ffslab_sim::Reason;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void, CStr};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -17,8 +17,10 @@ type Emit = unsafe extern "C" fn(*mut c_void, *const u8, u32, *const u8, u32);
 
 functions! {
     fn ffslab_keys_abi() -> u32;
+    fn ffslab_keys_store() -> *const c_char;
     fn ffslab_keys_causes(*mut u32) -> *const RawCause;
     fn ffslab_keys_numbers() -> u32;
+    fn ffslab_keys_key_bytes_max() -> u32;
     fn ffslab_keys_new(*const RawDevice, *const RawSetting, u32) -> *mut RawKeys;
     fn ffslab_keys_free(*mut RawKeys);
     fn ffslab_keys_mount(*mut RawKeys) -> i64;
@@ -33,12 +35,16 @@ functions! {
 pub(crate) struct Code {
     f: Functions,
     pub causes: Vec<&'static Reason>,
+    /// The file system whose code it is.
+    pub store: String,
     /// Keys are numbers below this one; 0: they are bytes.
     pub numbers: u32,
+    /// Of the longest key, where keys are bytes.
+    pub key_bytes_max: u32,
 }
 
 /// Of this interface (`FFSLAB_KEYS_ABI`).
-const ABI: u32 = 1;
+const ABI: u32 = 2;
 
 /// The code of a library, which stays loaded.
 ///
@@ -48,8 +54,9 @@ pub(crate) fn load(file: &Path) -> Result<Code, LoadError> {
     unsafe {
         let told = |f: &Functions| Told { abi: f.ffslab_keys_abi, causes: f.ffslab_keys_causes };
         let (f, causes) = loaded(file, ABI, |library| Functions::of(library), told)?;
-        let numbers = (f.ffslab_keys_numbers)();
-        Ok(Code { f, causes, numbers })
+        let store = CStr::from_ptr((f.ffslab_keys_store)()).to_string_lossy().into_owned();
+        let (numbers, key_bytes_max) = ((f.ffslab_keys_numbers)(), (f.ffslab_keys_key_bytes_max)());
+        Ok(Code { f, causes, store, numbers, key_bytes_max })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{read, Source, Value};
 use crate::data::Point;
 use crate::error::LabError;
-use ffslab_machine::file_systems::{keys_of_others, steps_of_others};
+use ffslab_machine::file_systems::{is_own_table, keys_of_others, steps_of_others};
 use ffslab_text::toml_text::unknown;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -144,7 +144,7 @@ pub(super) fn put<'i>(
             set(mount_table(root, at).map_err(wrong)?, key, axis.offset, value);
             return Ok(());
         }
-        [table, key] if TABLES_OF_STACK.contains(&table) => {
+        [table, key] if is_table_of_stack(table) => {
             let wrong = |text: String| source.error(axis.offset, format!("axis `{}`: {text}", axis.name()));
             set(stack_table(root, table, axis.offset).map_err(wrong)?, key, axis.offset, value);
             return Ok(());
@@ -210,21 +210,10 @@ fn program_table<'t, 'i>(root: &'t mut DeTable<'i>, name: &str) -> Result<&'t mu
     table_of(root, "program", "name", name)
 }
 
-/// Tables in `[stack]` whose keys can be axes: `policy.victim`, `device.ftl`, `littlefs.lookahead_size_B`.
-const TABLES_OF_STACK: [&str; 12] = [
-    "policy",
-    "device",
-    "faults",
-    "ageing",
-    "littlefs",
-    "spiffs",
-    "fatfs",
-    "fat",
-    "sequential_storage",
-    "ekv",
-    "zephyr_nvs",
-    "store",
-];
+/// Whether the keys of `[stack.NAME]` can be axes: `policy.victim`, `device.ftl`, `littlefs.lookahead_size_B`.
+fn is_table_of_stack(name: &str) -> bool {
+    ["policy", "device", "faults", "ageing"].contains(&name) || is_own_table(name)
+}
 
 /// Such a table, which is empty if the experiment has none.
 ///

@@ -11,25 +11,12 @@ use std::path::Path;
 
 /// Axes whose values are names of profiles, and axes whose values are names of files.
 const PROFILE_AXES: &[&str] = &["board", "part", "kernel", "device"];
-const FILE_AXES: &[&str] = &[
-    "image",
-    "littlefs.library",
-    "spiffs.library",
-    "fatfs.library",
-    "fatfs.dhara_library",
-    "fat.dhara_library",
-    "zephyr_nvs.library",
-    "replay.file",
-    "copy_in.from",
-    "load.image",
-    "fio.file",
-    "postmark.file",
-    "sqlite.script",
-];
+const FILE_AXES: &[&str] =
+    &["image", "replay.file", "copy_in.from", "load.image", "fio.file", "postmark.file", "sqlite.script"];
 /// The key of a stack whose value is a list of tables, each with keys of its own.
 const MOUNTS: &str = "mount";
-/// The key of any step that names a file.
-const CONTENT_FILE: &str = "content_file";
+/// The keys of any step and of any table of the stack that name files.
+const FILE_KEYS: &[&str] = &["content_file", "library", "dhara_library"];
 
 impl Experiment {
     /// The experiment with every default. `stacks` are those of the variants, of the first run of each, in which the values of the boards are
@@ -56,7 +43,9 @@ impl Experiment {
                 let toml::Value::String(text) = value else { continue };
                 if PROFILE_AXES.contains(&key) {
                     *text = located_profile(base_dir, text);
-                } else if FILE_AXES.contains(&key) || key.rsplit('.').next() == Some(CONTENT_FILE) {
+                } else if FILE_AXES.contains(&key)
+                    || key.rsplit('.').next().is_some_and(|last| FILE_KEYS.contains(&last))
+                {
                     *text = located(base_dir, text);
                 }
             }

@@ -6,9 +6,11 @@
 //!
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
+mod demands;
 mod descriptor;
 pub mod fat;
 pub mod fatfs;
+pub mod flashdb;
 mod foreign;
 pub mod jffs2;
 pub mod littlefs;
@@ -23,19 +25,20 @@ pub mod stores;
 mod table;
 pub mod ubifs;
 pub mod yaffs2;
+pub mod zephyr_nvs;
 
 pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Promises, Settings};
 pub use on_bare::{OnBare, PathSettings};
 pub use on_rtems::OnRtems;
 pub(crate) use own_keys::refuse_what_does_not_apply;
-pub use own_keys::{keys_of_others, owned_keys, steps_of_others};
+pub use own_keys::{is_own_table, keys_of_others, owned_keys, steps_of_others};
 pub use table::{
     all, called_directly, find, find_on_rtems, image_formats, image_fs, mountable, on_rtems, owners_on_rtems, promises,
     register, unknown,
 };
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 16] = [
+static BUILT_IN: [&Descriptor; 17] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -52,4 +55,5 @@ static BUILT_IN: [&Descriptor; 16] = [
     &only_read::SQUASHFS,
     &only_read::ESP_NVS,
     &stores::ZEPHYR_NVS,
+    &stores::FLASHDB,
 ];

@@ -1,10 +1,10 @@
 //! What a bare program asks about a file system of paths and handles.
 
+pub(super) use super::demands::{demand, no_library};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use crate::mount_options::{no_options, MountOptions};
 use ffslab_bare::paths::Make;
-use ffslab_foreign::LoadError;
 use ffslab_fs::PathFileSystem;
 use ffslab_images::file::load_bytes;
 use ffslab_images::ImageSpec;
@@ -78,34 +78,4 @@ pub(super) fn refuse_options(
         return Err(OptionError::NotSimulated { option: "ro".to_string(), why: no_read_only }.into());
     }
     Ok(no_options(fs, &options.others)?)
-}
-
-/// Errors: a value that is not as it is needed.
-pub(super) fn demand(
-    holds: bool,
-    key: &'static str,
-    value: impl ToString,
-    needed: impl FnOnce() -> String,
-) -> Result<(), MachineError> {
-    if holds {
-        Ok(())
-    } else {
-        Err(MachineError::Value { key, value: value.to_string(), needed: needed() })
-    }
-}
-
-/// Why the library that a key names cannot be used. `adapter` is what `ffslab foreign build` makes it of.
-pub(super) fn no_library(key: &'static str, adapter: &str, error: LoadError) -> MachineError {
-    match error {
-        LoadError::Unloadable { file, why } => MachineError::word(key, &file, why),
-        LoadError::Absent { file } => {
-            let needed = format!("there is no such file: `ffslab foreign build {adapter}` makes it of your sources");
-            MachineError::word(key, &file, needed)
-        }
-        LoadError::OtherAbi { file } => {
-            let needed =
-                format!("it was built for another ffslab: build it again with `ffslab foreign build {adapter}`");
-            MachineError::word(key, &file, needed)
-        }
-    }
 }

@@ -16,6 +16,11 @@ pub fn owned_keys() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     })
 }
 
+/// Whether `[stack.NAME]` is a table of a file system that programs call.
+pub fn is_own_table(name: &str) -> bool {
+    table::all().iter().filter_map(|fs| fs.on_bare).any(|fs| fs.own_keys().contains(&name))
+}
+
 /// The keys of a Linux stack that a file system does not have and one of `others` has: in an experiment that compares
 /// them they are the others' alone.
 pub fn keys_of_others<'a>(fs: &'a str, others: &'a [&str]) -> impl Iterator<Item = &'static str> + 'a {

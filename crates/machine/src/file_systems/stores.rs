@@ -1,23 +1,23 @@
-//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV; Zephyr's NVS of a tree that a user
-//! has.
+//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV, which are linked; Zephyr's NVS and
+//! FlashDB of trees that a user has.
 
+use super::demands::demand;
 use super::descriptor::{Descriptor, Promises};
-use super::on_bare::{demand, no_library, refuse_options, OnBare, PathSettings};
+use super::on_bare::{refuse_options, OnBare, PathSettings};
 use super::sectors::{SectorKeys, TranslationName, OF_STORE};
+use super::{flashdb, zephyr_nvs};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
-use ffslab_foreign::{nor_capabilities, NumberNames, StoreCode, StoreSetup, Translation};
+use ffslab_foreign::{nor_capabilities, StoreSetup, Translation};
 use ffslab_fs::{KeyValueStore, PathFileSystem, WithoutFiles};
 use ffslab_mtd::{Capabilities, Mtd};
 use ffslab_stores::ekv::{self, EkvConfig};
 use ffslab_stores::sequential::{self, SequentialCache, SequentialConfig};
 use ffslab_stores::{is_blank, tickv, ConfigError, StoreError};
 use ffslab_system::SystemError;
-use ffslab_workload::steps::path_of_many;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use std::sync::Arc;
 
 pub static SEQUENTIAL_STORAGE: Descriptor = Descriptor {
@@ -58,14 +58,43 @@ pub static TICKV: Descriptor = Descriptor {
 };
 
 pub static ZEPHYR_NVS: Descriptor = Descriptor {
-    name: "zephyr-nvs",
+    name: zephyr_nvs::NAME,
     title: "Zephyr's NVS",
     about:
         "the C code of Zephyr, compiled by `ffslab foreign build zephyr-nvs`: values under numbers in a ring of sectors",
     mountable: None,
     on_rtems: None,
-    on_bare: Some(&LoadedNvs),
+    on_bare: Some(&Loaded {
+        own_keys: &["store", "zephyr_nvs"],
+        sectors_max: zephyr_nvs::SECTORS_MAX,
+        setup: |keys, medium| keys.zephyr_nvs.as_mut().map(|own| own.setup(medium)),
+        none: MachineError::Without {
+            key: "fs = \"zephyr-nvs\"",
+            other: "zephyr_nvs.library",
+            hint: "`ffslab foreign build zephyr-nvs --source DIR` makes one of your tree",
+        },
+    }),
     image: Some(&ffslab_images::zephyr_nvs::InImages),
+    promises: EACH_CALL,
+};
+
+pub static FLASHDB: Descriptor = Descriptor {
+    name: flashdb::NAME,
+    title: "FlashDB",
+    about: "the C code of FlashDB, compiled by `ffslab foreign build flashdb`: values under names in a ring of sectors",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Loaded {
+        own_keys: &["store", "flashdb"],
+        sectors_max: flashdb::SECTORS_MAX,
+        setup: |keys, medium| keys.flashdb.as_mut().map(|own| own.setup(medium)),
+        none: MachineError::Without {
+            key: "fs = \"flashdb\"",
+            other: "flashdb.library",
+            hint: "`ffslab foreign build flashdb --source DIR` makes one of your tree",
+        },
+    }),
+    image: None,
     promises: EACH_CALL,
 };
 
@@ -341,101 +370,36 @@ impl Make for Settings {
     }
 }
 
-/// What Zephyr's NVS is built and mounted with, as in `[stack.zephyr_nvs]` (`docs/key-value.md`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ZephyrNvsKeys {
-    /// The library that `ffslab foreign build zephyr-nvs` made of your tree, relative to the experiment.
-    pub library: String,
-    /// What it erases and collects at once: one or several erase blocks of the medium, which is one if absent.
-    #[serde(rename = "sector_size_B", default, skip_serializing_if = "Option::is_none")]
-    pub sector_size_bytes: Option<u32>,
-    /// What the driver writes at once: 1, 2, 4, 8, 16 or 32; 1 if absent, as the driver of SPI NOR has it.
-    #[serde(rename = "write_block_B", default, skip_serializing_if = "Option::is_none")]
-    pub write_block_bytes: Option<u32>,
-    /// Names by which steps call the numbers: the `#` stand for the number, as in `name` of the step `set`; "key####" if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub names: Option<String>,
+/// A store of a library of a user's own.
+struct Loaded {
+    /// Tables of `[stack]`.
+    own_keys: &'static [&'static str],
+    sectors_max: u32,
+    /// What its keys make of it on a medium as it sees it, with values that were absent; `None`: they name no library.
+    setup: fn(&mut BareKeys, &Capabilities) -> Option<Result<StoreSetup, MachineError>>,
+    /// What is told then.
+    none: MachineError,
 }
 
-/// `NVS_MAX_SECTOR_SIZE` of `nvs_priv.h`: offsets have 16 bits.
-const SECTOR_BYTES_MAX: u32 = 64 << 10;
-/// `NVS_BLOCK_SIZE` of `nvs_priv.h`.
-const WRITE_BLOCK_BYTES_MAX: u32 = 32;
-/// The numbers of sectors have 16 bits.
-const SECTORS_MAX: u32 = u16::MAX as u32;
-const NVS_NAMES: &str = "key####";
-
-impl ZephyrNvsKeys {
-    /// Values that are absent are filled in.
-    ///
-    /// Errors: values that NVS or the medium does not have.
-    fn setup(&mut self, medium: &Capabilities) -> Result<StoreSetup, MachineError> {
-        let block = medium.erase_block_bytes;
-        let sector = *self.sector_size_bytes.get_or_insert(block);
-        let written = *self.write_block_bytes.get_or_insert(1);
-        let pattern = self.names.get_or_insert_with(|| NVS_NAMES.to_string());
-        demand(medium.program_bytes == 1 && medium.clears_bits_again, "fs", "\"zephyr-nvs\"", || {
-            format!(
-                "it needs NOR flash, since it writes units of at most {WRITE_BLOCK_BYTES_MAX} bytes, and this medium programs {} bytes at once. Take a NOR \
-                 part (part = \"w25q128jv\"), or a page map below the store (store.translation = \"page-map\")",
-                medium.program_bytes
-            )
-        })?;
-        demand(
-            sector > 0 && sector.is_multiple_of(block) && sector <= SECTOR_BYTES_MAX,
-            "zephyr_nvs.sector_size_B",
-            sector,
-            || format!("a multiple of the {block} bytes that the medium erases, at most {SECTOR_BYTES_MAX}"),
-        )?;
-        demand(
-            written.is_power_of_two() && written <= WRITE_BLOCK_BYTES_MAX,
-            "zephyr_nvs.write_block_B",
-            written,
-            || format!("1, 2, 4, 8, 16 or {WRITE_BLOCK_BYTES_MAX}"),
-        )?;
-        let sectors = u64::from(medium.blocks) * u64::from(block) / u64::from(sector);
-        demand((2..=u64::from(SECTORS_MAX)).contains(&sectors), "partition_blocks", medium.blocks, || {
-            format!("2 to {SECTORS_MAX} sectors of {sector} bytes")
-        })?;
-        let places = pattern.split(|letter| letter != '#').filter(|run| !run.is_empty()).count();
-        if places != 1 {
-            let needed = "one run of # that stands for the number, as in \"key####\"";
-            return Err(MachineError::word("zephyr_nvs.names", pattern, needed));
-        }
-        let names = NumberNames { pattern: pattern.clone(), name: |pattern, number| path_of_many("", pattern, number) };
-        let loaded = StoreCode::load(Path::new(&self.library));
-        let code = loaded.map_err(|error| no_library("zephyr_nvs.library", ZEPHYR_NVS.name, error))?;
-        let settings = vec![("sector_size_B", sector.into()), ("write_block_B", written.into())];
-        Ok(StoreSetup { name: ZEPHYR_NVS.name, code, settings, names })
-    }
-}
-
-struct LoadedNvs;
-
-impl OnBare for LoadedNvs {
+impl OnBare for Loaded {
     fn own_keys(&self) -> &'static [&'static str] {
-        &["store", "zephyr_nvs"]
+        self.own_keys
     }
 
     fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
-        let hint = "`ffslab foreign build zephyr-nvs --source DIR` makes one of your tree";
-        let ground = StoreGround::of(&mut keys.store, medium, SECTORS_MAX)?;
-        let Some(own) = &mut keys.zephyr_nvs else {
-            return Err(MachineError::Without { key: "fs = \"zephyr-nvs\"", other: "zephyr_nvs.library", hint });
-        };
-        let setup = own.setup(&ground.seen(medium))?;
-        Ok(Arc::new(NvsSettings { setup, ground }))
+        let ground = StoreGround::of(&mut keys.store, medium, self.sectors_max)?;
+        let setup = (self.setup)(keys, &ground.seen(medium)).ok_or_else(|| self.none.clone())??;
+        Ok(Arc::new(LoadedSettings { setup, ground }))
     }
 }
 
 #[derive(Debug)]
-struct NvsSettings {
+struct LoadedSettings {
     setup: StoreSetup,
     ground: StoreGround,
 }
 
-impl Make for NvsSettings {
+impl Make for LoadedSettings {
     fn mount(&self, medium: &Mtd, options: &[String]) -> Result<Box<dyn PathFileSystem>, SystemError> {
         refuse_options(self.setup.name, options, "a store of keys and values has no read-only mounts: leave it out")?;
         let store = self.setup.mount(&self.ground.nor(medium, false)?).map_err(SystemError::unusable)?;

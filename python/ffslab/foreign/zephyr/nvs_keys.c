@@ -65,6 +65,8 @@ static void QUIET __attribute__((constructor)) prepare(void) { calls_prepare(LAB
 
 uint32_t QUIET ffslab_keys_abi(void) { return FFSLAB_KEYS_ABI; }
 
+const char *QUIET ffslab_keys_store(void) { return "zephyr-nvs"; }
+
 const struct ffslab_cause *QUIET ffslab_keys_causes(uint32_t *count) {
     *count = CAUSE_COUNT;
     return CAUSES;
@@ -72,6 +74,8 @@ const struct ffslab_cause *QUIET ffslab_keys_causes(uint32_t *count) {
 
 /* Keys are numbers below this one; 0: they are bytes. */
 uint32_t QUIET ffslab_keys_numbers(void) { return NUMBERS; }
+
+uint32_t QUIET ffslab_keys_key_bytes_max(void) { return sizeof(uint32_t); }
 
 void QUIET ffslab_keys_free(struct ffslab_keys *on) {
     free(on->value);
