@@ -124,8 +124,8 @@ class _Watched(UserContext):
 def test_a_rename_that_was_cut_leaves_its_file_once(tmp_path: Path) -> None:
     """From the first commit on its new name counts alone: the state that both directories add up to says so."""
     context = _Watched(buffer=bytearray(b"\xff" * (BLOCKS * BLOCK_BYTES)))
-    sizes = {"block_size": BLOCK_BYTES, "block_count": BLOCKS, "read_size": 16, "prog_size": 16, "cache_size": 512}
-    fs = LittleFS(context=context, **sizes)
+    sizes: dict[str, Any] = {"block_size": BLOCK_BYTES, "block_count": BLOCKS, "read_size": 16, "prog_size": 16}
+    fs = LittleFS(context=context, cache_size=512, **sizes)
     fs.mkdir("d")
     with fs.open("d/first", "wb") as file:
         file.write(b"x" * 5000)
