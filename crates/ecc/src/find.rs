@@ -20,7 +20,8 @@ use std::rc::Rc;
 /// So many pages, and words of them, are looked at.
 const PAGES: usize = 48;
 const WORDS: usize = 64;
-/// A word with fewer zero bits may be erased, with flipped bits.
+/// A word with fewer zero bits may be erased, with flipped bits. One with fewer that are set is too near to nothing but zeros, which is a
+/// right word of every code: "corrected", it would be one.
 const ZEROS_MIN: usize = 128;
 /// Chance may make this many bits equal.
 const CHANCE_BITS: usize = 64;
@@ -243,7 +244,7 @@ impl Tried<'_> {
                 let page = scrambled.get(at).map_or_else(|| &sample.in_order(self.order)[at], Vec::as_slice);
                 let word = &self.layout.words[(round + at) % count];
                 let data = Bits::gathered(page, &word.data_bits);
-                let is_telling = data.zeros() >= ZEROS_MIN && data.zeros() < data.len();
+                let is_telling = (ZEROS_MIN..=data.len().saturating_sub(ZEROS_MIN)).contains(&data.zeros());
                 if is_telling && known.insert(data.bytes().to_vec()) {
                     words.push(Seen { code: stored(page, word.code_bits.clone()), data });
                 }
@@ -376,7 +377,7 @@ impl Places {
         let values = sample.values(polynomial, order)?;
         let mut known = BTreeSet::new();
         let data = 0..8 * sector;
-        let is_telling = |page: &usize| (ZEROS_MIN..8 * sector).contains(&values.zeros(*page, &data));
+        let is_telling = |page: &usize| (ZEROS_MIN..=8 * sector - ZEROS_MIN).contains(&values.zeros(*page, &data));
         let firsts = (0..sample.numbers.len()).filter(is_telling).map(|page| (page, values.behind(0, page, &data)));
         let firsts = firsts.filter(|(_, value)| known.insert(*value)).collect();
         Some(Places { firsts, values })

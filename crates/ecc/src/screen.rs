@@ -71,7 +71,7 @@ impl Values {
         (to - from) as usize
     }
 
-    /// How many of the words of a layout, each once, have the value that most have. `zeros_min`: words with fewer zero bits, or no others,
+    /// How many of the words of a layout, each once, have the value that most have. `zeros_min`: words with fewer zero bits, or fewer others,
     /// tell nothing; at most `words_max` are looked at.
     pub fn most_alike(&self, words: &[Word], zeros_min: usize, words_max: usize) -> usize {
         let mut values = Vec::with_capacity(words_max);
@@ -81,7 +81,7 @@ impl Values {
             let word = &words[at % words.len()];
             let zeros: usize = word.data_bits.iter().map(|range| self.zeros(page, range)).sum();
             let bits: usize = word.data_bits.iter().map(|range| range.len() / 8 * 8).sum();
-            if zeros < zeros_min || zeros >= bits {
+            if zeros < zeros_min || zeros + zeros_min > bits {
                 continue;
             }
             let data = word.data_bits.iter().fold(0, |value, range| self.behind(value, page, range));
