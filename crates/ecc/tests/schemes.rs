@@ -204,6 +204,19 @@ fn pages_without_a_code_have_no_scheme() {
 }
 
 /// What images of simulated software BCH hold: codes that were there stay, steps whose program was cut off are lost.
+/// Zeros are a right word of every code, so what has a few bits more could be "corrected" to them: a file with holes, and the
+/// numbers of its blocks.
+#[test]
+fn zeros_with_a_few_bits_among_them_are_no_words_of_a_code() {
+    for (page, oob) in [(4096, 1024), (2048, 512), (2048, 64)] {
+        let mut image = vec![0u8; 256 * (page + oob)];
+        for (number, block) in image.chunks_exact_mut(512).enumerate() {
+            block[..2].copy_from_slice(&(number as u16).to_le_bytes());
+        }
+        assert_eq!(find(&image, page, oob).map(|found| found.text()), None, "{page} + {oob} B");
+    }
+}
+
 #[test]
 fn codes_are_filled_in_where_they_are_erased() {
     let scheme = Scheme::software(2048, 64, 512, 4).expect("it fits");
