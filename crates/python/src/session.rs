@@ -240,9 +240,10 @@ impl Session {
 
     // ---- measuring -----------------------------------------------------------------------------------------
 
-    fn run_step(&mut self, step_json: &str) -> PyResult<()> {
+    /// Returns the error in which it ended with a part of it done, such as "ENOSPC".
+    fn run_step(&mut self, step_json: &str) -> PyResult<Option<&'static str>> {
         let step = ffslab_lab::session::read_step(step_json).map_err(to_python)?;
-        self.0.run_step(&step).map(drop).map_err(to_python)
+        self.0.run_step(&step).map(|facts| facts.stopped_by).map_err(to_python)
     }
 
     fn begin_step(&mut self, title: &str) {

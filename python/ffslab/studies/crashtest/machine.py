@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ffslab import _native
+from ffslab import InputError, _native
 from ffslab.api.machine import as_json
 from ffslab.api.stack import Stack
 
@@ -36,8 +36,11 @@ class WatchedStack(Stack):
         return self._session.end_recording()
 
     def run_step(self, step: Mapping[str, Any]) -> None:
-        """A step of the vocabulary, or `told` with what is told."""
+        """A step of the vocabulary, or `told` with what is told.
+
+        Raises `ffslab.InputError` when it ends with a part of it done.
+        """
         if step["step"] == "told":
             self.told(str(step.get("what", "")))
-        else:
-            self._session.run_step(json.dumps(step))
+        elif stopped_by := self._session.run_step(json.dumps(step)):
+            raise InputError(f"{stopped_by} after a part of it: nobody can say what should be there after a power cut")
