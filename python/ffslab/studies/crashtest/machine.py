@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ffslab import InputError, _native
+from ffslab import _native
+from ffslab._native import InputError
 from ffslab.api.machine import as_json
 from ffslab.api.stack import Stack
 
