@@ -149,6 +149,9 @@ def test_nand_and_a_missing_library_are_told(built: Path) -> None:
         ffslab.Stack.of(nand | {"zephyr_nvs": {"library": str(built / "zephyr-nvs.so")}})
     with pytest.raises(ffslab.InputError, match="ffslab foreign build zephyr-nvs"):
         ffslab.Stack.of(NOR)
+    os.mkfifo(built / "pipe.so")
+    with pytest.raises(ffslab.InputError, match="it is no regular file"):
+        ffslab.Stack.of(NOR | {"zephyr_nvs": {"library": str(built / "pipe.so")}})
 
 
 @pytest.mark.parametrize("name", ["log####", "key##"])

@@ -345,6 +345,24 @@ def test_a_judge_that_is_none_and_a_machine_without_flash_are_refused() -> None:
         crashtest(memory)
 
 
+def test_work_that_ends_for_want_of_room_is_refused() -> None:
+    """What its calls have made of it is a matter of chance, and whose fault that is, nobody can say."""
+    more_than_there_is: tuple[dict[str, object], ...] = (
+        {"step": "open", "file": "a", "flags": ["rdwr", "create"]},
+        {
+            "step": "requests",
+            "file": "a",
+            "op": "write",
+            "pattern": "sequential",
+            "request_B": 4096,
+            "count": 99_999,
+            "range_B": 1 << 28,
+        },
+    )
+    with pytest.raises(InputError, match=r"step 2 \(requests\): ENOSPC after a part of it"):
+        crashtest(of_steps(*more_than_there_is))
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "says"),
     [
