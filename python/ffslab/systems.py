@@ -24,6 +24,8 @@ TABLE = tuple(System(name, title, about, tuple(mounts)) for name, title, about, 
 # Meant where none is named.
 DEFAULT = TABLE[0]
 OTHERS = TABLE[1:]
+# Of any of them, each by the names that it has.
+FILE_SYSTEMS = tuple(sorted({fs for system in TABLE for fs in system.file_systems}))
 
 
 def file_systems_of_others() -> str:

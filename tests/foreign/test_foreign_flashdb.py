@@ -17,53 +17,13 @@ import ffslab
 from ffslab.cli import root
 from helpers.command import ROOT
 from helpers.flashdb import Format
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, spent_by
 
 TOY = ROOT / "tests/foreign/flashdb"
 FLASHDB = "FFSLAB_FLASHDB"
-NOR: dict[str, Any] = {
-    "system": "bare",
-    "fs": "flashdb",
-    "board": "licheepi-nano",
-    "part": "w25q128jv",
-    "erase_block_KiB": 4,
-    "partition_blocks": 4,
-}
-# 25 values of 60 bytes, of which ten change 600 times: they take about half a sector, so that sectors are collected.
-VALUES = bytes(range(1, 240))
-KEYS, CHANGED, COUNT, VALUE_B = 25, 10, 600, 60
-STEPS = f"""
-[[setup]]
-step = "mount"
-[[measure]]
-step = "set"
-keys = {KEYS}
-bytes = {VALUE_B}
-content_file = "values.bin"
-[[measure]]
-step = "set"
-keys = {KEYS}
-bytes = {VALUE_B}
-count = {COUNT}
-pattern = "listed"
-order = {list(range(CHANGED))}
-content_file = "values.bin"
-[[measure]]
-step = "delete"
-keys = {KEYS}
-count = 3
-[[measure]]
-step = "crash"
-[[measure]]
-step = "mount"
-[[measure]]
-step = "get"
-keys = {KEYS}
-[[measure]]
-step = "iterate"
-[[measure]]
-step = "save_image"
-file = "after.bin"
-"""
+NOR = nor("flashdb")
+# They take about half a sector, so that sectors are collected.
+WORK = Work(keys=25, count=600)
 # What libraries are built with: FlashDB's own values, and the headers of two builds.
 CONFIGS = {
     "flashdb": None,
@@ -86,12 +46,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def experiment(stack: dict[str, Any], library: str, keys: str = "") -> str:
-    quoted = {key: f'"{value}"' if isinstance(value, str) else value for key, value in stack.items()}
-    lines = "\n".join(f"{key} = {value}" for key, value in quoted.items())
-    return f'title = "KVDB"\n[stack]\n{lines}\n[stack.flashdb]\nlibrary = "{library}.so"\n{keys}\n{STEPS}'
-
-
 ON_PAGE_MAP = {"board": "luckfox-pico-max", "part": "w25n02kv", "partition_blocks": 32}
 
 
@@ -112,15 +66,17 @@ ON_PAGE_MAP = {"board": "luckfox-pico-max", "part": "w25n02kv", "partition_block
 def test_values_are_there_after_garbage_collections_and_a_crash(
     built: Path, library: str, stack: dict[str, Any], keys: str
 ) -> None:
-    run = ffslab.Experiment(experiment(stack, library, keys), "kvdb.toml", built).run()
+    run = ffslab.Experiment(WORK.experiment(stack, f"{library}.so", keys), "kvdb.toml", built).run()
     (variant,) = run.summary["variants"]
     fills, sets, deletes, _, _, gets, listed, _ = variant["steps"]
-    assert [step["requests_done"] for step in (fills, sets, deletes, gets)] == [KEYS, COUNT, 3, KEYS - 3]
-    assert listed["bytes_accepted_B"] == (KEYS - 3) * VALUE_B
-    causes = variant["by_cause"]
-    spent = {
-        cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]
-    }
+    assert [step["requests_done"] for step in (fills, sets, deletes, gets)] == [
+        WORK.keys,
+        WORK.count,
+        DELETED,
+        WORK.left,
+    ]
+    assert listed["bytes_accepted_B"] == WORK.left * VALUE_B
+    spent = spent_by(variant)
     assert {"set", "get", "iterate", "deletion", "mount scan"} <= set(spent)
     assert "other" not in spent
     # On the page map there are so many sectors that none has to be collected.
@@ -134,7 +90,7 @@ def test_values_are_there_after_garbage_collections_and_a_crash(
 
 def test_libraries_are_an_axis(built: Path) -> None:
     axis = '[axes]\n"flashdb.library" = ["flashdb.so", "gran-64.so"]\n'
-    run = ffslab.Experiment(experiment(NOR, "flashdb") + axis, "kvdb.toml", built).run()
+    run = ffslab.Experiment(WORK.experiment(NOR, "flashdb.so") + axis, "kvdb.toml", built).run()
     first, second = run.summary["variants"]
     # Units of 8 bytes are filled up.
     assert second["steps"][0]["counts"]["bus_in_B"] > first["steps"][0]["counts"]["bus_in_B"]
@@ -171,7 +127,9 @@ def test_nand_and_a_missing_table_are_told(built: Path) -> None:
 
 def test_a_key_that_is_too_long_is_told(built: Path) -> None:
     name = "k" * 60 + "####"
-    text = experiment(NOR, "flashdb").replace(f"keys = {KEYS}\n", f'keys = {KEYS}\nname = "{name}"\n', 1)
+    text = WORK.experiment(NOR, "flashdb.so").replace(
+        f"keys = {WORK.keys}\n", f'keys = {WORK.keys}\nname = "{name}"\n', 1
+    )
     with pytest.raises(ffslab.InputError, match="ENAMETOOLONG"):
         ffslab.Experiment(text, "kvdb.toml", built).run()
 
@@ -185,7 +143,7 @@ def test_a_mount_that_would_never_end_is_told(built: Path, tmp_path: Path, name_
     assert root.run(words) == 0
     (tmp_path / "values.bin").write_bytes(VALUES)
     with pytest.raises(ffslab.InputError, match="flashdb does not come to an end: the program would hang"):
-        ffslab.Experiment(experiment(NOR, "hangs"), "kvdb.toml", tmp_path).run()
+        ffslab.Experiment(WORK.experiment(NOR, "hangs.so"), "kvdb.toml", tmp_path).run()
 
 
 def test_sources_are_found_and_others_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,12 +174,9 @@ def test_sources_are_found_and_others_refused(tmp_path: Path, capsys: pytest.Cap
 def test_the_chip_holds_what_the_format_says(built: Path, tmp_path: Path, library: str, granularity: int) -> None:
     if FLASHDB not in os.environ:
         pytest.skip(f"{FLASHDB} is not set: it names a tree of https://github.com/armink/FlashDB")
-    run = ffslab.Experiment(experiment(NOR, library), "kvdb.toml", built).run()
-    expected = {}
-    for call, number in enumerate([*range(KEYS), *(change % CHANGED for change in range(COUNT))]):
-        value = bytes(VALUES[(call * VALUE_B + at) % len(VALUES)] for at in range(VALUE_B))
-        expected[f"key{number:04}".encode()] = value
-    for number in range(3):
+    run = ffslab.Experiment(WORK.experiment(NOR, f"{library}.so"), "kvdb.toml", built).run()
+    expected = {f"key{number:04}".encode(): value for number, value in WORK.writes()}
+    for number in range(DELETED):
         del expected[f"key{number:04}".encode()]
     image = (run.save(tmp_path / "results") / "images/after.bin").read_bytes()
     assert Format(granularity).values(image, 4096) == expected

@@ -15,58 +15,16 @@ from typing import Any
 import pytest
 
 import ffslab
-from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.cli import root
 from helpers.command import ROOT
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, spent_by
 from helpers.zephyr_nvs import ATE_B, ZephyrNvs
 
 TOY = ROOT / "tests/foreign/zephyr-nvs"
 ZEPHYR = "FFSLAB_ZEPHYR"
-NOR: dict[str, Any] = {
-    "system": "bare",
-    "fs": "zephyr-nvs",
-    "board": "licheepi-nano",
-    "part": "w25q128jv",
-    "erase_block_KiB": 4,
-    "partition_blocks": 4,
-}
-# 40 values of 60 bytes, of which ten change 1,000 times: a sector has room for 59, so that the others are moved again
-# and again.
-VALUES = bytes(range(1, 240))
-KEYS, CHANGED, COUNT, VALUE_B = 40, 10, 1000, 60
-STEPS = f"""
-[[setup]]
-step = "mount"
-[[measure]]
-step = "set"
-keys = {KEYS}
-bytes = {VALUE_B}
-content_file = "values.bin"
-[[measure]]
-step = "set"
-keys = {KEYS}
-bytes = {VALUE_B}
-count = {COUNT}
-pattern = "listed"
-order = {list(range(CHANGED))}
-content_file = "values.bin"
-[[measure]]
-step = "delete"
-keys = {KEYS}
-count = 3
-[[measure]]
-step = "crash"
-[[measure]]
-step = "mount"
-[[measure]]
-step = "get"
-keys = {KEYS}
-[[measure]]
-step = "iterate"
-[[measure]]
-step = "save_image"
-file = "after.bin"
-"""
+NOR = nor("zephyr-nvs")
+# A sector has room for 59 of the values, so that those that do not change are moved again and again.
+WORK = Work(keys=40, count=1000)
 
 
 @pytest.fixture(scope="module")
@@ -81,30 +39,25 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def experiment(stack: dict[str, Any], keys: str = "") -> str:
-    quoted = {key: f'"{value}"' if isinstance(value, str) else value for key, value in stack.items()}
-    lines = "\n".join(f"{key} = {value}" for key, value in quoted.items())
-    return f'title = "NVS"\n[stack]\n{lines}\n[stack.zephyr_nvs]\nlibrary = "zephyr-nvs.so"\n{keys}\n{STEPS}'
-
-
-def spent_by(variant: VariantSummary) -> dict[str, CauseSummary]:
-    """What was spent by each cause that did anything."""
-    causes = variant["by_cause"]
-    return {
-        cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]
-    }
+    return WORK.experiment(stack, "zephyr-nvs.so", keys)
 
 
 def test_a_thousand_values_are_there_after_garbage_collections_and_a_crash(built: Path, tmp_path: Path) -> None:
     run = ffslab.Experiment(experiment(NOR), "nvs.toml", built).run()
     (variant,) = run.summary["variants"]
     fills, sets, deletes, _, _, gets, listed, _ = variant["steps"]
-    assert [step["requests_done"] for step in (fills, sets, deletes, gets)] == [KEYS, COUNT, 3, KEYS - 3]
-    assert listed["bytes_accepted_B"] == (KEYS - 3) * VALUE_B
+    assert [step["requests_done"] for step in (fills, sets, deletes, gets)] == [
+        WORK.keys,
+        WORK.count,
+        DELETED,
+        WORK.left,
+    ]
+    assert listed["bytes_accepted_B"] == WORK.left * VALUE_B
     spent = spent_by(variant)
     assert {"set", "get", "iterate", "key search", "deletion", "gc move", "sector erase", "mount scan"} <= set(spent)
     assert "other" not in spent
     # Nothing but the erase of a sector erases, and each erase is one of a sector that was collected.
-    assert spent["sector erase"]["erases"] == sum(cause["erases"] for cause in spent.values()) >= COUNT // 60 - 4
+    assert spent["sector erase"]["erases"] == sum(cause["erases"] for cause in spent.values()) >= WORK.count // 60 - 4
     assert str(built / "zephyr-nvs.so") in run.resolved_toml and "write_block_B = 1" in run.resolved_toml
 
 
@@ -113,7 +66,7 @@ def test_units_that_are_written_at_once_and_larger_sectors(built: Path, write_bl
     keys = f"sector_size_B = 8192\nwrite_block_B = {write_block}\n"
     text = experiment(NOR | {"partition_blocks": 8}, keys)
     (variant,) = ffslab.Experiment(text, "nvs.toml", built).run().summary["variants"]
-    assert variant["steps"][5]["requests_done"] == KEYS - 3 and "other" not in spent_by(variant)
+    assert variant["steps"][5]["requests_done"] == WORK.left and "other" not in spent_by(variant)
 
 
 def test_it_stands_on_a_page_map(built: Path) -> None:
@@ -121,7 +74,7 @@ def test_it_stands_on_a_page_map(built: Path) -> None:
     del stack["erase_block_KiB"]
     store = '[stack.store]\ntranslation = "page-map"\nspare = 0.8\n'
     (variant,) = ffslab.Experiment(experiment(stack, store), "nvs.toml", built).run().summary["variants"]
-    assert variant["steps"][5]["requests_done"] == KEYS - 3 and "other" not in spent_by(variant)
+    assert variant["steps"][5]["requests_done"] == WORK.left and "other" not in spent_by(variant)
 
 
 @pytest.mark.parametrize(
@@ -223,16 +176,14 @@ def test_the_chip_holds_what_the_format_says(built: Path, tmp_path: Path) -> Non
     run = ffslab.Experiment(experiment(NOR), "nvs.toml", built).run()
     (variant,) = run.summary["variants"]
     nvs = Counted(4, 4096, write_B=1)
-    expected = {}
-    for call, number in enumerate([*range(KEYS), *(change % CHANGED for change in range(COUNT))]):
-        value = bytes(VALUES[(call * VALUE_B + at) % len(VALUES)] for at in range(VALUE_B))
-        expected[number] = value
+    expected = dict(WORK.writes())
+    for number, value in WORK.writes():
         nvs.write(number, value)
     counts = [step["counts"] for step in variant["steps"][:2]]
     found = [sum(count[name] for count in counts) for name in ("page_programs", "erases")]
     # The mark in the first sector is written by the mount before.
     assert found == [nvs.programs - 1, nvs.erases]
-    for number in range(3):
+    for number in range(DELETED):
         nvs.delete(number)
         del expected[number]
     image = run.save(tmp_path / "results") / "images/after.bin"

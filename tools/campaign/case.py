@@ -40,6 +40,16 @@ class Verdict:
     counts: Counter[str] = field(default_factory=Counter)
 
 
+def judged(run: Callable[[Case, Path, Counter[str]], None], case: Case, folder: Path) -> Verdict:
+    """What comes of a case that `run` ends by `Found`, and counts."""
+    counts: Counter[str] = Counter()
+    try:
+        run(case, folder, counts)
+    except Found as found:
+        return Verdict(found.fault, counts)
+    return Verdict(None, counts)
+
+
 class Kind(Protocol):
     """A kind of cases. The campaign asks nothing else of it."""
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from campaign import experiments
-from campaign.case import Case, Found, Verdict
+from campaign.case import Case, Found, Verdict, judged
 from helpers.command import ROOT
 
 # What docs/verbs.md promises of each.
@@ -41,12 +41,7 @@ class Kills:
         return {**case, "repeat": 1, "command": draw.choice(sorted(COMMANDS)), "kills": kills}
 
     def run(self, case: Case, folder: Path) -> Verdict:
-        counts: Counter[str] = Counter()
-        try:
-            run(case, folder, counts)
-        except Found as found:
-            return Verdict(found.fault, counts)
-        return Verdict(None, counts)
+        return judged(run, case, folder)
 
     def smaller(self, case: Case) -> Iterator[Case]:
         for at in range(len(case["kills"])):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign import experiments
-from campaign.case import Case, Found, Verdict
+from campaign.case import Case, Found, Verdict, judged
 from campaign.commands import RUN_SECONDS_MAX, called, faults_of
 
 COUNTERS = ("page_reads", "page_programs", "erases", "oob_reads", "oob_programs")
@@ -32,12 +32,7 @@ class Same:
         return experiments.drawn(draw)
 
     def run(self, case: Case, folder: Path) -> Verdict:
-        counts: Counter[str] = Counter()
-        try:
-            run(case, folder, counts)
-        except Found as found:
-            return Verdict(found.fault, counts)
-        return Verdict(None, counts)
+        return judged(run, case, folder)
 
     def smaller(self, case: Case) -> Iterator[Case]:
         yield from experiments.smaller(case)

@@ -12,7 +12,7 @@ from ffslab.cli.parts import check_distinct, option
 from ffslab.cli.result_options import Jobs
 from ffslab.cli.slips import check_commas
 from ffslab.file_systems import listed
-from ffslab.systems import DEFAULT, TABLE, file_systems_of_others, listed_with_meaning
+from ffslab.systems import DEFAULT, FILE_SYSTEMS, file_systems_of_others, listed_with_meaning
 
 if TYPE_CHECKING:
     from typer.models import OptionInfo
@@ -52,10 +52,6 @@ def _is_profile(what: str) -> Callable[[str], bool]:
     return fits
 
 
-def _is_fs(word: str) -> bool:
-    return any(word in system.file_systems for system in TABLE)
-
-
 def _is_setting(word: str) -> bool:
     return re.fullmatch(r"[A-Za-z_.0-9]+=.*", word) is not None
 
@@ -89,7 +85,7 @@ FileSystems = Annotated[
         f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}; {_COMPARED}"
         f"[default: {DEFAULT.file_systems[0]}]",
         check=check_commas,
-        fits=_is_fs,
+        fits=FILE_SYSTEMS.__contains__,
     ),
 ]
 PartitionSizes = Annotated[

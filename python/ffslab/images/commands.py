@@ -6,11 +6,8 @@ from textwrap import wrap
 
 from ffslab._native import InputError
 from ffslab.file_systems import title
-from ffslab.images.target import UBI_OWN_BLOCKS, Target
+from ffslab.images.target import DATA_NODE_B, NO_MLC, UBI_OWN_BLOCKS, Target
 from ffslab.text.tables import counted, size
-
-# No kernel holds more than a page of memory in a node of JFFS2 (fs/jffs2/write.c, `jffs2_write_inode_range`).
-JFFS2_DATA_NODE_B = 4096
 
 
 def script(fs: str, target: Target) -> str:
@@ -36,7 +33,7 @@ def _comment(text: str) -> list[str]:
 
 def _ubifs(target: Target) -> list[str]:
     if target.is_mlc:
-        raise InputError(f"{target.part}: UBI refuses MLC NAND since Linux 4.17 (drivers/mtd/ubi/build.c)")
+        raise InputError(f"{target.part}: {NO_MLC}")
     vid_at = target.vid_header_at_B
     if vid_at is None or target.subpage_B is None:
         raise InputError(f"{target.part}: name the --board, whose driver decides whether pages have sub-pages")
@@ -83,7 +80,7 @@ def _ubifs(target: Target) -> list[str]:
 
 
 def _jffs2(target: Target) -> list[str]:
-    page = f"-e: the erase block, whose end no node crosses. -s: data of a node, at most {JFFS2_DATA_NODE_B} B. "
+    page = f"-e: the erase block, whose end no node crosses. -s: data of a node, at most {DATA_NODE_B} B. "
     markers = "-n: no clean markers in it: those of NAND stand in OOB areas."
     flashing = "flash_erase -j /dev/mtdN 0 0, then nandwrite -p /dev/mtdN root.jffs2"
     nand = " -n"
@@ -93,7 +90,7 @@ def _jffs2(target: Target) -> list[str]:
     order = " -l: of a little-endian CPU, -b of another."
     return [
         *_comment(page + markers + order),
-        f'mkfs.jffs2 -l{nand} -e {target.block_B} -s {JFFS2_DATA_NODE_B} -r "$folder" -o root.jffs2',
+        f'mkfs.jffs2 -l{nand} -e {target.block_B} -s {DATA_NODE_B} -r "$folder" -o root.jffs2',
         "",
         *_comment(f"{flashing}."),
     ]

@@ -17,15 +17,15 @@ from ffslab.api.machine import IMAGE_BOARD
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import How, said
 from ffslab.images.inspection import inspect_partitions
-from ffslab.images.target import UBI_HEADER_B, UBI_OWN_BLOCKS, UBIFS_LEAST_B, Target
+from ffslab.images.target import DATA_NODE_B, NO_MLC, UBI_HEADER_B, UBI_OWN_BLOCKS, Target
 from ffslab.images.volume_flags import growing_volumes
 from ffslab.text.quoting import quoted
 from ffslab.text.tables import counted, number, size, text_table
 
 # A clean marker is a node's head (fs/jffs2/wbuf.c, include/uapi/linux/jffs2.h).
 CLEAN_MARKER_B = 12
-# Pages of memory of the boards that there are profiles of.
-DATA_NODE_B = 4096
+# UBIFS aligns nodes to at least so much (fs/ubifs/super.c, `init_constants_early`).
+UBIFS_LEAST_B = 8
 # Larger than the erase blocks of any part.
 LARGEST_BLOCK_KIB = 16384
 # Blocks that only garbage collection may use (yaffs2's yaffs_vfs.c, `n_reserved_blocks`).
@@ -183,8 +183,7 @@ def _ubi(lint: _Lint) -> None:
     rests_on = ("ecc_step_B",) if target.board and target.kind == "nand" else ()
     lint.check("sub-page (header at)", vid_at, "equal to", wanted, "B", right, rests_on=rests_on)
     if target.is_mlc:
-        note = "UBI refuses MLC NAND since Linux 4.17 (drivers/mtd/ubi/build.c)"
-        lint.check("bits of a cell", 2, "at most", 1, "bit", "a part of SLC, or a volume without UBI", note)
+        lint.check("bits of a cell", 2, "at most", 1, "bit", "a part of SLC, or a volume without UBI", NO_MLC)
     _check_oob(lint)
     _volumes(lint)
     _ubifs(lint, vid_at if wanted is None else wanted, lint.number("UBIFS is on volume"))
@@ -246,7 +245,7 @@ def _ubifs(lint: _Lint, vid_at: int | None, volume: int | None) -> None:
     if volume is None:
         return
     lebs = _reserved(lint)
-    grown = lint.target.blocks - UBI_OWN_BLOCKS - target.bad_reserve_blocks - sum(lebs.values()) + lebs.get(volume, 0)
+    grown = target.volume_lebs - sum(lebs.values()) + lebs.get(volume, 0)
     growing = growing_volumes(lint.path, lint.facts)
     has = lint.number("UBIFS LEBs at most") or 0
     will = lebs.get(volume, 0)

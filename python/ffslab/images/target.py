@@ -15,8 +15,10 @@ UBI_HEADER_B = 64
 # UBI's own: two of the volume table, one for wear levelling, one for an atomic change (drivers/mtd/ubi/ubi.h and
 # ubi-media.h: UBI_LAYOUT_VOLUME_EBS, WL_RESERVED_PEBS, EBA_RESERVED_PEBS).
 UBI_OWN_BLOCKS = 2 + 1 + 1
-# UBIFS aligns nodes to at least so much (fs/ubifs/super.c, `init_constants_early`).
-UBIFS_LEAST_B = 8
+NO_MLC = "UBI refuses MLC NAND since Linux 4.17 (drivers/mtd/ubi/build.c)"
+# A page of memory of the boards that there are profiles of: no kernel holds more in a node of JFFS2 (fs/jffs2/write.c,
+# `jffs2_write_inode_range`).
+DATA_NODE_B = 4096
 # CONFIG_MTD_UBI_BEB_LIMIT: so many blocks of 1024 of the chip are kept for bad ones (drivers/mtd/ubi/Kconfig).
 BEB_LIMIT = 20
 

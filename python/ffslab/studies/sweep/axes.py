@@ -11,7 +11,7 @@ from typing import cast
 from ffslab._native import InputError
 from ffslab.files.toml_tables import check_keys, meant
 from ffslab.registries.profiles import check_known
-from ffslab.systems import TABLE
+from ffslab.systems import FILE_SYSTEMS
 
 Value = str | int | float | bool
 
@@ -167,9 +167,8 @@ def _check_names(axis: str, values: Sequence[Value]) -> None:
     """Refuses a name that nothing has: an answer without its points would not be the one that was asked for."""
     for value in values:
         if axis == "fs":
-            known = sorted({fs for system in TABLE for fs in system.file_systems})
-            if value not in known:
-                raise InputError(f"axis `fs`: unknown file system {value}{meant(str(value), known)}")
+            if value not in FILE_SYSTEMS:
+                raise InputError(f"axis `fs`: unknown file system {value}{meant(str(value), FILE_SYSTEMS)}")
         elif axis in ("board", "part", "kernel"):
             check_known(str(value), axis, f"axis `{axis}`:")
 
