@@ -211,7 +211,10 @@ fn entropy_bits(counts: &[u32]) -> u32 {
 fn length_runs_bits_at_least(counts: &[u32]) -> u32 {
     let of_run = |run: &[u32]| match (run[0], run.len() as u32) {
         // The first length stands for itself, the others for themselves or, up to six, in one repetition.
-        (1.., length) => 1 + if length > 3 { (length - 1).div_ceil(6) * (1 + extra_of_run(AGAIN)) } else { length - 1 },
+        (1.., length) => {
+            let again_bits = 1 + extra_of_run(AGAIN);
+            1 + (length - 1) / 6 * again_bits + ((length - 1) % 6).min(again_bits)
+        }
         (0, length @ 0..3) => length,
         (0, 3..11) => 1 + extra_of_run(NONE_SHORT),
         (0, _) => 1 + extra_of_run(NONE_LONG),
@@ -305,5 +308,43 @@ fn add_run(length: usize, mut count: usize, runs: &mut Vec<(usize, u16)>) {
         }
         is_first = false;
         count -= piece;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Symbols in runs and apart, few and often: no codes are shorter than the bound says.
+        #[test]
+        fn codes_of_a_block_are_no_shorter_than_the_bound(
+            runs in prop::collection::vec((0u8..=255, 1usize..40, 1usize..9), 0..12),
+            copies in prop::collection::vec((3usize..=258, 1usize..=20_000), 0..20),
+        ) {
+            let mut block = Block::default();
+            for (first, length, times) in runs {
+                (0..length * times).for_each(|at| block.literal(first.wrapping_add((at / times) as u8)));
+            }
+            copies.iter().for_each(|&(length, distance)| block.copy(length, distance));
+            block.counts[END] = 1;
+            let own = OwnCodes::of(&block);
+            let bits = block.bits_with(&own.lengths, &own.distances) + own.head.bits();
+            prop_assert!(block.dynamic_bits_at_least() <= bits);
+        }
+
+        /// The least that any code lengths can take, were every symbol of theirs one bit.
+        #[test]
+        fn runs_of_lengths_take_no_less_than_the_bound(used in prop::collection::vec((0u32..2, 1usize..30), 1..12)) {
+            let mut counts: Vec<u32> = used.iter().flat_map(|&(count, length)| vec![count; length]).collect();
+            counts.push(1);
+            let mut runs = Vec::new();
+            for run in counts.chunk_by(|a, b| a == b) {
+                add_run(run[0] as usize, run.len(), &mut runs);
+            }
+            let bits: u32 = runs.iter().map(|&(symbol, _)| 1 + extra_of_run(symbol)).sum();
+            prop_assert!(length_runs_bits_at_least(&counts) <= bits, "{runs:?}");
+        }
     }
 }
