@@ -34,6 +34,7 @@ def main() -> NoReturn:
         # A terminal that has gone takes no words.
         with contextlib.suppress(OSError):
             print("ffslab: interrupted", file=sys.stderr, flush=True)
+        _forget_interrupt()
         code = exit_code()
     sys.exit(_flushed(code))
 
@@ -46,6 +47,15 @@ def _flushed(code: int) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return code or 2
     return code
+
+
+def _forget_interrupt() -> None:
+    """A signal that breaks off Python text run by C code (imports of extensions do that) stays in CPython's mind even
+    when somebody handles it: `python -m` then ends by SIGINT instead of with the exit code. The next text that C code
+    runs makes it forget (`run_eval_code_obj` in Python/pythonrun.c)."""
+    import ctypes
+
+    ctypes.pythonapi.PyRun_SimpleString(b"")
 
 
 def _open_closed_streams() -> None:

@@ -94,14 +94,17 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ENDINGS)
 def test_an_import_that_a_signal_breaks_off_is_interrupted(tmp_path: Path, number: signal.Signals) -> None:
-    """Packages with native parts make an error of their own of what is raised in the middle of their import."""
+    """Packages with native parts make an error of their own of what is raised in the middle of their import, and those
+    that run Python text from C leave CPython to believe that nobody handled it."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import signal, sys\n"
+        "import ctypes, signal, sys\n"
+        "run = ctypes.pythonapi.PyRun_String\n"
+        "run.argtypes, run.restype = [ctypes.c_char_p, ctypes.c_int, *[ctypes.py_object] * 2], ctypes.py_object\n"
         "class Broken:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'numpy':\n"
         "            try:\n"
-        f"                signal.raise_signal({number.value})\n"
+        f"                run(b'signal.raise_signal({number.value})', 257, globals(), globals())\n"
         "            except KeyboardInterrupt:\n"
         "                raise ImportError('numpy cannot be imported') from None\n"
         "sys.meta_path.insert(0, Broken())\n",
@@ -109,7 +112,7 @@ def test_an_import_that_a_signal_breaks_off_is_interrupted(tmp_path: Path, numbe
     )
     (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
     ran = subprocess.run(
-        [FFSLAB, "run", "small.toml"],
+        [sys.executable, "-m", "ffslab", "run", "small.toml"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
