@@ -102,18 +102,19 @@ def main() -> None:
 
 
 def of_times(evidence: Evidence) -> str:
-    """Between which shares of the measured times eight of ten simulated ones are; a speed is a time upside down."""
-    found = [
-        (row["ratio"] if row["unit"] in TIMES else 1 / row["ratio"], row["board"])
-        for row in evidence["cases"]
-        if row["counted"] and row["ratio"] and (row["unit"] in TIMES or row["unit"].endswith("/s"))
-    ]
-    tenths = statistics.quantiles((ratio for ratio, _ in found), n=10, method="inclusive")
-    boards = len({board for _, board in found})
-    return (
-        "# Written by docs/evidence/figures.py; see ffslab.text.times.\n"
-        f"times = {len(found)}\nboards = {boards}\nlow = {tenths[0]:.2g}\nhigh = {tenths[-1]:.2g}\n"
-    )
+    """Between which shares of the measured times eight of ten simulated ones of each kind are; a speed is a time upside
+    down."""
+    counted = [row for row in evidence["cases"] if row["counted"] and row["ratio"]]
+    told = ["# Written by docs/evidence/figures.py; see ffslab.text.times."]
+    for kind, kinds in times.KINDS.items():
+        ratios = [
+            row["ratio"] if row["unit"] in TIMES else 1 / row["ratio"]
+            for row in counted
+            if row["kind"] in kinds and (row["unit"] in TIMES or row["unit"].endswith("/s"))
+        ]
+        tenths = statistics.quantiles(ratios, n=10, method="inclusive")
+        told.append(f'"{kind}" = {{ times = {len(ratios)}, low = {tenths[0]:.2g}, high = {tenths[-1]:.2g} }}')
+    return "\n".join(told) + "\n"
 
 
 class Numbers(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from ffslab.answers.summary import VariantSummary
-from ffslab.text.times import evidence, is_calibrated, times_said
+from ffslab.text.times import KINDS, evidence, is_calibrated, times_said
 
 
 def said(*stacks: dict[str, Any]) -> list[str]:
@@ -34,13 +34,28 @@ def test_a_board_is_calibrated_when_driver_and_cpu_were_measured(
 
 
 def test_each_board_is_told_once_with_what_its_times_rest_on() -> None:
-    known = evidence()
-    assert known.times > known.boards and known.low < 1 < known.high
+    known = evidence()["single calls"]
+    assert set(evidence()) == set(KINDS) and known.low < 1 < known.high
     own, other = {"board": "omap3evm", "part": "micron-slc-omap3evm"}, {"board": "omap3evm", "part": "mt29f2g08abaea"}
     calibrated, foreign, router = said(own, other, own, {"board": "linkit-smart-7688"}, {"board": "zero-overhead"}, {})
     assert calibrated == "Times: driver and CPU of board omap3evm were measured."
-    assert foreign.startswith("Times: board omap3evm was not measured with mt29f2g08abaea. Of ")
-    assert f"at {known.low:g} to {known.high:g} of what was measured (docs/evidence.md)" in router
+    assert foreign.startswith("Times: board omap3evm was not measured with mt29f2g08abaea. On ")
+    assert f"{known.low:g} to {known.high:g} for single calls ({known.times})" in router
+
+
+def test_an_answer_is_told_of_what_it_did() -> None:
+    """A mount that writes a log is a mount, and a read that no program disturbs a read."""
+
+    def kinds(*steps: tuple[str, int, int]) -> list[str]:
+        told = [
+            {"step": name, "counts": {"page_reads": reads, "page_programs": programs}}
+            for name, reads, programs in steps
+        ]
+        (said,) = times_said([cast("VariantSummary", {"stack": {"board": "linkit-smart-7688"}, "steps": told})])
+        return [kind for kind in KINDS if f" for {kind} (" in said]
+
+    assert kinds(("mount", 5, 2), ("append log", 1, 9)) == ["mounts", "writes", "single calls"]
+    assert kinds(("requests", 40, 0), ("fsync", 0, 0)) == ["reads", "single calls"]
 
 
 def test_the_profile_of_a_user_is_asked(tmp_path: Path) -> None:
