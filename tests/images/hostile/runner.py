@@ -90,8 +90,8 @@ def outcome(call: dict[str, Any], folder: str, seconds_max: float, bytes_max: in
             "out": _said(out),
             "errors": _said(errors),
             "made": sorted(path.name for path in Path(folder).iterdir() if not path.is_symlink()),
-            # A name of a volume that leads out of the folder is a name of a file with "_" for "/".
-            "left": sorted(path.name for path in Path(folder).rglob(".*") if not path.name.startswith(".._")),
+            # What is written first stands beside its place; below the target are names of the image, whatever they are.
+            "left": sorted(path.name for path in Path(folder).glob(".*")),
         }
 
 
