@@ -3,7 +3,8 @@
 use crate::dump::Dump;
 use crate::file::ImageError;
 use crate::format::ImageFs;
-use crate::recognise::parts::{Part, Wanted};
+use crate::recognise::part::Part;
+use crate::recognise::parts::Wanted;
 use crate::recognise::Layout;
 use crate::scan::damage_of;
 use crate::tree::{tree_of, Content, Tree, TreeError};

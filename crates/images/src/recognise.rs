@@ -9,7 +9,9 @@ pub mod arranged;
 mod content;
 pub mod mtdparts;
 mod owners;
+pub mod part;
 pub mod parts;
+mod superblocks;
 mod tables;
 mod within;
 

@@ -100,7 +100,10 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
             probe.mark(runner.system.sim(), step.title());
         }
         let outcome = runner.step("measure", index, step)?;
-        plan.pass_on(&mut runner, step);
+        // The measurement ends with its last step.
+        if index + 1 < plan.measure.len() {
+            plan.pass_on(&mut runner, step);
+        }
         if plan.main_steps.0 == Some(index) {
             boundary = Boundary::of(&*runner.system, Some(&outcome));
         }

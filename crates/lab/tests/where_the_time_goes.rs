@@ -78,3 +78,14 @@ fn what_was_resolved_runs_from_any_folder() {
     let json = |summary: &Summary| serde_json::to_string(summary).unwrap();
     assert!(json(&first.summary) == json(&again), "the summaries differ");
 }
+
+/// A program that is measured writes down what a step did; after the last one nobody waits for that.
+#[test]
+fn what_the_program_does_after_the_last_step_is_not_in_the_measurement() {
+    let text = "title = \"umount\"\n[stack]\nsystem = \"linux\"\nboard = \"qemu-debian-amd64\"\nfs = \"ubifs\"\n\
+                partition_blocks = 400\n[[setup]]\nstep = \"mount\"\n[[measure]]\nstep = \"sync\"\n\
+                [[measure]]\nstep = \"umount\"\n";
+    let summary = summary(text, Path::new(""));
+    assert_accounted_for(&summary.variants[0]);
+    assert_eq!(summary.variants[0].program_us, 113.6, "between two steps, once");
+}

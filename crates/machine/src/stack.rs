@@ -159,7 +159,7 @@ impl StackSpec {
         let mlc = MlcSpec::of(&profile.part, timing, keys.slc_mode)?;
         let image = image_of(&mut keys, &profile.part.geometry(), base_dir)?;
         let policy = keys.policy.clone().unwrap_or_default();
-        let policies = policy.policies(&keys.fs, mountable)?;
+        let policies = file_systems::policies_of(&policy, &keys.fs, mountable)?;
         let fs = mountable.map(|fs| fs.settings(&mut keys, &profile)).transpose()?;
         let has_ubi = fs.as_ref().is_some_and(|fs| fs.needs_ubi().is_some());
         // See `Driver::polls_with_resched` of `mtd` for file systems that hold a lock meanwhile, `SimConfig` for the others.

@@ -2,6 +2,7 @@
 //! here is a block of littlefs, which may be several erase blocks of the chip.
 
 mod log;
+mod pair;
 mod version1;
 mod walk;
 
@@ -12,7 +13,8 @@ use crate::tree::room::{Names, Room};
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
 use ffslab_fs::{BlockSpace, FileKind, Ino};
 use ffslab_mtd::is_erased;
-use log::{log_of, Held, NameOf, Superblock, MAGIC};
+use log::{Held, NameOf, Superblock, MAGIC};
+use pair::log_of;
 use std::collections::BTreeSet;
 use walk::{Use, Walk};
 

@@ -1,7 +1,8 @@
 //! All metadata pairs of an image, the files in them and the blocks of each: what littlefs finds at a mount and in its search for free
 //! blocks. Nothing in the image is trusted.
 
-use super::log::{Entry, Held, Log, NameOf, Pair, Superblock};
+use super::log::{Entry, Held, Log, NameOf, Superblock};
+use super::pair::Pair;
 use crate::recognise::Layout;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

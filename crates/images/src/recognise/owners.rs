@@ -1,6 +1,6 @@
 //! To which file system each erase block of a dump belongs, and the areas that those of one partition make.
 
-use super::{within, Layout};
+use super::{superblocks, Layout};
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFs};
 use ffslab_mtd::is_erased;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ fn volumes_own(owners: &mut [Owner], image: &[u8], layout: &Layout, formats: &[I
         return;
     }
     let block_bytes = layout.block_bytes as usize;
-    for (fs, place) in within::volumes(image, formats) {
+    for (fs, place) in superblocks::volumes(image, formats) {
         for owner in &mut owners[place.start / block_bytes..place.end.div_ceil(block_bytes)] {
             if *owner == Owner::Nobody {
                 *owner = Owner::Of(fs, 0);

@@ -9,15 +9,13 @@
 
 use super::mtdparts::{self, Defined};
 use super::owners::areas_of;
-use super::{content, recognise, tables, within, Given, Layout};
+use super::part::{own_name, whole, Part, UNKNOWN};
+use super::{content, recognise, superblocks, tables, within, Given, Layout};
 use crate::dump::Pieces;
 use crate::file::{hold_file, ImageError};
 use crate::format::{Evidence, ImageFs};
 use crate::ubifs::fscrypt::MasterKeys;
 use crate::unrecognised::Unrecognised;
-use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
-use std::ops::Range;
 use std::path::Path;
 
 /// Which partition of an image is meant, and what the user says about it.
@@ -37,29 +35,6 @@ pub struct Wanted {
     pub keys: MasterKeys,
     /// How each page is laid out, which then is not looked for.
     pub pieces: Option<Pieces>,
-}
-
-/// A partition.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Part {
-    /// Name of the partition; empty if it is the whole image.
-    pub name: String,
-    /// Position on the flash, not counting OOB areas.
-    #[serde(rename = "offset_B")]
-    pub offset_bytes: u64,
-    #[serde(rename = "size_B")]
-    pub size_bytes: u64,
-    /// The part of the file that holds the partition.
-    #[serde(skip)]
-    pub place_bytes: Range<usize>,
-    /// What the partition holds, or why that is not known.
-    #[serde(serialize_with = "layout_or_why")]
-    #[schemars(with = "Result<Layout, String>")]
-    pub layout: Result<Layout, Unrecognised>,
-}
-
-fn layout_or_why<S: Serializer>(layout: &Result<Layout, Unrecognised>, serializer: S) -> Result<S::Ok, S::Error> {
-    layout.as_ref().map_err(Unrecognised::to_string).serialize(serializer)
 }
 
 impl Part {
@@ -184,23 +159,6 @@ fn of_table(image: &[u8], wanted: &Wanted, formats: &[ImageFs], (table, all): (&
     all.iter().map(part).collect()
 }
 
-/// The whole image, or what stands in it behind something else.
-pub(super) fn whole(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Part, Unrecognised> {
-    let found = recognise(image, given, formats);
-    let late = formats.iter().find_map(|fs| fs.format().begins_at(image, found.as_ref().ok()));
-    let behind = late.and_then(|at| {
-        let layout = recognise(&image[at..], &Given { starts_at_bytes: at as u64, ..*given }, formats).ok()?;
-        Some((at, layout.because(format!("{at} B of something else stand before it"))))
-    });
-    let (at, layout) = match behind {
-        Some((at, layout)) => (at, layout),
-        None => (0, found?),
-    };
-    let place_bytes = at..image.len();
-    let (offset_bytes, size_bytes) = (at as u64, place_bytes.len() as u64);
-    Ok(Part { name: String::new(), offset_bytes, size_bytes, place_bytes, layout: Ok(layout) })
-}
-
 /// The only partition that holds a file system.
 ///
 /// Errors: as [`find`]; there are several, or the size of its erase blocks cannot be found out.
@@ -307,7 +265,7 @@ fn chip_of(image: &[u8], given: &Given, formats: &[ImageFs]) -> Chip {
     let said = Chip { page_bytes, oob_bytes: given.oob_bytes.unwrap_or(0), block_bytes: None, holds: None };
     let sizes = Given { fs: None, endian: None, block_bytes: None, ..*given };
     let Ok(mut whole) = recognise(image, &sizes, formats) else { return said };
-    if within::ends_early(image, whole.fs) {
+    if superblocks::ends_early(image, whole.fs) {
         let others: Vec<ImageFs> = formats.iter().copied().filter(|fs| !fs.format().is_volume()).collect();
         let Ok(behind) = recognise(image, &sizes, &others) else { return said };
         whole = behind;
@@ -333,19 +291,6 @@ fn chip_of(image: &[u8], given: &Given, formats: &[ImageFs]) -> Chip {
 }
 
 // ---- found --------------------------------------------------------------------------------------------------
-
-/// How what nobody knows is called.
-pub(super) const UNKNOWN: &str = "unknown";
-
-/// A name of a partition that holds such, which no other has.
-pub(super) fn own_name(parts: &[Part], base: &str) -> String {
-    let before = parts.iter().filter(|part| part.name.split('-').next() == base.split('-').next()).count();
-    if before == 0 {
-        base.to_string()
-    } else {
-        format!("{base}-{}", before + 1)
-    }
-}
 
 /// Finds the partitions of a whole chip. `None`: the image is not the dump of a chip with several.
 fn found(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Option<Vec<Part>> {

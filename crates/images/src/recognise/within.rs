@@ -1,31 +1,12 @@
 //! Volumes whose superblocks say where they end, in an image that holds more: a kernel before them, another image behind them, an
 //! overlay. What stands between is unknown data.
 
-use super::parts::{own_name, whole, Part, UNKNOWN};
+use super::part::{own_name, whole, Part, UNKNOWN};
+use super::superblocks::{is_padding, volumes};
 use super::{content, recognise, Given};
 use crate::format::{BlockLook, ImageFs};
 use crate::unrecognised::Unrecognised;
 use std::ops::Range;
-
-/// All volumes in an image, in their order. Where two claim the same bytes the first one has them.
-pub fn volumes(image: &[u8], formats: &[ImageFs]) -> Vec<(ImageFs, Range<usize>)> {
-    let of = |fs: &ImageFs| fs.format().places(image).into_iter().map(|place| (*fs, place)).collect::<Vec<_>>();
-    let mut found: Vec<(ImageFs, Range<usize>)> = formats.iter().flat_map(of).collect();
-    found.sort_by_key(|(_, place)| place.start);
-    let mut end = 0;
-    found.retain(|(_, place)| {
-        let is_free = place.start >= end;
-        end = if is_free { place.end } else { end };
-        is_free
-    });
-    found
-}
-
-/// Whether an image begins with a volume of this file system, and something stands behind it.
-pub fn ends_early(image: &[u8], fs: ImageFs) -> bool {
-    let places = fs.format().places(image);
-    places.first().is_some_and(|place| place.start == 0 && !is_padding(&image[place.end..]))
-}
 
 /// The partitions of an image that holds a volume and something behind it. `None`: it does not.
 pub fn several(image: &[u8], given: &Given, formats: &[ImageFs]) -> Option<Vec<Part>> {
@@ -92,9 +73,4 @@ fn unknown(parts: &mut Vec<Part>, image: &[u8], mut place: Range<usize>) {
 fn push(parts: &mut Vec<Part>, name: &str, place_bytes: Range<usize>, layout: Result<super::Layout, Unrecognised>) {
     let (offset_bytes, size_bytes) = (place_bytes.start as u64, place_bytes.len() as u64);
     parts.push(Part { name: own_name(parts, name), offset_bytes, size_bytes, place_bytes, layout });
-}
-
-/// Whether nothing stands there: tools fill with either value.
-fn is_padding(bytes: &[u8]) -> bool {
-    bytes.iter().all(|&byte| byte == 0xFF) || bytes.iter().all(|&byte| byte == 0)
 }

@@ -6,6 +6,7 @@
 //!
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
 
+mod decisions;
 mod demands;
 mod descriptor;
 pub mod fat;
@@ -27,6 +28,7 @@ pub mod ubifs;
 pub mod yaffs2;
 pub mod zephyr_nvs;
 
+pub(crate) use decisions::policies_of;
 pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Promises, Settings};
 pub use on_bare::{OnBare, PathSettings};
 pub use on_rtems::OnRtems;

@@ -1,8 +1,6 @@
 //! `[[stack.mount]]`: further mounts of a machine, beside the one that `[stack]` is.
 
 use crate::error::MachineError;
-use crate::file_systems::mountable;
-use crate::stack_keys::StackKeys;
 use ffslab_text::Bytes;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -52,7 +50,7 @@ pub struct MountKeys {
     pub options: Vec<String>,
     /// All other keys: those of `[stack]` that are not about the machine.
     #[serde(flatten)]
-    own: Table,
+    pub(super) own: Table,
 }
 
 impl<'de> Deserialize<'de> for MountKeys {
@@ -80,15 +78,9 @@ impl MountKeys {
         self.at.trim_matches('/')
     }
 
-    /// Whether it compresses what programs write.
-    pub fn compresses(&self) -> bool {
-        let text = |key: &str| self.own.get(key).and_then(Value::as_str);
-        match text("compression") {
-            Some(name) => name != "none",
-            None => {
-                text("fs").and_then(|fs| mountable(fs).ok()).is_some_and(|fs| fs.own_keys().contains(&"compression"))
-            }
-        }
+    /// The text of one of the keys of `[stack]`.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.own.get(key).and_then(Value::as_str)
     }
 
     /// The path of the image that the partition holds at the start.
@@ -121,33 +113,9 @@ impl MountKeys {
         }
     }
 
-    /// The keys of a stack with this mount alone, on the machine of `stack`. A partition begins at `first_block` if the
-    /// keys do not say where.
-    ///
-    /// Errors: unknown keys, values of another kind.
-    pub(super) fn on_machine(&self, stack: &StackKeys, first_block: u32) -> Result<StackKeys, MachineError> {
-        let wrong = |error: &dyn std::fmt::Display| MachineError::Mount {
-            at: self.at.clone(),
-            says: error.to_string().trim_end().replace('\n', " "),
-        };
-        let mut keys = Table::try_from(stack).map_err(|error| wrong(&error))?;
-        keys.retain(|key, _| OF_MACHINE.contains(&key) && key != "mount");
-        keys.insert("first_block".to_string(), Value::from(first_block));
-        if self.volume_bytes.is_some() {
-            keys.insert("partition_blocks".to_string(), Value::from(stack.partition_blocks));
-        }
-        keys.extend(self.own.clone());
-        StackKeys::deserialize(keys).map_err(|error| wrong(&error.message()))
-    }
-
-    /// The same keys with what `keys` has filled in.
-    pub(super) fn filled_in(&self, keys: &StackKeys) -> MountKeys {
-        let mut own = Table::try_from(keys).unwrap_or_else(|_| self.own.clone());
-        let of_partition = ["first_block", "partition_blocks"];
-        own.retain(|key, _| {
-            !OF_MACHINE.contains(&key) && (self.volume_bytes.is_none() || !of_partition.contains(&key))
-        });
-        MountKeys { own, ..self.clone() }
+    /// Whether a key of `[stack]` is about the machine, and not about one mount.
+    pub(super) fn is_of_machine(key: &str) -> bool {
+        OF_MACHINE.contains(&key)
     }
 }
 

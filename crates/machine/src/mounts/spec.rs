@@ -10,7 +10,9 @@ use ffslab_flash::Geometry;
 use ffslab_profiles::ProgramCosts;
 use ffslab_sim::PowerMilliwatt;
 use ffslab_system::System;
+use serde::Deserialize;
 use std::path::Path;
+use toml::{Table, Value};
 
 /// All numbers that are needed to build a machine with several mounts.
 #[derive(Clone, Debug)]
@@ -39,7 +41,7 @@ impl MountsSpec {
             let at = &mount.at;
             let wrong = |says: String| MachineError::Mount { at: at.clone(), says };
             let end = used.last().map_or(0, |blocks| blocks.end);
-            let own = mount.on_machine(keys, end)?;
+            let own = on_machine(mount, keys, end)?;
             let (mut spec, own) = StackSpec::from_keys(&own, base_dir).map_err(|error| wrong(error.to_string()))?;
             let needs_ubi = |spec: &StackSpec| spec.fs.as_ref().is_some_and(|fs| fs.needs_ubi().is_some());
             match mount.volume_bytes {
@@ -63,7 +65,7 @@ impl MountsSpec {
                     used.push(blocks);
                 }
             }
-            *filled = mount.filled_in(&own);
+            *filled = filled_in(mount, &own);
             others.push(OtherMount { keys: mount.clone(), spec });
         }
         Ok((MountsSpec { root, others }, filled))
@@ -76,6 +78,35 @@ impl MountsSpec {
     fn all_mut(&mut self) -> impl Iterator<Item = &mut StackSpec> {
         std::iter::once(&mut self.root).chain(self.others.iter_mut().map(|other| &mut other.spec))
     }
+}
+
+/// The keys of a stack with this mount alone, on the machine of `stack`. A partition begins at `first_block` if the keys do
+/// not say where.
+///
+/// Errors: unknown keys, values of another kind.
+fn on_machine(mount: &MountKeys, stack: &StackKeys, first_block: u32) -> Result<StackKeys, MachineError> {
+    let wrong = |error: &dyn std::fmt::Display| MachineError::Mount {
+        at: mount.at.clone(),
+        says: error.to_string().trim_end().replace('\n', " "),
+    };
+    let mut keys = Table::try_from(stack).map_err(|error| wrong(&error))?;
+    keys.retain(|key, _| MountKeys::is_of_machine(key) && key != "mount");
+    keys.insert("first_block".to_string(), Value::from(first_block));
+    if mount.volume_bytes.is_some() {
+        keys.insert("partition_blocks".to_string(), Value::from(stack.partition_blocks));
+    }
+    keys.extend(mount.own.clone());
+    StackKeys::deserialize(keys).map_err(|error| wrong(&error.message()))
+}
+
+/// The same keys with what `keys` has filled in.
+fn filled_in(mount: &MountKeys, keys: &StackKeys) -> MountKeys {
+    let mut own = Table::try_from(keys).unwrap_or_else(|_| mount.own.clone());
+    let of_partition = ["first_block", "partition_blocks"];
+    own.retain(|key, _| {
+        !MountKeys::is_of_machine(key) && (mount.volume_bytes.is_none() || !of_partition.contains(&key))
+    });
+    MountKeys { own, ..mount.clone() }
 }
 
 impl Spec for MountsSpec {

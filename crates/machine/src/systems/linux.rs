@@ -2,7 +2,7 @@
 
 use super::descriptor::{Descriptor, SystemKeys};
 use crate::error::MachineError;
-use crate::file_systems;
+use crate::file_systems::{self, mountable};
 use crate::mounts::{MountKeys, MountsSpec};
 use crate::spec::{FlashSummary, ImageOf, MachineSpec, Spec, State};
 use crate::stack::{Stack, StackSpec};
@@ -39,7 +39,7 @@ impl SystemKeys for StackKeys {
 
     fn compresses(&self) -> bool {
         let is_on = |name: Option<CompressionName>| name.is_some_and(|name| name != CompressionName::None);
-        is_on(self.compression) || self.mount.iter().any(MountKeys::compresses)
+        is_on(self.compression) || self.mount.iter().any(is_compressed)
     }
 
     fn profiles_mut(&mut self) -> Vec<&mut String> {
@@ -124,5 +124,16 @@ impl Spec for StackSpec {
 
     fn without_read_ahead(&mut self) {
         self.vfs.read_ahead_bytes = 0;
+    }
+}
+
+/// Whether a mount compresses what programs write: as its key says, or as its file system does without one.
+fn is_compressed(mount: &MountKeys) -> bool {
+    match mount.text("compression") {
+        Some(name) => name != "none",
+        None => {
+            let fs = mount.text("fs").and_then(|fs| mountable(fs).ok());
+            fs.is_some_and(|fs| fs.own_keys().contains(&"compression"))
+        }
     }
 }
