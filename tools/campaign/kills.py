@@ -104,6 +104,8 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 def killed(words: list[str], folder: Path, name: str, after_s: float) -> None:
     """Kills the command so late; it may be over by then."""
+    # What was killed without a word before has left what it has left.
+    before = names_in(folder)
     process = start(words, folder)
     try:
         process.wait(after_s)
@@ -117,6 +119,10 @@ def killed(words: list[str], folder: Path, name: str, after_s: float) -> None:
         raise Found("code", f"{name} after {after_s:.2f} s: exit code {code}: {said[-400:]}")
     if "Traceback" in said or "panicked" in said:
         raise Found("traceback", f"{name} after {after_s:.2f} s: {said[-400:]}")
-    beside = sorted(path.name for path in folder.iterdir() if path.name not in ("a.toml", "out", "store"))
+    beside = sorted(names_in(folder) - before - {"out", "store"})
     if beside and name != "SIGKILL":
         raise Found("left", f"{name} after {after_s:.2f} s leaves {beside}")
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}

@@ -1,9 +1,8 @@
 //! The key `device` of `[stack]`: a block device by its profile, or flash behind a translation layer.
 
-use crate::device_units::commands_of;
 use crate::error::MachineError;
 use crate::fault_keys::FaultKeys;
-use crate::flash_device::{pages_of, FlashDevice};
+use crate::flash_device::{commands_of, pages_of, FlashDevice};
 use crate::media::{self, MlcSpec, PartitionSpec, NAND, SPI_NAND};
 use crate::policy_keys::{wrong_victim, PolicyKeys};
 use ffslab_block::ftl::Translated;

@@ -5,21 +5,9 @@ use crate::error::MachineError;
 use crate::media::PartitionSpec;
 use ffslab_ftl::{Mapping, COPY_BACKS_MAX};
 use ffslab_mtd::striped::{ChipCommands, Stripes};
-use ffslab_profiles::Part;
 
 /// Pages that a controller could hold at all.
 const ROW_PAGES_MAX: u32 = 1024;
-
-/// What a part can beside the usual commands, as far as its profile says; nothing on a serial bus.
-pub(crate) fn commands_of(part: &Part) -> ChipCommands {
-    let said = part.nand_commands().unwrap_or_default();
-    ChipCommands {
-        cache_program: said.cache_program,
-        cache_read: said.cache_read,
-        copy_back: said.copy_back,
-        register_copy_ns: said.cache_busy_ns,
-    }
-}
 
 impl FtlKeys {
     fn copy_backs(&self) -> u32 {

@@ -9,6 +9,7 @@ use ffslab_flash::Geometry;
 use ffslab_ftl::{DeviceError, FtlError};
 use ffslab_mtd::striped::{ChipCommands, Die, Stripes};
 use ffslab_mtd::{Medium, MediumImage, Mtd};
+use ffslab_profiles::Part;
 use ffslab_sim::{Sim, SimConfig};
 use std::rc::Rc;
 
@@ -30,6 +31,17 @@ pub(crate) fn pages_of(chip: &PartitionSpec, stripes: Option<Stripes>) -> u32 {
     match stripes {
         None => chip.partition_blocks * chip.mlc.used_pages(chip.geometry.pages_per_block),
         Some(stripes) => stripes.striped(&chip.geometry).pages(),
+    }
+}
+
+/// What a part can beside the usual commands, as far as its profile says; nothing on a serial bus.
+pub(crate) fn commands_of(part: &Part) -> ChipCommands {
+    let said = part.nand_commands().unwrap_or_default();
+    ChipCommands {
+        cache_program: said.cache_program,
+        cache_read: said.cache_read,
+        copy_back: said.copy_back,
+        register_copy_ns: said.cache_busy_ns,
     }
 }
 
