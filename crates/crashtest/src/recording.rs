@@ -74,6 +74,8 @@ pub struct Recording {
     pub options: Vec<String>,
     /// Of its file system.
     pub promises: Promises,
+    /// Faults of the simulated system that the workload met.
+    pub faults_met: Vec<&'static str>,
 }
 
 impl Watched {
@@ -158,7 +160,8 @@ impl Recorder {
         let log = std::mem::take(&mut book.log);
         let spec = session.machine_spec().clone();
         let promises = promises(session.keys().fs());
-        Ok(Recording { spec, base, before, modifications, commands, log, options, promises })
+        let faults_met = session.system().sim().faults_met();
+        Ok(Recording { spec, base, before, modifications, commands, log, options, promises, faults_met })
     }
 }
 

@@ -16,6 +16,10 @@ fn time(seconds: u32) -> TimeSpec {
     TimeSpec { seconds: i64::from(seconds), nanoseconds: 0 }
 }
 
+/// See [`crate::Options::gaps_in_page_stay`].
+const GAP_STAYS: &str = "JFFS2 of this kernel left a gap behind the end of a file without a node: what a truncation had cut off \
+                         there comes back with the next mount (mended in Linux 6.3 by 23892d383bee)";
+
 impl FileSystem for Jffs2 {
     fn name(&self) -> &'static str {
         "jffs2"
@@ -142,6 +146,9 @@ impl FileSystem for Jffs2 {
         let size = self.loaded(ino)?.file_bytes;
         let in_page = if self.store.flash.options.gaps_in_page_stay { at % PAGE_BYTES as u64 } else { 0 };
         let gap_end = at - in_page;
+        if at > gap_end.max(u64::from(size)) {
+            self.store.flash.sim.meet_fault(GAP_STAYS);
+        }
         if gap_end > u64::from(size) {
             let now_s = seconds(host.now());
             self.write_hole(host, ino, gap_end as u32, now_s)?;

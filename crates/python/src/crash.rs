@@ -78,6 +78,11 @@ impl CrashRecording {
         self.0.promises.about
     }
 
+    /// Faults of the simulated system that the workload met, each as a sentence.
+    fn faults_met(&self) -> Vec<&'static str> {
+        self.0.faults_met.clone()
+    }
+
     /// Calls `each` with the content of files whenever the application told something, and once before that: each time the number of
     /// things told, and the content of those that are there.
     fn each_told(&self, py: Python<'_>, paths: Vec<String>, each: &Bound<'_, PyAny>) -> PyResult<()> {

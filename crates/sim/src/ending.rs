@@ -16,13 +16,23 @@ impl Sim {
         self.0.given_up.borrow().clone()
     }
 
-    /// Has the answer say this, once: what was met and changes what it is worth, such as a fault of the simulated system.
+    /// Has the answer say this, once: what was met and changes what it is worth.
     pub fn tell(&self, text: &'static str) {
         self.0.told.borrow_mut().insert(text);
     }
 
-    /// What the answer must say.
+    /// A fault of the simulated system was met, which may lose data; the answer says so, once.
+    pub fn meet_fault(&self, text: &'static str) {
+        self.0.faults_met.borrow_mut().insert(text);
+    }
+
+    /// Faults of the simulated system that were met.
+    pub fn faults_met(&self) -> Vec<&'static str> {
+        self.0.faults_met.borrow().iter().copied().collect()
+    }
+
+    /// What the answer must say, faults last.
     pub fn told(&self) -> Vec<&'static str> {
-        self.0.told.borrow().iter().copied().collect()
+        self.0.told.borrow().iter().copied().chain(self.faults_met()).collect()
     }
 }

@@ -96,6 +96,7 @@ struct State {
     functions: [Cell<FunctionTime>; Function::ALL.len()],
     /// See [`Sim::tell`].
     told: RefCell<BTreeSet<&'static str>>,
+    faults_met: RefCell<BTreeSet<&'static str>>,
     watchers: observer::Watchers,
     operations: Cell<u64>,
     /// How often tasks have had exclusive use of the chip.
@@ -146,6 +147,7 @@ impl Sim {
             cold: Cell::new(false),
             functions: Default::default(),
             told: RefCell::default(),
+            faults_met: RefCell::default(),
             watchers: observer::Watchers::default(),
             operations: Cell::new(0),
             chip_uses: Cell::new(0),

@@ -33,7 +33,8 @@ class CrashAnswer(TypedDict):
     the test tolerates. `operations`: programs and erases of the workload; `points`: cuts that were made, of `possible`
     ones; `states`: media among them that differ; `wrong`: cuts after which something is wrong or lost; `recoveries`:
     mounts; `told`: things that the application said were done; `refused`: cuts after which there was nothing to mount
-    yet, as is allowed. `promises`: what the file system promises.
+    yet, as is allowed. `promises`: what the file system promises. `faults_met`: known faults of the simulated system
+    that the workload met, which may be what is wrong.
     """
 
     ffslab: str
@@ -52,4 +53,5 @@ class CrashAnswer(TypedDict):
     cuts_of_second_mounts: int
     told: int
     refused: int
+    faults_met: list[str]
     failures: list[CrashFailure]

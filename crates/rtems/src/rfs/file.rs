@@ -297,7 +297,7 @@ fn io_end(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
     // In 2018 a position inside a full last block counts as past the end, and the file becomes shorter.
     let past = if store.fixed() { is_longer } else { shared.map.size.is_past(&file.position, false) };
     if past && file.position.bytes(block_bytes) < shared.size.bytes(block_bytes) {
-        cache.sim().tell(quirks::CUT);
+        cache.sim().meet_fault(quirks::CUT);
     }
     if past {
         shared.map.set_size_offset(file.position.offset);
@@ -369,7 +369,7 @@ fn extend(store: &mut Store, cache: &mut Bdbuf, file: &mut File, shared: &mut Sh
         // the cache holds it.
         let read = with_content || (store.fixed() && position.offset > 0);
         if !read && position.offset > 0 && !store.held.has(cache, block) {
-            cache.sim().tell(quirks::NOT_READ);
+            cache.sim().meet_fault(quirks::NOT_READ);
         }
         store.held.request(cache, &mut file.handle, block, read)?;
         file.handle.data_mut(cache)[position.offset as usize..length as usize].fill(0);

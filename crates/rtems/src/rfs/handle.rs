@@ -180,7 +180,7 @@ impl Held {
             return;
         }
         if is_changed && !dirty {
-            cache.sim().tell(quirks::NOT_KEPT);
+            cache.sim().meet_fault(quirks::NOT_KEPT);
         }
         self.attached.remove(at);
         if self.no_local_cache {

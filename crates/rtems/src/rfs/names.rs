@@ -77,7 +77,7 @@ impl Rfs {
             let links = inode.links(cache);
             let open = shared.and_then(|shared| self.shares[shared].as_mut());
             if open.is_some() && links < 2 && !store.fixed() {
-                cache.sim().tell(quirks::UNLINKED);
+                cache.sim().meet_fault(quirks::UNLINKED);
             }
             let open = open.filter(|_| store.fixed());
             if links > 1 {

@@ -237,6 +237,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "cuts_of_second_mounts": judged["cuts_of_second_mounts"],
         "told": len(outcome.recording.told()),
         "refused": sum(finding["found"] == "refused" for finding in judged["findings"]),
+        "faults_met": outcome.recording.faults_met(),
         "failures": failures,
     }
 

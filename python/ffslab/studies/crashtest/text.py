@@ -23,6 +23,7 @@ _CHANGES = {
         "nothing that the application can do: take another version or file system, and report this one with the files "
         "that are kept"
     ),
+    "known": "nothing that the application can do: take a version in which that is mended, or another file system",
     "not-promised": (
         "take a file system that promises what fsync(2) says, or keep two copies with check sums and believe the "
         "newer one that is whole"
@@ -64,11 +65,15 @@ def blamed(answer: CrashAnswer) -> list[str]:
 
 def to_change(answer: CrashAnswer) -> list[str]:
     """What to change, each in a line."""
-    found = {
-        "cache" if (failure["found"], failure["torn"]) == ("application", "cache") else failure["found"]
-        for failure in answer["failures"]
-    }
+    found = {_kind(failure, answer["faults_met"]) for failure in answer["failures"]}
     return [text for name, text in _CHANGES.items() if name in found]
+
+
+def _kind(failure: CrashFailure, faults_met: list[str]) -> str:
+    """Which of `_CHANGES` helps."""
+    if (failure["found"], failure["torn"]) == ("application", "cache"):
+        return "cache"
+    return "known" if failure["found"] == "file-system" and faults_met else failure["found"]
 
 
 def done(answer: CrashAnswer) -> list[str]:
@@ -96,6 +101,7 @@ def text_of(answer: CrashAnswer) -> str:
     lines = [f"{answer['title']}: {verdict(answer)}", answer["machine"]]
     lines += [f"to blame: {line}" for line in blamed(answer)]
     lines += [f"to change: {line}" for line in to_change(answer)]
+    lines += [f"known fault that the workload met: {fault}" for fault in answer["faults_met"]]
     for at, failure in enumerate(answer["failures"], 1):
         lines += ["", *_failure(at, failure)]
     lines.append("")
