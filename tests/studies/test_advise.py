@@ -108,7 +108,7 @@ def test_a_day_is_the_sum_of_its_work(question: Path, tmp_path: Path, monkeypatc
 
 
 def test_advice_is_as_good_as_an_exhaustive_search_with_a_part_of_its_runs(
-    question: Path, answered: tuple[Advice, Path], tmp_path: Path
+    question: Path, answered: tuple[Advice, Path]
 ) -> None:
     asked = Question.from_file(question)
     advice, kept = answered
@@ -125,7 +125,6 @@ def test_advice_is_as_good_as_an_exhaustive_search_with_a_part_of_its_runs(
     assert here is not None
     assert here <= 1.05 * best.figures["energy_J_per_day"]
     assert here <= default.figures["energy_J_per_day"]
-    assert advice == asked.answer(store=Store(tmp_path / "other"))
 
 
 def test_limits_decide_first(question: Path, answered: tuple[Advice, Path]) -> None:
