@@ -17,7 +17,8 @@ fn time(seconds: u32) -> TimeSpec {
 }
 
 /// See [`crate::Options::gaps_in_page_stay`].
-const GAP_STAYS: &str = "JFFS2 of this kernel left a gap behind the end of a file without a node: what a truncation had cut off \
+const GAP_STAYS: &str =
+    "JFFS2 of this kernel left a gap behind the end of a file without a node: what a truncation had cut off \
                          there comes back with the next mount (mended in Linux 6.3 by 23892d383bee)";
 
 impl FileSystem for Jffs2 {

@@ -142,15 +142,15 @@ impl NandPartition {
         u64::from(self.blocks) << self.block_shift
     }
 
-    /// Smallest part of a page that can be programmed alone: a quarter, or half of a 512-byte page
-    /// (`nand_scan_tail`, `subpage_sft`); the whole page where a second program is forbidden, as on MLC.
+    /// Smallest part of a page that can be programmed alone: a half of two ECC steps, a quarter of 4, 8 or 16
+    /// (`nand_scan_tail`, `subpage_sft`); the whole page of other numbers, and where a second program is forbidden, as on MLC.
     fn subpage_bytes(&self) -> u32 {
-        if self.nand.0.borrow().chip().rules().partial_programs_max == 1 {
-            self.page_bytes
-        } else if self.page_bytes > 512 {
-            self.page_bytes / 4
-        } else {
-            self.page_bytes / 2
+        let nand = self.nand.0.borrow();
+        match self.page_bytes / nand.driver.ecc.code.step_bytes.max(1) {
+            _ if nand.chip().rules().partial_programs_max == 1 => self.page_bytes,
+            2 => self.page_bytes / 2,
+            4 | 8 | 16 => self.page_bytes / 4,
+            _ => self.page_bytes,
         }
     }
 

@@ -41,6 +41,18 @@ fn software_ecc_takes_the_cpu_as_long_as_the_board_says() {
     }
 }
 
+/// `nand_scan_tail`: `subpage_sft` by the steps of a page.
+#[test]
+fn the_smallest_program_hangs_on_the_steps_of_a_page() {
+    for (step_bytes, expected_bytes) in [(256, 512), (512, 512), (1024, 1024), (2048, 2048)] {
+        let code = Code { step_bytes, code_bytes: 13, strength_bits: 4 };
+        let driver = Driver { ecc: Ecc { code, ..Ecc::HARDWARE }, ..Driver::default() };
+        let chip = chip_on(Sim::new(SimConfig::default()), 2048, 128);
+        let mtd = whole(&Nand::new(chip, driver).unwrap());
+        assert_eq!(mtd.capabilities().partial_program_bytes, expected_bytes, "{step_bytes}");
+    }
+}
+
 #[test]
 fn software_ecc_has_no_page_cache() {
     let mtd = written(Ecc::SOFTWARE);
