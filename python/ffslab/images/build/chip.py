@@ -12,10 +12,11 @@ from ffslab._native import InputError
 from ffslab.files.os_errors import reason
 from ffslab.files.workplace import workplace
 from ffslab.images.build import ubi
-from ffslab.images.build.description import Description, Partition
+from ffslab.images.build.description import Description, Partition, named
 from ffslab.images.build.filling import Chip
 from ffslab.images.build.ubi import FilledVolume, UbiPlan
-from ffslab.text.tables import size
+from ffslab.images.target import Target
+from ffslab.text.tables import counted, size
 
 ERASED = b"\xff"
 # What is written at once where nothing stands.
@@ -46,13 +47,15 @@ def build(description: Description, out: Path | None, *, oob: bool) -> Built:
 
     Raises `ffslab.InputError`: what does not fit, or cannot be written.
     """
-    plans = planned(description, oob=oob)
+    with named(description.file):
+        plans = planned(description, oob=oob)
     if out is not None:
         _check_out(description, out)
     place = out or Path(tempfile.gettempdir()) / "ffslab-image"
     try:
         with workplace(place) as work:
-            made, size_B = _write(description, plans, work, oob=oob)  # noqa: N806
+            with named(description.file):
+                made, size_B = _write(description, plans, work, oob=oob)  # noqa: N806
             if out is not None:
                 (work / "chip").rename(out)
     except OSError as error:
@@ -65,12 +68,16 @@ def planned(description: Description, *, oob: bool) -> dict[str, UbiPlan]:
     target = description.target
     if oob and not target.oob_B:
         raise InputError(f"--oob: {target.part} has no OOB areas, as it is NOR flash: leave it out")
+    if description.ecc:
+        Chip(description).ecc_lacks()
     plans = {}
     for partition in description.partitions:
         room = partition.blocks * target.block_B
         content = partition.content
         if content.image is not None:
             held = content.image.stat().st_size
+            if held == 0:
+                raise InputError(f"{partition.where}`image`: {content.image} is empty: leave it out for erased flash")
             if held > room:
                 raise InputError(
                     f"{partition.where}`image`: {content.image} has {size(held)} ({held} B), and the partition "
@@ -113,7 +120,7 @@ def _write(description: Description, plans: dict[str, UbiPlan], work: Path, *, o
             plan = plans.get(partition.name)
             volumes = () if plan is None else tuple(ubi.filled(chip, plan, each) for each in plan.volumes)
             if plan is None:
-                stored = _stored(chip, partition, oob=oob)
+                stored = _stored(chip, target, partition, oob=oob)
             else:
                 data = ubi.image(plan, list(volumes))
                 stored = _around(chip, partition, data, work) if oob else data
@@ -125,7 +132,7 @@ def _write(description: Description, plans: dict[str, UbiPlan], work: Path, *, o
     return [made[partition.name] for partition in description.partitions], target.chip_blocks * stored_B
 
 
-def _stored(chip: Chip, partition: Partition, *, oob: bool) -> bytes:
+def _stored(chip: Chip, target: Target, partition: Partition, *, oob: bool) -> bytes:
     """A partition without UBI as the file has it."""
     content = partition.content
     if content.image is not None:
@@ -134,7 +141,8 @@ def _stored(chip: Chip, partition: Partition, *, oob: bool) -> bytes:
         return content.image.read_bytes()
     if content.fs is None:
         return b""
-    session = chip.filled(partition.where, content, partition.blocks, {})
+    room = f"{counted(partition.blocks, 'erase block')} ({size(partition.blocks * target.block_B)})"
+    session = chip.filled(partition.where, content, partition.blocks, {}, room)
     if content.fs == "jffs2":
         return _front(session.image(False), session.image(oob), partition.blocks)
     return session.image(oob)

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,20 @@ def read(path: Path) -> Description:
 
     Raises `ffslab.InputError` with one line: the file, the partition or volume, what is wrong and what would be right.
     """
-    return read_toml(read_text(path, "experiment"), str(path), lambda data: _described(path, data))
+    try:
+        text = read_text(path, "experiment")
+    except InputError as error:
+        raise InputError(str(error).replace("the experiment", "the description")) from None
+    return read_toml(text, str(path), lambda data: _described(path, data))
+
+
+@contextmanager
+def named(file: Path) -> Iterator[None]:
+    """Puts the name of the description before messages about it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
 
 
 def _described(path: Path, data: dict[str, Any]) -> Description:
@@ -126,7 +140,10 @@ def _described(path: Path, data: dict[str, Any]) -> Description:
     part, board, kernel = (_profile(path, key, value) for key, value in names.items())
     if part is None and board is None:
         raise InputError('name the chip, part = "w25n01gv", or a board that has it: board = "omap3evm"')
-    target = Target.of(part, board, kernel, None)
+    try:
+        target = Target.of(part, board, kernel, None)
+    except InputError as error:
+        raise InputError(str(error).replace("with --part", 'with part = "w25n01gv"')) from None
     ecc = {key: value for key, value in data.items() if key in ("ecc", "ecc_strength_bits")}
     if ecc and target.is_nor:
         raise InputError(f"{' and '.join(ecc)}: {target.part} is NOR flash, which has no ECC")
@@ -160,8 +177,8 @@ def _partition(
     _check_keys(table, _OF_PARTITION, where, _OTHERS)
     if not name:
         raise InputError(f'{where}`name` is missing: name = "data"')
-    if re.search(r"[\x00-\x1f\x7f(),:;]", name):
-        raise InputError(f"{where}`name`: round brackets, commas, colons, semicolons have a meaning in mtdparts")
+    if re.search(r"[\x00-\x1f\x7f(),:;/]", name):
+        raise InputError(f"{where}`name`: mtdparts and files are named by it: none of ( ) , : ; / and no controls")
     if any(other.name == name for other in before):
         raise InputError(f"{where}there are two of this name: give each its own")
     first, blocks = _place(target, before, table, where, behind)
@@ -262,6 +279,8 @@ def _volume(folder: Path, table: Settings, of: str, number: int, free: Any) -> V
         raise InputError(
             f"{where}`vol_name`: has {counted(length, 'byte')}; a name of UBI has 1 to {NAME_BYTES_MAX}, none zero"
         )
+    if re.search(r"[\x00-\x1f\x7f]", name):
+        raise InputError(f"{where}`vol_name`: may hold no controls")
     kind = _text(table, "vol_type", where) or "dynamic"
     if kind not in ("static", "dynamic"):
         raise InputError(f'{where}`vol_type`: must be "static" or "dynamic", not "{one_line(kind)}"')
@@ -337,8 +356,8 @@ def _check_made(fs: str, where: str, made: Mapping[str, Sequence[str]]) -> None:
     if fs in MADE:
         raise InputError(f"{where}`fs`: {fs} stands on a partition, not in a volume: known are {', '.join(made)}")
     raise InputError(
-        f'{where}`fs`: "{one_line(fs)}" is not made here{meant(fs, tuple(made))}; what another tool made, such as '
-        "mksquashfs, is named as it is: image = FILE"
+        f"{where}`fs`: what another tool made, such as mksquashfs, is named as it is, image = FILE; "
+        f'"{one_line(fs)}" is not made here{meant(fs, tuple(made))}'
     )
 
 
@@ -358,6 +377,10 @@ def _check_keys(table: Settings, known: Sequence[str], where: str, others: Mappi
 def _tables(data: Settings, key: str, where: str) -> list[dict[str, Any]]:
     """The tables of a list."""
     tables = data.get(key, [])
+    if key == "partition" and isinstance(tables, dict) and isinstance(tables.get("volume"), list):
+        raise InputError(
+            '[[partition.volume]] stands below its partition: write [[partition]] with name = "ubi" before'
+        )
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         full = "partition" if key == "partition" else "partition.volume"
         raise InputError(f"{where}`{key}` must be a list of tables: write [[{full}]], with two brackets")

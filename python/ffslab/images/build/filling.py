@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,19 +13,21 @@ from ffslab._native import InputError
 from ffslab.api.machine import IMAGE_BOARD, SETTLED, Value, as_json
 from ffslab.images.build.description import Content, Description
 from ffslab.systems import DEFAULT
-from ffslab.text.tables import counted, size
+from ffslab.text.tables import size
 
 # File systems of programs that have no Linux.
 _BARE = ("littlefs", "fat")
 # The ECC that the driver computes, whose bytes stand in the OOB areas; other ECC is the controller's or the chip's.
 _BY_DRIVER = ("sw", "bch")
 
+# How messages begin that name a step.
+_STEP = re.compile(r"^\w+ step \d+ \(copy_in .*?\): ")
+
 
 class Chip:
     """The chip of a description, of which a partition is simulated at a time."""
 
     def __init__(self, description: Description) -> None:
-        self._description = description
         target = description.target
         self._keys: dict[str, Value] = {
             "board": target.board or IMAGE_BOARD,
@@ -39,8 +42,10 @@ class Chip:
             said.pop("kernel", None)
         return _native.Session(as_json(said), 1, Path(), initial)
 
-    def filled(self, where: str, content: Content, blocks: int, settings: Mapping[str, Value]) -> _native.Session:
-        """A partition with the file system of `content` and its files, unmounted.
+    def filled(
+        self, where: str, content: Content, blocks: int, settings: Mapping[str, Value], room: str
+    ) -> _native.Session:
+        """A partition with the file system of `content` and its files, unmounted. `room`: what it has, in words.
 
         Raises `ffslab.InputError`: what the file system cannot be, a folder that cannot be read or does not fit.
         """
@@ -51,30 +56,29 @@ class Chip:
             session = self._session(keys, SETTLED)
             session.mount([])
         except InputError as error:
-            raise InputError(f"{where}{error}") from None
+            raise InputError(f"{where}{str(error).removeprefix('stack: ')}") from None
         if content.srcpath is not None:
-            self._copy(where, session, content.srcpath, blocks)
+            self._copy(where, session, content.srcpath, room)
         # A program without a system has no call for it: what it closed is written.
         with suppress(OSError):
             session.sync()
         session.umount()
         return session
 
-    def _copy(self, where: str, session: _native.Session, folder: Path, blocks: int) -> None:
+    def _copy(self, where: str, session: _native.Session, folder: Path, room: str) -> None:
         step = {"step": "copy_in", "from": str(folder.absolute())}
         try:
             stopped = session.run_step(json.dumps(step))
         except InputError as error:
-            said = str(error)
-            if "ENOSPC" in said or "no space" in said.lower():
-                stopped = "ENOSPC"
-            else:
-                raise InputError(f"{where}`srcpath`: {said}") from None
+            # The step is ours, nobody wrote it.
+            said = _STEP.sub("", str(error))
+            if "ENOSPC" not in said:
+                raise InputError(f"{where}`srcpath`: {folder}: {said}") from None
+            stopped = "ENOSPC"
         if stopped is not None:
-            room = size(blocks * self._description.target.block_B)
             raise InputError(
                 f"{where}`srcpath`: {folder} ({size(_bytes_below(folder))}) does not fit into "
-                f"{counted(blocks, 'erase block')} ({room}), of which the file system keeps some ({stopped}): "
+                f"{room}, of which the file system keeps some ({stopped}): "
                 "make it larger, or take files out"
             )
 
@@ -89,7 +93,10 @@ class Chip:
     def ecc_lacks(self) -> str:
         """Why the OOB areas hold no ECC; empty: they do."""
         keys: dict[str, Value] = {"fs": "none", "partition_blocks": 1}
-        name = json.loads(self._session(keys, SETTLED).keys()).get("ecc")
+        try:
+            name = json.loads(self._session(keys, SETTLED).keys()).get("ecc")
+        except InputError as error:
+            raise InputError(str(error).removeprefix("stack: ")) from None
         if name in _BY_DRIVER:
             return ""
         maker = "the chip itself makes it" if name == "on-die" else "the board's controller makes it"

@@ -8,7 +8,7 @@ from pathlib import Path
 from ffslab._native import InputError
 from ffslab.images.build import ubi
 from ffslab.images.build.chip import planned
-from ffslab.images.build.description import Content, Description, Partition
+from ffslab.images.build.description import Content, Description, Partition, named
 from ffslab.images.commands import (
     comment,
     mkfs_jffs2,
@@ -37,6 +37,11 @@ def script(description: Description) -> str:
 
     Raises `ffslab.InputError` where no image can be right, or mtd-utils make none.
     """
+    with named(description.file):
+        return "\n".join(_lines(description))
+
+
+def _lines(description: Description) -> list[str]:
     target = description.target
     plans = planned(description, oob=False)
     board = f"; {target.board}, Linux {target.kernel}" if target.board else f"; Linux {target.kernel}"
@@ -54,7 +59,7 @@ def script(description: Description) -> str:
             *comment(f"{partition.name}: {counted(partition.blocks, 'block')} from {at} on."),
         ]
         lines += made or comment("It is left erased.")
-    return "\n".join(lines)
+    return lines
 
 
 class _Reasons:

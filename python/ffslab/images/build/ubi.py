@@ -85,10 +85,12 @@ def plan(description: Description, partition: Partition) -> UbiPlan:
     growing = [lebs for volume, lebs in zip(partition.volumes, needed, strict=True) if volume.autoresize]
     if rest < sum(max(lebs, 1) for lebs in growing):
         wants = fixed + sum(max(lebs, 1) for lebs in growing)
+        blocks = wants
+        while replace(target, blocks=blocks).volume_lebs < wants:
+            blocks += 1
         raise InputError(
             f"{partition.where}its volumes need {counted(wants, 'LEB')} of {leb} B, there are {target.volume_lebs}: "
-            f"{counted(partition.blocks, 'block')} less {kept}; a size of "
-            f"{size((wants + partition.blocks - target.volume_lebs) * target.block_B)} would do"
+            f'{counted(partition.blocks, "block")} less {kept}; size = "{blocks * target.block_B:#x}" would do'
         )
     plans = []
     for volume, lebs in zip(partition.volumes, needed, strict=True):
@@ -169,7 +171,8 @@ def _ubifs(chip: Chip, ubi: UbiPlan, volume: VolumePlan) -> bytes:
     if not target.is_nor:
         settings["beb_reserve_pct"] = 0
         own = _SIMULATED_OWN_BLOCKS
-    session = chip.filled(volume.volume.where, volume.volume.content, volume.lebs + own, settings)
+    room = f"{counted(volume.lebs, 'LEB')} ({size(volume.lebs * ubi.leb_B)})"
+    session = chip.filled(volume.volume.where, volume.volume.content, volume.lebs + own, settings, room)
     name = f"{ubi.partition.name}\0{volume.volume.name}"
     uuid = bytearray(sha256(name.encode()).digest()[:16])
     # Version 4, as mkfs.ubifs has it.
