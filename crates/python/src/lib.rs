@@ -13,7 +13,6 @@ mod columns;
 mod crash;
 mod decider;
 mod experiments;
-mod image_build;
 mod images;
 mod lent_columns;
 #[cfg(all(feature = "mount", target_os = "linux"))]
@@ -376,8 +375,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(case_experiments, module)?)?;
     module.add_function(wrap_pyfunction!(cards::card_operations, module)?)?;
-    module.add_function(wrap_pyfunction!(image_build::ubi_image, module)?)?;
-    module.add_function(wrap_pyfunction!(image_build::ubifs_to_ship, module)?)?;
+    module.add_function(wrap_pyfunction!(images::ubi_image, module)?)?;
+    module.add_function(wrap_pyfunction!(images::ubifs_to_ship, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_lost, module)?)?;
     module.add_function(wrap_pyfunction!(images::memparse, module)?)?;

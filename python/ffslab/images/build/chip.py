@@ -68,8 +68,7 @@ def planned(description: Description, *, oob: bool) -> dict[str, UbiPlan]:
     target = description.target
     if oob and not target.oob_B:
         raise InputError(f"--oob: {target.part} has no OOB areas, as it is NOR flash: leave it out")
-    if description.ecc:
-        Chip(description).ecc_lacks()
+    Chip(description).ecc_lacks()
     plans = {}
     for partition in description.partitions:
         room = partition.blocks * target.block_B

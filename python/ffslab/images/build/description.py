@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,9 @@ _OTHERS_OF_VOLUME = {key: f"vol_{key}" for key in ("name", "size", "type", "flag
     "autoresize": 'vol_flags = "autoresize"',
     "volume": "vol_name",
 }
-_TOP = ("part", "board", "kernel", "ecc", "ecc_strength_bits", "partition")
+# Keys of an experiment's stack about the chip.
+_OF_CHIP = ("erase_block_KiB", "ecc", "ecc_strength_bits")
+_TOP = ("part", "board", "kernel", *_OF_CHIP, "partition")
 _OF_PARTITION = ("name", "offset", "size", "read-only", "image", "fs", "srcpath", "volume", *_OPTIONS)
 _OF_VOLUME = (
     *("vol_name", "vol_id", "vol_type", "vol_size", "vol_flags", "vol_alignment"),
@@ -98,11 +100,11 @@ class Partition:
 
 @dataclass(frozen=True)
 class Description:
-    """A chip. `ecc`: keys of an experiment's stack about it."""
+    """A chip. `chip`: keys of an experiment's stack about it."""
 
     file: Path
     target: Target
-    ecc: Settings
+    chip: Settings
     partitions: tuple[Partition, ...]
 
     @property
@@ -144,16 +146,21 @@ def _described(path: Path, data: dict[str, Any]) -> Description:
         target = Target.of(part, board, kernel, None)
     except InputError as error:
         raise InputError(str(error).replace("with --part", 'with part = "w25n01gv"')) from None
-    ecc = {key: value for key, value in data.items() if key in ("ecc", "ecc_strength_bits")}
-    if ecc and target.is_nor:
-        raise InputError(f"{' and '.join(ecc)}: {target.part} is NOR flash, which has no ECC")
+    chip = {key: value for key, value in data.items() if key in _OF_CHIP}
+    if target.is_nor and (said := [key for key in chip if key.startswith("ecc")]):
+        raise InputError(f"{' and '.join(said)}: {target.part} is NOR flash, which has no ECC")
+    if (block_KiB := _whole(data, "erase_block_KiB", "", 1024)) is not None:  # noqa: N806
+        if not target.is_nor:
+            raise InputError(f"`erase_block_KiB` is of NOR; {target.part} has blocks of {size(target.block_B)}")
+        blocks = target.chip_blocks * target.block_B // (1024 * block_KiB)
+        target = replace(target, block_B=1024 * block_KiB, blocks=blocks, chip_blocks=blocks)
     tables = _tables(data, "partition", "")
     if not tables:
         raise InputError('there is no partition: write [[partition]] with name = "data" and size = "8M"')
     partitions: list[Partition] = []
     for number, table in enumerate(tables, 1):
         partitions.append(_partition(path.parent, target, partitions, table, number, tables[number:]))
-    return Description(path, target, ecc, tuple(partitions))
+    return Description(path, target, chip, tuple(partitions))
 
 
 def _profile(path: Path, key: str, name: str | None) -> str | None:
@@ -297,6 +304,8 @@ def _volume(folder: Path, table: Settings, of: str, number: int, free: Any) -> V
     size_B = _bytes(table, "vol_size", where)  # noqa: N806
     if size_B == 0:
         raise InputError(f'{where}`vol_size` must be more than 0: vol_size = "8MiB"')
+    if is_static and content.image is None:
+        raise InputError(f'{where}`image` is missing: a static volume is written as a whole: image = "zImage"')
     if size_B is None and "autoresize" not in flags and content.image is None:
         raise InputError(f'{where}say how large it is: vol_size = "8MiB", or vol_flags = "autoresize" for what is left')
     alignment = _whole(table, "vol_alignment", where, 1 << 24)
@@ -409,7 +418,7 @@ def _whole(table: Settings, key: str, where: str, most: int) -> int | None:
     value = table.get(key)
     if value is None:
         return None
-    least = 1 if key == "vol_alignment" else 0
+    least = 1 if key in ("vol_alignment", "erase_block_KiB") else 0
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise InputError(f"{where}`{key}` must be a whole number of {least} to {most}, not {one_line(str(value))}")
     return value

@@ -33,7 +33,7 @@ class Chip:
             "board": target.board or IMAGE_BOARD,
             "part": target.part,
             "kernel": target.kernel or None,
-            **description.ecc,
+            **description.chip,
         }
 
     def _session(self, keys: Mapping[str, Value], initial: str) -> _native.Session:
@@ -91,7 +91,10 @@ class Chip:
             raise InputError(f"{where}{error}") from None
 
     def ecc_lacks(self) -> str:
-        """Why the OOB areas hold no ECC; empty: they do."""
+        """Why the OOB areas hold no ECC; empty: they do.
+
+        Raises `ffslab.InputError` where the chip cannot be so.
+        """
         keys: dict[str, Value] = {"fs": "none", "partition_blocks": 1}
         try:
             name = json.loads(self._session(keys, SETTLED).keys()).get("ecc")

@@ -72,7 +72,7 @@ def plan(description: Description, partition: Partition) -> UbiPlan:
     vid_at = target.vid_header_at_B
     if vid_at is None:
         raise InputError(
-            f"{target.part}: name the board, whose driver decides whether pages have sub-pages: "
+            f"{target.part}: name the board, whose driver decides about sub-pages: "
             'board = "omap3evm"; `ffslab profiles ls` lists them'
         )
     leb = target.leb_B(vid_at)
