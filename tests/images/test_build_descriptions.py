@@ -1,4 +1,4 @@
-"""Descriptions of chips that cannot be: a line names partition and volume, and what would be right; nothing is written."""
+"""Descriptions of chips that cannot be: a line names partition and volume, and what would be right; nothing is left."""
 
 from __future__ import annotations
 

@@ -189,8 +189,3 @@ def _notes(description: Description, made: list[Made], *, oob: bool) -> Iterator
                 f"{partition.name} leaves no block to spare: where one of its blocks is bad, it does not fit and "
                 "reaches into what stands behind it"
             )
-        if partition.content.fs == "jffs2":
-            yield (
-                f"{partition.name}: the first mount of JFFS2 erases the blocks without data again, and writes its "
-                "clean markers into their OOB areas"
-            )

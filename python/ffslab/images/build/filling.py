@@ -103,7 +103,7 @@ class Chip:
         if name in _BY_DRIVER:
             return ""
         maker = "the chip itself makes it" if name == "on-die" else "the board's controller makes it"
-        return f"{maker} ({name}), so the OOB areas hold none: switch that of the programmer on"
+        return f"ECC: {maker} ({name}), so the OOB areas hold none: switch the programmer's on"
 
 
 def _bytes_below(folder: Path) -> int:
