@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from ffslab import InputError
 from ffslab.images import ImageEntry, read_partitions
 from ffslab.images.build.chip import Built, build
 from ffslab.images.build.description import read
@@ -212,6 +213,16 @@ def test_file_systems_of_mtd_utils_by_the_printed_script_hold_the_same(folder: P
     ours = {part.name: tree and held(tree.entries) for part, tree in read_partitions(image, mtdparts=parts)}
     theirs = read_partitions(by_script(folder), mtdparts=parts)
     assert {part.name: tree and held(tree.entries) for part, tree in theirs} == ours
+
+
+def test_what_ubinize_cannot_be_told_is_refused(folder: Path) -> None:
+    text = RAW + FILES.replace('"rest"', '"k;#"')
+    assert built(folder, "\ufeff" + text)[2].partitions
+    with pytest.raises(InputError, match="volume k;#: `k;#`: ubinize reads it otherwise"):
+        script(read(folder / "chip.toml"))
+    (folder / "chip.toml").write_text(RAW + YAFFS2 + "inband_tags = true", encoding="utf-8")
+    with pytest.raises(InputError, match="partition y: `fs`: mtd-utils make no yaffs2"):
+        script(read(folder / "chip.toml"))
 
 
 # ---- the command --------------------------------------------------------------------------------------------

@@ -124,7 +124,8 @@ def read(path: Path) -> Description:
         text = read_text(path, "experiment")
     except InputError as error:
         raise InputError(str(error).replace("the experiment", "the description")) from None
-    return read_toml(text, str(path), lambda data: _described(path, data))
+    # What some editors put before UTF-8.
+    return read_toml(text.removeprefix("\ufeff"), str(path), lambda data: _described(path, data))
 
 
 @contextmanager
@@ -275,7 +276,7 @@ def _volumes(folder: Path, table: Settings, of: str) -> tuple[Volume, ...]:
     return tuple(found)
 
 
-def _volume(folder: Path, table: Settings, of: str, number: int, free: Any) -> Volume:
+def _volume(folder: Path, table: Settings, of: str, number: int, free: Iterator[int]) -> Volume:
     name = _text(table, "vol_name", f"{of}volume {number}: ")
     where = f"{of}volume {number}: " if not name else f"{of}volume {one_line(name)}: "
     _check_keys(table, _OF_VOLUME, where, _OTHERS | _OTHERS_OF_VOLUME)

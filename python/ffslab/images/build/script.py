@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ffslab.images.commands import (
     ubinize,
     ubinize_reasons,
 )
+from ffslab.text.quoting import one_line
 from ffslab.text.tables import counted, size
 
 # What mkfs.jffs2 has for the words of a stack: which compressors are off, and how it chooses.
@@ -127,6 +129,12 @@ def _ubi(description: Description, plan: ubi.UbiPlan, reasons: _Reasons) -> list
             made = mkfs_ubifs(plan.target, plan.vid_at_B, each.lebs, folder, file, options)
             lines += [*reasons.of(f"{why} -U: all files are root's."), made]
         said = ["mode=ubi", *([f"image={_unquoted(file)}"] if file else []), f"vol_id={volume.id}"]
+        for text in (volume.name, _unquoted(file) if file else ""):
+            if re.search(r"[;#\"'\\]|^\s|\s$", text):
+                raise InputError(
+                    f"{volume.where}`{one_line(text)}`: ubinize reads it otherwise, with ; # quotes or spaces at its "
+                    "ends: leave --commands out, or name it otherwise"
+                )
         if volume.size_B is not None or not file:
             said.append(f"vol_size={max(-(-(volume.size_B or 0) // each.usable_B), 1) * each.usable_B}")
         said += [f"vol_type={'static' if volume.is_static else 'dynamic'}", f"vol_name={volume.name}"]

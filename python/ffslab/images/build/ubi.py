@@ -16,7 +16,7 @@ from ffslab.files.inputs import read_bytes
 from ffslab.images import said
 from ffslab.images.build.description import Description, Partition, Volume
 from ffslab.images.build.filling import Chip
-from ffslab.images.target import NO_MLC, UBI_OWN_BLOCKS, Target, aligned
+from ffslab.images.target import NO_MLC, UBI_OWN_BLOCKS, Target
 from ffslab.text.quoting import one_line
 from ffslab.text.tables import counted, size
 
@@ -29,7 +29,7 @@ _SIMULATED_OWN_BLOCKS = UBI_OWN_BLOCKS + 2
 
 @dataclass(frozen=True)
 class VolumePlan:
-    """A volume and its place. `lebs`: what it has on the device, grown if it grows; `None`: what its content needs."""
+    """A volume and its place. `usable_B`: of each LEB. `lebs`: what it has on the device, grown if it grows."""
 
     volume: Volume
     usable_B: int  # noqa: N815
@@ -193,8 +193,3 @@ def image(ubi: UbiPlan, volumes: list[FilledVolume]) -> bytes:
         return _native.ubi_image(ubi.target.block_B, ubi.target.min_io_B, ubi.vid_at_B, ubi.image_number, rows)
     except InputError as error:
         raise InputError(f"{ubi.partition.where}{one_line(str(error))}") from None
-
-
-def blocks_of(ubi: UbiPlan, made: bytes) -> int:
-    """Erase blocks that an image takes."""
-    return aligned(len(made), ubi.target.block_B) // ubi.target.block_B
