@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from ffslab import InputError
-from ffslab.images import ImageEntry, read_partitions
+from ffslab import InputError, Stack
+from ffslab.api.machine import Machine, Value
+from ffslab.images import ImageEntry, read_image, read_partitions
 from ffslab.images.build.chip import Built, build
 from ffslab.images.build.description import read
 from ffslab.images.build.script import script
@@ -162,6 +163,35 @@ def test_what_went_in_comes_out_and_fits_the_part(name: str, folder: Path) -> No
     again, _, _ = built(folder, text, "chip", oob=oob)
     first = image.read_bytes()
     assert built(folder, text, oob=oob)[0].read_bytes() == first == again.read_bytes()
+
+
+@pytest.mark.parametrize("blocks", [130, 160])
+def test_a_volume_that_grows_takes_what_its_partition_has(blocks: int, folder: Path) -> None:
+    """Also where the partition is smaller than that of the description. Full, and mounted again, nothing is damaged."""
+    growing = UBI.split('[[partition.volume]]\nvol_name = "kernel"')[0] % "20M"
+    image, _, made = built(folder, 'board = "omap3evm"\n' + growing)
+    (filled,) = made.partitions[0].volumes
+    assert filled.lebs < 30 < 116 == filled.plan.lebs
+    place: dict[str, Value] = {"image": str(image), "image_offset_B": 0, "image_size_B": blocks << 17}
+    stack = Stack.of(Machine("omap3evm", fs="ubifs", partition_blocks=blocks, settings=place).keys())
+    stack.mount()
+    names = (folder / "tree/etc/names").read_bytes()
+    written = 0
+    with pytest.raises(OSError, match="no space"):
+        while True:
+            fd = stack.open(f"new{written}", "wronly create")
+            stack.pwrite(fd, random.Random(written).randbytes(500_000), 0)
+            stack.close(fd)
+            written += 1
+    assert written > (blocks - 44 - 30) // 5
+    stack.umount()
+    stack.mount()
+    fd = stack.open("etc/names", "rdonly")
+    assert stack.pread(fd, len(names), 0) == names
+    stack.close(fd)
+    stack.umount()
+    (folder / "grown").write_bytes(stack.image())
+    assert read_image(folder / "grown").complaints == []
 
 
 # ---- beside mtd-utils ---------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ mod tests {
         assert!(refused(ImagedVolume { name: "", ..volume(&data) }));
         assert!(refused(ImagedVolume { id: 128, ..volume(&data) }));
         assert!(refused(ImagedVolume { lebs: 0, ..volume(&data) }));
-        assert!(refused(ImagedVolume { alignment_bytes: 10_000, ..volume(&data) }));
+        assert!(refused(ImagedVolume { alignment_bytes: 20_000, ..volume(&data) }));
         assert!(refused(volume(&vec![1; 4 * ARRANGEMENT.leb_bytes() as usize + 1])));
     }
 }
