@@ -244,6 +244,21 @@ _LostRow: TypeAlias = tuple[str, str, int, tuple[int, int], bytes | None]
 def read_lost(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str, list[_LostRow] | None]]:
     """Of each partition of an image its layout (JSON) and what was deleted or overwritten."""
 
+# Of a volume: number, name, is it static, LEBs, alignment, does it grow, is its check skipped, content.
+_VolumeRow: TypeAlias = tuple[int, str, bool, int, int, bool, bool, bytes]
+
+def ubi_image(
+    peb_bytes: int,
+    min_io_bytes: int,
+    vid_header_offset_bytes: int,
+    image_number: int,
+    volumes: list[_VolumeRow],
+) -> bytes:
+    """The image of a partition of UBI that was never attached, as ubinize makes it."""
+
+def ubifs_to_ship(partition: bytes, block_bytes: int, space_fixup: bool, uuid: bytes) -> bytes:
+    """The only volume of a partition of UBI on which UBIFS was unmounted, as mkfs.ubifs makes it."""
+
 def quoted(name: bytes) -> str:
     """A name as GNU `ls` shows it on a terminal, see `ffslab.text.quoting`."""
 

@@ -138,6 +138,7 @@ TABLE = {
     "steps": Promise(None),
     "schema": Promise(None),
     "image commands": Promise(None),
+    "image build": Promise(None),
     "store ls": Promise(NO_SCHEMA),
     "store show": Promise(NO_SCHEMA),
     "store rm": Promise(None),

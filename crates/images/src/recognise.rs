@@ -136,6 +136,8 @@ fn endian_word(endian: Endian) -> &'static str {
     }
 }
 
+/// Sizes of pages that may be given.
+pub(crate) const PAGES_BYTES_GIVEN: Range<u32> = 512..(16 << 10) + 1;
 pub(crate) const PAGES_BYTES: [u32; 5] = [2048, 4096, 512, 8192, 16384];
 const OOBS_BYTES: [u32; 10] = [0, 16, 64, 128, 224, 256, 448, 512, 640, 32];
 pub(crate) const BLOCK_PAGES: [u32; 7] = [64, 32, 128, 16, 256, 512, 8];
@@ -349,7 +351,7 @@ fn check(given: &Given) -> Result<(), Unrecognised> {
         }
         _ => Ok(()),
     };
-    power("pages", given.page_bytes, 512..(16 << 10) + 1)?;
+    power("pages", given.page_bytes, PAGES_BYTES_GIVEN)?;
     power("erase blocks", given.block_bytes, 4096..(16 << 20) + 1)?;
     if let Some(oob) = given.oob_bytes.filter(|&oob| oob != 0 && !OOBS_BYTES_GIVEN.contains(&oob)) {
         return Err(Unrecognised::OobSize { bytes: oob });

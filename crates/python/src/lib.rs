@@ -375,6 +375,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(case_experiments, module)?)?;
     module.add_function(wrap_pyfunction!(cards::card_operations, module)?)?;
+    module.add_function(wrap_pyfunction!(images::ubi_image, module)?)?;
+    module.add_function(wrap_pyfunction!(images::ubifs_to_ship, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_lost, module)?)?;
     module.add_function(wrap_pyfunction!(images::memparse, module)?)?;

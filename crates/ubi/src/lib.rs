@@ -30,6 +30,7 @@ mod protection;
 mod room;
 mod scan;
 mod table;
+pub mod ubinize;
 mod volume;
 mod volumes;
 mod wear;

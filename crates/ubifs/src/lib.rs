@@ -49,6 +49,7 @@ mod rename;
 mod replay;
 mod sb;
 mod scan;
+pub mod shipped;
 mod shrinker;
 mod space;
 mod tasks;

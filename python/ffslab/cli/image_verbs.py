@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ffslab.cli.parts import group, help_without_verb, option, verb
+from ffslab._native import InputError
+from ffslab.cli.parts import argument, group, help_without_verb, option, verb
 from ffslab.cli.stack_options import Kernel, profile_option
-from ffslab.terminal.printing import say
+from ffslab.terminal.printing import remark, say
 
 image_app = group(
-    "Print the commands that make an image for a part. See docs/inspect.md.",
-    "ffslab image commands --part w25n01gv --board luckfox-pico-max",
+    "Make the image of a chip, or print the commands that make one. See docs/image-build.md.",
+    "ffslab image build chip.toml --out chip.img",
 )
 
 
@@ -44,3 +46,44 @@ def commands(
     from ffslab.images.target import Target
 
     say(script(fs, Target.of(part, board, kernel, blocks)))
+
+
+@verb(image_app, "build")
+def build(
+    description: Annotated[
+        Path, argument("DESCRIPTION.toml", "The chip, its partitions, volumes and contents (docs/image-build.md).")
+    ],
+    out: Annotated[
+        Path | None, option("--out FILE", "File to write; the image of the whole chip. [default: only check]")
+    ] = None,
+    *,
+    oob: Annotated[
+        bool,
+        option("--oob", "Each page of the image is followed by its OOB area; for programmers, nandwrite --oob."),
+    ] = False,
+    print_commands: Annotated[
+        bool, option("--commands", "Print a script of mkfs.ubifs, ubinize and mkfs.jffs2 instead, with reasons.")
+    ] = False,
+) -> None:
+    """Make the image of a whole chip: UBI with its volumes, UBIFS, JFFS2, YAFFS2, files as they are.
+
+    Numbers of part, board and kernel come from their profiles; nothing else needs to be installed. Exit code 2: the
+    description cannot be; nothing is written then.
+
+    Example: ffslab image build examples/chip/chip.toml --out chip.img
+    """
+    from ffslab.images.build import chip, script, told
+    from ffslab.images.build.description import read
+
+    described = read(description)
+    if print_commands:
+        if out is not None or oob:
+            raise InputError(f"--commands: prints a script: leave {'--out' if out is not None else '--oob'} out")
+        say(script.script(described))
+        return
+    built = chip.build(described, out, oob=oob)
+    say(told.text(described, built))
+    for note in built.notes:
+        remark(f"note: {note}")
+    if out is not None:
+        say(f"\n{out}: {built.file_B} B")

@@ -87,7 +87,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
             "ffslab.cli.foreign_verbs:foreign_app",
             "Compile C programs for simulated chips, and read their results.",
         ),
-        "image": ("ffslab.cli.image_verbs:image_app", "Print the commands that make an image for a part."),
+        "image": ("ffslab.cli.image_verbs:image_app", "Make the image of a chip, or print the commands that make one."),
         "man": ("ffslab.cli.man_verb:add_to", "Write the manual pages of all verbs."),
         "postmark": (_WORKLOADS, "Run a command file of the program postmark."),
         "reference": (

@@ -24,10 +24,11 @@ def script(fs: str, target: Target) -> str:
     board = f"; {target.board}, Linux {target.kernel}" if target.board else f"; Linux {target.kernel}"
     blocks = f"{target.part}, {target.blocks} blocks of {size(target.block_B)}{board}"
     head = f"{title(fs)} for {blocks}. Run it with sh and the folder whose files go into the image."
-    return "\n".join([*_comment(head), "set -e", "folder=${1:?which folder?}", "", *making(target)])
+    return "\n".join([*comment(head), "set -e", "folder=${1:?which folder?}", "", *making(target)])
 
 
-def _comment(text: str) -> list[str]:
+def comment(text: str) -> list[str]:
+    """Lines of a script that say something."""
     return [f"# {line}" for line in wrap(text, 110)]
 
 
@@ -43,27 +44,13 @@ def _ubifs(target: Target) -> list[str]:
     kept = f"{UBI_OWN_BLOCKS} of its own"
     if not target.is_nor:
         kept += f" and {target.bad_reserve_blocks} that it keeps for bad ones ({target.bad_reserve_rule})"
-    why = (
-        f"-m: the least that is written, {'a byte' if target.is_nor else 'a page'}. -e: what UBI's headers leave of an "
-        f"erase block. -c: the LEBs that UBI leaves of the partition: {counted(target.blocks, 'block')} less {kept}."
-    )
-    if not target.is_nor:
-        why += (
-            " -F: where erased pages are written, too, as by nandwrite, the first mount makes them usable; ubiformat "
-            "leaves them out."
-        )
-    leb = target.leb_B(vid_at)
-    fixup = "" if target.is_nor else " -F"
-    ubi = (
-        f"-p: the erase block. -s: the least that MTD writes of a header, so that the second one stands at {vid_at} B. "
-        "autoresize: the volume grows to what there is at the first attach."
-    )
+    left = f"the LEBs that UBI leaves of the partition: {counted(target.blocks, 'block')} less {kept}"
     flashing = "ubiformat /dev/mtdN -f root.ubi; then attach it: ubiattach -p /dev/mtdN, or ubi.mtd= for the kernel."
     return [
-        *_comment(why),
-        f'mkfs.ubifs -m {target.min_io_B} -e {leb} -c {target.volume_lebs}{fixup} -r "$folder" -o root.ubifs',
+        *comment(mkfs_ubifs_reasons(target, left)),
+        mkfs_ubifs(target, vid_at, target.volume_lebs, '"$folder"', "root.ubifs"),
         "",
-        *_comment(ubi),
+        *comment(f"{ubinize_reasons(vid_at)} autoresize: the volume grows to what there is at the first attach."),
         "cat > root.cfg <<END",
         "[root]",
         "mode=ubi",
@@ -73,24 +60,66 @@ def _ubifs(target: Target) -> list[str]:
         "vol_name=root",
         "vol_flags=autoresize",
         "END",
-        f"ubinize -m {target.min_io_B} -p {target.block_B} -s {target.subpage_B} -o root.ubi root.cfg",
+        ubinize(target, "root.ubi", "root.cfg"),
         "",
-        *_comment(flashing),
+        *comment(flashing),
     ]
+
+
+def mkfs_ubifs_reasons(target: Target, lebs: str) -> str:
+    """Why mkfs.ubifs gets its numbers. `lebs`: what those of -c are."""
+    why = (
+        f"-m: the least that is written, {'a byte' if target.is_nor else 'a page'}. -e: what UBI's headers leave of an "
+        f"erase block. -c: {lebs}."
+    )
+    if not target.is_nor:
+        why += (
+            " -F: where erased pages are written, too, as by nandwrite, the first mount makes them usable; ubiformat "
+            "leaves them out."
+        )
+    return why
+
+
+def mkfs_ubifs(target: Target, vid_at_B: int, lebs: int, folder: str, out: str, options: str = "") -> str:  # noqa: N803
+    """What makes a volume of UBIFS; `folder` and `out` as a shell takes them."""
+    fixup = "" if target.is_nor else " -F"
+    return f"mkfs.ubifs -m {target.min_io_B} -e {target.leb_B(vid_at_B)} -c {lebs}{fixup}{options} -r {folder} -o {out}"
+
+
+def ubinize_reasons(vid_at_B: int) -> str:  # noqa: N803
+    """Why ubinize gets its numbers."""
+    return (
+        "-p: the erase block. -s: the least that MTD writes of a header, so that the second one stands at "
+        f"{vid_at_B} B."
+    )
+
+
+def ubinize(target: Target, out: str, sections: str, options: str = "") -> str:
+    """What makes a partition of UBI of the volumes in a file of sections."""
+    return f"ubinize -m {target.min_io_B} -p {target.block_B} -s {target.subpage_B}{options} -o {out} {sections}"
 
 
 def _jffs2(target: Target) -> list[str]:
-    page = f"-e: the erase block, whose end no node crosses. -s: data of a node, at most {DATA_NODE_B} B. "
-    markers = "-n: no clean markers in it: those of NAND stand in OOB areas."
     flashing = "flash_erase -j /dev/mtdN 0 0, then nandwrite -p /dev/mtdN root.jffs2"
-    nand = " -n"
     if target.is_nor:
-        nand, markers = "", "A clean marker stands at the begin of each block."
         flashing = "flashcp root.jffs2 /dev/mtdN"
-    order = " -l: of a little-endian CPU, -b of another."
     return [
-        *_comment(page + markers + order),
-        f'mkfs.jffs2 -l{nand} -e {target.block_B} -s {DATA_NODE_B} -r "$folder" -o root.jffs2',
+        *comment(f"{mkfs_jffs2_reasons(target)} -l: of a little-endian CPU, -b of another."),
+        mkfs_jffs2(target, '"$folder"', "root.jffs2"),
         "",
-        *_comment(f"{flashing}."),
+        *comment(f"{flashing}."),
     ]
+
+
+def mkfs_jffs2_reasons(target: Target) -> str:
+    """Why mkfs.jffs2 gets its numbers."""
+    markers = "-n: no clean markers in it: those of NAND stand in OOB areas."
+    if target.is_nor:
+        markers = "A clean marker stands at the begin of each block."
+    return f"-e: the erase block, whose end no node crosses. -s: data of a node, at most {DATA_NODE_B} B. {markers}"
+
+
+def mkfs_jffs2(target: Target, folder: str, out: str, options: str = "", *, is_big_endian: bool = False) -> str:
+    """What makes a partition of JFFS2; `folder` and `out` as a shell takes them."""
+    order, nand = ("-b" if is_big_endian else "-l"), ("" if target.is_nor else " -n")
+    return f"mkfs.jffs2 {order}{nand} -e {target.block_B} -s {DATA_NODE_B}{options} -r {folder} -o {out}"

@@ -26,6 +26,8 @@ from ffslab.text.tables import counted, number, size, text_table
 CLEAN_MARKER_B = 12
 # UBIFS aligns nodes to at least so much (fs/ubifs/super.c, `init_constants_early`).
 UBIFS_LEAST_B = 8
+# What most serial NOR erases besides its erase blocks.
+SMALL_BLOCK_B = 4096
 # Larger than the erase blocks of any part.
 LARGEST_BLOCK_KIB = 16384
 # Blocks that only garbage collection may use (yaffs2's yaffs_vfs.c, `n_reserved_blocks`).
@@ -314,8 +316,9 @@ def _jffs2(lint: _Lint) -> None:
 
 
 def _used(facts: Facts) -> list[int]:
-    """Numbers of the erase blocks that hold anything."""
-    return [each["block"] for each in facts["blocks"] if (each["valid_B"] or 0) + (each["invalid_B"] or 0)]
+    """Numbers of the erase blocks that hold anything; a clean marker of JFFS2 alone is nothing."""
+    blocks = (each for each in facts["blocks"] if each["holds"] != "clean")
+    return [each["block"] for each in blocks if (each["valid_B"] or 0) + (each["invalid_B"] or 0)]
 
 
 def _crosses(lint: _Lint) -> bool:
@@ -331,8 +334,10 @@ def _others(lint: _Lint, fitting: list[int]) -> None:
     """YAFFS2, and what programs without a system use."""
     target, layout = lint.target, lint.facts["layout"]
     if layout["fs"] != "yaffs2":
-        right = f"blocks of {target.block_B} B"
-        lint.check("erase block", layout["block_B"], "a multiple of", target.block_B, "B", right)
+        # Programs without a system use NOR in the smallest blocks that it erases.
+        least = SMALL_BLOCK_B if target.said("erase_4KiB") else target.block_B
+        right = f"blocks of {least} B"
+        lint.check("erase block", layout["block_B"], "a multiple of", least, "B", right)
         if layout["fs"] == "littlefs":
             _littlefs(lint)
         return

@@ -10,7 +10,7 @@
 use super::mtdparts::{self, Defined};
 use super::owners::areas_of;
 use super::part::{own_name, whole, Part, UNKNOWN};
-use super::{content, recognise, superblocks, tables, within, Given, Layout};
+use super::{content, recognise, superblocks, tables, within, Given, Layout, PAGES_BYTES_GIVEN};
 use crate::dump::Pieces;
 use crate::file::{hold_file, ImageError};
 use crate::format::{Evidence, ImageFs};
@@ -247,8 +247,10 @@ fn cut(
 
 /// What is known of a partition that is on this chip and begins at `starts_at` in the file.
 fn of_chip(given: &Given, chip: &Chip, starts_at: usize) -> Given {
+    // Of NOR, which has no pages, formats call other things so.
+    let of_chip = Some(chip.page_bytes).filter(|bytes| PAGES_BYTES_GIVEN.contains(bytes));
     Given {
-        page_bytes: Some(chip.page_bytes),
+        page_bytes: given.page_bytes.or(of_chip),
         oob_bytes: Some(chip.oob_bytes),
         has_oob: None,
         block_bytes: given.block_bytes.or(chip.block_bytes),

@@ -6,11 +6,13 @@ mod past;
 mod purposes;
 mod recognise;
 mod scan;
+mod shipped;
 mod tree;
 mod volumes;
 
 pub(crate) use recognise::headers;
 pub(crate) use scan::all_volumes;
+pub use shipped::shipped;
 pub use tree::ubi_options;
 
 use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};

@@ -87,7 +87,8 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
     let (count, first, distance) = found;
     let usual = if distance > 0 { u32::try_from(distance).ok()? } else { NOR_BLOCK_BYTES };
     let block_bytes = given.block_bytes.unwrap_or(usual);
-    let is_other = given.page_bytes.is_some_and(|bytes| bytes != NOR_PAGE_BYTES)
+    // Pages of the whole chip are what another file system on it calls so.
+    let is_other = given.said_by.is_none() && given.page_bytes.is_some_and(|bytes| bytes != NOR_PAGE_BYTES)
         || given.oob_bytes.is_some_and(|bytes| bytes != 0);
     if is_other || !block_bytes.is_power_of_two() || !(NOR_PAGE_BYTES * 2..=1 << 20).contains(&block_bytes) {
         return None;

@@ -1,0 +1,1 @@
+"""Images of whole chips, made from a description of partitions and volumes."""
