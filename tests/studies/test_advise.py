@@ -175,6 +175,10 @@ def test_the_page_says_what_it_must(ffslab: Command, question: Path, answered: t
         ('name = "writes"', 'name = "reads"', "two are called reads"),
         ('experiment = "small.toml"', 'experiment = "none.toml"', "none.toml"),
         ("title =", "titel =", "did you mean title"),
+        # A value with which no point could run is no point that does not work.
+        ('["lzo", "none",', '["lzo", "noone",', 'axis `compression`: "noone" in workload writes: unknown value'),
+        ('["4 KiB", "2 KiB"]', '["4 KiB", true]', "axis `writes.requests.request_B`: true in workload writes: "),
+        ("[search]", 'policy.victim = ["kernel", "greedi"]\n[search]', 'axis `policy.victim`: "greedi" in workload'),
     ],
 )
 def test_wrong_questions_are_one_line(ffslab: Command, question: Path, old: str, new: str, says: str) -> None:
