@@ -84,7 +84,7 @@ struct Thread {
     library: Mutex<Option<&'static str>>,
 }
 
-/// The same thread from within. Libraries stand on one another, so that calls lie in calls.
+/// The same thread from within. Nothing of a simulation is in it, which may go on in another thread after a call. Libraries stand on one another, so that calls lie in calls.
 struct Beside {
     thread: Arc<Thread>,
     outer: RefCell<Vec<&'static str>>,
@@ -170,7 +170,7 @@ fn watch() {
                 "ffslab: {library}: a call of this library does not come to an end: it has used {limit_s} s of CPU time and done \
                  nothing with its flash; the program would hang ({LIMIT_VARIABLE} allows more seconds)"
             );
-            crate::c::end_process(EXIT_BAD_INPUT);
+            std::process::exit(EXIT_BAD_INPUT);
         }
     }
 }

@@ -216,16 +216,6 @@ unsafe fn made<T>(
     }
 }
 
-extern "C" {
-    /// Of the C library: ends the process at once.
-    fn _exit(code: i32) -> !;
-}
-
-/// Ends the process while foreign code runs in one of its threads: nothing else is asked to end before.
-pub(crate) fn end_process(code: i32) -> ! {
-    unsafe { _exit(code) }
-}
-
 /// Of a request: the interface knows no longer ones.
 fn length(bytes: usize) -> u32 {
     bytes.min(i32::MAX as usize) as u32
