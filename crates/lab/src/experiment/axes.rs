@@ -71,7 +71,7 @@ pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis], point: &Point) 
     let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) else { return };
     let fs = text_of(stack, "fs").to_string();
     let system = systems::find(text_of(stack, "system")).unwrap_or_else(systems::by_default);
-    for key in keys_of_others(system, &fs, &others) {
+    for key in keys_of_others(system.own_keys, &fs, &others) {
         // An axis of a table (`fat.spare`) has made the table where it is not left out.
         let is_varied = |axis: &Axis| axis.path.first().is_some_and(|name| name == key) && axis.path.len() <= 2;
         if !axes.iter().zip(point).any(|(axis, position)| is_varied(axis) && position.is_some()) {

@@ -6,7 +6,6 @@ use super::descriptor::Descriptor;
 use super::table;
 use crate::error::MachineError;
 use crate::stack_keys::{StackKeys, OWNED_KEYS};
-use crate::systems;
 use ffslab_text::words::join_names;
 use std::collections::BTreeSet;
 
@@ -24,11 +23,11 @@ pub fn is_own_table(name: &str) -> bool {
     table::all().iter().filter_map(|fs| fs.on_bare).any(|fs| fs.own_keys().contains(&name))
 }
 
-/// The keys of the `[stack]` of a system that `fs` does not have and one of `others` has: in an experiment that compares
-/// them they are the others' alone.
-pub fn keys_of_others(system: &systems::Descriptor, fs: &str, others: &[&str]) -> BTreeSet<&'static str> {
-    let own = (system.own_keys)(fs);
-    others.iter().flat_map(|other| (system.own_keys)(other)).filter(|key| !own.contains(key)).collect()
+/// The keys of a `[stack]` that `fs` does not have and one of `others` has: in an experiment that compares them they are
+/// the others' alone. `own_keys`: those of a file system with the system of the stack.
+pub fn keys_of_others(own_keys: fn(&str) -> Vec<&'static str>, fs: &str, others: &[&str]) -> BTreeSet<&'static str> {
+    let own = own_keys(fs);
+    others.iter().flat_map(|other| own_keys(other)).filter(|key| !own.contains(key)).collect()
 }
 
 /// Keys of a Linux stack that the file system of this name has and not all have.
