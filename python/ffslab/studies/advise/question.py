@@ -96,7 +96,9 @@ def _question(data: dict[str, Any], text: str, file_name: str, base_dir: Path) -
 def _of_experiment(data: dict[str, Any], experiment: Experiment) -> Question:
     """What the file of an experiment asks: its measured steps are a workload, and further ones may stand beside it."""
     own = asked(data, "question")
-    name = str(own.get("name", _OWN))
+    name = own.get("name", _OWN)
+    if not isinstance(name, str):
+        raise InputError(f"[question]: name = {name}: must be a text")
     bare, title, _ = without_axes(experiment)
     more = own.get("workload", [])
     if not isinstance(more, list):
