@@ -22,6 +22,7 @@ __all__ = [
     "card_operations",
     "case_experiments",
     "check_experiment",
+    "check_image_words",
     "chip_geometry",
     "content_source",
     "convert_trace",
@@ -276,6 +277,9 @@ def file_systems() -> list[tuple[str, str, str, bool, str | None, bool, bool]]:
 
 def systems() -> list[tuple[str, str, str, list[str]]]:
     """The table of the systems: see `ffslab.systems.System`."""
+
+def check_image_words(how: dict[str, Any]) -> None:
+    """Refuses what `ffslab.images.said` says about an image where it cannot be (`InputError`)."""
 
 def memparse(text: str) -> int | None:
     """A number of bytes as the kernel's command line has it; `None`: it is none."""

@@ -215,6 +215,9 @@ def test_wrong_use_of_the_command_is_one_line(ffslab: Command, args: list[str]) 
         (["validate", "junk"], "junk:1: a case is one JSON object a line"),
         (["trace", "report", "junk"], "unknown header `??escape?[0m`"),
         (["calibrate", "--loops", "junk"], "junk: holds no rows"),
+        (["steps", "--markdown", "mount"], "mount: --markdown prints the whole reference"),
+        (["inspect", "junk", "--layout", "2048"], "--layout 2048: must be bytes of data"),
+        (["extract", "junk", "--layout", "512+16x4", "--oob-B", "64"], "--layout 512+16x4: says how large"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_done(ffslab: Command, tmp_path: Path, args: list[str], says: str) -> None:
@@ -224,6 +227,28 @@ def test_mistakes_are_told_before_anything_is_done(ffslab: Command, tmp_path: Pa
     assert says in line
     assert line.isprintable()
     assert {path.name for path in tmp_path.iterdir()} == {"junk", "here"}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ('board = "nonsense"', "[stack]: unknown board `nonsense`"),
+        ("partition_blocks = 8", "[stack]: partition_blocks belongs to file systems on the board's own flash"),
+        ("littlefs = {}", "[stack]: littlefs belongs to littlefs, not to block-device"),
+    ],
+)
+def test_a_block_device_takes_no_keys_that_say_nothing_of_it(
+    ffslab: Command, tmp_path: Path, more: str, says: str
+) -> None:
+    stack = f'[stack]\nsystem = "bare"\nfs = "block-device"\ndevice = "sd-card"\n{more}\n'
+    (tmp_path / "a.toml").write_text(f'title = "t"\n{stack}[[measure]]\nstep = "sync"\n', encoding="utf-8")
+    assert says in refused(ffslab("run", "a.toml"))
+
+
+def test_sleeps_end_with_the_clock(ffslab: Command, small: Path) -> None:
+    sleeps = '[[measure]]\nstep = "repeat"\ntimes = 501\nsteps = [{ step = "sleep", us = "8784 h" }]\n[axes]'
+    small.write_text(SMALL.replace("[axes]", sleeps, 1), encoding="utf-8")
+    assert "step 1 (sleep): the machine would be up for more than 500 years" in refused(ffslab("run", small))
 
 
 def test_the_files_of_several_experiments_are_looked_at_before_the_first_runs(

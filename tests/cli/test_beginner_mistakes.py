@@ -71,13 +71,13 @@ IN_FILES = {
     "a size without its unit": (
         '"64 KiB"',
         '"64k"',
-        'try.toml:11: measure step 1 (create): size "64k" has no known unit: write one of B, KiB, MiB, GiB after the number',
+        'try.toml:11: measure step 1 (create): bytes: size "64k" has no known unit: write one of B, KiB, MiB, GiB after the number',
     ),
     "a time in other words": (
         FILLED,
         'step = "sleep"\nus = "1 minute"',
-        'try.toml:10: measure step 1 (sleep): time "1 minute" has no known unit: write one of us, ms, s, min, h after the '
-        "number",
+        'try.toml:10: measure step 1 (sleep): us: time "1 minute" has no known unit: write one of us, ms, s, min, h after '
+        "the number",
     ),
     "nothing mounted": (
         '[[setup]]\nstep = "mount"\n',
@@ -130,7 +130,7 @@ IN_FILES = {
     "less than nothing": (
         "= 100",
         "= -1",
-        "try.toml:5: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
+        "try.toml:5: [stack] partition_blocks: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
     ),
     "a text without quotes": (
         '"create"',

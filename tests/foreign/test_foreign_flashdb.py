@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +147,24 @@ def test_a_mount_that_would_never_end_is_told(built: Path, tmp_path: Path, name_
     (tmp_path / "values.bin").write_bytes(VALUES)
     with pytest.raises(ffslab.InputError, match="flashdb does not come to an end: the program would hang"):
         ffslab.Experiment(WORK.experiment(NOR, "hangs.so"), "kvdb.toml", tmp_path).run()
+
+
+def test_a_call_that_never_ends_ends_the_command(tmp_path: Path) -> None:
+    """Of any library: one that does nothing with its flash is not asked to end, so that the process ends."""
+    toy, library = tmp_path / "toy", tmp_path / "hangs.so"
+    shutil.copytree(TOY, toy)
+    source = toy / "src" / "fdb_kvdb.c"
+    code, before = source.read_text(encoding="utf-8"), "    return find_kv(db, key, kv) && kv->value_len"
+    assert code.count(before) == 1
+    source.write_text(code.replace(before, f"    for (;;) {{\n    }}\n{before}"), encoding="utf-8")
+    assert root.run(["foreign", "build", "flashdb", "--source", str(toy), "--out", str(library)]) == 0
+    (tmp_path / "values.bin").write_bytes(VALUES)
+    (tmp_path / "kvdb.toml").write_text(WORK.experiment(NOR, "hangs.so"), encoding="utf-8")
+    words = [sys.executable, "-m", "ffslab", "run", "kvdb.toml"]
+    environment = os.environ | {"FFSLAB_FOREIGN_CPU_S": "0"}
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 2
+    assert "hangs.so: a call of this library does not come to an end: it has used 0 s of CPU time" in ran.stderr
 
 
 def test_sources_are_found_and_others_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from ffslab.images import inspection, read_image
 from ffslab.images import page as report
 from ffslab.images.inspection import text, tree_of
 from helpers import inspect_images as made
-from helpers.command import Command
+from helpers.command import ROOT, Command
 from helpers.jffs2_images import experiment, run, step
 from helpers.mounted import need_fuse
 from helpers.yaffs2_images import Layout, build
@@ -340,3 +340,21 @@ def is_survived(tally: Tally) -> None:
     """No panic, no hang, no memory beyond four times the image; and the damage is not too heavy to test anything."""
     assert tally.is_well(), f"{tally.row()} {tally.others}"
     assert tally.codes.get("0", 0) + tally.codes.get("1", 0) > tally.images / 3
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "says"),
+    [
+        ("jffs2 raw.bin", ("--device", "usb-stick"), "JFFS2, which stands on raw flash"),
+        ("squashfs", ("--board", "omap3evm"), "squashfs, which stands on a block device"),
+        ("squashfs", ("--kernel", "6.1"), "squashfs, which stands on a block device"),
+    ],
+)
+def test_a_machine_of_the_other_kind_is_refused(
+    name: str, option: tuple[str, str], says: str, images: dict[str, Path], ffslab: Command
+) -> None:
+    """It was ignored, as if the costs were those on it."""
+    image = images.get(name) or ROOT / "tests" / "images" / "hostile" / "kept" / "squashfs-xz.img"
+    refused = ffslab("inspect", image, *option)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"ffslab: {' '.join(option)}: {image} holds {says}: leave it out")

@@ -188,11 +188,36 @@ def test_what_is_no_file_system_has_no_files(ffslab: Command, tmp_path: Path) ->
         ({"fs": "ekv", "partition_blocks": 300}, "partition_blocks = 300: ekv needs 16 to 256 erase blocks"),
         ({"fs": "ekv", "erase_block_KiB": 64}, "erase_block_KiB = 64: ekv is compiled here for erase blocks of 4 KiB"),
         ({"fs": "tickv", "ekv": {"random_seed": 1}}, "ekv"),
+        (
+            {"fs": "ekv", "ekv": {"random_seed": "x"}},
+            'experiment.toml:11: [stack.ekv] random_seed: invalid type: string "x", expected a whole number',
+        ),
+        ({"fs": "ekv", "ekv": {"seed": 1}}, "experiment.toml:11: [stack.ekv]: unknown key `seed`"),
+        (
+            {"fs": "ekv", "policy": "greedy"},
+            'experiment.toml:9: [stack] policy: invalid type: string "greedy", expected a table',
+        ),
+        ({"fs": "ekv", "yaffs2_version": "2010"}, "yaffs2_version belongs to yaffs2, not to ekv: leave it out"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(ffslab: Command, tmp_path: Path, stack: dict[str, Any], told: str) -> None:
     done = ffslab("run", written(tmp_path, NOR | stack, '[[measure]]\nstep = "mount"\n'))
     assert done.returncode == 2 and told in done.stderr, done.stderr
+
+
+def test_settings_of_one_store_stand_beside_others(ffslab: Command, tmp_path: Path) -> None:
+    """They are those of its variants alone; a store that is none of them has none."""
+    stack = NOR | {"fs": "ekv", "sequential_storage": {"cache": "none"}, "ekv": {"random_seed": 5}}
+    axes = '[axes]\nfs = ["sequential-storage", "ekv", "littlefs"]\n'
+    steps = '[[setup]]\nstep = "mount"\n[[measure]]\nstep = "set"\nkeys = 4\nbytes = 20\n'
+    done = ffslab("run", written(tmp_path, stack, steps + axes), "--json")
+    assert done.returncode == 0, done.stderr
+    cache, seed, neither = (variant["stack"] for variant in json.loads(done.stdout)["variants"])
+    assert cache["sequential_storage"]["cache"] == "none" and "ekv" not in cache
+    assert seed["ekv"]["random_seed"] == 5 and "sequential_storage" not in seed
+    assert not {"ekv", "sequential_storage"} & neither.keys()
+    done = ffslab("run", written(tmp_path, stack, steps + axes.replace('"ekv", ', "")))
+    assert done.returncode == 2 and "ekv belongs to ekv, not to sequential-storage" in done.stderr, done.stderr
 
 
 def test_stores_on_a_page_map_keep_what_was_set_over_a_cut(ffslab: Command, tmp_path: Path) -> None:

@@ -217,21 +217,16 @@ def thread_locals(text: str) -> list[str]:
 
 
 def test_unsafe_code_is_in_few_places() -> None:
-    elsewhere = {
-        UNSAFE_IN,
-        LENDS_MEMORY,
-        MAPS_FILES,
-        *CALLS_C,
-        *ROOT.glob("crates/capi/src/*.rs"),
-        ROOT / "crates/fat/src/held.rs",
-    }
+    elsewhere = {UNSAFE_IN, LENDS_MEMORY, MAPS_FILES, *CALLS_C, *ROOT.glob("crates/capi/src/*.rs")}
+    elsewhere.add(ROOT / "crates/fat/src/held.rs")
     assert complaints_about(unsafe_code, (p for p in repository_files(".rs") if p not in elsewhere)) == []
     for path in (UNSAFE_IN, LENDS_MEMORY, MAPS_FILES):
         assert len(unsafe_code(path.read_text(encoding="utf-8"))) == 1
 
 
 def test_no_part_of_a_simulation_is_bound_to_a_thread() -> None:
-    assert complaints_about(thread_locals, (p for p in repository_files(".rs") if "src" in p.parts)) == []
+    own = ROOT / "crates/foreign/src/guard.rs"  # Which foreign calls are under way: nothing of a simulation.
+    assert complaints_about(thread_locals, (p for p in repository_files(".rs") if "src" in p.parts and p != own)) == []
 
 
 def test_the_checks_of_unsafe_code_refuse_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,10 @@ def test_the_page_says_what_it_must(ffslab: Command, question: Path, answered: t
         ('name = "writes"', 'name = "reads"', "two are called reads"),
         ('experiment = "small.toml"', 'experiment = "none.toml"', "none.toml"),
         ("title =", "titel =", "did you mean title"),
+        # A value with which no point could run is no point that does not work.
+        ('["lzo", "none",', '["lzo", "noone",', 'axis `compression`: "noone" in workload writes: [stack]'),
+        ('["4 KiB", "2 KiB"]', '["4 KiB", true]', "axis `writes.requests.request_B`: true in workload writes: "),
+        ("[search]", 'policy.victim = ["kernel", "greedi"]\n[search]', 'axis `policy.victim`: "greedi" in workload'),
     ],
 )
 def test_wrong_questions_are_one_line(ffslab: Command, question: Path, old: str, new: str, says: str) -> None:
@@ -183,6 +188,16 @@ def test_wrong_questions_are_one_line(ffslab: Command, question: Path, old: str,
     assert refused.returncode == 2
     assert says in refused.stderr
     assert refused.stderr.count("\n") == 1
+
+
+def test_conditions_may_rule_out_the_default(question: Path) -> None:
+    """In a small space nothing else was drawn: the search had nowhere to begin."""
+    asked = replace(Question.from_file(question), conditions=("fs == 'yaffs2'",))
+    search = Search(asked, lambda points: [Tried(point, {}) for point in points], lambda _: (0.0,))
+    search.run()
+    assert {point[0] for point in search.tried} == {"yaffs2"}
+    with pytest.raises(InputError, match="no point satisfies all `conditions`"):
+        replace(asked, conditions=("fs == 'ext4'",)).answer(store=Store(question.parent / "kept"))
 
 
 def test_an_experiment_with_axes_is_refused(question: Path) -> None:

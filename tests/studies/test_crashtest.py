@@ -376,6 +376,8 @@ def test_work_that_ends_for_want_of_room_is_refused() -> None:
         ("command = ", "command = 3 #", "mine.toml: [crashtest.judge]: `command` must be a text"),
         ("test $(", "no-such-program-here $(", "mine.toml: [crashtest.judge]: the command ended with 127"),
         ('fs = "ubifs"', 'fs = "ext4"', "mine.toml: [stack]: unknown fs `ext4`"),
+        # The step is named once.
+        ("partition_blocks = 40", "partition_blocks = 12", "mine.toml: setup step 1 (mount): UBIFS needs at least"),
     ],
 )
 def test_what_is_wrong_in_a_test_is_told_with_its_file(

@@ -126,7 +126,7 @@ def test_further_workloads_are_on_the_same_machine(tmp_path: Path) -> None:
         ),
         (
             'read_ahead_KiB = ["much", "more"]',
-            "axis `read_ahead_KiB` cannot be varied in workload measure: invalid type",
+            "axis `read_ahead_KiB` cannot be varied in workload measure: [stack] read_ahead_KiB: invalid",
         ),
     ],
 )

@@ -208,6 +208,14 @@ def test_an_impossible_point_is_refused_before_the_first_run(ffslab: Command, st
     assert not (tmp_path / "kept").exists()
 
 
+def test_what_is_wrong_with_the_experiment_is_no_matter_of_its_points(ffslab: Command, study: Path) -> None:
+    """It was told as 3 points that `conditions` should leave out."""
+    refused = ffslab("sweep", study, "--set", "compresion=lzo", FFSLAB_STORE="kept")
+    assert refused.returncode == 2
+    said = refused.stderr.removeprefix(f"ffslab: {study.parent}/").strip()
+    assert said == "small.toml: unknown key `compresion`: did you mean `compression`?"
+
+
 def test_a_point_that_does_not_end_is_a_row(ffslab: Command, study: Path, tmp_path: Path) -> None:
     small = study.with_name("small.toml")
     small.write_text(SMALL.replace('bytes = "256 KiB"', 'bytes = "7900 KiB"'), encoding="utf-8")

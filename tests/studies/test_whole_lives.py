@@ -78,6 +78,9 @@ def test_wanted_years_are_a_verdict(ffslab: Command, logger: str) -> None:
     assert short.returncode == 0 and "0.1 years: yes, it still works then." in short.stdout
     ran = ffslab("lifetime", logger, "--simulate", "--per-day", "24", "--years", "50", "--fast")
     assert ran.returncode == 1 and "50 years: no, it lasts" in ran.stdout
+    # Due again after the end of time: it rests until the wanted years are over.
+    seldom = ffslab("lifetime", logger, "--simulate", "--per-day", "1e-300", "--years", "2")
+    assert seldom.returncode == 0 and "2 years: yes, it still works then." in seldom.stdout
 
 
 def test_a_life_is_lived_without_being_asked_and_exactly_while_it_is_cheap(ffslab: Command, logger: str) -> None:

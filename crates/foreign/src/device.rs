@@ -1,5 +1,6 @@
 //! The device that C code is given: bytes that are read, programmed and erased, each operation with its cause.
 
+use crate::guard::progress;
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::{Reason, Sim};
 use std::cell::Cell;
@@ -111,6 +112,7 @@ impl Device {
 
     /// An operation without a known cause keeps that of whoever called.
     fn with(&self, cause: u32, body: impl FnOnce() -> Result<(), MtdError>) -> i32 {
+        progress();
         let reason = self.causes.get(cause as usize).filter(|_| cause > 0);
         let _why = reason.map(|reason| self.below.sim().because(reason));
         self.answer(body())

@@ -8,12 +8,15 @@
 //! **Follows.** `python/ffslab/foreign/paths`: SPIFFS and FatFs are files by path (`paths.h`), Dhara is sectors (`sectors.h`), Zephyr's NVS
 //! and FlashDB are keys and values (`keys.h`).
 //!
+//! A call that does not come to an end ends the process ([`guard`]).
+//!
 //! **Leaves out.** The CPU's work in the library takes no time. What a failed assertion would do to firmware, it does to the process.
 
 #[allow(unsafe_code)]
 mod c;
 mod device;
 mod error;
+pub mod guard;
 mod libraries;
 mod store;
 mod translation;

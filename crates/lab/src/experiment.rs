@@ -7,7 +7,7 @@ use axes::{label, leave_to_others, plain_values, put, read_axes, Axis};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_machine::systems;
 use ffslab_machine::StackTable;
-use ffslab_text::toml_text::{friendlier, line_told, toml_error, unknown};
+use ffslab_text::toml_text::{line_told, named, toml_error, unknown};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -316,26 +316,32 @@ fn points_of(source: &Source, axes: &[Axis], chosen: Option<&[Point]>) -> Result
 /// Deserializes a value of the file; errors keep their line.
 fn read<'i, T: Deserialize<'i>>(source: &Source, value: Value<'i>) -> Result<T, LabError> {
     let offset = value.span().start;
-    T::deserialize(ValueDeserializer::from(value)).map_err(|error| placed(source, error, offset))
+    T::deserialize(ValueDeserializer::from(value)).map_err(|error| placed(source, &error, offset, None))
 }
 
-fn placed(source: &Source, error: toml::de::Error, offset: usize) -> LabError {
-    match error.span() {
-        Some(span) if span.start <= source.text.len() => toml_error(source.text, source.file_name, &error).into(),
-        Some(span) => source.error(span.start, friendlier(error.message())),
-        None => source.error(offset, friendlier(error.message())),
-    }
+/// An error of a value with its line and, of a table that the file calls so, the name of its key.
+fn placed(source: &Source, error: &toml::de::Error, offset: usize, table: Option<&str>) -> LabError {
+    source.error(error.span().map_or(offset, |span| span.start), named(error, table))
+}
+
+/// Reads a key of a table, and names it where that is wrong.
+fn read_key<'i, T: Deserialize<'i>>(source: &Source, key: &str, value: &Value<'i>) -> Result<T, LabError> {
+    let wrong = |error: toml::de::Error| {
+        let at = error.span().map_or(value.span().start, |span| span.start);
+        source.error(at, format!("`{key}`: {}", named(&error, None)))
+    };
+    T::deserialize(ValueDeserializer::from(value.clone())).map_err(wrong)
 }
 
 fn required<'i, T: Deserialize<'i>>(source: &Source, root: &DeTable<'i>, key: &str) -> Result<T, LabError> {
     match root.get(key) {
-        Some(value) => read(source, value.clone()),
+        Some(value) => read_key(source, key, value),
         None => Err(LabError::Input(format!("{}: the key `{key}` is missing", source.file_name))),
     }
 }
 
 fn optional<'i, T: Deserialize<'i>>(source: &Source, table: &DeTable<'i>, key: &str) -> Result<Option<T>, LabError> {
-    table.get(key).map(|value| read(source, value.clone())).transpose()
+    table.get(key).map(|value| read_key(source, key, value)).transpose()
 }
 
 /// Reads the `[stack]` table. Its key `system` is a name of the table of systems, of which the first one is the default.
@@ -370,7 +376,8 @@ fn read_stack(source: &Source, root: &DeTable) -> Result<StackTable, LabError> {
 
 fn read_keys(source: &Source, system: &systems::Descriptor, keys: Value) -> Result<StackTable, LabError> {
     let offset = keys.span().start;
-    StackTable::read(system, ValueDeserializer::from(keys)).map_err(|error| placed(source, error, offset))
+    StackTable::read(system, ValueDeserializer::from(keys))
+        .map_err(|error| placed(source, &error, offset, Some("stack")))
 }
 
 fn read_variant<'i>(

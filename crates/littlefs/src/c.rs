@@ -6,6 +6,7 @@
 
 use crate::config::Config;
 use crate::device::{Device, IO};
+use ffslab_foreign::guard::Guarded;
 use ffslab_foreign::Info;
 use std::ffi::{c_char, c_void, CStr};
 use std::path::Path;
@@ -66,7 +67,7 @@ macro_rules! functions {
         }
 
         /// Those of the littlefs that is compiled with this crate.
-        pub(crate) static LINKED: Functions = Functions { $($name,)* };
+        pub(crate) static LINKED: Guarded<Functions> = Guarded::new(Functions { $($name,)* }, "littlefs");
 
         impl Functions {
             /// Errors: the library lacks one.
@@ -143,7 +144,7 @@ const NO_MEMORY: i32 = -12;
 
 /// littlefs on a device, mounted or not.
 pub(crate) struct C {
-    f: &'static Functions,
+    f: &'static Guarded<Functions>,
     fs: NonNull<RawFs>,
     /// Where C points to, so it stays where it is until the end.
     device: NonNull<Device>,
@@ -152,7 +153,7 @@ pub(crate) struct C {
 
 impl C {
     /// `None`: there is no memory.
-    pub fn new(f: &'static Functions, config: &Config, device: Device) -> Option<C> {
+    pub fn new(f: &'static Guarded<Functions>, config: &Config, device: Device) -> Option<C> {
         let raw_config = RawConfig {
             read_size_bytes: config.read_size_bytes,
             prog_size_bytes: config.prog_size_bytes,
@@ -170,8 +171,8 @@ impl C {
         let device = NonNull::from(Box::leak(Box::new(device)));
         let raw_device = RawDevice { context: device.as_ptr().cast(), read, prog, erase };
         let fs = unsafe {
-            (f.ffslab_lfs_prepare)();
-            NonNull::new((f.ffslab_lfs_new)(&raw const raw_config, &raw const raw_device))
+            (f.call().ffslab_lfs_prepare)();
+            NonNull::new((f.call().ffslab_lfs_new)(&raw const raw_config, &raw const raw_device))
         };
         match fs {
             Some(fs) => Some(C { f, fs, device, files: Vec::new() }),
@@ -188,30 +189,31 @@ impl C {
 
     /// The assertion of lfs.c that failed.
     pub fn failed(&self) -> Option<String> {
-        let text = unsafe { (self.f.ffslab_lfs_failed)(self.fs.as_ptr()) };
+        let text = unsafe { (self.f.call().ffslab_lfs_failed)(self.fs.as_ptr()) };
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
     pub fn format(&mut self) -> i32 {
-        unsafe { (self.f.ffslab_lfs_format)(self.fs.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_format)(self.fs.as_ptr()) }
     }
 
     pub fn mount(&mut self) -> i32 {
-        unsafe { (self.f.ffslab_lfs_mount)(self.fs.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_mount)(self.fs.as_ptr()) }
     }
 
     /// All files are closed by then.
     pub fn unmount(&mut self) -> i32 {
         debug_assert!(self.files.iter().all(Option::is_none), "a file is open");
-        unsafe { (self.f.ffslab_lfs_unmount)(self.fs.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_unmount)(self.fs.as_ptr()) }
     }
 
     /// A number for the file, or an error.
     pub fn open(&mut self, path: &CStr, flags: i32) -> i32 {
-        let Some(file) = NonNull::new(unsafe { (self.f.ffslab_lfs_file_new)() }) else { return NO_MEMORY };
-        let opened = unsafe { (self.f.ffslab_lfs_file_open)(self.fs.as_ptr(), file.as_ptr(), path.as_ptr(), flags) };
+        let Some(file) = NonNull::new(unsafe { (self.f.call().ffslab_lfs_file_new)() }) else { return NO_MEMORY };
+        let opened =
+            unsafe { (self.f.call().ffslab_lfs_file_open)(self.fs.as_ptr(), file.as_ptr(), path.as_ptr(), flags) };
         if opened < 0 {
-            unsafe { (self.f.ffslab_lfs_file_free)(file.as_ptr()) };
+            unsafe { (self.f.call().ffslab_lfs_file_free)(file.as_ptr()) };
             return opened;
         }
         let number = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
@@ -230,54 +232,54 @@ impl C {
     pub fn close(&mut self, number: u32) -> Option<i32> {
         let file = self.file(number)?;
         self.files[number as usize] = None;
-        let closed = unsafe { (self.f.ffslab_lfs_file_close)(self.fs.as_ptr(), file) };
+        let closed = unsafe { (self.f.call().ffslab_lfs_file_close)(self.fs.as_ptr(), file) };
         // After a failed assertion nobody has freed its cache, and littlefs may still know the file.
         if closed != FAILED {
-            unsafe { (self.f.ffslab_lfs_file_free)(file) };
+            unsafe { (self.f.call().ffslab_lfs_file_free)(file) };
         }
         Some(closed)
     }
 
     pub fn read(&mut self, number: u32, at: u32, into: &mut [u8]) -> Option<i32> {
         let (file, bytes) = (self.file(number)?, length(into.len()));
-        Some(unsafe { (self.f.ffslab_lfs_file_read)(self.fs.as_ptr(), file, at, into.as_mut_ptr(), bytes) })
+        Some(unsafe { (self.f.call().ffslab_lfs_file_read)(self.fs.as_ptr(), file, at, into.as_mut_ptr(), bytes) })
     }
 
     pub fn write(&mut self, number: u32, at: u32, data: &[u8]) -> Option<i32> {
         let (file, bytes) = (self.file(number)?, length(data.len()));
-        Some(unsafe { (self.f.ffslab_lfs_file_write)(self.fs.as_ptr(), file, at, data.as_ptr(), bytes) })
+        Some(unsafe { (self.f.call().ffslab_lfs_file_write)(self.fs.as_ptr(), file, at, data.as_ptr(), bytes) })
     }
 
     pub fn sync(&mut self, number: u32) -> Option<i32> {
         let file = self.file(number)?;
-        Some(unsafe { (self.f.ffslab_lfs_file_sync)(self.fs.as_ptr(), file) })
+        Some(unsafe { (self.f.call().ffslab_lfs_file_sync)(self.fs.as_ptr(), file) })
     }
 
     pub fn truncate(&mut self, number: u32, bytes: u32) -> Option<i32> {
         let file = self.file(number)?;
-        Some(unsafe { (self.f.ffslab_lfs_file_truncate)(self.fs.as_ptr(), file, bytes) })
+        Some(unsafe { (self.f.call().ffslab_lfs_file_truncate)(self.fs.as_ptr(), file, bytes) })
     }
 
     pub fn size(&mut self, number: u32) -> Option<i32> {
         let file = self.file(number)?;
-        Some(unsafe { (self.f.ffslab_lfs_file_size)(self.fs.as_ptr(), file) })
+        Some(unsafe { (self.f.call().ffslab_lfs_file_size)(self.fs.as_ptr(), file) })
     }
 
     pub fn mkdir(&mut self, path: &CStr) -> i32 {
-        unsafe { (self.f.ffslab_lfs_mkdir)(self.fs.as_ptr(), path.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_mkdir)(self.fs.as_ptr(), path.as_ptr()) }
     }
 
     pub fn remove(&mut self, path: &CStr) -> i32 {
-        unsafe { (self.f.ffslab_lfs_remove)(self.fs.as_ptr(), path.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_remove)(self.fs.as_ptr(), path.as_ptr()) }
     }
 
     pub fn rename(&mut self, from: &CStr, to: &CStr) -> i32 {
-        unsafe { (self.f.ffslab_lfs_rename)(self.fs.as_ptr(), from.as_ptr(), to.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_rename)(self.fs.as_ptr(), from.as_ptr(), to.as_ptr()) }
     }
 
     pub fn stat(&mut self, path: &CStr) -> Result<Info, i32> {
         let mut info = Info::EMPTY;
-        match unsafe { (self.f.ffslab_lfs_stat)(self.fs.as_ptr(), path.as_ptr(), &raw mut info) } {
+        match unsafe { (self.f.call().ffslab_lfs_stat)(self.fs.as_ptr(), path.as_ptr(), &raw mut info) } {
             0.. => Ok(info),
             error => Err(error),
         }
@@ -285,35 +287,35 @@ impl C {
 
     /// All entries of a directory; the first two are "." and "..".
     pub fn list(&mut self, path: &CStr, mut emit: impl FnMut(&Info)) -> i32 {
-        let Some(dir) = NonNull::new(unsafe { (self.f.ffslab_lfs_dir_new)() }) else { return NO_MEMORY };
+        let Some(dir) = NonNull::new(unsafe { (self.f.call().ffslab_lfs_dir_new)() }) else { return NO_MEMORY };
         let fs = self.fs.as_ptr();
-        let mut result = unsafe { (self.f.ffslab_lfs_dir_open)(fs, dir.as_ptr(), path.as_ptr()) };
+        let mut result = unsafe { (self.f.call().ffslab_lfs_dir_open)(fs, dir.as_ptr(), path.as_ptr()) };
         if result == 0 {
             let mut info = Info::EMPTY;
             loop {
-                result = unsafe { (self.f.ffslab_lfs_dir_read)(fs, dir.as_ptr(), &raw mut info) };
+                result = unsafe { (self.f.call().ffslab_lfs_dir_read)(fs, dir.as_ptr(), &raw mut info) };
                 if result <= 0 {
                     break;
                 }
                 emit(&info);
             }
-            let closed = unsafe { (self.f.ffslab_lfs_dir_close)(fs, dir.as_ptr()) };
+            let closed = unsafe { (self.f.call().ffslab_lfs_dir_close)(fs, dir.as_ptr()) };
             result = if result < 0 { result } else { closed };
         }
         // After a failed assertion littlefs may still know the directory.
         if result != FAILED {
-            unsafe { (self.f.ffslab_lfs_dir_free)(dir.as_ptr()) };
+            unsafe { (self.f.call().ffslab_lfs_dir_free)(dir.as_ptr()) };
         }
         result
     }
 
     /// How many blocks hold something, or an error.
     pub fn used_blocks(&mut self) -> i32 {
-        unsafe { (self.f.ffslab_lfs_used_blocks)(self.fs.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_used_blocks)(self.fs.as_ptr()) }
     }
 
     pub fn gc(&mut self) -> i32 {
-        unsafe { (self.f.ffslab_lfs_gc)(self.fs.as_ptr()) }
+        unsafe { (self.f.call().ffslab_lfs_gc)(self.fs.as_ptr()) }
     }
 }
 
@@ -322,9 +324,9 @@ impl Drop for C {
     fn drop(&mut self) {
         unsafe {
             for file in self.files.iter().flatten() {
-                (self.f.ffslab_lfs_file_drop)(file.as_ptr());
+                (self.f.call().ffslab_lfs_file_drop)(file.as_ptr());
             }
-            (self.f.ffslab_lfs_free)(self.fs.as_ptr());
+            (self.f.call().ffslab_lfs_free)(self.fs.as_ptr());
             drop(Box::from_raw(self.device.as_ptr()));
         }
     }

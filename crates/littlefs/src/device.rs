@@ -1,6 +1,7 @@
 //! The medium as littlefs sees it: blocks that are read, programmed and erased, each operation with its cause.
 
 use crate::causes::BY_NUMBER;
+use ffslab_foreign::guard::progress;
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_sim::Reason;
 use std::cell::Cell;
@@ -43,6 +44,7 @@ impl Device {
     }
 
     fn count(&self, add: impl FnOnce(&mut Counts)) {
+        progress();
         let mut counts = self.counts.get();
         add(&mut counts);
         self.counts.set(counts);

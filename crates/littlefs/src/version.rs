@@ -1,6 +1,7 @@
 //! Which littlefs: the one that is compiled with this crate, or one that `ffslab foreign build` has made of a user's sources.
 
 use crate::c::{self, Functions, LINKED};
+use ffslab_foreign::guard::Guarded;
 use ffslab_foreign::Libraries;
 pub use ffslab_foreign::LoadError;
 use std::fmt;
@@ -11,9 +12,9 @@ const ABI: u32 = 2;
 
 /// The code of a littlefs.
 #[derive(Clone, Copy)]
-pub struct Version(pub(crate) &'static Functions);
+pub struct Version(pub(crate) &'static Guarded<Functions>);
 
-static LOADED: Libraries<Functions> = Libraries::new();
+static LOADED: Libraries<Guarded<Functions>> = Libraries::new();
 
 impl Version {
     /// The littlefs of this crate.
@@ -26,7 +27,7 @@ impl Version {
         let loaded = LOADED.get(file, |file| {
             let functions = c::load(file).map_err(|error| LoadError::unloadable(file, error))?;
             match functions.abi() {
-                ABI => Ok(functions),
+                ABI => Ok(Guarded::of(functions, file)),
                 _ => Err(LoadError::other_abi(file)),
             }
         });
@@ -35,7 +36,7 @@ impl Version {
 
     /// Major and minor number, as in (2, 9).
     pub fn number(self) -> (u32, u32) {
-        let version = self.0.version();
+        let version = self.0.call().version();
         (version >> 16, version & 0xFFFF)
     }
 }

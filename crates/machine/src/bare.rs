@@ -21,7 +21,7 @@ use ffslab_bare::paths::PathProgram;
 use ffslab_bare::{Bare, Costs};
 use ffslab_block::Device;
 use ffslab_mtd::Mtd;
-use ffslab_profiles::{EccName, NandWaitName, Yaffs2Version};
+use ffslab_profiles::{rtems_board, EccName, NandWaitName, Profile, Yaffs2Version};
 use ffslab_sim::{Sim, SimConfig};
 use ffslab_system::{OptionError, SystemError};
 use ffslab_text::words::join_names;
@@ -148,7 +148,12 @@ impl BareKeys {
         self.refuse_page_policies()?;
         self.refuse_tables_of_others()?;
         let on_bare = file_systems::find(&self.fs).and_then(|fs| fs.on_bare);
-        let (spec, keys) = StackSpec::from_keys(&self.with_linux(on_bare.is_some()), base_dir)?;
+        // A program's own file system has no name there.
+        let of_program = |error| match error {
+            MachineError::Foreign { key, owners, .. } => MachineError::Foreign { key, owners, fs: self.fs.clone() },
+            error => error,
+        };
+        let (spec, keys) = StackSpec::from_keys(&self.with_linux(on_bare.is_some()), base_dir).map_err(of_program)?;
         if spec.fs.as_ref().is_some_and(|fs| fs.direct().is_none()) {
             let fs = &self.fs;
             let known = file_systems::called_directly().join(", ");
@@ -205,6 +210,14 @@ impl BareKeys {
         littlefs.chain(spiffs).chain(fatfs).chain(fat).chain(zephyr_nvs).chain(flashdb)
     }
 
+    /// Nothing of the board is asked beside a block device, but its name stands in the answer.
+    ///
+    /// Errors: there is no such board with Linux or RTEMS.
+    fn refuse_unknown_board(&self, base_dir: &Path) -> Result<(), MachineError> {
+        let Err(unknown) = Profile::load(&self.board, None, None, base_dir) else { return Ok(()) };
+        Ok(rtems_board(&self.board, base_dir).map(drop).map_err(|_| unknown)?)
+    }
+
     fn refuse_page_policies(&self) -> Result<(), MachineError> {
         self.policy.as_ref().map_or(Ok(()), |policy| policy.without_page_cache("a bare program"))
     }
@@ -249,6 +262,9 @@ impl BareKeys {
             ("yaffs2_version", self.yaffs2_version.is_some()),
             ("ecc", self.ecc.is_some()),
             ("inband_tags", self.inband_tags),
+            ("first_block", self.first_block != 0),
+            ("partition_blocks", self.partition_blocks != default_partition_blocks()),
+            ("clock_read_ns", self.clock_read_ns.is_some()),
         ];
         if let Some((key, _)) = of_flash.iter().find(|(_, given)| *given) {
             let owners = "file systems on the board's own flash".to_string();
@@ -259,6 +275,8 @@ impl BareKeys {
             return Err(MachineError::Without { key: "fs = \"block-device\"", other: "device", hint });
         };
         self.refuse_page_policies()?;
+        self.refuse_tables_of_others()?;
+        self.refuse_unknown_board(base_dir)?;
         let policy = self.policy.as_ref();
         let disk = DiskSpec::of(device, policy, &mut self.media_block_bytes, &mut self.device_kib, base_dir)?;
         Ok(BlockSpec { disk, epoch_s: EPOCH_S })

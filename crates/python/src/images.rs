@@ -123,6 +123,12 @@ fn wanted_of(how: &Bound<'_, PyDict>) -> PyResult<Wanted> {
     })
 }
 
+/// Errors: what a dictionary says about an image cannot be.
+#[pyfunction]
+pub fn check_image_words(how: &Bound<'_, PyDict>) -> PyResult<()> {
+    wanted_of(how).map(drop)
+}
+
 /// The partitions of an image and what each holds, as JSON; one without a name: it is no dump of a whole chip.
 #[pyfunction]
 pub fn recognise(py: Python<'_>, path: PathBuf, how: &Bound<'_, PyDict>) -> PyResult<String> {

@@ -380,6 +380,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(images::read_trees, module)?)?;
     module.add_function(wrap_pyfunction!(images::read_lost, module)?)?;
     module.add_function(wrap_pyfunction!(images::memparse, module)?)?;
+    module.add_function(wrap_pyfunction!(images::check_image_words, module)?)?;
     module.add_function(wrap_pyfunction!(images::file_systems, module)?)?;
     module.add_function(wrap_pyfunction!(images::systems, module)?)?;
     module.add_function(wrap_pyfunction!(images::recognise_one, module)?)?;

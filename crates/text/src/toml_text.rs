@@ -42,6 +42,28 @@ pub fn toml_error(text: &str, file_name: &str, error: &toml::de::Error) -> TomlE
     TomlError { file_name: file_name.to_string(), line, message }
 }
 
+/// The key that an error is about, below the value that was read: "policy.victim". `None`: it is about that value itself.
+// toml keeps these keys for what it prints of an error without a text, and gives them in no other way.
+pub fn key_of(error: &toml::de::Error) -> Option<String> {
+    let printed = error.to_string();
+    let last = printed.trim_end().rsplit_once('\n')?.1;
+    Some(last.strip_prefix("in `")?.strip_suffix('`')?.to_string())
+}
+
+/// What is wrong in a table of a text, in words, with the key: "[stack.policy] victim: invalid type ...". `table`: what
+/// the text calls the table; without it the key is named alone.
+pub fn named(error: &toml::de::Error, table: Option<&str>) -> String {
+    let says = friendlier(error.message());
+    let Some(key) = key_of(error) else { return says };
+    let is_about_keys = says.starts_with("unknown key ") || says.starts_with("the key ");
+    match (table, key.rsplit_once('.')) {
+        (None, _) => format!("{key}: {says}"),
+        (Some(table), _) if is_about_keys => format!("[{table}.{key}]: {says}"),
+        (Some(table), None) => format!("[{table}] {key}: {says}"),
+        (Some(table), Some((inner, key))) => format!("[{table}.{inner}] {key}: {says}"),
+    }
+}
+
 /// Lists of steps, of which people write `[measure]` for each step: the second one is a table that is there already.
 const LISTS_OF_STEPS: [&str; 4] = ["setup", "measure", "state", "steps"];
 
@@ -64,6 +86,9 @@ pub fn friendlier(message: &str) -> String {
         let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
         return unknown(kind, word, &known);
     }
+    if one_line == "wanted string or table" {
+        return "a word is needed, in quotes".to_string();
+    }
     match one_line.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         Some(key) => format!("the key `{key}` is missing"),
         None => in_words(&one_line),
@@ -80,6 +105,7 @@ fn in_words(message: &str) -> String {
         "u64" | "usize" => "a whole number of 0 or more".to_string(),
         "f64" => "a number".to_string(),
         "a boolean" => "true or false".to_string(),
+        _ if kind.starts_with("struct ") => "a table".to_string(),
         _ => return message.to_string(),
     };
     format!("{start}expected {expected}")
@@ -115,6 +141,31 @@ mod tests {
     fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
         assert_eq!(error("\n# c\nrequsts = 1\n"), "a.toml:3: unknown key `requsts`: did you mean `requests`?");
         assert_eq!(error("colour = 1\n"), "a.toml:1: unknown key `colour`: known: requests");
+    }
+
+    #[test]
+    fn the_key_of_an_error_is_known_with_its_table() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Outer {
+            #[allow(dead_code)]
+            inner: Example,
+        }
+        let told = |text: &str| {
+            let table = toml::de::DeTable::parse(text).unwrap();
+            let value = toml::Spanned::new(table.span(), toml::de::DeValue::Table(table.into_inner()));
+            let error = Outer::deserialize(toml::de::ValueDeserializer::from(value)).unwrap_err();
+            named(&error, Some("stack"))
+        };
+        let kind = "expected a whole number from 0 to 4294967295";
+        assert_eq!(
+            told("[inner]\nrequests = 'x'"),
+            format!("[stack.inner] requests: invalid type: string \"x\", {kind}")
+        );
+        assert_eq!(told("inner = 3"), "[stack] inner: invalid type: integer `3`, expected a table");
+        assert_eq!(told("inner = { colour = 1 }"), "[stack.inner]: unknown key `colour`: known: requests");
+        assert_eq!(told("[inner]"), "[stack.inner]: the key `requests` is missing");
+        assert_eq!(told("inter = 1"), "unknown key `inter`: did you mean `inner`?");
     }
 
     #[test]

@@ -23,6 +23,8 @@ LINUX_BOARD = "luckfox-pico-max"
 LINUX_PART = "mt29f1g01abafd"
 # What a dump is looked into and mounted on: most are of raw NAND, whose OOB areas such a controller wrote.
 IMAGE_BOARD = "omap3evm"
+# And volumes of block devices on this one.
+IMAGE_DEVICE = "sd-card"
 LINUX_PARTITION_BLOCKS = 400
 FILE_SYSTEM = "jffs2"
 # What a new partition is at the begin where nobody says otherwise, as `initial` of experiments has it; "fresh" is the

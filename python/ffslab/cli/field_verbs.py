@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.api.machine import IMAGE_BOARD
+from ffslab.api.machine import IMAGE_BOARD, IMAGE_DEVICE
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.needs import check_packages
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Jobs, Page, with_page
 from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes, profile_option
+from ffslab.file_systems import VOLUMES, listed, title
 from ffslab.terminal.printing import remark, say, tell
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def inspect(
     ] = None,
     kernel: Kernel = None,
     device: Annotated[
-        str,
-        profile_option("device", "Block device, by name or path; of a FAT or RFS volume."),
-    ] = "sd-card",
+        str | None,
+        profile_option("device", f"Block device, by name or path; of a FAT or RFS volume. [default: {IMAGE_DEVICE}]"),
+    ] = None,
     extract: Annotated[
         Path | None, option("--extract DIR", "Extract the files into this new or empty folder, too.")
     ] = None,
@@ -88,6 +89,7 @@ def inspect(
         raise InputError(f"--blocks {blocks}: says how large the partition of --lint is: give --lint, too")
     if lint:
         written = {"--extract": extract, "--deleted": deleted or None, "--recover": recover, "--out": out}
+        written["--device"] = device
         if more := [flag for flag, value in written.items() if value is not None]:
             raise InputError(f"--lint: answers alone: leave out {', '.join(more)}")
         _lint(image, part, board, kernel, blocks, looks.how(place), json=json)
@@ -104,11 +106,12 @@ def inspect(
         board=board or IMAGE_BOARD,
         part=part,
         kernel=kernel,
-        device=device,
+        device=device or IMAGE_DEVICE,
         deleted=deleted or recover is not None,
         **how,
     )
     known = [(each, facts) for each, facts in found if facts is not None]
+    _check_machine(image, [facts for _, facts in known], device, {"--board": board, "--part": part, "--kernel": kernel})
     is_one = len(found) == 1
     if out is not None and len(known) != 1:
         raise InputError(f"--out: the page shows one partition, choose it with --partition: {_listed(found)}")
@@ -139,6 +142,22 @@ def inspect(
         tell(line)
     if left_out or any(inspection.complaints(facts) for _, facts in known):
         raise typer.Exit(EXIT_NEGATIVE)
+
+
+def _check_machine(image: Path, found: list[Facts], device: str | None, flash: dict[str, str | None]) -> None:
+    """Refuses the other kind of machine than that on which the image's costs are reckoned."""
+    names = list(dict.fromkeys(facts["layout"]["fs"] for facts in found))
+    held = listed([title(name) for name in names], "and")
+    if device is not None and found and not any(name in VOLUMES for name in names):
+        raise InputError(
+            f"--device {device}: {image} holds {held}, which stands on raw flash: leave it out; --board and --part say "
+            "on which"
+        )
+    said = next((f"{flag} {value}" for flag, value in flash.items() if value is not None), None)
+    if said is not None and found and all(name in VOLUMES for name in names):
+        raise InputError(
+            f"{said}: {image} holds {held}, which stands on a block device: leave it out; --device says on which"
+        )
 
 
 def _lint(

@@ -22,6 +22,8 @@ IMAGE_FS = ("auto", *WITH_IMAGES)
 IMAGES = listed([title(name) for name in WITH_IMAGES])
 # Bytes of a master key of fscrypt.
 LEAST_KEY_B, MOST_KEY_B = 16, 64
+# The options whose keywords have another spelling.
+_FLAGS = {"block_KiB": "--block-KiB", "page_B": "--page-B", "oob_B": "--oob-B", "layout": "--layout"}
 
 
 class Endian(StrEnum):
@@ -113,19 +115,28 @@ class Looks:
         ),
     ] = None
 
-    def how(self, place: Place) -> How:
+    def how(self, place: Place, *, oob: bool | None = None) -> How:
         """The options as keywords of `ffslab.images` and `ffslab.images.inspection`."""
+        from ffslab.images import said
+
         how: How = {
             "fs": self.fs,
             "block_KiB": self.block_KiB,
             "page_B": self.page_B,
             "oob_B": self.oob_B,
+            "oob": oob,
             "endian": self.endian.value,
             "layout": self.layout,
             "volume": self.volume,
             "keys": [_key(path) for path in self.key or []] or None,
         }
-        return {**how, **place.chosen()}
+        how = {**how, **place.chosen()}
+        try:
+            _native.check_image_words(said(**how))
+        except InputError as error:
+            keyword, _, why = str(error).partition(" ")
+            raise InputError(f"{_FLAGS.get(keyword, keyword)} {why}") from None
+        return how
 
 
 def _key(path: Path) -> bytes:

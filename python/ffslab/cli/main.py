@@ -335,7 +335,7 @@ def extract(
     if folder is not None and out is not None:
         raise InputError(f"{folder}: the folder is named twice, here and by --out")
     folder = folder or out
-    how: images.How = {**looks.how(place), "oob": oob}
+    how: images.How = looks.how(place, oob=oob)
     found = images.read_partitions(image, **how)
     known = [(part, tree) for part, tree in found if tree is not None]
     complaints = [line for _, tree in known for line in tree.complaints]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ffslab._native import InputError
 from ffslab.cli.parts import argument, verb
 from ffslab.terminal.printing import say
 
@@ -27,6 +28,8 @@ def add_to(app: typer.Typer) -> None:
         from ffslab.registries import vocabulary
         from ffslab.text import vocabulary as text
 
+        if markdown and name is not None:
+            raise InputError(f"{name}: --markdown prints the whole reference: leave one of them out")
         if markdown:
             say(text.markdown().rstrip())
         elif name is None:

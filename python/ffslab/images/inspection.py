@@ -14,7 +14,7 @@ from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Damage, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
-from ffslab.api.machine import IMAGE_BOARD, as_json
+from ffslab.api.machine import IMAGE_BOARD, IMAGE_DEVICE, as_json
 from ffslab.file_systems import ON_LINUX, VOLUMES
 from ffslab.images import How, ImageTree, Partition, keys, read_image, recovery, said
 from ffslab.images.layout import layout_notes, layout_text
@@ -47,7 +47,7 @@ def inspect_image(
     board: str = IMAGE_BOARD,
     part: str | None = None,
     kernel: str | None = None,
-    device: str = "sd-card",
+    device: str = IMAGE_DEVICE,
     deleted: bool = False,
     **how: Unpack[How],
 ) -> Facts:

@@ -13,7 +13,7 @@ from ffslab.answers import Json
 from ffslab.answers.image import Facts
 from ffslab.answers.image_lint import ImageLint, LintCheck, MustBe, Verdict
 from ffslab.answers.inspection import Part
-from ffslab.api.machine import IMAGE_BOARD
+from ffslab.api.machine import IMAGE_BOARD, IMAGE_DEVICE
 from ffslab.file_systems import VOLUMES, title
 from ffslab.images import How, said
 from ffslab.images.inspection import inspect_partitions
@@ -146,7 +146,7 @@ def _may_be_unknown(check: LintCheck) -> bool:
 
 
 def _facts(path: Path, how: How) -> Facts:
-    found = inspect_partitions(path, board=IMAGE_BOARD, part=None, kernel=None, device="sd-card", **how)
+    found = inspect_partitions(path, board=IMAGE_BOARD, part=None, kernel=None, device=IMAGE_DEVICE, **how)
     known = [facts for _, facts in found if facts is not None]
     if len(known) != 1:
         several = ", ".join(partition.text for partition, _ in found)

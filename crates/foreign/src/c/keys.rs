@@ -2,6 +2,7 @@
 
 use super::{functions, length, loaded, made, RawCause, RawDevice, RawSetting, Told};
 use crate::device::Device;
+use crate::guard::Guarded;
 use crate::libraries::LoadError;
 use ffslab_sim::Reason;
 use std::ffi::{c_char, c_void, CStr};
@@ -33,7 +34,7 @@ functions! {
 
 /// The code of a store, as a library has it, and its causes.
 pub(crate) struct Code {
-    f: Functions,
+    f: Guarded<Functions>,
     pub causes: Vec<&'static Reason>,
     /// The file system whose code it is.
     pub store: String,
@@ -56,7 +57,7 @@ pub(crate) fn load(file: &Path) -> Result<Code, LoadError> {
         let (f, causes) = loaded(file, ABI, |library| Functions::of(library), told)?;
         let store = CStr::from_ptr((f.ffslab_keys_store)()).to_string_lossy().into_owned();
         let (numbers, key_bytes_max) = ((f.ffslab_keys_numbers)(), (f.ffslab_keys_key_bytes_max)());
-        Ok(Code { f, causes, store, numbers, key_bytes_max })
+        Ok(Code { f: Guarded::of(f, file), causes, store, numbers, key_bytes_max })
     }
 }
 
@@ -79,8 +80,10 @@ pub(crate) struct Keys {
 impl Keys {
     /// `None`: it has no memory, or cannot take such settings.
     pub fn new(code: &'static Code, settings: &[(&'static str, i64)], device: Device) -> Option<Keys> {
-        let new = code.f.ffslab_keys_new;
-        let (raw, device) = unsafe { made(settings, device, |device, settings, count| new(device, settings, count)) }?;
+        let call = code.f.call();
+        let (raw, device) = unsafe {
+            made(settings, device, |device, settings, count| (call.ffslab_keys_new)(device, settings, count))
+        }?;
         Some(Keys { code, raw, device })
     }
 
@@ -89,32 +92,36 @@ impl Keys {
     }
 
     pub fn mount(&mut self) -> i64 {
-        unsafe { (self.code.f.ffslab_keys_mount)(self.raw.as_ptr()) }
+        unsafe { (self.code.f.call().ffslab_keys_mount)(self.raw.as_ptr()) }
     }
 
     pub fn value_bytes_max(&self) -> u32 {
-        unsafe { (self.code.f.ffslab_keys_value_bytes_max)(self.raw.as_ptr()) }
+        unsafe { (self.code.f.call().ffslab_keys_value_bytes_max)(self.raw.as_ptr()) }
     }
 
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> i64 {
         let (key_bytes, bytes) = (length(key.len()), length(value.len()));
-        unsafe { (self.code.f.ffslab_keys_set)(self.raw.as_ptr(), key.as_ptr(), key_bytes, value.as_ptr(), bytes) }
+        unsafe {
+            (self.code.f.call().ffslab_keys_set)(self.raw.as_ptr(), key.as_ptr(), key_bytes, value.as_ptr(), bytes)
+        }
     }
 
     /// The length of the value, of which as much as there is room for is in `into`.
     pub fn get(&mut self, key: &[u8], into: &mut [u8]) -> i64 {
         let (key_bytes, bytes) = (length(key.len()), length(into.len()));
-        unsafe { (self.code.f.ffslab_keys_get)(self.raw.as_ptr(), key.as_ptr(), key_bytes, into.as_mut_ptr(), bytes) }
+        unsafe {
+            (self.code.f.call().ffslab_keys_get)(self.raw.as_ptr(), key.as_ptr(), key_bytes, into.as_mut_ptr(), bytes)
+        }
     }
 
     pub fn delete(&mut self, key: &[u8]) -> i64 {
-        unsafe { (self.code.f.ffslab_keys_delete)(self.raw.as_ptr(), key.as_ptr(), length(key.len())) }
+        unsafe { (self.code.f.call().ffslab_keys_delete)(self.raw.as_ptr(), key.as_ptr(), length(key.len())) }
     }
 
     pub fn iterate(&mut self) -> (Items, i64) {
         let mut items = Items::new();
         let into = (&raw mut items).cast();
-        let code = unsafe { (self.code.f.ffslab_keys_iterate)(self.raw.as_ptr(), emit, into) };
+        let code = unsafe { (self.code.f.call().ffslab_keys_iterate)(self.raw.as_ptr(), emit, into) };
         (items, code)
     }
 }
@@ -123,7 +130,7 @@ impl Drop for Keys {
     /// Nothing is written.
     fn drop(&mut self) {
         unsafe {
-            (self.code.f.ffslab_keys_free)(self.raw.as_ptr());
+            (self.code.f.call().ffslab_keys_free)(self.raw.as_ptr());
             drop(Box::from_raw(self.device.as_ptr()));
         }
     }

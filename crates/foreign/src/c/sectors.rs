@@ -2,6 +2,7 @@
 
 use super::{functions, loaded, made, RawCause, RawDevice, RawSetting, Told};
 use crate::device::Device;
+use crate::guard::Guarded;
 use crate::libraries::LoadError;
 use ffslab_sim::Reason;
 use std::path::Path;
@@ -27,7 +28,7 @@ functions! {
 
 /// The code of a translation layer, as a library has it, and its causes.
 pub(crate) struct Code {
-    f: Functions,
+    f: Guarded<Functions>,
     pub causes: Vec<&'static Reason>,
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn load(file: &Path) -> Result<Code, LoadError> {
     unsafe {
         let told = |f: &Functions| Told { abi: f.ffslab_sectors_abi, causes: f.ffslab_sectors_causes };
         let (f, causes) = loaded(file, ABI, |library| Functions::of(library), told)?;
-        Ok(Code { f, causes })
+        Ok(Code { f: Guarded::of(f, file), causes })
     }
 }
 
@@ -59,8 +60,10 @@ impl Sectors {
     /// `None`: it has no memory, or cannot take such settings.
     pub fn new(code: &'static Code, settings: &[(&'static str, i64)], device: Device) -> Option<Sectors> {
         let sector_bytes = device.below().program_bytes() as usize;
-        let new = code.f.ffslab_sectors_new;
-        let (raw, device) = unsafe { made(settings, device, |device, settings, count| new(device, settings, count)) }?;
+        let call = code.f.call();
+        let (raw, device) = unsafe {
+            made(settings, device, |device, settings, count| (call.ffslab_sectors_new)(device, settings, count))
+        }?;
         Some(Sectors { code, raw, device, sector_bytes })
     }
 
@@ -69,29 +72,29 @@ impl Sectors {
     }
 
     pub fn open(&mut self) -> i64 {
-        unsafe { (self.code.f.ffslab_sectors_open)(self.raw.as_ptr()) }
+        unsafe { (self.code.f.call().ffslab_sectors_open)(self.raw.as_ptr()) }
     }
 
     pub fn count(&mut self) -> u32 {
-        unsafe { (self.code.f.ffslab_sectors_count)(self.raw.as_ptr()) }
+        unsafe { (self.code.f.call().ffslab_sectors_count)(self.raw.as_ptr()) }
     }
 
     pub fn read(&mut self, sector: u32, into: &mut [u8]) -> i64 {
         assert_eq!(into.len(), self.sector_bytes, "C fills a sector");
-        unsafe { (self.code.f.ffslab_sectors_read)(self.raw.as_ptr(), sector, into.as_mut_ptr()) }
+        unsafe { (self.code.f.call().ffslab_sectors_read)(self.raw.as_ptr(), sector, into.as_mut_ptr()) }
     }
 
     pub fn write(&mut self, sector: u32, data: &[u8]) -> i64 {
         assert_eq!(data.len(), self.sector_bytes, "C takes a sector");
-        unsafe { (self.code.f.ffslab_sectors_write)(self.raw.as_ptr(), sector, data.as_ptr()) }
+        unsafe { (self.code.f.call().ffslab_sectors_write)(self.raw.as_ptr(), sector, data.as_ptr()) }
     }
 
     pub fn trim(&mut self, sector: u32) -> i64 {
-        unsafe { (self.code.f.ffslab_sectors_trim)(self.raw.as_ptr(), sector) }
+        unsafe { (self.code.f.call().ffslab_sectors_trim)(self.raw.as_ptr(), sector) }
     }
 
     pub fn sync(&mut self) -> i64 {
-        unsafe { (self.code.f.ffslab_sectors_sync)(self.raw.as_ptr()) }
+        unsafe { (self.code.f.call().ffslab_sectors_sync)(self.raw.as_ptr()) }
     }
 }
 
@@ -99,7 +102,7 @@ impl Drop for Sectors {
     /// Nothing is written.
     fn drop(&mut self) {
         unsafe {
-            (self.code.f.ffslab_sectors_free)(self.raw.as_ptr());
+            (self.code.f.call().ffslab_sectors_free)(self.raw.as_ptr());
             drop(Box::from_raw(self.device.as_ptr()));
         }
     }

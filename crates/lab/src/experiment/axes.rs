@@ -4,6 +4,7 @@ use super::{read, Source, Value};
 use crate::data::Point;
 use crate::error::LabError;
 use ffslab_machine::file_systems::{is_own_table, keys_of_others, steps_of_others};
+use ffslab_machine::systems;
 use ffslab_text::toml_text::unknown;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -61,7 +62,7 @@ pub(super) fn plain_values(source: &Source, axis: &Axis) -> Result<Vec<toml::Val
     axis.values.iter().map(|value| read(source, value.clone())).collect()
 }
 
-/// Removes the keys of the stack and the steps that the file system of this variant does not know, when `fs` is an axis: they
+/// Removes the keys and tables of the stack and the steps that the file system of this variant does not know, when `fs` is an axis: they
 /// are meant for the variants with the other file systems. A key that is an axis itself stays and is refused later,
 /// because it would make several variants that are the same, unless it is left out at this `point`.
 pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis], point: &Point) {
@@ -69,8 +70,11 @@ pub(super) fn leave_to_others(root: &mut DeTable, axes: &[Axis], point: &Point) 
     let others: Vec<&str> = compared.values.iter().filter_map(|fs| fs.get_ref().as_str()).collect();
     let Some(DeValue::Table(stack)) = root.get_mut("stack").map(Spanned::get_mut) else { return };
     let fs = text_of(stack, "fs").to_string();
-    for key in keys_of_others(&fs, &others) {
-        if !axes.iter().zip(point).any(|(axis, position)| axis.path == [key] && position.is_some()) {
+    let system = systems::find(text_of(stack, "system")).unwrap_or_else(systems::by_default);
+    for key in keys_of_others(system.own_keys, &fs, &others) {
+        // An axis of a table (`fat.spare`) has made the table where it is not left out.
+        let is_varied = |axis: &Axis| axis.path.first().is_some_and(|name| name == key) && axis.path.len() <= 2;
+        if !axes.iter().zip(point).any(|(axis, position)| is_varied(axis) && position.is_some()) {
             stack.remove(key);
         }
     }

@@ -48,7 +48,7 @@ fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result
     };
     let keys = ValueDeserializer::from(Spanned::new(value.span(), DeValue::Table(keys)));
     let mut step = match Step::from_keys(text, keys) {
-        Some(step) => step.map_err(|error| match placed(source, error, offset) {
+        Some(step) => step.map_err(|error| match placed(source, &error, offset, None) {
             LabError::Input(line) => LabError::Input(name_step(&line, source.file_name, &place, text)),
             other => other,
         })?,

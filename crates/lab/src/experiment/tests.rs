@@ -107,7 +107,10 @@ fn missing_and_impossible_values_are_named() {
     assert!(text.starts_with("a.toml:6: measure step 1 (open): the key `file` is missing"), "{text}");
     let step = REQUESTS.replace("\"4 KiB\"", "\"4 KB\"");
     let text = error(&[HEAD, &step]);
-    assert!(text.starts_with("a.toml:11: measure step 1 (requests): size \"4 KB\" has no known unit"), "{text}");
+    assert!(
+        text.starts_with("a.toml:11: measure step 1 (requests): request_B: size \"4 KB\" has no known unit"),
+        "{text}"
+    );
     let step = REQUESTS.replace("\"4 KiB\"", "0");
     let text = error(&[HEAD, &step]);
     assert!(text.starts_with("a.toml:6: measure step 1 (requests \"target\"): request_B is 0"), "{text}");
@@ -124,7 +127,7 @@ fn wrong_axes_point_to_their_line() {
     let text = error(&[HEAD, REQUESTS, "[axes]\nrequests.count = 1\n"]);
     assert!(text.contains("must be a list of values"), "{text}");
     let text = error(&[HEAD, REQUESTS, "[axes]\nrequests.count = [\"many\"]\n"]);
-    assert!(text.starts_with("a.toml:14: measure step 1 (requests): invalid type"), "{text}");
+    assert!(text.starts_with("a.toml:14: measure step 1 (requests): count: invalid type"), "{text}");
     let text = error(&[HEAD, REQUESTS, "[axes]\nrequests.count = []\n"]);
     assert!(text.contains("must be a list of values"), "{text}");
 }

@@ -199,8 +199,10 @@ impl Living<'_, '_> {
         if let Some(period_ns) = self.asked.per_day.map(|often| (DAY_NS / often) as u64) {
             let took_ns = self.device.system().now_ns() - began_ns;
             self.late += u64::from(took_ns > period_ns);
+            // What is due again long after the end of the life is not waited for: the clock ends before six hundred years.
+            let longest_ns = self.left_ns().max(YEAR_DAYS * DAY_NS) as u64;
             if took_ns < period_ns {
-                self.device.system_mut().sleep_ns(period_ns - took_ns);
+                self.device.system_mut().sleep_ns((period_ns - took_ns).min(longest_ns));
             }
         }
         if self.first_bad_days.is_none() && self.bad_blocks() > 0 {

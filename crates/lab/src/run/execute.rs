@@ -103,7 +103,7 @@ impl Runner<'_> {
             Step::Sync(_) => self.sync(),
             Step::DropCaches(_) => plain(system.drop_caches()),
             Step::Sleep(step) => {
-                system.sleep_ns(step.time_us.ns());
+                self.sleep(step.time_us.ns())?;
                 Ok(Facts::default())
             }
             Step::Shelf(step) => no_facts(system.lies(step.days * 86_400.0, step.celsius)),

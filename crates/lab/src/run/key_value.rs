@@ -110,7 +110,7 @@ impl Runner<'_> {
                 Err(error) => return failed(format!("key {key}: {error} after {i} of {} calls", order.count)),
             }
             if gap_ns > 0 {
-                self.system.sleep_ns(gap_ns);
+                self.sleep(gap_ns)?;
             }
             self.tick()?;
         }

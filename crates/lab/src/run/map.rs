@@ -78,7 +78,7 @@ impl Runner<'_> {
             facts.moved(op, bytes);
             done += 1;
             if step.gap_us.0 > 0 {
-                self.system.sleep_ns(step.gap_us.ns());
+                self.sleep(step.gap_us.ns())?;
             }
             self.tick()?;
         }

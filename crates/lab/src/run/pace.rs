@@ -1,9 +1,12 @@
-//! What the program that does the steps computes itself, between its calls and between steps.
+//! What the program that does the steps computes itself, between its calls and between steps, and how it sleeps.
 
-use super::runner::Runner;
+use super::runner::{Runner, Stop};
 use ffslab_profiles::ProgramCosts;
 use ffslab_workload::steps::Pattern;
 use ffslab_workload::Step;
+
+/// Virtual time is a `u64` of nanoseconds, which ends after 584 years; what is due a while later needs room, too.
+const CLOCK_END_NS: u64 = 500 * 366 * 86_400 * 1_000_000_000;
 
 /// After a step, until the program begins the next one.
 pub(super) fn between_steps_ns(costs: &ProgramCosts, step: &Step) -> u64 {
@@ -48,6 +51,17 @@ impl Runner<'_> {
             self.system.read_clock_ns();
             left_ns -= part_ns;
         }
+    }
+
+    /// nanosleep(2) of a step.
+    pub(super) fn sleep(&mut self, duration_ns: u64) -> Result<(), Stop> {
+        if self.system.now_ns().saturating_add(duration_ns) > CLOCK_END_NS {
+            return Err(Stop::Failed(
+                "the machine would be up for more than 500 years: its clock ends then".to_string(),
+            ));
+        }
+        self.system.sleep_ns(duration_ns);
+        Ok(())
     }
 
     /// The program makes statistics of the calls that it has timed in a step. Returns when it has done so, if it takes time.

@@ -66,7 +66,7 @@ impl Runner<'_> {
             }
             done += 1;
             if step.gap_us.0 > 0 {
-                self.system.sleep_ns(step.gap_us.ns());
+                self.sleep(step.gap_us.ns())?;
             }
             self.tick()?;
         }
@@ -125,7 +125,7 @@ impl Runner<'_> {
             self.record(i, Call { op: CallOp::Append, file, offset_bytes, bytes: written, start_ns, latency_ns });
             offset_bytes += written;
             if step.gap_us.0 > 0 {
-                self.system.sleep_ns(step.gap_us.ns());
+                self.sleep(step.gap_us.ns())?;
             }
             self.tick()?;
         }

@@ -45,7 +45,7 @@ impl Runner<'_> {
             }
             done += 1;
             if io.pauses {
-                self.system.sleep_ns(step.pause_us.ns());
+                self.sleep(step.pause_us.ns())?;
             }
             self.tick()?;
         }

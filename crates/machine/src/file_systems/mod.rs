@@ -32,8 +32,8 @@ pub(crate) use decisions::policies_of;
 pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Promises, Settings};
 pub use on_bare::{OnBare, PathSettings};
 pub use on_rtems::OnRtems;
-pub(crate) use own_keys::refuse_what_does_not_apply;
 pub use own_keys::{is_own_table, keys_of_others, owned_keys, steps_of_others};
+pub(crate) use own_keys::{own_keys_on_bare, own_keys_on_linux, own_keys_on_rtems, refuse_what_does_not_apply};
 pub use table::{
     all, called_directly, find, find_on_rtems, image_formats, image_fs, mountable, on_rtems, owners_on_rtems, promises,
     register, unknown,

@@ -18,6 +18,7 @@ pub static BARE: Descriptor = Descriptor {
     title: "a bare program",
     about: "a program with the file system linked into it",
     file_systems: known,
+    own_keys: file_systems::own_keys_on_bare,
 };
 
 /// File systems that such a program calls, and what it drives without one.

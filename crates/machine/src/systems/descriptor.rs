@@ -14,6 +14,8 @@ pub struct Descriptor {
     pub about: &'static str,
     /// The file systems that it mounts, by the names that it has for them.
     pub file_systems: fn() -> Vec<&'static str>,
+    /// Keys and tables of `[stack]` that the file system of a name has and not all of them have.
+    pub own_keys: fn(&str) -> Vec<&'static str>,
 }
 
 ffslab_sim::known_by_name!(Descriptor);

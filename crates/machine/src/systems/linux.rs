@@ -18,6 +18,7 @@ pub static LINUX: Descriptor = Descriptor {
     title: "Linux",
     about: "Linux on a board with raw NAND",
     file_systems: || file_systems::all().into_iter().filter(|fs| fs.mountable.is_some()).map(|fs| fs.name).collect(),
+    own_keys: file_systems::own_keys_on_linux,
 };
 
 impl SystemKeys for StackKeys {

@@ -18,6 +18,7 @@ pub static RTEMS: Descriptor = Descriptor {
     title: "RTEMS",
     about: "RTEMS of 2018 with its block cache",
     file_systems: file_systems::on_rtems,
+    own_keys: file_systems::own_keys_on_rtems,
 };
 
 impl SystemKeys for RtemsKeys {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ffslab.api.experiment import Experiment
 from ffslab.studies.limits import Limit
-from ffslab.studies.sweep.axes import Listed
+from ffslab.studies.sweep.axes import Axis, Listed
 
 
 @dataclass(frozen=True)
@@ -33,3 +33,11 @@ class Asked:
     repeat: int = 6
     seed: int = 1
     file_name: str = "<question>"
+
+
+def own_axis(axis: Axis, workload: Workload, question: Asked) -> Axis | None:
+    """The axis as the experiment of a workload has it; `None`: it is that of another one."""
+    first, _, rest = axis.name.partition(".")
+    if rest and first in {one.name for one in question.workloads}:
+        return replace(axis, name=rest) if first == workload.name else None
+    return axis

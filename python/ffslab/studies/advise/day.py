@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from ffslab.registries.profiles import borne_by
 from ffslab.steady import TOLERANCE, due_per_block, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
-from ffslab.studies.advise.asked import Asked, Workload
+from ffslab.studies.advise.asked import Asked, Workload, own_axis
 from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
 from ffslab.studies.advise.living import WORK_COMPARED, WORK_TOLD, live_together, lived_at
-from ffslab.studies.sweep.axes import Axis, Value
+from ffslab.studies.sweep.axes import Value
 from ffslab.studies.sweep.design import Design, Point
 from ffslab.studies.sweep.running import Course, Progress
 from ffslab.studies.sweep.runs import LOST
@@ -295,11 +295,3 @@ def day_of(question: Asked, figures: dict[str, float]) -> dict[str, float]:
         "page_programs_per_day": a_day("page_programs"),
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def own_axis(axis: Axis, workload: Workload, question: Asked) -> Axis | None:
-    """The axis as the experiment of a workload has it; `None`: it is that of another one."""
-    first, _, rest = axis.name.partition(".")
-    if rest and first in {one.name for one in question.workloads}:
-        return replace(axis, name=rest) if first == workload.name else None
-    return axis

@@ -16,6 +16,7 @@ from ffslab.files.one_file import asked, is_experiment
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.advise.asked import Asked, Workload
+from ffslab.studies.advise.taken import check_values
 from ffslab.studies.limits import limit_of
 from ffslab.studies.sweep.axes import Axis, Listed, Range, axes_of
 from ffslab.studies.sweep.study import experiment_at, without_axes
@@ -95,7 +96,9 @@ def _question(data: dict[str, Any], text: str, file_name: str, base_dir: Path) -
 def _of_experiment(data: dict[str, Any], experiment: Experiment) -> Question:
     """What the file of an experiment asks: its measured steps are a workload, and further ones may stand beside it."""
     own = asked(data, "question")
-    name = str(own.get("name", _OWN))
+    name = own.get("name", _OWN)
+    if not isinstance(name, str):
+        raise InputError(f"[question]: name = {name}: must be a text")
     bare, title, _ = without_axes(experiment)
     more = own.get("workload", [])
     if not isinstance(more, list):
@@ -134,13 +137,12 @@ def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name
     axes = tuple(_with_count(axis) for axis in axes_of(table_at(data, "axes" if "axes" in data else "vary")))
     if not axes:
         raise InputError('nothing may vary: add a table [question.axes], such as fs = ["jffs2", "ubifs"]')
-    _check_axes(axes, workloads)
     search = table_at(data, "search")
     check_keys(search, keys_of(AskedSearch), "[search]: ")
     known = [*DAY_FIGURES, *(f"{name}.{figure}" for name in names for figure in FIGURES)]
     limits = tuple(limit_of(text, known, _meant) for text in texts_at(data, "limits"))
     runs = search.get("runs")
-    return Question(
+    question = Question(
         str(data.get("title", "Question")),
         tuple(workloads),
         axes,
@@ -152,6 +154,8 @@ def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name
         whole("search.seed", search.get("seed", 1), 0),
         file_name,
     )
+    check_values(question)
+    return question
 
 
 def _workload(table: object, number: int, file_name: str, base_dir: Path) -> Workload:
@@ -174,32 +178,6 @@ def _made(name: str, given: Experiment | str | Path, per_day: object, where: str
     if axes:
         raise InputError(f"{where}: its experiment has axes: what may vary is said in [vary]")
     return Workload(name, experiment, float(per_day))
-
-
-def _check_axes(axes: Sequence[Listed], workloads: Sequence[Workload]) -> None:
-    """Refuses an axis none of whose values any workload takes, with any of the file systems: no point could run."""
-    kinds = next((axis.listed for axis in axes if axis.name == "fs"), (None,))
-    names = {workload.name for workload in workloads}
-    for axis in axes:
-        first, _, rest = axis.name.partition(".")
-        of_one = bool(rest) and first in names
-        key = rest if of_one else axis.name
-        for workload in workloads:
-            if of_one and workload.name != first:
-                continue
-            said = [_refused(workload.experiment, key, value, kind) for kind in kinds for value in axis.listed]
-            if all(said):
-                raise InputError(f"axis `{axis.name}` cannot be varied in workload {workload.name}: {said[0]}")
-
-
-def _refused(experiment: Experiment, key: str, value: object, fs: object) -> str | None:
-    """Why an experiment does not take a value of a key; `None`: it does."""
-    axes: dict[str, list[object]] = {} if fs is None or key == "fs" else {"fs": [fs]}
-    try:
-        experiment.changed(axes={**axes, key: [value]}).keys()
-    except InputError as error:
-        return str(error).removeprefix(experiment.file_name).lstrip(":0123456789 ")
-    return None
 
 
 def _with_count(axis: Axis) -> Listed:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from math import prod
 
+from ffslab._native import InputError
 from ffslab.studies.advise.asked import Asked
 from ffslab.studies.advise.day import Tried
 from ffslab.studies.sweep.axes import Listed, plain
@@ -27,6 +28,8 @@ SPREAD_FROM, SPREAD_SHARE = 20, 0.2
 ALL_VALUES_MAX = 3
 # Larger spaces are not listed point by point.
 LISTED_MAX = 20_000
+# So often as many points are looked at for one that the conditions allow.
+LOOKS_MAX = 50
 
 
 @dataclass
@@ -59,7 +62,7 @@ class Search:
 
     def run(self) -> Tried:
         """The best point that was found."""
-        self._try(self._spread())
+        self._try(self._spread() or self._first())
         # Words decide more than numbers, and what is best among numbers depends on them.
         order = sorted(range(len(self.axes)), key=lambda i: _has_order(self.axes[i]))
         turn, idle = 0, 0
@@ -122,6 +125,20 @@ class Search:
         shares = qmc.LatinHypercube(len(axes), rng=rng).random(int(self.budget * SPREAD_SHARE))
         drawn = [tuple(axis.at(float(share)) for axis, share in zip(axes, row, strict=True)) for row in shares]
         return self._allowed([default, *drawn])
+
+    def _first(self) -> list[Point]:
+        """The first point that the conditions allow: they may rule out the default, and all that was drawn.
+
+        Raises `ffslab.InputError` when there is none.
+        """
+        every = product(*(axis.listed for axis in self.axes))
+        for _ in range(LOOKS_MAX):
+            some: list[Point] = list(islice(every, LISTED_MAX))
+            if not some:
+                break
+            if allowed := self._allowed(some):
+                return allowed[:1]
+        raise InputError(f"{self.question.file_name}: no point satisfies all `conditions`")
 
     def _allowed(self, points: list[Point]) -> list[Point]:
         # Who comes from a point without an axis takes its default, where it has one.

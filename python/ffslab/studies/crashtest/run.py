@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -213,7 +214,9 @@ def recorded(test: CrashTest) -> CrashRecording:
             at = f"step {number} ({step['step']})"
             stack.run_step(step)
     except (InputError, OSError) as error:
-        raise InputError(f"{test.file_name}: {at}: {error}") from None
+        # The session numbers its steps by itself.
+        why = re.sub(r"^(setup|measure) step \d+ \([^)]*\): ", "", str(error))
+        raise InputError(f"{test.file_name}: {at}: {why}") from None
     return stack.end_recording()
 
 

@@ -62,7 +62,7 @@ def run(
         course = Course(study, design, kept, crew, any_size, progress or (lambda *_: None))
         keys, refused = course.looked(own, REFUSALS_MAX)
         if refused:
-            raise course.impossible(refused)
+            raise course.impossible(refused, is_all=not keys)
         return course.result(own, keys, again=again)
 
 
@@ -152,9 +152,13 @@ class Course:
         lost = self._each(points, task, got, lambda: len(refused) == refusals_max)
         return keys, refused | dict.fromkeys(lost, LOST)
 
-    def impossible(self, refused: dict[int, str]) -> InputError:
-        """What is said of points that cannot run."""
+    def impossible(self, refused: dict[int, str], *, is_all: bool) -> InputError:
+        """What is said of points that cannot run; `is_all`: none was found that can."""
         first = min(refused)
+        # What is wrong with the experiment itself is no matter of its points.
+        itself = look(self.study.experiment, self.any_size).refusal if is_all else None
+        if itself is not None and itself.endswith(refused[first]):
+            return InputError(itself)
         many = f"{len(refused)} or more of" if len(refused) >= REFUSALS_MAX else f"{len(refused)} of"
         points = counted(len(self.design.points), "point")
         return InputError(
