@@ -134,7 +134,9 @@ pub fn find(image: &[u8], said: Option<usize>, is_given: bool) -> Option<(Geomet
     let first = image.chunks(SECTOR_BYTES_STEP).find(|bytes| !is_erased(bytes))?;
     let magic = u32_at(first, 0).filter(|magic| *magic != NO_MAGIC && first.get(5) == Some(&0xFF))?;
     let steps = (1..=SECTOR_BYTES_MAX / SECTOR_BYTES_STEP).rev().map(|step| step * SECTOR_BYTES_STEP);
-    let sizes = steps.filter(|size| said.map_or(image.len().is_multiple_of(*size), |said| said == *size));
+    // Of an image whose end is missing powers of two are tried.
+    let is_possible = |size: &usize| image.len().is_multiple_of(*size) || size.is_power_of_two();
+    let sizes = steps.filter(|size| said.map_or(is_possible(size), |said| said == *size));
     let mut best: Option<(i64, Geometry, usize)> = None;
     for sector_bytes in sizes.filter(|size| image.len() >= *size) {
         for (unit_bytes, has_fixed_ends) in UNITS_BYTES.into_iter().flat_map(|unit| [(unit, false), (unit, true)]) {
