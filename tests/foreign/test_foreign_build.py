@@ -11,7 +11,7 @@ import pytest
 
 import ffslab
 from ffslab.cli import root
-from ffslab.foreign import build
+from ffslab.foreign import build, compiling
 from helpers.command import ROOT
 from helpers.left_out import leave_out
 
@@ -118,7 +118,7 @@ def test_what_is_wrong_is_one_line(
 
 
 def test_functions_of_earlier_versions_are_found_by_their_names() -> None:
-    labels = build.LABELS.findall((build.GLUE / "littlefs.c").read_text(encoding="utf-8"))
+    labels = compiling.LABELS.findall((build.GLUE / "littlefs.c").read_text(encoding="utf-8"))
     assert len(labels) > 25 and "lfs_alloc_scan" in labels
     lfs_2_8 = "static int lfs_rawformat(lfs_t *lfs) {\nstatic int lfs_alloc(lfs_t *lfs) {\nint lfs_fs_rawsize(\n"
     names = build.renamed(lfs_2_8, ["lfs_format_", "lfs_alloc_scan", "lfs_fs_size_", "lfs_fs_pred"])

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ffslab import InputError
 from ffslab.images import How, ImageTree, Partition, read_partitions
-from helpers import esp_nvs, yaffs2_images, zephyr_nvs
+from helpers import esp_nvs, yaffs2_images, zephyr_fcb, zephyr_nvs, zephyr_zms
 from helpers.jffs2_images import run, step, tool
 
 KINDS = ("told", "refused", "named", "silent", "without effect")
@@ -122,6 +122,9 @@ IMAGES: dict[str, Callable[[Path], bytes]] = {
     "ESP-IDF's NVS": lambda _: esp_nvs.small(),
     "Zephyr's NVS": lambda _: zephyr_nvs.small(),
     "Zephyr's NVS with CRC": lambda _: zephyr_nvs.small(data_crc=True),
+    "Zephyr's ZMS": lambda _: zephyr_zms.small(),
+    "Zephyr's ZMS with CRC": lambda _: zephyr_zms.small(data_crc=True),
+    "Zephyr's FCB": lambda _: zephyr_fcb.small(),
 }
 # How large the erase blocks are is known of the chip; nothing in a small image tells.
 KNOWN: dict[str, How] = {"JFFS2": {"block_KiB": 8}, "JFFS2 with summaries": {"block_KiB": 8}}

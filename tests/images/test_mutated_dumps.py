@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import esp_nvs, zephyr_nvs
+from helpers import esp_nvs, zephyr_fcb, zephyr_nvs, zephyr_zms
 from helpers.dumps import big_endian, lzma1, moved, pieces, recoded, ubinized, wear_levelled, with_oob, yaffs1
 from helpers.flipped_bits import fat, jffs2, tree, volume
 from helpers.fscrypt_images import Policy, encrypted
@@ -96,6 +96,8 @@ def in_plain_sight(folder: Path, nodes: bytes) -> Mapping[str, tuple[Image, Make
         "spiffs": (Image("spiffs", spiffs(files)), same),
         "esp-nvs": (Image("esp-nvs", esp_nvs.small()), esp_nvs.resealed),
         "zephyr-nvs": (Image("zephyr-nvs", zephyr_nvs.small()), zephyr_nvs.resealed),
+        "zephyr-zms": (Image("zephyr-zms", zephyr_zms.small()), zephyr_zms.resealed),
+        "zephyr-fcb": (Image("zephyr-fcb", zephyr_fcb.small()), zephyr_fcb.resealed),
         "mbr": (Image("mbr", bytes(mbr(parts[:1], parts[1:], 1 << 19))), same),
         "gpt": (Image("gpt", bytes(gpt(parts, 1 << 19))), gpt_resealed),
         "esp32": (Image("esp32", bytes(esp32(parts, 1 << 19))), same),

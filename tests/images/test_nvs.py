@@ -17,7 +17,9 @@ from helpers.command import Command
 from helpers.dumps import saved
 from helpers.esp_nvs import CHUNK_MAX_B, ENTRY_B, PAGE_B, EspNvs, crc, head
 from helpers.flipped_bits import jffs2
+from helpers.zephyr_fcb import ZephyrFcb
 from helpers.zephyr_nvs import MARK, ZephyrNvs, ate
+from helpers.zephyr_zms import ZephyrZms
 
 # Of each type the least, the most, and one between.
 NUMBERS: dict[str, tuple[float, ...]] = {
@@ -315,7 +317,7 @@ def test_damage_is_named_with_sector_and_entry(tmp_path: Path) -> None:
         assert left == {key: value for key, value in kept.items() if key != lost}
 
 
-# ---- both ---------------------------------------------------------------------------------------------------
+# ---- all ----------------------------------------------------------------------------------------------------
 
 
 def test_what_a_user_sees(ffslab: Command, tmp_path: Path) -> None:
@@ -339,11 +341,14 @@ def test_what_a_user_sees(ffslab: Command, tmp_path: Path) -> None:
 
 
 def test_an_image_that_is_cut_off_is_told(tmp_path: Path) -> None:
-    esp, zephyr = EspNvs(3), ZephyrNvs(3, 1024)
+    esp, zephyr, zms, fcb = EspNvs(3), ZephyrNvs(3, 1024), ZephyrZms(3, 1024), ZephyrFcb(3, 1024)
     for number in range(100):
         esp.set_text(b"n", b"k%d" % (number % 30), bytes([65 + number % 26]) * 90)
         zephyr.write(number % 10, bytes([number]) * 40)
-    for image, size_B, name in ((esp.image(), PAGE_B, "page"), (zephyr.image(), 1024, "sector")):  # noqa: N806
+        zms.write(number % 10, bytes([number]) * 40)
+        fcb.append(b"k%d=" % (number % 10) + bytes([number]) * 30)
+    images = [(each.image(), 1024, "sector") for each in (zephyr, zms, fcb)]
+    for image, size_B, name in [(esp.image(), PAGE_B, "page"), *images]:  # noqa: N806
         for end in range(size_B * 2 + 37, len(image), 301):
             path = saved(tmp_path, image[:end])
             if end % size_B:
@@ -399,14 +404,15 @@ def sparse_noise(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("make", [jffs2, noise, sparse_noise, lambda _: b"\xff" * 65536, lambda _: bytes(65536)])
-def test_an_image_of_another_kind_is_none_of_both(make: Callable[[Path], bytes], tmp_path: Path) -> None:
+def test_an_image_of_another_kind_is_no_store(make: Callable[[Path], bytes], tmp_path: Path) -> None:
     path = saved(tmp_path, make(tmp_path))
     try:
         found = [part.layout["fs"] if part.layout else "" for part, _ in read_partitions(path)]
     except InputError:
         found = []
-    assert not {"esp-nvs", "zephyr-nvs"}.intersection(found)
-    for name in ("esp-nvs", "zephyr-nvs"):
+    stores = ("esp-nvs", "zephyr-nvs", "zephyr-zms", "zephyr-fcb")
+    assert not set(stores).intersection(found)
+    for name in stores:
         with pytest.raises(InputError):
             read_image(path, fs=name)
 

@@ -65,6 +65,8 @@ STACKS: dict[tuple[str, str], tuple[dict[str, Any], Sequence[dict[str, Any]]]] =
     ("bare", "sequential-storage"): (NOR, KEYS),
     ("bare", "ekv"): (NOR, KEYS),
     ("bare", "zephyr-nvs"): (NOR, KEYS),
+    ("bare", "zephyr-zms"): (NOR, KEYS),
+    ("bare", "zephyr-fcb"): (NOR, KEYS),
     ("bare", "flashdb"): (NOR, KEYS),
     ("bare", "block-device"): ({"device": ON_FLASH["device"]}, SECTORS),
 }
@@ -72,8 +74,14 @@ STACKS: dict[tuple[str, str], tuple[dict[str, Any], Sequence[dict[str, Any]]]] =
 IN_MEMORY = {("rtems", "imfs"), ("rtems", "mini-imfs"), ("rtems", "yaffs2")}
 # What is left after a cut cannot be listed: it keeps hashes of its keys alone.
 UNLISTED = {("bare", "tickv")}
-# What docs/key-value.md tells of it: a torn program of a page's header.
-KNOWN = {"ekv": {"cannot be mounted: the partition holds no ekv that could be mounted"}}
+# What docs/key-value.md tells of them: a torn program of a page's header; a torn length of an entry, a torn header.
+KNOWN = {
+    "ekv": {"cannot be mounted: the partition holds no ekv that could be mounted"},
+    "zephyr-fcb": {
+        "cannot be mounted: the partition holds no zephyr-fcb that could be mounted",
+        "cannot be mounted: zephyr-fcb answers error -5 of Linux",
+    },
+}
 CUTS = Cuts(recovery=2, depth=2)
 
 
@@ -81,7 +89,7 @@ CUTS = Cuts(recovery=2, depth=2)
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what is built of a user's sources."""
     place = tmp_path_factory.mktemp("foreign")
-    for name in ("spiffs", "fatfs", "zephyr-nvs", "flashdb"):
+    for name in ("spiffs", "fatfs", "zephyr-nvs", "zephyr-zms", "zephyr-fcb", "flashdb"):
         words = ["foreign", "build", name, "--source", str(TOYS / name), "--out", str(place / f"{name}.so")]
         assert root.run(words) == 0
     return place

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 /// The file systems whose images are read: name, title, format. `machine` has the table of all file systems, and with it a
 /// whole simulator; a test compares the two.
-const FORMATS: [(&str, &str, &dyn ImageFormat); 10] = [
+const FORMATS: [(&str, &str, &dyn ImageFormat); 12] = [
     ("jffs2", "JFFS2", &ffslab_images::jffs2::InImages),
     ("yaffs2", "YAFFS2", &ffslab_images::yaffs2::InImages),
     ("ubifs", "UBIFS", &ffslab_images::ubifs::InImages),
@@ -32,6 +32,8 @@ const FORMATS: [(&str, &str, &dyn ImageFormat); 10] = [
     ("squashfs", "squashfs", &ffslab_images::squashfs::InImages),
     ("esp-nvs", "ESP-IDF's NVS", &ffslab_images::esp_nvs::InImages),
     ("zephyr-nvs", "Zephyr's NVS", &ffslab_images::zephyr_nvs::InImages),
+    ("zephyr-zms", "Zephyr's ZMS", &ffslab_images::zephyr_zms::InImages),
+    ("zephyr-fcb", "Zephyr's FCB", &ffslab_images::zephyr_fcb::InImages),
 ];
 
 const EXIT_NEGATIVE: u8 = 1;

@@ -27,6 +27,8 @@ pub enum MountError {
 const NO_FILE_SYSTEM: i64 = -61;
 /// `EDEADLK`: all sectors of a store of Zephyr are closed, which none leaves behind.
 const NO_STORE: i64 = -35;
+/// `ENOTSUP` and `ENOMSG`: what ZMS and FCB find is none of theirs.
+const NOT_THEIRS: [i64; 2] = [-95, -42];
 /// `ETIME`: the code would not have come to an end.
 const ENDLESS: i64 = -62;
 
@@ -36,6 +38,7 @@ pub(crate) fn answer(fs: &'static str, device: &Device, code: i64) -> Result<(),
         (0.., _) => Ok(()),
         (_, Some(failure)) => Err(MountError::Medium(failure)),
         (NO_FILE_SYSTEM | NO_STORE, None) => Err(MountError::NoFileSystem { fs }),
+        (code, None) if NOT_THEIRS.contains(&code) => Err(MountError::NoFileSystem { fs }),
         (ENDLESS, None) => Err(MountError::Endless { fs }),
         (code, None) => Err(MountError::Other { fs, code }),
     }

@@ -5,8 +5,8 @@
 //! library gives it by its functions; the library brings the table of its causes with it. A file system that overwrites sectors stands on a
 //! [`Translation`].
 //!
-//! **Follows.** `python/ffslab/foreign/paths`: SPIFFS and FatFs are files by path (`paths.h`), Dhara is sectors (`sectors.h`), Zephyr's NVS
-//! and FlashDB are keys and values (`keys.h`).
+//! **Follows.** `python/ffslab/foreign/paths`: SPIFFS and FatFs are files by path (`paths.h`), Dhara is sectors (`sectors.h`), Zephyr's NVS,
+//! ZMS and FCB and FlashDB are keys and values (`keys.h`).
 //!
 //! A call that does not come to an end ends the process ([`guard`]).
 //!

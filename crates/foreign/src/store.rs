@@ -177,7 +177,11 @@ impl KeyValueStore for ForeignStore {
         self.done(code)?;
         let mut named = BTreeMap::new();
         for (key, value) in items {
-            named.insert(self.name_of(key)?, value);
+            let name = self.name_of(key)?;
+            match value {
+                Some(value) => named.insert(name, value),
+                None => named.remove(&name),
+            };
         }
         named.iter().for_each(|(name, value)| each(name, value));
         Ok(())

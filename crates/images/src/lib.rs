@@ -37,7 +37,10 @@ pub mod tree;
 pub mod ubifs;
 pub mod unrecognised;
 pub mod yaffs2;
+pub mod zephyr_fcb;
 pub mod zephyr_nvs;
+mod zephyr_ring;
+pub mod zephyr_zms;
 
 pub use dump::parts_of_file;
 pub use file::{ImageError, ImageSpec};

@@ -1,9 +1,8 @@
 //! What an image is in which no file system that is read here was found: a word about it, and what to do next.
 //!
 //! **Follows.** The magic numbers of `file(1)`; `SPEC.md` of
-//! littlefs 1; `include/uapi/linux/jffs2.h`; `subsys/kvss/zms` of Zephyr (`zms_priv.h`, `zms.c`: what each sector of ZMS ends with).
+//! littlefs 1; `include/uapi/linux/jffs2.h`.
 
-use crate::crc8::crc8;
 use crate::little_endian::{u32_at, u64_at};
 use ffslab_mtd::is_erased;
 
@@ -55,11 +54,7 @@ pub fn named(image: &[u8]) -> Option<String> {
     if image.get(EXT_AT..EXT_AT + 2) == Some(&EXT_MAGIC) {
         return Some("it is ext2, 3 or 4: debugfs reads it".to_string());
     }
-    erofs(image)
-        .or_else(|| cramfs(image))
-        .or_else(|| text_of_bytes(image))
-        .or_else(|| littlefs1(image))
-        .or_else(|| zms(image))
+    erofs(image).or_else(|| cramfs(image)).or_else(|| text_of_bytes(image)).or_else(|| littlefs1(image))
 }
 
 /// `fs/erofs/erofs_fs.h`: the superblock has the size of blocks as a power of two, and how many there are.
@@ -104,25 +99,6 @@ fn littlefs1(image: &[u8]) -> Option<String> {
         .then(|| format!("it is littlefs of on-disk version 1.{}, whose superblock is damaged", version & 0xFFFF))
 }
 
-/// Each sector that was used ends with an entry of 16 B, maybe padded to 32: check sum, cycle, a length and a number of all ones, and in its
-/// last four bytes version, magic number and form of entries.
-fn zms(image: &[u8]) -> Option<String> {
-    const ENTRY_BYTES: usize = 16;
-    const STEP_BYTES: usize = 512;
-    const MAGIC: [u8; 2] = [1, 0x42];
-    let is_its = |entry: &[u8]| {
-        is_erased(&entry[2..8]) && entry[12..14] == MAGIC && entry[15] == 0 && crc8(&entry[1..]) == entry[0]
-    };
-    let is_end = |step: &[u8]| {
-        let (last, before) = (step.len() - ENTRY_BYTES, step.len() - 2 * ENTRY_BYTES);
-        is_its(&step[last..]) || is_erased(&step[last..]) && is_its(&step[before..last])
-    };
-    let steps = (1..).zip(image.chunks_exact(STEP_BYTES)).filter(|(_, step)| is_end(step));
-    let ends: Vec<usize> = steps.map(|(number, _)| number * STEP_BYTES).collect();
-    let apart = ends.windows(2).map(|pair| pair[1] - pair[0]).min()?;
-    Some(format!("it is Zephyr's ZMS with sectors of {apart} B, which is not read; Zephyr's NVS is"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,14 +116,5 @@ mod tests {
         image[36..40].copy_from_slice(&0x0001_0001_u32.to_le_bytes());
         image[40..48].copy_from_slice(LITTLEFS);
         says(&image, "version 1.1");
-        let mut image = vec![0xFF; 4 * 2048];
-        image[0] = 0;
-        for end in [2048, 4096] {
-            let entry = &mut image[end - 16..end];
-            entry[8..].copy_from_slice(&[0, 0, 0, 0, 1, 0x42, 0, 0]);
-            entry[1] = 1;
-            entry[0] = crc8(&entry[1..]);
-        }
-        says(&image, "ZMS with sectors of 2048 B");
     }
 }

@@ -9,7 +9,8 @@ use crate::file_systems::littlefs::LittlefsKeys;
 use crate::file_systems::on_bare::Shared;
 use crate::file_systems::spiffs::SpiffsKeys;
 use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys, StoreKeys};
-use crate::file_systems::zephyr_nvs::ZephyrNvsKeys;
+use crate::file_systems::zephyr::ZephyrKeys;
+use crate::file_systems::zephyr_fcb::ZephyrFcbKeys;
 use crate::file_systems::{self, Descriptor, Ground, OnBare, PathSettings};
 use crate::mount_options::MountOptions;
 use crate::policy_keys::PolicyKeys;
@@ -105,7 +106,13 @@ pub struct BareKeys {
     pub fat: Option<FatKeys>,
     /// NVS of your Zephyr tree, as in `[stack.zephyr_nvs]`: `library`, `sector_size_B`, `write_block_B`, `names` (`docs/key-value.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub zephyr_nvs: Option<ZephyrNvsKeys>,
+    pub zephyr_nvs: Option<ZephyrKeys>,
+    /// ZMS of your Zephyr tree, as in `[stack.zephyr_zms]`: `library`, `sector_size_B`, `write_block_B`, `names` (`docs/key-value.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zephyr_zms: Option<ZephyrKeys>,
+    /// FCB of your Zephyr tree, as in `[stack.zephyr_fcb]`: `library`, `sector_size_B`, `write_block_B`, `when_full` (`docs/key-value.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zephyr_fcb: Option<ZephyrFcbKeys>,
     /// FlashDB of your tree, as in `[stack.flashdb]`: `library`, `sector_size_B` (`docs/key-value.md`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flashdb: Option<FlashdbKeys>,
@@ -187,6 +194,8 @@ impl BareKeys {
             ("fatfs", self.fatfs.is_some()),
             ("fat", self.fat.is_some()),
             ("zephyr_nvs", self.zephyr_nvs.is_some()),
+            ("zephyr_zms", self.zephyr_zms.is_some()),
+            ("zephyr_fcb", self.zephyr_fcb.is_some()),
             ("flashdb", self.flashdb.is_some()),
         ];
         for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
@@ -205,9 +214,10 @@ impl BareKeys {
         let spiffs = self.spiffs.iter_mut().map(|spiffs| &mut spiffs.library);
         let fatfs = self.fatfs.iter_mut().flat_map(FatfsKeys::files_mut);
         let fat = self.fat.iter_mut().flat_map(FatKeys::files_mut);
-        let zephyr_nvs = self.zephyr_nvs.iter_mut().map(|nvs| &mut nvs.library);
+        let zephyr = [&mut self.zephyr_nvs, &mut self.zephyr_zms].into_iter().flatten().map(|keys| &mut keys.library);
+        let zephyr_fcb = self.zephyr_fcb.iter_mut().map(|fcb| &mut fcb.library);
         let flashdb = self.flashdb.iter_mut().map(|flashdb| &mut flashdb.library);
-        littlefs.chain(spiffs).chain(fatfs).chain(fat).chain(zephyr_nvs).chain(flashdb)
+        littlefs.chain(spiffs).chain(fatfs).chain(fat).chain(zephyr).chain(zephyr_fcb).chain(flashdb)
     }
 
     /// Nothing of the board is asked beside a block device, but its name stands in the answer.

@@ -62,7 +62,9 @@ class BareKeys(TypedDict):
     store: NotRequired[StoreKeys | None]
     system: BareName
     yaffs2_version: NotRequired[Yaffs2Version | None]
-    zephyr_nvs: NotRequired[ZephyrNvsKeys | None]
+    zephyr_fcb: NotRequired[ZephyrFcbKeys | None]
+    zephyr_nvs: NotRequired[ZephyrKeys | None]
+    zephyr_zms: NotRequired[ZephyrKeys | None]
 
 
 BareName: TypeAlias = Literal["bare"]
@@ -399,7 +401,9 @@ class StackTable(TypedDict):
     sequential_storage: NotRequired[SequentialStorageKeys | None]
     spiffs: NotRequired[SpiffsKeys | None]
     store: NotRequired[StoreKeys | None]
-    zephyr_nvs: NotRequired[ZephyrNvsKeys | None]
+    zephyr_fcb: NotRequired[ZephyrFcbKeys | None]
+    zephyr_nvs: NotRequired[ZephyrKeys | None]
+    zephyr_zms: NotRequired[ZephyrKeys | None]
 
 
 class StoreKeys(TypedDict):
@@ -426,6 +430,9 @@ class VmKeys(TypedDict):
     dirty_writeback_ms: NotRequired[int | None]
 
 
+WhenFull: TypeAlias = Literal["stop", "rotate", "compress"]
+
+
 class Yaffs2Keys(TypedDict):
     """Settings of YAFFS2 that most leave as its sources have them."""
 
@@ -444,8 +451,17 @@ class Yaffs2Keys(TypedDict):
 Yaffs2Version: TypeAlias = Literal["2010", "2011", "2012", "today"]
 
 
-class ZephyrNvsKeys(TypedDict):
-    """What Zephyr's NVS is built and mounted with, as in `[stack.zephyr_nvs]` (`docs/key-value.md`)."""
+class ZephyrFcbKeys(TypedDict):
+    """What Zephyr's FCB is built and mounted with, as in `[stack.zephyr_fcb]` (`docs/key-value.md`)."""
+
+    library: str
+    sector_size_B: NotRequired[int | None]
+    when_full: NotRequired[WhenFull | None]
+    write_block_B: NotRequired[int | None]
+
+
+class ZephyrKeys(TypedDict):
+    """What a store of Zephyr whose keys are numbers is built and mounted with, as in `[stack.zephyr_nvs]` and `[..."""
 
     library: str
     names: NotRequired[str | None]

@@ -135,7 +135,9 @@ class OtherKeys(TypedDict, total=False):
     word_bits: int | None
     yaffs2: Mapping[str, object] | None
     yaffs2_version: Yaffs2Version | None
+    zephyr_fcb: Mapping[str, object] | None
     zephyr_nvs: Mapping[str, object] | None
+    zephyr_zms: Mapping[str, object] | None
 
 
 class MachineKeys(OtherKeys, total=False):

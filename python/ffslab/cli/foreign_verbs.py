@@ -88,7 +88,8 @@ def build(
     Example: ffslab foreign build littlefs --source littlefs --out littlefs.so
     """
     from ffslab._native import InputError
-    from ffslab.foreign.build import ADAPTERS, CompilerError
+    from ffslab.foreign.build import ADAPTERS
+    from ffslab.foreign.compiling import CompilerError
 
     if adapter not in ADAPTERS:
         message = f"{adapter}: cannot be built; known are {', '.join(ADAPTERS)}"

@@ -1,27 +1,23 @@
-"""A user's littlefs, SPIFFS, FatFs, Dhara, NVS of Zephyr or FlashDB, compiled to a library that experiments name."""
+"""A user's littlefs, SPIFFS, FatFs, Dhara, store of Zephyr or FlashDB, compiled to a library that experiments name."""
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ffslab._native import InputError
 from ffslab.files.os_errors import reason
+from ffslab.foreign import zephyr_tree
+from ffslab.foreign.compiling import LABELS, NO_FUNCTION, PATHS, compile_library, demand_files, lacking, text_of
 
 GLUE = Path(__file__).with_name("littlefs")
 GLUE_SPIFFS = Path(__file__).with_name("spiffs")
 GLUE_FATFS = Path(__file__).with_name("fatfs")
 GLUE_DHARA = Path(__file__).with_name("dhara")
-GLUE_ZEPHYR = Path(__file__).with_name("zephyr")
 GLUE_FLASHDB = Path(__file__).with_name("flashdb")
-PATHS = Path(__file__).with_name("paths")
-# `littlefs.c` says what flash operations are for by these functions of lfs.c. Earlier versions: other names, or none.
-LABELS = re.compile(r"^    \{\(const void \*\)(\w+),", re.MULTILINE)
+# How functions of lfs.c that `littlefs.c` knows were called in earlier versions.
 EARLIER = {
     "lfs_alloc_scan": ["lfs_alloc"],
     "lfs_dir_relocatingcommit": ["lfs_dir_commit"],
@@ -29,9 +25,7 @@ EARLIER = {
     "lfs_file_flushedread": ["lfs_file_read"],
     "lfs_file_flushedwrite": ["lfs_file_write"],
 }
-NO_FUNCTION = "ffslab_no_function"
 OLDEST = (2, 2)
-FLAGS = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-finstrument-functions"]
 DEFINES = ["-DLFS_NO_DEBUG", "-DLFS_NO_WARN", "-DLFS_NO_ERROR"]
 # Compilers that know them get faster code: small functions that touch no flash do not report.
 IF_KNOWN = [
@@ -42,20 +36,12 @@ IF_KNOWN = [
 ]
 
 
-class CompilerError(InputError):
-    """The compiler refuses the sources. `said`: its own words."""
-
-    def __init__(self, command: Sequence[str], said: str) -> None:
-        super().__init__(f"{command[0]}: does not compile the sources; what it says stands above")
-        self.said = said
-
-
 def version_of(source: Path) -> tuple[int, int]:
     """Major and minor number of the littlefs in a folder.
 
     Raises `ffslab.InputError` when there is none, or one that is too old.
     """
-    _demand_files(source, ("lfs.c", "lfs.h", "lfs_util.c"), "littlefs", "lfs.c")
+    demand_files(source, ("lfs.c", "lfs.h", "lfs_util.c"), "littlefs", "lfs.c")
     try:
         found = re.search(r"#define LFS_VERSION 0x(\w{4})(\w{4})\b", (source / "lfs.h").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -103,7 +89,7 @@ def littlefs(source: Path, config: Path | None, out: Path, compiler: str | None 
     if config is not None:
         define.append(f"-DLFS_CONFIG={config.name}")
     include = [f"-I{folder}" for folder in ([config.parent] if config else []) + [source, GLUE, PATHS]]
-    _compile(GLUE / "littlefs.c", [*define, *include], IF_KNOWN, out, compiler)
+    compile_library(GLUE / "littlefs.c", [*define, *include], IF_KNOWN, out, compiler)
     return f"{version[0]}.{version[1]}"
 
 
@@ -131,12 +117,12 @@ def spiffs(source: Path, config: Path | None, out: Path, compiler: str | None = 
     Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
     says, when it refuses them.
     """
-    _demand_files(source, SPIFFS_SOURCES, "SPIFFS", "spiffs.h")
+    demand_files(source, SPIFFS_SOURCES, "SPIFFS", "spiffs.h")
     config = config or GLUE_SPIFFS / SPIFFS_CONFIG
     if not config.is_file():
         raise InputError(f"--config {config}: is not a file: name the header that your build has as {SPIFFS_CONFIG}")
-    text = _text(source, SPIFFS_SOURCES)
-    define = _lacking(GLUE_SPIFFS / "spiffs.c", text)
+    text = text_of(source, SPIFFS_SOURCES)
+    define = lacking(GLUE_SPIFFS / "spiffs.c", text)
     if re.search(r"\bSPIFFS_ftruncate\(", text):
         define.append("-DFFSLAB_HAS_FTRUNCATE")
     try:
@@ -144,7 +130,7 @@ def spiffs(source: Path, config: Path | None, out: Path, compiler: str | None = 
             # Whatever the file is called, and whatever else stands beside it.
             (Path(place) / SPIFFS_CONFIG).write_text(f'#include "{config.resolve()}"\n', encoding="utf-8")
             include = [f"-I{folder}" for folder in (place, source, config.resolve().parent, PATHS)]
-            _compile(GLUE_SPIFFS / "spiffs.c", [*define, *include], SPIFFS_IF_KNOWN, out, compiler)
+            compile_library(GLUE_SPIFFS / "spiffs.c", [*define, *include], SPIFFS_IF_KNOWN, out, compiler)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {reason(error)}") from None
 
@@ -168,8 +154,8 @@ def fatfs(source: Path, config: Path | None, out: Path, compiler: str | None = N
     Raises `ffslab.InputError` when there are no sources or no compiler, and `CompilerError`, with what the compiler
     says, when it refuses them.
     """
-    _demand_files(source, FATFS_SOURCES, "FatFs", "ff.c")
-    text = _text(source, FATFS_SOURCES)
+    demand_files(source, FATFS_SOURCES, "FatFs", "ff.c")
+    text = text_of(source, FATFS_SOURCES)
     found = re.search(r"\bR0\.(\d+)([a-z]?)", text)
     if not found or int(found[1]) < FATFS_OLDEST:
         is_now = found[0] if found else "of an unknown version"
@@ -188,11 +174,11 @@ def fatfs(source: Path, config: Path | None, out: Path, compiler: str | None = N
         )
     # ESP-IDF calls the type of a directory otherwise.
     directory = "FF_DIR" if re.search(r"}\s*FF_DIR;", text) else "DIR"
-    define = [f"-DFFSLAB_FATFS_DIR={directory}", *_lacking(GLUE_FATFS / "fatfs.c", text)]
+    define = [f"-DFFSLAB_FATFS_DIR={directory}", *lacking(GLUE_FATFS / "fatfs.c", text)]
     if (source / FATFS_UNICODE).is_file():
         define.append("-DFFSLAB_HAS_UNICODE")
     options = [*define, *configured, f"-I{source}", f"-I{PATHS}"]
-    _compile(GLUE_FATFS / "fatfs.c", options, FATFS_IF_KNOWN, out, compiler)
+    compile_library(GLUE_FATFS / "fatfs.c", options, FATFS_IF_KNOWN, out, compiler)
     return found[0]
 
 
@@ -210,82 +196,9 @@ def dhara(source: Path, config: Path | None, out: Path, compiler: str | None = N
     if config is not None:
         raise InputError(f"--config {config}: Dhara has no configuration: leave it out")
     folder = source / "dhara" if (source / "dhara" / "map.h").is_file() else source
-    _demand_files(folder, DHARA_SOURCES, "Dhara", "map.h")
-    define = _lacking(GLUE_DHARA / "dhara.c", _text(folder, DHARA_SOURCES))
-    _compile(GLUE_DHARA / "dhara.c", [*define, f"-I{folder}", f"-I{PATHS}"], [], out, compiler)
-
-
-ZEPHYR_NVS_SOURCES = ("nvs.c", "nvs_priv.h")
-# Where they are in a tree of Zephyr: since 4.4, and before.
-ZEPHYR_NVS_FOLDERS = ("subsys/kvss/nvs", "subsys/fs/nvs")
-ZEPHYR_NVS_HEADERS = ("include/zephyr/kvss/nvs.h", "include/zephyr/fs/nvs.h", "include/fs/nvs.h")
-# Small functions that touch no flash themselves, or for whoever calls them. Marks of early versions have a byte
-# on flash that nobody sets: with the first option it is the same each time.
-ZEPHYR_NVS_IF_KNOWN = [
-    "-ftrivial-auto-var-init=zero",
-    "-finstrument-functions-exclude-function-list=nvs_al_size,nvs_ate_c,nvs_ate_valid,nvs_close_ate_valid,"
-    "nvs_flash_al_wrt,nvs_flash_ate,nvs_flash_block,nvs_flash_cmp,nvs_flash_data,nvs_flash_rd,nvs_lookup_cache,"
-    "nvs_prev_ate,nvs_recover_last_ate,nvs_sector_advance",
-]
-# Headers that are not Zephyr's.
-C_HEADERS = re.compile(r"(assert|errno|inttypes|limits|std\w+|string|sys/types)\.h")
-
-
-def zephyr_nvs(source: Path, config: Path | None, out: Path, compiler: str | None = None) -> str | None:
-    """Compiles the NVS of the Zephyr tree `source`, or of its folder with nvs.c, to the library `out`.
-
-    `config`: the header with the settings of a build, autoconf.h; without it each setting of NVS is off, as by default.
-
-    Returns the version of the tree, as in "4.2.0", if it says one. Raises `ffslab.InputError` when there are no sources
-    or no compiler, and `CompilerError`, with what the compiler says, when it refuses them.
-    """
-    folders = [source, *(source / name for name in ZEPHYR_NVS_FOLDERS)]
-    folder = next((place for place in folders if (place / "nvs.c").is_file()), source)
-    project, sign = "Zephyr's NVS", f"nvs.c, as {ZEPHYR_NVS_FOLDERS[0]} of a Zephyr tree, or that tree"
-    _demand_files(folder, ZEPHYR_NVS_SOURCES, project, sign)
-    trees = [folder, *folder.resolve().parents[:3]]
-    headers = [folder / "nvs.h", *(tree / name for tree in trees for name in ZEPHYR_NVS_HEADERS)]
-    header = next((file for file in headers if file.is_file()), None)
-    if header is None:
-        raise InputError(f"{folder}: nvs.h of this Zephyr is missing: name the whole tree, or put it beside nvs.c")
-    if config is not None and not config.is_file():
-        raise InputError(f"--config {config}: is not a file: name autoconf.h of your build of Zephyr")
-    text = _text(folder, ZEPHYR_NVS_SOURCES) + _text(header.parent, [header.name])
-    if not re.search(r"\bnvs_mount\s*\(", text):
-        raise InputError(f"{folder}: this NVS has no nvs_mount(): a later Zephyr is needed")
-    define = _lacking(GLUE_ZEPHYR / "nvs_keys.c", text)
-    configured = ["-include", str(config.resolve())] if config else []
-    try:
-        with tempfile.TemporaryDirectory() as place:
-            _stand_in(Path(place), text, header)
-            # Old trees include <device.h>, and ours stands there, too.
-            ours = [word for directory in (GLUE_ZEPHYR, PATHS) for word in ("-iquote", str(directory))]
-            options = [*define, *configured, *ours, f"-I{place}", f"-I{folder}"]
-            _compile(GLUE_ZEPHYR / "nvs_keys.c", options, ZEPHYR_NVS_IF_KNOWN, out, compiler)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {reason(error)}") from None
-    return next((version for tree in trees if (version := _zephyr_version(tree / "VERSION"))), None)
-
-
-def _stand_in(place: Path, text: str, own: Path) -> None:
-    """Puts a file in the place of each header of Zephyr that `text` includes: its `own` one, or ours with the rest."""
-    for name in set(re.findall(r"^\s*#\s*include\s*<([\w/.]+)>", text, re.MULTILINE)):
-        if C_HEADERS.fullmatch(name):
-            continue
-        file = place / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        stands = own.resolve() if file.name == own.name else "port.h"
-        file.write_text(f'#include "{stands}"\n', encoding="utf-8")
-
-
-def _zephyr_version(file: Path) -> str | None:
-    """What a file VERSION says, as in "4.2.0"."""
-    try:
-        said = dict(re.findall(r"^(\w+)\s*=\s*(\d+)\s*$", file.read_text(encoding="utf-8"), re.MULTILINE))
-    except (OSError, ValueError):
-        return None
-    numbers = [said.get(key) for key in ("VERSION_MAJOR", "VERSION_MINOR", "PATCHLEVEL")]
-    return ".".join(number for number in numbers if number) if all(numbers) else None
+    demand_files(folder, DHARA_SOURCES, "Dhara", "map.h")
+    define = lacking(GLUE_DHARA / "dhara.c", text_of(folder, DHARA_SOURCES))
+    compile_library(GLUE_DHARA / "dhara.c", [*define, f"-I{folder}", f"-I{PATHS}"], [], out, compiler)
 
 
 FLASHDB_SOURCES = (
@@ -314,21 +227,21 @@ def flashdb(source: Path, config: Path | None, out: Path, compiler: str | None =
     says, when it refuses them.
     """
     tree = source.resolve().parent if (source / "fdb_kvdb.c").is_file() else source
-    _demand_files(tree, FLASHDB_SOURCES, "FlashDB", "src/fdb_kvdb.c")
-    found = re.search(r'#define\s+FDB_SW_VERSION\s+"((\d+)[\d.]*)"', _text(tree, ["inc/fdb_def.h"]))
+    demand_files(tree, FLASHDB_SOURCES, "FlashDB", "src/fdb_kvdb.c")
+    found = re.search(r'#define\s+FDB_SW_VERSION\s+"((\d+)[\d.]*)"', text_of(tree, ["inc/fdb_def.h"]))
     if not found or int(found[2]) < FLASHDB_OLDEST:
         is_now = found[1] if found else "of an unknown version"
         raise InputError(f"{source}: FlashDB is {is_now}: {FLASHDB_OLDEST}.0 and later ones can be built")
     if config is not None and not config.is_file():
         raise InputError(f"--config {config}: is not a file: name the header that your build has as fdb_cfg.h")
-    define = _lacking(GLUE_FLASHDB / "flashdb.c", _text(tree, FLASHDB_SOURCES))
+    define = lacking(GLUE_FLASHDB / "flashdb.c", text_of(tree, FLASHDB_SOURCES))
     if config is not None:
         define.append(f'-DFFSLAB_CONFIG="{config.resolve()}"')
     # A tree may have an fdb_cfg.h of its own: ours, which includes what was named, comes before it.
     include = [f"-I{folder}" for folder in (GLUE_FLASHDB, PATHS, tree / "src", tree / "inc")]
     if config is not None:
         include.append(f"-I{config.resolve().parent}")
-    _compile(GLUE_FLASHDB / "flashdb.c", [*define, *include], FLASHDB_IF_KNOWN, out, compiler)
+    compile_library(GLUE_FLASHDB / "flashdb.c", [*define, *include], FLASHDB_IF_KNOWN, out, compiler)
     return found[1]
 
 
@@ -338,73 +251,6 @@ ADAPTERS: dict[str, tuple[str, Callable[[Path, Path | None, Path], str | None]]]
     "spiffs": ("SPIFFS", spiffs),
     "fatfs": ("FatFs", fatfs),
     "dhara": ("Dhara", dhara),
-    "zephyr-nvs": ("Zephyr's NVS", zephyr_nvs),
+    **zephyr_tree.ADAPTERS,
     "flashdb": ("FlashDB", flashdb),
 }
-
-
-def _demand_files(source: Path, names: Sequence[str], project: str, sign: str) -> None:
-    """Raises `ffslab.InputError` when a folder lacks one of the files."""
-    missing = [name for name in names if not (source / name).is_file()]
-    if missing:
-        raise InputError(f"{source}: no sources of {project} ({missing[0]} is missing): name the folder with {sign}")
-
-
-def _text(source: Path, names: Sequence[str]) -> str:
-    """All of these files."""
-    try:
-        return "".join((source / name).read_text(encoding="utf-8", errors="replace") for name in names)
-    except OSError as error:
-        raise InputError(f"{source}: cannot be read: {reason(error)}") from None
-
-
-def _lacking(glue: Path, text: str) -> list[str]:
-    """Another name for each function of the table in `glue` that the sources `text` do not have."""
-    labels = LABELS.findall(glue.read_text(encoding="utf-8"))
-    # A call also counts as sign of a function: whatever is called is there.
-    return [f"-D{label}={NO_FUNCTION}" for label in labels if not re.search(rf"\b{label}\s*\(", text)]
-
-
-def _compile(glue: Path, options: Sequence[str], if_known: Sequence[str], out: Path, compiler: str | None) -> None:
-    """Compiles a file of ours, which includes the user's, to the library `out`.
-
-    Raises `ffslab.InputError` without a compiler or a folder to write into, and `CompilerError` when it refuses the
-    sources.
-    """
-    named = compiler or os.environ.get("CC") or "cc"
-    try:
-        cc = shlex.split(named)
-    except ValueError as error:
-        raise InputError(f"CC={named}: is no command of a shell: {str(error).lower()}") from None
-    if not out.parent.is_dir():
-        raise InputError(f"--out {out}: there is no folder {out.parent}: make it, or name another file")
-    if out.is_dir():
-        raise InputError(f"--out {out}: is a folder: name a file in it, such as {out / 'own.so'}")
-    try:
-        with tempfile.TemporaryDirectory(dir=out.parent) as place:
-            fresh = Path(place) / out.name
-            command = [*cc, *FLAGS, *_known(cc, if_known, place), *options, str(glue), "-o", str(fresh)]
-            done = _ran(command)
-            if done.returncode != 0:
-                raise CompilerError(command, done.stderr)
-            # A process that has loaded the library of this name keeps the old one.
-            fresh.replace(out)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {reason(error)}") from None
-
-
-def _ran(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    except FileNotFoundError:
-        raise InputError(f"{command[0]}: there is no such C compiler: install one, or name it with CC") from None
-    except OSError as error:
-        raise InputError(f"{command[0]}: cannot be run as the C compiler: {reason(error)}") from None
-
-
-def _known(cc: Sequence[str], wanted: Sequence[str], place: str) -> Sequence[str]:
-    """The options `wanted`, or none if the compiler does not know them."""
-    empty = Path(place) / "empty.c"
-    empty.write_text("int empty;\n", encoding="utf-8")
-    tried = [*cc, "-Werror", "-finstrument-functions", *wanted, "-c", str(empty), "-o", f"{place}/empty.o"]
-    return wanted if _ran(tried).returncode == 0 else []

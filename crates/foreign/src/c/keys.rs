@@ -61,12 +61,16 @@ pub(crate) fn load(file: &Path) -> Result<Code, LoadError> {
     }
 }
 
-/// All keys with their values, as C hands them out.
-type Items = Vec<(Vec<u8>, Vec<u8>)>;
+/// All keys with their values, as C hands them out: a key that comes again has the later value. `None`: it is gone.
+type Items = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// `FFSLAB_KEYS_GONE`.
+const GONE: u32 = u32::MAX;
 
 unsafe extern "C" fn emit(items: *mut c_void, key: *const u8, key_bytes: u32, value: *const u8, bytes: u32) {
     let copied = |data: *const u8, bytes: u32| std::slice::from_raw_parts(data, bytes as usize).to_vec();
-    (*items.cast::<Items>()).push((copied(key, key_bytes), copied(value, bytes)));
+    let value = (bytes != GONE).then(|| copied(value, bytes));
+    (*items.cast::<Items>()).push((copied(key, key_bytes), value));
 }
 
 /// A store on a device, mounted or not.

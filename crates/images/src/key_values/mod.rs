@@ -1,6 +1,6 @@
 //! Stores of keys and values in images: what their readers hand over, how it becomes files, and the table that `inspect` shows.
 //!
-//! A reader ([`crate::esp_nvs`], [`crate::zephyr_nvs`]) is a function over the bytes of a partition. It finds items, the oldest first, and
+//! A reader ([`crate::esp_nvs`], [`crate::zephyr_nvs`], [`crate::zephyr_zms`], [`crate::zephyr_fcb`]) is a function over the bytes of a partition. It finds items, the oldest first, and
 //! says of each whether it counts. Values stay where they stand in the image until somebody wants them: damaged sizes, of which
 //! many may name the same bytes, take no memory.
 
@@ -11,7 +11,7 @@ pub use facts::{KeyFacts, KeyState};
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::room::Room;
-use crate::tree::{Content, Tree, TreeEntry};
+use crate::tree::{Content, CutOff, Tree, TreeEntry};
 use ffslab_fs::{BlockSpace, FileKind};
 use ffslab_text::quoting::as_text;
 use std::collections::BTreeMap;
@@ -224,6 +224,15 @@ pub fn scan(store: &Store, image: &[u8], layout: &Layout, scanned: &mut Scanned)
 /// Whether what is given can be of a store: these stand on NOR flash, whose pages have no OOB areas, and have one byte order.
 pub fn is_possible(given: &Given) -> bool {
     given.oob_bytes.unwrap_or(0) == 0 && given.has_oob != Some(true) && given.endian.is_none()
+}
+
+/// Where an image ends in a sector of a store of Zephyr.
+pub fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
+    let rest = image.len() % layout.block_bytes as usize;
+    let offset = (image.len() - rest) as u64;
+    let what =
+        format!("the image ends after {rest} of the {} B of a sector, whose table is at its end", layout.block_bytes);
+    (rest > 0).then_some(CutOff { offset, what })
 }
 
 /// The layout of a store. Blocks need not be a power of two; what the chip calls a page plays no part in it.

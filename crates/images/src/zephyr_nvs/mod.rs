@@ -77,13 +77,7 @@ impl ImageFormat for InImages {
     }
 
     fn cut_off(&self, image: &[u8], layout: &Layout) -> Option<CutOff> {
-        let rest = image.len() % layout.block_bytes as usize;
-        let offset = (image.len() - rest) as u64;
-        let what = format!(
-            "the image ends after {rest} of the {} B of a sector, whose table is at its end",
-            layout.block_bytes
-        );
-        (rest > 0).then_some(CutOff { offset, what })
+        key_values::cut_off(image, layout)
     }
 }
 

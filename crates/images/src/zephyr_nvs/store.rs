@@ -2,6 +2,7 @@
 
 use super::sector::{has_crc, Ate, Close, Geometry, Sector};
 use crate::key_values::{Flaw, Item, KeyState, Store, Value};
+use crate::zephyr_ring::{self, is_setting_name, tell_settings_apart, ALL_CLOSED, SETTINGS};
 use ffslab_fs::BlockSpace;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,8 +10,6 @@ use std::ops::Range;
 /// Zephyr's settings store how many names there are under this number, a name under each that follows, and its value that much further on.
 const NAMES_ID: u16 = 0x8000;
 const VALUE_FROM_NAME: u16 = 0x4000;
-/// What stands in the place of a namespace for them.
-const SETTINGS: &[u8] = b"settings";
 const WRITE_BLOCKS_BYTES: [usize; 4] = [1, 2, 4, 8];
 
 /// All that is in a partition.
@@ -42,9 +41,7 @@ impl Partition {
         }
         let written_sector_number = written(&sectors);
         if written_sector_number.is_none() {
-            store.doubts.push(
-                "all sectors are closed, which Zephyr refuses: which of them is the oldest is not known, the first is taken for it".to_string(),
-            );
+            store.doubts.push(ALL_CLOSED.to_string());
         }
         let places = in_order(&sectors, written_sector_number);
         let deletions_count = places.iter().filter(|place| place.ate.bytes == 0).count();
@@ -105,39 +102,25 @@ fn flaws(sector: &Sector, image: &[u8], geometry: &Geometry, store: &mut Store) 
     }
 }
 
-/// The sector behind a closed one that is not closed; without a closed one the first, or the last if it is the one with entries.
 fn written(sectors: &[Sector]) -> Option<u32> {
-    let is_closed = |sector: &Sector| sector.close != Close::Open;
-    let next = |number: usize| &sectors[(number + 1) % sectors.len()];
-    if sectors.iter().all(is_closed) {
-        return None;
-    }
-    let behind = (0..sectors.len()).find(|&number| is_closed(&sectors[number]) && !is_closed(next(number)));
-    let without = || sectors.last().filter(|last| !last.slots.is_empty()).or(sectors.first());
-    behind.map(next).or_else(without).map(|sector| sector.number)
+    let is_closed = |number: usize| sectors[number].close != Close::Open;
+    let last_has_entries = sectors.last().is_some_and(|last| !last.slots.is_empty());
+    zephyr_ring::written(sectors.len(), is_closed, last_has_entries).map(|number| number as u32)
 }
 
-/// All entries but marks, the oldest first: the ring begins behind the sector that is written.
+/// All entries but marks, the oldest first.
 fn in_order(sectors: &[Sector], written: Option<u32>) -> Vec<Place<'_>> {
-    let first = written.map_or(0, |number| number as usize + 1);
-    let ring = sectors.iter().cycle().skip(first).take(sectors.len());
+    let ring = zephyr_ring::ring(sectors.len(), written.map(|number| number as usize)).map(|number| &sectors[number]);
     let places = |sector| Sector::ates(sector).map(move |(number, ate)| Place { sector, number, ate });
     ring.flat_map(places).filter(|place| !place.ate.is_mark()).collect()
 }
 
-/// Power was cut while the sector behind the written one was emptied: its values may stand twice.
 fn interrupted(sectors: &[Sector], written: Option<u32>, store: &mut Store) {
     let Some(written) = written.map(|number| &sectors[number as usize]) else { return };
     let next = &sectors[(written.number as usize + 1) % sectors.len()];
-    if next.is_erased || next.number == written.number {
-        return;
+    if !next.is_erased && next.number != written.number {
+        store.notes.push(zephyr_ring::interrupted(next.number, written.number, written.is_collected()));
     }
-    store.notes.push(format!(
-        "sector {} was to be emptied into sector {}: garbage collection came {}; the next start goes on with it",
-        next.number,
-        written.number,
-        if written.is_collected() { "to its end, the erase did not" } else { "not to its end" }
-    ));
 }
 
 /// Fills in the items; returns the bytes that the values that count take, with their entries.
@@ -176,7 +159,7 @@ fn resolve(places: &[Place<'_>], image: &[u8], geometry: &Geometry, store: &mut 
         }
         let value = geometry.value(data);
         let name = place.ate.id.checked_sub(VALUE_FROM_NAME).filter(|name| *name > NAMES_ID).and_then(value_of);
-        let name = name.map(|name| &image[name]).filter(|name| is_name(name));
+        let name = name.map(|name| &image[name]).filter(|name| is_setting_name(name));
         store.items.push(Item {
             namespace: name.map(|_| SETTINGS.to_vec()),
             key: name.map_or_else(|| format!("{:#06x}", place.ate.id).into_bytes(), <[u8]>::to_vec),
@@ -189,7 +172,7 @@ fn resolve(places: &[Place<'_>], image: &[u8], geometry: &Geometry, store: &mut 
             error,
         });
     }
-    alike(store);
+    tell_settings_apart(store);
     live_bytes
 }
 
@@ -197,24 +180,6 @@ fn resolve(places: &[Place<'_>], image: &[u8], geometry: &Geometry, store: &mut 
 fn at(place: &Place<'_>) -> Range<usize> {
     let data = place.ate.data();
     place.sector.at_bytes + data.start..place.sector.at_bytes + data.end
-}
-
-/// Names of settings are words with slashes between.
-fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
-}
-
-/// Where a name of a setting stands under two numbers, both keep their numbers.
-fn alike(store: &mut Store) {
-    let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-    let is_current = |item: &&mut Item| item.state == KeyState::Current && item.namespace.is_some();
-    store.items.iter_mut().filter(is_current).for_each(|item| *counts.entry(item.key.clone()).or_default() += 1);
-    let twice: Vec<Vec<u8>> = counts.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name).collect();
-    for (number, item) in store.items.iter_mut().filter(is_current).enumerate() {
-        if twice.contains(&item.key) {
-            item.key.extend(format!(" ({number})").bytes());
-        }
-    }
 }
 
 fn spaces(sectors: &[Sector], places: &[Place<'_>], store: &Store, geometry: &Geometry) -> Vec<BlockSpace> {

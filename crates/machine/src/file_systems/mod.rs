@@ -26,7 +26,8 @@ pub mod stores;
 mod table;
 pub mod ubifs;
 pub mod yaffs2;
-pub mod zephyr_nvs;
+pub mod zephyr;
+pub mod zephyr_fcb;
 
 pub(crate) use decisions::policies_of;
 pub use descriptor::{Descriptor, Direct, Ground, Mountable, NeedsUbi, Promises, Settings};
@@ -40,7 +41,7 @@ pub use table::{
 };
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 17] = [
+static BUILT_IN: [&Descriptor; 19] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -57,5 +58,7 @@ static BUILT_IN: [&Descriptor; 17] = [
     &only_read::SQUASHFS,
     &only_read::ESP_NVS,
     &stores::ZEPHYR_NVS,
+    &stores::ZEPHYR_ZMS,
+    &stores::ZEPHYR_FCB,
     &stores::FLASHDB,
 ];

@@ -1,11 +1,12 @@
-//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV, which are linked; Zephyr's NVS and
-//! FlashDB of trees that a user has.
+//! Stores of keys and values, which stand in the place of a file system: sequential-storage, ekv, TicKV, which are linked; Zephyr's NVS,
+//! ZMS and FCB and FlashDB of trees that a user has.
 
 use super::demands::demand;
 use super::descriptor::{Descriptor, Promises};
 use super::on_bare::{refuse_options, OnBare, PathSettings};
 use super::sectors::{SectorKeys, TranslationName, OF_STORE};
-use super::{flashdb, zephyr_nvs};
+use super::zephyr::{NVS, ZMS};
+use super::{flashdb, zephyr_fcb};
 use crate::bare::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
@@ -58,7 +59,7 @@ pub static TICKV: Descriptor = Descriptor {
 };
 
 pub static ZEPHYR_NVS: Descriptor = Descriptor {
-    name: zephyr_nvs::NAME,
+    name: NVS.name,
     title: "Zephyr's NVS",
     about:
         "the C code of Zephyr, compiled by `ffslab foreign build zephyr-nvs`: values under numbers in a ring of sectors",
@@ -66,8 +67,8 @@ pub static ZEPHYR_NVS: Descriptor = Descriptor {
     on_rtems: None,
     on_bare: Some(&Loaded {
         own_keys: &["store", "zephyr_nvs"],
-        sectors_max: zephyr_nvs::SECTORS_MAX,
-        setup: |keys, medium| keys.zephyr_nvs.as_mut().map(|own| own.setup(medium)),
+        sectors_max: NVS.sectors_max,
+        setup: |keys, medium| keys.zephyr_nvs.as_mut().map(|own| NVS.setup(own, medium)),
         none: MachineError::Without {
             key: "fs = \"zephyr-nvs\"",
             other: "zephyr_nvs.library",
@@ -76,6 +77,50 @@ pub static ZEPHYR_NVS: Descriptor = Descriptor {
     }),
     image: Some(&ffslab_images::zephyr_nvs::InImages),
     promises: EACH_CALL,
+};
+
+pub static ZEPHYR_ZMS: Descriptor = Descriptor {
+    name: ZMS.name,
+    title: "Zephyr's ZMS",
+    about:
+        "the C code of Zephyr, compiled by `ffslab foreign build zephyr-zms`: values under numbers in a ring of sectors",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Loaded {
+        own_keys: &["store", "zephyr_zms"],
+        sectors_max: ZMS.sectors_max,
+        setup: |keys, medium| keys.zephyr_zms.as_mut().map(|own| ZMS.setup(own, medium)),
+        none: MachineError::Without {
+            key: "fs = \"zephyr-zms\"",
+            other: "zephyr_zms.library",
+            hint: "`ffslab foreign build zephyr-zms --source DIR` makes one of your tree",
+        },
+    }),
+    image: Some(&ffslab_images::zephyr_zms::InImages),
+    promises: EACH_CALL,
+};
+
+pub static ZEPHYR_FCB: Descriptor = Descriptor {
+    name: zephyr_fcb::NAME,
+    title: "Zephyr's FCB",
+    about: "the C code of Zephyr, compiled by `ffslab foreign build zephyr-fcb`: a log of entries in a ring of sectors",
+    mountable: None,
+    on_rtems: None,
+    on_bare: Some(&Loaded {
+        own_keys: &["store", "zephyr_fcb"],
+        sectors_max: zephyr_fcb::SECTORS_MAX,
+        setup: |keys, medium| keys.zephyr_fcb.as_mut().map(|own| own.setup(medium)),
+        none: MachineError::Without {
+            key: "fs = \"zephyr-fcb\"",
+            other: "zephyr_fcb.library",
+            hint: "`ffslab foreign build zephyr-fcb --source DIR` makes one of your tree",
+        },
+    }),
+    image: Some(&ffslab_images::zephyr_fcb::InImages),
+    promises: Promises {
+        about: "each entry whose append has returned is there, until a rotation erases its sector; one under way is there as a whole or not at all",
+        ..Promises::SYNCED
+    },
 };
 
 pub static FLASHDB: Descriptor = Descriptor {

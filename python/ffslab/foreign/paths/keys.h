@@ -12,6 +12,10 @@
 
 struct ffslab_keys;
 
+/* In the place of how many bytes a value has: a key of which one was emitted before is gone. */
+#define FFSLAB_KEYS_GONE UINT32_MAX
+
+/* A key that is emitted again has the later value. */
 typedef void (*ffslab_keys_emit)(void *context, const uint8_t *key, uint32_t key_bytes, const uint8_t *value, uint32_t bytes);
 
 #endif

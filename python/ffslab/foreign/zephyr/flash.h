@@ -12,6 +12,7 @@
 struct device {
     struct ffslab_device below;
     struct flash_parameters parameters;
+    struct flash_area area;
     struct ffslab_calls calls;
 };
 
@@ -68,5 +69,35 @@ const struct device *QUIET device_get_binding(const char *name) {
     ARG_UNUSED(name);
     return NULL;
 }
+
+/* The area is that of the device whose call goes on, whatever its number. */
+int QUIET flash_area_open(uint8_t id, const struct flash_area **area) {
+    struct device *device = (struct device *)((char *)calls_running - offsetof(struct device, calls));
+    device->area = (struct flash_area){.fa_id = id, .fa_size = (size_t)device->below.size_bytes, .fa_dev = device};
+    *area = &device->area;
+    return 0;
+}
+
+void QUIET flash_area_close(const struct flash_area *area) { ARG_UNUSED(area); }
+
+int QUIET flash_area_read(const struct flash_area *area, off_t offset, void *into, size_t bytes) {
+    return flash_read(area->fa_dev, area->fa_off + offset, into, bytes);
+}
+
+int QUIET flash_area_write(const struct flash_area *area, off_t offset, const void *data, size_t bytes) {
+    return flash_write(area->fa_dev, area->fa_off + offset, data, bytes);
+}
+
+int QUIET flash_area_erase(const struct flash_area *area, off_t offset, size_t bytes) {
+    return flash_erase(area->fa_dev, area->fa_off + offset, bytes);
+}
+
+int QUIET flash_area_flatten(const struct flash_area *area, off_t offset, size_t bytes) { return flash_area_erase(area, offset, bytes); }
+
+uint32_t QUIET flash_area_align(const struct flash_area *area) { return (uint32_t)flash_get_write_block_size(area->fa_dev); }
+
+uint8_t QUIET flash_area_erased_val(const struct flash_area *area) { return flash_get_parameters(area->fa_dev)->erase_value; }
+
+const struct device *QUIET flash_area_get_device(const struct flash_area *area) { return area->fa_dev; }
 
 #endif

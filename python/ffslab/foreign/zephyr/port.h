@@ -17,6 +17,9 @@
 /* ---- words ---------------------------------------------------------------------------------------------------------- */
 
 #define __packed __attribute__((packed))
+#ifndef __unused
+#define __unused __attribute__((unused))
+#endif
 #define __deprecated __attribute__((deprecated))
 #define __fallthrough __attribute__((fallthrough))
 #define ARG_UNUSED(argument) ((void)(argument))
@@ -25,6 +28,17 @@
 #define __ASSERT_NO_MSG(holds) ((void)0)
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define BIT(number) (1UL << (number))
+#define BIT64(number) (1ULL << (number))
+#define BIT_MASK(count) (BIT(count) - 1UL)
+/* Bits from the lowest to the highest, and values in the place that such a mask says. */
+#define GENMASK64(highest, lowest) (~0ULL >> (63 - (highest)) & ~0ULL << (lowest))
+#define GENMASK(highest, lowest) ((uint32_t)GENMASK64(highest, lowest))
+#define FFSLAB_LOWEST(mask) ((mask) & -(uint64_t)(mask))
+#define FIELD_GET(mask, value) (((value) & (mask)) / FFSLAB_LOWEST(mask))
+#define FIELD_PREP(mask, value) ((value) * FFSLAB_LOWEST(mask) & (mask))
+#define IS_POWER_OF_TWO(value) ((value) != 0 && ((value) & ((value) - 1)) == 0)
+#define LOG2(value) (63 - __builtin_clzll(value))
+#define SIZEOF_FIELD(type, member) sizeof(((type *)0)->member)
 #define KB(count) ((size_t)(count) << 10)
 #define MB(count) ((size_t)(count) << 20)
 
@@ -91,6 +105,29 @@ const struct flash_parameters *flash_get_parameters(const struct device *device)
 int flash_get_page_info_by_offs(const struct device *device, off_t offset, struct flash_pages_info *info);
 bool device_is_ready(const struct device *device);
 const struct device *device_get_binding(const char *name);
+
+/* Part of a device, from its first byte on: all of it. */
+struct flash_area {
+    uint8_t fa_id;
+    off_t fa_off;
+    size_t fa_size;
+    const struct device *fa_dev;
+};
+
+struct flash_sector {
+    off_t fs_off;
+    size_t fs_size;
+};
+
+int flash_area_open(uint8_t id, const struct flash_area **area);
+void flash_area_close(const struct flash_area *area);
+int flash_area_read(const struct flash_area *area, off_t offset, void *into, size_t bytes);
+int flash_area_write(const struct flash_area *area, off_t offset, const void *data, size_t bytes);
+int flash_area_erase(const struct flash_area *area, off_t offset, size_t bytes);
+int flash_area_flatten(const struct flash_area *area, off_t offset, size_t bytes);
+uint32_t flash_area_align(const struct flash_area *area);
+uint8_t flash_area_erased_val(const struct flash_area *area);
+const struct device *flash_area_get_device(const struct flash_area *area);
 
 /* ---- check sums ----------------------------------------------------------------------------------------------------- */
 

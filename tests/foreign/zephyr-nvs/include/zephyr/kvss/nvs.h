@@ -1,6 +1,6 @@
-/* Of a toy with the interface of Zephyr's NVS. */
-#ifndef TOY_NVS_H
-#define TOY_NVS_H
+/* Of a stand-in with the interface of Zephyr's NVS. */
+#ifndef STAND_IN_NVS_H
+#define STAND_IN_NVS_H
 
 #include <sys/types.h>
 #include <zephyr/device.h>
@@ -9,7 +9,8 @@
 
 struct nvs_fs {
     off_t offset;
-    uint32_t ate_wra; /* where the next record comes: number of the sector, and 16 bits of offset */
+    uint32_t ate_wra;  /* where the next entry comes: number of the sector, and 16 bits of offset */
+    uint32_t data_wra; /* where the next value comes */
     uint32_t sector_size;
     uint16_t sector_count;
     bool ready;

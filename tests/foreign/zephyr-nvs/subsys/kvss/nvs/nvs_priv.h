@@ -1,8 +1,11 @@
-/* Of a toy with the interface of Zephyr's NVS. */
-#ifndef TOY_NVS_PRIV_H
-#define TOY_NVS_PRIV_H
+/* Of a stand-in with the interface of Zephyr's NVS: an entry as its documentation has it. */
+#ifndef STAND_IN_NVS_PRIV_H
+#define STAND_IN_NVS_PRIV_H
 
-/* In front of the data of a record, and written after them. */
+#define NOBODY 0xFFFF
+#define SECTOR_OF(place) ((place) >> 16)
+#define OFFSET_OF(place) ((place)&0xFFFF)
+
 struct nvs_ate {
     uint16_t id;
     uint16_t offset;
@@ -12,11 +15,5 @@ struct nvs_ate {
 } __packed;
 
 BUILD_ASSERT(sizeof(struct nvs_ate) == 8, "as in flash");
-
-/* At the beginning of a sector, written when all is in it that it is to have. */
-struct toy_head {
-    uint32_t generation;
-    uint32_t turned;
-};
 
 #endif

@@ -1,0 +1,1 @@
+/* Of a stand-in: fcb.c has all of it. */
