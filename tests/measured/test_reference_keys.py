@@ -104,7 +104,16 @@ def test_what_no_kernel_can_have_is_refused(stack: str, top: str, message: str) 
 
 
 @pytest.mark.parametrize(
-    "key", ["hz = 100", 'kernel = "5.10"', "smp = false", "word_bits = 32", "wl_threshold = 128", "summary = true"]
+    "key",
+    [
+        "hz = 100",
+        'kernel = "5.10"',
+        "smp = false",
+        "word_bits = 32",
+        "wl_threshold = 128",
+        "summary = true",
+        "fastmap = true",
+    ],
 )
 def test_a_kernel_that_was_built_otherwise_is_refused(key: str, tmp_path: Path) -> None:
     image = tmp_path / "vmlinuz-6.1.0-1-amd64"

@@ -101,6 +101,7 @@ fn keys_of_other_file_systems_are_refused() {
         ("max_beb_per1024 = 4", "ubifs", "jffs2 yaffs2"),
         ("wl_threshold = 128", "ubifs", "jffs2 yaffs2"),
         ("vid_hdr_offset_B = 512", "ubifs", "jffs2 yaffs2"),
+        ("fastmap = true", "ubifs", "jffs2 yaffs2"),
     ];
     for (line, owners, others) in all {
         let key = line.split(' ').next().unwrap();

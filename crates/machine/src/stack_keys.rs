@@ -96,6 +96,13 @@ pub struct StackKeys {
     /// the key. Parts that bear few erases need less.
     #[serde(rename = "wl_threshold", default, skip_serializing_if = "Option::is_none")]
     pub wl_threshold_erases: Option<u32>,
+    /// UBI: the kernel is built with `CONFIG_MTD_UBI_FASTMAP`, which the kernels of most distributions are not. It attaches by the
+    /// fastmap on the chip, keeps blocks for two of them, and hands out blocks from pools.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fastmap: bool,
+    /// UBI: with `fastmap`, one is written also where there was none (parameter `fm_autoconvert` of the module).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fm_autoconvert: bool,
     /// UBIFS: files that are read page after page are read in larger pieces (mount option `bulk_read`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bulk_read: bool,
@@ -208,7 +215,7 @@ pub(crate) type IsGiven = fn(&StackKeys) -> bool;
 
 /// Keys that only some file systems have. Which ones says each file system's descriptor
 /// ([`crate::file_systems::Mountable::own_keys`]).
-pub(crate) const OWNED_KEYS: [(&str, IsGiven); 13] = [
+pub(crate) const OWNED_KEYS: [(&str, IsGiven); 15] = [
     // Where nothing can be compressed, "none" is true.
     ("compression", |keys| keys.compression.is_some_and(|name| name != CompressionName::None)),
     ("summary", |keys| keys.summary),
@@ -218,6 +225,8 @@ pub(crate) const OWNED_KEYS: [(&str, IsGiven); 13] = [
     ("bulk_read", |keys| keys.bulk_read),
     ("max_beb_per1024", |keys| keys.bad_reserve_per_1024.is_some()),
     ("wl_threshold", |keys| keys.wl_threshold_erases.is_some()),
+    ("fastmap", |keys| keys.fastmap),
+    ("fm_autoconvert", |keys| keys.fm_autoconvert),
     ("beb_reserve_pct", |keys| keys.bad_reserve_percent.is_some()),
     ("subpage_writes", |keys| keys.subpage_writes.is_some()),
     ("ubifs_debug", |keys| keys.ubifs_debug),

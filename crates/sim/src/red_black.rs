@@ -39,6 +39,22 @@ impl<K: Ord + Copy> RedBlackTree<K> {
         self.root == NIL
     }
 
+    /// The slot behind this one in the order of keys.
+    pub fn next(&self, slot: u32) -> Option<u32> {
+        let mut at = self.child(slot, RIGHT);
+        if at != NIL {
+            while self.child(at, LEFT) != NIL {
+                at = self.child(at, LEFT);
+            }
+            return Some(at);
+        }
+        let (mut below, mut at) = (slot, self.node(slot).parent);
+        while at != NIL && self.child(at, RIGHT) == below {
+            (below, at) = (at, self.node(at).parent);
+        }
+        (at != NIL).then_some(at)
+    }
+
     /// The slot at the root.
     pub fn root(&self) -> Option<u32> {
         (self.root != NIL).then_some(self.root)

@@ -9,6 +9,7 @@ use ffslab_mtd::Mtd;
 
 use crate::device::{Device, EraseWork, Space, VolumeState, UNMAPPED};
 use crate::error::{AttachError, UbiError};
+use crate::fastmap::Fastmap;
 use crate::io::Io;
 use crate::media::{Record, VolumeKind, FLAG_AUTORESIZE, FLAG_SKIP_CHECK, LAYOUT_LEBS, LAYOUT_VOLUME, RECORD_BYTES};
 use crate::options::{Layout, UbiOptions};
@@ -25,11 +26,18 @@ impl Device {
         let layout = Layout::new(&mtd, options)?;
         let sim = mtd.sim().clone();
         causes::register(&sim);
+        if options.fastmap {
+            causes::register_fastmap(&sim);
+        }
         let can = *mtd.capabilities();
         let _why = sim.because(&causes::UBI_ATTACH);
         let mut io = Io::new(mtd, layout, options.reads_failed_writes);
         let mut buffer = vec![0; layout.peb_bytes as usize];
-        let mut scan = Scan::run(&mut io, &mut buffer)?;
+        let mut fastmap = Fastmap::of(options, &layout);
+        let mut scan = match &mut fastmap {
+            Some(fastmap) => fastmap.scan(&mut io, &mut buffer)?,
+            None => Scan::run(&mut io, &mut buffer, false)?,
+        };
         if scan.is_empty && layout.is_read_only() {
             let reason =
                 "the erase counter header stands in the same page or sub-page, so the partition can only be read, \
@@ -61,13 +69,19 @@ impl Device {
             buffer,
             io,
         };
+        device.wear.fastmap = fastmap;
         let autoresize_id = device.make_known_volumes(&mut scan)?;
         device.start_wear_levelling(&scan);
+        device.start_fastmap(&scan)?;
         device.next_sequence_number = scan.max_sequence_number.wrapping_add(1);
         device.reserve(WORKING_PEBS, "moving data, beside the volumes")?;
+        device.reserve(device.fastmap_pebs(), "two fastmaps, beside the volumes")?;
+        device.ensure_wear_levelling();
+        if !device.io.read_only {
+            device.ensure_anchor();
+        }
         device.space.calculate_level();
         device.space.refill_bad_reserve();
-        device.ensure_wear_levelling();
         if let Some(id) = autoresize_id {
             device.autoresize(id)?;
         }
@@ -109,6 +123,7 @@ impl Device {
         for id in 0..slots {
             let record = self.record(id);
             let volume = (record.reserved_pebs() != 0).then(|| self.volume_of_record(id, &record));
+            let volume = volume.map(|volume| self.unproven(volume));
             match (volume, scan.volumes.get(&id)) {
                 (None, Some(_)) => {
                     // The volume is not in the table but has LEBs: a power cut interrupted its removal.
@@ -130,7 +145,8 @@ impl Device {
         layout_record.set_alignment(1, self.io.layout.leb_bytes);
         layout_record.set_kind(VolumeKind::Dynamic);
         layout_record.set_name(b"layout volume");
-        let mut volume = self.volume_of_record(LAYOUT_VOLUME, &layout_record);
+        let volume = self.volume_of_record(LAYOUT_VOLUME, &layout_record);
+        let mut volume = self.unproven(volume);
         if let Some(found) = scan.volumes.get(&LAYOUT_VOLUME) {
             take_over(&mut volume, found, self.io.layout.leb_bytes)?;
         }
@@ -154,6 +170,8 @@ impl Device {
             corrupted: false,
             checked: record.flags() & FLAG_SKIP_CHECK != 0,
             pebs: vec![UNMAPPED; record.reserved_pebs() as usize],
+            unproven: Vec::new(),
+            is_leaving: false,
         };
         volume.set_content(self.io.layout.leb_bytes, 0);
         volume
@@ -203,8 +221,13 @@ impl Device {
     }
 
     /// Ends the background thread, after the erase in which it is (`kthread_stop`). Blocks that it has not erased are found
-    /// again by the next attach (`ubi_detach_mtd_dev`).
+    /// again by the next attach (`ubi_detach_mtd_dev`). With a fastmap another one is written before.
     pub fn detach(&mut self) {
+        if self.wear.thread_enabled {
+            // A power cut shows at the next attach. Meanwhile the thread has been woken and waits until it may go on (`work_sem`), so one
+            // work is done before it is told to stop.
+            let _ = self.volume_changed().and_then(|()| if self.writes_fastmap() { self.do_work() } else { Ok(()) });
+        }
         // What could not be finished the next attach finds.
         let _ = self.end_erase();
         self.vanish();

@@ -22,6 +22,14 @@ pub static UBI_HEADER: Reason = Reason {
     purpose: Purpose::Cost,
 };
 
+/// UBI writes down which block holds what, for the next attach.
+pub static FASTMAP: Reason = Reason {
+    name: "UBI fastmap",
+    sentence: "UBI writes its fastmap, by which the next attach is quick",
+    kind: Kind::Managing,
+    purpose: Purpose::Cost,
+};
+
 /// UBI moves a logical erase block because of wear or bit flips.
 pub static WEAR_LEVELLING: Reason = Reason {
     name: "wear levelling",
@@ -34,4 +42,9 @@ pub static WEAR_LEVELLING: Reason = Reason {
 pub fn register(sim: &Sim) {
     ffslab_mtd::causes::register(sim);
     sim.register(&[&UBI_ATTACH, &UBI_HEADER, &WEAR_LEVELLING]);
+}
+
+/// With a fastmap there is one more.
+pub fn register_fastmap(sim: &Sim) {
+    sim.register(&[&FASTMAP]);
 }

@@ -32,6 +32,10 @@ pub struct VolumeState {
     pub checked: bool,
     /// The erase block of each LEB (`eba_tbl`).
     pub pebs: Vec<u32>,
+    /// By LEB, after an attach by a fastmap: nobody has looked yet whether its block still holds it (the inverse of `checkmap`).
+    pub unproven: Vec<bool>,
+    /// It is being removed, and no fastmap names it any more.
+    pub is_leaving: bool,
 }
 
 impl VolumeState {

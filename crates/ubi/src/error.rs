@@ -72,6 +72,8 @@ pub enum AttachError {
     BadReserve(u32),
     #[error("wl_threshold = {0}: it must be 2 to 65536 erases")]
     WearThreshold(u32),
+    #[error("fastmap: {0}")]
+    Fastmap(&'static str),
     #[error("erase block {peb}: {reason}")]
     Block { peb: u32, reason: &'static str },
     #[error(

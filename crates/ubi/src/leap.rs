@@ -8,6 +8,11 @@ use crate::wear::Place;
 impl Device {
     /// Wears each erase block by so many erases, as if it had been erased so often in the meantime.
     pub fn wear_on(&mut self, more_erases: &[u32]) -> Result<(), UbiError> {
+        if self.wear.fastmap.is_some() {
+            return Err(UbiError::BadRequest(
+                "no leap over months with a fastmap, which holds the erase counters, too",
+            ));
+        }
         for (peb, &more) in (0..self.wear.places.len() as u32).zip(more_erases).filter(|(_, &more)| more > 0) {
             let place = self.wear.places[peb as usize];
             if place == Place::Nowhere {

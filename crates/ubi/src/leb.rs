@@ -45,11 +45,11 @@ pub struct Piece<'a> {
 }
 
 impl Device {
-    fn peb_of(&self, id: u32, leb: u32) -> Result<u32, UbiError> {
+    pub fn peb_of(&self, id: u32, leb: u32) -> Result<u32, UbiError> {
         self.volume(id)?.pebs.get(leb as usize).copied().ok_or(UbiError::BadRange)
     }
 
-    fn map(&mut self, id: u32, leb: u32, peb: u32) -> Result<(), UbiError> {
+    pub fn map(&mut self, id: u32, leb: u32, peb: u32) -> Result<(), UbiError> {
         let entry = self.volume_mut(id)?.pebs.get_mut(leb as usize).ok_or(UbiError::BadRange)?;
         *entry = peb;
         Ok(())
@@ -82,7 +82,7 @@ impl Device {
     /// Reads a part of a LEB; 0xFF where nothing is mapped. `check`: the part is the whole data of a LEB of a static
     /// volume, whose CRC must be right.
     pub fn read_leb(&mut self, id: u32, leb: u32, offset: u32, buffer: &mut [u8], check: bool) -> Result<(), UbiError> {
-        let peb = self.peb_of(id, leb)?;
+        let peb = self.proven_peb_of(id, leb)?;
         if peb == UNMAPPED {
             buffer.fill(0xFF);
             return Ok(());
@@ -111,6 +111,7 @@ impl Device {
                 self.io.read_data(peb, offset, buffer)?;
                 return Err(UbiError::Uncorrectable);
             }
+            Found::Erased { .. } if self.attached_by_fastmap() => return Err(UbiError::Uncorrectable),
             Found::Erased { .. } => {
                 self.io.read_only = true;
                 return Err(UbiError::BadHeader);
@@ -147,7 +148,7 @@ impl Device {
     /// (`ubi_eba_write_leb`).
     pub fn write_leb(&mut self, id: u32, leb: u32, piece: Piece<'_>) -> Result<(), UbiError> {
         self.check_writable()?;
-        let peb = self.peb_of(id, leb)?;
+        let peb = self.proven_peb_of(id, leb)?;
         let result = if peb == UNMAPPED {
             let header = self.new_header(id, leb, VolumeKind::Dynamic)?;
             self.write_new(header, piece)

@@ -14,12 +14,22 @@ use crate::wear::Place;
 impl Device {
     pub fn move_worker(&mut self) -> Result<(), UbiError> {
         self.wear.move_scheduled = false;
+        if self.wear.fastmap.is_some() {
+            return match self.move_with_fastmap() {
+                Some((from, to, scrubbing)) => self.move_or_give_up(from, to, scrubbing),
+                None => Ok(()),
+            };
+        }
         let scrubbing = !self.wear.scrub.is_empty();
         let between =
             if scrubbing { self.wear.scrub.first().zip(self.wear.worn_free()) } else { self.wear.levelling_move() };
         let Some((from, to)) = between else { return Ok(()) };
         self.wear.take(to);
         self.wear.take(from);
+        self.move_or_give_up(from, to, scrubbing)
+    }
+
+    fn move_or_give_up(&mut self, from: u32, to: u32, scrubbing: bool) -> Result<(), UbiError> {
         match self.move_between(from, to, scrubbing) {
             Ok(()) => Ok(()),
             Err(error) => {
@@ -36,6 +46,13 @@ impl Device {
             // The block was handed out, but its header is not written yet.
             Ok(Found::Erased { flipped: false }) => return self.keep_both(from, Place::Protected, to),
             Ok(Found::Erased { flipped: true }) => return self.keep_both(from, Place::Scrub, to),
+            // An erase that a power cut interrupted, which only a scan would have found.
+            Ok(Found::Garbage { uncorrectable: true }) if self.attached_by_fastmap() => {
+                self.wear.put(to, Place::Free);
+                self.ensure_wear_levelling();
+                let (owner, torture, for_setup, formats) = (None, true, false, false);
+                return self.erase_worker(EraseWork { peb_number: from, owner, torture, for_setup, formats });
+            }
             Ok(Found::Garbage { .. }) => return self.lose_both(from, to, UbiError::Io),
             Err(error) => return self.lose_both(from, to, error),
         };

@@ -9,8 +9,9 @@
 //! blocks can follow 2.6.37 instead, and so can the choice of a free block by how long data will stay ([`DataLife`]). Rules of
 //! `ffslab-policy` can take the place of those of `wl.c` ([`WearRules`]).
 //!
-//! **Leaves out.** Fastmap (attach is always by full scan; `CONFIG_MTD_UBI_FASTMAP` is off in the kernels in question),
-//! the checks of its debug mode, NOR flash, read-only and exclusive opening of volumes, emulated MTD devices (gluebi) and
+//! Fastmap is off unless it is asked for, since `CONFIG_MTD_UBI_FASTMAP` is off in the kernels in question ([`UbiOptions::fastmap`]).
+//!
+//! **Leaves out.** The checks of its debug mode (`fm_debug` among them), NOR flash, read-only and exclusive opening of volumes, emulated MTD devices (gluebi) and
 //! block devices on volumes, volumes from before sequence numbers. The user's calls run to their end, so a LEB is never
 //! contended. An attached partition uses the one [`causes::UBI_THREAD`] of its simulation: attach one at a time.
 
@@ -19,6 +20,7 @@ mod bitflip_check;
 pub mod causes;
 mod device;
 mod error;
+mod fastmap;
 mod io;
 mod leap;
 mod leb;
@@ -66,6 +68,8 @@ pub struct PebCounts {
     pub doubtful_pebs: u32,
     /// Wait for their erase.
     pub pending_pebs: u32,
+    /// Hold the fastmap.
+    pub fastmap_pebs: u32,
     pub bad_pebs: u32,
     /// Blocks that are left alone, because they are corrupted or belong to an unknown internal volume.
     pub kept_pebs: u32,
@@ -82,6 +86,8 @@ pub enum PebUse {
     Pending,
     /// Holds a LEB; `written_bytes` reach to the last page that is programmed.
     Leb { address: LebAddress, written_bytes: u32 },
+    /// Holds a part of the fastmap.
+    Fastmap,
 }
 
 impl Ubi {
@@ -233,12 +239,18 @@ impl Ubi {
         known.map(|(&place, &erases)| (place != Place::Nowhere).then_some(erases)).collect()
     }
 
+    /// Whether it was attached by a fastmap.
+    pub fn is_attached_by_fastmap(&self) -> bool {
+        self.0.borrow().attached_by_fastmap()
+    }
+
     /// What each erase block is used for; for observers of a simulation: no operation, no time.
     pub fn look_at_pebs(&self) -> Vec<PebUse> {
         let device = self.0.borrow();
         let of_place = |place: &Place| match place {
             Place::Nowhere => PebUse::Nowhere,
-            Place::Free => PebUse::Free,
+            Place::Free | Place::Pooled | Place::Anchor => PebUse::Free,
+            Place::Fastmap => PebUse::Fastmap,
             _ => PebUse::Pending,
         };
         let mut uses: Vec<PebUse> = device.wear.places.iter().map(of_place).collect();
@@ -283,7 +295,8 @@ impl Ubi {
         let mut nowhere_pebs = 0;
         for place in &device.wear.places {
             match place {
-                Place::Free => counts.free_pebs += 1,
+                Place::Free | Place::Pooled | Place::Anchor => counts.free_pebs += 1,
+                Place::Fastmap => counts.fastmap_pebs += 1,
                 Place::Used | Place::Protected => counts.used_pebs += 1,
                 Place::Scrub | Place::Erroneous => {
                     counts.used_pebs += 1;

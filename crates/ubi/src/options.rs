@@ -92,6 +92,11 @@ pub struct UbiOptions {
     /// What could not be written is read back and printed, as kernels do since 3.5; earlier ones did it only if they were
     /// built for debugging.
     pub reads_failed_writes: bool,
+    /// The kernel is built with `CONFIG_MTD_UBI_FASTMAP`: it attaches by a fastmap if there is one, and keeps it. It also keeps blocks for
+    /// two of them, and hands out blocks from pools, whether or not there is one.
+    pub fastmap: bool,
+    /// With `fastmap`: a fastmap is written also where there was none (parameter `fm_autoconvert` of the module).
+    pub fm_autoconvert: bool,
     /// Image sequence number that formatting writes. A real kernel draws it at random.
     pub image_number: u32,
 }
@@ -108,6 +113,8 @@ impl Default for UbiOptions {
             asks_data_life: false,
             flushes_all_works: false,
             reads_failed_writes: true,
+            fastmap: false,
+            fm_autoconvert: false,
             image_number: 0x5542_4931,
         }
     }
@@ -122,6 +129,18 @@ impl UbiOptions {
         }
         if !(2..=65536).contains(&self.wl_threshold_erases) {
             return Err(AttachError::WearThreshold(self.wl_threshold_erases));
+        }
+        let rules = &self.wear_rules;
+        if self.fastmap && (rules.free.is_some() || rules.levelling.is_some()) {
+            return Err(AttachError::Fastmap(
+                "its pools follow the kernel's own rules of wear, and others stand in their place",
+            ));
+        }
+        if self.fastmap && (self.asks_data_life || self.flushes_all_works) {
+            return Err(AttachError::Fastmap("kernels before 3.7 have none"));
+        }
+        if self.fm_autoconvert && !self.fastmap {
+            return Err(AttachError::Fastmap("fm_autoconvert asks for one, and the kernel has none"));
         }
         Ok(())
     }

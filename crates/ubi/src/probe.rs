@@ -5,6 +5,8 @@
 
 use ffslab_mtd::is_erased;
 
+use crate::fastmap::format::{is_fastmap_volume, ANCHOR_VOLUME};
+pub use crate::fastmap::probe::{fastmap, FastmapFacts};
 use crate::media::{
     EcHeader, NoHeader, Offsets, Record, VidHeader, HEADER_BYTES, INTERNAL_VOLUME_START, LAYOUT_VOLUME, RECORD_BYTES,
     VOLUMES_MAX,
@@ -35,6 +37,16 @@ impl Leb {
     /// Whether the block holds the volume table.
     pub fn is_layout(&self) -> bool {
         self.volume_id == LAYOUT_VOLUME
+    }
+
+    /// Whether the block holds a part of a fastmap.
+    pub fn is_fastmap(&self) -> bool {
+        is_fastmap_volume(self.volume_id)
+    }
+
+    /// Whether that is the part with the superblock.
+    pub fn is_anchor(&self) -> bool {
+        self.volume_id == ANCHOR_VOLUME
     }
 
     /// Whether the LEB belongs to a volume of UBI itself.

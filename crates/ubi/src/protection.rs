@@ -67,6 +67,12 @@ impl ProtectionQueue {
         }
     }
 
+    /// The protected blocks, list by list as they stand in memory (`ubi_for_each_protected_peb`).
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let of_list = |&first: &u32| std::iter::successors(known(first), |&peb| known(self.links[peb as usize].after));
+        self.first.iter().flat_map(of_list)
+    }
+
     /// Called after an erase: takes the blocks whose protection is over, one per call. `None` ends the round.
     pub fn serve(&mut self) -> Option<u32> {
         let peb = self.first[self.head as usize];
@@ -77,6 +83,10 @@ impl ProtectionQueue {
         self.remove(peb);
         Some(peb)
     }
+}
+
+fn known(peb: u32) -> Option<u32> {
+    (peb != NIL).then_some(peb)
 }
 
 #[cfg(test)]

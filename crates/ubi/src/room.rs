@@ -12,6 +12,8 @@ pub struct Room {
     pub volume_table_pebs: u32,
     /// Blocks for moving data and for the atomic change of a LEB.
     pub working_pebs: u32,
+    /// Kept for two fastmaps.
+    pub fastmap_pebs: u32,
     /// Kept to replace blocks that go bad.
     pub bad_reserve_pebs: u32,
     pub bad_pebs: u32,
@@ -24,14 +26,20 @@ pub struct Room {
 }
 
 impl Device {
+    /// Blocks that are kept for the fastmap in use and the one that takes its place (`ubi_fastmap_init` of `wl.h`).
+    pub fn fastmap_pebs(&self) -> u32 {
+        self.wear.fastmap.as_ref().map_or(0, |fastmap| 2 * fastmap.blocks)
+    }
+
     pub fn room(&self) -> Room {
         let space = &self.space;
-        let own = LAYOUT_LEBS + WORKING_PEBS + space.bad_reserve_pebs;
+        let own = LAYOUT_LEBS + WORKING_PEBS + self.fastmap_pebs() + space.bad_reserve_pebs;
         let pebs = self.io.layout.pebs;
         Room {
             pebs,
             volume_table_pebs: LAYOUT_LEBS,
             working_pebs: WORKING_PEBS,
+            fastmap_pebs: self.fastmap_pebs(),
             bad_reserve_pebs: space.bad_reserve_pebs,
             bad_pebs: space.bad_pebs,
             kept_pebs: space.kept_pebs,
@@ -50,9 +58,12 @@ impl fmt::Display for Room {
             "of {pebs} erase blocks, {volume_table_pebs} hold the volume table, {working_pebs} are kept for moving data, \
              {bad_reserve_pebs} for blocks that go bad"
         )?;
-        for (count, what) in
-            [(self.bad_pebs, "are bad"), (self.kept_pebs, "are not UBI's"), (self.volume_pebs, "belong to volumes")]
-        {
+        for (count, what) in [
+            (self.fastmap_pebs, "for two fastmaps"),
+            (self.bad_pebs, "are bad"),
+            (self.kept_pebs, "are not UBI's"),
+            (self.volume_pebs, "belong to volumes"),
+        ] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
             }

@@ -5,10 +5,12 @@
 //! copy whose data are not complete.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use ffslab_mtd::is_erased;
 
 use crate::error::{AttachError, UbiError};
+use crate::fastmap::format::{is_fastmap_volume, Counted};
 use crate::io::{Found, Io};
 use crate::media::{compat, crc, LebAddress, VidHeader, VolumeKind, LAYOUT_VOLUME, VOLUMES_MAX};
 
@@ -33,6 +35,16 @@ pub struct ScannedLeb {
     pub sequence_number: u64,
 }
 
+/// An erase block of a fastmap, the newest or an older one.
+#[derive(Clone, Copy, Debug)]
+pub struct ScannedFastmapPeb {
+    pub peb_number: u32,
+    pub erases: Option<u32>,
+    pub volume_id: u32,
+    pub leb_number: u32,
+    pub sequence_number: u64,
+}
+
 /// What the headers of its LEBs state about a volume.
 #[derive(Debug)]
 pub struct ScannedVolume {
@@ -53,6 +65,17 @@ pub struct Scan {
     /// Blocks of unknown internal volumes that must be preserved.
     pub alien_pebs: u32,
     pub bad_pebs: u32,
+    /// Blocks of fastmaps, the last one that was found first; none in a kernel that knows of no fastmap.
+    pub fastmap: VecDeque<ScannedFastmapPeb>,
+    /// The blocks of the fastmap by which the partition was attached.
+    pub fastmap_blocks: Vec<Counted>,
+    /// The kernel knows what a fastmap is.
+    knows_fastmap: bool,
+    /// The first blocks are looked at in search of one.
+    searches: bool,
+    /// A volume identifier header was damaged in that search: a newer fastmap may stand there, so none is believed
+    /// (`force_full_scan`).
+    pub damaged_vid_header: bool,
     empty_pebs: u32,
     maybe_bad_pebs: u32,
     erases_sum: u64,
@@ -65,8 +88,8 @@ pub struct Scan {
 }
 
 /// Which of two blocks with the same LEB is valid.
-struct Comparison {
-    second_is_newer: bool,
+pub struct Comparison {
+    pub second_is_newer: bool,
     flipped: bool,
     /// The data of the newer block do not match its header, so the older block is valid.
     corrupted: bool,
@@ -88,15 +111,37 @@ fn of_block(peb: u32) -> impl Fn(UbiError) -> AttachError {
 
 impl Scan {
     /// Looks at every erase block; `buffer` has the size of one.
-    pub fn run(io: &mut Io, buffer: &mut [u8]) -> Result<Scan, AttachError> {
-        let mut scan = Scan::default();
-        for peb in 0..io.layout.pebs {
-            scan.look_at(io, peb, buffer)?;
+    pub fn run(io: &mut Io, buffer: &mut [u8], knows_fastmap: bool) -> Result<Scan, AttachError> {
+        let mut scan = Scan { knows_fastmap, ..Scan::default() };
+        let pebs = io.layout.pebs;
+        scan.look_at_all(io, 0..pebs, buffer)?;
+        scan.finished(pebs)
+    }
+
+    /// The scan that looks for a fastmap.
+    pub fn searching() -> Scan {
+        Scan { knows_fastmap: true, searches: true, ..Scan::default() }
+    }
+
+    /// There is none, so the other blocks are looked at, too.
+    pub fn ends_search(&mut self) {
+        self.searches = false;
+    }
+
+    pub fn look_at_all(&mut self, io: &mut Io, pebs: Range<u32>, buffer: &mut [u8]) -> Result<(), AttachError> {
+        for peb in pebs {
+            self.look_at(io, peb, buffer)?;
         }
+        Ok(())
+    }
+
+    /// What all blocks together say.
+    pub fn finished(mut self, pebs: u32) -> Result<Scan, AttachError> {
+        let scan = &mut self;
         if scan.counted_pebs > 0 {
             scan.mean_erases = (scan.erases_sum / u64::from(scan.counted_pebs)) as u32;
         }
-        scan.judge(io.layout.pebs)?;
+        scan.judge(pebs)?;
         let mean = Some(scan.mean_erases);
         for leb in scan.volumes.values_mut().flat_map(|volume| volume.lebs.values_mut()) {
             leb.erases = leb.erases.or(mean);
@@ -104,7 +149,7 @@ impl Scan {
         for peb in scan.free.iter_mut().chain(&mut scan.erase) {
             peb.erases = peb.erases.or(mean);
         }
-        Ok(scan)
+        Ok(self)
     }
 
     fn look_at(&mut self, io: &mut Io, peb: u32, buffer: &mut [u8]) -> Result<(), AttachError> {
@@ -141,6 +186,7 @@ impl Scan {
                 }
             }
             Found::Garbage { uncorrectable } => {
+                self.damaged_vid_header |= self.searches;
                 if uncorrectable && ec_uncorrectable {
                     self.maybe_bad_pebs += 1;
                 }
@@ -188,6 +234,13 @@ impl Scan {
         flipped: bool,
         buffer: &mut [u8],
     ) -> Result<bool, AttachError> {
+        if self.knows_fastmap && is_fastmap_volume(header.volume_id) {
+            let LebAddress { volume_id, leb_number } = header.address();
+            let sequence_number = header.sequence_number;
+            let found = ScannedFastmapPeb { peb_number: peb, erases, volume_id, leb_number, sequence_number };
+            self.fastmap.push_front(found);
+            return Ok(true);
+        }
         if header.volume_id > VOLUMES_MAX && header.volume_id != LAYOUT_VOLUME {
             match header.compat {
                 compat::DELETE => {
@@ -300,7 +353,7 @@ fn leftover_of_a_power_cut(io: &Io, peb: u32, buffer: &mut [u8]) -> Result<bool,
     }
 }
 
-fn compare(
+pub fn compare(
     io: &mut Io,
     first: &ScannedLeb,
     second_peb: u32,

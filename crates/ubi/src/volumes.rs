@@ -100,6 +100,7 @@ impl Device {
             self.space.release(lebs);
             return Err(error);
         }
+        self.volume_changed()?;
         Ok(id)
     }
 
@@ -172,13 +173,15 @@ impl Device {
         self.volume_mut(id)?.set_content(leb_bytes, static_bytes);
         let mut record = self.record(id);
         record.set_reserved_pebs(lebs);
-        self.change_record(id, record)
+        self.change_record(id, record)?;
+        self.volume_changed()
     }
 
     /// `ubi_remove_volume`
     pub fn remove_volume(&mut self, id: u32) -> Result<(), UbiError> {
         self.check_writable()?;
         self.check_user_volume(id)?;
+        self.volume_mut(id)?.is_leaving = true;
         self.change_record(id, Record::empty())?;
         let lebs = self.volume(id)?.lebs();
         for leb in 0..lebs {
@@ -188,7 +191,7 @@ impl Device {
         self.volumes[index] = None;
         self.space.release(lebs);
         self.space.refill_bad_reserve();
-        Ok(())
+        self.volume_changed()
     }
 
     /// `ubi_rename_volumes`, for one volume.
@@ -200,7 +203,7 @@ impl Device {
         record.set_name(name.as_bytes());
         self.change_record(id, record)?;
         self.volume_mut(id)?.name = name.as_bytes().to_vec();
-        Ok(())
+        self.volume_changed()
     }
 
     /// Replaces the content of a volume, as `ubiupdatevol` does (`upd.c`). This is not atomic: a mark in the volume

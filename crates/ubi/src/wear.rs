@@ -4,6 +4,7 @@
 //! wait as works for the background thread; a caller that finds no free block does works itself.
 
 mod choice;
+mod erasing;
 
 use crate::causes;
 use ffslab_policy::{FreePool, Leveller, LevellingSpec};
@@ -11,7 +12,8 @@ use ffslab_sim::{Reason, Switch};
 
 use crate::device::{Device, EraseWork, Work, Works};
 use crate::error::UbiError;
-use crate::media::{LebAddress, ERASE_COUNTER_MAX};
+use crate::fastmap::Fastmap;
+use crate::media::LebAddress;
 use crate::options::{DataLife, UbiOptions};
 use crate::protection::ProtectionQueue;
 use crate::wear_tree::WearTree;
@@ -34,6 +36,12 @@ pub enum Place {
     Protected,
     /// The block waits for its erase, or is being erased or moved.
     Pending,
+    /// Free, and in a pool of the fastmap, from which it is handed out.
+    Pooled,
+    /// Free, and kept for the anchor of the next fastmap.
+    Anchor,
+    /// Holds a part of the fastmap.
+    Fastmap,
 }
 
 pub struct Wear {
@@ -60,6 +68,8 @@ pub struct Wear {
     levelling: Option<LevellingSpec>,
     leveller: Option<Leveller>,
     chosen_by_rule: Option<u32>,
+    /// Of a kernel that has one.
+    pub fastmap: Option<Box<Fastmap>>,
     pub erases_max: u32,
     pub erroneous_pebs: u32,
     pub erroneous_pebs_max: u32,
@@ -91,6 +101,7 @@ impl Wear {
             levelling: rules.levelling,
             leveller: rules.levelling.map(|rule| Leveller::new(rule, rules.endurance_erases, pebs, rules.seed)),
             chosen_by_rule: None,
+            fastmap: None,
             erases_max: 0,
             erroneous_pebs: 0,
             erroneous_pebs_max: (pebs / 10).max(16),
@@ -114,7 +125,7 @@ impl Wear {
             Place::Scrub => self.scrub.insert(peb, erases),
             Place::Protected => self.protection.add(peb),
             Place::Erroneous => self.erroneous_pebs += 1,
-            Place::Pending | Place::Nowhere => {}
+            Place::Pending | Place::Nowhere | Place::Pooled | Place::Anchor | Place::Fastmap => {}
         }
     }
 
@@ -132,7 +143,7 @@ impl Wear {
             Place::Scrub => self.scrub.remove(peb),
             Place::Protected => self.protection.remove(peb),
             Place::Erroneous => self.erroneous_pebs -= 1,
-            Place::Pending | Place::Nowhere => {}
+            Place::Pending | Place::Nowhere | Place::Pooled | Place::Anchor | Place::Fastmap => {}
         }
         place
     }
@@ -206,7 +217,7 @@ impl Device {
     }
 
     /// Does the first work, if there is one (`do_work`).
-    fn do_work(&mut self) -> Result<(), UbiError> {
+    pub fn do_work(&mut self) -> Result<(), UbiError> {
         match self.wear.works.pop_front() {
             Some(work) => self.run_work(work),
             None => Ok(()),
@@ -266,6 +277,8 @@ impl Device {
     pub fn thread_step(&mut self) -> bool {
         let done = match self.wear.erasing {
             Some(_) => self.go_on_erasing(true),
+            // A kernel worker, which comes to its turn between two works.
+            None if self.wear.wants_fastmap() && !self.io.read_only => self.update_fastmap().map(|()| None),
             None if self.wear.works.is_empty() || self.io.read_only || !self.wear.thread_enabled => {
                 self.sim.block(&causes::UBI_THREAD);
                 return false;
@@ -348,6 +361,9 @@ impl Device {
 
     /// Hands out a free block, which is erased and has an erase counter header, for data that live so long (`ubi_wl_get_peb`).
     pub fn get_peb(&mut self, life: DataLife) -> Result<u32, UbiError> {
+        if self.wear.fastmap.is_some() {
+            return self.get_peb_of_pool();
+        }
         while self.wear.free.is_empty() {
             if self.wear.works.is_empty() && self.wear.erasing.is_none() {
                 return Err(UbiError::NoSpace);
@@ -378,7 +394,7 @@ impl Device {
     pub fn put_peb(&mut self, peb: u32, owner: LebAddress, torture: bool) {
         match self.wear.places[peb as usize] {
             // The block was given up after an error that made the device read-only, or its erase is waiting already.
-            Place::Nowhere | Place::Pending | Place::Free => {}
+            Place::Nowhere | Place::Pending | Place::Free | Place::Pooled | Place::Anchor | Place::Fastmap => {}
             Place::Used | Place::Scrub | Place::Erroneous | Place::Protected => {
                 let erroneous = self.wear.take(peb) == Place::Erroneous;
                 self.schedule_erase(peb, Some(owner), torture || erroneous);
@@ -407,88 +423,5 @@ impl Device {
         }
         self.wear.move_scheduled = true;
         self.schedule(Work::Move);
-    }
-
-    // ---- erasing -------------------------------------------------------------------------------------------
-
-    /// Erases a block and writes its erase counter header (`ubi_sync_erase`).
-    fn erase_and_count(&mut self, peb: u32, torture: &mut bool) -> Result<(), UbiError> {
-        let tortured = *torture;
-        let erases = self.with_buffer(|device, buffer| device.io.erase(peb, tortured, buffer))?;
-        *torture = false;
-        self.count_erase(peb, erases)
-    }
-
-    /// Writes the erase counter header of a block that was erased so often just now.
-    fn count_erase(&mut self, peb: u32, erases: u32) -> Result<(), UbiError> {
-        let erases = u64::from(self.wear.erases[peb as usize]) + u64::from(erases);
-        if erases > u64::from(ERASE_COUNTER_MAX) {
-            return Err(UbiError::BadHeader);
-        }
-        {
-            let why = self.sim.reason();
-            let _why = self.sim.because(if why == &causes::ERASE { &causes::UBI_HEADER } else { why });
-            self.io.write_ec_header(peb, erases as u32)?;
-        }
-        self.wear.erases[peb as usize] = erases as u32;
-        self.wear.erases_max = self.wear.erases_max.max(erases as u32);
-        Ok(())
-    }
-
-    /// Erases a block that was given back (`__erase_worker`).
-    pub fn erase_worker(&mut self, work: EraseWork) -> Result<(), UbiError> {
-        let EraseWork { peb_number: peb, mut torture, for_setup, .. } = work;
-        let _of_setup = self.sim.because_of_setup_if(for_setup);
-        let counted = self.erase_and_count(peb, &mut torture);
-        self.erase_done(peb, counted)
-    }
-
-    /// What becomes of a block that was erased, or could not be.
-    fn erase_done(&mut self, peb: u32, counted: Result<(), UbiError>) -> Result<(), UbiError> {
-        match counted {
-            Ok(()) => {
-                self.wear.put(peb, Place::Free);
-                if let Some(leveller) = &mut self.wear.leveller {
-                    leveller.counts_erase();
-                }
-                while let Some(peb) = self.wear.protection.serve() {
-                    self.wear.put(peb, Place::Used);
-                }
-                self.ensure_wear_levelling();
-                Ok(())
-            }
-            Err(error) => {
-                self.wear.places[peb as usize] = Place::Nowhere;
-                let result = if error == UbiError::Io { self.retire(peb) } else { Err(error) };
-                if result.is_err() {
-                    self.io.read_only = true;
-                }
-                result
-            }
-        }
-    }
-
-    /// Marks a block as bad; a block from the reserve takes its place.
-    fn retire(&mut self, peb: u32) -> Result<(), UbiError> {
-        let from_available = self.space.bad_reserve_pebs == 0;
-        if from_available {
-            if self.space.available_pebs == 0 {
-                return Err(UbiError::NoSpace);
-            }
-            self.space.available_pebs -= 1;
-        }
-        if let Err(error) = self.io.mark_bad(peb) {
-            self.space.available_pebs += u32::from(from_available);
-            return Err(error);
-        }
-        if !from_available {
-            self.space.bad_reserve_pebs -= 1;
-            self.space.reserved_pebs -= 1;
-        }
-        self.space.bad_pebs += 1;
-        self.space.good_pebs -= 1;
-        self.space.audit();
-        self.space.calculate_level();
-        Ok(())
     }
 }

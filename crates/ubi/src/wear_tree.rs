@@ -3,36 +3,53 @@
 use ffslab_sim::RedBlackTree;
 
 /// A set of erase blocks, ordered by (erase counter, number).
-pub struct WearTree(RedBlackTree<(u32, u32)>);
+pub struct WearTree {
+    tree: RedBlackTree<(u32, u32)>,
+    count: u32,
+}
 
 impl WearTree {
     /// An empty tree for blocks `0..pebs`.
     pub fn new(pebs: u32) -> WearTree {
-        WearTree(RedBlackTree::with_room(pebs))
+        WearTree { tree: RedBlackTree::with_room(pebs), count: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tree.is_empty()
+    }
+
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The blocks in their order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.first(), |&peb| self.tree.next(peb))
+    }
+
+    /// The block behind the root.
+    pub fn behind_root(&self) -> Option<u32> {
+        self.tree.next(self.root()?)
     }
 
     /// The block at the root.
     pub fn root(&self) -> Option<u32> {
-        self.0.root()
+        self.tree.root()
     }
 
     /// The least worn block.
     pub fn first(&self) -> Option<u32> {
-        self.0.first()
+        self.tree.first()
     }
 
     /// The most worn block.
     pub fn last(&self) -> Option<u32> {
-        self.0.last()
+        self.tree.last()
     }
 
     /// Erase counter of a block in the tree.
     pub fn erases(&self, peb: u32) -> u32 {
-        self.0.key(peb).0
+        self.tree.key(peb).0
     }
 
     /// The most worn block whose counter is below the lowest one plus `difference`; the first block when there is none
@@ -40,17 +57,19 @@ impl WearTree {
     pub fn below(&self, difference: u32) -> Option<u32> {
         let first = self.first()?;
         let limit = self.erases(first).saturating_add(difference);
-        self.0.last_below(|&(erases, _)| erases < limit).or(Some(first))
+        self.tree.last_below(|&(erases, _)| erases < limit).or(Some(first))
     }
 
     /// Adds a block that is not in the tree.
     pub fn insert(&mut self, peb: u32, erases: u32) {
-        self.0.insert(peb, (erases, peb));
+        self.tree.insert(peb, (erases, peb));
+        self.count += 1;
     }
 
     /// Removes a block that is in the tree.
     pub fn remove(&mut self, peb: u32) {
-        self.0.remove(peb);
+        self.tree.remove(peb);
+        self.count -= 1;
     }
 }
 
@@ -68,6 +87,22 @@ mod tests {
             assert_eq!(tree.root(), Some(expected));
             tree.remove(expected);
         }
+    }
+
+    #[test]
+    fn the_blocks_come_in_their_order() {
+        let mut tree = WearTree::new(300);
+        for peb in (0..300).rev() {
+            tree.insert(peb, peb % 7);
+        }
+        for peb in (0..300).step_by(3) {
+            tree.remove(peb);
+        }
+        let blocks: Vec<u32> = tree.iter().collect();
+        assert_eq!((blocks.len(), tree.count()), (200, 200));
+        assert!(blocks.is_sorted_by_key(|&peb| (peb % 7, peb)));
+        let root = blocks.iter().position(|&peb| Some(peb) == tree.root()).unwrap();
+        assert_eq!(tree.behind_root(), Some(blocks[root + 1]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! A file here that is not named below is not compiled; `tests/project/test_rust_tests.py` looks for such.
 
 mod counts;
+mod fastmap;
 mod faults;
 mod hostile;
 mod images;

@@ -43,7 +43,7 @@ fn with_software_ecc() -> Rig {
     restless(Rig::with(geometry, Ecc::SOFTWARE))
 }
 
-fn random_acts(seed: u64, count: u32, world: &World) -> Vec<Act> {
+pub fn random_acts(seed: u64, count: u32, world: &World) -> Vec<Act> {
     let mut random = SplitMix64::new(seed);
     let mut below = |bound: u32| random.below(u64::from(bound)) as u32;
     let (lebs, pages) = (world.lebs(), world.pages());
@@ -65,11 +65,13 @@ fn random_acts(seed: u64, count: u32, world: &World) -> Vec<Act> {
 }
 
 /// Runs `acts` until the power goes away; the answer is the act that it interrupted.
-fn run_until_cut(world: &mut World, acts: &[Act]) -> Option<Act> {
+pub fn run_until_cut(world: &mut World, acts: &[Act]) -> Option<Act> {
     for &act in acts {
         match world.apply(act) {
             Ok(()) => {}
             Err(UbiError::PowerCut) => return Some(act),
+            // The thread has met the cut in its work, and nothing is written any more.
+            Err(UbiError::ReadOnly) if !world.rig.nand.with_chip(|chip| chip.is_on()) => return Some(act),
             Err(error) => panic!("{act:?}: {error}"),
         }
     }

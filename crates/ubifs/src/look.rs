@@ -18,6 +18,7 @@ impl Ubifs {
                 PebUse::Nowhere => BlockSpace::default(),
                 PebUse::Free => BlockSpace { valid_bytes: headers, free_bytes: data, ..BlockSpace::default() },
                 PebUse::Pending => BlockSpace { invalid_bytes: all, ..BlockSpace::default() },
+                PebUse::Fastmap => BlockSpace { valid_bytes: all, ..BlockSpace::default() },
                 PebUse::Leb { address, written_bytes } => {
                     let lprops = (address.volume_id == core.lebs.volume_id())
                         .then(|| address.leb_number.checked_sub(core.lebs.geo.main_first))

@@ -9,7 +9,7 @@ use ffslab_conformance::{
 use ffslab_flash::Geometry;
 use ffslab_ubifs::{Compression, Options};
 use std::sync::Arc;
-use subject::{structures, UbifsSubject, BAD_RESERVE};
+use subject::{structures, UbifsSubject, WithFastmap, BAD_RESERVE};
 
 /// 64 erase blocks of 128 KiB.
 const USUAL: Geometry = Geometry { page_bytes: 2048, oob_bytes: 64, pages_per_block: 64, blocks: 64 };
@@ -68,6 +68,14 @@ fn power_cuts_lose_nothing_that_was_safe() {
 fn power_cuts_with_compression() {
     let options = power_cuts::Options { points_max: 25, ..power_cuts::Options::default() };
     println!("{}", must(power_cuts::check(&compressed(SMALL), &options)));
+}
+
+/// The fastmap may be older than what it describes after each of them.
+#[test]
+fn power_cuts_with_fastmap_lose_nothing_that_was_safe() {
+    let options = power_cuts::Options { points_max: 20, ..power_cuts::Options::default() };
+    let subject = WithFastmap(plain(Geometry { blocks: 72, ..SMALL }));
+    println!("{}", must(power_cuts::check(&subject, &options)));
 }
 
 #[test]

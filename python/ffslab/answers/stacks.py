@@ -280,8 +280,10 @@ class StackKeys(TypedDict):
     ecc_strength_bits: NotRequired[int | None]
     endian: NotRequired[EndianName]
     erase_block_KiB: NotRequired[int | None]
+    fastmap: NotRequired[bool]
     faults: NotRequired[FaultKeys | None]
     first_block: int
+    fm_autoconvert: NotRequired[bool]
     fs: str
     hz: NotRequired[int | None]
     image: NotRequired[str | None]
@@ -338,8 +340,10 @@ class StackTable(TypedDict):
     ecc_strength_bits: NotRequired[int | None]
     endian: NotRequired[EndianName]
     erase_block_KiB: NotRequired[int | None]
+    fastmap: NotRequired[bool]
     faults: NotRequired[FaultKeys | None]
     first_block: NotRequired[int]
+    fm_autoconvert: NotRequired[bool]
     fs: str
     hz: NotRequired[int | None]
     image: NotRequired[str | None]

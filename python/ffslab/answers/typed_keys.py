@@ -85,11 +85,13 @@ class OtherKeys(TypedDict, total=False):
     ekv: Mapping[str, object] | None
     endian: EndianName | None
     erase_block_KiB: int | None
+    fastmap: bool | None
     fat: Mapping[str, object] | None
     fatfs: Mapping[str, object] | None
     faults: Mapping[str, object] | None
     first_block: int | None
     flashdb: Mapping[str, object] | None
+    fm_autoconvert: bool | None
     fs_block_B: int | None
     hz: int | None
     image: str | None

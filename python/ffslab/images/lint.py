@@ -215,6 +215,15 @@ def _volumes(lint: _Lint) -> None:
     )
     note = f"{lebs} of volumes, 2 of the volume table, 1 for wear levelling, 1 for an atomic change"
     lint.check("volumes and UBI's own", lebs + UBI_OWN_BLOCKS, "at most", target.blocks, "blocks", right, note)
+    fastmap = lint.facts["superblock"].get("fastmap")
+    if isinstance(fastmap, dict):
+        own = 2 * _whole(fastmap.get("blocks"))
+        note = f"a kernel with fastmap keeps {own} for it and the next one, before those for bad blocks"
+        has = lebs + UBI_OWN_BLOCKS + own
+        lint.check("with two fastmaps", has, "at most", target.blocks, "blocks", right, note, is_decisive=False)
+        stale = int(fastmap.get("state") == "stale")
+        right = "an image of UBI that was detached, or one without fastmap: an attach by this one loses data"
+        lint.check("stale fastmap", stale, "at most", 0, "fastmaps", right)
     if not target.is_nor:
         note = f"{kept} are kept for bad blocks, {target.bad_reserve_rule}"
         has = lebs + UBI_OWN_BLOCKS + kept

@@ -1,5 +1,6 @@
 //! Images of UBIFS, on UBI.
 
+mod fastmap;
 pub mod fscrypt;
 mod nodes;
 mod past;
@@ -80,10 +81,10 @@ impl ImageFormat for InImages {
         volumes::of_ubifs(image, layout)
     }
 
-    /// The attach of a copy has moved the volume table.
+    /// The attach of a copy has moved the volume table and dropped the fastmap.
     fn put_right(&self, layout: &Layout, scanned: &mut Scanned) {
         for facts in scanned.blocks.iter_mut().filter(|facts| facts.valid_bytes.is_some()) {
-            if facts.holds == scan::VOLUME_TABLE {
+            if [scan::VOLUME_TABLE, fastmap::ANCHOR, fastmap::DATA].contains(&facts.holds.as_str()) {
                 (facts.valid_bytes, facts.invalid_bytes, facts.free_bytes) =
                     (Some(layout.block_bytes), Some(0), Some(0));
             }

@@ -16,7 +16,11 @@ fn tell(vid: u32, data_offset: u32, data: &[u8], written: &mut Written) {
     let Some(leb) = ffslab_ubi::probe::headers(data, vid, data_offset).leb else { return };
     let all_bytes = data.len() as u32;
     if leb.is_internal() {
-        let what = if leb.is_layout() { "UBI's volume table" } else { "UBI's own" };
+        let what = match leb {
+            _ if leb.is_layout() => "UBI's volume table",
+            _ if leb.is_fastmap() => "UBI's fastmap",
+            _ => "UBI's own",
+        };
         return written.adds(Purpose::Own(what), all_bytes);
     }
     let data = data.get(data_offset as usize..).unwrap_or_default();

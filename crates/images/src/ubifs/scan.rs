@@ -1,5 +1,6 @@
 //! Images of UBI with UBIFS, read as they stand: headers, volume table, superblock, nodes.
 
+use super::fastmap;
 use crate::recognise::Layout;
 use crate::scan::{Hit, Scanned};
 use ffslab_mtd::is_erased;
@@ -32,6 +33,8 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         facts.erases = headers.erases;
         facts.holds = match headers.leb {
             Some(leb) if leb.is_layout() => VOLUME_TABLE.to_string(),
+            Some(leb) if leb.is_anchor() => fastmap::ANCHOR.to_string(),
+            Some(leb) if leb.is_fastmap() => fastmap::DATA.to_string(),
             Some(leb) if leb.is_internal() => "UBI's own".to_string(),
             Some(leb) => format!("volume {} LEB {}", leb.volume_id, leb.leb_number),
             None if headers.erases.is_some() => "erased, counted".to_string(),
@@ -59,6 +62,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     if table.is_none() {
         scanned.notes.push("there is no volume table in the image".to_string());
     }
+    fastmap::scan(layout.blocks, &lebs, &leb_data, scanned);
     let ubifs = volumes_of(layout, &lebs, &leb_data);
     let Some((id, superblock)) = ubifs.first() else {
         scanned.notes.push("no volume begins with a superblock of UBIFS whose CRC is right".to_string());

@@ -28,6 +28,9 @@ impl Wear {
     /// Whether data should move for wear.
     pub(super) fn wants_a_move(&mut self) -> bool {
         let Some(leveller) = &mut self.leveller else {
+            if self.fastmap.is_some() {
+                return self.wants_a_move_with_fastmap();
+            }
             let (Some(from), Some(to)) = (self.used.first(), self.worn_free()) else { return false };
             return self.should_move(from, to);
         };
@@ -60,10 +63,10 @@ impl Wear {
 
     /// Chooses the free block for new data (`find_mean_wl_entry`): the root of the tree, which has medium wear, unless
     /// the erase counters differ too much.
-    fn medium_free(&self) -> Option<u32> {
+    pub fn medium_free(&self) -> Option<u32> {
         let (first, last) = (self.free.first()?, self.free.last()?);
         if self.free.erases(last) - self.free.erases(first) < 2 * self.threshold_erases {
-            self.free.root()
+            self.root_beside_anchors()
         } else {
             self.free.below(self.threshold_erases)
         }

@@ -233,10 +233,11 @@ impl World {
 
     /// Every block is accounted for, and every LEB has one.
     pub fn check_blocks(&self) {
-        let PebCounts { free_pebs, used_pebs, pending_pebs, bad_pebs, kept_pebs, .. } = self.ubi.peb_counts();
+        let PebCounts { free_pebs, used_pebs, pending_pebs, fastmap_pebs, bad_pebs, kept_pebs, .. } =
+            self.ubi.peb_counts();
         let mapped = (0..self.lebs()).filter(|&leb| self.volume.is_mapped(leb)).count() as u32;
         assert_eq!(used_pebs, mapped + 2, "LEBs of the volume and of the volume table");
-        assert_eq!(free_pebs + used_pebs + pending_pebs + bad_pebs + kept_pebs, self.rig.mtd.blocks());
+        assert_eq!(free_pebs + used_pebs + pending_pebs + fastmap_pebs + bad_pebs + kept_pebs, self.rig.mtd.blocks());
         assert_eq!(kept_pebs, 0, "blocks that nobody uses");
         let good = self.rig.mtd.blocks() - bad_pebs;
         assert_eq!(self.ubi.available_lebs() + self.ubi.reserved_lebs(), good);
@@ -244,6 +245,12 @@ impl World {
 
     /// After a restart: takes over what there is, if it may be so. `in_flight` was interrupted.
     pub fn settle(&mut self, in_flight: Option<Act>) {
+        if self.ubi.is_attached_by_fastmap() {
+            // A fastmap does not tell which LEBs were unmapped since: each shows when it is read.
+            for leb in 0..self.lebs() {
+                let _ = self.volume.read(leb, 0, &mut [0]);
+            }
+        }
         for leb in 0..self.lebs() {
             let of_this = in_flight.filter(|act| act.leb() == Some(leb));
             let found = self.volume.is_mapped(leb).then(|| self.pages_of(leb));

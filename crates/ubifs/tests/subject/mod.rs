@@ -25,8 +25,11 @@ pub const BAD_RESERVE: BadReserve = BadReserve::Per1024OfChip(20);
 
 /// Attaches a partition and opens its volume, which is made if it does not exist.
 pub fn attach(mtd: Mtd, bad_reserve: BadReserve) -> Result<(Ubi, ffslab_ubi::Volume), String> {
-    let options = UbiOptions { bad_reserve, ..UbiOptions::default() };
-    let ubi = Ubi::attach(mtd, &options).map_err(|error| error.to_string())?;
+    attach_with(mtd, &UbiOptions { bad_reserve, ..UbiOptions::default() })
+}
+
+fn attach_with(mtd: Mtd, options: &UbiOptions) -> Result<(Ubi, ffslab_ubi::Volume), String> {
+    let ubi = Ubi::attach(mtd, options).map_err(|error| error.to_string())?;
     let open = || -> Result<ffslab_ubi::Volume, String> {
         if ubi.volumes().is_empty() {
             let request = VolumeRequest::new("v", VolumeKind::Dynamic, VolumeSize::AllAvailable);
@@ -40,6 +43,54 @@ pub fn attach(mtd: Mtd, bad_reserve: BadReserve) -> Result<(Ubi, ffslab_ubi::Vol
             ubi.detach();
             Err(text)
         }
+    }
+}
+
+impl UbifsSubject {
+    fn mount_on(&self, mtd: Mtd, ubi: &UbiOptions) -> Result<Box<dyn FileSystem>, String> {
+        let (ubi, volume) = attach_with(mtd, ubi)?;
+        let victims = VictimSpec::parse(self.policy).map_err(|error| error.to_string())?;
+        let victims = Victims::of(&victims, 1, victim_table(volume.leb_bytes()));
+        match Ubifs::mount(&ubi, volume, self.options, 1_300_000_000) {
+            Ok(mut fs) => {
+                fs.detach_at_end();
+                if let Some(victims) = victims {
+                    fs.collects_by(victims);
+                }
+                Ok(Box::new(fs))
+            }
+            Err(error) => {
+                ubi.detach();
+                Err(error.to_string())
+            }
+        }
+    }
+}
+
+/// The same on a UBI with fastmap.
+pub struct WithFastmap(pub UbifsSubject);
+
+impl Subject for WithFastmap {
+    fn name(&self) -> &str {
+        "ubifs with fastmap"
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.0.geometry()
+    }
+
+    fn may_refuse_unfinished_format(&self) -> bool {
+        true
+    }
+
+    fn features(&self) -> Features {
+        self.0.features()
+    }
+
+    fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
+        let (fastmap, fm_autoconvert) = (true, true);
+        let bad_reserve = self.0.bad_reserve;
+        self.0.mount_on(mtd, &UbiOptions { bad_reserve, fastmap, fm_autoconvert, ..UbiOptions::default() })
     }
 }
 
@@ -63,22 +114,7 @@ impl Subject for UbifsSubject {
     }
 
     fn mount(&self, mtd: Mtd) -> Result<Box<dyn FileSystem>, String> {
-        let (ubi, volume) = attach(mtd, self.bad_reserve)?;
-        let victims = VictimSpec::parse(self.policy).map_err(|error| error.to_string())?;
-        let victims = Victims::of(&victims, 1, victim_table(volume.leb_bytes()));
-        match Ubifs::mount(&ubi, volume, self.options, 1_300_000_000) {
-            Ok(mut fs) => {
-                fs.detach_at_end();
-                if let Some(victims) = victims {
-                    fs.collects_by(victims);
-                }
-                Ok(Box::new(fs))
-            }
-            Err(error) => {
-                ubi.detach();
-                Err(error.to_string())
-            }
-        }
+        self.mount_on(mtd, &UbiOptions { bad_reserve: self.bad_reserve, ..UbiOptions::default() })
     }
 
     fn reseal(&self, image: &mut [u8]) {

@@ -40,6 +40,7 @@ STACK_APPLIED = {
 }
 # Keys of `[stack]` that must be what the kernel or the machine is, or the run is refused (see `of_kernel` in run.py).
 STACK_COMPARED = {
+    "fastmap": "CONFIG_MTD_UBI_FASTMAP",
     "hz": "CONFIG_HZ",
     "kernel": "the version of the kernel",
     "smp": "CONFIG_SMP",
@@ -54,7 +55,7 @@ STACK_ALWAYS: dict[str, tuple[object, str]] = {
     "nand_wait": ("busy", "nandsim waits by the clock (`udelay`)"),
 }
 # Keys of `STACK_COMPARED` that are of one file system: others are the same, whatever the kernel has.
-COMPARED_FOR = {"summary": "jffs2", "wl_threshold": "ubifs"}
+COMPARED_FOR = {"fastmap": "ubifs", "summary": "jffs2", "wl_threshold": "ubifs"}
 IMAGE = "begins with an erased chip"
 # Keys of `[stack]` that are refused: "a reference run ..." and these words.
 STACK_REFUSED = {
@@ -62,6 +63,7 @@ STACK_REFUSED = {
     "beb_reserve_pct": "has a kernel since Linux 3.7, which counts the reserve by max_beb_per1024",
     "bitflip_threshold_bits": "has the threshold of the kernel",
     "clock_read_ns": "has the clock of the guest, and what it costs is not a setting",
+    "fm_autoconvert": "loads ubi.ko without parameters, so no fastmap is written where there is none",
     "image": IMAGE,
     "image_autoplace": IMAGE,
     "image_mtdparts": IMAGE,

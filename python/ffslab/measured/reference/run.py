@@ -336,6 +336,7 @@ def of_kernel(kernel: Kernel) -> dict[str, object]:
     threshold = configured(kernel, "MTD_UBI_WL_THRESHOLD")
     version = re.match(r"\d+\.\d+", kernel.modules.name)
     return {
+        "fastmap": is_set(kernel, "MTD_UBI_FASTMAP"),
         "hz": ticks_per_s(kernel),
         "kernel": version[0] if version else None,
         "smp": is_set(kernel, "SMP"),

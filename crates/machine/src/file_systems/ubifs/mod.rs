@@ -47,6 +47,8 @@ impl Mountable for OnLinux {
             "subpage_writes",
             "ubifs_debug",
             "wl_threshold",
+            "fastmap",
+            "fm_autoconvert",
             "vid_hdr_offset_B",
         ]
     }
@@ -99,8 +101,11 @@ impl Mountable for OnLinux {
             vid_header_offset_bytes: keys.vid_header_offset_bytes,
             wl_threshold_erases: keys.wl_threshold_erases.unwrap_or(WL_THRESHOLD_DEFAULT),
             wear_rules: wear_rules(keys, board)?,
+            fastmap: keys.fastmap,
+            fm_autoconvert: keys.fm_autoconvert,
             ..UbiOptions::default()
         };
+        check_fastmap(&ubi)?;
         Ok(Arc::new(UbifsSettings { options, ubi }))
     }
 
@@ -145,6 +150,22 @@ impl Settings for UbifsSettings {
         let ubi = ffslab_images::ubifs::ubi_options(layout.page_bytes, offset);
         Some(Arc::new(UbifsSettings { options: self.options, ubi }))
     }
+}
+
+/// Whether what is asked of the fastmap is what a kernel can have.
+fn check_fastmap(ubi: &UbiOptions) -> Result<(), MachineError> {
+    let refuse = |key, needed| Err(MachineError::word(key, "true", needed));
+    if ubi.fm_autoconvert && !ubi.fastmap {
+        let hint = "fm_autoconvert is a parameter of a UBI that knows fastmap";
+        return Err(MachineError::Without { key: "fm_autoconvert", other: "fastmap", hint });
+    }
+    if ubi.fastmap && (ubi.asks_data_life || ubi.flushes_all_works) {
+        return refuse("fastmap", "UBI has fastmap since Linux 3.7: choose a later kernel");
+    }
+    if ubi.fastmap && (ubi.wear_rules.free.is_some() || ubi.wear_rules.levelling.is_some()) {
+        return refuse("fastmap", "its pools follow the kernel's own rules of wear: leave those of [stack.policy] out");
+    }
+    Ok(())
 }
 
 /// What `[stack.policy]` says about UBI.
