@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from ffslab import InputError
-from ffslab.answers.crashtest import CrashAnswer
 from ffslab.studies.crashtest import CrashTest, Cut, Cuts, crashtest, run
 from ffslab.studies.crashtest.keep import keep
 from ffslab.studies.crashtest.resume import Kept
@@ -491,32 +490,3 @@ def test_an_interrupted_test_goes_on_where_it_was(tmp_path: Path, monkeypatch: p
     (kept / "unfinished.json").write_text(json.dumps(held), encoding="utf-8")
     right = application("whole_settings", "settings_right")
     assert crashtest(right, points=60, folder=kept).judged == crashtest(right, points=60).judged
-
-
-def test_a_known_fault_of_the_kernel_is_named() -> None:
-    """JFFS2 before Linux 6.3: a truncation, and a write behind the end in the same page."""
-    steps: tuple[dict[str, object], ...] = (
-        {"step": "create", "file": "a", "bytes": 4096, "content": "text"},
-        {"step": "truncate", "file": "a", "bytes": 1},
-        {"step": "open", "file": "a", "flags": ["rdwr"]},
-        {
-            "step": "requests",
-            "file": "a",
-            "op": "write",
-            "pattern": "random",
-            "request_B": 1,
-            "count": 1,
-            "range_B": 4096,
-            "seed": 1,
-        },
-        {"step": "fsync", "file": "a"},
-    )
-
-    def told(kernel: str) -> CrashAnswer:
-        stack = {**UBIFS, "fs": "jffs2", "partition_blocks": 10, "kernel": kernel}
-        return answer_of(crashtest(CrashTest(stack=stack, judge={"kind": "synced"}, steps=steps), jobs=1))
-
-    old, new = told("2.6.37"), told("6.12")
-    assert [failure["found"] for failure in old["failures"]] == ["file-system"] and not new["wrong"]
-    assert "known fault that the workload met: JFFS2 of this kernel left a gap" in text_of(old)
-    assert new["faults_met"] == []

@@ -18,21 +18,22 @@ impl Sim {
 
     /// Has the answer say this, once: what was met and changes what it is worth.
     pub fn tell(&self, text: &'static str) {
-        self.0.told.borrow_mut().insert(text);
+        self.0.told.borrow_mut().said.insert(text);
     }
 
     /// A fault of the simulated system was met, which may lose data; the answer says so, once.
     pub fn meet_fault(&self, text: &'static str) {
-        self.0.faults_met.borrow_mut().insert(text);
+        self.0.told.borrow_mut().faults.insert(text);
     }
 
     /// Faults of the simulated system that were met.
     pub fn faults_met(&self) -> Vec<&'static str> {
-        self.0.faults_met.borrow().iter().copied().collect()
+        self.0.told.borrow().faults.iter().copied().collect()
     }
 
     /// What the answer must say, faults last.
     pub fn told(&self) -> Vec<&'static str> {
-        self.0.told.borrow().iter().copied().chain(self.faults_met()).collect()
+        let told = self.0.told.borrow();
+        told.said.iter().chain(&told.faults).copied().collect()
     }
 }

@@ -23,6 +23,7 @@ mod observer;
 mod reasons;
 mod red_black;
 mod seeded;
+mod told;
 mod turns;
 pub mod units;
 pub mod work;
@@ -44,7 +45,6 @@ pub use work::{CopiedNode, CpuCosts, Function, FunctionTime, MountingCosts, Work
 
 use cause::Placed;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Lets values of a type be equal when their names are, and print as their names: for entries of tables, whose field
@@ -94,9 +94,7 @@ struct State {
     /// See [`Work::fills_caches`].
     cold: Cell<bool>,
     functions: [Cell<FunctionTime>; Function::ALL.len()],
-    /// See [`Sim::tell`].
-    told: RefCell<BTreeSet<&'static str>>,
-    faults_met: RefCell<BTreeSet<&'static str>>,
+    told: RefCell<told::Told>,
     watchers: observer::Watchers,
     operations: Cell<u64>,
     /// How often tasks have had exclusive use of the chip.
@@ -147,7 +145,6 @@ impl Sim {
             cold: Cell::new(false),
             functions: Default::default(),
             told: RefCell::default(),
-            faults_met: RefCell::default(),
             watchers: observer::Watchers::default(),
             operations: Cell::new(0),
             chip_uses: Cell::new(0),
