@@ -72,9 +72,8 @@ impl Device {
             };
         }
         if let Some(old) = old {
-            for number in new.len()..old.len() {
-                let before = old[number].take();
-                self.return_blocks_of(number, before);
+            for (number, block) in old.iter_mut().enumerate().skip(new.len()) {
+                self.return_blocks_of(number, block.take());
             }
         }
         let before = old.as_mut().and_then(|old| old.first_mut()).and_then(Option::take);
@@ -105,16 +104,14 @@ impl Device {
     }
 
     fn return_data_blocks(&mut self, blocks: &mut Blocks, before: usize) {
-        for number in 1..before {
-            let block = blocks[number].take();
-            self.return_blocks_of(number, block);
+        for (number, block) in blocks.iter_mut().enumerate().take(before).skip(1) {
+            self.return_blocks_of(number, block.take());
         }
     }
 
     fn return_blocks(&mut self, blocks: &mut Blocks) {
-        for number in 0..blocks.len() {
-            let block = blocks[number].take();
-            self.return_blocks_of(number, block);
+        for (number, block) in blocks.iter_mut().enumerate() {
+            self.return_blocks_of(number, block.take());
         }
     }
 
