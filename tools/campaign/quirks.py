@@ -46,6 +46,12 @@ def has_gap_bug(stack: Stack) -> bool:
     return any(fault["key"] == "jffs2_gap_bug" and fault["present"] for fault in shown(kernel).get("faults") or [])
 
 
+def brings_names_back(stack: Stack) -> bool:
+    """Whether a name may come back that was removed after a power cut: JFFS2 on NOR (docs/power-cuts.md)."""
+    part = stack.keys.get("part")
+    return stack.keys.get("fs") == "jffs2" and isinstance(part, str) and not machines.part(part).get("oob_B")
+
+
 class Full(Exception):  # noqa: N818
     """There was no room for a call."""
 
