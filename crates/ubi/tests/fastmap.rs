@@ -314,7 +314,7 @@ fn after_many_updates_blocks_are_still_those_of_a_kernel() {
     let volume = support::make_all(&ubi);
     rig.sleep(&ubi, 2);
     let update = |i: u32| {
-        let bytes = if i % 3 == 0 { 4_000_000 } else { i as usize * 300_000 };
+        let bytes = if i.is_multiple_of(3) { 4_000_000 } else { i as usize * 300_000 };
         let (_, programs, erases) = operations(&rig, || {
             volume.update(&content(1, i, bytes)).unwrap();
             rig.sleep(&ubi, 1);

@@ -54,7 +54,7 @@ impl Device {
     }
 
     /// Finds a place for each part; where no block is free, that of the old fastmap is erased at once.
-    fn find_blocks(&mut self, old: &mut Option<Blocks>, new: &mut Blocks) -> Result<(), UbiError> {
+    fn find_blocks(&mut self, old: &mut Option<Blocks>, new: &mut [Option<Block>]) -> Result<(), UbiError> {
         for number in 1..new.len() {
             let before = old.as_mut().and_then(|old| old.get_mut(number)).and_then(Option::take);
             new[number] = match (self.take_fm_peb(false), before) {
@@ -62,7 +62,7 @@ impl Device {
                     self.return_blocks_of(number, before);
                     Some(Block { peb_number: peb, torture: false })
                 }
-                (None, Some(before)) => Some(self.erase_block(before).inspect_err(|_| {
+                (None, Some(before)) => Some(self.erase_block(number, before).inspect_err(|_| {
                     self.return_data_blocks(new, number);
                 })?),
                 (None, None) => {
@@ -72,8 +72,8 @@ impl Device {
             };
         }
         if let Some(old) = old {
-            for (number, block) in old.iter_mut().enumerate().skip(new.len()) {
-                self.return_blocks_of(number, block.take());
+            for (number, before) in old.iter_mut().enumerate().skip(new.len()) {
+                self.return_blocks_of(number, before.take());
             }
         }
         let before = old.as_mut().and_then(|old| old.first_mut()).and_then(Option::take);
@@ -84,7 +84,7 @@ impl Device {
                 self.return_blocks_of(0, before);
                 Some(Block { peb_number: peb, torture: false })
             }
-            (None, Some(before)) => Some(self.erase_block(before).inspect_err(|_| {
+            (None, Some(before)) => Some(self.erase_block(0, before).inspect_err(|_| {
                 let count = new.len();
                 self.return_data_blocks(new, count);
             })?),
@@ -97,19 +97,24 @@ impl Device {
         Ok(())
     }
 
-    /// Erases a block of the old fastmap for the new one.
-    fn erase_block(&mut self, mut block: Block) -> Result<Block, UbiError> {
-        self.erase_and_count(block.peb_number, &mut block.torture)?;
-        Ok(block)
+    /// Erases a block of the old fastmap for the new one; if that fails, it goes the way of all others.
+    fn erase_block(&mut self, number: usize, mut block: Block) -> Result<Block, UbiError> {
+        match self.erase_and_count(block.peb_number, &mut block.torture) {
+            Ok(()) => Ok(block),
+            Err(error) => {
+                self.return_blocks_of(number, Some(block));
+                Err(error)
+            }
+        }
     }
 
-    fn return_data_blocks(&mut self, blocks: &mut Blocks, before: usize) {
+    fn return_data_blocks(&mut self, blocks: &mut [Option<Block>], before: usize) {
         for (number, block) in blocks.iter_mut().enumerate().take(before).skip(1) {
             self.return_blocks_of(number, block.take());
         }
     }
 
-    fn return_blocks(&mut self, blocks: &mut Blocks) {
+    fn return_blocks(&mut self, blocks: &mut [Option<Block>]) {
         for (number, block) in blocks.iter_mut().enumerate() {
             self.return_blocks_of(number, block.take());
         }
@@ -123,7 +128,7 @@ impl Device {
         }
     }
 
-    fn write_fastmap(&mut self, new: &Blocks) -> Result<(), UbiError> {
+    fn write_fastmap(&mut self, new: &[Option<Block>]) -> Result<(), UbiError> {
         let pebs: Vec<u32> = new.iter().flatten().map(|block| block.peb_number).collect();
         let counted: Vec<Counted> = pebs.iter().map(|&peb| self.counted(peb)).collect();
         let leb_bytes = self.io.layout.leb_bytes;
