@@ -160,6 +160,34 @@ fn ekv_may_not_mount_behind_a_torn_program() {
     assert!(found.lost.iter().all(|lost| lost.contains("could be mounted")), "{found}");
 }
 
+/// ekv 1.0 begins a full list of files anew in another page, and writes that page's header before it marks the list as whole
+/// (`Transaction::commit` of its `file.rs`). A cut between these two programs, of which each is whole, leaves the newest list
+/// empty, and a mount believes it.
+#[test]
+fn ekv_loses_all_keys_at_one_cut_of_a_full_list_of_files() {
+    // The list is full for the first time in this one.
+    const LAST: usize = 35;
+    let set = |store: &mut dyn KeyValueStore, number: usize| store.set(&key(number % 2), &value(number, 8));
+    let before_last = || {
+        let (medium, mut store) = Kind::Ekv.made(16);
+        (0..LAST).for_each(|number| set(&mut *store, number).unwrap());
+        (medium, store)
+    };
+    let (medium, mut store) = before_last();
+    let before = medium.modifying_operations();
+    set(&mut *store, LAST).unwrap();
+    let all_gone = (1..=medium.modifying_operations() - before).filter(|&at| {
+        let (medium, mut store) = before_last();
+        medium.cut_power_after(at, Torn::Nothing);
+        assert_eq!(set(&mut *store, LAST), Err(Errno::PowerCut));
+        drop(store);
+        medium.restart();
+        let mut store = Kind::Ekv.mount(&medium).unwrap();
+        (0..2).all(|number| store.get(&key(number)) == Err(Errno::NoEnt))
+    });
+    assert_eq!(all_gone.count(), 1);
+}
+
 /// TicKV marks the old value before it writes the new one, and demands that a write happens as a whole or not at all, which flash does
 /// not: what a cut tears is there and cannot be read, until it is set again.
 #[test]
