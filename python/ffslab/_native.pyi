@@ -62,6 +62,8 @@ __all__ = [
     "stack_as_written",
     "systems",
     "toml_of",
+    "ubi_image",
+    "ubifs_to_ship",
     "unknown_profile",
     "unregister_policy",
     "unregister_rule",

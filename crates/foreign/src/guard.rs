@@ -3,7 +3,7 @@
 //! Nothing can stop code that runs in this process, so the process ends, with a line that names the library. A thread looks
 //! once a second at the calls that are under way. What counts is CPU time, so that neither a busy machine nor one that sleeps
 //! ends a call that is right; and only the CPU time since the library last did something: an operation of its flash, a call
-//! that begins or ends. A call that goes on and on with its flash has done enough after [`OPERATIONS_MAX`].
+//! that begins or ends. A call that goes on and on with its flash has done enough after `OPERATIONS_MAX`.
 
 use std::cell::RefCell;
 use std::ops::Deref;
