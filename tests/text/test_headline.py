@@ -147,7 +147,8 @@ def test_where_calls_are_not_all_of_it_the_time_is_told() -> None:
 
 def test_who_failed_stands_first_and_never_wins() -> None:
     gone = {"name": "fat", "axes": {}, "error": "No space left on device", "stack": {}}
-    stopped = variant("a", 1.0, steps=[{"step": "fill", "stopped_by": "ENOSPC", "fs_free_B": 0}])
+    fill = {"step": "fill", "stopped_by": "ENOSPC", "fs_free_B": 0, "counts": COUNTS}
+    stopped = variant("a", 1.0, steps=[fill])
     every = summary(stopped, variant("b", 20.0), variant("c", 30.0), variant("d", 40.0), failed=[gone])
     made = headline_of(every)
     assert made.failures == [
