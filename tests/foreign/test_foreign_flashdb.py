@@ -7,7 +7,6 @@ same tests run on that, and what it leaves on the chip is read by its format.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import ffslab
 from ffslab.cli import root
 from helpers.command import ROOT
 from helpers.flashdb import Format
-from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, spent_by
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses, spent_by
 
 TOY = ROOT / "tests/foreign/flashdb"
 FLASHDB = "FFSLAB_FLASHDB"
@@ -114,10 +113,7 @@ def test_libraries_are_an_axis(built: Path) -> None:
 def test_settings_that_cannot_be_are_refused(
     built: Path, stack: dict[str, Any], keys: dict[str, Any], told: str
 ) -> None:
-    stack = NOR | stack
-    own = {"library": str(built / "flashdb.so")} | keys
-    with pytest.raises(ffslab.InputError, match=re.escape(told)):
-        ffslab.Stack.of(stack | {str(stack["fs"]).replace("-", "_"): own})
+    refuses(NOR | stack, {"library": str(built / "flashdb.so")} | keys, told)
 
 
 def test_nand_and_a_missing_table_are_told(built: Path) -> None:

@@ -8,7 +8,6 @@ with writers that follow the formats.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 import ffslab
 from ffslab.cli import root
 from helpers.command import ROOT
-from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, spent_by
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses, spent_by
 from helpers.zephyr_nvs import ATE_B, ZephyrNvs
 from helpers.zephyr_zms import ENTRY_B, ZephyrZms
 
@@ -102,10 +101,7 @@ def test_it_stands_on_a_page_map(store: str, built: Path) -> None:
 def test_settings_that_cannot_be_are_refused(
     store: str, built: Path, stack: dict[str, Any], keys: dict[str, Any], told: str
 ) -> None:
-    stack = machine(store) | stack
-    own = {"library": str(built / f"zephyr-{store}.so")} | keys
-    with pytest.raises(ffslab.InputError, match=re.escape(told)):
-        ffslab.Stack.of(stack | {str(stack["fs"]).replace("-", "_"): own})
+    refuses(machine(store) | stack, {"library": str(built / f"zephyr-{store}.so")} | keys, told)
 
 
 def test_nand_and_a_missing_library_are_told(built: Path) -> None:

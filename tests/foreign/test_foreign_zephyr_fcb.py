@@ -7,7 +7,6 @@ names.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import ffslab
 from ffslab.answers.summary import VariantSummary
 from ffslab.cli import root
 from helpers.command import ROOT
-from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, spent_by
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses, spent_by
 from helpers.zephyr_fcb import ZephyrFcb
 
 STAND_IN = ROOT / "tests/foreign/zephyr-fcb"
@@ -106,9 +105,7 @@ def test_a_log_that_is_to_stop_is_full(built: Path) -> None:
 def test_settings_that_cannot_be_are_refused(
     built: Path, stack: dict[str, Any], keys: dict[str, Any], told: str
 ) -> None:
-    own = {"library": str(built / "zephyr-fcb.so")} | keys
-    with pytest.raises(ffslab.InputError, match=re.escape(told)):
-        ffslab.Stack.of(NOR | stack | {"zephyr_fcb": own})
+    refuses(NOR | stack, {"library": str(built / "zephyr-fcb.so")} | keys, told)
 
 
 @pytest.mark.parametrize(("name", "error"), [("a=####", "EINVAL"), ("k" * 61 + "####", "ENAMETOOLONG")])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
+import ffslab
 from ffslab.answers.summary import CauseSummary, VariantSummary
 
 # What content_file names: each write goes on where the last one ended.
@@ -25,6 +29,12 @@ def nor(fs: str) -> dict[str, Any]:
         "erase_block_KiB": 4,
         "partition_blocks": 4,
     }
+
+
+def refuses(stack: dict[str, Any], own: dict[str, Any], told: str) -> None:
+    """A machine with a store of these settings is not made, for this reason."""
+    with pytest.raises(ffslab.InputError, match=re.escape(told)):
+        ffslab.Stack.of(stack | {str(stack["fs"]).replace("-", "_"): own})
 
 
 @dataclass(frozen=True)

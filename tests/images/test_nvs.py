@@ -17,6 +17,7 @@ from helpers.command import Command
 from helpers.dumps import saved
 from helpers.esp_nvs import CHUNK_MAX_B, ENTRY_B, PAGE_B, EspNvs, crc, head
 from helpers.flipped_bits import jffs2
+from helpers.key_images import check_cut_collection, files
 from helpers.zephyr_fcb import ZephyrFcb
 from helpers.zephyr_nvs import MARK, ZephyrNvs, ate
 from helpers.zephyr_zms import ZephyrZms
@@ -30,12 +31,6 @@ NUMBERS: dict[str, tuple[float, ...]] = {
 }
 TEXTS = (b"", b"at home", b"x" * 31, b"y" * 32, "größer".encode(), b"z" * (CHUNK_MAX_B - 1))
 BLOBS = (0, 1, 32, 33, CHUNK_MAX_B, 3 * CHUNK_MAX_B + 5)
-
-
-def files(path: Path) -> dict[str, bytes]:
-    tree = read_image(path)
-    assert not tree.complaints, tree.complaints
-    return {entry.path: entry.data for entry in tree.entries if entry.kind == "file"}
 
 
 def told(path: Path) -> list[str]:
@@ -270,19 +265,7 @@ def test_marks_of_early_versions_are_no_damage(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("finish", [True, False])
 def test_a_garbage_collection_that_was_cut_off(finish: bool, tmp_path: Path) -> None:
-    nvs = ZephyrNvs(3, 1024)
-    expected = {}
-    for number in range(30):
-        expected[number % 5] = bytes([number]) * 60
-        nvs.write(number % 5, expected[number % 5])
-    nvs.close()
-    nvs.collect(finish=False)
-    if finish:
-        nvs._done()
-    path = saved(tmp_path, nvs.image())
-    assert files(path) == {f"0x{number:04x}": value for number, value in expected.items()}
-    (note,) = [note for note in inspect_image(path)["notes"] if "garbage collection" in note]
-    assert ("to its end, the erase did not" in note) == finish
+    check_cut_collection(ZephyrNvs(3, 1024), 30, 4, tmp_path, finish=finish)
 
 
 def test_settings_have_their_names(tmp_path: Path) -> None:

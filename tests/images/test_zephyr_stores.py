@@ -13,14 +13,9 @@ from ffslab.answers.image import Facts
 from ffslab.images import read_image
 from ffslab.images.inspection import inspect_image
 from helpers.dumps import saved
+from helpers.key_images import check_cut_collection, files
 from helpers.zephyr_fcb import HEADER_B, ZephyrFcb
 from helpers.zephyr_zms import ZephyrZms
-
-
-def files(path: Path, **given: object) -> dict[str, bytes]:
-    tree = read_image(path, **given)  # type: ignore[arg-type]
-    assert not tree.complaints, tree.complaints
-    return {entry.path: entry.data for entry in tree.entries if entry.kind == "file"}
 
 
 def told(path: Path) -> list[str]:
@@ -88,18 +83,7 @@ def test_free_and_stale_space_of_zms(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("finish", [True, False])
 def test_a_garbage_collection_of_zms_that_was_cut_off(finish: bool, tmp_path: Path) -> None:
-    zms, expected = ZephyrZms(3, 1024), {}
-    for number in range(40):
-        expected[number % 5] = bytes([number]) * 60
-        zms.write(number % 5, expected[number % 5])
-    zms.close()
-    zms.collect(finish=False)
-    if finish:
-        zms._done()
-    path = saved(tmp_path, zms.image())
-    assert files(path) == {f"0x{number:08x}": value for number, value in expected.items()}
-    (note,) = [note for note in inspect_image(path)["notes"] if "garbage collection" in note]
-    assert ("to its end, the erase did not" in note) == finish
+    check_cut_collection(ZephyrZms(3, 1024), 40, 8, tmp_path, finish=finish)
 
 
 def test_memory_without_erases_has_old_entries_that_do_not_count(

@@ -49,7 +49,7 @@ def has_gap_bug(stack: Stack) -> bool:
 def brings_names_back(stack: Stack) -> bool:
     """Whether a name may come back that was removed after a power cut: JFFS2 on NOR (docs/power-cuts.md)."""
     part = stack.keys.get("part")
-    return stack.keys.get("fs") == "jffs2" and isinstance(part, str) and not machines.part(part).get("oob_B")
+    return stack.keys.get("fs") == "jffs2" and isinstance(part, str) and machines.part(part)["kind"].endswith("nor")
 
 
 class Full(Exception):  # noqa: N818

@@ -257,22 +257,14 @@ impl DeviceKeys {
 
 /// Errors: a policy for a device that has no translation layer.
 pub(crate) fn no_policy(policy: Option<&PolicyKeys>, of: &str) -> Result<(), MachineError> {
-    policy.map_or(Ok(()), |policy| only(policy, &[], of))
-}
-
-/// Errors: a rule for another decision than those that are taken.
-fn only(policy: &PolicyKeys, taken: &[&str], of: &str) -> Result<(), MachineError> {
-    match policy.beside(taken) {
-        Some((key, owners)) => Err(MachineError::NoDecision { key, fs: of.to_string(), owners: owners.to_string() }),
-        None => Ok(()),
-    }
+    policy.map_or(Ok(()), |policy| policy.only(&[], of))
 }
 
 /// The settings of a translation layer that asks these policies.
 ///
 /// Errors: names that are not known, a rule for what no layer decides.
 pub(crate) fn decided_by(policy: &PolicyKeys, by_default: FtlConfig) -> Result<FtlConfig, MachineError> {
-    only(policy, &OF_LAYERS, "block-device")?;
+    policy.only(&OF_LAYERS, "block-device")?;
     let victim = policy.victim.as_deref().map(str::parse::<Victim>).transpose().map_err(wrong_victim)?;
     Ok(FtlConfig {
         victim: victim.unwrap_or(by_default.victim),

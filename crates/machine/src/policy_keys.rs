@@ -70,8 +70,8 @@ impl Policies {
 }
 
 impl PolicyKeys {
-    /// The first key that is given beside `taken`, and who takes that decision where no file system does.
-    pub(crate) fn beside(&self, taken: &[&str]) -> Option<(&'static str, &'static str)> {
+    /// Errors: a rule is given for another decision than those that are taken; where no file system takes it, who does is named.
+    pub(crate) fn only(&self, taken: &[&str], of: &str) -> Result<(), MachineError> {
         let given = [
             ("victim", &self.victim, OF_LAYERS),
             ("free", &self.free, OF_LAYERS),
@@ -81,8 +81,12 @@ impl PolicyKeys {
             ("stream", &self.stream, OF_LAYERS),
             ("map_eviction", &self.map_eviction, OF_LAYERS),
         ];
-        let found = given.into_iter().find(|(key, given, _)| given.is_some() && !taken.contains(key));
-        found.map(|(key, _, owners)| (key, owners))
+        match given.into_iter().find(|(key, given, _)| given.is_some() && !taken.contains(key)) {
+            Some((key, _, owners)) => {
+                Err(MachineError::NoDecision { key, fs: of.to_string(), owners: owners.to_string() })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Errors: a page cache is to decide, and there is none.

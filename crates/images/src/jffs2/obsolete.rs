@@ -110,11 +110,12 @@ impl Marks {
             }
         }
         let (named, unnamed_once) = (&self.named, self.unnamed_once());
-        for (&ino, inode) in self.inodes.iter().filter(|(ino, _)| **ino == 1 || named.contains(ino)) {
+        let marked = self.inodes.iter().filter(|(_, inode)| !inode.obsolete.is_empty());
+        for (&ino, inode) in marked.filter(|(ino, _)| **ino == 1 || named.contains(ino)) {
             // An inode that is named and has no valid node at all cannot be read, which is told where it is.
             let Some(last) = inode.valid.iter().max_by_key(|held| held.version) else { continue };
-            let is_new = unnamed_once.contains(&ino) || inode.has_two_lives();
-            let began_s = if is_new { Some(inode.began_s()) } else { None };
+            let is_given_again = unnamed_once.contains(&ino) || inode.has_two_lives();
+            let began_s = is_given_again.then(|| inode.began_s());
             for held in inode.obsolete.iter().filter(|held| began_s.is_none_or(|began_s| held.changed_s > began_s)) {
                 let end = held.end.min(last.file_bytes);
                 let is_newest = held.version > last.version;

@@ -227,11 +227,10 @@ pub fn is_possible(given: &Given) -> bool {
 }
 
 /// Where an image ends in a sector of a store of Zephyr.
-pub fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
+pub fn cut_off(image: &[u8], layout: &Layout, of: &str) -> Option<CutOff> {
     let rest = image.len() % layout.block_bytes as usize;
     let offset = (image.len() - rest) as u64;
-    let what =
-        format!("the image ends after {rest} of the {} B of a sector, whose table is at its end", layout.block_bytes);
+    let what = format!("the image ends after {rest} of the {} B of {of}", layout.block_bytes);
     (rest > 0).then_some(CutOff { offset, what })
 }
 

@@ -82,8 +82,6 @@ impl ImageFormat for InImages {
     }
 
     fn cut_off(&self, image: &[u8], layout: &Layout) -> Option<CutOff> {
-        let rest = image.len() % layout.block_bytes as usize;
-        let what = format!("the image ends after {rest} of the {} B of a sector", layout.block_bytes);
-        (rest > 0).then(|| CutOff { offset: (image.len() - rest) as u64, what })
+        key_values::cut_off(image, layout, "a sector")
     }
 }

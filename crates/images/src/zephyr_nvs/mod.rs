@@ -77,7 +77,7 @@ impl ImageFormat for InImages {
     }
 
     fn cut_off(&self, image: &[u8], layout: &Layout) -> Option<CutOff> {
-        key_values::cut_off(image, layout)
+        key_values::cut_off(image, layout, "a sector, whose table is at its end")
     }
 }
 

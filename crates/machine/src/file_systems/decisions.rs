@@ -17,9 +17,7 @@ pub(crate) fn policies_of(
     fs: &str,
     mountable: Option<&dyn Mountable>,
 ) -> Result<Policies, MachineError> {
-    if let Some((key, owners)) = keys.beside(&["victim", "free", "levelling", "read_ahead", "write_back"]) {
-        return Err(MachineError::NoDecision { key, fs: fs.to_string(), owners: owners.to_string() });
-    }
+    keys.only(&["victim", "free", "levelling", "read_ahead", "write_back"], fs)?;
     check_wear(keys, fs, mountable)?;
     Ok(Policies { victim: victim(keys, fs, mountable)?, pages: pages(keys, fs, mountable)?, seed: keys.seed })
 }
