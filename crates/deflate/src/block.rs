@@ -2,8 +2,8 @@
 //! to 3.2.7).
 
 use crate::bits::{Bits, BLOCK_HEAD_BITS, FIXED_BLOCK};
-use crate::huffman::{Codes, Lengths, CODE_BITS_MAX, SYMBOLS_MAX};
-use crate::matches::MATCH_BYTES_MIN;
+use crate::huffman::{least_bits, Codes, Lengths, CODE_BITS_MAX, SYMBOLS_MAX};
+use crate::matches::{MATCH_BYTES_MAX, MATCH_BYTES_MIN};
 use std::sync::LazyLock;
 
 const END: usize = 256;
@@ -67,9 +67,33 @@ fn extra_of_run(symbol: usize) -> u32 {
     }
 }
 
-/// The last code whose base is not larger.
-fn code_of(value: u16, bases: &[u16]) -> usize {
-    bases.partition_point(|&base| base <= value) - 1
+/// The last code whose base is not larger, of each value less one in so large units.
+const fn codes_of<const VALUES: usize>(bases: &[u16], unit: usize) -> [u8; VALUES] {
+    let (mut codes, mut value, mut code) = ([0; VALUES], 0, 0);
+    while value < VALUES {
+        while code + 1 < bases.len() && bases[code + 1] as usize - 1 <= value * unit {
+            code += 1;
+        }
+        codes[value] = code as u8;
+        value += 1;
+    }
+    codes
+}
+
+const NEAR: usize = 256;
+/// Codes of distances that are not near begin at multiples of this, and one.
+const FAR_UNIT: usize = 128;
+static LENGTH_CODES: [u8; MATCH_BYTES_MAX] = codes_of(&LENGTH_BASES, 1);
+static NEAR_CODES: [u8; NEAR] = codes_of(&DISTANCE_BASES, 1);
+static FAR_CODES: [u8; (1 << 15) / FAR_UNIT] = codes_of(&DISTANCE_BASES, FAR_UNIT);
+
+fn length_code(length: u16) -> usize {
+    usize::from(LENGTH_CODES[usize::from(length) - 1])
+}
+
+fn distance_code(distance: u16) -> usize {
+    let before = usize::from(distance) - 1;
+    usize::from(if before < NEAR { NEAR_CODES[before] } else { FAR_CODES[before / FAR_UNIT] })
 }
 
 /// The fixed codes of RFC 1951, 3.2.6.
@@ -119,8 +143,8 @@ impl Block {
     pub fn copy(&mut self, length: usize, distance: usize) {
         debug_assert!(length >= MATCH_BYTES_MIN && distance > 0, "no match: {length} B from {distance} B before");
         let symbol = Symbol { distance: distance as u16, value: length as u16 };
-        self.counts[END + 1 + code_of(symbol.value, &LENGTH_BASES)] += 1;
-        self.distance_counts[code_of(symbol.distance, &DISTANCE_BASES)] += 1;
+        self.counts[END + 1 + length_code(symbol.value)] += 1;
+        self.distance_counts[distance_code(symbol.distance)] += 1;
         self.symbols.push(symbol);
     }
 
@@ -169,15 +193,15 @@ impl Block {
         of(&self.counts, lengths, &EXTRA_BITS) + of(&self.distance_counts, distances, &DISTANCE_EXTRA_BITS)
     }
 
-    /// No codes of the block's own make it shorter: no code is shorter than Shannon's entropy of the symbols, and of the
-    /// code lengths each run takes a bit at least.
+    /// No codes of the block's own make it shorter: none are shorter than Huffman's, which may be as long as they like here,
+    /// and of the code lengths each run takes a bit at least.
     fn dynamic_bits_at_least(&self) -> u32 {
         let extra = |counts: &[u32], extra: &[u8]| -> u32 {
             counts.iter().zip(extra).map(|(count, &extra)| count * u32::from(extra)).sum()
         };
         let extra_bits = extra(&self.counts, &EXTRA_BITS) + extra(&self.distance_counts, &DISTANCE_EXTRA_BITS);
         let head_bits = COUNTS_BITS + 3 * WRITTEN_COUNT_MIN + length_runs_bits_at_least(&self.counts);
-        head_bits + extra_bits + entropy_bits(&self.counts) + entropy_bits(&self.distance_counts)
+        head_bits + extra_bits + least_bits(&self.counts) + least_bits(&self.distance_counts)
     }
 
     fn write_symbols(&self, codes: &Codes, distances: &Codes, bits: &mut Bits) {
@@ -186,25 +210,16 @@ impl Block {
                 codes.push(usize::from(symbol.value), bits);
                 continue;
             }
-            let code = code_of(symbol.value, &LENGTH_BASES);
+            let code = length_code(symbol.value);
             codes.push(END + 1 + code, bits);
             bits.push(symbol.value - LENGTH_BASES[code], u32::from(EXTRA_BITS[END + 1 + code]));
-            let code = code_of(symbol.distance, &DISTANCE_BASES);
+            let code = distance_code(symbol.distance);
             distances.push(code, bits);
             bits.push(symbol.distance - DISTANCE_BASES[code], u32::from(DISTANCE_EXTRA_BITS[code]));
         }
         codes.push(END, bits);
         bits.block_ends_with(u32::from(codes.lengths.of[END]));
     }
-}
-
-/// Bits that symbols which occur so often take at least, whatever their codes.
-fn entropy_bits(counts: &[u32]) -> u32 {
-    let weighed = |count: u32| f64::from(count) * f64::from(count).log2();
-    let all: u32 = counts.iter().sum();
-    let weighed_alone: f64 = counts.iter().filter(|&&count| count > 1).map(|&count| weighed(count)).sum();
-    // A bit less: the sum is rounded.
-    (weighed(all.max(1)) - weighed_alone - 1.0).max(0.0) as u32
 }
 
 /// Bits that the lengths of these symbols' codes take at least in the head, each symbol of a run being one bit or more.

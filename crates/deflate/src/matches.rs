@@ -16,7 +16,7 @@ const HASH_SHIFT: u32 = HASH_BITS.div_ceil(MATCH_BYTES_MIN as u32);
 pub struct Window {
     bytes: Box<[u8]>,
     /// The newest place of each hash; 0 is none, so the first string is never found.
-    newest: Box<[u16]>,
+    newest: Box<[u16; 1 << HASH_BITS]>,
     /// The place before, of the same hash, for each place.
     before: Box<[u16]>,
     at: usize,
@@ -30,7 +30,7 @@ impl Default for Window {
         let places = crate::INPUT_BYTES_MAX + MATCH_BYTES_MAX + MATCH_BYTES_MIN;
         Window {
             bytes: vec![0; places].into(),
-            newest: vec![0; 1 << HASH_BITS].into(),
+            newest: Box::new([0; 1 << HASH_BITS]),
             before: vec![0; places].into(),
             at: 0,
             end: 0,
