@@ -98,15 +98,17 @@ def test_what_a_user_sees(ffslab: Command, tmp_path: Path) -> None:
     assert found == files
 
 
-def test_a_dump_of_nand_has_oob_areas(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page_bytes", "oob_bytes"), [(512, 16), (2048, 64)])
+def test_a_dump_of_nand_has_oob_areas(page_bytes: int, oob_bytes: int, tmp_path: Path) -> None:
+    """Both make equally long dumps."""
     fs, files = filled()
     image = saved(fs, tmp_path / "image.bin")
     data = image.read_bytes()
-    pages = [data[at : at + 2048] + b"\xff" * 64 for at in range(0, len(data), 2048)]
+    pages = [data[at : at + page_bytes] + b"\xff" * oob_bytes for at in range(0, len(data), page_bytes)]
     (tmp_path / "dump.bin").write_bytes(b"".join(pages))
     tree = read_image(tmp_path / "dump.bin")
     assert {entry.path: entry.data for entry in tree.entries if entry.kind == "file"} == files
-    assert inspect_image(tmp_path / "dump.bin")["layout"]["oob_B"] == 64
+    assert inspect_image(tmp_path / "dump.bin")["layout"]["oob_B"] == oob_bytes
 
 
 class _Watched(UserContext):

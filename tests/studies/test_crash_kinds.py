@@ -35,9 +35,11 @@ def test_a_file_system_that_trusts_one_read_loses_what_it_read_well_and_one_that
 def test_a_torn_page_that_recovery_dropped_is_back_while_blocks_are_formatted_and_not_on_a_settled_partition() -> None:
     """A fault of Linux, which `tests/referee` asks the kernel for."""
     fresh = CrashTest.from_file(EXAMPLES / "first-boot.toml")
-    assert [failure["says"] for failure in crashtest(fresh).failures] == [
+    outcome = crashtest(fresh)
+    assert [failure["says"] for failure in outcome.failures] == [
         "cannot be mounted a second time: the volume holds no valid UBIFS: damaged nodes"
     ]
+    assert "a recovery has emptied and UBI has not yet erased" in " ".join(answer_of(outcome)["faults_met"])
     settled = crashtest(replace(fresh, initial="settled"))
     assert not settled.failures
     # Whoever says nothing has no formatting beside the workload.

@@ -1,4 +1,4 @@
-"""`ffslab crashtest` on systems with faults that are known: the answer names the one that the workload met."""
+"""`ffslab crashtest` on systems with faults that are known: the answer names the one that was met."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def test_a_known_fault_of_the_kernel_is_named() -> None:
 
     old, new = told("2.6.37"), told("6.12")
     assert [failure["found"] for failure in old["failures"]] == ["file-system"] and not new["wrong"]
-    assert "known fault that the workload met: JFFS2 of this kernel left a gap" in text_of(old)
+    assert "known fault that was met: JFFS2 of this kernel left a gap" in text_of(old)
     assert new["faults_met"] == []

@@ -9,7 +9,7 @@ use ffslab_flash::Torn;
 use ffslab_machine::spec::State;
 use ffslab_mtd::{MediumImage, Modifications};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -99,6 +99,8 @@ pub struct Judged {
     /// Cuts of the unmounts and second mounts after them.
     pub cuts_of_second_mounts: usize,
     pub findings: Vec<Finding>,
+    /// Known faults of the simulated system that second mounts met of which something is wrong.
+    pub faults_met: BTreeSet<&'static str>,
 }
 
 /// An instant at which an application is judged.
@@ -152,6 +154,7 @@ impl Recording {
             all.cuts_of_recoveries += worker.cuts_of_recoveries;
             all.cuts_of_second_mounts += worker.cuts_of_second_mounts;
             all.findings.append(&mut worker.findings);
+            all.faults_met.append(&mut worker.faults_met);
         };
         std::thread::scope(|scope| {
             let threads: Vec<_> = (1..asked.jobs.max(1)).map(|_| scope.spawn(work)).collect();
@@ -234,6 +237,7 @@ struct Worker<'a> {
     cuts_of_recoveries: usize,
     cuts_of_second_mounts: usize,
     findings: Vec<Finding>,
+    faults_met: BTreeSet<&'static str>,
 }
 
 /// A mount that is cut once more.
@@ -272,6 +276,7 @@ impl<'a> Worker<'a> {
             cuts_of_recoveries: 0,
             cuts_of_second_mounts: 0,
             findings: Vec::new(),
+            faults_met: BTreeSet::new(),
         }
     }
 
@@ -351,7 +356,8 @@ impl<'a> Worker<'a> {
         self.findings_of(&recovered, instants, shown, trail)?;
         let is_mounted_again = self.asked.second_mount && recovered.tree.is_ok();
         let again = is_mounted_again.then(|| recovered.second_mount(options, goes_deeper));
-        if let Some(Err(says)) = again.as_ref().map(|again| &again.same) {
+        if let Some(SecondMount { same: Err(says), faults_met, .. }) = &again {
+            self.faults_met.extend(faults_met);
             let is_promised = !self.is_unstable(instants[0].point);
             let found = if is_promised { Found::FileSystem } else { Found::NotPromised };
             self.add(instants[0].point, found, says.clone(), trail);

@@ -30,6 +30,8 @@ pub struct SecondMount {
     /// How many of these are the unmount's.
     pub unmount_operations: u64,
     pub now_ns: u64,
+    /// If something is wrong: known faults of the simulated system that were met since the cut.
+    pub faults_met: Vec<&'static str>,
 }
 
 /// Mounts what is on the medium, and reads all files. `keeps`: what happens to the medium meanwhile is kept.
@@ -75,6 +77,7 @@ impl Recovered {
             modifications: Modifications::default(),
             unmount_operations: 0,
             now_ns: self.now_ns,
+            faults_met: Vec::new(),
         };
         let (Ok(before), Some(mut system)) = (&self.tree, self.system.take()) else { return done };
         let work = || {
@@ -98,6 +101,9 @@ impl Recovered {
             }
         };
         done.same = guarded(work).and_then(|same| same);
+        if done.same.is_err() {
+            done.faults_met = system.sim().faults_met();
+        }
         done
     }
 }

@@ -35,6 +35,10 @@ pub(crate) struct Log {
     head_of_leb: Vec<u8>,
 }
 
+/// What a recovery drops (`fix_unclean_leb` of `fs/ubifs/recovery.c`), and UBI erases when it comes to that.
+const TORN_COMES_BACK: &str = "UBIFS's log names a LEB that a recovery has emptied and UBI has not yet erased: if the power goes away \
+                               after a clean unmount and before that, what was torn is there again, and nothing mounts it";
+
 impl Log {
     pub fn new(main_lebs: u32) -> Log {
         let head_of_leb = vec![HEADS as u8; main_lebs as usize];
@@ -154,6 +158,9 @@ impl Journal {
         for head in 0..HEADS {
             let (lnum, offs) = (self.heads[head].lnum, self.heads[head].offs);
             if let Some(lnum) = lnum.filter(|_| offs != lebs.geo.leb_bytes) {
+                if offs == 0 && !lebs.is_mapped(lnum) {
+                    lebs.sim.meet_fault(TORN_COMES_BACK);
+                }
                 ref_node(lebs, &mut bytes[len as usize..], lnum, offs, head);
                 len += REF_BYTES;
             }

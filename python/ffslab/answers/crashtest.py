@@ -34,7 +34,7 @@ class CrashAnswer(TypedDict):
     ones; `states`: media among them that differ; `wrong`: cuts after which something is wrong or lost; `recoveries`:
     mounts; `told`: things that the application said were done; `refused`: cuts after which there was nothing to mount
     yet, as is allowed. `promises`: what the file system promises. `faults_met`: known faults of the simulated system
-    that the workload met, which may be what is wrong.
+    that the workload or a mount after a cut met, which may be what is wrong.
     """
 
     ffslab: str

@@ -15,6 +15,7 @@ use ffslab_fs::{BlockSpace, FileKind, Ino};
 use ffslab_mtd::is_erased;
 use log::{Held, NameOf, Superblock, MAGIC};
 use pair::log_of;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use walk::{Use, Walk};
 
@@ -50,7 +51,7 @@ fn superblock_of(image: &[u8]) -> Option<Superblock> {
 }
 
 /// Sizes of pages and OOB areas with which the image is as long as the superblock says. Without OOB areas if nothing says otherwise.
-fn pages(superblock: &Superblock, image: &[u8], given: &Given) -> (u32, u32) {
+fn pages(superblock: &Superblock, image: &[u8], given: &Given) -> Vec<(u32, u32)> {
     let block = superblock.block_bytes;
     let usual = || {
         let fits = |page: &u32| block.is_multiple_of(*page);
@@ -58,19 +59,33 @@ fn pages(superblock: &Superblock, image: &[u8], given: &Given) -> (u32, u32) {
     };
     let page = given.page_bytes.unwrap_or_else(usual);
     if let Some(oob) = given.oob_bytes {
-        return (page, oob);
+        return vec![(page, oob)];
     }
     let plain = u64::from(block) * u64::from(superblock.blocks);
-    let has = |page: u32, oob: u32| plain / u64::from(page) * u64::from(page + oob) == image.len() as u64;
+    let fits = |(page, oob): &(u32, u32)| {
+        block.is_multiple_of(*page) && plain / u64::from(*page) * u64::from(page + oob) == image.len() as u64
+    };
     let sizes = PAGES_BYTES.into_iter().filter(|page| given.page_bytes.is_none_or(|given| given == *page));
-    let with_oob = sizes.flat_map(|page| [16, 64, 128, 224, 256].map(|oob| (page, oob)));
-    match given.has_oob {
-        Some(false) => (page, 0),
-        _ => with_oob
-            .into_iter()
-            .find(|(page, oob)| block.is_multiple_of(*page) && has(*page, *oob))
-            .unwrap_or((page, 0)),
+    let with_oob = sizes.flat_map(|page| [16, 64, 128, 224, 256].map(|oob| (page, oob))).filter(fits);
+    let found = if given.has_oob == Some(false) { Vec::new() } else { with_oob.collect() };
+    if found.is_empty() {
+        vec![(page, 0)]
+    } else {
+        found
     }
+}
+
+/// Pages of 512 + 16 B and of 2,048 + 64 B make equally long images: of such layouts that in which most is whole.
+fn most_whole(layouts: Vec<Layout>, image: &[u8]) -> Option<Layout> {
+    if layouts.len() < 2 {
+        return layouts.into_iter().next();
+    }
+    let faults = |layout: &Layout| {
+        let walk = Walk::of(image, layout);
+        let commits: u32 = walk.directories.values().map(|directory| directory.log.commit_count).sum();
+        (walk.flaws.len(), Reverse(commits))
+    };
+    layouts.into_iter().min_by_key(faults)
 }
 
 impl ImageFormat for InImages {
@@ -88,11 +103,10 @@ impl ImageFormat for InImages {
         if given.block_bytes.is_some_and(|bytes| bytes != block) || given.endian.is_some() {
             return None;
         }
-        let (page, oob) = pages(&superblock, image, given);
-        if page == 0 || !block.is_multiple_of(page) {
-            return None;
-        }
-        let layout = Layout::new(fs, page, oob, block, image);
+        let possible = pages(&superblock, image, given).into_iter();
+        let possible = possible.filter(|&(page, _)| page > 0 && block.is_multiple_of(page));
+        let layouts = possible.map(|(page, oob)| Layout::new(fs, page, oob, block, image));
+        let layout = most_whole(layouts.collect(), image)?;
         let layout = layout.unchecked(if superblock.root_blocks.is_some() {
             "littlefs has no check sums over the blocks of files: a changed bit in them does not show"
         } else {

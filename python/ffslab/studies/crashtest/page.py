@@ -27,7 +27,7 @@ def html(answer: CrashAnswer, machine: str, before: Sequence[Sequence[str]]) -> 
     parts = [
         section("What to change", _sentences(to_change(answer))),
         *(
-            [section("Known faults that the workload met", _sentences(answer["faults_met"]))]
+            [section("Known faults that were met", _sentences(answer["faults_met"]))]
             if answer["faults_met"]
             else []
         ),

@@ -47,6 +47,7 @@ class _Judged(TypedDict):
     cuts_of_recoveries: int
     cuts_of_second_mounts: int
     findings: list[_Finding]
+    faults_met: list[str]
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def crashtest(
     }
     kept = Kept.of(folder, test, recording, chosen) if folder is not None and len(chosen.cuts) > BATCH else None
     judged = cast("_Judged", kept and kept.read()) or _Judged(
-        points=0, states=0, recoveries=0, cuts_of_recoveries=0, cuts_of_second_mounts=0, findings=[]
+        points=0, states=0, recoveries=0, cuts_of_recoveries=0, cuts_of_second_mounts=0, findings=[], faults_met=[]
     )
     is_whole = judged["points"] == 0 and any(cut.operation > chosen.operations for cut in chosen.cuts)
     while judged["points"] < len(chosen.cuts):
@@ -176,6 +177,7 @@ def _together(judged: _Judged, fresh: _Judged) -> _Judged:
         "cuts_of_recoveries": judged["cuts_of_recoveries"] + fresh["cuts_of_recoveries"],
         "cuts_of_second_mounts": judged["cuts_of_second_mounts"] + fresh["cuts_of_second_mounts"],
         "findings": [*judged["findings"], *findings],
+        "faults_met": [*judged["faults_met"], *fresh["faults_met"]],
     }
 
 
@@ -240,7 +242,7 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
         "cuts_of_second_mounts": judged["cuts_of_second_mounts"],
         "told": len(outcome.recording.told()),
         "refused": sum(finding["found"] == "refused" for finding in judged["findings"]),
-        "faults_met": outcome.recording.faults_met(),
+        "faults_met": sorted({*outcome.recording.faults_met(), *judged["faults_met"]}),
         "failures": failures,
     }
 

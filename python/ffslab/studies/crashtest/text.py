@@ -101,7 +101,7 @@ def text_of(answer: CrashAnswer) -> str:
     lines = [f"{answer['title']}: {verdict(answer)}", answer["machine"]]
     lines += [f"to blame: {line}" for line in blamed(answer)]
     lines += [f"to change: {line}" for line in to_change(answer)]
-    lines += [f"known fault that the workload met: {fault}" for fault in answer["faults_met"]]
+    lines += [f"known fault that was met: {fault}" for fault in answer["faults_met"]]
     for at, failure in enumerate(answer["failures"], 1):
         lines += ["", *_failure(at, failure)]
     lines.append("")
