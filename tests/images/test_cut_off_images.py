@@ -59,6 +59,13 @@ def test_a_jffs2_image_that_ends_between_two_nodes_is_whole(tmp_path: Path, ffsl
     assert ffslab("inspect", image).returncode == 0
 
 
+def test_a_yaffs2_partition_whose_last_file_ends_in_a_hole_is_whole(tmp_path: Path, ffslab: Command) -> None:
+    """Free pages stand behind it; nothing tells how large its erase blocks are."""
+    (tmp_path / "image").write_bytes(of_stack("yaffs2", oob=False, hole_bytes=10_000))
+    ran = ffslab("extract", "image", "files")
+    assert (ran.returncode, (tmp_path / "files/a").stat().st_size) == (0, 110_000), ran.stderr
+
+
 @pytest.mark.parametrize(("beyond_B", "what"), [(100, "in this page"), (0, "in the file a:")])
 def test_a_yaffs2_image_that_ends_in_a_file(beyond_B: int, what: str, tmp_path: Path, ffslab: Command) -> None:  # noqa: N803
     (tmp_path / "root").mkdir()
@@ -111,9 +118,14 @@ def test_a_volume_of_ubi_may_be_larger_than_the_image(tmp_path: Path, ffslab: Co
     assert ffslab("inspect", "fixed.ubi").returncode == 0
 
 
-def of_stack(fs: str, oob: bool) -> bytes:
-    stack = ffslab.Stack(fs, board="omap3evm", partition_blocks=40, max_beb_per1024=1 if fs == "ubifs" else None)
+def of_stack(fs: str, oob: bool, hole_bytes: int = 0) -> bytes:
+    own = {"ubifs": {"max_beb_per1024": 1}, "yaffs2": {"inband_tags": True}}.get(fs, {})
+    stack = ffslab.Stack.of({"fs": fs, "board": "omap3evm", "partition_blocks": 40, **own})
     stack.mount()
     stack.write_file("a", CONTENT)
+    if hole_bytes:
+        fd = stack.open("a", "rdwr")
+        stack.truncate(fd, len(CONTENT) + hole_bytes)
+        stack.close(fd)
     stack.umount()
     return stack.image(oob=oob)

@@ -167,11 +167,11 @@ pub struct Unfinished {
     pub held_bytes: u64,
 }
 
-/// Returns the object of the last written page if it is a file whose newest header states more bytes than the image
-/// holds.
+/// Returns the object of the last page if it is a file whose newest header states more bytes than the image holds. Where
+/// free pages are last the image is that of a partition, and the file ends in a hole.
 pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
     let pages = || image.chunks_exact(layout.stride_bytes());
-    let last = pages().rev().find_map(|page| layout.look(page))?.object;
+    let last = layout.look(pages().next_back()?)?.object;
     let (mut header, mut chunks) = (None, 0);
     for (page, tags) in
         pages().filter_map(|page| Some((page, layout.look(page)?))).filter(|(_, tags)| tags.object == last)
