@@ -108,7 +108,8 @@ def big_endian_header(page: bytes) -> bytes:
 
 
 def yaffs1_page(data: bytes, number: int, chunk: int, count: int, serial: int = 0, status: int = 0xFF) -> bytes:
-    word = chunk | serial << 20 | (count & 0x3FF) << 22 | number << 32 | (count >> 10) << 62
+    # Numbers of damaged pages may be larger than there is room for.
+    word = chunk & 0xF_FFFF | serial << 20 | (count & 0x3FF) << 22 | (number & 0x3_FFFF) << 32 | (count >> 10 & 3) << 62
     ecc = 0
     for bit in range(64):
         ecc ^= bit + 1 if word >> bit & 1 else 0

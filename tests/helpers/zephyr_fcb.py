@@ -90,6 +90,7 @@ def resealed(image: bytes) -> bytes:
         of_length = 2 if whole[at] & 0x80 else 1
         size = whole[at] & 0x7F | (whole[at + 1] << 7 if of_length == 2 else 0)
         end = at + 4 + -(-size // 4) * 4
-        out[end] = crc8(bytes(out[at : at + of_length] + out[at + 4 : at + 4 + size]))
+        if end < len(out):
+            out[end] = crc8(bytes(out[at : at + of_length] + out[at + 4 : at + 4 + size]))
         at = end + 4
     return bytes(out)
