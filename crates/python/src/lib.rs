@@ -350,7 +350,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let input_error = module.py().get_type::<InputError>();
     input_error.setattr("missing_blocks", module.py().None())?;
     module.add("InputError", input_error)?;
-    module.add("EPOCH_S", ffslab_machine::stack::EPOCH_S)?;
+    module.add("EPOCH_S", ffslab_machine::spec::EPOCH_S)?;
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_class::<crash::CrashRecording>()?;

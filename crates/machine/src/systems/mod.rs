@@ -12,7 +12,7 @@ mod schema;
 pub use descriptor::{Descriptor, SystemKeys};
 pub use schema::NamesFilledIn;
 
-use crate::bare::BareKeys;
+use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use crate::rtems_keys::RtemsKeys;
 use crate::spec::MachineSpec;
