@@ -1,9 +1,9 @@
 """The native half of ffslab (crates/python). Private: use the objects of `ffslab`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Protocol, Self, TypeAlias, TypedDict, final
 
 from ffslab.answers import Columns
 from ffslab.measured.tracereport.columns import Ints
@@ -99,42 +99,59 @@ def card_operations(card: str, lines: str) -> str:
     Errors: a card or a line that cannot be (`InputError`).
     """
 
+class _Experiment(Protocol):
+    """An `ffslab.Experiment`."""
+
+    @property
+    def written(self) -> str | Mapping[str, object]: ...
+    @property
+    def file_name(self) -> str: ...
+    @property
+    def base_dir(self) -> Path: ...
+    @property
+    def change(self) -> Mapping[str, object]: ...
+
+class _Ran(TypedDict):
+    """`summary`: JSON. Saved images, logs and films by their names. `stacks`: `None`: it was not observed."""
+
+    summary: str
+    requests: Columns
+    blocks: Columns
+    resolved_toml: str
+    images: dict[str, bytes]
+    logs: dict[str, str]
+    films: dict[str, Columns]
+    stacks: Columns | None
+
 def run_experiment(
-    text: str,
-    file_name: str,
-    base_dir: str | PathLike[str],
+    experiment: _Experiment,
     progress: Callable[[float], object] | None,
     parquet: Callable[[Path], str],
     states: tuple[str | PathLike[str], str] | None = None,
     *,
-    change: str | None = None,
     jobs: int = 0,
     known: Sequence[int] | None = None,
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
     observe: tuple[str | PathLike[str] | None, int] | None = None,
-) -> tuple[str, Columns, Columns, str, dict[str, bytes], dict[str, str], Columns | None]:
-    """Summary (JSON), columns of the requests and of the erase blocks, resolved experiment (TOML), saved images, logs,
-    columns of stacks if it was observed.
+) -> _Ran:
+    """What an experiment did.
 
-    `parquet` reads a recording in Parquet as CSV. `change`: what holds in place of what the text says (JSON); a key of
-    the stack that is null is taken away. `jobs`: how many variants run at once; 0: one on each core. `states`: the
-    folder where initial states are kept, and what tells this build from others. `known`: the result is one part of a
-    larger one, without the variants at these positions, whose results are known, and without what is said of
-    repetitions; it may hold failures alone. `any_size`: however many calls it makes, they are meant. `tell` gets what a
-    large experiment takes, before it runs. `observe`: the file of a timeline, and of how many calls one is drawn.
+    `parquet` reads a recording in Parquet as CSV. `jobs`: how many variants run at once; 0: one on each core.
+    `states`: the folder where initial states are kept, and what tells this build from others. `known`: the result
+    is one part of a larger one, without the variants at these positions, whose results are known, and without what
+    is said of repetitions; it may hold failures alone. `any_size`: however many calls it makes, they are meant. `tell`
+    gets what a large experiment takes, before it runs. `observe`: the file of a timeline, and of how many calls one is
+    drawn.
     """
 
 def live_experiment(
-    text: str,
-    file_name: str,
-    base_dir: str | PathLike[str],
+    experiment: _Experiment,
     asked: str,
     progress: Callable[[float], object] | None,
     parquet: Callable[[Path], str],
     states: tuple[str | PathLike[str], str] | None = None,
     *,
-    change: str | None = None,
     jobs: int = 0,
     known: Sequence[int] | None = None,
     any_size: bool = False,
@@ -144,37 +161,31 @@ def live_experiment(
     variant that has lived, and its life (JSON). The rest as with `run_experiment`."""
 
 def check_experiment(
-    text: str,
-    file_name: str,
-    base_dir: str | PathLike[str],
+    experiment: _Experiment,
     parquet: Callable[[Path], str],
     *,
-    change: str | None = None,
     any_size: bool = False,
 ) -> None:
     """Checks an experiment as far as that goes without running it; the arguments are those of `run_experiment`."""
 
-def variant_keys(
-    text: str,
-    file_name: str,
-    base_dir: str | PathLike[str],
-    build: str,
-    *,
-    change: str | None = None,
-) -> str:
+def variant_keys(experiment: _Experiment, build: str) -> str:
     """The variants of an experiment, each with the key under which its result can be kept (JSON).
 
-    `build` tells this build from others; the other arguments are those of `run_experiment`.
+    `build` tells this build from others.
     """
 
-def repeated(summary: str) -> str:
-    """What the runs in a summary (JSON) have in common, by variants (JSON list)."""
+def repeated(
+    runs: Sequence[tuple[str, Mapping[str, object], Mapping[str, float | None]]],
+    failed: Sequence[Mapping[str, object]],
+) -> str:
+    """What runs have in common, by variants (JSON list). Of each its name, axes, and figures by their columns in
+    variants.parquet; of those that came to no end the axes."""
 
 def spread(values: list[float]) -> tuple[float, float | None, float | None, float, float]:
     """Of values of a figure: median, the interval of the median (`None`: of fewer than six), the least and the most."""
 
-def toml_of(json: str) -> str:
-    """Data (a table in JSON) as the TOML of an experiment; a key whose value is null is left out."""
+def toml_of(table: Mapping[str, object]) -> str:
+    """A table as the TOML of an experiment; a key whose value is `None` is left out."""
 
 def is_path(name: str) -> bool:
     """Whether a profile is named by the path of its file, and not by the name of a built-in one."""
@@ -191,14 +202,14 @@ def unknown_profile(name: str, what: str) -> str | None:
 def profile_template(base: str, called: str) -> str:
     """A profile (TOML) that builds on `base`, in the file `called`, with every key commented out."""
 
-def profile_toml_of(json: str) -> str:
-    """A profile (a table in JSON) as TOML, a constant a line; a key whose value is null is left out."""
+def profile_toml_of(profile: Mapping[str, object]) -> str:
+    """A profile as TOML, a constant a line; a key whose value is `None` is left out."""
 
 def initial_steps(text: str) -> str: ...
 def stack_as_written(text: str, file_name: str) -> str:
     """The `[stack]` table as it stands in the text of an experiment, without defaults (JSON)."""
 
-def planned_variants(text: str, file_name: str, base_dir: str | PathLike[str]) -> str:
+def planned_variants(experiment: _Experiment) -> str:
     """The variants of an experiment with every default (JSON list): name, seed, stack, flash, state, setup, measure."""
 
 def content_source(kind: str, seed: int, piece_bytes: int) -> tuple[bytes, int, int]:
@@ -209,9 +220,7 @@ def content_source(kind: str, seed: int, piece_bytes: int) -> tuple[bytes, int, 
     """
 
 def recorded_calls(
-    text: str,
-    file_name: str,
-    base_dir: str | PathLike[str],
+    experiment: _Experiment,
     variant: int,
     setup: str,
     measure: str,
@@ -235,8 +244,21 @@ def validate(
 ) -> str:
     """The comparison with the measured cases (JSON). `jobs` 0: one thread per core. `phases`: see `ffslab.validate`."""
 
-# The fields of `ffslab.images.ImageEntry`, in its order.
-_TreeRow: TypeAlias = tuple[str, str, int, int, tuple[int, int], int, int, int, int, bytes, str | None, list[str]]
+class _TreeRow(TypedDict):
+    """The fields of `ffslab.images.ImageEntry`."""
+
+    path: str
+    kind: str
+    ino: int
+    permissions: int
+    owner: tuple[int, int]
+    links: int
+    device: int
+    size_B: int
+    modified_s: int
+    data: bytes
+    error: str | None
+    missing: list[str]
 
 def read_trees(path: str | PathLike[str], how: dict[str, Any]) -> list[tuple[str, list[_TreeRow] | None, list[str]]]:
     """Of each partition of an image its layout (JSON), files as the fields of `ffslab.images.ImageEntry`, and notes."""
@@ -313,7 +335,7 @@ _FileRow: TypeAlias = tuple[str, int, int, int]
 class Session:
     """A stack whose system calls are made one by one; `ffslab.Stack` explains them."""
 
-    def __new__(cls, keys_json: str, seed: int, base_dir: str | PathLike[str], initial: str) -> Self: ...
+    def __new__(cls, keys: Mapping[str, object], seed: int, base_dir: str | PathLike[str], initial: str) -> Self: ...
     def keys(self) -> str: ...
     def mount(self, options: list[str]) -> None: ...
     def umount(self) -> None: ...
@@ -359,10 +381,10 @@ class Session:
     def mkdir(self, path: str, permissions: int) -> None: ...
     def readdir(self, path: str) -> list[str]: ...
     @staticmethod
-    def watched(keys_json: str, seed: int, base_dir: str | PathLike[str], initial: str) -> Session:
+    def watched(keys: Mapping[str, object], seed: int, base_dir: str | PathLike[str], initial: str) -> Session:
         """One whose workload can be recorded, for power cuts."""
     @staticmethod
-    def restored(keys_json: str, seed: int, base_dir: str | PathLike[str], held: bytes) -> Session:
+    def restored(keys: Mapping[str, object], seed: int, base_dir: str | PathLike[str], held: bytes) -> Session:
         """A machine that was switched off; `held` is what `held` gave then.
 
         Raises `InputError` when it is damaged, or that of another machine.
@@ -400,7 +422,7 @@ def mount_sleeps_library() -> bytes:
     """The library to preload into programs whose sleeps shall pass on the board alone."""
 
 def mount(
-    keys_json: str,
+    keys: Mapping[str, object],
     mountpoint: str | PathLike[str],
     *,
     socket: str | PathLike[str],

@@ -102,11 +102,12 @@ request_B = 512
 def test_summaries_are_as_their_schema_says(system: str, tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text("[a]\nrw=randwrite\nsize=64k\nbs=4k\n", encoding="utf-8")
     text = f'title = "x"\n{RUNS[system]}'
-    run = package.Experiment.from_toml(text, tmp_path).run()
+    experiment = package.Experiment.from_toml(text, tmp_path)
+    run = experiment.run()
     check("summary", json.dumps(run.summary))
     check("variant", json.dumps(run.summary["variants"][0]))
     if system == "linux":
-        check("plan", _native.planned_variants(text, "x", tmp_path))
+        check("plan", _native.planned_variants(experiment))
 
 
 def test_what_a_stack_says_is_as_its_schemas_say() -> None:

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 import ffslab
-from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.cli import root
 from helpers.command import ROOT, Command
 from helpers.one_part import chip_energy, years
+from helpers.small_work import small_requests, spent_by
 
 TOYS = ROOT / "tests/foreign"
 FATFS, DHARA = "FFSLAB_FATFS", "FFSLAB_DHARA"
@@ -94,51 +94,19 @@ def test_files_are_there_after_a_mount_and_a_power_cut(
     assert stack.read_file("f5") == b"\x05" * 2200
 
 
-EXPERIMENT = """
+EXPERIMENT = f"""
 title = "FatFs"
 [stack]
 system = "bare"
 fs = "fatfs"
-board = "{board}"
-partition_blocks = {blocks}
+board = "{{board}}"
+partition_blocks = {{blocks}}
 [stack.fatfs]
 library = "fatfs.so"
-[[setup]]
-step = "mount"
-[[measure]]
-step = "create"
-file = "a"
-bytes = 8000
-request_B = 500
-[[measure]]
-step = "open"
-file = "a"
-flags = ["rdwr"]
-[[measure]]
-step = "requests"
-file = "a"
-op = "write"
-pattern = "random"
-request_B = 500
-count = 300
-[[measure]]
-step = "requests"
-file = "a"
-op = "read"
-pattern = "sequential"
-request_B = 500
-count = 16
+{small_requests(16)}
 [axes]
-"fatfs.translation" = [{translations}]
+"fatfs.translation" = [{{translations}}]
 """
-
-
-def spent_by(variant: VariantSummary) -> dict[str, CauseSummary]:
-    """What was spent by each cause that did anything."""
-    causes = variant["by_cause"]
-    return {
-        cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]
-    }
 
 
 def test_translations_are_an_axis_and_say_what_they_do(built: Path, tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ import ffslab
 from ffslab.cli import root
 from helpers.command import ROOT
 from helpers.flashdb import Format
-from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses, spent_by
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses
+from helpers.small_work import spent_by
 
 TOY = ROOT / "tests/foreign/flashdb"
 FLASHDB = "FFSLAB_FLASHDB"

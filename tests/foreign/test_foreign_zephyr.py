@@ -17,7 +17,8 @@ import pytest
 import ffslab
 from ffslab.cli import root
 from helpers.command import ROOT
-from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses, spent_by
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses
+from helpers.small_work import spent_by
 from helpers.zephyr_nvs import ATE_B, ZephyrNvs
 from helpers.zephyr_zms import ENTRY_B, ZephyrZms
 

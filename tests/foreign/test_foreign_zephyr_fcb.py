@@ -16,7 +16,8 @@ import ffslab
 from ffslab.answers.summary import VariantSummary
 from ffslab.cli import root
 from helpers.command import ROOT
-from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses, spent_by
+from helpers.loaded_stores import DELETED, VALUE_B, VALUES, Work, nor, refuses
+from helpers.small_work import spent_by
 from helpers.zephyr_fcb import ZephyrFcb
 
 STAND_IN = ROOT / "tests/foreign/zephyr-fcb"

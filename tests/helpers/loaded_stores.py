@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import ffslab
-from ffslab.answers.summary import CauseSummary, VariantSummary
 
 # What content_file names: each write goes on where the last one ended.
 VALUES = bytes(range(1, 240))
@@ -96,11 +95,3 @@ file = "after.bin"
         """Each value that is set, by the number of its key."""
         for call, number in enumerate([*range(self.keys), *(change % CHANGED for change in range(self.count))]):
             yield number, bytes(VALUES[(call * VALUE_B + at) % len(VALUES)] for at in range(VALUE_B))
-
-
-def spent_by(variant: VariantSummary) -> dict[str, CauseSummary]:
-    """What was spent by each cause that did anything."""
-    causes = variant["by_cause"]
-    return {
-        cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]
-    }

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 import ffslab
-from ffslab.answers.summary import CauseSummary, VariantSummary
 from ffslab.studies.crashtest import CrashTest, crashtest
 from ffslab.studies.crashtest.run import answer_of
 from helpers.command import ROOT, Command
-from helpers.mounted import mounted, need_fuse
+from helpers.small_work import FIO, MACHINE, POSTMARK, STRACE, is_used_by_a_shell, small_requests, spent_by
 
 NOR: dict[str, Any] = {
     "system": "bare",
@@ -29,23 +28,6 @@ NOR: dict[str, Any] = {
 NAND: dict[str, Any] = {"system": "bare", "fs": "fat", "board": "omap3evm", "partition_blocks": 64}
 LEVELLED: dict[str, Any] = {"translation": "wear-levelling"}
 PAGE_MAP: dict[str, Any] = {"translation": "page-map"}
-MACHINE = ["--system", "bare", "--board", "licheepi-nano", "--part", "w25q128jv", "--blocks", "32"]
-FIO = "[global]\nfilename=f\nsize=64k\nbs=4k\n[w]\nrw=write\nfsync=4\n[r]\nrw=randread\nstonewall\n"
-POSTMARK = "set size 500 3000\nset number 12\nset transactions 30\nset seed 3\nrun\nquit\n"
-STRACE = """\
-100 1700000000.000001 openat(AT_FDCWD, "a", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 3 <0.000050>
-100 1700000000.000101 write(3, "x"..., 3000) = 3000 <0.000050>
-100 1700000000.000201 fsync(3) = 0 <0.000050>
-100 1700000000.000301 close(3) = 0 <0.000020>
-"""
-
-
-def spent_by(variant: VariantSummary) -> dict[str, CauseSummary]:
-    """What was spent by each cause that did anything."""
-    causes = variant["by_cause"]
-    return {
-        cause["reason"]: cause for cause in causes if cause["page_reads"] + cause["page_programs"] + cause["erases"]
-    }
 
 
 @pytest.mark.parametrize(
@@ -101,16 +83,7 @@ def test_programs_run_on_fat(verb: str, name: str, text: str, ffslab: Command, t
 
 
 def test_a_mount_of_fat_is_used_by_a_shell(tmp_path: Path) -> None:
-    need_fuse()
-    with mounted(tmp_path, "fat", *MACHINE) as mount:
-        (mount.place / "d").mkdir()
-        for number in range(5):
-            (mount.place / f"d/f{number}").write_bytes(bytes([number]) * 3000)
-        (mount.place / "d/f0").rename(mount.place / "moved")
-        (mount.place / "d/f1").unlink()
-        assert sorted(path.name for path in (mount.place / "d").iterdir()) == ["f2", "f3", "f4"]
-        assert (mount.place / "moved").read_bytes() == bytes(3000)
-    assert mount.variant["totals"]["page_programs"] > 0
+    is_used_by_a_shell(tmp_path, "fat")
 
 
 def test_images_are_those_of_others(ffslab: Command, tmp_path: Path) -> None:
@@ -142,41 +115,17 @@ def mounted_stack() -> ffslab.Stack:
     return stack
 
 
-EXPERIMENT = """
+EXPERIMENT = f"""
 title = "FAT"
 [stack]
 system = "bare"
 fs = "fat"
-board = "{board}"
-partition_blocks = {blocks}
-{more}
-[[setup]]
-step = "mount"
-[[measure]]
-step = "create"
-file = "a"
-bytes = 80000
-request_B = 500
-[[measure]]
-step = "open"
-file = "a"
-flags = ["rdwr"]
-[[measure]]
-step = "requests"
-file = "a"
-op = "write"
-pattern = "random"
-request_B = 500
-count = 300
-[[measure]]
-step = "requests"
-file = "a"
-op = "read"
-pattern = "sequential"
-request_B = 500
-count = 160
+board = "{{board}}"
+partition_blocks = {{blocks}}
+{{more}}
+{small_requests(160)}
 [axes]
-{axes}
+{{axes}}
 """
 
 

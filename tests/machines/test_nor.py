@@ -5,71 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from helpers.command import Command
+from helpers.reading_writing import STEPS, experiment, run
 
-STACK = """\
-title = "Router"
-[stack]
-board = "{board}"
-kernel = "6.1"
-part = "{part}"
-fs = "{fs}"
-partition_blocks = {blocks}
-{more}
-"""
-STEPS = """\
-[[setup]]
-step = "mount"
-[[setup]]
-step = "create"
-file = "f"
-bytes = "256 KiB"
-[[setup]]
-step = "sync"
-[[setup]]
-step = "drop_caches"
-[[measure]]
-step = "open"
-file = "f"
-flags = ["rdwr"]
-[[measure]]
-step = "requests"
-file = "f"
-op = "read"
-pattern = "sequential"
-request_B = "4 KiB"
-count = 64
-[[measure]]
-step = "requests"
-file = "f"
-op = "write"
-pattern = "random"
-request_B = "4 KiB"
-count = 200
-[[measure]]
-step = "sync"
-"""
 SERIAL, PARALLEL = "licheepi-nano", "zero-overhead"
-
-
-def experiment(
-    folder: Path, part: str, fs: str, more: str = "", blocks: int = 64, board: str = SERIAL, steps: str = STEPS
-) -> Path:
-    path = folder / "router.toml"
-    path.write_text(STACK.format(board=board, part=part, fs=fs, more=more, blocks=blocks) + steps, encoding="utf-8")
-    return path
-
-
-def run(ffslab: Command, folder: Path, *what: Any, **more: Any) -> dict[str, Any]:
-    shutil.rmtree(folder / "out", ignore_errors=True)
-    ran = ffslab("run", experiment(folder, *what, **more), "--out", "out")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    (variant,) = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))["variants"]
-    return dict(variant)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +28,7 @@ def test_file_systems_run_on_parts_of_nor(
     ffslab: Command, tmp_path: Path, part: str, fs: str, board: str, more: str
 ) -> None:
     blocks = 512 if "erase_block_KiB" in more else 64
-    variant = run(ffslab, tmp_path, part, fs, more, blocks=blocks, board=board)
+    variant = run(ffslab, tmp_path, board, part, fs, more, blocks=blocks)
     totals = variant["totals"]
     assert totals["page_reads"] >= 64
     assert totals["page_programs"] > 200
@@ -105,15 +47,15 @@ def test_file_systems_run_on_parts_of_nor(
 
 
 def test_small_erase_blocks_are_erased_sooner(ffslab: Command, tmp_path: Path) -> None:
-    small = run(ffslab, tmp_path, "w25q128jv", "jffs2", "erase_block_KiB = 4", blocks=512)["flash"]
-    large = run(ffslab, tmp_path, "w25q128jv", "jffs2", blocks=32)["flash"]
+    small = run(ffslab, tmp_path, SERIAL, "w25q128jv", "jffs2", "erase_block_KiB = 4", blocks=512)["flash"]
+    large = run(ffslab, tmp_path, SERIAL, "w25q128jv", "jffs2", blocks=32)["flash"]
     assert (small["t_erase_us"], large["t_erase_us"]) == (45_000.0, 150_000.0)
     assert (small["chip_blocks"], large["chip_blocks"]) == (4096, 256)
 
 
 def test_a_state_of_nor_is_kept_and_found_again(ffslab: Command, tmp_path: Path) -> None:
     state = '[[state]]\nstep = "mount"\n[[state]]\nstep = "occupy"\nfile = "static"\npercent = 30\n'
-    path = experiment(tmp_path, "w25q128jv", "jffs2", steps=STEPS.replace("[[setup]]", state + "[[setup]]", 1))
+    path = experiment(tmp_path, SERIAL, "w25q128jv", "jffs2", steps=STEPS.replace("[[setup]]", state + "[[setup]]", 1))
     summaries = []
     for out in ("first", "second"):
         ran = ffslab("run", path, "--out", out, FFSLAB_STATES="kept")
@@ -127,7 +69,7 @@ def test_a_state_of_nor_is_kept_and_found_again(ffslab: Command, tmp_path: Path)
 def test_images_of_nor_are_recognised_and_mounted_again(ffslab: Command, tmp_path: Path, fs: str, blocks: int) -> None:
     """The clean markers and UBI's headers stand among the data, where no page of NAND has them."""
     save = '[[measure]]\nstep = "umount"\n[[measure]]\nstep = "save_image"\nfile = "nor.img"\noob = false\n'
-    run(ffslab, tmp_path, "w25q128jv", fs, blocks=blocks, steps=STEPS.split("[[measure]]", 1)[0] + save)
+    run(ffslab, tmp_path, SERIAL, "w25q128jv", fs, blocks=blocks, steps=STEPS.split("[[measure]]", 1)[0] + save)
     (saved,) = tmp_path.rglob("nor.img")
     image = Path(shutil.copy(saved, tmp_path / "nor.img"))
     inspected = ffslab("inspect", image)
@@ -140,7 +82,7 @@ def test_images_of_nor_are_recognised_and_mounted_again(ffslab: Command, tmp_pat
     read = 'step = "requests"\nfile = "f"\nop = "read"\npattern = "sequential"\nrequest_B = "4 KiB"\ncount = 4\n'
     steps = f"{opened}[[measure]]\n{read}"
     more = f'image = "{image.name}"'
-    assert run(ffslab, tmp_path, "w25q128jv", fs, more, blocks=blocks, steps=steps)["totals"]["page_reads"] > 4
+    assert run(ffslab, tmp_path, SERIAL, "w25q128jv", fs, more, blocks=blocks, steps=steps)["totals"]["page_reads"] > 4
 
 
 LOOPS = """\
@@ -186,12 +128,12 @@ def test_a_program_without_an_operating_system_drives_nor(ffslab: Command, tmp_p
 def test_what_does_not_fit_is_one_line(
     ffslab: Command, tmp_path: Path, part: str, fs: str, more: str, says: str
 ) -> None:
-    ran = ffslab("run", experiment(tmp_path, part, fs, more), "--out", "out")
+    ran = ffslab("run", experiment(tmp_path, SERIAL, part, fs, more), "--out", "out")
     assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
     assert says in ran.stderr
 
 
 def test_a_board_without_a_serial_bus_is_named(ffslab: Command, tmp_path: Path) -> None:
-    ran = ffslab("run", experiment(tmp_path, "w25q128jv", "jffs2", board="omap3evm"), "--out", "out")
+    ran = ffslab("run", experiment(tmp_path, "omap3evm", "w25q128jv", "jffs2"), "--out", "out")
     assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
     assert "omap3evm" in ran.stderr

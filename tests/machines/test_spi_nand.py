@@ -2,71 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from helpers.command import Command
+from helpers.reading_writing import experiment, run
 
-STACK = """\
-title = "Camera"
-[stack]
-board = "luckfox-pico-max"
-kernel = "6.1"
-part = "{part}"
-fs = "{fs}"
-partition_blocks = {blocks}
-{more}
-"""
-STEPS = """\
-[[setup]]
-step = "mount"
-[[setup]]
-step = "create"
-file = "f"
-bytes = "256 KiB"
-[[setup]]
-step = "sync"
-[[setup]]
-step = "drop_caches"
-[[measure]]
-step = "open"
-file = "f"
-flags = ["rdwr"]
-[[measure]]
-step = "requests"
-file = "f"
-op = "read"
-pattern = "sequential"
-request_B = "4 KiB"
-count = 64
-[[measure]]
-step = "requests"
-file = "f"
-op = "write"
-pattern = "random"
-request_B = "4 KiB"
-count = 200
-[[measure]]
-step = "sync"
-"""
-
-
-def experiment(folder: Path, part: str, fs: str, more: str = "", blocks: int = 64) -> Path:
-    path = folder / "camera.toml"
-    path.write_text(STACK.format(part=part, fs=fs, more=more, blocks=blocks) + STEPS, encoding="utf-8")
-    return path
-
-
-def run(ffslab: Command, folder: Path, *what: Any, **more: Any) -> dict[str, Any]:
-    ran = ffslab("run", experiment(folder, *what, **more), "--out", "out")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    (variant,) = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))["variants"]
-    return dict(variant)
+BOARD = "luckfox-pico-max"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +29,7 @@ def run(ffslab: Command, folder: Path, *what: Any, **more: Any) -> dict[str, Any
     ],
 )
 def test_file_systems_run_on_parts_of_spi_nand(ffslab: Command, tmp_path: Path, part: str, fs: str, more: str) -> None:
-    variant = run(ffslab, tmp_path, part, fs, more, blocks=96)
+    variant = run(ffslab, tmp_path, BOARD, part, fs, more, blocks=96)
     totals = variant["totals"]
     assert totals["page_reads"] >= 128 or fs == "ubifs"
     assert totals["page_programs"] > 0
@@ -99,7 +44,7 @@ def test_file_systems_run_on_parts_of_spi_nand(ffslab: Command, tmp_path: Path, 
 
 def test_a_state_of_spi_nand_is_kept_and_found_again(ffslab: Command, tmp_path: Path) -> None:
     state = '[[state]]\nstep = "mount"\n[[state]]\nstep = "occupy"\nfile = "static"\npercent = 30\n'
-    path = experiment(tmp_path, "w25n01gv", "jffs2")
+    path = experiment(tmp_path, BOARD, "w25n01gv", "jffs2")
     path.write_text(path.read_text(encoding="utf-8").replace("[[setup]]", state + "[[setup]]", 1), encoding="utf-8")
     summaries = []
     for out in ("first", "second"):
@@ -111,7 +56,7 @@ def test_a_state_of_spi_nand_is_kept_and_found_again(ffslab: Command, tmp_path: 
 
 
 def test_the_lifetime_of_a_part_is_told(ffslab: Command, tmp_path: Path) -> None:
-    path = experiment(tmp_path, "w25n01gv", "jffs2", blocks=24)
+    path = experiment(tmp_path, BOARD, "w25n01gv", "jffs2", blocks=24)
     ran = ffslab("lifetime", path, "--reckon")
     # Too short to tell years, which is told beside the endurance.
     assert ran.returncode == 1, ran.stderr
@@ -131,14 +76,14 @@ def test_the_lifetime_of_a_part_is_told(ffslab: Command, tmp_path: Path) -> None
 def test_what_does_not_fit_is_one_line(
     ffslab: Command, tmp_path: Path, part: str, fs: str, more: str, says: str
 ) -> None:
-    ran = ffslab("run", experiment(tmp_path, part, fs, more), "--out", "out")
+    ran = ffslab("run", experiment(tmp_path, BOARD, part, fs, more), "--out", "out")
     assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
     assert says in ran.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_a_board_without_a_controller_and_a_kernel_without_a_driver_are_named(ffslab: Command, tmp_path: Path) -> None:
-    path = experiment(tmp_path, "w25n01gv", "jffs2")
+    path = experiment(tmp_path, BOARD, "w25n01gv", "jffs2")
     text = path.read_text(encoding="utf-8")
     for old, new, says in [
         ("luckfox-pico-max", "omap3evm", "omap3evm"),
@@ -152,7 +97,7 @@ def test_a_board_without_a_controller_and_a_kernel_without_a_driver_are_named(ff
 
 def test_raw_nand_takes_bch_of_a_strength(ffslab: Command, tmp_path: Path) -> None:
     def resolved(ecc: str) -> str:
-        path = experiment(tmp_path, "mt29f2g08aac", "jffs2", ecc)
+        path = experiment(tmp_path, BOARD, "mt29f2g08aac", "jffs2", ecc)
         path.write_text(path.read_text(encoding="utf-8").replace("luckfox-pico-max", "omap3evm"), encoding="utf-8")
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
         ran = ffslab("run", path, "--out", "out")

@@ -15,7 +15,6 @@ from playwright.sync_api import Browser, Page
 
 from ffslab import Experiment, Run
 from ffslab.api.observe import Observe
-from ffslab.files import films
 from ffslab.studies.differences.results import Side, compared
 from ffslab.studies.flame import flame as flame_of
 from helpers.browsing import PHONE, WIDE, Opened, check_axe, draw_all
@@ -210,7 +209,7 @@ def test_the_film_is_played_scrubbed_and_stepped(filmed: Run, tmp_path: Path, op
     film.get_by_role("button", name="Go there").click()
     assert page.evaluate("document.querySelector('figure.film').film.free") == free - 1
     # The third erase, the second operation of a background task; collections are counted as rows of operations.
-    table = films.table_of(next(iter(filmed.logs.values()))).to_pandas()
+    table = next(iter(filmed.films.values())).to_pandas()
     operations = table[table["what"] != "holds"]
     behind = operations.index[operations["task"] != "caller"]
     collects = operations["reason"].str.startswith("gc ")

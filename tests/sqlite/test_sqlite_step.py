@@ -236,15 +236,11 @@ def test_a_reference_run_gets_its_calls(tmp_path: Path) -> None:
         {"step": "mount"},
         {"step": "sqlite", "file": "a.db", "sql": "CREATE TABLE t (a)"},
     ]
-    found, data = _native.recorded_calls(
-        'title = "x"\n[stack]\nboard = "omap3evm"\nfs = "jffs2"\npartition_blocks = 96\n[[measure]]\nstep = "mount"\n',
-        "x.toml",
-        str(tmp_path),
-        0,
-        "[]",
-        json.dumps(steps),
-        ["sqlite"],
+    text = (
+        'title = "x"\n[stack]\nboard = "omap3evm"\nfs = "jffs2"\npartition_blocks = 96\n[[measure]]\nstep = "mount"\n'
     )
+    experiment = ffslab.Experiment.from_toml(text, tmp_path)
+    found, data = _native.recorded_calls(experiment, 0, "[]", json.dumps(steps), ["sqlite"])
     [(_, _, lines)] = found
     words = [line.split()[0] for line in lines.splitlines()]
     assert words.count("fdatasync") == 4 and words.count("unlink") == 1 and "pwrite" in words

@@ -115,7 +115,7 @@ def test_images_and_logs_are_kept(tmp_path: Path) -> None:
     store = Store(tmp_path / "kept")
     first, again = (Experiment.from_toml(text).run(store=store) for _ in range(2))
     assert sorted(first.images) == ["1/chip.bin", "2/chip.bin"]
-    assert (again.images, again.logs) == (first.images, first.logs)
+    assert (again.images, again.logs, again.films) == (first.images, first.logs, first.films)
     assert first.logs
 
 

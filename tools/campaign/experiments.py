@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +42,7 @@ def toml(case: Case) -> str:
     }
     data |= {"axes": case["axes"]} if case["axes"] else {}
     data |= {"repeat": case["repeat"]} if case["repeat"] > 1 else {}
-    return _native.toml_of(json.dumps(data))
+    return _native.toml_of(data)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

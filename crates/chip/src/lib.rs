@@ -76,8 +76,7 @@ impl Chip {
                 return Err(ChipError::Input(format!("{key} = {value}: leave it out, the program takes that place")));
             }
         }
-        let text = toml::to_string(&keys).map_err(|error| ChipError::Input(error.to_string()))?;
-        let session = Session::new(&text, SEED, Path::new("."))?;
+        let session = Session::new(keys, SEED, Path::new("."))?;
         let mtd = session.system().mtd().cloned().ok_or(ChipError::NoFlash)?;
         ffslab_mtd::causes::register(mtd.sim());
         Ok(Chip { labels: Vec::new(), callers: None, call: None, mtd, session, title: TITLE.to_string() })

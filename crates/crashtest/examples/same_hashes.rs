@@ -90,8 +90,8 @@ fn hash(bytes: &[u8]) -> u64 {
 fn of_run(stack: &str, jobs: usize) -> Result<u64, String> {
     let text = format!("title = \"same\"\n[stack]\n{stack}\n{STEPS}");
     let given = Given { jobs, ..Given::default() };
-    let result =
-        run_experiment_with(&text, "same", Path::new("."), given, &|_| true).map_err(|error| error.to_string())?;
+    let result = run_experiment_with(&text.as_str().into(), "same", Path::new("."), given, &|_| true)
+        .map_err(|error| error.to_string())?;
     let RunResult { summary, requests, blocks, .. } = result;
     let variants = serde_json::to_string(&summary.variants).map_err(|error| error.to_string())?;
     Ok(hash(format!("{variants}\n{requests:?}\n{blocks:?}").as_bytes()))
@@ -101,7 +101,8 @@ fn of_run(stack: &str, jobs: usize) -> Result<u64, String> {
 fn of_cuts(stack: &str, jobs: usize) -> Result<u64, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let Cut { steps } = toml::from_str(CUT).map_err(|error| text(&error))?;
-    let mut watched = Watched::new(stack, 1, Path::new(".")).map_err(|error| text(&error))?;
+    let mut watched = Watched::new(toml::from_str(stack).map_err(|error| text(&error))?, 1, Path::new("."))
+        .map_err(|error| text(&error))?;
     watched.session.system_mut().mount(&[]).map_err(|error| text(&error))?;
     watched.begin(Vec::new()).map_err(|error| text(&error))?;
     watched.session.system_mut().mount(&[]).map_err(|error| text(&error))?;

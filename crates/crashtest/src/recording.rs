@@ -10,6 +10,7 @@ use crate::tree::{FileOrSo, Tree};
 use crate::witness::Witness;
 use ffslab_block::{Command, Device};
 use ffslab_flash::Torn;
+use ffslab_lab::data::Table;
 use ffslab_lab::{LabError, Session};
 use ffslab_machine::block_device::device_mut;
 use ffslab_machine::file_systems::{promises, Promises};
@@ -82,10 +83,9 @@ impl Watched {
     /// See [`Session::new`].
     ///
     /// Errors: as there.
-    pub fn new(stack_toml: &str, seed: u64, base_dir: &Path) -> Result<Watched, LabError> {
+    pub fn new(stack: Table, seed: u64, base_dir: &Path) -> Result<Watched, LabError> {
         let book = Rc::new(RefCell::new(Book::default()));
-        let session =
-            Session::wrapped(stack_toml, seed, base_dir, |system| Box::new(Witness::new(system, book.clone())))?;
+        let session = Session::wrapped(stack, seed, base_dir, |system| Box::new(Witness::new(system, book.clone())))?;
         Ok(Watched { session, recorder: Recorder { book, begun: None } })
     }
 

@@ -35,7 +35,7 @@ struct Subject {
 impl Subject {
     fn recorded(&self, workloads: &HashMap<String, Vec<Step>>) -> Result<Recording, String> {
         let text = |error: &dyn std::fmt::Display| format!("{}: {error}", self.name);
-        let mut watched = Watched::new(&self.stack.to_string(), 1, Path::new(".")).map_err(|error| text(&error))?;
+        let mut watched = Watched::new(self.stack.clone(), 1, Path::new(".")).map_err(|error| text(&error))?;
         watched.session.system_mut().mount(&[]).map_err(|error| text(&error))?;
         for step in self.setup.iter().flat_map(|setup| &workloads[setup]) {
             watched.session.run_step(step).map_err(|error| text(&error))?;

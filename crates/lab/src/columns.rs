@@ -3,6 +3,7 @@
 use crate::requests::{place_in, CallOp, RequestLog};
 use crate::run::Outcome;
 use crate::slowest::Cause;
+use crate::table::{Column, Columns};
 use ffslab_fs::BlockSpace;
 use ffslab_sim::units::ns_to_us;
 
@@ -65,28 +66,6 @@ pub struct BlockRow {
     pub before: Option<BlockSpace>,
     pub after: Option<BlockSpace>,
 }
-
-/// A column of a table.
-pub enum Column {
-    U32(Vec<u32>),
-    U64(Vec<u64>),
-    F64(Vec<f64>),
-    /// Names, and of each row the position of its name.
-    Texts(Vec<String>, Vec<u32>),
-}
-
-impl Column {
-    /// Counts; NaN stands for those that a medium does not count, as it does for bytes that no file system tells.
-    fn counted(counts: impl Iterator<Item = Option<u32>> + Clone) -> Column {
-        match counts.clone().collect() {
-            Some(numbers) => Column::U32(numbers),
-            None => Column::F64(counts.map(|count| count.map_or(f64::NAN, f64::from)).collect()),
-        }
-    }
-}
-
-/// Columns of equal length with their names.
-pub type Columns = Vec<(&'static str, Column)>;
 
 impl RequestColumns {
     /// Adds the rows of a variant.

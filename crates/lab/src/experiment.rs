@@ -1,13 +1,13 @@
 //! Experiments: what people write. A TOML file holds a stack, setup steps, measured steps and axes to vary; each
 //! combination of the axes' values is a variant, parsed as if it stood in the file.
 
-use crate::data::{Change, Point};
+use crate::data::{Change, Point, Written};
 use crate::error::LabError;
 use axes::{label, leave_to_others, plain_values, put, read_axes, Axis};
 use ffslab_machine::stack_keys::StackKeys;
 use ffslab_machine::systems;
 use ffslab_machine::StackTable;
-use ffslab_text::toml_text::{line_told, named, toml_error, unknown};
+use ffslab_text::toml_text::{line_of, named, toml_error, unknown};
 use ffslab_workload::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -197,17 +197,17 @@ impl Variant {
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
-/// The text of a file and the file's name, for messages.
+/// The text of a file, if it has one, and the file's name, for messages.
 struct Source<'a> {
-    text: &'a str,
+    text: Option<&'a str>,
     file_name: &'a str,
 }
 
 impl Source<'_> {
-    /// An error at a place of the text, or, behind its end, in what a program has put into it.
+    /// An error at a place of the text, or in what a program has given, which has no lines: without a text, and behind its end.
     fn error(&self, offset: usize, text: impl std::fmt::Display) -> LabError {
-        let told = if offset > self.text.len() { None } else { line_told(self.text, offset) };
-        let line = told.map(|line| format!(":{line}")).unwrap_or_default();
+        let written = self.text.filter(|text| offset <= text.len());
+        let line = written.map(|text| format!(":{}", line_of(text, offset))).unwrap_or_default();
         LabError::Input(format!("{}{line}: {text}", self.file_name))
     }
 }
@@ -217,15 +217,21 @@ impl Experiment {
     ///
     /// Errors: one line with file, line, what is wrong and what would be right.
     pub fn parse(text: &str, file_name: &str) -> Result<Experiment, LabError> {
-        Experiment::parse_with(text, file_name, None)
+        Experiment::read(&text.into(), file_name, None)
     }
 
-    /// The same with what a program puts in place of what the text says.
-    pub fn parse_with(text: &str, file_name: &str, change: Option<&Change>) -> Result<Experiment, LabError> {
+    /// Reads a text or data, with what a program puts in place of what they say.
+    ///
+    /// Errors: as there; data have no lines.
+    pub fn read(written: &Written, file_name: &str, change: Option<&Change>) -> Result<Experiment, LabError> {
+        let text = match written {
+            Written::Text(text) => Some(text.as_str()),
+            Written::Data(_) => None,
+        };
         let source = Source { text, file_name };
-        let mut root = DeTable::parse(text).map_err(|error| toml_error(text, file_name, &error))?.into_inner();
+        let (mut root, behind) = written.table(file_name)?;
         if let Some(change) = change {
-            change::apply(&source, &mut root, change)?;
+            change::apply(&mut root, change, behind)?;
         }
         for key in root.keys() {
             if !TOP_KEYS.contains(&key.get_ref().as_ref()) {
@@ -274,7 +280,7 @@ pub fn initial_steps(text: &str) -> Result<String, LabError> {
 /// Errors: as those of [`Experiment::parse`] for a text that is no TOML; a text without such a table.
 pub fn stack_as_written(text: &str, file_name: &str) -> Result<toml::Table, LabError> {
     let root = DeTable::parse(text).map_err(|error| toml_error(text, file_name, &error))?.into_inner();
-    required(&Source { text, file_name }, &root, "stack")
+    required(&Source { text: Some(text), file_name }, &root, "stack")
 }
 
 /// An experiment with more variants than this is refused: its axes are taken to be a mistake.

@@ -6,21 +6,22 @@
 //! call, at every fourth, and so on.
 
 use crate::probe_log::has_nand;
+use crate::table::{Column, Columns};
 use ffslab_flash::ImageLayout;
 use ffslab_fs::BlockSpace;
 use ffslab_images::purposes::{Purpose, Purposes};
 use ffslab_images::BlockLook;
 use ffslab_machine::file_systems::image_formats;
 use ffslab_mtd::NandPartition;
+use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{EventSink, Op, OpEvent, Reason, Task};
 use ffslab_system::System;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::rc::Rc;
 
-/// Name of the log in which the film stands.
-pub(crate) const FILM: &str = "film.csv";
+/// Name of the table, as a file below `logs/` of the results folder.
+pub(crate) const FILM: &str = "film.parquet";
 /// Later events are left out.
 const ROWS_MAX: usize = 2_000_000;
 /// After so many looks each further one waits for twice as many calls.
@@ -170,10 +171,10 @@ impl Film {
         }
     }
 
-    /// Ends with a last look. Returns the film as lines of comma-separated values: microseconds since the measurement
-    /// began, what happened, the block in the partition; of an operation its page in the block, task and reason; of what
-    /// a block holds its bytes, and for what it was written.
-    pub fn end(mut self, system: &dyn System) -> (String, String) {
+    /// Ends with a last look. Returns the film as a table: microseconds since the measurement began, what happened, the block in
+    /// the partition; of an operation its page in the block, task and reason; of what a block holds its bytes, and for what it was
+    /// written.
+    pub fn end(mut self, system: &dyn System) -> Columns {
         system.sim().set_sink(None);
         self.look(system);
         let seen = self.seen.borrow();
@@ -182,36 +183,68 @@ impl Film {
             Event::Operation { .. } => None,
         });
         let names = self.purposes.texts(purposes.collect::<BTreeSet<_>>());
-        let mut text = "at_us,what,block,page,task,reason,valid_B,invalid_B,free_B,written_for\n".to_string();
-        text.reserve(seen.rows.len() * 48);
-        for row in &seen.rows {
-            self.line(&mut text, row, &names).expect("text grows");
-        }
-        (FILM.to_string(), text)
+        let told: Vec<Told> = seen.rows.iter().filter_map(|row| self.told(row, &names)).collect();
+        let texts =
+            |text: for<'t> fn(&'t Told<'t>) -> Option<&'t str>| Column::texts(told.iter().map(|told| text(told)));
+        let bytes = |of: fn(&BlockSpace) -> u32| {
+            Column::Optional(told.iter().map(|told| told.space.as_ref().map(of)).collect())
+        };
+        vec![
+            ("at_us", Column::F64(told.iter().map(|told| ns_to_us(told.since_ns)).collect())),
+            ("what", texts(|told| Some(told.what))),
+            ("block", Column::U32(told.iter().map(|told| told.block).collect())),
+            ("page", Column::Optional(told.iter().map(|told| told.page).collect())),
+            ("task", texts(|told| told.task)),
+            ("reason", texts(|told| told.reason)),
+            ("valid_B", bytes(|space| space.valid_bytes)),
+            ("invalid_B", bytes(|space| space.invalid_bytes)),
+            ("free_B", bytes(|space| space.free_bytes)),
+            ("written_for", texts(|told| told.written_for)),
+        ]
     }
 
-    fn line(&self, text: &mut String, row: &Row, names: &BTreeMap<Purpose, String>) -> std::fmt::Result {
+    /// `None`: it is of another place of the chip, and not shown.
+    fn told<'a>(&self, row: &Row, names: &'a BTreeMap<Purpose, String>) -> Option<Told<'a>> {
         let since_ns = row.at_ns - self.start_ns;
-        let at = format_args!("{}.{:03}", since_ns / 1_000, since_ns % 1_000);
         match row.event {
             Event::Operation { op, address, task, reason } => {
                 let (block, page) = match op {
                     Op::Erase => (address, 0),
                     _ => (address / self.pages_per_block, address % self.pages_per_block),
                 };
-                // What else there is on the chip is not shown.
-                let Some(block) = block.checked_sub(self.first_block).filter(|block| *block < self.blocks) else {
-                    return Ok(());
-                };
-                writeln!(text, "{at},{},{block},{page},{},{},,,,", word(op), task.name, quoted(reason.name))
+                let block = block.checked_sub(self.first_block).filter(|block| *block < self.blocks)?;
+                let (task, reason) = (Some(task.name), Some(reason.name));
+                Some(Told {
+                    since_ns,
+                    what: word(op),
+                    block,
+                    page: Some(page),
+                    task,
+                    reason,
+                    space: None,
+                    written_for: None,
+                })
             }
-            Event::Holds { block, space: BlockSpace { valid_bytes, invalid_bytes, free_bytes }, written_for } => {
-                let written_for =
-                    written_for.and_then(|purpose| names.get(&purpose)).map_or(String::new(), |it| quoted(it));
-                writeln!(text, "{at},holds,{block},,,,{valid_bytes},{invalid_bytes},{free_bytes},{written_for}")
+            Event::Holds { block, space, written_for } => {
+                let written_for = written_for.and_then(|purpose| names.get(&purpose)).map(String::as_str);
+                let space = Some(space);
+                Some(Told { since_ns, what: "holds", block, page: None, task: None, reason: None, space, written_for })
             }
         }
     }
+}
+
+/// A row of the table.
+struct Told<'a> {
+    since_ns: u64,
+    what: &'static str,
+    /// Of the partition.
+    block: u32,
+    page: Option<u32>,
+    task: Option<&'static str>,
+    reason: Option<&'static str>,
+    space: Option<BlockSpace>,
+    written_for: Option<&'a str>,
 }
 
 /// For what a block of the chip was written, read from its cells without an operation.
@@ -236,9 +269,4 @@ fn word(op: Op) -> &'static str {
         Op::PageProgram | Op::Reprogram | Op::OobProgram => "program",
         Op::Erase => "erase",
     }
-}
-
-/// A text as a field of such a line.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }

@@ -1,7 +1,7 @@
 //! The key of each variant of an experiment: a hash of everything that determines its result, under which a store of runs
 //! keeps it.
 
-use crate::data::Change;
+use crate::data::{Change, Written};
 use crate::error::LabError;
 use crate::experiment::{Experiment, Variant};
 use crate::fingerprint::Fingerprint;
@@ -39,18 +39,18 @@ pub struct KeyOf {
     pub key: Option<String>,
 }
 
-/// Computes the keys of the experiment in `toml_text`; nothing is run, and no stack is built. `build` identifies the build
+/// Computes the keys of an experiment; nothing is run, and no stack is built. `build` identifies the build
 /// of the program. The other arguments are those of [`crate::run_experiment_with`].
 ///
 /// Errors: [`LabError::Input`] with one line when the text is no experiment. What else is wrong is left to the run.
 pub fn variant_keys(
-    toml_text: &str,
+    written: &Written,
     file_name: &str,
     base_dir: &Path,
     change: Option<&Change>,
     build: &str,
 ) -> Result<Keys, LabError> {
-    let experiment = Experiment::parse_with(toml_text, file_name, change)?;
+    let experiment = Experiment::read(written, file_name, change)?;
     let mut files = Files { base_dir, hashes: BTreeMap::new() };
     let key = |variant: &Variant| KeyOf {
         name: variant.name.clone(),
@@ -149,8 +149,9 @@ mod tests {
         let text = "title = \"x\"\nstack = { board = \"omap3evm\", fs = \"ubifs\", partition_blocks = 160 }\n\
                     setup = [{ step = \"mount\" }, { step = \"create\", file = \"f\", bytes = \"64 KiB\" }]\n\
                     measure = [{ step = \"sync\" }]\n";
-        let change = Change::of(change).unwrap();
-        variant_keys(text, "x", Path::new("."), Some(&change), build).unwrap()
+        let change: serde_json::Value = serde_json::from_str(change).unwrap();
+        let change = Change::of(change.into()).unwrap();
+        variant_keys(&text.into(), "x", Path::new("."), Some(&change), build).unwrap()
     }
 
     #[test]
@@ -189,7 +190,7 @@ mod tests {
         let text = "title = \"x\"\nstack = { board = \"omap3evm\", fs = \"jffs2\", partition_blocks = 160 }\n\
                     setup = [{ step = \"mount\" }, { step = \"copy_in\", from = \"tree\", dir = \"a\" }]\n\
                     measure = [{ step = \"create\", file = \"f\", bytes = 100, content_file = \"c\" }]\n";
-        let key = || variant_keys(text, "x", &dir, None, "b").unwrap().variants[0].key.clone();
+        let key = || variant_keys(&text.into(), "x", &dir, None, "b").unwrap().variants[0].key.clone();
         std::fs::write(dir.join("c"), "one").unwrap();
         std::fs::write(dir.join("tree/f"), "one").unwrap();
         let before = key();

@@ -1,13 +1,14 @@
 //! Runs an experiment: every variant on a stack of its own.
 
 use crate::columns::{BlockColumns, RequestColumns};
-use crate::data::Change;
+use crate::data::{Change, Written};
 use crate::error::LabError;
 use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
+use crate::film::FILM;
 use crate::observed::{Observe, Observed, Parts, StackColumns};
 use crate::probe_log::has_nand;
-use crate::repeats;
+use crate::repeats::{repeated, Ran};
 use crate::requests::rows_of_a_variant;
 use crate::result::{FailedVariant, RunResult, Summary, VariantSummary};
 use crate::run::{check_saves, run, Outcome, Plan, RunError, Watch};
@@ -237,12 +238,12 @@ pub(crate) fn check<'a>(
     Ok(Checked { ready, to_run, recipes, traces, rows_max, estimate })
 }
 
-/// Checks whether the experiment in `toml_text` can begin. Errors that only show when a step runs are not found. The
+/// Checks whether an experiment can begin. Errors that only show when a step runs are not found. The
 /// arguments are those of [`run_experiment_with`].
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong.
-pub fn check_experiment(toml_text: &str, file_name: &str, base_dir: &Path, given: Given) -> Result<(), LabError> {
-    check(&Experiment::parse_with(toml_text, file_name, given.change)?, file_name, base_dir, given).map(drop)
+pub fn check_experiment(written: &Written, file_name: &str, base_dir: &Path, given: Given) -> Result<(), LabError> {
+    check(&Experiment::read(written, file_name, given.change)?, file_name, base_dir, given).map(drop)
 }
 
 /// Runs the experiment in `toml_text`. `file_name` names it in messages; relative paths in it start at `base_dir`.
@@ -260,7 +261,7 @@ pub fn run_experiment(
     base_dir: &Path,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
-    run_experiment_with(toml_text, file_name, base_dir, Given::default(), progress)
+    run_experiment_with(&toml_text.into(), file_name, base_dir, Given::default(), progress)
 }
 
 /// What a caller may already have for an experiment.
@@ -270,7 +271,7 @@ pub struct Given<'a> {
     pub cache: Option<&'a StateCache>,
     /// Reads recordings in Parquet.
     pub parquet: Option<ReadParquet<'a>>,
-    /// What holds in place of what the text says.
+    /// What holds in place of what was written.
     pub change: Option<&'a Change>,
     /// How many variants run at once; 0: one on each core.
     pub jobs: usize,
@@ -287,7 +288,7 @@ pub struct Given<'a> {
 
 /// As [`run_experiment`], with what the caller already has.
 pub fn run_experiment_with(
-    toml_text: &str,
+    written: &Written,
     file_name: &str,
     base_dir: &Path,
     given: Given,
@@ -295,7 +296,7 @@ pub fn run_experiment_with(
 ) -> Result<RunResult, LabError> {
     let (cache, tell, jobs, all_run) = (given.cache, given.tell, given.jobs, given.known.is_none());
     let observe = given.observe;
-    let experiment = Experiment::parse_with(toml_text, file_name, given.change)?;
+    let experiment = Experiment::read(written, file_name, given.change)?;
     let several = experiment.variants.len() > 1;
     let Checked { ready, to_run, recipes, traces, rows_max, estimate } =
         check(&experiment, file_name, base_dir, given)?;
@@ -334,7 +335,7 @@ pub fn run_experiment_with(
     parts.map_or(Ok(()), Parts::join)?;
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
     let mut stacks = observe.map(|_| StackColumns::default());
-    let (mut images, mut logs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut images, mut logs, mut films, mut failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let none_ends = all_run && outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
     for ((&number, ready), outcome) in to_run.iter().zip(&running).zip(outcomes) {
         let mut outcome = match outcome {
@@ -346,13 +347,11 @@ pub fn run_experiment_with(
                 continue;
             }
         };
-        for saved in std::mem::take(&mut outcome.images) {
-            let file = if several { format!("{}/{}", number + 1, saved.file) } else { saved.file };
-            images.push((file, saved.image));
-        }
-        for (name, text) in std::mem::take(&mut outcome.logs) {
-            logs.push((if several { format!("{}/{name}", number + 1) } else { name }, text));
-        }
+        let placed = |name: String| if several { format!("{}/{name}", number + 1) } else { name };
+        let saved = std::mem::take(&mut outcome.images).into_iter();
+        images.extend(saved.map(|saved| (placed(saved.file), saved.image)));
+        logs.extend(std::mem::take(&mut outcome.logs).into_iter().map(|(name, text)| (placed(name), text)));
+        films.extend(outcome.film.take().map(|film| (placed(FILM.to_string()), film)));
         let name = &ready.variant.name;
         if let Some((columns, rows)) = stacks.as_mut().zip(outcome.stacks.take()) {
             columns.extend(name, rows);
@@ -370,8 +369,11 @@ pub fn run_experiment_with(
     let resolved_toml = experiment.resolved(&keys, base_dir);
     let mut summary = Summary::new(&experiment.title, seed, summaries, failed);
     if experiment.runs.is_some() && all_run {
-        let text = serde_json::to_string(&summary).map_err(|error| LabError::Input(error.to_string()))?;
-        summary.repeats = repeats::repeated(&text)?;
+        let runs = summary.variants.iter();
+        let runs: Vec<Ran> =
+            runs.map(|run| Ran::of(run.name.clone(), run.axes.clone(), |figure| run.figure(figure))).collect();
+        let failed: Vec<_> = summary.failed.iter().map(|variant| variant.axes.clone()).collect();
+        summary.repeats = repeated(&runs, &failed);
     }
-    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs, stacks })
+    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs, films, stacks })
 }

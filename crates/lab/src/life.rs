@@ -13,6 +13,7 @@ mod window;
 pub use course::{CallsOfPoint, ErasesSpread, Point, Wear};
 
 use crate::counts::CauseSummary;
+use crate::data::Written;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::lab::{check, Given};
@@ -143,7 +144,7 @@ pub struct Lives {
 ///
 /// Errors: as there; an endurance that nobody tells.
 pub fn live_experiment(
-    text: &str,
+    written: &Written,
     file_name: &str,
     base_dir: &Path,
     asked: &Asked,
@@ -152,7 +153,7 @@ pub fn live_experiment(
     ended: &(dyn Fn(usize, &VariantLife) + Sync),
 ) -> Result<Lives, LabError> {
     let (jobs, cache, all_live) = (given.jobs, given.cache, given.known.is_none());
-    let mut experiment = Experiment::parse_with(text, file_name, given.change)?;
+    let mut experiment = Experiment::read(written, file_name, given.change)?;
     let mut bears = Vec::with_capacity(experiment.variants.len());
     for variant in &mut experiment.variants {
         let place = |text: String| LabError::Input(format!("{file_name}: {text}"));

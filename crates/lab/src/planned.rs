@@ -1,6 +1,7 @@
 //! An experiment as the list of all that it would run, for programs that run the same steps elsewhere, such as on a
 //! real kernel.
 
+use crate::data::Written;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use ffslab_machine::fault_keys::FaultKeys;
@@ -46,12 +47,12 @@ pub struct PlannedFlash {
     pub faults: Option<FaultKeys>,
 }
 
-/// Lists the variants of the experiment in `toml_text` with their steps. Nothing is run. The arguments are those of
-/// [`crate::run_experiment`].
+/// Lists the variants of an experiment with their steps. Nothing is run. The arguments are those of
+/// [`crate::run_experiment_with`].
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong.
-pub fn planned_variants(toml_text: &str, file_name: &str, base_dir: &Path) -> Result<Vec<PlannedVariant>, LabError> {
-    let experiment = Experiment::parse(toml_text, file_name)?;
+pub fn planned_variants(written: &Written, file_name: &str, base_dir: &Path) -> Result<Vec<PlannedVariant>, LabError> {
+    let experiment = Experiment::read(written, file_name, None)?;
     let plan = |variant: crate::experiment::Variant| {
         let Some(keys) = variant.stack.linux() else {
             let text = format!("{file_name}: [stack]: system = \"rtems\" has no Linux kernel to boot");

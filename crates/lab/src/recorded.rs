@@ -1,6 +1,7 @@
 //! The calls of steps that are programs of their own, such as a job file, for a run of the same steps on a real kernel: the
 //! simulation makes them, and each is written down.
 
+use crate::data::Written;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::recorder::{Recorder, Recording};
@@ -31,17 +32,17 @@ pub struct ToRecord<'a> {
     pub names: &'a [String],
 }
 
-/// Simulates the steps on the stack of a variant of the experiment in `toml_text`, and returns the calls of those that are
+/// Simulates the steps on the stack of a variant of the experiment, and returns the calls of those that are
 /// wanted, and the bytes that they name. The other arguments are those of [`crate::run_experiment`].
 ///
 /// Errors: [`LabError::Input`] with one line when the experiment is wrong or a step cannot be done.
 pub fn recorded_calls(
-    toml_text: &str,
+    written: &Written,
     file_name: &str,
     base_dir: &Path,
     what: &ToRecord,
 ) -> Result<(Vec<RecordedStep>, Vec<u8>), LabError> {
-    let experiment = Experiment::parse(toml_text, file_name)?;
+    let experiment = Experiment::read(written, file_name, None)?;
     let input = |text: String| LabError::Input(format!("{file_name}: {text}"));
     let variant = experiment.variants.get(what.variant_index);
     let (Some(variant), Some(keys)) = (variant, variant.and_then(|variant| variant.stack.linux())) else {
@@ -127,7 +128,7 @@ mod tests {
         let measure = [step(r#"{"step":"age","file":"b","overwrites":1.0,"distribution":"sequential"}"#)];
         let names = ["age".to_string()];
         let what = ToRecord { variant_index: 0, setup: &setup, measure: &measure, names: &names };
-        let (found, data) = recorded_calls(EXPERIMENT, "e.toml", Path::new("."), &what).unwrap();
+        let (found, data) = recorded_calls(&EXPERIMENT.into(), "e.toml", Path::new("."), &what).unwrap();
         let lines = "bind 0 a%20file =ok\nopen 1 b wronly 0 =ok\nfstat 1 =ok\npwrite 1 0 4096 0 =ok\n\
                      pwrite 1 4096 4096 4096 =ok\nfsync 1 =ok\nclose 1 =ok\n";
         assert_eq!(found, [RecordedStep { is_setup: false, index: 0, calls: lines.to_string() }]);

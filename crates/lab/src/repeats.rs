@@ -1,9 +1,8 @@
 //! What the runs of a variant have in common, when an experiment repeats each of them.
 
-use crate::error::LabError;
 use crate::experiment::repetition::RUN;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A variant over all its runs.
@@ -41,71 +40,58 @@ pub struct Spread {
     pub most: f64,
 }
 
-/// What is compared: names of columns of variants.parquet, and where the figure stands in the summary of a variant.
-const FIGURES: &[(&str, &str)] = &[
-    ("time_us", TIME),
-    ("latency_mean_us", "/latency_us/mean"),
-    ("latency_p99_us", "/latency_us/p99"),
-    ("latency_p99_9_us", "/latency_us/p99_9"),
-    ("latency_max_us", SLOWEST),
-    ("page_reads", "/totals/page_reads"),
-    ("page_programs", "/totals/page_programs"),
-    ("erases", "/totals/erases"),
-    ("write_amplification", "/write_amplification"),
-    ("energy_total_uJ", "/energy_uJ/total"),
+/// What is compared: names of columns of variants.parquet.
+const FIGURES: &[&str] = &[
+    "time_us",
+    "latency_mean_us",
+    "latency_p99_us",
+    "latency_p99_9_us",
+    "latency_max_us",
+    "page_reads",
+    "page_programs",
+    "erases",
+    "write_amplification",
+    "energy_total_uJ",
 ];
-const TIME: &str = "/time_us";
-const SLOWEST: &str = "/latency_us/max";
+/// Places of two of them.
+const TIME: usize = 0;
+const SLOWEST: usize = 4;
 
-/// A variant that came to its end or did not, of a summary in JSON.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Ran {
+type Axes = BTreeMap<String, toml::Value>;
+
+/// A run that came to its end.
+#[derive(Clone, Debug)]
+pub struct Ran {
     name: String,
-    axes: BTreeMap<String, toml::Value>,
-    #[serde(flatten)]
-    said: serde_json::Map<String, serde_json::Value>,
+    axes: Axes,
+    /// In the order of [`FIGURES`].
+    figures: Vec<Option<f64>>,
 }
 
 impl Ran {
-    fn figure(&self, place: &str) -> Option<f64> {
-        let mut steps = place.split('/').skip(1);
-        let first = self.said.get(steps.next()?)?;
-        steps.try_fold(first, |value, step| value.get(step))?.as_f64()
+    /// `figure`: by the name of its column what the run has.
+    pub fn of(name: String, axes: Axes, figure: impl Fn(&str) -> Option<f64>) -> Ran {
+        Ran { name, axes, figures: FIGURES.iter().map(|name| figure(name)).collect() }
     }
 }
 
-/// What the runs in a summary in JSON have in common, by variants: of its lists `variants` and `failed`, which may come from
-/// several results.
-///
-/// Errors: [`LabError::Input`] for text that is no summary.
-pub fn repeated(summary: &str) -> Result<Vec<Repeated>, LabError> {
-    #[derive(Deserialize)]
-    struct Lists {
-        variants: Vec<Ran>,
-        #[serde(default)]
-        failed: Vec<Ran>,
-    }
-    let lists: Lists =
-        serde_json::from_str(summary).map_err(|error| LabError::Input(format!("no summary of a run: {error}")))?;
-    Ok(of(&lists.variants, &lists.failed))
-}
-
-/// The variants of `runs`, in their order. One of which no run came to its end is told by `failed` alone.
-fn of(runs: &[Ran], failed: &[Ran]) -> Vec<Repeated> {
+/// What runs have in common, by variants in their order. `failed`: axes of runs that came to no end, which may be of several
+/// results; a variant that has no other is told there alone.
+pub fn repeated(runs: &[Ran], failed: &[Axes]) -> Vec<Repeated> {
     runs.chunk_by(|one, next| without_run(&one.axes) == without_run(&next.axes))
         .map(|runs| {
             let axes = without_run(&runs[0].axes);
-            let figures = FIGURES.iter().filter_map(|&(name, place)| {
-                let values: Option<Vec<f64>> = runs.iter().map(|run| run.figure(place)).collect();
+            let figures = FIGURES.iter().enumerate().filter_map(|(place, &name)| {
+                let values: Option<Vec<f64>> = runs.iter().map(|run| run.figures[place]).collect();
                 Some((name, Spread::of(values?)))
             });
-            let time = |run: &Ran| run.figure(TIME).unwrap_or_default();
+            let time = |run: &Ran| run.figures[TIME].unwrap_or_default();
             let mut by_time: Vec<&Ran> = runs.iter().collect();
             by_time.sort_by(|one, other| time(one).total_cmp(&time(other)));
-            let slowest = |run: &Ran| run.figure(SLOWEST).unwrap_or_default();
+            let slowest = |run: &Ran| run.figures[SLOWEST].unwrap_or_default();
             // Of equals the first run is the worst, so that the choice does not depend on how a search goes.
             let worst = runs.iter().rev().max_by(|one, other| slowest(one).total_cmp(&slowest(other)));
-            let failed = failed.iter().filter(|variant| without_run(&variant.axes) == axes).count();
+            let failed = failed.iter().filter(|variant| without_run(variant) == axes).count();
             Repeated {
                 name: name_without_run(&runs[0].name),
                 runs: runs.len() as u64,
@@ -119,7 +105,7 @@ fn of(runs: &[Ran], failed: &[Ran]) -> Vec<Repeated> {
         .collect()
 }
 
-fn without_run(axes: &BTreeMap<String, toml::Value>) -> BTreeMap<String, toml::Value> {
+fn without_run(axes: &Axes) -> Axes {
     axes.iter().filter(|(name, _)| *name != RUN).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 

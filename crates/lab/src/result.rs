@@ -19,6 +19,7 @@ use crate::requests::RequestLog;
 use crate::run::{Outcome, StepOutcome};
 use crate::slowest::SlowCall;
 use crate::stats::{mean_sd, LatencyUs};
+use crate::table::Columns;
 use crate::tally::{Tally, RELATIVE_ERROR};
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_machine::spec::{FlashSummary, MachineSpec};
@@ -46,6 +47,9 @@ pub struct RunResult {
     /// Logs that steps wrote, as the name below `logs/` of the results folder and the text. The names are built as
     /// those of images.
     pub logs: Vec<(String, String)>,
+    /// What happened to each erase block, as the name below `logs/` of the results folder and the table. The names are built
+    /// as those of images.
+    pub films: Vec<(String, Columns)>,
     /// `None`: nobody has asked for them.
     pub stacks: Option<StackColumns>,
 }
@@ -296,6 +300,24 @@ impl<'a> From<&'a Variant> for Labels<'a> {
 }
 
 impl VariantSummary {
+    /// A figure that runs are compared by, under the name of its column of variants.parquet.
+    pub(crate) fn figure(&self, column: &str) -> Option<f64> {
+        let figure = match column {
+            "time_us" => Some(self.time_us),
+            "latency_mean_us" => self.latency_us.mean,
+            "latency_p99_us" => self.latency_us.p99,
+            "latency_p99_9_us" => self.latency_us.p99_9,
+            "latency_max_us" => self.latency_us.max,
+            "page_reads" => Some(self.totals.page_reads as f64),
+            "page_programs" => Some(self.totals.page_programs as f64),
+            "erases" => Some(self.totals.erases as f64),
+            "write_amplification" => self.write_amplification,
+            "energy_total_uJ" => self.energy_uj.as_ref().map(|energy| energy.total),
+            _ => None,
+        };
+        figure.filter(|figure| figure.is_finite())
+    }
+
     /// Summarises a run on the machine `spec`. `stack` holds the keys of the stack, in which the values of the board
     /// are filled in.
     pub fn of(labels: Labels, stack: StackTable, spec: &MachineSpec, outcome: &Outcome) -> VariantSummary {

@@ -117,12 +117,10 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
     if let Some(probe) = probe {
         runner.logs.extend(probe.end(runner.system.sim(), &runner.log));
     }
-    if let Some(film) = runner.film.take() {
-        runner.logs.push(film.end(&*runner.system));
-    }
+    let film = runner.film.take().map(|film| film.end(&*runner.system));
     let Runner { system, log: requests, images, logs, .. } = runner;
     let stacks = observing.map(Observing::finish).transpose().map_err(RunError::Step)?;
-    let kept = Kept { setup, measure, requests, images, logs, programs: Vec::new(), end: None, stacks };
+    let kept = Kept { setup, measure, requests, images, logs, programs: Vec::new(), end: None, film, stacks };
     Ok(Outcome::of(&*system, &start, main, kept))
 }
 

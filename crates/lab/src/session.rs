@@ -17,13 +17,13 @@ use crate::slowest::SlowCall;
 use crate::state::{packed, unpacked};
 use crate::traces::Traces;
 pub use ffslab_flash::Torn;
-use ffslab_machine::spec::{MachineSpec, State};
-use ffslab_machine::stack::{Stack, EPOCH_S};
+use ffslab_machine::spec::{MachineSpec, State, EPOCH_S};
+use ffslab_machine::stack::Stack;
 use ffslab_machine::StackTable;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, FORMATTING};
 use ffslab_system::{Answer, Fd, System};
-use ffslab_text::toml_text::friendlier;
+use ffslab_text::toml_text::{friendlier, named};
 use ffslab_timeline::StackRow;
 use ffslab_workload::Step;
 use schemars::JsonSchema;
@@ -87,16 +87,6 @@ pub fn linux_of(system: &mut dyn System) -> Option<&mut Stack> {
     system.as_any_mut()?.downcast_mut()
 }
 
-/// Keys come from a program, each on a line of its own: a message names the key instead of the line.
-fn wrong_key(stack_toml: &str, error: &toml::de::Error) -> LabError {
-    let text = friendlier(error.message());
-    let line = error.span().and_then(|span| stack_toml[..span.end].lines().last());
-    match line.and_then(|line| line.split_once(" =")) {
-        Some((key, _)) => LabError::Input(format!("stack: {key}: {text}")),
-        None => LabError::Input(format!("stack: {text}")),
-    }
-}
-
 /// A step written as a JSON object, as in a measured case.
 ///
 /// Errors: unknown steps and keys, values that nothing could run.
@@ -112,20 +102,20 @@ impl Session {
     /// files that keys and steps name are found from `base_dir`.
     ///
     /// Errors: unknown keys, profiles and file systems; a partition or an image that does not fit.
-    pub fn new(stack_toml: &str, seed: u64, base_dir: &Path) -> Result<Session, LabError> {
-        Session::at(stack_toml, seed, base_dir, EPOCH_S)
+    pub fn new(stack: toml::Table, seed: u64, base_dir: &Path) -> Result<Session, LabError> {
+        Session::at(stack, seed, base_dir, EPOCH_S)
     }
 
     /// The same with a time of day at virtual time 0, in seconds since 1970. It only enters time stamps.
-    pub fn at(stack_toml: &str, seed: u64, base_dir: &Path, epoch_s: u64) -> Result<Session, LabError> {
-        Session::made(stack_toml, seed, base_dir, epoch_s, None, |system| system)
+    pub fn at(stack: toml::Table, seed: u64, base_dir: &Path, epoch_s: u64) -> Result<Session, LabError> {
+        Session::made(stack, seed, base_dir, epoch_s, None, |system| system)
     }
 
     /// [`Session::new`] of a machine that was switched off: `held` is what [`Session::held`] gave then.
     ///
     /// Errors: as there; bytes that are damaged, or of another machine.
-    pub fn restored(stack_toml: &str, seed: u64, base_dir: &Path, held: &[u8]) -> Result<Session, LabError> {
-        Session::made(stack_toml, seed, base_dir, EPOCH_S, Some(held), |system| system)
+    pub fn restored(stack: toml::Table, seed: u64, base_dir: &Path, held: &[u8]) -> Result<Session, LabError> {
+        Session::made(stack, seed, base_dir, EPOCH_S, Some(held), |system| system)
     }
 
     /// What the medium holds without power, wear included, and the time. What waits in memory is not in it.
@@ -142,23 +132,25 @@ impl Session {
     ///
     /// Errors: as there.
     pub fn wrapped(
-        stack_toml: &str,
+        stack: toml::Table,
         seed: u64,
         base_dir: &Path,
         wrap: impl FnOnce(Box<dyn System>) -> Box<dyn System>,
     ) -> Result<Session, LabError> {
-        Session::made(stack_toml, seed, base_dir, EPOCH_S, None, wrap)
+        Session::made(stack, seed, base_dir, EPOCH_S, None, wrap)
     }
 
     fn made(
-        stack_toml: &str,
+        stack: toml::Table,
         seed: u64,
         base_dir: &Path,
         epoch_s: u64,
         held: Option<&[u8]>,
         wrap: impl FnOnce(Box<dyn System>) -> Box<dyn System>,
     ) -> Result<Session, LabError> {
-        let table = StackTable::parse(stack_toml).map_err(|error| wrong_key(stack_toml, &error))?;
+        // Keys come from a program: a message names the key, and no line.
+        let table =
+            StackTable::of(stack).map_err(|error| LabError::Input(format!("stack: {}", named(&error, None))))?;
         let (mut spec, keys) = table.machine(base_dir)?;
         spec.set_epoch_s(epoch_s);
         let other = || LabError::input("what was saved is damaged, or is of another machine");
@@ -387,6 +379,7 @@ impl Session {
             requests: self.runner.log.clone(),
             images: Vec::new(),
             logs: Vec::new(),
+            film: None,
             programs: Vec::new(),
             end: None,
             stacks: None,

@@ -10,7 +10,7 @@ const BLOCKS: u32 = 96;
 
 fn session(fs: &str) -> Session {
     let keys = format!("board = \"zero-overhead\"\nfs = \"{fs}\"\npartition_blocks = {BLOCKS}\n");
-    let mut session = Session::new(&keys, 1, Path::new(".")).unwrap();
+    let mut session = Session::new(toml::from_str(&keys).unwrap(), 1, Path::new(".")).unwrap();
     step(&mut session, r#"{"step": "mount"}"#);
     session
 }
@@ -140,8 +140,14 @@ fn a_state_is_made_once_and_found_again_with_the_same_results() {
         let cache = StateCache { dir: dir.clone(), build: "1".to_string() };
         let other_build = StateCache { dir: dir.clone(), build: "2".to_string() };
         let run = |cache| {
-            run_experiment_with(&text, "aged.toml", Path::new("."), Given { cache, ..Given::default() }, &|_| true)
-                .unwrap()
+            run_experiment_with(
+                &text.as_str().into(),
+                "aged.toml",
+                Path::new("."),
+                Given { cache, ..Given::default() },
+                &|_| true,
+            )
+            .unwrap()
         };
         let without = run(None);
         let made = run(Some(&cache));
@@ -182,7 +188,7 @@ fn whatever_determines_a_state_tells_it_from_others() {
     ];
     for (i, text) in differing.iter().enumerate() {
         run_experiment_with(
-            text,
+            &text.as_str().into(),
             "aged.toml",
             Path::new("."),
             Given { cache: Some(&cache), ..Given::default() },
@@ -218,7 +224,7 @@ fn a_partition_is_as_full_as_df_says() {
     for (fs, blocks) in FILE_SYSTEMS.into_iter().flat_map(|fs| [(fs, 96), (fs, 160)]) {
         for percent in [20, 90] {
             let keys = format!("board = \"zero-overhead\"\nfs = \"{fs}\"\npartition_blocks = {blocks}\n");
-            let mut session = Session::new(&keys, 1, Path::new(".")).unwrap();
+            let mut session = Session::new(toml::from_str(&keys).unwrap(), 1, Path::new(".")).unwrap();
             step(&mut session, r#"{"step": "mount"}"#);
             step(&mut session, r#"{"step": "sleep", "us": 30000000}"#);
             let occupy = r#"{"step": "occupy", "file": "static", "of": "df", "percent": "#;

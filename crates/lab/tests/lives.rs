@@ -30,7 +30,8 @@ fn asked(leaps: bool) -> Asked {
 }
 
 fn lives(text: &str, asked: &Asked) -> Result<VariantLife, LabError> {
-    let found = live_experiment(text, "life.toml", Path::new("."), asked, Given::default(), &|_| true, &|_, _| ())?;
+    let found =
+        live_experiment(&text.into(), "life.toml", Path::new("."), asked, Given::default(), &|_| true, &|_, _| ())?;
     Ok(found.lives.into_iter().next().expect("there is one variant"))
 }
 

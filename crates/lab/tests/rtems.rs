@@ -205,7 +205,7 @@ fn states_are_made_kept_and_found_on_every_medium() {
         let text = format!("title = \"t\"\n[stack]\nsystem = \"rtems\"\n{}\n{steps}", setup(fs));
         let summary = |cache: Option<&StateCache>| {
             let given = Given { cache, ..Given::default() };
-            let result = run_experiment_with(&text, "x.toml", Path::new(""), given, &|_| true);
+            let result = run_experiment_with(&text.as_str().into(), "x.toml", Path::new(""), given, &|_| true);
             serde_json::to_string(&result.unwrap_or_else(|error| panic!("{fs}: {error}")).summary).unwrap()
         };
         let cache = StateCache { dir: dir.join(fs), build: "test".to_string() };

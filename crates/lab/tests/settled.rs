@@ -64,7 +64,7 @@ fn a_session_is_settled_behind_its_first_mount_and_before_one_that_is_measured()
     for fs in ["ubifs", "jffs2"] {
         let keys = format!("board = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 400\nkernel = \"6.1\"\n");
         let begun = |initial: &str| {
-            let mut session = Session::new(&keys, 1, Path::new(".")).unwrap();
+            let mut session = Session::new(toml::from_str(&keys).unwrap(), 1, Path::new(".")).unwrap();
             session.begins(initial).unwrap();
             session
         };
@@ -91,7 +91,7 @@ fn a_session_is_settled_behind_its_first_mount_and_before_one_that_is_measured()
         assert_eq!(result.summary.totals.erases, 0, "{fs}");
     }
     let keys = "board = \"omap3evm\"\nfs = \"ubifs\"\npartition_blocks = 100\n";
-    let error = Session::new(keys, 1, Path::new(".")).unwrap().begins("filled 60 %");
+    let error = Session::new(toml::from_str(keys).unwrap(), 1, Path::new(".")).unwrap().begins("filled 60 %");
     assert!(error.unwrap_err().to_string().contains("must be \"settled\""));
 }
 

@@ -14,6 +14,7 @@
 
 pub mod ageing_keys;
 mod bare;
+mod bare_keys;
 pub mod block_device;
 mod cards;
 pub mod device_keys;

@@ -14,6 +14,9 @@ use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
+/// 2011-01-01, the time of day at virtual time 0: the era of the boards in question. It only enters time stamps.
+pub const EPOCH_S: u64 = 1_293_840_000;
+
 /// All numbers that are needed to build a machine with one system.
 pub trait Spec: Debug + Send + Sync + 'static {
     /// A copy.

@@ -5,6 +5,7 @@ use crate::exact_micros::ExactMicros;
 use crate::file_systems::{self, Settings};
 use crate::media::{self, MlcSpec, PartitionSpec};
 use crate::policy_keys::Policies;
+use crate::spec::EPOCH_S;
 use crate::stack_keys::{StackKeys, NO_FS};
 use ambassador::Delegate;
 use ffslab_flash::{Geometry, Torn};
@@ -31,9 +32,6 @@ mod contents;
 mod mount;
 mod system;
 mod ubi;
-
-/// 2011-01-01, the time of day at virtual time 0: the era of the boards in question. It only enters time stamps.
-pub const EPOCH_S: u64 = 1_293_840_000;
 
 /// Everything that a stack is made of, in numbers.
 #[derive(Clone, Debug)]

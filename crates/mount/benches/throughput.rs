@@ -161,7 +161,7 @@ fn measure(here: &Path, there: &Path) -> [Vec<f64>; 4] {
 fn compare(fs: &str, folder: &Path) -> [Vec<f64>; 4] {
     let over = AtomicBool::new(false);
     let spec = MountSpec {
-        stack_toml: format!("board = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 400\n"),
+        stack: format!("board = \"omap3evm\"\nfs = \"{fs}\"\npartition_blocks = 400\n").parse().unwrap(),
         base_dir: PathBuf::from("."),
         initial: "settled".to_string(),
         seed: 1,

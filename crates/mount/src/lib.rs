@@ -24,6 +24,7 @@ use crate::fuse::Bridge;
 use crate::simulation::Simulation;
 use crate::unmount::{mount_error, Unmount};
 use ffslab_crashtest::Recording;
+use ffslab_lab::data::Table;
 use ffslab_lab::{Described, LabError, Observed, SessionResult};
 use ffslab_machine::mount_options::MountOptions;
 use ffslab_machine::StackTable;
@@ -51,7 +52,7 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct MountSpec {
     /// The `[stack]` table of an experiment.
-    pub stack_toml: String,
+    pub stack: Table,
     /// Paths in it start here.
     pub base_dir: PathBuf,
     /// What an erased partition is at the begin: "settled" or "fresh".

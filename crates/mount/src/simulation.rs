@@ -129,7 +129,7 @@ mod tests {
 
     fn spec() -> MountSpec {
         MountSpec {
-            stack_toml: "board = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 20\n".to_string(),
+            stack: "board = \"omap3evm\"\nfs = \"jffs2\"\npartition_blocks = 20\n".parse().unwrap(),
             base_dir: PathBuf::from("."),
             initial: "settled".to_string(),
             seed: 1,

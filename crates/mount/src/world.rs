@@ -243,12 +243,12 @@ impl World {
 /// machine gives no calls by node, so that each call has a path and can be seen.
 fn session_of(spec: &MountSpec) -> Result<(Session, Option<Recorder>), LabError> {
     if !spec.records {
-        let mut session = Session::at(&spec.stack_toml, spec.seed, &spec.base_dir, spec.epoch_s)?;
+        let mut session = Session::at(spec.stack.clone(), spec.seed, &spec.base_dir, spec.epoch_s)?;
         session.begins(&spec.initial)?;
         session.settle(&spec.options)?;
         return Ok((session, None));
     }
-    let Watched { mut session, mut recorder } = Watched::new(&spec.stack_toml, spec.seed, &spec.base_dir)?;
+    let Watched { mut session, mut recorder } = Watched::new(spec.stack.clone(), spec.seed, &spec.base_dir)?;
     session.begins(&spec.initial)?;
     session.mount(&spec.options)?;
     recorder.begin(&mut session, spec.options.clone()).map_err(|error| LabError::Input(error.to_string()))?;

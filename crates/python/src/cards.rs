@@ -6,7 +6,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{to_json, InputError};
+use crate::border::{to_json, InputError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

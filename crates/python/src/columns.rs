@@ -13,6 +13,7 @@ pub fn table(py: Python<'_>, columns: impl Into<Columns>) -> PyResult<Bound<'_, 
             Column::U32(numbers) => table.set_item(name, PyArray1::from_vec(py, numbers))?,
             Column::U64(numbers) => table.set_item(name, PyArray1::from_vec(py, numbers))?,
             Column::F64(numbers) => table.set_item(name, PyArray1::from_vec(py, numbers))?,
+            Column::Optional(numbers) => table.set_item(name, numbers)?,
             Column::Texts(names, positions) => table.set_item(name, texts(py, &names, &positions)?)?,
         }
     }

@@ -1,13 +1,29 @@
 //! Power cuts of a workload that ran once: what `ffslab crashtest` needs.
 
-use crate::session::torn_of;
-use crate::{to_json, watched, InputError};
+use crate::border::{to_json, InputError};
+use crate::watched;
 use ffslab_crashtest::{Asked, FileOrSo, JudgeFiles, Moment, Point, Recording, Stopped, Taken, Tree};
+use ffslab_lab::session::Torn;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde::Deserialize;
 use std::sync::{Mutex, PoisonError};
+
+/// What becomes of the operation at which the power is cut, by its word.
+pub fn torn_of(word: &str, seed: u64) -> PyResult<Torn> {
+    Ok(match word {
+        "nothing" => Torn::Nothing,
+        "partial" => Torn::Partial { seed },
+        "unstable" => Torn::Unstable { seed },
+        "complete" => Torn::Complete,
+        other => {
+            return Err(InputError::new_err(format!(
+                "torn \"{other}\": must be nothing, partial, unstable or complete"
+            )));
+        }
+    })
+}
 
 /// A workload with all that it did, of which power cuts are made.
 #[pyclass(frozen, module = "ffslab._native")]

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 
+use crate::border::{to_json, InputError};
 use crate::policy::{made_chooser, told};
-use crate::{to_json, InputError};
 
 /// What a rule in Python is asked.
 #[pyclass(frozen, name = "Question", module = "ffslab._native")]

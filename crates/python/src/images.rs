@@ -1,6 +1,6 @@
 //! What is in flash images as Python values, and parts of images that are built from files: volumes of UBIFS, UBI around volumes.
 
-use crate::{to_json, to_python, InputError};
+use crate::border::{to_json, to_python, InputError};
 use ffslab_images::dump::Pieces;
 use ffslab_images::lost::{Lost, LostFile};
 use ffslab_images::recognise::mtdparts;
@@ -17,37 +17,39 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// The fields of `ffslab.images.ImageEntry`, in its order.
-type Row<'py> = (
-    OsString,
-    &'static str,
-    u32,
-    u32,
-    (u32, u32),
-    u32,
-    u32,
-    u64,
-    i64,
-    Bound<'py, PyBytes>,
-    Option<String>,
-    Vec<String>,
-);
+/// The fields of `ffslab.images.ImageEntry`, as a dictionary.
+#[derive(IntoPyObject)]
+pub struct Row<'py> {
+    path: OsString,
+    kind: &'static str,
+    ino: u32,
+    permissions: u32,
+    owner: (u32, u32),
+    links: u32,
+    device: u32,
+    #[pyo3(item("size_B"))]
+    size_bytes: u64,
+    modified_s: i64,
+    data: Bound<'py, PyBytes>,
+    error: Option<String>,
+    missing: Vec<String>,
+}
 
 fn row(py: Python<'_>, entry: TreeEntry) -> Row<'_> {
-    (
-        OsString::from_vec(entry.path),
-        entry.kind.name(),
-        entry.ino,
-        entry.permissions,
-        (entry.uid, entry.gid),
-        entry.links,
-        entry.device,
-        entry.size_bytes,
-        entry.modified_s,
-        PyBytes::new(py, &entry.data),
-        entry.error,
-        entry.missing,
-    )
+    Row {
+        path: OsString::from_vec(entry.path),
+        kind: entry.kind.name(),
+        ino: entry.ino,
+        permissions: entry.permissions,
+        owner: (entry.uid, entry.gid),
+        links: entry.links,
+        device: entry.device,
+        size_bytes: entry.size_bytes,
+        modified_s: entry.modified_s,
+        data: PyBytes::new(py, &entry.data),
+        error: entry.error,
+        missing: entry.missing,
+    }
 }
 
 fn refused(error: ImageError) -> PyErr {

@@ -8,11 +8,13 @@
 //! **Leaves out.** Objects below the system calls (a chip, a file system): Python describes what to run and gets results,
 //! or makes system calls in a session.
 
+mod border;
 mod cards;
 mod columns;
 mod crash;
 mod decider;
 mod experiments;
+mod given;
 mod images;
 mod lent_columns;
 #[cfg(all(feature = "mount", target_os = "linux"))]
@@ -25,59 +27,39 @@ mod session;
 mod timeline;
 mod watched;
 
-use ffslab_lab::data::Change;
-use ffslab_lab::traces::ParquetError;
-use ffslab_lab::{LabError, Step, SystemError};
-use pyo3::create_exception;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use border::{to_json, to_python, InputError};
+use ffslab_lab::data::Data;
+use ffslab_lab::{Ran, Step};
+use given::{data_of, experiment_of, table_of, Experiment};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::IntoRawFd;
-use std::path::{Path, PathBuf};
-
-create_exception!(
-    _native,
-    InputError,
-    PyValueError,
-    "What the user gave cannot be run: the text says what is wrong, where, and what would be right."
-);
-
-fn to_python(error: LabError) -> PyErr {
-    match error {
-        LabError::Input(text) => InputError::new_err(text),
-        LabError::Refused(error) => refused_machine(&error),
-        LabError::Interrupted => PyKeyboardInterrupt::new_err(()),
-        other => PyRuntimeError::new_err(other.to_string()),
-    }
-}
-
-/// What a machine refused: with how many more erase blocks it would do, if its size is what is wrong.
-pub(crate) fn refused_machine(error: &SystemError) -> PyErr {
-    let raised = InputError::new_err(error.to_string());
-    Python::attach(|py| match raised.value(py).setattr("missing_blocks", error.missing_blocks()) {
-        Ok(()) => raised,
-        Err(other) => other,
-    })
-}
-
-fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
-}
+use std::path::PathBuf;
 
 /// The variants of an experiment, each with the key under which its result can be kept (JSON). `build` tells this build from
-/// others; the other arguments are those of `run_experiment`.
+/// others.
 #[pyfunction]
-#[pyo3(signature = (text, file_name, base_dir, build, *, change=None))]
-fn variant_keys(text: &str, file_name: &str, base_dir: PathBuf, build: &str, change: Option<&str>) -> PyResult<String> {
-    let change = change.map(Change::of).transpose().map_err(to_python)?;
-    to_json(&ffslab_lab::variant_keys(text, file_name, &base_dir, change.as_ref(), build).map_err(to_python)?)
+fn variant_keys(#[pyo3(from_py_with = experiment_of)] experiment: Experiment, build: &str) -> PyResult<String> {
+    let Experiment { written, file_name, base_dir, change } = experiment;
+    to_json(&ffslab_lab::variant_keys(&written, &file_name, &base_dir, Some(&change), build).map_err(to_python)?)
 }
 
-/// What the runs in a summary (JSON) have in common, by variants (JSON list).
+/// A run: its name, its axes, and its figures by their columns in variants.parquet.
+type RanFields<'py> = (String, Bound<'py, PyAny>, HashMap<String, Option<f64>>);
+
+/// What runs have in common, by variants (JSON list). `failed`: axes of those that came to no end.
 #[pyfunction]
-fn repeated(summary: &str) -> PyResult<String> {
-    to_json(&ffslab_lab::repeated(summary).map_err(to_python)?)
+fn repeated(runs: Vec<RanFields<'_>>, failed: Vec<Bound<'_, PyAny>>) -> PyResult<String> {
+    let axes_of = |axes: &Bound<'_, PyAny>| -> PyResult<BTreeMap<_, _>> { Ok(table_of(axes)?.into_iter().collect()) };
+    let run = |(name, axes, figures): RanFields<'_>| -> PyResult<Ran> {
+        Ok(Ran::of(name, axes_of(&axes)?, |figure| figures.get(figure).copied().flatten()))
+    };
+    let runs: Vec<Ran> = runs.into_iter().map(run).collect::<PyResult<_>>()?;
+    let failed: Vec<_> = failed.iter().map(axes_of).collect::<PyResult<_>>()?;
+    to_json(&ffslab_lab::repeated(&runs, &failed))
 }
 
 /// Median, its interval, the least and the most.
@@ -93,22 +75,16 @@ fn spread(values: Vec<f64>) -> PyResult<SpreadFields> {
     Ok((median, low, high, least, most))
 }
 
-/// What Python's reader makes of a recording in Parquet: its text as CSV, or what is wrong with it.
-pub(crate) fn read_parquet(parquet: &Py<PyAny>, path: &Path) -> Result<String, ParquetError> {
-    Python::attach(|py| parquet.call1(py, (path,))?.extract(py))
-        .map_err(|error: PyErr| ParquetError { says: Python::attach(|py| error.value(py).to_string()) })
+/// A table as the TOML of an experiment; a key whose value is `None` is left out.
+#[pyfunction]
+fn toml_of(#[pyo3(from_py_with = data_of)] table: Data) -> PyResult<String> {
+    ffslab_lab::data::toml_of(&table).map_err(to_python)
 }
 
-/// Data of a program (a table in JSON) as the TOML of an experiment; a key whose value is null is left out.
+/// A profile as TOML, a constant a line.
 #[pyfunction]
-fn toml_of(json: &str) -> PyResult<String> {
-    ffslab_lab::data::toml_of(json).map_err(to_python)
-}
-
-/// A profile (a table in JSON) as TOML, a constant a line.
-#[pyfunction]
-fn profile_toml_of(json: &str) -> PyResult<String> {
-    ffslab_lab::data::profile_toml_of(json).map_err(to_python)
+fn profile_toml_of(#[pyo3(from_py_with = data_of)] profile: Data) -> PyResult<String> {
+    ffslab_lab::data::profile_toml_of(&profile).map_err(to_python)
 }
 
 /// The setup steps that the key `initial` stands for, as JSON.
@@ -133,8 +109,9 @@ fn ageing(text: &str, file_name: &str, base_dir: PathBuf, asked: &str) -> PyResu
 
 /// The variants of an experiment with every default (JSON list), for a run on a real kernel.
 #[pyfunction]
-fn planned_variants(text: &str, file_name: &str, base_dir: PathBuf) -> PyResult<String> {
-    to_json(&ffslab_lab::planned_variants(text, file_name, &base_dir).map_err(to_python)?)
+fn planned_variants(#[pyo3(from_py_with = experiment_of)] experiment: Experiment) -> PyResult<String> {
+    let Experiment { written, file_name, base_dir, .. } = experiment;
+    to_json(&ffslab_lab::planned_variants(&written, &file_name, &base_dir).map_err(to_python)?)
 }
 
 /// The bytes of which steps with this content take their pieces, as long as the largest piece needs; how far the next piece
@@ -154,25 +131,23 @@ fn content_source<'py>(
 type CallsOfStep = (&'static str, usize, String);
 
 /// The calls of steps that are programs of their own, for a real kernel: lines of each, and the bytes that they name. `setup`
-/// and `measure` are steps (JSON lists), `names` those that are wanted; the other arguments are those of `planned_variants`.
+/// and `measure` are steps (JSON lists), `names` those that are wanted.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 fn recorded_calls<'py>(
     py: Python<'py>,
-    text: &str,
-    file_name: &str,
-    base_dir: PathBuf,
+    #[pyo3(from_py_with = experiment_of)] experiment: Experiment,
     variant: usize,
     setup: &str,
     measure: &str,
     names: Vec<String>,
 ) -> PyResult<(Vec<CallsOfStep>, Bound<'py, PyBytes>)> {
+    let Experiment { written, file_name, base_dir, .. } = experiment;
     let steps = |json: &str| -> PyResult<Vec<Step>> {
         serde_json::from_str(json).map_err(|error| InputError::new_err(format!("{file_name}: {error}")))
     };
     let (setup, measure) = (steps(setup)?, steps(measure)?);
     let what = ffslab_lab::ToRecord { variant_index: variant, setup: &setup, measure: &measure, names: &names };
-    let (found, data) = ffslab_lab::recorded_calls(text, file_name, &base_dir, &what).map_err(to_python)?;
+    let (found, data) = ffslab_lab::recorded_calls(&written, &file_name, &base_dir, &what).map_err(to_python)?;
     let phase = |is_setup| if is_setup { "setup" } else { "measure" };
     let found = found.into_iter().map(|step| (phase(step.is_setup), step.index, step.calls)).collect();
     Ok((found, PyBytes::new(py, &data)))
@@ -350,7 +325,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let input_error = module.py().get_type::<InputError>();
     input_error.setattr("missing_blocks", module.py().None())?;
     module.add("InputError", input_error)?;
-    module.add("EPOCH_S", ffslab_machine::stack::EPOCH_S)?;
+    module.add("EPOCH_S", ffslab_machine::spec::EPOCH_S)?;
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_class::<crash::CrashRecording>()?;

@@ -1,10 +1,12 @@
 //! A simulated file system that real programs use, served until it is unmounted.
 
-use crate::crash::CrashRecording;
+use crate::border::{to_json, to_python};
+use crate::columns;
+use crate::crash::{torn_of, CrashRecording};
 use crate::experiments::{self, AskedToObserve};
-use crate::session::torn_of;
+use crate::given::table_of;
 use crate::watched::text_of;
-use crate::{columns, to_json, to_python};
+use ffslab_lab::data::Table;
 use ffslab_lab::Observed;
 pub use ffslab_mount::SCHEMAS;
 use ffslab_mount::{MountSpec, Watch};
@@ -63,12 +65,12 @@ type Ended<'py> =
 /// Mounts and serves until the file system is unmounted, or `shall_end()` says so. `ready()` is called once programs can
 /// use it, `say(text)` with what a person should read.
 #[pyfunction]
-#[pyo3(signature = (keys_json, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
+#[pyo3(signature = (keys, mountpoint, *, socket, options, owner, seed, think, realtime, power_cut_after, torn, epoch_s,
                     save, observe, records, base_dir, initial, ready, say, shall_end))]
 #[allow(clippy::too_many_arguments)]
 pub fn mount<'py>(
     py: Python<'py>,
-    keys_json: &str,
+    #[pyo3(from_py_with = table_of)] keys: Table,
     mountpoint: PathBuf,
     socket: PathBuf,
     options: Vec<String>,
@@ -89,7 +91,7 @@ pub fn mount<'py>(
     shall_end: Py<PyAny>,
 ) -> PyResult<Ended<'py>> {
     let spec = MountSpec {
-        stack_toml: ffslab_lab::data::toml_of(keys_json).map_err(to_python)?,
+        stack: keys,
         base_dir,
         initial: initial.to_string(),
         seed,

@@ -1,6 +1,6 @@
 //! In the place of `mount` where there are no mounts: on systems other than Linux, or in a build without the feature `mount`.
 
-use crate::InputError;
+use crate::border::InputError;
 use ffslab_lab::Described;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

@@ -12,8 +12,8 @@ use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
+use crate::border::{to_json, InputError};
 use crate::lent_columns::{array, CandidateMemory};
-use crate::{to_json, InputError};
 
 /// What a policy in Python gets: the candidates of one decision.
 #[pyclass(name = "Candidates", module = "ffslab._native")]

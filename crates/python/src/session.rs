@@ -1,10 +1,12 @@
 //! A session on the simulated stack: its system calls one by one.
 
-use crate::crash::CrashRecording;
+use crate::border::{to_json, to_python, InputError};
+use crate::columns;
+use crate::crash::{torn_of, CrashRecording};
 use crate::experiments::{self, AskedToObserve};
-use crate::{columns, to_json, to_python, InputError};
+use crate::given::table_of;
 use ffslab_crashtest::Watched;
-use ffslab_lab::session::Torn;
+use ffslab_lab::data::Table;
 use ffslab_lab::{Errno, Fd, Observed, OpenFlags, Refusal};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -53,21 +55,6 @@ fn flags(py: Python<'_>, words: &str) -> PyResult<OpenFlags> {
     Ok(flags)
 }
 
-/// What becomes of the operation at which the power is cut, by its word.
-pub fn torn_of(word: &str, seed: u64) -> PyResult<Torn> {
-    Ok(match word {
-        "nothing" => Torn::Nothing,
-        "partial" => Torn::Partial { seed },
-        "unstable" => Torn::Unstable { seed },
-        "complete" => Torn::Complete,
-        other => {
-            return Err(InputError::new_err(format!(
-                "torn \"{other}\": must be nothing, partial, unstable or complete"
-            )));
-        }
-    })
-}
-
 /// What a session has measured: summary of a variant (JSON), columns of calls, blocks, and stacks if it was observed.
 type Measured<'py> = (String, Bound<'py, PyDict>, Bound<'py, PyDict>, Option<Bound<'py, PyDict>>);
 
@@ -113,27 +100,39 @@ impl Session {
 #[pymethods]
 impl Session {
     #[new]
-    fn new(keys_json: &str, seed: u64, base_dir: PathBuf, initial: &str) -> PyResult<Session> {
-        let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
-        let mut session = ffslab_lab::Session::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+    fn new(
+        #[pyo3(from_py_with = table_of)] keys: Table,
+        seed: u64,
+        base_dir: PathBuf,
+        initial: &str,
+    ) -> PyResult<Session> {
+        let mut session = ffslab_lab::Session::new(keys, seed, &base_dir).map_err(to_python)?;
         session.begins(initial).map_err(to_python)?;
         Ok(Session(Holder::Plain(session)))
     }
 
     /// One whose workload can be recorded, for power cuts.
     #[staticmethod]
-    fn watched(keys_json: &str, seed: u64, base_dir: PathBuf, initial: &str) -> PyResult<Session> {
-        let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
-        let mut watched = Watched::new(&stack_toml, seed, &base_dir).map_err(to_python)?;
+    fn watched(
+        #[pyo3(from_py_with = table_of)] keys: Table,
+        seed: u64,
+        base_dir: PathBuf,
+        initial: &str,
+    ) -> PyResult<Session> {
+        let mut watched = Watched::new(keys, seed, &base_dir).map_err(to_python)?;
         watched.session.begins(initial).map_err(to_python)?;
         Ok(Session(Holder::Watched(watched)))
     }
 
     /// A machine that was switched off; `held` is what `held` gave then.
     #[staticmethod]
-    fn restored(keys_json: &str, seed: u64, base_dir: PathBuf, held: &[u8]) -> PyResult<Session> {
-        let stack_toml = ffslab_lab::data::toml_of(keys_json).map_err(to_python)?;
-        let session = ffslab_lab::Session::restored(&stack_toml, seed, &base_dir, held).map_err(to_python)?;
+    fn restored(
+        #[pyo3(from_py_with = table_of)] keys: Table,
+        seed: u64,
+        base_dir: PathBuf,
+        held: &[u8],
+    ) -> PyResult<Session> {
+        let session = ffslab_lab::Session::restored(keys, seed, &base_dir, held).map_err(to_python)?;
         Ok(Session(Holder::Plain(session)))
     }
 

@@ -1,6 +1,6 @@
 //! Timelines of logs, whose events Python has read.
 
-use crate::InputError;
+use crate::border::InputError;
 use ffslab_lab::io_reason;
 use ffslab_timeline::{Arg, Row, Rows, Trace};
 use numpy::PyReadonlyArray1;

@@ -15,14 +15,6 @@ pub struct TomlError {
     pub message: String,
 }
 
-/// First line of a text that a program has made of data: nobody has seen its lines, so errors do not name them.
-pub const MADE_OF_DATA: &str = "# Made of data.\n";
-
-/// Line (from 1) of the byte at `offset` in `text`, for messages. `None`: nobody has written the text ([`MADE_OF_DATA`]).
-pub fn line_told(text: &str, offset: usize) -> Option<usize> {
-    (!text.starts_with(MADE_OF_DATA)).then(|| line_of(text, offset))
-}
-
 /// Line (from 1) of the byte at `offset` in `text`.
 pub fn line_of(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
@@ -37,7 +29,7 @@ pub fn parse_toml<T: DeserializeOwned>(text: &str, file_name: &str) -> Result<T,
 
 /// What is wrong with a TOML text, in words, with its line.
 pub fn toml_error(text: &str, file_name: &str, error: &toml::de::Error) -> TomlError {
-    let line = error.span().and_then(|span| line_told(text, span.start));
+    let line = error.span().map(|span| line_of(text, span.start));
     let message = one_bracket(text, error).unwrap_or_else(|| friendlier(error.message()));
     TomlError { file_name: file_name.to_string(), line, message }
 }

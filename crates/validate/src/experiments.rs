@@ -34,7 +34,7 @@ pub fn experiments(path: &Path, only: Option<&str>) -> Result<Vec<(String, Strin
             "setup": raw["setup"],
             "measure": raw["measure"],
         });
-        found.push((case.id.clone(), toml_of(&experiment.to_string()).map_err(|error| refused(&error))?));
+        found.push((case.id.clone(), toml_of(&experiment.into()).map_err(|error| refused(&error))?));
     }
     match (found.is_empty(), only) {
         (true, Some(pattern)) => Err(nothing_matches(path, pattern, cases.len(), &cases[0].id)),

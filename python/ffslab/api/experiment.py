@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ffslab import _native
 from ffslab.api import states
 from ffslab.api.known import run_with
-from ffslab.api.machine import Value, as_json
+from ffslab.api.machine import Value
 from ffslab.api.run import Progress, Run, RunGiven
+from ffslab.files import films
 from ffslab.files.asked_tables import check_tables
 from ffslab.files.inputs import read_text
+from ffslab.files.toml_tables import read_toml
 from ffslab.files.traces import csv_of
 from ffslab.registries.profiles import look_also_in
 from ffslab.store import Store
@@ -29,21 +31,18 @@ if TYPE_CHECKING:
     from ffslab.steps import Step
 
 
-# First line of a text that nobody has written, so that errors do not name its lines (crates/text/src/toml_text.rs).
-MADE_OF_DATA = "# Made of data.\n"
-
-
 @dataclass(frozen=True)
 class Experiment:
     """A storage stack, the steps that prepare it and the steps that are measured.
 
-    `file_name` names the text in error messages; relative paths in the text start at `base_dir`.
+    `written`: the text of a file, or data of the same shape, in which tables are dictionaries and `None` leaves a key
+    out. `file_name` names it in error messages; relative paths in it start at `base_dir`.
     """
 
-    text: str
+    written: str | Mapping[str, object]
     file_name: str = "<experiment>"
     base_dir: Path = field(default_factory=Path)
-    # What holds in place of what the text says, in the shape of the file; see `changed`.
+    # What holds in place of what is written, in the shape of the file; see `changed`.
     change: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
@@ -93,8 +92,8 @@ class Experiment:
     def from_data(
         cls, data: Mapping[str, object], file_name: str = "<experiment>", base_dir: str | Path = "."
     ) -> Experiment:
-        """An experiment from data of the same shape: tables are dictionaries, `None` leaves a key out."""
-        return cls(MADE_OF_DATA + _native.toml_of(as_json(data)), file_name, Path(base_dir))
+        """An experiment from data of the shape of a file: tables are dictionaries, `None` leaves a key out."""
+        return cls(dict(data), file_name, Path(base_dir))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Experiment:
@@ -103,6 +102,15 @@ class Experiment:
         text = read_text(path, "experiment")
         check_tables(text, str(path))
         return cls(text, str(path), path.parent)
+
+    def table(self) -> dict[str, Any]:
+        """What is written, as data.
+
+        Raises `ffslab.InputError` for a text that is no TOML.
+        """
+        if isinstance(self.written, str):
+            return read_toml(self.written, self.file_name, dict)
+        return {key: value for key, value in self.written.items() if value is not None}
 
     def with_axes(self, axes: Mapping[str, Sequence[object]]) -> Experiment:
         """The same experiment with these axes beside its own; one that it has already gets the new values.
@@ -119,7 +127,7 @@ class Experiment:
         seed: int | None = None,
         repeat: int | None = None,
     ) -> Experiment:
-        """The same experiment in which this holds in place of what its text says.
+        """The same experiment in which this holds in place of what is written.
 
         `stack`: keys of the machine; one that is `None` does not hold. `axes`: lists of values. `seed`: that of the
         content. `repeat`: how often each variant is run. Keys that are not named stay as they are.
@@ -138,9 +146,7 @@ class Experiment:
 
         Raises `ffslab.InputError` when the experiment is wrong.
         """
-        _native.check_experiment(
-            self.text, self.file_name, self.base_dir, _parquet, change=self._change(), any_size=any_size
-        )
+        _native.check_experiment(self, _parquet, any_size=any_size)
 
     def run(
         self,
@@ -181,21 +187,22 @@ class Experiment:
         `known`: the result is one part of a larger one, without the variants at these positions; it may hold failures
         alone.
         """
-        summary, requests, blocks, resolved, images, logs, stacks = _native.run_experiment(
-            self.text,
-            self.file_name,
-            self.base_dir,
+        ran = _native.run_experiment(
+            self,
             given.progress,
             _parquet,
             states.kept(),
-            change=self._change(),
             jobs=given.jobs,
             known=known,
             any_size=given.any_size,
             tell=given.tell,
             observe=None if given.observe is None else given.observe.native(),
         )
-        return Run(msgspec.json.decode(summary), requests, blocks, resolved, images, logs, stacks)
+        return Run(
+            msgspec.json.decode(ran["summary"]),
+            *(ran["requests"], ran["blocks"], ran["resolved_toml"], ran["images"], ran["logs"], ran["stacks"]),
+            films={name: films.table_of(columns) for name, columns in ran["films"].items()},
+        )
 
     def lives(
         self,
@@ -208,14 +215,11 @@ class Experiment:
         for it. `ended` gets the position of each variant that has lived, and its life (JSON)."""
         lives: Lives = msgspec.json.decode(
             _native.live_experiment(
-                self.text,
-                self.file_name,
-                self.base_dir,
-                as_json(asked),
+                self,
+                json.dumps(asked),
                 given.progress,
                 _parquet,
                 states.kept(),
-                change=self._change(),
                 jobs=given.jobs,
                 known=known,
                 any_size=given.any_size,
@@ -229,13 +233,8 @@ class Experiment:
 
         Raises `ffslab.InputError` for a text that is no experiment.
         """
-        keys: Keys = json.loads(
-            _native.variant_keys(self.text, self.file_name, self.base_dir, states.build(), change=self._change())
-        )
+        keys: Keys = json.loads(_native.variant_keys(self, states.build()))
         return keys
-
-    def _change(self) -> str | None:
-        return as_json(self.change) if self.change else None
 
 
 def _parquet(file: Path) -> str:

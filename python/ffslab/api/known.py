@@ -10,6 +10,7 @@ from ffslab import _native
 from ffslab._native import InputError
 from ffslab.api.run import Run, RunGiven
 from ffslab.store.kept import KeptRun, joined, said_by, tables_of
+from ffslab.text.figures import Place, at
 
 if TYPE_CHECKING:
     from ffslab.answers.machine import Keys
@@ -35,7 +36,7 @@ def run_with(store: Store, experiment: Variants, given: RunGiven, *, again: bool
     known = [at for at, variant in enumerate(variants) if variant["key"] in found]
     fresh = experiment.run_without(given, known or None)
     names = [variant["name"] for variant in variants]
-    tables = tables_of(fresh.request_columns, fresh.block_columns, fresh.images, fresh.logs, names)
+    tables = tables_of(fresh, names)
     key_of = {variant["name"]: variant["key"] for variant in variants}
     ran = {said["name"]: said for said in said_by(fresh.summary)}
     # A variant that stands in an experiment twice is kept once.
@@ -61,6 +62,11 @@ def run_with(store: Store, experiment: Variants, given: RunGiven, *, again: bool
     if failed:
         summary["failed"] = cast("list[FailedVariant]", failed)
     if keys["is_repeated"]:
-        summary["repeats"] = cast("list[Repeated]", json.loads(_native.repeated(json.dumps(summary))))
-    requests, blocks, images, logs = joined({name: tables[name] for name in ended}, names)
-    return Run(summary, requests, blocks, fresh.resolved_toml, images, logs)
+        runs = [
+            (one["name"], one["axes"], {row.key: row.of(one) for row in at(Place.REPEATS)})
+            for one in summary["variants"]
+        ]
+        summary["repeats"] = cast("list[Repeated]", json.loads(_native.repeated(runs, [one["axes"] for one in failed])))
+    whole = joined({name: tables[name] for name in ended}, names)
+    images, logs, films = dict(whole.images), dict(whole.logs), dict(whole.films)
+    return Run(summary, whole.requests, whole.blocks, fresh.resolved_toml, images, logs, films=films)

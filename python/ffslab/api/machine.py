@@ -159,14 +159,3 @@ def _check_is_of_stack(text: str, words: list[str], value: str) -> None:
         )
     if first in {key.name for key in tables()[TOP].keys}:
         raise InputError(f"--set {text}: --set is of the [stack] table, and `{first}` stands at the top of the file")
-
-
-def as_json(data: Mapping[str, object]) -> str:
-    """Data for the native half.
-
-    Raises `ffslab.InputError` for what is neither text, number, truth value, list nor table.
-    """
-    try:
-        return json.dumps(data, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"data: {error}") from None

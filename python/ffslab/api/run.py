@@ -43,6 +43,8 @@ class Run(Results):
     `images`: what `save_image` steps kept, by file name; with several variants the name begins with the variant's
     number, from 1: "2/nand.bin".
     `logs`: what jobs wrote (`write_iolog` of fio), by file name as with images.
+    `films`: what happened to each erase block (`film = true`), a table of pyarrow a variant, by file name as with
+    images.
     """
 
     @property

@@ -24,7 +24,7 @@ from ffslab.answers.machine import Activity, SessionTotals
 from ffslab.answers.stacks import StackKeys
 from ffslab.answers.summary import VariantSummary
 from ffslab.answers.typed_keys import OtherKeys, StepCalls
-from ffslab.api.machine import LINUX, SETTLED, Value, as_json, completed
+from ffslab.api.machine import LINUX, SETTLED, Value, completed
 
 if TYPE_CHECKING:
     from ffslab.answers import Columns
@@ -93,7 +93,7 @@ class Stack(StepCalls):
         return stack
 
     def _begin(self, keys: Mapping[str, Value], seed: int, base_dir: Path, initial: str) -> None:
-        self._session = _native.Session(as_json(completed(keys)), seed, base_dir, initial)
+        self._session = _native.Session(completed(keys), seed, base_dir, initial)
         # How often memory was lost: what was open before is no more.
         self.boots = 0
 

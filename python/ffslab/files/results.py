@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -25,6 +25,9 @@ from ffslab.files.tables import BLOCKS, IMAGES, LOGS, REQUESTS, STACKS, read_col
 from ffslab.files.workplace import work_file, workplace
 from ffslab.text.quoting import machine_exact
 from ffslab.text.variants import VariantColumns, columns_of, rows_of, typical_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 RESOLVED = "resolved.toml"
 SUMMARY = "summary.json"
@@ -41,6 +44,8 @@ class Results:
     `images`: what `save_image` steps kept, by file name; with several variants the name begins with the variant's
     number, from 1: "2/nand.bin".
     `logs`: what jobs wrote (`write_iolog` of fio), by file name as with images.
+    `films`: what happened to each erase block (`film = true`), a table of pyarrow a variant, by file name as with
+    images.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Results:
         images: dict[str, bytes] | None = None,
         logs: dict[str, str] | None = None,
         stacks: Columns | None = None,
+        films: dict[str, pa.Table] | None = None,
     ) -> None:
         self.summary = summary
         self.resolved_toml = resolved_toml
@@ -60,6 +66,7 @@ class Results:
         self.images = images or {}
         self.logs = logs or {}
         self.stack_columns = stacks
+        self.films = films or {}
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -72,7 +79,7 @@ class Results:
             raise InputError(f"{folder}: not a results folder (no {SUMMARY}): name one that `ffslab run` wrote")
         try:
             summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-            requests, blocks, images, logs = read_run(folder)
+            requests, blocks, images, logs, films = read_run(folder)
             stacks = read_columns(folder / STACKS) if (folder / STACKS).is_file() else None
             resolved = (folder / RESOLVED).read_text(encoding="utf-8")
         except OSError as error:
@@ -82,7 +89,7 @@ class Results:
         if summary.get("version") != __version__:
             by = summary.get("version", "an unknown version")
             raise InputError(f"{folder}: was written by ffslab {by}, this is {__version__}: run its {RESOLVED} again")
-        return cls(summary, requests, blocks, resolved, images, logs, stacks)
+        return cls(summary, requests, blocks, resolved, images, logs, stacks, films)
 
     def typical(self) -> Self:
         """Of an experiment with `repeat`: one run of each variant, that of the median time, under the variant's name.
@@ -216,7 +223,7 @@ def write_new_text(path: Path, text: str) -> None:
 def _write(run: Results, folder: Path, page: Callable[[Path], object]) -> None:
     (folder / RESOLVED).write_text(run.resolved_toml, encoding="utf-8")
     (folder / SUMMARY).write_text(dump_json(run.summary), encoding="utf-8")
-    write_run(folder, run.request_columns, run.block_columns, run.images, run.logs)
+    write_run(folder, run.request_columns, run.block_columns, run.images, run.logs, run.films)
     if run.stack_columns is not None:
         write_columns(run.stack_columns, folder / STACKS)
     write_columns(run.variant_columns, folder / VARIANTS)

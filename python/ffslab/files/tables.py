@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffslab.files import arrow, films
+from ffslab.files import arrow
+from ffslab.files.films import as_parquet, from_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,37 +55,38 @@ def read_columns(path: Path) -> Columns:
 
 
 def write_run(
-    folder: Path, requests: Columns, blocks: Columns, images: Mapping[str, bytes], logs: Mapping[str, str]
+    folder: Path,
+    requests: Columns,
+    blocks: Columns,
+    images: Mapping[str, bytes],
+    logs: Mapping[str, str],
+    films: Mapping[str, pa.Table],
 ) -> None:
     """Writes what runs did call by call and block by block, and below `images` and `logs` what they saved."""
     write_columns(requests, folder / REQUESTS)
     write_columns(blocks, folder / BLOCKS)
     files = {f"{IMAGES}/{name}": image for name, image in images.items()}
-    for log, text in logs.items():
-        is_film = films.is_film(log)
-        name = f"{LOGS}/{log}"
-        files[name.removesuffix(films.LOG) + films.TABLE if is_film else name] = (
-            films.as_parquet(text) if is_film else text.encode()
-        )
+    files |= {f"{LOGS}/{name}": text.encode() for name, text in logs.items()}
+    files |= {f"{LOGS}/{name}": as_parquet(film) for name, film in films.items()}
     for name, content in files.items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
 
 
-def read_run(folder: Path) -> tuple[Columns, Columns, dict[str, bytes], dict[str, str]]:
-    """Reads it again: requests, blocks, images, logs.
+def read_run(folder: Path) -> tuple[Columns, Columns, dict[str, bytes], dict[str, str], dict[str, pa.Table]]:
+    """Reads it again: requests, blocks, images, logs, films.
 
     Raises `OSError`, or `ValueError` for a damaged file.
     """
     images = {name: path.read_bytes() for name, path in _files_below(folder / IMAGES)}
-    logs = {}
+    logs, films = {}, {}
     for name, path in _files_below(folder / LOGS):
-        if path.name == films.TABLE:
-            logs[name.removesuffix(films.TABLE) + films.LOG] = films.as_log(path.read_bytes())
+        if path.suffix == ".parquet":
+            films[name] = from_parquet(path.read_bytes())
         else:
             logs[name] = path.read_text(encoding="utf-8")
-    return read_columns(folder / REQUESTS), read_columns(folder / BLOCKS), images, logs
+    return read_columns(folder / REQUESTS), read_columns(folder / BLOCKS), images, logs, films
 
 
 def _files_below(folder: Path) -> list[tuple[str, Path]]:

@@ -200,7 +200,7 @@ def read_partitions(path: str | Path, **how: Unpack[How]) -> list[tuple[Partitio
     """As `read_image`, of each partition of an image; no tree: what it holds is not known."""
     found = []
     for part, rows, notes in _native.read_trees(path, said(**how)):
-        tree = None if rows is None else ImageTree([ImageEntry(*row) for row in rows], notes)
+        tree = None if rows is None else ImageTree([ImageEntry(**row) for row in rows], notes)
         found.append((Partition.of(json.loads(part)), tree))
     return found
 

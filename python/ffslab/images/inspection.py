@@ -14,7 +14,7 @@ from ffslab.answers import Json, Operation
 from ffslab.answers.image import Facts, Place, Wear, WearClass
 from ffslab.answers.inspection import BlockFacts, Damage, Inspected, Inspection, Layout
 from ffslab.answers.summary import SpaceSummary
-from ffslab.api.machine import IMAGE_BOARD, IMAGE_DEVICE, as_json
+from ffslab.api.machine import IMAGE_BOARD, IMAGE_DEVICE
 from ffslab.file_systems import ON_LINUX, VOLUMES
 from ffslab.images import How, ImageTree, Partition, keys, read_image, recovery, said
 from ffslab.images.layout import layout_notes, layout_text
@@ -276,7 +276,7 @@ def start_text(facts: Facts) -> list[str]:
         "partition_blocks": layout["blocks"],
         **stack_keys(layout, facts.get("partition")),
     }
-    said = _native.toml_of(as_json(stack)).splitlines()
+    said = _native.toml_of(stack).splitlines()
     return [f"an experiment starts from it with [stack] {', '.join(said)}"]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from ffslab import _native
 from ffslab._native import InputError, __version__
 from ffslab.answers import Columns
-from ffslab.api.machine import SETTLED, Value, as_json, completed, settings_of
+from ffslab.api.machine import SETTLED, Value, completed, settings_of
 from ffslab.files.inputs import open_input
 from ffslab.files.os_errors import reason
 from ffslab.mount.nbd import PowerGoneError
@@ -126,7 +126,7 @@ class Card:
 
     def _made(self, wanted: Wanted, seed: int) -> tuple[_native.Session, Path | None]:
         """The machine, and the image that is yet to be written onto it."""
-        keys = as_json(self.keys)
+        keys = self.keys
         saved = None if wanted.image is None else _saved(wanted.image)
         if saved is None:
             return _native.Session(keys, seed, ".", SETTLED), wanted.image

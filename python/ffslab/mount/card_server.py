@@ -15,7 +15,6 @@ from typing import TextIO
 from ffslab import _native
 from ffslab._native import InputError, __version__
 from ffslab.answers.summary import Summary
-from ffslab.api.machine import as_json
 from ffslab.api.run import Run
 from ffslab.files.os_errors import reason
 from ffslab.mount.card import Card, Wanted
@@ -181,5 +180,5 @@ class Service:
         # What an image holds is taken as it is.
         begun = {"initial": "fresh"} if self.wanted.image is None else {}
         data = {"title": title, **begun, "stack": card.used_keys, "card": served}
-        resolved = "# What `ffslab card serve` served.\n" + _native.toml_of(as_json(data))
+        resolved = "# What `ffslab card serve` served.\n" + _native.toml_of(data)
         return Run(told, requests, blocks, resolved)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.api.machine import SETTLED, as_json
+from ffslab.api.machine import SETTLED
 from ffslab.mount.control import socket_path
 from ffslab.mount.running import Running, stops_heard
 from ffslab.terminal.printing import tell
@@ -41,7 +41,7 @@ def recorded(
         mountpoint.mkdir()
         running = Running(_found(command, folder), {**os.environ, FOLDER: str(folder)}, wishes, mountpoint)
         *_, recording = _native.mount(
-            as_json(keys),
+            keys,
             mountpoint,
             socket=socket_path(mountpoint, make=True),
             options=list(options),

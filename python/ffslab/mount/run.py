@@ -21,7 +21,6 @@ from ffslab.api.machine import (
     SETTLED,
     Machine,
     Value,
-    as_json,
     settings_of,
 )
 from ffslab.api.observe import Observe
@@ -232,7 +231,7 @@ class Mount:
             epoch_s = int(time.time()) if self.think == "real" else _native.EPOCH_S
             try:
                 summary, requests, blocks, used, stacks, _ = _native.mount(
-                    as_json(keys),
+                    keys,
                     self.mountpoint,
                     socket=socket,
                     options=list(self.wanted.options),
@@ -285,4 +284,4 @@ class Mount:
         # What an image holds is taken as it is.
         begun = {"initial": self.initial} if self.wanted.image is None else {}
         data = {"title": title, **begun, "stack": used, "mount": served}
-        return "# What `ffslab mount` served.\n" + _native.toml_of(as_json(data))
+        return "# What `ffslab mount` served.\n" + _native.toml_of(data)

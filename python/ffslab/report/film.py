@@ -22,6 +22,8 @@ from ffslab.text.causes import titles
 from ffslab.text.tables import number, size
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ffslab.files.results import Results
 
 KINDS = ("read", "program", "erase", "holds")
@@ -39,26 +41,25 @@ OTHER_FILES = "other files"
 
 def drawn(run: Results, variants: Sequence[VariantSummary]) -> list[tuple[str, Drawn]]:
     """For each of these variants that has a film: its name and size in a sentence, and what the page holds of it."""
-    # Of several variants each that came to its end has a log under its number.
-    logs = [log for name, log in sorted(run.logs.items(), key=_number) if films.is_film(name)]
+    # Of several variants each that came to its end has a film under its number.
+    tables = [run.films[name] for name in sorted(run.films, key=_number)]
     names = [one["name"] for one in run.summary["variants"]]
-    if len(logs) != len(names):
+    if len(tables) != len(names):
         return []
-    of = dict(zip(names, logs, strict=True))
+    of = dict(zip(names, tables, strict=True))
     wanted = [variant for variant in variants if variant["flash"] is not None][:FILMS_MAX]
     return [_film(run, variant, of[variant["name"]], f"film-{at}") for at, variant in enumerate(wanted)]
 
 
-def _number(log: tuple[str, str]) -> int:
-    number_text = log[0].partition("/")[0]
+def _number(name: str) -> int:
+    number_text = name.partition("/")[0]
     return int(number_text) if number_text.isdigit() else 0
 
 
-def _film(run: Results, variant: VariantSummary, log: str, name: str) -> tuple[str, Drawn]:
+def _film(run: Results, variant: VariantSummary, table: pa.Table, name: str) -> tuple[str, Drawn]:
     flash = variant["flash"]
     assert flash is not None
     block_bytes = flash["page_B"] * flash["pages_per_block"]
-    table = films.table_of(log)
     title_of = titles(variant)
     packed, facts = _packed(table, block_bytes)
     rows = np.asarray(run.block_columns["variant"], dtype=object) == variant["name"]

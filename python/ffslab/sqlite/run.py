@@ -13,7 +13,7 @@ import apsw
 from ffslab import _native
 from ffslab._native import InputError, __version__
 from ffslab.answers.summary import Summary
-from ffslab.api.machine import SETTLED, Value, as_json
+from ffslab.api.machine import SETTLED, Value
 from ffslab.api.observe import Observe
 from ffslab.api.run import Progress, Run
 from ffslab.api.stack import Measurement, Stack, joined
@@ -180,7 +180,7 @@ def _resolved(
     ran = {"database": database, "setup": setup.text if setup is not None else None, "script": script.text}
     data = {"title": title, "initial": SETTLED, "stack": keys, "axes": axes or None, "sqlite": ran}
     about = f"# What `ffslab sqlite` ran, with SQLite {apsw.sqlite_lib_version()}.\n"
-    return about + _native.toml_of(as_json(data))
+    return about + _native.toml_of(data)
 
 
 def table_text(summary: Summary) -> str:

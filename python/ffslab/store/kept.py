@@ -8,9 +8,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ffslab.answers import Columns
     from ffslab.answers.machine import KeyOf
     from ffslab.answers.summary import FailedVariant, Summary, VariantSummary
+    from ffslab.files.results import Results
 
     Said = VariantSummary | FailedVariant
 
@@ -25,6 +28,7 @@ class Tables:
     blocks: Columns
     images: Mapping[str, bytes] = field(default_factory=dict)
     logs: Mapping[str, str] = field(default_factory=dict)
+    films: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,15 +66,14 @@ def said_by(summary: Summary) -> list[Said]:
     return [*summary["variants"], *summary.get("failed", [])]
 
 
-def tables_of(
-    requests: Columns, blocks: Columns, images: Mapping[str, bytes], logs: Mapping[str, str], names: Sequence[str]
-) -> dict[str, Tables]:
+def tables_of(run: Results, names: Sequence[str]) -> dict[str, Tables]:
     """The tables of each variant that has some. `names`: all variants, whose numbers stand in the names of files."""
-    of_requests, of_blocks = (_by_variant(columns, names) for columns in (requests, blocks))
+    of_requests, of_blocks = (_by_variant(columns, names) for columns in (run.request_columns, run.block_columns))
     several = len(names) > 1
     return {
         name: Tables(
-            of_requests[name], of_blocks[name], _files_of(images, number, several), _files_of(logs, number, several)
+            *(of_requests[name], of_blocks[name]),
+            *(_files_of(files, number, several) for files in (run.images, run.logs, run.films)),
         )
         for number, name in enumerate(names, 1)
     }
@@ -95,19 +98,19 @@ def _files_of(files: Mapping[str, Any], number: int, several: bool) -> dict[str,
     return {name.removeprefix(before): held for name, held in files.items() if name.startswith(before)}
 
 
-def joined(
-    tables: Mapping[str, Tables], names: Sequence[str]
-) -> tuple[Columns, Columns, dict[str, bytes], dict[str, str]]:
+def joined(tables: Mapping[str, Tables], names: Sequence[str]) -> Tables:
     """The tables of variants by their names, in their order, as an experiment has them; the reverse of `tables_of`."""
     images: dict[str, bytes] = {}
     logs: dict[str, str] = {}
+    films: dict[str, pa.Table] = {}
     for name, one in tables.items():
         before = f"{names.index(name) + 1}/" if len(names) > 1 else ""
         images |= {f"{before}{file}": image for file, image in one.images.items()}
         logs |= {f"{before}{file}": text for file, text in one.logs.items()}
+        films |= {f"{before}{file}": film for file, film in one.films.items()}
     requests = _stacked({name: one.requests for name, one in tables.items()}, "i")
     blocks = _stacked({name: one.blocks for name, one in tables.items()}, "block")
-    return requests, blocks, images, logs
+    return Tables(requests, blocks, images, logs, films)
 
 
 def _stacked(parts: Mapping[str, Columns], counted_by: str) -> Columns:

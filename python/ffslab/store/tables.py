@@ -25,7 +25,7 @@ def write_tables(folder: Path, tables: Tables) -> None:
     beside = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
     try:
         beside.mkdir()
-        write_run(beside, tables.requests, tables.blocks, tables.images, tables.logs)
+        write_run(beside, tables.requests, tables.blocks, tables.images, tables.logs, tables.films)
         with uninterrupted():
             if not folder.exists():
                 beside.rename(folder)

@@ -64,9 +64,10 @@ def initial_of(resolved_toml: str) -> str | None:
     return said if isinstance(said, str) else None
 
 
-def initial_as_written(experiment_toml: str) -> str:
-    """The same of a file that a person wrote: what is done where it names none."""
-    return initial_of(experiment_toml) or USUAL
+def initial_as_written(experiment: Mapping[str, object]) -> str:
+    """The same of an experiment as data: what is done where it names none."""
+    said = experiment.get("initial")
+    return said if isinstance(said, str) else USUAL
 
 
 def line(every: Sequence[Seen], seen: str | None = None) -> str:

@@ -168,7 +168,7 @@ fn programs_use_it_on_a_mount() {
     let mountpoint = folder.join("mnt");
     std::fs::create_dir_all(&mountpoint).unwrap();
     let spec = MountSpec {
-        stack_toml: "board = \"zero-overhead\"\nfs = \"toy\"\npartition_blocks = 40".to_string(),
+        stack: "board = \"zero-overhead\"\nfs = \"toy\"\npartition_blocks = 40".parse().unwrap(),
         base_dir: folder.clone(),
         initial: "settled".to_string(),
         seed: 1,

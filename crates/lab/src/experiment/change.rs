@@ -1,9 +1,7 @@
 //! What a program, or an option of the command, puts in place of what an experiment file says.
 
-use super::Source;
 use crate::data::Change;
 use crate::error::LabError;
-use ffslab_text::toml_text::toml_error;
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -12,20 +10,19 @@ use toml::Spanned;
 /// Puts what is new into the table `root` of a file: keys of the stack and axes one by one, everything else whole. A key of
 /// the stack that gets a value is no axis any more. A key of the stack with a point in its name is one of a table in it.
 ///
-/// Errors: none that a change from data could have.
-pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Change) -> Result<(), LabError> {
-    let new = DeTable::parse(&change.toml).map_err(|error| toml_error(&change.toml, source.file_name, &error))?;
-    // What the file does not have stands behind its text. There axes keep the order in which they were given.
-    let behind = |place: Range<usize>| source.text.len() + 1 + place.start..source.text.len() + 1 + place.end;
-    let new = new.into_inner();
+/// What the file does not have stands from `place` on, behind all that it has. There axes keep the order in which they were given.
+///
+/// Errors: the change holds what TOML cannot.
+pub(super) fn apply<'i>(root: &mut DeTable<'i>, change: &'i Change, mut place: usize) -> Result<(), LabError> {
+    let new = change.new.read_table(&mut place)?;
     if let (Some(axes), Some(DeValue::Table(keys))) = (table_of(root, "axes"), new.get("stack").map(Spanned::get_ref)) {
         keys.keys().for_each(|key| remove_axis(axes, key.get_ref()));
     }
     if let Some(stack) = table_of(root, "stack") {
-        change.removed.iter().for_each(|key| drop(stack.remove(key.as_str())));
+        change.removed().into_iter().for_each(|key| drop(stack.remove(key)));
     }
     for (name, value) in new {
-        let place = behind(name.span());
+        let place = name.span();
         let (name, value) = (name.into_inner(), value.into_inner());
         let DeValue::Table(keys) = value else {
             put(root, name, value, place);
@@ -39,7 +36,7 @@ pub(super) fn apply<'i>(source: &Source, root: &mut DeTable<'i>, change: &'i Cha
         let in_stack = (name == "stack").then(|| table.span());
         let DeValue::Table(table) = table.get_mut() else { continue };
         for (key, value) in keys {
-            let place = in_stack.clone().unwrap_or_else(|| behind(key.span()));
+            let place = in_stack.clone().unwrap_or_else(|| key.span());
             let key = key.into_inner();
             match key.split_once('.').filter(|_| in_stack.is_some()) {
                 // A key of a table in the stack, such as `policy.victim`: what else the table says stays.

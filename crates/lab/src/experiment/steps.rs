@@ -63,8 +63,8 @@ fn read_step(source: &Source, list: &str, index: usize, value: &Value) -> Result
 
 /// Inserts the list and number of a step, such as "setup step 3 (create): ", after the file and line of a message.
 fn name_step(line: &str, file_name: &str, place: &str, step: &str) -> String {
-    let after_name = file_name.len() + 1;
-    let split = line.get(after_name..).and_then(|rest| rest.find(": ")).map_or(0, |at| after_name + at + 2);
+    let of_name = file_name.len();
+    let split = line.get(of_name..).and_then(|rest| rest.find(": ")).map_or(0, |at| of_name + at + 2);
     format!("{}{place} ({step}): {}", &line[..split], &line[split..])
 }
 

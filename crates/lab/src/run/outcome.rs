@@ -4,6 +4,7 @@ use super::facts::StepOutcome;
 use super::phase::{increase, MainPhase};
 use crate::requests::{RequestLog, Waiting};
 use crate::stats::LatencyUs;
+use crate::table::Columns;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_sim::{CauseCounts, Causes, Energy, OpCounts, Task, LEFT_BY_SETUP};
 use ffslab_system::{MountDone, System};
@@ -65,6 +66,8 @@ pub struct Outcome {
     pub images: Vec<SavedImage>,
     /// Logs that steps wrote, by name.
     pub logs: Vec<(String, String)>,
+    /// What happened to each erase block. `None`: nobody has asked for it.
+    pub film: Option<Columns>,
     /// The main one first. Empty: the measured steps ran alone.
     pub programs: Vec<OfProgram>,
     /// What was done on each of several mounts in the measurement; empty: there is one.
@@ -114,6 +117,7 @@ impl Outcome {
             space_after: system.block_space(),
             images: kept.images,
             logs: kept.logs,
+            film: kept.film,
             programs: kept.programs,
             mounts: gained_on_mounts(system.mounts_done(), &start.mounts),
             stacks: kept.stacks,
@@ -159,6 +163,7 @@ pub(crate) struct Kept {
     pub requests: RequestLog,
     pub images: Vec<SavedImage>,
     pub logs: Vec<(String, String)>,
+    pub film: Option<Columns>,
     pub programs: Vec<OfProgram>,
     pub end: Option<StepOutcome>,
     /// `None`: nothing was written down.

@@ -2,9 +2,9 @@
 
 use super::on_bare::{demand, refuse_options, OnBare, PathSettings};
 use super::sectors::{wrong_cluster, SectorKeys, TranslationName, OF_FAT};
-use crate::bare::BareKeys;
+use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
-use crate::stack::EPOCH_S;
+use crate::spec::EPOCH_S;
 use ffslab_bare::paths::Make;
 use ffslab_fat::{format, Config, Fat, FatType};
 use ffslab_foreign::Translation;

@@ -4,7 +4,7 @@ use super::descriptor::{Descriptor, Promises};
 use super::foreign::{self, open_files};
 use super::on_bare::{demand, no_library, OnBare, PathSettings};
 use super::sectors::{wrong_cluster, SectorKeys, TranslationName, OF_FATFS};
-use crate::bare::BareKeys;
+use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use ffslab_foreign::{Code, Settings, Setup};
 use ffslab_mtd::Capabilities;

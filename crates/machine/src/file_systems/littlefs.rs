@@ -2,7 +2,7 @@
 
 use super::descriptor::{Descriptor, Promises};
 use super::on_bare::{no_library, refuse_options, OnBare, PathSettings};
-use crate::bare::BareKeys;
+use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
 use ffslab_fs::PathFileSystem;

@@ -1,7 +1,7 @@
 //! What a bare program asks about a file system of paths and handles.
 
 pub(super) use super::demands::{demand, no_library};
-use crate::bare::BareKeys;
+use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use crate::mount_options::{no_options, MountOptions};
 use ffslab_bare::paths::Make;

@@ -7,7 +7,7 @@ use super::on_bare::{refuse_options, OnBare, PathSettings};
 use super::sectors::{SectorKeys, TranslationName, OF_STORE};
 use super::zephyr::{NVS, ZMS};
 use super::{flashdb, zephyr_fcb};
-use crate::bare::BareKeys;
+use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use ffslab_bare::paths::Make;
 use ffslab_foreign::{nor_capabilities, StoreSetup, Translation};

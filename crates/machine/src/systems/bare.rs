@@ -1,7 +1,8 @@
 //! A program without an operating system, as a system of the table.
 
 use super::descriptor::{Descriptor, SystemKeys};
-use crate::bare::{self, BareKeys, BareSpec, BlockSpec};
+use crate::bare::{self, BareSpec, BlockSpec};
+use crate::bare_keys::BareKeys;
 use crate::device_keys::DeviceKeys;
 use crate::error::MachineError;
 use crate::file_systems;

@@ -12,7 +12,7 @@ mod schema;
 pub use descriptor::{Descriptor, SystemKeys};
 pub use schema::NamesFilledIn;
 
-use crate::bare::BareKeys;
+use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use crate::rtems_keys::RtemsKeys;
 use crate::spec::MachineSpec;
@@ -88,31 +88,29 @@ pub fn find(name: &str) -> Option<&'static Descriptor> {
 }
 
 impl StackTable {
-    /// A table as a program writes it, each key on a line of its own.
+    /// A table as text.
+    ///
+    /// Errors: as those of [`StackTable::of`]; a text that is no TOML.
+    pub fn parse(text: &str) -> Result<StackTable, toml::de::Error> {
+        StackTable::of(toml::from_str(text)?)
+    }
+
+    /// A table as a program gives it.
     ///
     /// Errors: unknown keys and systems, values of another kind.
-    pub fn parse(text: &str) -> Result<StackTable, toml::de::Error> {
-        #[derive(Deserialize)]
-        struct OfSystem {
-            system: Option<String>,
+    pub fn of(mut keys: toml::Table) -> Result<StackTable, toml::de::Error> {
+        let Some(name) = keys.get("system").cloned() else { return StackTable::read(by_default(), keys) };
+        let name = String::deserialize(name)?;
+        let Some(system) = find(&name) else {
+            let known: Vec<&str> = TABLE.iter().map(|system| system.name).collect();
+            let text = format!("system = \"{name}\": unknown, known are {}", known.join(", "));
+            return Err(serde::de::Error::custom(text));
+        };
+        if system == by_default() {
+            // Its keys are those of a table that names no system.
+            keys.remove("system");
         }
-        let named = toml::from_str::<OfSystem>(text)?.system;
-        let system = named.as_deref().map_or(Some(by_default()), find);
-        match system {
-            Some(system) if named.is_some() && system == by_default() => {
-                // Its keys are those of a table that names no system.
-                let mut keys: toml::Table = toml::from_str(text)?;
-                keys.remove("system");
-                StackTable::read(system, keys)
-            }
-            Some(system) => StackTable::read(system, toml::Deserializer::parse(text)?),
-            None => {
-                let known: Vec<&str> = TABLE.iter().map(|system| system.name).collect();
-                let name = named.unwrap_or_default();
-                let text = format!("system = \"{name}\": unknown, known are {}", known.join(", "));
-                Err(serde::de::Error::custom(text))
-            }
-        }
+        StackTable::read(system, keys)
     }
 
     /// The machine that the table describes, and the table with all values filled in.

@@ -99,7 +99,7 @@ fn check_trace(name: &str, device: &Path) {
     let mut keys = settings.keys().unwrap();
     keys.device = Some(ffslab_machine::device_keys::DeviceKeys::Profile(device.display().to_string()));
     let media_block_bytes = keys.media_block_bytes.unwrap();
-    let mut session = Session::new(&toml::to_string(&keys).unwrap(), 1, Path::new("")).unwrap();
+    let mut session = Session::new(toml::Table::try_from(&keys).unwrap(), 1, Path::new("")).unwrap();
     let machine = machine(&mut session);
     let disk = machine.disk().unwrap();
     machine.cache_mut().set_tracing(true);

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.api.machine import IMAGE_BOARD, SETTLED, Value, as_json
+from ffslab.api.machine import IMAGE_BOARD, SETTLED, Value
 from ffslab.images.build.description import Content, Description
 from ffslab.systems import DEFAULT
 from ffslab.text.tables import size
@@ -40,7 +40,7 @@ class Chip:
         said = {key: value for key, value in {**self._keys, **keys}.items() if value is not None}
         if said.get("system", DEFAULT.name) != DEFAULT.name:
             said.pop("kernel", None)
-        return _native.Session(as_json(said), 1, Path(), initial)
+        return _native.Session(said, 1, Path(), initial)
 
     def filled(
         self, where: str, content: Content, blocks: int, settings: Mapping[str, Value], room: str

@@ -7,7 +7,6 @@ that was asked for. A test walks the schema of experiments and asks for a row of
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 from ffslab._native import InputError
@@ -114,7 +113,7 @@ def asked(experiment: Experiment) -> frozenset[str]:
 
     Raises `InputError` for tables that a reference run has not.
     """
-    tables = tomllib.loads(experiment.text)
+    tables = experiment.table()
     for name, why in TOP_REFUSED.items():
         if tables.get(name):
             raise InputError(f"{experiment.file_name}: {name}: a reference run {why}")

@@ -257,9 +257,7 @@ def variants(experiment: Experiment, name: str) -> list[Variant]:
 
     Raises `ffslab.InputError` when the experiment is wrong or a real kernel with nandsim cannot run it.
     """
-    plans: list[PlannedVariant] = json.loads(
-        _native.planned_variants(experiment.text, experiment.file_name, experiment.base_dir)
-    )
+    plans: list[PlannedVariant] = json.loads(_native.planned_variants(experiment))
     asked = keys.asked(experiment)
     return [
         with_inputs(recorded(planned(plan, experiment.file_name, name, asked), experiment, number), experiment)
@@ -273,9 +271,7 @@ def recorded(variant: Variant, experiment: Experiment, number: int) -> Variant:
     if not any(step["step"] in RECORDED for step in steps):
         return variant
     found, data = _native.recorded_calls(
-        experiment.text,
-        experiment.file_name,
-        experiment.base_dir,
+        experiment,
         number,
         json.dumps(variant.setup),
         json.dumps(variant.measure),

@@ -245,7 +245,7 @@ def _summaries(question: Asked, best: Tried, store: Store) -> dict[str, VariantS
 
 def _seen(question: Asked, summaries: dict[str, VariantSummary]) -> list[Seen]:
     """What each workload of the choice ran on."""
-    initial = {one.name: initial_as_written(one.experiment.text) for one in question.workloads}
+    initial = {one.name: initial_as_written(one.experiment.table()) for one in question.workloads}
     return [of_variant(said, initial.get(name)) for name, said in summaries.items()]
 
 

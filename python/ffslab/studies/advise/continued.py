@@ -6,7 +6,6 @@ The first rounds become a part of the setup, so that what is measured is not how
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -69,14 +68,14 @@ def _rounded(rounds: int) -> int:
 
 def can_go_on(experiment: Experiment) -> bool:
     """Whether the measured steps can follow one another."""
-    data = tomllib.loads(experiment.text)
+    data = experiment.table()
     names = {step.get("step") for step in data.get("measure", [])}
     return "program" not in data and not names & _ONCE
 
 
 def continued(experiment: Experiment, rounds: Rounds, axes: Mapping[str, object]) -> Experiment:
     """The experiment with so many rounds of its measured steps. `axes`: values of axes of these steps, as STEP.KEY."""
-    data = tomllib.loads(experiment.text)
+    data = experiment.table()
     setup: list[dict[str, Any]] = [*data.get("setup", [])]
     measure: list[dict[str, Any]] = data["measure"]
     round_ = [*measure, *_left_as_found(setup, measure)]

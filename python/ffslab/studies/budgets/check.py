@@ -46,7 +46,7 @@ def _seen(budgets: Budgets, found: Measured) -> list[Seen]:
     return [
         Seen(
             account["stack"],
-            begun_with(account["stack"], {}, initial_as_written(budget.experiment.text)),
+            begun_with(account["stack"], {}, initial_as_written(budget.experiment.table())),
             seen_us=account["figures"]["time_us"],
         )
         for budget in budgets.budgets

@@ -13,7 +13,6 @@ from typing import Literal, NotRequired, TypedDict
 from ffslab import _native
 from ffslab._native import InputError, is_path
 from ffslab.answers.profile import ConstantValue, Status
-from ffslab.api.machine import as_json
 from ffslab.registries import profiles
 
 
@@ -67,7 +66,7 @@ def board_toml(base: str, title: str, measured: list[Measured], *, part: str, ke
             entry["ci95"] = [_round(end) for end in constant.ci95]
         values[key] = entry
     profile: _Profile = {"title": title, "part": part, "kernel": kernel}
-    return _native.profile_toml_of(as_json(profile | _in_tables(values)))
+    return _native.profile_toml_of(profile | _in_tables(values))
 
 
 def missing(base: str, measured: list[Measured], keys: tuple[str, ...]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ def keep(outcome: Outcome, failure: CrashFailure, folder: Path, number: int) -> 
             path.with_suffix(".img").write_bytes(image)
     except OSError as error:
         raise _native.InputError(f"{folder}: cannot be written: {reason(error)}") from None
-    write_text(path, _native.toml_of(json.dumps(_as_table(outcome, failure, folder))))
+    write_text(path, _native.toml_of(_as_table(outcome, failure, folder)))
     return path
 
 

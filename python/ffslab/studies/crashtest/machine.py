@@ -9,7 +9,6 @@ from typing import Any
 
 from ffslab import _native
 from ffslab._native import InputError
-from ffslab.api.machine import as_json
 from ffslab.api.stack import Stack
 
 
@@ -20,7 +19,7 @@ class WatchedStack(Stack):
     def watched(cls, keys: Mapping[str, Any], seed: int, base_dir: Path, initial: str) -> WatchedStack:
         """The stack that has these keys."""
         stack = cls.__new__(cls)
-        stack._session = _native.Session.watched(as_json(keys), seed, base_dir, initial)
+        stack._session = _native.Session.watched(keys, seed, base_dir, initial)
         stack.boots = 0
         return stack
 

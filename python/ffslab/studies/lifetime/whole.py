@@ -111,7 +111,7 @@ def lived(
     for at, one in enumerate(workloads):
         how = RunGiven(part_of(progress, at, len(workloads)), given.jobs or 0, given.any_size)
         found = _with_kept(Store.usual() if store is None else store, one, asked, how, again=again)
-        initial = initial_as_written(one.experiment.text)
+        initial = initial_as_written(one.experiment.table())
         answer["workloads"].append({"workload": one.name, "initial": initial, **found})
     return WholeLives(answer)
 

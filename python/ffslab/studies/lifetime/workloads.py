@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -176,7 +175,7 @@ def _sizes(experiment: Experiment) -> How:
 def _stack_of(experiment: Experiment) -> dict[str, Json]:
     changed = experiment.change.get("stack", {})
     assert isinstance(changed, Mapping)
-    stack: dict[str, Json] = json.loads(_native.stack_as_written(experiment.text, experiment.file_name)) | changed
+    stack: dict[str, Json] = {**experiment.table().get("stack", {}), **changed}
     if "fs" not in stack:
         raise InputError(f"{experiment.file_name}: the key `fs` of [stack] is missing: is it an experiment?")
     return stack

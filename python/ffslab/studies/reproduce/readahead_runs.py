@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffslab import steps
+from ffslab import _native, steps
 from ffslab.answers.typed_keys import BasePattern, Pattern
-from ffslab.api.experiment import MADE_OF_DATA, Experiment
 from ffslab.api.steps import DROP_CACHES, MOUNT, SYNC, Data, opened
 from ffslab.sqlite.look_ups import COMPRESSION
 from ffslab.steps import Step
@@ -290,7 +289,7 @@ def experiments() -> Iterator[tuple[str, str]]:
     for series in SERIES:
         about = "".join(f"# {line}\n" for line in series.about.splitlines())
         of = [fs for fs in series.of if fs in PUBLISHED_FS] or series.of
-        text = Experiment.from_data(series.experiment(of)).text.removeprefix(MADE_OF_DATA)
+        text = _native.toml_of(series.experiment(of))
         yield f"{series.name.replace(' ', '-')}.toml", about + text
 
 

@@ -20,7 +20,6 @@ from ffslab._native import InputError
 from ffslab.answers.machine import KeyOf
 from ffslab.answers.summary import FailedVariant, VariantSummary
 from ffslab.api.experiment import Experiment
-from ffslab.api.machine import as_json
 from ffslab.api.run import Progress
 from ffslab.api.stack import Stack
 from ffslab.api.steps import Data
@@ -85,7 +84,7 @@ def machines(planned: Sequence[PlannedRun]) -> list[Seen]:
         for values in product(*varied.values()):
             stack = {**own, **dict(zip(varied, values, strict=True))}
             named = {key: stack[key] for key in (*_NAMED, "system", "device", "partition_blocks") if key in stack}
-            stacks.setdefault(as_json(named), stack)
+            stacks.setdefault(json.dumps(named), stack)
     return [Seen(Stack.of(stack).keys, "as each run says") for stack in stacks.values()]
 
 

@@ -123,7 +123,7 @@ class Course:
             chosen |= dict.fromkeys([*values.values()][:VALUES_MAX])
         found = self.store.find({keys[at][0] for at in chosen}, REQUESTS_KEPT, with_tables=False)
         look_also_in(Path(self.study.experiment.base_dir))
-        initial = initial_as_written(self.study.experiment.text)
+        initial = initial_as_written(self.study.experiment.table())
         ended = (found[keys[at][0]].ended for at in sorted(chosen) if keys[at][0] in found)
         return tuple(of_variant(said, initial) for said in ended if said is not None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -158,11 +157,7 @@ def _of_experiment(data: dict[str, Any], experiment: Experiment, file_name: str)
 
 def without_axes(experiment: Experiment) -> tuple[Experiment, str, tuple[Axis, ...]]:
     """The experiment without its own axes, its title, and its axes."""
-    try:
-        table = tomllib.loads(experiment.text)
-    except tomllib.TOMLDecodeError:
-        experiment.check()
-        raise
+    table = experiment.table()
     title, own = str(table.get("title", "")), table.pop("axes", {})
     if not own:
         return experiment, title, ()

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from ffslab import _native
-from ffslab.api.machine import as_json
 from ffslab.files.inputs import json_of
 from ffslab.studies.calibrate.cards.lines import Align, Line
 from ffslab.studies.calibrate.observations import Numbers
@@ -71,7 +70,7 @@ def operations(structure: Structure, lines: list[Line]) -> tuple[Numbers, Number
     Errors: lines that do not go with the structure.
     """
     asked = [line.asked.asked() for line in lines]
-    counted = json_of(_native.card_operations(as_json(asdict(structure)), json.dumps(asked)), "card_operations")
+    counted = json_of(_native.card_operations(json.dumps(asdict(structure)), json.dumps(asked)), "card_operations")
     rows, known = [], []
     for line, of in zip(lines, counted, strict=True):
         is_read, calls = isinstance(line.asked, Align), of["calls"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ffslab import _native
-from ffslab.api.machine import as_json
 from ffslab.studies.calibrate.cards.fit import CardFit
 from ffslab.studies.calibrate.cards.models import ERASE_US, Structure
 
@@ -67,7 +66,7 @@ def toml(fitted: CardFit, title: str) -> str:
         "consecutive_blocks": assumed(True, "as rtems-libbsd's drivers of cards and sticks"),
         "ftl": layer,
     }
-    return _native.profile_toml_of(as_json(file))
+    return _native.profile_toml_of(file)
 
 
 def _spare_share(structure: Structure) -> float:

@@ -140,7 +140,7 @@ def judged(
             failures[places[at]] = f"{folder.experiment(places[at][0]).name}: {why}"
         else:
             steps[places[at]] = ended["steps"]
-            seen.append(_named(of_variant(ended, initial_as_written(experiments[at].text))))
+            seen.append(_named(of_variant(ended, initial_as_written(experiments[at].table()))))
     rows = [_row(folder, case, Done(steps, failures)) for case in folder.cases]
     return told(rows, line(seen, counted(len(places), "run")), len(places))
 
