@@ -119,8 +119,8 @@ def test_a_volume_of_ubi_may_be_larger_than_the_image(tmp_path: Path, ffslab: Co
 
 
 def of_stack(fs: str, oob: bool, hole_bytes: int = 0) -> bytes:
-    own = {"ubifs": {"max_beb_per1024": 1}, "yaffs2": {"inband_tags": True}}.get(fs, {})
-    stack = ffslab.Stack.of({"fs": fs, "board": "omap3evm", "partition_blocks": 40, **own})
+    keys: dict[str, dict[str, int | bool]] = {"ubifs": {"max_beb_per1024": 1}, "yaffs2": {"inband_tags": True}}
+    stack = ffslab.Stack.of({"fs": fs, "board": "omap3evm", "partition_blocks": 40, **keys.get(fs, {})})
     stack.mount()
     stack.write_file("a", CONTENT)
     if hole_bytes:
