@@ -1,4 +1,4 @@
-"""Programs and judges of `ffslab crashtest` that do not return: the line of the user's file is told, nothing is judged."""
+"""Programs and judges of `ffslab crashtest` that do not return: the line of the file is told, and nothing is judged."""
 
 from __future__ import annotations
 

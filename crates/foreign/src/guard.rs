@@ -5,6 +5,7 @@
 //! ends a call that is right; and only the CPU time since the library last did something: an operation of its flash, a call
 //! that begins or ends. A call that goes on and on with its flash has done enough after `OPERATIONS_MAX`.
 
+use crate::libraries::LoadError;
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::path::Path;
@@ -156,9 +157,18 @@ impl Seen {
     }
 }
 
+/// How much CPU time, in seconds, a call may take without doing anything.
+///
+/// Errors: the environment says it, and not as a number.
+pub(crate) fn limit() -> Result<u64, LoadError> {
+    let Some(said) = std::env::var_os(LIMIT_VARIABLE) else { return Ok(LIMIT_S) };
+    let value = said.to_string_lossy();
+    value.parse().map_err(|_| LoadError::Limit { value: value.into_owned() })
+}
+
 /// Looks at all threads again and again.
 fn watch() {
-    let limit_s = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(LIMIT_S);
+    let limit_s = limit().unwrap_or(LIMIT_S);
     let mut all: Vec<Seen> = Vec::new();
     loop {
         std::thread::sleep(LOOK);
