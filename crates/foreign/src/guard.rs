@@ -5,7 +5,6 @@
 //! ends a call that is right; and only the CPU time since the library last did something: an operation of its flash, a call
 //! that begins or ends. A call that goes on and on with its flash has done enough after `OPERATIONS_MAX`.
 
-use crate::libraries::LoadError;
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::path::Path;
@@ -160,10 +159,10 @@ impl Seen {
 /// How much CPU time, in seconds, a call may take without doing anything.
 ///
 /// Errors: the environment says it, and not as a number.
-pub(crate) fn limit() -> Result<u64, LoadError> {
+pub(crate) fn limit() -> Result<u64, String> {
     let Some(said) = std::env::var_os(LIMIT_VARIABLE) else { return Ok(LIMIT_S) };
     let value = said.to_string_lossy();
-    value.parse().map_err(|_| LoadError::Limit { value: value.into_owned() })
+    value.parse().map_err(|_| format!("{LIMIT_VARIABLE}={value}: must be a whole number of seconds"))
 }
 
 /// Looks at all threads again and again.

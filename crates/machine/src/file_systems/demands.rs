@@ -28,7 +28,7 @@ pub(super) fn no_library(key: &'static str, adapter: &str, error: LoadError) -> 
             let needed = format!("{why}: `ffslab foreign build {adapter}` makes a library of your sources");
             MachineError::word(key, &file, needed)
         }
-        LoadError::Limit { .. } => MachineError::word(key, "", error.to_string()),
+        LoadError::Limit { file, why } => MachineError::word(key, &file, why),
         LoadError::Absent { file } => {
             let needed = format!("there is no such file: `ffslab foreign build {adapter}` makes it of your sources");
             MachineError::word(key, &file, needed)
