@@ -213,7 +213,7 @@ def _run(
 
 
 def _named_once(said: str) -> str:
-    """What is wrong in a recording or a job file, from "a.fio: /home/me/a.fio:3: ...": its experiment is named so."""
+    """What is wrong in a recording or a job file, which is named twice, as the experiment has its name, too."""
     title, _, rest = said.partition(": ")
     name = title.removeprefix("replay of ")
     whole = str(Path(name).absolute())
