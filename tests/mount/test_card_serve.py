@@ -121,8 +121,7 @@ def test_a_plain_image_is_on_the_device_and_a_saved_one_is_for_its_device_alone(
     assert (other.returncode, "was saved by another device" in other.stderr) == (2, True)
     whole = (tmp_path / "card.bin").read_bytes()
     # What the host wrote has no check sum of its own: a flipped bit in it was served as it is.
-    flipped = whole.replace(b"cardcard", b"cardbard", 1)
-    assert flipped != whole
+    flipped = whole[:-20] + bytes([whole[-20] ^ 1]) + whole[-19:]
     for damaged in (whole[: len(whole) // 2], flipped):
         (tmp_path / "damaged.bin").write_bytes(damaged)
         ran = ffslab("card", "serve", *SMALL, "--image", str(tmp_path / "damaged.bin"), *tail)
