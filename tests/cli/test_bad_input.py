@@ -146,6 +146,20 @@ def test_an_unknown_key_is_named_with_its_line(ffslab: Command, tmp_path: Path) 
     assert f"small.toml:{line_of('count = 20')}" in refused(ffslab("run", "small.toml"))
 
 
+@pytest.mark.parametrize(
+    ("machine", "errno"),
+    [
+        ('board = "omap3evm"\nfs = "jffs2"\npartition_blocks = 64', "EINVAL"),
+        ('system = "rtems"\nfs = "jffs2"', "EACCES"),
+    ],
+)
+def test_an_unmount_of_nothing_is_told(ffslab: Command, tmp_path: Path, machine: str, errno: str) -> None:
+    text = f'title = "u"\n[stack]\n{machine}\n[[measure]]\nstep = "umount"\n'
+    (tmp_path / "u.toml").write_text(text, encoding="utf-8")
+    line = refused(ffslab("run", "u.toml"))
+    assert f"measure step 1 (umount): {errno}: nothing is mounted: a mount step must come before" in line
+
+
 def test_missing_files_are_named(ffslab: Command, tmp_path: Path) -> None:
     assert "absent.toml" in refused(ffslab("run", "absent.toml"))
     assert "absent.jsonl" in refused(ffslab("validate", "absent.jsonl"))

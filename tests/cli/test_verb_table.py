@@ -138,7 +138,7 @@ TABLE = {
     "steps": Promise(None),
     "schema": Promise(None),
     "image commands": Promise(None),
-    "image build": Promise(None),
+    "image build": Promise("built_image"),
     "store ls": Promise(NO_SCHEMA),
     "store show": Promise(NO_SCHEMA),
     "store rm": Promise(None),

@@ -114,6 +114,18 @@ def test_nand_and_a_missing_library_are_told(built: Path) -> None:
     os.mkfifo(built / "pipe.so")
     with pytest.raises(ffslab.InputError, match="it is no regular file"):
         ffslab.Stack.of(machine("nvs") | {"zephyr_nvs": {"library": str(built / "pipe.so")}})
+    (built / "text.so").write_text("no library\n", encoding="utf-8")
+    with pytest.raises(ffslab.InputError, match="ffslab foreign build zephyr-nvs` makes a library") as told:
+        ffslab.Stack.of(machine("nvs") | {"zephyr_nvs": {"library": str(built / "text.so")}})
+    assert str(told.value).count("text.so") == 1
+
+
+def test_a_limit_that_is_no_number_is_refused(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default held in its place."""
+    (built / "limited.so").write_bytes((built / "zephyr-nvs.so").read_bytes())
+    monkeypatch.setenv("FFSLAB_FOREIGN_CPU_S", "5s")
+    with pytest.raises(ffslab.InputError, match="FFSLAB_FOREIGN_CPU_S=5s: must be a whole number of seconds"):
+        ffslab.Stack.of(machine("nvs") | {"zephyr_nvs": {"library": str(built / "limited.so")}})
 
 
 @pytest.mark.parametrize("name", ["log####", "key##"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 from pathlib import Path
@@ -19,6 +20,7 @@ from ffslab.images.build.told import mtdparts
 from ffslab.images.lint import lint
 from helpers.command import ROOT, Command
 from helpers.jffs2_images import tool
+from helpers.schemas import check
 
 # Each chip with what stands on it; `tree` is a folder with a symbolic link, `plain` one without.
 UBI = """
@@ -285,6 +287,28 @@ def test_nothing_is_left_of_what_cannot_be(folder: Path, ffslab: Command) -> Non
     (folder / "tree/etc/names").write_bytes(b"small")
     assert ffslab("image", "build", "chip.toml", cwd=folder).returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_the_root_has_the_permissions_of_its_folder(folder: Path) -> None:
+    (folder / "tree").chmod(0o750)
+    image, parts, _ = built(folder, RAW + LOG + UBI % "40M")
+    found = {part.name: tree.entries for part, tree in read_partitions(image, mtdparts=parts) if tree is not None}
+    permissions = {name: {entry.path: entry.permissions for entry in entries} for name, entries in found.items()}
+    assert (permissions["log"][""], permissions["ubi"]["data"]) == (0o750, 0o750)
+    assert permissions["ubi"]["settings"] == (folder / "plain").stat().st_mode & 0o7777
+
+
+def test_facts_are_those_of_the_tables(folder: Path, ffslab: Command) -> None:
+    (folder / "chip.toml").write_text(RAW + UBI % "40M" + LOG, encoding="utf-8")
+    ran = ffslab("image", "build", "chip.toml", "--json", cwd=folder)
+    check("built_image", ran.stdout)
+    facts = json.loads(ran.stdout)
+    ubi, log = facts["partitions"]
+    assert (facts["file"], facts["mtdparts"]) == (None, "40960k(ubi),6144k(log)")
+    assert [volume["name"] for volume in ubi["volumes"]] == ["data", "kernel", "settings"]
+    assert (log["content"], log["leb_B"]) == ({"image": None, "fs": "jffs2", "srcpath": "tree"}, None)
+    refused = ffslab("image", "build", "chip.toml", "--json", "--commands", cwd=folder)
+    assert (refused.returncode, "leave --json out" in refused.stderr) == (2, True)
 
 
 def test_the_shipped_example_is_what_its_page_says(ffslab: Command) -> None:

@@ -342,6 +342,29 @@ def is_survived(tally: Tally) -> None:
     assert tally.codes.get("0", 0) + tally.codes.get("1", 0) > tally.images / 3
 
 
+@pytest.mark.parametrize("option", ["--block-KiB 4", "--page-B 512", "--oob-B 16", "--layout 512+16", "--endian big"])
+def test_sizes_of_flash_are_refused_of_a_block_device(option: str, ffslab: Command) -> None:
+    """They were ignored, as if the image had been read by them."""
+    image = ROOT / "tests" / "images" / "hostile" / "kept" / "squashfs-xz.img"
+    for verb, options in (("inspect", option.split()), ("extract", option.split()), ("extract", ["--oob"])):
+        ran = ffslab(verb, image, *options)
+        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran.stderr
+        assert ran.stderr.startswith(f"ffslab: {options[0]}") and "holds squashfs" in ran.stderr, ran.stderr
+
+
+def test_clean_blocks_of_nor_are_free(tmp_path: Path, ffslab: Command) -> None:
+    """Their clean markers stand among the data: a mount on NAND takes them for dirty."""
+    stack = '[stack]\nboard = "licheepi-nano"\npart = "w25q128jv"\nfs = "jffs2"\npartition_blocks = 16\n'
+    steps = 'step = "mount"', 'step = "create"\nfile = "a"\nbytes = 1000', 'step = "umount"'
+    text = 'title = "nor"\n' + stack + "".join(f"[[measure]]\n{step}\n" for step in steps)
+    (tmp_path / "nor.toml").write_text(f'{text}[[measure]]\nstep = "save_image"\nfile = "nor.img"\n', encoding="utf-8")
+    assert ffslab("run", "nor.toml", "--out", "made").returncode == 0
+    facts = json.loads(ffslab("inspect", "made/images/nor.img", "--json").stdout)
+    clean = [block for block in facts["blocks"] if block["holds"] == "clean"]
+    assert len(clean) == 15
+    assert {(block["valid_B"], block["invalid_B"], block["free_B"]) for block in clean} == {(12, 0, 65536 - 12)}
+
+
 @pytest.mark.parametrize(
     ("name", "option", "says"),
     [

@@ -173,3 +173,17 @@ def test_a_life_whose_files_are_all_deleted_ends_because_blocks_have_failed() ->
     assert ended_because(life) == "no room is left, because 12 blocks have failed"
     life["bad_blocks"] = 0
     assert ended_because(life) == "a call failed"
+
+
+def test_what_cannot_leap_is_not_sent_to_fast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fastmap holds the erase counters, too: --fast is refused, and was advised."""
+    monkeypatch.setattr(whole, "WORK_MAX", 400_000)
+    monkeypatch.setattr(whole, "LEAPS_AFTER_WORK", 0)
+    stack = 'fs = "ubifs"\npartition_blocks = 70\nmax_beb_per1024 = 1\nfastmap = true\nfm_autoconvert = true\n'
+    text = EXPERIMENT.replace('fs = "jffs2"\npartition_blocks = 40\n', stack).replace("= 10\nwrite", "= 100000\nwrite")
+    works = [Workload("logger", Experiment.from_toml(text, tmp_path))]
+    lives = lived(works, Given(per_day=24, wanted_years=10), bounded=True, store=Store(tmp_path / "store"))
+    ((_, life),) = lives.lives
+    why = "Linux has no wear that could leap beside a fastmap"
+    assert life["ended"]["by"] == "unknown" and (life["ended"]["error"] or "").startswith(why)
+    assert why in lives.text and "--fast" not in lives.text

@@ -149,7 +149,7 @@ def test_what_cannot_be_run_is_one_line(ffslab: Command, tmp_path: Path, text: s
     (tmp_path / "bad.fio").write_text(text, encoding="utf-8")
     ran = ffslab("fio", "bad.fio", *STACK)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-    assert said in ran.stderr
+    assert said in ran.stderr and ran.stderr.count("bad.fio") == 1, ran.stderr
     assert not (tmp_path / "results").exists()
 
 

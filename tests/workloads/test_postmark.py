@@ -140,7 +140,7 @@ def test_a_broken_file_is_one_line(ffslab: Command, tmp_path: Path, text: str, s
     (tmp_path / "mail").write_text(text, encoding="utf-8")
     done = ffslab("postmark", "mail")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert said in done.stderr
+    assert said in done.stderr and done.stderr.count("mail") == 1, done.stderr
 
 
 def test_a_full_partition_is_told(ffslab: Command, tmp_path: Path) -> None:

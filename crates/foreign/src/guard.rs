@@ -156,9 +156,18 @@ impl Seen {
     }
 }
 
+/// How much CPU time, in seconds, a call may take without doing anything.
+///
+/// Errors: the environment says it, and not as a number.
+pub(crate) fn limit() -> Result<u64, String> {
+    let Some(said) = std::env::var_os(LIMIT_VARIABLE) else { return Ok(LIMIT_S) };
+    let value = said.to_string_lossy();
+    value.parse().map_err(|_| format!("{LIMIT_VARIABLE}={value}: must be a whole number of seconds"))
+}
+
 /// Looks at all threads again and again.
 fn watch() {
-    let limit_s = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(LIMIT_S);
+    let limit_s = limit().unwrap_or(LIMIT_S);
     let mut all: Vec<Seen> = Vec::new();
     loop {
         std::thread::sleep(LOOK);

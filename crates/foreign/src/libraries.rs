@@ -1,5 +1,6 @@
 //! Libraries that `ffslab foreign build` has made: each is loaded once, and stays.
 
+use crate::guard;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +15,9 @@ pub enum LoadError {
     Unloadable { file: String, why: String },
     #[error("{file}: was built for another ffslab: build it again with `ffslab foreign build`")]
     OtherAbi { file: String },
+    /// What the environment says of its calls is none.
+    #[error("{file}: {why}")]
+    Limit { file: String, why: String },
     #[error("{file}: is a library of {store}")]
     OtherStore { file: String, store: String },
 }
@@ -46,6 +50,7 @@ impl<T> Libraries<T> {
         if let Some(found) = loaded.get(file) {
             return Ok(found);
         }
+        guard::limit().map_err(|why| LoadError::Limit { file: file.display().to_string(), why })?;
         if !file.exists() {
             return Err(LoadError::Absent { file: file.display().to_string() });
         }

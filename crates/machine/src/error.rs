@@ -40,8 +40,9 @@ pub enum MachineError {
     Fault { list: &'static str, why: ParseWeakError },
     #[error("faults: {title} has none; leave them out")]
     NoFaults { title: &'static str },
-    #[error("{key}: {title} has no ECC that Linux knows of; leave it out")]
-    NoEcc { key: &'static str, title: &'static str },
+    /// A key about what a medium does not have.
+    #[error("{key}: {title} has no {what}; leave it out")]
+    Lacks { key: &'static str, title: &'static str, what: &'static str },
     #[error("ageing: {title} does not age here; leave it out")]
     NoAgeing { title: &'static str },
     /// A policy for a decision that nobody takes.

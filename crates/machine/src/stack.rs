@@ -106,7 +106,7 @@ impl StackSpec {
         let spi_nand = media::wiring(&profile)?;
         let nor = media::nor_wiring(&profile)?;
         if nor.is_some() {
-            refuse_ecc_of_nor(&keys)?;
+            refuse_what_nor_lacks(&keys)?;
         }
         driver.ecc = spi_nand.as_ref().map_or(driver.ecc, Wiring::ecc);
         driver.ecc = board_keys::ecc_of(&keys, driver.ecc)?;
@@ -252,10 +252,19 @@ fn set_erase_block(profile: &mut Profile, kib: u32) -> Result<(), MachineError> 
     Err(MachineError::number("erase_block_KiB", kib, needed))
 }
 
-fn refuse_ecc_of_nor(keys: &StackKeys) -> Result<(), MachineError> {
-    let given = [("ecc", keys.ecc.is_some()), ("ecc_strength_bits", keys.ecc_strength_bits.is_some())];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((key, _)) => Err(MachineError::NoEcc { key, title: media::NOR.title }),
+fn refuse_what_nor_lacks(keys: &StackKeys) -> Result<(), MachineError> {
+    const ECC: &str = "ECC that Linux knows of";
+    const BAD_BLOCKS: &str = "bad blocks";
+    let given = [
+        ("ecc", keys.ecc.is_some(), ECC),
+        ("ecc_strength_bits", keys.ecc_strength_bits.is_some(), ECC),
+        ("bad_block_table", keys.bad_block_table.is_some(), BAD_BLOCKS),
+        ("max_beb_per1024", keys.bad_reserve_per_1024.is_some(), BAD_BLOCKS),
+        ("beb_reserve_pct", keys.bad_reserve_percent.is_some(), BAD_BLOCKS),
+        ("subpage_writes", keys.subpage_writes.is_some(), "pages that could be written in parts"),
+    ];
+    match given.into_iter().find(|(_, is_given, _)| *is_given) {
+        Some((key, _, what)) => Err(MachineError::Lacks { key, title: media::NOR.title, what }),
         None => Ok(()),
     }
 }

@@ -160,6 +160,15 @@ fn ekv_may_not_mount_behind_a_torn_program() {
     assert!(found.lost.iter().all(|lost| lost.contains("could be mounted")), "{found}");
 }
 
+/// The head of an entry in ekv's list has 8 bytes. Where it reaches over the end of a page of the chip it is two programs, and
+/// between them its check sum is missing: a mount takes the list for a corrupted one.
+#[test]
+fn ekv_may_not_mount_between_two_programs_of_an_entry_head() {
+    let found = cut_everywhere(Kind::Ekv, 16, 90, |_| vec![Torn::Nothing]);
+    println!("{found}");
+    assert!(found.lost.iter().any(|lost| lost.contains("could be mounted")), "{found}");
+}
+
 /// ekv 1.0 begins a full list of files anew in another page, and writes that page's header before it marks the list as whole
 /// (`Transaction::commit` of its `file.rs`). A cut between these two programs, of which each is whole, leaves the newest list
 /// empty, and a mount believes it.

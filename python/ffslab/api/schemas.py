@@ -20,6 +20,7 @@ from ffslab.registries.vocabulary import Node
 # What Python makes: what it is, and its type.
 MADE_HERE = {
     "image": ("what `inspect --json` prints of an image", "ffslab.answers.image", "Facts"),
+    "built_image": ("what stands in the image of a chip", "ffslab.answers.built_image", "BuiltImage"),
     "image_lint": ("whether an image fits a part", "ffslab.answers.image_lint", "ImageLint"),
     "lifetime": ("how long a part bears workloads", "ffslab.answers.lifetime", "Lifetime"),
     "whole_lives": ("what happened in simulated lives", "ffslab.answers.whole_lives", "WholeLivesAnswer"),

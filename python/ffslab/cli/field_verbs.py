@@ -111,6 +111,7 @@ def inspect(
         **how,
     )
     known = [(each, facts) for each, facts in found if facts is not None]
+    looks.check_applies(image, [each for each, _ in found])
     _check_machine(image, [facts for _, facts in known], device, {"--board": board, "--part": part, "--kernel": kernel})
     is_one = len(found) == 1
     if out is not None and len(known) != 1:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.cli.parts import option
-from ffslab.file_systems import WITH_IMAGES, listed, title
+from ffslab.file_systems import VOLUMES, WITH_IMAGES, listed, title
 from ffslab.files import inputs
 
 if TYPE_CHECKING:
-    from ffslab.images import Chosen, How
+    from collections.abc import Sequence
+
+    from ffslab.images import Chosen, How, Partition
 
 # What an image is taken for; "auto": what it looks like.
 IMAGE_FS = ("auto", *WITH_IMAGES)
@@ -137,6 +139,28 @@ class Looks:
             keyword, _, why = str(error).partition(" ")
             raise InputError(f"{_FLAGS.get(keyword, keyword)} {why}") from None
         return how
+
+    def check_applies(self, image: Path, found: Sequence[Partition], *, oob: bool | None = None) -> None:
+        """Refuses what says nothing of this image: a volume of a block device has no pages, OOB areas and erase blocks.
+
+        Of the dump of a chip partitions are found by them, whatever stands there.
+        """
+        if len(found) != 1 or found[0].name or (layout := found[0].layout) is None:
+            return
+        fs = layout["fs"]
+        given = {
+            "--block-KiB": self.block_KiB,
+            "--page-B": self.page_B,
+            "--oob-B": self.oob_B,
+            "--layout": self.layout,
+            "--oob": oob,
+        }
+        said = next((flag for flag, value in given.items() if value is not None), None)
+        if said is not None and fs in VOLUMES and not layout["oob_B"]:
+            raise InputError(f"{said}: {image} holds {title(fs)}, which stands on a block device: leave it out")
+        if self.endian is not Endian.AUTO and fs != "jffs2":
+            said = f"--endian {self.endian.value}"
+            raise InputError(f"{said}: {image} holds {title(fs)}, and only JFFS2 has both: leave it out")
 
 
 def _key(path: Path) -> bytes:

@@ -64,24 +64,30 @@ def build(
     print_commands: Annotated[
         bool, option("--commands", "Print a script of mkfs.ubifs, ubinize and mkfs.jffs2 instead, with reasons.")
     ] = False,
+    json: Annotated[bool, option("--json", "Print JSON in place of text: partitions, volumes, notes.")] = False,
 ) -> None:
-    """Make the image of a whole chip: UBI with its volumes, UBIFS, JFFS2, YAFFS2, files as they are.
+    """Make the image of a whole chip: UBI with its volumes, UBIFS, JFFS2, YAFFS2, littlefs, FAT, files as they are.
 
     Numbers of part, board and kernel come from their profiles; nothing else needs to be installed. Exit code 2: the
     description cannot be; nothing is written then.
 
     Example: ffslab image build examples/chip/chip.toml --out chip.img
     """
+    from ffslab.files import results
     from ffslab.images.build import chip, script, told
     from ffslab.images.build.description import read
 
     described = read(description)
     if print_commands:
-        if out is not None or oob:
-            raise InputError(f"--commands: prints a script: leave {'--out' if out is not None else '--oob'} out")
+        others = {"--out": out is not None, "--oob": oob, "--json": json}
+        if given := [name for name, is_given in others.items() if is_given]:
+            raise InputError(f"--commands: prints a script: leave {given[0]} out")
         say(script.script(described))
         return
     built = chip.build(described, out, oob=oob)
+    if json:
+        say(results.dump_json(told.facts(described, built, out)).rstrip())
+        return
     say(told.text(described, built))
     for note in built.notes:
         remark(f"note: {note}")

@@ -337,6 +337,7 @@ def extract(
     folder = folder or out
     how: images.How = looks.how(place, oob=oob)
     found = images.read_partitions(image, **how)
+    looks.check_applies(image, [part for part, _ in found], oob=oob)
     known = [(part, tree) for part, tree in found if tree is not None]
     complaints = [line for _, tree in known for line in tree.complaints]
     if folder is not None and len(found) == 1:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffslab._native import InputError
 from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
 from ffslab.cli.result_options import Out, SummaryJson, TimelineOptions
 from ffslab.cli.slips import refuse_experiment
@@ -199,11 +200,26 @@ def _run(
 
     folder = out if out is not None else Path("results") / name
     results.check_free(folder)
-    with progress_bar(name) as progress:
-        done = experiment.run(progress, jobs=how.jobs, any_size=how.yes, tell=remark, again=how.again, observe=observe)
+    try:
+        with progress_bar(name) as progress:
+            done = experiment.run(
+                progress, jobs=how.jobs, any_size=how.yes, tell=remark, again=how.again, observe=observe
+            )
+    except InputError as error:
+        raise InputError(_named_once(str(error))) from None
     done.save(folder)
     detail(f"results: {folder.resolve()}")
     return done, folder
+
+
+def _named_once(said: str) -> str:
+    """What is wrong in a recording or a job file, which is named twice, as the experiment has its name, too."""
+    title, _, rest = said.partition(": ")
+    name = title.removeprefix("replay of ")
+    whole = str(Path(name).absolute())
+    # The setup is ours, nobody wrote it.
+    rest = rest.removeprefix("end of the setup: ")
+    return f"{name}{rest.removeprefix(whole)}" if rest.startswith(f"{whole}:") else f"{title}: {rest}"
 
 
 def sqlite(

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,10 +245,12 @@ class Card:
 
     def save(self, file: Path) -> None:
         """Writes what the device holds, with its map and wear, to a file that is whole or not there."""
-        line = json.dumps({"version": __version__, "stack": self.used_keys}, ensure_ascii=False).encode()
+        held = self._session.held()
+        head = {"version": __version__, "stack": self.used_keys, "crc32": _sum(self.used_keys, held)}
+        line = json.dumps(head, ensure_ascii=False).encode()
         part = file.with_name(f"{file.name}.{os.getpid()}.part")
         try:
-            part.write_bytes(SAVED + line + b"\n" + self._session.held())
+            part.write_bytes(SAVED + line + b"\n" + held)
             part.replace(file)
         except OSError as error:
             part.unlink(missing_ok=True)
@@ -266,8 +269,17 @@ def _saved(file: Path) -> tuple[Mapping[str, object], bytes] | None:
             return None
         line = opened.readline(LINE_MAX_B)
         try:
-            stack = json.loads(line)["stack"]
+            head = json.loads(line)
+            stack, wanted = head["stack"], head.get("crc32")
             assert isinstance(stack, dict)
-        except (ValueError, KeyError, TypeError, AssertionError):
+        except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
             raise InputError(f"{file}: a saved card whose second line is damaged") from None
-        return stack, opened.read()
+        held = opened.read()
+    if wanted is not None and wanted != _sum(stack, held):
+        raise InputError(f"{file}: a saved card that is damaged or cut off: its check sum is another")
+    return stack, held
+
+
+def _sum(stack: Mapping[str, object], held: bytes) -> int:
+    """The check sum of a saved card: most of its bytes are data of the host, in which no damage shows otherwise."""
+    return zlib.crc32(held, zlib.crc32(json.dumps(stack, sort_keys=True).encode()))

@@ -173,7 +173,7 @@ def sentence(variant: VariantSummary) -> str | None:
     # Half of the last digit that is written: less is nothing to speak of.
     worth_telling = 0.0005 * at_work_us(variant)
     asked = [key for key in parts if key in wished and key not in MEANING_WITHOUT_FLASH and parts[key] >= worth_telling]
-    beside = " and ".join(f"{_share(parts[key], variant)} went into {meaning[key]}" for key in asked)
+    beside = " and ".join(f'{_share(parts[key], variant)} went into "{key}" ({meaning[key]})' for key in asked)
     at_work = " at work" if variant["idle_us"] else ""
     start = (
         f"Of {duration(at_work_us(variant))}{at_work}, {beside}; the largest cost beside it"

@@ -59,9 +59,15 @@ impl ImageFormat for InImages {
         Some(past::history(image, layout))
     }
 
-    /// Where nothing in the image marks them as clean, the mount has erased erased blocks again.
+    /// Where nothing in the image marks them as clean, the mount has erased erased blocks again. A clean marker among the data is
+    /// that of NOR: the mount on NAND, on which all images are read, takes the block for a dirty one.
     fn put_right(&self, layout: &Layout, scanned: &mut Scanned) {
         let mut without_marker = 0;
+        for facts in scanned.blocks.iter_mut().filter(|facts| facts.valid_bytes.is_some() && facts.holds == "clean") {
+            let free_bytes = layout.block_bytes - CLEAN_MARKER_BYTES;
+            (facts.valid_bytes, facts.invalid_bytes, facts.free_bytes) =
+                (Some(CLEAN_MARKER_BYTES), Some(0), Some(free_bytes));
+        }
         let known = scanned.blocks.iter_mut().filter(|facts| facts.valid_bytes.is_some());
         for facts in known.filter(|facts| layout.oob_bytes == 0 && facts.holds == "erased") {
             (facts.invalid_bytes, facts.free_bytes) = (Some(0), Some(layout.block_bytes));
@@ -101,6 +107,8 @@ fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
     Some(CutOff { offset: offset as u64, what })
 }
 
+/// A clean marker is the head of a node and nothing else (`struct jffs2_unknown_node`).
+const CLEAN_MARKER_BYTES: u32 = 12;
 /// JFFS2 mounts nothing smaller.
 const BLOCKS_MIN: u32 = 5;
 

@@ -11,7 +11,7 @@ use crate::run::{Plan, RunError, Watch, WATCH_EVERY};
 use crate::tally::Tally;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{Causes, OpCounts, FORMATTING};
-use ffslab_system::{Levelling, System};
+use ffslab_system::{Levelling, Refusal, System};
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg32;
 use std::cell::Cell;
@@ -40,8 +40,8 @@ struct Living<'a, 'p> {
     repetitions_run: u64,
     late: u64,
     leaps: u32,
-    /// Not once a stack refused a leap in a life that may be given up instead.
-    can_leap: bool,
+    /// Why a stack refused a leap, in a life that may be given up instead.
+    no_leap: Option<Refusal>,
     first_bad_days: Option<f64>,
     /// From where on windows were alike.
     steady_from_days: Option<f64>,
@@ -82,7 +82,7 @@ pub(super) fn live(
         repetitions_run: 0,
         late: 0,
         leaps: 0,
-        can_leap: true,
+        no_leap: None,
         first_bad_days: None,
         steady_from_days: None,
         before: device.system().erase_counts(),
@@ -113,7 +113,8 @@ impl Living<'_, '_> {
             self.add_point(false);
             repetitions_of_window = Some(window.repetitions);
             let before = stretch.last().cloned();
-            let may_leap = self.can_leap && self.asked.leaps_after_work.is_some_and(|after| self.work() >= after);
+            let may_leap =
+                self.no_leap.is_none() && self.asked.leaps_after_work.is_some_and(|after| self.work() >= after);
             let law = stretch.then(window.clone());
             if !stretch.is_new() {
                 self.steady_from_days.get_or_insert(window_before_days);
@@ -164,7 +165,7 @@ impl Living<'_, '_> {
                 return Ok(Err(Ended { end: End::Unworn, error: None }));
             }
             if self.asked.operations_max.is_some_and(|most| self.work() >= most) {
-                return Ok(Err(Ended { end: End::Unknown, error: None }));
+                return Ok(Err(Ended { end: End::Unknown, error: self.no_leap.map(lack) }));
             }
             let is_whole = match repetitions {
                 Some(repetitions) => done == repetitions,
@@ -285,10 +286,10 @@ impl Living<'_, '_> {
     /// Whether the leap was made: a stack may be one in which erases cannot be given to blocks.
     fn leap_over(&mut self, repetitions: u64, time_ns: u64, more_erases: &[u32]) -> Result<bool, RunError> {
         if let Err(refusal) = self.device.system_mut().wear_on(more_erases) {
-            self.can_leap = false;
+            self.no_leap = Some(refusal);
             return match self.asked.operations_max {
                 Some(_) => Ok(false),
-                None => Err(RunError::Step(format!("{refusal}: only an exact life can be simulated here"))),
+                None => Err(RunError::Step(format!("{}: without --fast each operation is run", lack(refusal)))),
             };
         }
         self.repetitions += repetitions;
@@ -370,5 +371,13 @@ impl Living<'_, '_> {
             points,
             wear,
         }
+    }
+}
+
+/// What a system lacks for a leap, without the advice to leave a step out.
+fn lack(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Lacks { system, what } => format!("{system} has no {what}"),
+        Refusal::Failed(_) => refusal.to_string(),
     }
 }

@@ -74,7 +74,13 @@ impl Runner<'_> {
                 if !open.is_empty() {
                     return failed(format!("EBUSY: still open: {}: close them first", open.join(", ")));
                 }
-                plain(system.umount())
+                let was_mounted = system.is_mounted();
+                match system.umount() {
+                    Err(refusal) if !was_mounted => {
+                        failed(format!("{}: nothing is mounted: a mount step must come before", refusal.name()))
+                    }
+                    done => plain(done),
+                }
             }
             Step::Crash(_) => no_facts(self.crash()),
             Step::Boot(boot) => no_facts(self.boot(&boot.options)),

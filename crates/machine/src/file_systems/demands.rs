@@ -22,7 +22,13 @@ pub(super) fn demand(
 /// Why the library that a key names cannot be used. `adapter` is what `ffslab foreign build` makes it of.
 pub(super) fn no_library(key: &'static str, adapter: &str, error: LoadError) -> MachineError {
     match error {
-        LoadError::Unloadable { file, why } => MachineError::word(key, &file, why),
+        LoadError::Unloadable { file, why } => {
+            // The loader names the file once more.
+            let why = why.strip_prefix(&format!("{file}: ")).unwrap_or(&why);
+            let needed = format!("{why}: `ffslab foreign build {adapter}` makes a library of your sources");
+            MachineError::word(key, &file, needed)
+        }
+        LoadError::Limit { file, why } => MachineError::word(key, &file, why),
         LoadError::Absent { file } => {
             let needed = format!("there is no such file: `ffslab foreign build {adapter}` makes it of your sources");
             MachineError::word(key, &file, needed)

@@ -80,6 +80,10 @@ impl System for Stack {
     }
 
     fn wear_on(&mut self, more_erases: &[u32]) -> Answer<()> {
+        // Of no block: UBI says whether it could be of any.
+        if self.ubi().is_some_and(|ubi| ubi.wear_on(&[]).is_err()) {
+            return Err(self.lacks("wear that could leap beside a fastmap, which holds the erase counters, too"));
+        }
         let done = self.medium.wear_on(more_erases).is_ok();
         let counted = done && self.ubi().is_none_or(|ubi| ubi.wear_on(more_erases).is_ok());
         counted.then_some(()).ok_or_else(|| self.lacks("erase blocks whose wear could leap"))

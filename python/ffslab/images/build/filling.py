@@ -20,6 +20,9 @@ _BARE = ("littlefs", "fat")
 # The ECC that the driver computes, whose bytes stand in the OOB areas; other ECC is the controller's or the chip's.
 _BY_DRIVER = ("sw", "bch")
 
+# Those of the root of a file system that was just made.
+_ROOT_PERMISSIONS = 0o755
+
 # How messages begin that name a step.
 _STEP = re.compile(r"^\w+ step \d+ \(copy_in .*?\): ")
 
@@ -59,6 +62,8 @@ class Chip:
             raise InputError(f"{where}{str(error).removeprefix('stack: ')}") from None
         if content.srcpath is not None:
             self._copy(where, session, content.srcpath, room)
+            if content.fs not in _BARE:
+                _give_permissions(session, content.srcpath)
         # A program without a system has no call for it: what it closed is written.
         with suppress(OSError):
             session.sync()
@@ -104,6 +109,13 @@ class Chip:
             return ""
         maker = "the chip itself makes it" if name == "on-die" else "the board's controller makes it"
         return f"ECC: {maker} ({name}), so the OOB areas hold none: switch the programmer's on"
+
+
+def _give_permissions(session: _native.Session, folder: Path) -> None:
+    """The root gets the permissions of the folder, as each folder in it did when it was made."""
+    permissions = folder.stat().st_mode & 0o7777
+    if permissions != _ROOT_PERMISSIONS:
+        session.run_step(json.dumps({"step": "chmod", "file": "/", "permissions": f"{permissions:o}"}))
 
 
 def _bytes_below(folder: Path) -> int:

@@ -193,7 +193,7 @@ def _command(test: CrashTest, recording: CrashRecording) -> _Made:
 
 
 def _python(test: CrashTest, recording: CrashRecording) -> _Made:
-    function = function_at(_text(test.judge, "function"), test.folder)
+    function = function_at(_text(test.judge, "function"), test.folder, may_assert=True)
     told = [what for what, _ in recording.told()]
 
     def judge(files: Files, count: int) -> str | None:

@@ -210,7 +210,7 @@ def recorded(test: CrashTest) -> CrashRecording:
         if not (test.steps and test.steps[0]["step"] == "mount") and not stack.is_mounted:
             stack.mount(*test.mount)
         if test.program is not None:
-            at = f"program {test.program}"
+            at = "program"
             function_at(test.program, test.folder)(stack)
         for number, step in enumerate(test.steps, 1):
             at = f"step {number} ({step['step']})"

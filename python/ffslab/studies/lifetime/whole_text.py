@@ -123,7 +123,10 @@ def _years(life: VariantLife) -> str:
 def _verdict(life: VariantLife, wanted_years: float) -> str:
     wanted = f"{wanted_years:,.6g} years"
     if life["ended"]["by"] == "unknown":
-        return f"{wanted}: not known, it works after {_years(life)} years. --fast follows it to its end."
+        known = f"{wanted}: not known, it works after {_years(life)} years"
+        # Why nothing could be leapt over, which --fast would be refused for.
+        error = life["ended"]["error"]
+        return f"{known}. --fast follows it to its end." if error is None else f"{known}: {error}. --simulate goes on."
     return f"{wanted}: yes, it still works then." if lasts(life) else f"{wanted}: no, it lasts {_years(life)} years."
 
 
