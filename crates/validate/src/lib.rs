@@ -145,9 +145,7 @@ fn check_later(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> b
 
 fn simulate(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
     let mut traces = Traces::default();
-    traces
-        .read(case.steps(), base_dir, None)
-        .map_err(|error| RunError::Step(error.to_string()))?;
+    traces.read(case.steps(), base_dir, None).map_err(|error| RunError::Step(error.to_string()))?;
     let (system, pace) = machine_of(case, later)?;
     let plan = Plan {
         setup: &case.setup,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ffslab.answers.machine import PlannedFlash
+from ffslab.answers.machine import PlannedFlash, PlannedProgram
 from ffslab.measured.reference import keys, medium
 
 # Keys of a `[[stack.mount]]` that are applied there.
@@ -120,7 +120,7 @@ def mounts_of(stack: dict[str, Any], max_beb: int) -> list[Mount]:
     return found
 
 
-def programs_of(plan: Sequence[dict[str, Any]]) -> list[Program]:
+def programs_of(plan: Sequence[PlannedProgram]) -> list[Program]:
     return [Program(told["name"], told.get("background", False), tuple(told["steps"])) for told in plan]
 
 
