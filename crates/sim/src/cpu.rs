@@ -89,10 +89,11 @@ pub struct Cpu {
 
 impl Cpu {
     pub fn new(config: SimConfig) -> Self {
+        let tick_ns = 1_000_000_000 / u64::from(config.tick_rate_hz);
         Self {
             entities: vec![Entity { exists: true, runnable: true, ..ABSENT }],
             turns: vec![FOREGROUND],
-            tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
+            tick_ns,
             sleeping_wait: config.nand_wait == NandWait::Sleep,
             chip_lock: config.chip_lock,
             ticks_cost: config.tick_cost_ns > 0,
@@ -111,7 +112,7 @@ impl Cpu {
             uses_left_over: 0,
             waiting: 0,
             next_timer_ns: u64::MAX,
-            grace_periods: GracePeriods::of(&config),
+            grace_periods: config.grace_period_thread.then(|| GracePeriods::with_ticks(tick_ns)),
             slice_ends: false,
         }
     }

@@ -11,22 +11,6 @@
 //!
 //! **Leaves out** that time, and CPUs that are idle.
 
-use crate::{Sim, SimConfig};
-
-impl Sim {
-    /// The running task hands memory over that is freed when nobody can look at it any more (`call_rcu`).
-    pub fn frees_later(&self) {
-        if self.config().grace_period_thread {
-            let now_ns = self.now_ns();
-            self.with_cpu(|cpu| {
-                if let Some(periods) = &mut cpu.grace_periods {
-                    periods.hand_over(now_ns);
-                }
-            });
-        }
-    }
-}
-
 /// What waits and for which tick. Ticks are handled when somebody asks, so that an idle machine need not be looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct GracePeriods {
@@ -38,17 +22,12 @@ pub struct GracePeriods {
 }
 
 impl GracePeriods {
-    /// `None`: the machine has no thread that waits for them.
-    pub fn of(config: &SimConfig) -> Option<GracePeriods> {
-        config.grace_period_thread.then(|| GracePeriods::with_ticks(1_000_000_000 / u64::from(config.tick_rate_hz)))
-    }
-
-    fn with_ticks(tick_ns: u64) -> GracePeriods {
+    pub fn with_ticks(tick_ns: u64) -> GracePeriods {
         GracePeriods { tick_ns, is_handed_over: false, is_running: false, wakes_at_ns: None }
     }
 
     /// Something is to be freed when nobody can look at it any more.
-    fn hand_over(&mut self, now_ns: u64) {
+    pub fn hand_over(&mut self, now_ns: u64) {
         self.pass_ticks(now_ns);
         self.is_handed_over = true;
         self.wakes_at_ns.get_or_insert((now_ns / self.tick_ns + 1) * self.tick_ns);
