@@ -49,7 +49,7 @@ us = "1 s"
 
 
 def test_a_scrub_does_the_operations_of_the_kernel(ffslab: Command, tmp_path: Path) -> None:
-    """As traced: header and data are read, a header is written and read back, then data, and the old block is erased."""
+    """As traced: header and data are read, a header written and read back, data written, the old block erased."""
     (tmp_path / "flips.toml").write_text(TEXT, encoding="utf-8")
     ffslab("run", "flips.toml", "--out", "out", cwd=tmp_path)
     lines = (tmp_path / "out" / "logs" / "flashmon.log").read_text(encoding="utf-8").splitlines()

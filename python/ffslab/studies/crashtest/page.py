@@ -26,11 +26,7 @@ def html(answer: CrashAnswer, machine: str, before: Sequence[Sequence[str]]) -> 
     failures = enumerate(zip(answer["failures"], before, strict=True), 1)
     parts = [
         section("What to change", _sentences(to_change(answer))),
-        *(
-            [section("Known faults that were met", _sentences(answer["faults_met"]))]
-            if answer["faults_met"]
-            else []
-        ),
+        *([section("Known faults that were met", _sentences(answer["faults_met"]))] if answer["faults_met"] else []),
         *(_failure(at, failure, calls) for at, (failure, calls) in failures),
         section("What was done", _sentences([*done(answer), promised])),
         section("What this means", paragraph(MEANT)),
