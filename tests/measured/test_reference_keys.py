@@ -47,7 +47,7 @@ def variants(stack: str = "", top: str = "") -> list[plan.Variant]:
             (keys.STACK_APPLIED, keys.STACK_COMPARED, keys.STACK_ALWAYS, keys.STACK_REFUSED),
         ),
         (DEFINED["VmKeys"]["properties"], (keys.VM_FILES,)),
-        (SCHEMA["properties"], (keys.TOP_APPLIED, keys.TOP_OF_ANSWERS, keys.TOP_REFUSED, keys.TOP_REFUSED_BY_PLAN)),
+        (SCHEMA["properties"], (keys.TOP_APPLIED, keys.TOP_OF_ANSWERS, keys.TOP_REFUSED)),
         (
             {step["properties"]["step"]["const"]: step for step in DEFINED["Step"]["oneOf"]},
             (plan.STEPS, plan.RECORDED, plan.REASONS, plan.STANDS_FOR),
@@ -91,11 +91,6 @@ def test_each_fault_is_one_of_nandsim() -> None:
         ("dirty_KiB = 4", "", "4096 B may be dirty: the kernel takes 8192 B"),
         ("vm = { dirty_expire_ms = 1005 }", "", "vm.dirty_expire_ms = 1005: the kernel takes multiples of 10"),
         ("", "repeat = 3", "repeat: a reference run is repeated with --boots N"),
-        (
-            "",
-            '[[program]]\nname = "b"\nsteps = [{ step = "sync" }]',
-            "[[program]]: programs that run at once are not run elsewhere",
-        ),
     ],
 )
 def test_what_no_kernel_can_have_is_refused(stack: str, top: str, message: str) -> None:

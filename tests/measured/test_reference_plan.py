@@ -12,7 +12,7 @@ import pytest
 
 from ffslab import InputError
 from ffslab.api.experiment import Experiment
-from ffslab.measured.reference import cases, chip, jffs2_module, machine, medium, mtdram, plan, run, verb
+from ffslab.measured.reference import cases, chip, jffs2_module, lines, machine, medium, mtdram, plan, run, verb
 from ffslab.measured.reference.kit import Kernel, program
 from ffslab.measured.reference.progress import Progress
 from helpers import command
@@ -266,9 +266,9 @@ def test_the_guest_takes_the_pieces_that_the_simulator_writes(tmp_path: Path) ->
         leave_out("cc is missing")
     pieces = [("random", 4096), ("mix", 100), ("text", 1 << 20), ("random", 1), ("zero", 65536), ("mix", 70_000)]
     words: list[str] = []
-    sources = {kind: plan.content_of(kind, 1, 1 << 20) for kind, _ in pieces}
+    sources = {kind: lines.content_of(kind, 1, 1 << 20) for kind, _ in pieces}
     (tmp_path / "photo").write_bytes(b"abcdefg")
-    sources["file0"] = plan.content_of_file(tmp_path / "photo", 1 << 20)
+    sources["file0"] = lines.content_of_file(tmp_path / "photo", 1 << 20)
     pieces += [("file0", 10), ("random", 5), ("file0", 3), ("file0", 1 << 20)]
     for kind, source in sources.items():
         (tmp_path / kind).write_bytes(source.data)

@@ -3,12 +3,14 @@
 
 use crate::data::Written;
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Program};
 use ffslab_machine::fault_keys::FaultKeys;
 use ffslab_machine::media::NOR;
+use ffslab_machine::mounts::{Mounts, MountsSpec};
 use ffslab_machine::spec::FlashSummary;
 use ffslab_machine::stack::{Stack, StackSpec};
 use ffslab_machine::stack_keys::StackKeys;
+use ffslab_machine::MachineError;
 use ffslab_workload::content::{Content, POOL_BYTES, STRIDE_BYTES};
 use ffslab_workload::steps::ContentName;
 use ffslab_workload::Step;
@@ -31,6 +33,18 @@ pub struct PlannedVariant {
     pub setup: Vec<Step>,
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub measure: Vec<Step>,
+    /// What runs beside the measured steps.
+    #[schemars(with = "Vec<PlannedProgram>")]
+    pub programs: Vec<Program>,
+}
+
+/// A program beside the measured steps, for the schema: its steps are as those of the variant.
+#[derive(Serialize, JsonSchema)]
+struct PlannedProgram {
+    name: String,
+    #[serde(default)]
+    background: bool,
+    steps: Vec<BTreeMap<String, serde_json::Value>>,
 }
 
 /// The chip and the partition in the words of a measured case.
@@ -58,23 +72,12 @@ pub fn planned_variants(written: &Written, file_name: &str, base_dir: &Path) -> 
             let text = format!("{file_name}: [stack]: system = \"rtems\" has no Linux kernel to boot");
             return Err(LabError::Input(text));
         };
-        if !variant.programs.is_empty() {
-            let text =
-                "[[program]]: programs that run at once are not run elsewhere: remove all but the measured steps";
-            return Err(LabError::Input(format!("{file_name}: {text}")));
-        }
-        if !keys.mount.is_empty() {
-            let text = "[[stack.mount]]: several mounts are not run elsewhere: leave the others out";
-            return Err(LabError::Input(format!("{file_name}: {text}")));
-        }
         if keys.ageing.is_some() {
             let text = "[stack.ageing]: the chip of a real kernel in an emulator does not age: leave it out";
             return Err(LabError::Input(format!("{file_name}: {text}")));
         }
-        let (spec, stack) = StackSpec::from_keys(keys, base_dir)
-            .map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
-        // What only building finds, such as a fault behind the end of the chip.
-        Stack::new(&spec).map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
+        let (spec, stack) =
+            built(keys, base_dir).map_err(|error| LabError::Input(format!("{file_name}: [stack]: {error}")))?;
         Ok(PlannedVariant {
             name: variant.name,
             seed: variant.seed,
@@ -89,9 +92,23 @@ pub fn planned_variants(written: &Written, file_name: &str, base_dir: &Path) -> 
             state: variant.state,
             setup: variant.setup,
             measure: variant.measure,
+            programs: variant.programs,
         })
     };
     experiment.variants.into_iter().map(plan).collect()
+}
+
+/// The machine, and the keys with the board's values filled in. It is built, too: only that finds what does not fit, such as a fault behind
+/// the end of the chip.
+fn built(keys: &StackKeys, base_dir: &Path) -> Result<(StackSpec, StackKeys), MachineError> {
+    if keys.mount.is_empty() {
+        let (spec, filled) = StackSpec::from_keys(keys, base_dir)?;
+        Stack::new(&spec)?;
+        return Ok((spec, filled));
+    }
+    let (spec, filled) = MountsSpec::from_keys(keys, base_dir)?;
+    Mounts::new(&spec)?;
+    Ok((spec.root, filled))
 }
 
 /// The bytes of which steps whose content is called `kind` take pieces of at most `piece_bytes`, by how much the next

@@ -313,6 +313,7 @@ impl Calls for Vfs {
         self.drop_clean_pages();
         self.spend_interruptible(self.config.costs.drop_caches_ns);
         self.shrink_caches();
+        self.sim.frees_later();
         self.schedule();
         Ok(())
     }
@@ -321,6 +322,7 @@ impl Calls for Vfs {
     fn drop_pages(&mut self) -> Answer<()> {
         self.spend(self.config.costs.call_ns);
         self.drop_clean_pages();
+        self.sim.frees_later();
         self.schedule();
         Ok(())
     }

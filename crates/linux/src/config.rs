@@ -74,6 +74,9 @@ pub struct Kernel {
     /// The clock of the scheduler stops between the request that the running task yield and its next scheduling point: see
     /// [`ffslab_sim::SimConfig::clock_stops_when_asked`].
     pub clock_stops_when_asked: bool,
+    /// On a kernel for several CPUs a thread waits until nobody looks any more at what is to be freed, such as a closed file
+    /// ([`ffslab_sim::SimConfig::grace_period_thread`]).
+    pub grace_period_thread: bool,
     /// An unmount waits until all readers have left the list of mounts, and a worker sees to that (`namespace_unlock` of
     /// `fs/namespace.c`, `synchronize_rcu_expedited`): the worker gets the CPU at once, and when it sleeps again, whoever has
     /// had the CPU least. Kernels for one CPU, and those before 6.1 that cannot be pre-empted, have nothing to wait for.
@@ -99,6 +102,7 @@ impl Default for Kernel {
             chip_lock: ChipLock::Mutex,
             preemption: Preemption::None,
             clock_stops_when_asked: false,
+            grace_period_thread: true,
             unmount_wakes_worker: false,
             name_hash: NameHash::Bytes,
         }

@@ -9,6 +9,9 @@ use crate::write_back;
 use ffslab_fs::{DirEntry, Errno, FileKind, Ino, NewNode, Result, SetAttr};
 use ffslab_system::{FallocateFlag, Fd, OpenFlags, Whence};
 
+/// Pages of a file that one node of its tree holds (`XA_CHUNK_SIZE`).
+const PAGES_OF_NODE: usize = 64;
+
 /// An open file description.
 pub(crate) struct OpenFile {
     pub dentry: DentryId,
@@ -167,6 +170,8 @@ impl Vfs {
         for (ino, kind) in self.dentries.release(dentry) {
             self.evict_if_unused(ino, kind)?;
         }
+        // `file_free` of fs/file_table.c.
+        self.sim.frees_later();
         Ok(())
     }
 
@@ -269,7 +274,12 @@ impl Vfs {
         fs.setattr(memory, ino, &change)?;
         let cached = memory.pages.pages();
         memory.cut(fs, ino, size_bytes);
+        let cut = cached.saturating_sub(self.memory.pages.pages());
         self.pay_for_deleted(cached);
+        // The tree of pages has nodes of 64; one page that is the first needs none (`xas_shrink` of lib/xarray.c).
+        if cut >= PAGES_OF_NODE || size_bytes <= ffslab_fs::PAGE_BYTES as u64 && cut > usize::from(size_bytes == 0) {
+            self.sim.frees_later();
+        }
         Ok(())
     }
 

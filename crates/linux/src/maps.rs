@@ -70,6 +70,8 @@ impl Vfs {
         let (ino, Mapping { first, last, .. }) = (file.ino, file.map.take().ok_or(Errno::Inval)?);
         let end = self.parts()?.0.getattr(ino)?.size_bytes.div_ceil(PAGE);
         self.memory.pages.unmap_range(ino, first, last.min(end));
+        // Nodes of the tree of maps, or of the file's own map.
+        self.sim.frees_later();
         Ok(())
     }
 

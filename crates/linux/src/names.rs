@@ -164,6 +164,8 @@ impl Vfs {
             return Ok(());
         }
         let unused = self.dentries.rename(source.dentry, target.dentry);
+        // The entry that had the new name goes, whether it was one of a file or not (`dentry_free` of fs/dcache.c).
+        self.sim.frees_later();
         match replaced {
             Some((ino, kind)) if unused => self.evict_if_unused(ino, kind),
             _ => Ok(()),

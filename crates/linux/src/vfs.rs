@@ -111,6 +111,7 @@ impl Vfs {
                 vfs.memory.write_back.start();
             }
             vfs.fs = Some(fs);
+            vfs.sim.frees_later();
             Ok(())
         })
     }
@@ -162,6 +163,7 @@ impl Vfs {
                 vfs.sim.gives_others_a_chance();
                 vfs.schedule();
             }
+            vfs.sim.frees_later();
             let mut fs = vfs.fs.take().ok_or(Errno::Inval)?;
             // Data that cannot be written are lost, as in `generic_shutdown_super`.
             let delays = fs.delays_writes() || vfs.memory.write_back.has_stores;
@@ -172,6 +174,7 @@ impl Vfs {
             let cached = vfs.memory.pages.pages();
             vfs.forget_everything();
             vfs.pay_for_dropped(cached);
+            vfs.sim.frees_later();
             result
         })
     }
@@ -227,6 +230,7 @@ impl Vfs {
     /// `read_ahead_kb` of the backing device. Files that are open keep the old value, as on Linux.
     pub fn set_read_ahead_bytes(&mut self, bytes: u32) {
         self.device_ra_pages = u64::from(bytes) / PAGE_BYTES as u64;
+        self.sim.frees_later();
     }
 
     /// The mount options `sync` (or `async`) and `dirsync`. They belong to the mount, so an unmount resets them.
@@ -340,7 +344,10 @@ impl Vfs {
         memory.delete(fs, ino)?;
         self.pay_for_deleted(cached);
         let (fs, memory) = self.parts()?;
-        fs.evict(memory, ino)
+        let evicted = fs.evict(memory, ino);
+        // `destroy_inode` of fs/inode.c.
+        self.sim.frees_later();
+        evicted
     }
 
     /// Drops all clean pages.

@@ -162,6 +162,7 @@ impl StackSpec {
         let has_ubi = fs.as_ref().is_some_and(|fs| fs.needs_ubi().is_some());
         // See `Driver::polls_with_resched` of `mtd` for file systems that hold a lock meanwhile, `SimConfig` for the others.
         driver.polls_with_resched = polls_with_resched && keys.fs == file_systems::jffs2::JFFS2.name;
+        let smp = keys.smp.unwrap_or(profile.smp());
         let spec = StackSpec {
             medium,
             image,
@@ -191,6 +192,7 @@ impl StackSpec {
                 chip_lock: kernel.chip_lock,
                 preemption: kernel.preemption,
                 clock_stops_when_asked: kernel.clock_stops_when_asked,
+                grace_period_thread: smp && kernel.grace_period_thread,
             },
             cpu_costs: profile.cpu_costs(keys.traced)?,
             driver_note: profile.driver_note(),
@@ -204,7 +206,7 @@ impl StackSpec {
                 epoch_s: EPOCH_S,
                 epoch_ns: wall_clock_ns.map_or(0, |wall_clock_ns| epoch_ns(wall_clock_ns, uptime.ns)),
                 others_unused_count: profile.others_unused_count(uptime.ns),
-                smp: keys.smp.unwrap_or(profile.smp()),
+                smp,
             },
             fs,
             program: profile.program(),

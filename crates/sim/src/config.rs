@@ -35,6 +35,9 @@ pub struct SimConfig {
     /// fires them up to the first whose range has not begun (`__hrtimer_run_queues` of `kernel/time/hrtimer.c`). The next tick is always
     /// in front of a timer with slack, which so fires when its range ends.
     pub tick_is_timer: bool,
+    /// A thread of the kernel waits until nobody looks at memory any more that is to be freed, and takes the CPU for a moment at ticks: see
+    /// `grace_periods.rs`.
+    pub grace_period_thread: bool,
 }
 
 /// Where the kernel lets another task run although the running one has not asked for it.
@@ -98,6 +101,7 @@ impl Default for SimConfig {
             tick_cost_ns: 0,
             delays_are_loops: false,
             tick_is_timer: false,
+            grace_period_thread: false,
         }
     }
 }

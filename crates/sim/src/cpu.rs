@@ -19,6 +19,7 @@
 //! * Before Linux 4.0 the clock of run times stops from a wake-up's request until then ([`SimConfig::clock_stops_when_asked`]).
 
 use crate::entity::{weight_of, Entity, ABSENT, NICE_0_WEIGHT};
+use crate::grace_periods::GracePeriods;
 use crate::{ChipLock, Preemption, SchedulerClock, SimConfig};
 
 /// What a task does while the chip is working.
@@ -82,14 +83,17 @@ pub struct Cpu {
     uses_left_over: u64,
     waiting: u32,
     next_timer_ns: u64,
+    pub(crate) grace_periods: Option<GracePeriods>,
+    slice_ends: bool, // by a thread that sleeps again at once
 }
 
 impl Cpu {
     pub fn new(config: SimConfig) -> Self {
+        let tick_ns = 1_000_000_000 / u64::from(config.tick_rate_hz);
         Self {
             entities: vec![Entity { exists: true, runnable: true, ..ABSENT }],
             turns: vec![FOREGROUND],
-            tick_ns: 1_000_000_000 / u64::from(config.tick_rate_hz),
+            tick_ns,
             sleeping_wait: config.nand_wait == NandWait::Sleep,
             chip_lock: config.chip_lock,
             ticks_cost: config.tick_cost_ns > 0,
@@ -108,6 +112,8 @@ impl Cpu {
             uses_left_over: 0,
             waiting: 0,
             next_timer_ns: u64::MAX,
+            grace_periods: config.grace_period_thread.then(|| GracePeriods::with_ticks(tick_ns)),
+            slice_ends: false,
         }
     }
 
@@ -141,15 +147,11 @@ impl Cpu {
 
     /// Charges the running task up to now, and handles timers and ticks on the way.
     pub fn catch_up(&mut self, now_ns: u64) {
-        loop {
-            let attention = self.attention_at_ns();
-            if attention > now_ns {
-                break;
-            }
+        while let Some(attention) = Some(self.attention_at_ns()).filter(|&at_ns| at_ns <= now_ns) {
             self.charge(attention);
             self.fire_timers(attention);
             if attention.is_multiple_of(self.tick_ns) {
-                self.tick();
+                self.tick(attention);
             }
         }
         self.charge(now_ns);
@@ -237,11 +239,13 @@ impl Cpu {
     }
 
     /// `check_preempt_tick`.
-    fn tick(&mut self) {
-        let running = self.running();
-        let mine = self.entities[running];
+    fn tick(&mut self, at_ns: u64) {
+        let mine = self.entities[self.running()];
         if self.waiting == 0 || !mine.runnable {
             return;
+        }
+        if self.grace_periods.as_mut().is_some_and(|periods| periods.wake_at(at_ns)) {
+            (self.need_resched, self.slice_ends) = (true, true);
         }
         let total: i64 = self.entities.iter().filter(|e| e.runnable).map(|e| e.weight).sum();
         let slice_ns = (LATENCY_NS * mine.weight / total).clamp(MIN_GRANULARITY_NS, LATENCY_NS);
@@ -378,7 +382,7 @@ impl Cpu {
     /// The running task was asked to yield, and has had the CPU least.
     fn goes_on(&mut self) {
         self.need_resched = false;
-        if self.keeps_slice {
+        if self.keeps_slice && !std::mem::take(&mut self.slice_ends) {
             self.let_clock_go_on()
         } else {
             self.begin_turn()
@@ -478,7 +482,7 @@ impl Cpu {
     }
 
     fn picked(&mut self, uses: u64) {
-        self.need_resched = false;
+        (self.need_resched, self.slice_ends) = (false, false);
         self.begin_turn();
         self.uses_at_turn = uses;
         self.count_waiting();

@@ -19,6 +19,7 @@ pub mod cpu;
 mod ending;
 pub mod energy;
 mod entity;
+mod grace_periods;
 mod observer;
 mod reasons;
 mod red_black;

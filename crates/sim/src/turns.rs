@@ -26,6 +26,18 @@ pub(crate) enum Elsewhere {
 }
 
 impl Sim {
+    /// The running task hands memory over that is freed when nobody can look at it any more (`call_rcu`).
+    pub fn frees_later(&self) {
+        if self.config().grace_period_thread {
+            let now_ns = self.now_ns();
+            self.with_cpu(|cpu| {
+                if let Some(periods) = &mut cpu.grace_periods {
+                    periods.hand_over(now_ns);
+                }
+            });
+        }
+    }
+
     /// A scheduling point of the running task: decides whether another task gets the CPU now. See [`Switch`]. Tasks of other
     /// mounts have run when it returns.
     #[inline]

@@ -391,3 +391,27 @@ fn who_has_slept_while_a_new_task_ran_keeps_the_cpu() {
     assert!(is_preempted_after_waiting(Sim::spawn), "a sleeper has an advantage of 3 ms over the program");
     assert!(!is_preempted_after_waiting(Sim::spawn_when_needed), "the program has woken with the same advantage");
 }
+
+/// A nice worker that waits beside a program: it is woken when that begins its third millisecond. The milliseconds until it gets the CPU.
+fn waits_beside_a_program(grace_period_thread: bool, frees: bool) -> u64 {
+    let sim = machine(SimConfig { tick_rate_hz: 1000, grace_period_thread, ..SimConfig::default() });
+    sim.spawn(&NICE);
+    sim.advance(2 * MS);
+    sim.wake(&NICE);
+    if frees {
+        sim.frees_later();
+    }
+    let (ms, next) = works_until_it_gives_way(&sim);
+    assert_eq!(next, Switch::Run(&NICE));
+    ms
+}
+
+/// `kernel/rcu/tree.c`: the thread that ends grace periods wakes at the tick after a close(2), and whoever has had the CPU least
+/// comes next, although the program's slice of 5.4 ms is not used up.
+#[test]
+fn a_program_that_closes_files_gives_the_cpu_away_at_the_next_tick() {
+    assert_eq!(waits_beside_a_program(true, true), 1);
+    let by_slice = waits_beside_a_program(true, false);
+    assert!(by_slice > 1, "{by_slice}");
+    assert_eq!(waits_beside_a_program(false, true), by_slice, "a kernel without that thread");
+}

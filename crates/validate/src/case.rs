@@ -2,7 +2,9 @@
 //! says [`crate::stacks`].
 
 use ffslab_flash::Geometry;
+use ffslab_lab::experiment::Program;
 use ffslab_machine::fault_keys::FaultKeys;
+use ffslab_machine::mounts::MountKeys;
 use ffslab_machine::stack_keys::CompressionName;
 use ffslab_machine::vm_keys::VmKeys;
 use ffslab_profiles::{EccName, NandWaitName};
@@ -27,10 +29,24 @@ pub struct Case {
     pub flash: Flash,
     pub setup: Vec<Step>,
     pub measure: Vec<Step>,
+    /// What ran beside the measured steps.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// File systems beside that of `system`, with the keys of `[[stack.mount]]`.
+    #[serde(default)]
+    pub mounts: Vec<MountKeys>,
     pub expect: Expect,
     /// The counters of the main phase in further boots of the same machine, each by name.
     #[serde(default)]
     pub boots: Vec<Map<String, Value>>,
+}
+
+impl Case {
+    /// Those of the setup, the measured ones, and those of programs beside them.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+        let of_programs = self.programs.iter().flat_map(|program| &program.steps);
+        self.setup.iter().chain(&self.measure).chain(of_programs)
+    }
 }
 
 fn default_seed() -> u64 {

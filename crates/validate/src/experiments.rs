@@ -25,7 +25,7 @@ pub fn experiments(path: &Path, only: Option<&str>) -> Result<Vec<(String, Strin
         let keys = stacks::keys_of(case).map_err(|error| refused(&error))?;
         // What people read are the steps as they were measured, and not as they are understood.
         let raw: Value = serde_json::from_str(line).map_err(|error| refused(&error))?;
-        let experiment = json!({
+        let mut experiment = json!({
             "title": case.id,
             "seed": case.seed,
             // A case says itself when a new partition has been made usable.
@@ -34,6 +34,9 @@ pub fn experiments(path: &Path, only: Option<&str>) -> Result<Vec<(String, Strin
             "setup": raw["setup"],
             "measure": raw["measure"],
         });
+        if !case.programs.is_empty() {
+            experiment["program"] = raw["programs"].clone();
+        }
         found.push((case.id.clone(), toml_of(&experiment.into()).map_err(|error| refused(&error))?));
     }
     match (found.is_empty(), only) {

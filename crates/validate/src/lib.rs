@@ -30,9 +30,12 @@ use ffslab_lab::result::MeanSd;
 use ffslab_lab::run::{run, Outcome, Plan, RunError};
 use ffslab_lab::traces::Traces;
 use ffslab_lab::{Described, LabError};
+use ffslab_machine::mounts::Mounts;
 use ffslab_machine::stack::Stack;
+use ffslab_profiles::ProgramCosts;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::OpCounts;
+use ffslab_system::System;
 use ffslab_workload::Step;
 use parallel::{in_parallel, nothing_matches};
 use phases::Later;
@@ -111,7 +114,7 @@ fn reports(
 
 /// Estimates the work for a case, for the progress. A mount counts as a hundred calls.
 fn weight(case: &Case) -> u64 {
-    100 + case.setup.iter().chain(&case.measure).map(Step::calls).sum::<u64>()
+    100 + case.steps().map(Step::calls).sum::<u64>()
 }
 
 /// Runs one case and compares. `None`: it was interrupted. Files that its steps name are relative to `base_dir`.
@@ -142,16 +145,12 @@ fn check_later(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> b
 
 fn simulate(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool) -> Result<Outcome, RunError> {
     let mut traces = Traces::default();
-    traces
-        .read(case.setup.iter().chain(&case.measure), base_dir, None)
-        .map_err(|error| RunError::Step(error.to_string()))?;
-    let mut stack = stacks::stack_of(case).map_err(|error| RunError::Step(error.to_string()))?;
-    later.shift(&mut stack);
-    let system = Stack::new(&stack)?;
+    traces.read(case.steps(), base_dir, None).map_err(|error| RunError::Step(error.to_string()))?;
+    let (system, pace) = machine_of(case, later)?;
     let plan = Plan {
         setup: &case.setup,
         measure: &case.measure,
-        programs: &[],
+        programs: &case.programs,
         main_steps: (case.expect.from_step, case.expect.at_step),
         seed: case.seed,
         traces: &traces,
@@ -161,10 +160,24 @@ fn simulate(case: &Case, later: Later, base_dir: &Path, go_on: &dyn Fn() -> bool
         film: false,
         // Cases say themselves when a new partition has been made usable: their steps sleep until then, or do not.
         settles: false,
-        pace: stack.program.as_ref(),
+        pace: pace.as_ref(),
         rows_max: ROWS_MAX,
     };
-    run(Box::new(system), &plan, &mut |_| go_on())
+    run(system, &plan, &mut |_| go_on())
+}
+
+/// The machine of a case with clocks that are later, and what its program computes itself.
+fn machine_of(case: &Case, later: Later) -> Result<(Box<dyn System>, Option<ProgramCosts>), RunError> {
+    let wrong = |error: CaseError| RunError::Step(error.to_string());
+    if case.mounts.is_empty() {
+        let mut stack = stacks::stack_of(case).map_err(wrong)?;
+        later.shift(&mut stack);
+        return Ok((Box::new(Stack::new(&stack)?), stack.program));
+    }
+    let mut spec = stacks::mounts_of(case).map_err(wrong)?;
+    later.shift(&mut spec.root);
+    spec.others.iter_mut().for_each(|other| later.shift(&mut other.spec));
+    Ok((Box::new(Mounts::new(&spec)?), spec.root.program))
 }
 
 fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {

@@ -11,6 +11,7 @@ use ffslab_machine::file_systems::mountable;
 use ffslab_machine::file_systems::ubifs::{kernel_rules, UBIFS};
 use ffslab_machine::file_systems::yaffs2::YAFFS2;
 use ffslab_machine::media::{NAND, NOR};
+use ffslab_machine::mounts::MountsSpec;
 use ffslab_machine::stack::{epoch_ns, StackSpec};
 use ffslab_machine::stack_keys::{StackKeys, NO_FS};
 use ffslab_machine::MachineError;
@@ -51,6 +52,13 @@ pub fn stack_of(case: &Case) -> Result<StackSpec, CaseError> {
     Ok(StackSpec::from_keys(&keys_of(case)?, Path::new(""))?.0)
 }
 
+/// The machine with several mounts on which the case runs.
+///
+/// Errors: as [`stack_of`].
+pub fn mounts_of(case: &Case) -> Result<MountsSpec, CaseError> {
+    Ok(MountsSpec::from_keys(&keys_of(case)?, Path::new(""))?.0)
+}
+
 /// The keys of the stack on which the case runs.
 ///
 /// Errors: as [`stack_of`].
@@ -81,6 +89,7 @@ pub fn keys_of(case: &Case) -> Result<StackKeys, CaseError> {
         wall_clock_us: system.wall_clock_us.map(exact),
         bad_block_table: Some(system.has_bad_block_table()),
         nand_wait: Some(wait_of(system)),
+        mount: case.mounts.clone(),
         ..StackKeys::of(board, fs, flash.partition_blocks)
     };
     if flash.medium.is_none() {

@@ -58,12 +58,21 @@ class PlannedFlash(TypedDict):
     t_read_us: float
 
 
+class PlannedProgram(TypedDict):
+    """A program beside the measured steps, for the schema: its steps are as those of the variant."""
+
+    background: bool
+    name: str
+    steps: list[dict[str, Json]]
+
+
 class PlannedVariant(TypedDict):
     """A variant with every default; units are in the keys, as in an experiment."""
 
     flash: PlannedFlash
     measure: list[dict[str, Json]]
     name: str
+    programs: list[PlannedProgram]
     seed: int
     setup: list[dict[str, Json]]
     stack: StackKeys

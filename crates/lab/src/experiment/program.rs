@@ -2,7 +2,7 @@
 
 use ffslab_workload::Step;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The name of the program that the measured steps are.
 pub const MAIN: &str = "main";
@@ -11,7 +11,7 @@ const TAKEN: &[&str] = &[MAIN, "measure", "setup", "state", "initial"];
 
 /// A program that runs at the same time as the measured steps, on the same CPU. All programs make their system calls in
 /// turns: whichever has been ready longest makes its next call.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Its name in results, and in the names of axes: letters, digits, `-` and `_`. The measured steps are the program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,15 +86,18 @@ class Counts:
     erases_per_block: list[int]
 
 
-def count(log: Iterable[str], flash: PlannedFlash) -> Counts:
+def count(log: Iterable[str], flash: PlannedFlash, partitions: Sequence[tuple[int, int]] = ()) -> Counts:
     """Counts the operations of a log with a marker "PHASE INDEX NAME" at the start of each step and "end" after all.
 
     Raises `InputError` when the log has lost events or has no end.
     """
     total: Counter[str] = Counter()
     by_task: dict[str, Counter[str]] = {}
-    partition_blocks, per_block = flash["partition_blocks"], flash["pages_per_block"]
-    erases = [0] * partition_blocks
+    of_chip = partitions or [(flash["first_block"], flash["partition_blocks"])]
+    # From the first block of all partitions to the last.
+    first_block, end_block = of_chip[0][0], max(first + blocks for first, blocks in of_chip)
+    per_block = flash["pages_per_block"]
+    erases = [0] * (end_block - first_block)
     found = Counts([], {}, [])
     programmed: set[int] = set()
     measuring, complete = False, False
@@ -108,7 +111,7 @@ def count(log: Iterable[str], flash: PlannedFlash) -> Counts:
         _, kind, address_text, task, *rest = line.rstrip("\n").split(";")
         if kind == "M":
             if task.startswith("measure 0 "):
-                total, by_task, erases, measuring = Counter(), {}, [0] * partition_blocks, True
+                total, by_task, erases, measuring = Counter(), {}, [0] * (end_block - first_block), True
             elif measuring:
                 # What happens after the last step, until the trace is stopped, belongs to nobody.
                 found.after_step.append(total.copy())
@@ -126,7 +129,8 @@ def count(log: Iterable[str], flash: PlannedFlash) -> Counts:
         if kind == "E":
             pages = range(address * per_block, (address + 1) * per_block)
             programmed.difference_update(pages)
-            erases[address - flash["first_block"]] += 1
+            if first_block <= address < end_block:
+                erases[address - first_block] += 1
         if measuring:
             total.update(counters)
             by_task.setdefault(task_of(task), Counter()).update(counters)
@@ -159,13 +163,24 @@ def boot(of: dict[str, Any]) -> dict[str, object]:
     return clocks | {name: of["expect"][name] for name in chip.COUNTERS if name in of["expect"]}
 
 
+def mounts_described(variant: Variant, system: dict[str, Any]) -> list[dict[str, object]]:
+    """The mounts beside the root with what a kernel has for all of them."""
+    of_kernel = {"page_cache_KiB": system["ram_MiB"] << 10, "vm": system["vm"]}
+    summary = {"summary": system.pop("summaries_of_others", None)}
+    return [{**mount.described, **of_kernel, **(summary if mount.fs == "jffs2" else {})} for mount in variant.mounts]
+
+
 def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps: list[StepDone]) -> dict[str, object]:
     """The case in the format of measured cases.
 
     Its latencies stand in `measured` and not in `expect`: they hold the CPU time of the emulated machine, by which no
     model of a chip is to be judged.
     """
-    counts, counters = count(log, variant.flash), medium.of(variant.flash).COUNTERS
+    counts, counters = count(log, variant.flash, variant.partitions), medium.of(variant.flash).COUNTERS
+    at_end = counts.after_step[-1]
+    if variant.programs:
+        # The measured steps end before the programs beside them do, and the measurement with the last of these.
+        counts.after_step.pop()
     measured = [step for step in steps if step.phase == "measure"]
     assert len(counts.after_step) == len(variant.measure) == len(measured)
     start_ns = int(measured[0].values["from_ns"])
@@ -179,7 +194,7 @@ def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps:
     expect: dict[str, object] = {
         "from_step": None,
         "at_step": len(measured) - 1,
-        **plain(counts.after_step[-1], counters),
+        **plain(at_end, counters),
     }
     expect["by_task"] = {who: plain(counter, counters) for who, counter in sorted(counts.by_task.items())}
     expect |= {"after_step": after_step, "erases_per_block": counts.erases_per_block}
@@ -208,6 +223,8 @@ def case(variant: Variant, system: dict[str, object], log: Iterable[str], steps:
         "flash": variant.flash,
         "setup": variant.setup,
         "measure": variant.measure,
+        **({"programs": [program.described for program in variant.programs]} if variant.programs else {}),
+        **({"mounts": mounts_described(variant, system)} if variant.mounts else {}),
         "expect": expect,
         "measured": {"latency_us": latencies, **({"readdir": names} if names else {})},
     }

@@ -6,6 +6,7 @@ nand_ids.c, nand_base.c). So only chips can be had whose sizes an identification
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ffslab.answers.machine import PlannedFlash
@@ -85,16 +86,17 @@ def as_simulated(flash: PlannedFlash) -> PlannedFlash:
     }
 
 
-def parameters(flash: PlannedFlash, bch_bits: int | None = None) -> str:
+def parameters(flash: PlannedFlash, bch_bits: int | None = None, sizes: Sequence[int] = ()) -> str:
     """Of the module. Its erase time is in ms; others are as the part has them, in whole numbers.
 
-    `bch_bits`: bits that software BCH corrects in 512 bytes; `None`: the driver computes Hamming codes.
+    `bch_bits`: bits that software BCH corrects in 512 bytes; `None`: the driver computes Hamming codes. `sizes`: of all
+    partitions, if there are several, in blocks.
     """
     size = ID_BY_MiB[flash["page_B"]][size_MiB_of(flash)]
     third = 0xFF if flash["page_B"] == SMALL[0] else 0x90
     before = [flash["first_block"]] if flash["first_block"] else []
     words = [f"id_bytes={MAKER:#x},{size:#x},{third:#x},{geometry_byte(flash):#x}"]
-    words += [f"parts={','.join(map(str, [*before, flash['partition_blocks']]))}"]
+    words += [f"parts={','.join(map(str, sizes or [*before, flash['partition_blocks']]))}"]
     words += [f"access_delay={flash['t_read_us']}", f"programm_delay={flash['t_program_us']}"]
     words += [f"erase_delay={flash['t_erase_us'] // 1000}", f"input_cycle={flash['bus_ns_per_B']}"]
     words += [f"output_cycle={flash['bus_ns_per_B']}", "do_delays=1"]

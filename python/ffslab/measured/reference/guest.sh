@@ -1,7 +1,9 @@
 # /guest.sh of reference runs: what a variant left must not stand in the way of the next one.
 clean_up() {
-  if grep -q ' /mnt ' /proc/mounts; then umount /mnt; fi
-  if [ -e /dev/ubi0 ]; then /steps /detach /tmp/detached /dev/null || true; fi
+  for mounted in $(grep -o ' /mnt[.0-9]* ' /proc/mounts | sort -r); do umount "$mounted"; done
+  for attached in /dev/ubi[0-9]; do
+    if [ -e "$attached" ]; then /steps /detach /tmp/detached /dev/null || true; fi
+  done
   if [ -e /dev/mtd0 ]; then rmmod nandsim || rmmod mtdram; fi
 }
 

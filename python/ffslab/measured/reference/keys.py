@@ -30,6 +30,7 @@ STACK_APPLIED = {
     "first_block": "the partitions of nandsim",
     "fs": "the type of the mount",
     "max_beb_per1024": "the request that attaches UBI",
+    "mount": "further mounts of the guest, on partitions of nandsim or volumes of UBI; see beside.py",
     "medium": "nandsim, or mtdram for NOR",
     "part": "the parameters of nandsim or mtdram",
     "partition_blocks": "the partitions of nandsim",
@@ -72,7 +73,6 @@ STACK_REFUSED = {
     "image_size_B": IMAGE,
     "inband_tags": "has no YAFFS2, which no kernel of a distribution has",
     "memory_KiB": "has a guest of 1 GiB, which also holds the chip: vm.dirty_B limits what may be dirty",
-    "mount": "has one mount: leave [[stack.mount]] out",
     "page_cache_KiB": "has the page cache of a guest of 1 GiB: dirty_KiB limits what may be dirty",
     "policy": "has the kernel's own rules, and nobody decides in its place",
     "slc_mode": "has the chips of nandsim, whose cells hold one bit",
@@ -97,12 +97,10 @@ VM_FILES = {
 # The kernel takes two pages and more (`dirty_bytes_min` of kernel/sysctl.c).
 DIRTY_B_MIN = 8192
 # Tables of an experiment beside `[stack]`. Applied: they say what is run. Of an answer: what verbs make of runs.
-TOP_APPLIED = frozenset(["axes", "initial", "measure", "seed", "setup", "stack", "state", "title"])
+TOP_APPLIED = frozenset(["axes", "initial", "measure", "program", "seed", "setup", "stack", "state", "title"])
 TOP_OF_ANSWERS = frozenset(
     ["budgets", "calls_max", "crashtest", "film", "probe_logs", "question", "requests_kept", "study"]
 )
-# Refused with the words of `planned_variants`.
-TOP_REFUSED_BY_PLAN = frozenset(["program"])
 TOP_REFUSED = {
     "repeat": "is repeated with --boots N: leave it out",
 }
@@ -119,6 +117,17 @@ def asked(experiment: Experiment) -> frozenset[str]:
             raise InputError(f"{experiment.file_name}: {name}: a reference run {why}")
     axes = [key.removeprefix("stack.").partition(".")[0] for key in tables.get("axes", {})]
     return frozenset([*tables.get("stack", {}), *axes])
+
+
+def asked_of_mounts(experiment: Experiment) -> dict[str, frozenset[str]]:
+    """The keys that the experiment itself gives or varies for each further mount, by its directory without slashes."""
+    tables = experiment.table()
+    found = {table["at"].strip("/"): {*table} for table in tables.get("stack", {}).get("mount", [])}
+    for axis in tables.get("axes", {}):
+        at, _, key = axis.strip("/").rpartition(".")
+        if at in found:
+            found[at].add(key)
+    return {at: frozenset(keys) for at, keys in found.items()}
 
 
 def trouble(stack: dict[str, Any], keys: frozenset[str]) -> str | None:

@@ -9,6 +9,8 @@ memory (`mtd_point`), and its type is MTD_RAM, so that UBI does not prepare eras
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ffslab.answers.machine import PlannedFlash
 from ffslab.measured.reference.chip import block_B_of
 
@@ -40,8 +42,8 @@ def as_simulated(flash: PlannedFlash) -> PlannedFlash:
     }
 
 
-def parameters(flash: PlannedFlash, bch_bits: int | None = None) -> str:
-    """The parameters of the module. There is no ECC, so `bch_bits` is ignored."""
+def parameters(flash: PlannedFlash, bch_bits: int | None = None, sizes: Sequence[int] = ()) -> str:
+    """The parameters of the module. There is no ECC and one partition, so `bch_bits` and `sizes` are ignored."""
     block_KiB = block_B_of(flash) >> 10  # noqa: N806
     words = {"total_size": flash["partition_blocks"] * block_KiB, "erase_size": block_KiB}
     words["writebuf_size"] = flash["page_B"]

@@ -6,17 +6,17 @@ refused before anything boots.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash, PlannedVariant
-from ffslab.measured.reference import chip, keys, medium
+from ffslab.measured.reference import beside, chip, keys, medium
+from ffslab.measured.reference.lines import Content, content_lines, content_of, content_of_file, line_of
 
 if TYPE_CHECKING:
     from ffslab.api.experiment import Experiment
@@ -119,6 +119,8 @@ class Variant:
     compared: dict[str, Any] = field(default_factory=dict)  # keys that the kernel must be built for
     recorded: Recorded | None = None
     inputs: dict[str, Path] = field(default_factory=dict)  # files that its case names, by name
+    mounts: tuple[beside.Mount, ...] = ()  # beside the root
+    programs: tuple[beside.Program, ...] = ()  # beside the measured steps
 
     @property
     def identity(self) -> str:
@@ -128,38 +130,69 @@ class Variant:
     @property
     def rtime_alone(self) -> bool:
         """Whether JFFS2's module must be another one than the kernel's."""
-        return self.fs == "jffs2" and self.compression == "rtime"
+        return ("jffs2", "rtime") in self.compressors
+
+    @property
+    def compressors(self) -> list[tuple[str, str]]:
+        """Each file system with its compressor."""
+        return [(self.fs, self.compression), *((mount.fs, mount.compression) for mount in self.mounts)]
 
     @property
     def piece_B(self) -> int:  # noqa: N802
         """The most bytes of content that a step takes at once."""
-        return max(PIECE_B_MIN, *(piece_B_of(step) for step in (*self.setup, *self.measure)))
+        return max(PIECE_B_MIN, *(piece_B_of(step) for step in self._all_steps))
+
+    @property
+    def _all_steps(self) -> list[Step]:
+        return [*self.setup, *self.measure, *(step for program in self.programs for step in program.steps)]
+
+    @property
+    def partitions(self) -> list[tuple[int, int]]:
+        """First block and number of blocks of each, in their order."""
+        return beside.partitions(self.flash["first_block"], self.flash["partition_blocks"], self.mounts)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Of nandsim's partitions, if there are several, in blocks."""
+        return beside.parts(self.partitions)[0] if self.mounts else []
 
     @property
     def contents(self) -> dict[str, Content]:
         """The content of each kind that the steps write: the simulator's own bytes."""
-        steps = (*self.setup, *self.measure)
-        kinds = {"random", *(step["content"] for step in steps if "content" in step)}
-        pooled = {kind: content_of(kind, self.seed, self.piece_B) for kind in sorted(kinds)}
+        return self._contents(self.seed)
+
+    def _contents(self, seed: int) -> dict[str, Content]:
+        kinds = {"random", *(step["content"] for step in self._all_steps if "content" in step)}
+        pooled = {kind: content_of(kind, seed, self.piece_B) for kind in sorted(kinds)}
         files = {kind: content_of_file(self.inputs[name], self.piece_B) for name, kind in self._content_files.items()}
         return pooled | files
 
     @property
     def _content_files(self) -> dict[str, str]:
         """What `steps/` calls the content of each file, by the file's name beside the case."""
-        steps = (*self.setup, *self.measure)
+        steps = self._all_steps
         names = sorted({Path(step["content_file"]).name for step in steps if "content_file" in step})
         return {name: f"file{number}" for number, name in enumerate(names)}
 
     def lines(self, ticks_per_s: int) -> str:
         """The file that `steps/` reads."""
-        lines = [
-            f"begin 0 content kind={kind} path={content.path} stride_B={content.stride_B} modulo_B={content.modulo_B} "
-            f"goes_on={int(content.goes_on)}"
-            for kind, content in self.contents.items()
-        ]
+        lines = content_lines(self.contents)
+        devices = beside.parts(self.partitions)[1]
+        for mount in self.mounts:
+            device = devices[mount.blocks[0]] if mount.blocks else 0
+            lines.append(line_of("begin 0 place", mount.words(option_of(mount.fs, mount.compression), device)))
+        for number, program in enumerate(self.programs):
+            told: dict[str, object] = {
+                "name": program.name,
+                "background": program.background,
+                "file": self._program_path(number),
+            }
+            lines.append(line_of("begin 0 program", told))
         begin = {"fs": self.fs, "hz": ticks_per_s, "period_us": PHASE_PERIOD_US}
-        begin["mtd"] = medium.of(self.flash).mtd_of(self.flash)
+        begin["mtd"] = (
+            medium.of(self.flash).mtd_of(self.flash) if not self.mounts else devices[self.flash["first_block"]]
+        )
+        begin |= {"volume": volumes} if (volumes := sum(mount.blocks is None for mount in self.mounts)) else {}
         begin["phase_us"] = self.uptime_us % PHASE_PERIOD_US
         lines.append(" ".join(["begin 0 begin", *(f"{key}={value}" for key, value in begin.items())]))
         for phase, steps in (("setup", self.setup), ("measure", self.measure)):
@@ -176,11 +209,21 @@ class Variant:
     def files(self) -> dict[str, bytes]:
         """What `lines` names, by path in the guest."""
         found = {content.path: content.data for content in self.contents.values()}
+        for number, program in enumerate(self.programs):
+            # Each program writes bytes of its own (`Begun::beside` of crates/lab).
+            contents = self._contents(self.seed + number + 1)
+            found |= {content.path: content.data for content in contents.values()}
+            steps = [f"program {index} {self._words(step)}" for index, step in enumerate(program.steps)]
+            lines = [*content_lines(contents), "go", *steps]
+            found[self._program_path(number)] = "".join(f"{line}\n" for line in lines).encode()
         if self.recorded is not None:
             found[f"{self._folder}/data"] = self.recorded.data
             for (phase, index), calls in self.recorded.calls.items():
                 found[f"{self._folder}/{phase}.{index}"] = calls.encode()
         return found
+
+    def _program_path(self, number: int) -> str:
+        return f"{self._folder}/program.{number}"
 
     @property
     def _folder(self) -> str:
@@ -197,7 +240,7 @@ class Variant:
             found["content"] = self._content_files[Path(found.pop("content_file")).name]
         match step["step"]:
             case "mount":
-                option = JFFS2_OPTIONS[self.compression] if self.fs == "jffs2" else f"compr={self.compression}"
+                option = option_of(self.fs, self.compression)
                 found |= {"read_ahead_KiB": self.read_ahead_KiB, "fs_options": option}
             case "ubi_attach":
                 found["max_beb_per1024"] = self.max_beb_per1024
@@ -207,7 +250,7 @@ class Variant:
                 found |= self._page_words
             case "setxattr" if "bytes" in found:
                 found["bytes"] = min(found["bytes"], XATTR_B_MAX + 1)
-        return " ".join([step["step"], *(f"{name}={word(value)}" for name, value in found.items())])
+        return line_of(step["step"], found)
 
     @property
     def _page_words(self) -> dict[str, object]:
@@ -215,41 +258,14 @@ class Variant:
         return {"page_B": self.flash["page_B"]} if medium.is_nor(self.flash) else {}
 
 
-@dataclass(frozen=True)
-class Content:
-    """Bytes of which steps take pieces: in the guest a file, which variants share."""
-
-    path: str
-    data: bytes
-    stride_B: int  # noqa: N815
-    modulo_B: int  # noqa: N815
-    goes_on: bool = False  # a piece begins where the last one ended
-
-
-@functools.cache
-def content_of(kind: str, seed: int, piece_B: int) -> Content:  # noqa: N803
-    data, stride_B, modulo_B = _native.content_source(kind, seed, piece_B)  # noqa: N806
-    return Content(f"/content/{kind}.{seed}.{piece_B}", data, stride_B, modulo_B)
-
-
-@functools.cache
-def content_of_file(path: Path, piece_B: int) -> Content:  # noqa: N803
-    """A file's bytes again and again, for pieces that begin anywhere in it."""
-    whole = path.read_bytes()
-    data = (whole * (piece_B // len(whole) + 2))[: len(whole) + piece_B]
-    return Content(f"/content/{hashlib.sha256(data).hexdigest()[:16]}", data, 0, len(whole), goes_on=True)
+def option_of(fs: str, compression: str) -> str:
+    """The mount option that chooses a compressor."""
+    return JFFS2_OPTIONS[compression] if fs == "jffs2" else f"compr={compression}"
 
 
 def piece_B_of(step: Step) -> int:  # noqa: N802
     found = next((step[key] for key in PIECES if step.get(key)), 0)
     return min(int(found), XATTR_B_MAX + 1) if step["step"] == "setxattr" else int(found)
-
-
-def word(value: object) -> str:
-    """A value as `steps/` takes it: without spaces."""
-    if isinstance(value, list):
-        return ",".join(map(word, value))
-    return quote(str(value).lower() if isinstance(value, bool) else str(value), safe="/=#")
 
 
 def variants(experiment: Experiment, name: str) -> list[Variant]:
@@ -258,9 +274,11 @@ def variants(experiment: Experiment, name: str) -> list[Variant]:
     Raises `ffslab.InputError` when the experiment is wrong or a real kernel with nandsim cannot run it.
     """
     plans: list[PlannedVariant] = json.loads(_native.planned_variants(experiment))
-    asked = keys.asked(experiment)
+    asked, of_mounts = keys.asked(experiment), keys.asked_of_mounts(experiment)
     return [
-        with_inputs(recorded(planned(plan, experiment.file_name, name, asked), experiment, number), experiment)
+        with_inputs(
+            recorded(planned(plan, experiment.file_name, name, asked, of_mounts), experiment, number), experiment
+        )
         for number, plan in enumerate(plans)
     ]
 
@@ -310,32 +328,46 @@ def with_inputs(variant: Variant, experiment: Experiment) -> Variant:
 
 
 def planned(
-    plan: PlannedVariant, file_name: str, experiment: str, asked: frozenset[str] = frozenset(keys.STACK_REFUSED)
+    plan: PlannedVariant,
+    file_name: str,
+    experiment: str,
+    asked: frozenset[str] = frozenset(keys.STACK_REFUSED),
+    of_mounts: dict[str, frozenset[str]] | None = None,
 ) -> Variant:
-    """`asked`: the keys of `[stack]` that the experiment gives."""
+    """`asked`: the keys of `[stack]` that the experiment gives; `of_mounts`: those of further mounts."""
     stack, flash = plan["stack"], plan["flash"]
 
     def refuse(text: str) -> _native.InputError:
         which = f"variant {plan['name']}: " if plan["name"] else ""
         return _native.InputError(f"{file_name}: {which}{text}")
 
-    if stack["fs"] not in FILE_SYSTEMS:
-        raise refuse(f'[stack]: fs = "{stack["fs"]}": a distribution kernel has jffs2 and ubifs')
     # Below no file system nothing compresses.
     compression = stack.get("compression") or "none"
-    if stack["fs"] == "jffs2" and compression not in JFFS2_OPTIONS:
-        known = ", ".join(JFFS2_OPTIONS)
-        raise refuse(f'[stack]: compression = "{compression}": a mount of jffs2 can choose {known}: name one of them')
+    mounts = beside.mounts_of({**stack}, MAX_BEB_PER_1024)
+    programs = beside.programs_of(plan["programs"])
+    of_each = [("[stack]", stack["fs"], compression), *((f"mount at {m.at}", m.fs, m.compression) for m in mounts)]
+    for where, fs, how in of_each:
+        if fs not in (FILE_SYSTEMS if where == "[stack]" else FILE_SYSTEMS[:2]):
+            raise refuse(f'{where}: fs = "{fs}": a distribution kernel has jffs2 and ubifs')
+        if fs == "jffs2" and how not in JFFS2_OPTIONS:
+            known = ", ".join(JFFS2_OPTIONS)
+            raise refuse(f'{where}: compression = "{how}": a mount of jffs2 can choose {known}: name one of them')
+    root = (stack["fs"], compression, stack.get("read_ahead_KiB") or 0)
+    if why_not := beside.trouble(flash, root, mounts, of_mounts or {}):
+        raise refuse(why_not)
     if why_not := medium.of(flash).trouble(flash):
         raise refuse(f"[stack]: {why_not}")
     if why_not := keys.trouble({**stack}, asked):
         raise refuse(f"[stack]: {why_not}")
-    partition_B = flash["partition_blocks"] * chip.block_B_of(flash)  # noqa: N806
+    size_B = beside.sizes(flash["partition_blocks"], mounts, chip.block_B_of(flash))  # noqa: N806
     steps_before = with_state(plan["state"], plan["setup"], stack["fs"])
-    setup = [part for step in steps_before for part in as_known(step, partition_B)]
-    measure = [part for step in plan["measure"] for part in as_known(step, partition_B)]
-    for phase, steps in (("setup", setup), ("measure", measure)):
+    setup = [part for step in steps_before for part in as_known(step, size_B)]
+    measure = [part for step in plan["measure"] for part in as_known(step, size_B)]
+    of_programs = [(f'program "{program.name}"', list(program.steps)) for program in programs]
+    for phase, steps in (("setup", setup), ("measure", measure), *of_programs):
         for index, step in enumerate(steps):
+            if why_not := not_beside(step, bool(mounts), bool(programs)):
+                raise refuse(f"{phase} step {index + 1}: {why_not}")
             if stack["fs"] == "none" and step["step"] == "mount":
                 raise refuse(f'{phase} step {index + 1}: mount: fs = "none": there is no file system to mount')
             if trouble := not_possible(step, flash):
@@ -364,10 +396,12 @@ def planned(
         bch_bits,
         vm=keys.vm_of({**stack}),
         compared=keys.compared({**stack}, asked),
+        mounts=tuple(mounts),
+        programs=tuple(programs),
     )
 
 
-def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
+def as_known(step: Step, size_B: Callable[[str], int]) -> list[Step]:  # noqa: N803
     """Steps that stand for others, as these; so `validate` runs exactly what the kernel ran."""
     match step["step"]:
         case "saturate":
@@ -377,9 +411,20 @@ def as_known(step: Step, partition_B: int) -> list[Step]:  # noqa: N803
         case "boot":
             return [{"step": "crash"}, {**step, "step": "mount"}]
         case "occupy" if step.get("of") != "df":
-            share = {"bytes": int(partition_B * step["percent"] / 100), "request_B": step["request_B"]}
+            share = {"bytes": int(size_B(step["file"]) * step["percent"] / 100), "request_B": step["request_B"]}
             return [{"step": "create", "file": step["file"], **share}]
     return [step]
+
+
+def not_beside(step: Step, mounts: bool, programs: bool) -> str | None:
+    """Why a step cannot be where there are other mounts or programs."""
+    name = step["step"]
+    if mounts and name in beside.ALONE:
+        return f"{name}: not with [[stack.mount]]: it {beside.ALONE[name]}"
+    if (mounts or programs) and name in RECORDED:
+        which = "[[program]]" if programs else "[[stack.mount]]"
+        return f"{name}: not with {which}: its calls are written down from a simulation without: write the calls out"
+    return None
 
 
 def not_possible(step: Step, flash: PlannedFlash) -> str | None:

@@ -120,14 +120,15 @@ def first_job(variants: list[Variant], boot: int = 0) -> str:
     rtime_alone = False
     for number, variant in enumerate(variants):
         flash, of = variant.flash, medium.of(variant.flash)
-        start = f"flashmon start --scope mtd{of.mtd_of(flash)} --buffer-KiB {TRACE_BUFFER_KiB}"
+        scope = "chip" if variant.mounts else f"mtd{of.mtd_of(flash)}"
+        start = f"flashmon start --scope {scope} --buffer-KiB {TRACE_BUFFER_KiB}"
         start += f" --keep first --overhead-ns {EVENT_NS}{of.probe_options(flash)}"
         marker = "/sys/kernel/tracing/instances/ffslab-flashmon/trace_marker"
         lines += [
             f"echo at variant {number} >&3",
             f"mkdir {number}",
             *([] if variant.rtime_alone == rtime_alone else ["rmmod jffs2", f"insmod {module_path(variant)}"]),
-            f"insmod /modules/{of.MODULE}.ko {of.parameters(flash, variant.bch_bits)}",
+            f"insmod /modules/{of.MODULE}.ko {of.parameters(flash, variant.bch_bits, variant.sizes)}",
             f"/probe/ffslab-probe {start}",
             *keys.vm_lines(variant.vm),
             # A step that fails ends this variant; the others run.
@@ -232,7 +233,11 @@ def put_inputs(folder: Path, paths: Sequence[Path]) -> None:
 
 def machine_of(parts: Parts, variants: list[Variant], folder: Path, boot: int = 0) -> Machine:
     """A machine that runs the variants of an experiment as its first job."""
-    programs = {"steps": parts.steps, "detach": b"end 0 ubi_detach\n", "first.sh": first_job(variants, boot).encode()}
+    programs = {
+        "steps": parts.steps,
+        "detach": b"end 0 ubi_detach_all\n",
+        "first.sh": first_job(variants, boot).encode(),
+    }
     hz = ticks_per_s(parts.kit.kernel)
     programs |= {f"variant.{number}": variant.lines(hz).encode() for number, variant in enumerate(variants)}
     for variant in variants:
@@ -296,6 +301,8 @@ def system(kit: Kit, variant: Variant, left: Path, steps: list[cases.StepDone]) 
         "ram_MiB": available_KiB >> 10,
         "vm": keys.vm_described(variant.vm),
     }
+    if any(mount.fs == "jffs2" for mount in variant.mounts):
+        described["summaries_of_others"] = has_summaries(kit.kernel)
     if variant.fs == "ubifs":
         described["ubi"] = {"max_beb_per1024": variant.max_beb_per1024}
     else:
@@ -321,14 +328,15 @@ def rare_module(kernel: Kernel, variant: Variant, name: str) -> bytes:
 
 def check_mode(kernel: Kernel, variant: Variant) -> None:
     """Raises `InputError` when JFFS2 was not built for the choice of compressors that no mount option names."""
-    wanted = JFFS2_MODES.get(variant.compression) if variant.fs == "jffs2" else None
-    others = [f"CONFIG_{option}" for option in JFFS2_MODES.values() if option != wanted and is_set(kernel, option)]
-    if wanted and not is_set(kernel, wanted) and (others or wanted != JFFS2_MODES["priority"]):
-        found = f"{kernel.image} has {others[0]}" if others else f"{kernel.image} says nothing of it"
-        raise InputError(
-            f'{variant.identity}: compression = "{variant.compression}": no mount can choose it, so the kernel must be '
-            f"built with CONFIG_{wanted}=y, but {found}"
-        )
+    for fs, compression in variant.compressors:
+        wanted = JFFS2_MODES.get(compression) if fs == "jffs2" else None
+        others = [f"CONFIG_{option}" for option in JFFS2_MODES.values() if option != wanted and is_set(kernel, option)]
+        if wanted and not is_set(kernel, wanted) and (others or wanted != JFFS2_MODES["priority"]):
+            found = f"{kernel.image} has {others[0]}" if others else f"{kernel.image} says nothing of it"
+            raise InputError(
+                f'{variant.identity}: compression = "{compression}": no mount can choose it, so the kernel must be '
+                f"built with CONFIG_{wanted}=y, but {found}"
+            )
 
 
 def of_kernel(kernel: Kernel) -> dict[str, object]:

@@ -39,6 +39,12 @@ void step_content(void)
     close(fd);
 }
 
+void forget_content(void)
+{
+    memset(sources, 0, sizeof sources);
+    start = 0;
+}
+
 const char *piece(uint64_t bytes)
 {
     const char *kind = text("content", "random");

@@ -16,15 +16,6 @@
 
 enum { OPEN_MAX_FILES = 16 };
 
-const char *path_of(const char *name)
-{
-    static char paths[2][PATH_BYTES];
-    static int turn;
-    char *path = paths[turn = !turn];
-    snprintf(path, PATH_BYTES, "%s/%s", ROOT, name);
-    return path;
-}
-
 const char *path_in(const char *key)
 {
     return path_of(text(key, NULL));
@@ -127,7 +118,7 @@ static void step_occupy(void)
     for (;;) {
         struct statfs space;
         sync();
-        must(statfs(ROOT, &space));
+        must(statfs(root_of(text("file", NULL)), &space));
         double used = space.f_blocks > space.f_bfree ? (double)(space.f_blocks - space.f_bfree) : 0;
         double missing = (double)space.f_blocks * strtod(percent, NULL) / 100 - used;
         if (missing <= (double)space.f_blocks * DF_TOLERANCE_PERCENT / 100)

@@ -163,8 +163,7 @@ static void step_crash(void)
     unsigned char *held = held_bytes();
     close_all();
     if (mounted)
-        must(umount(ROOT));
-    mounted = 0;
+        umount_all();
     detach_ubi();
     drop_caches("3");
     put_back(held);

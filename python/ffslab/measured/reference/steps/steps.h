@@ -13,7 +13,8 @@ enum { PATH_BYTES = 512, SCRATCH_BYTES = 16 << 20 };
 struct step { const char *name; void (*run)(void); };
 
 /* Each ends with a name that is NULL. */
-extern const struct step SYSTEM_STEPS[]; /* system.c: mounts, UBI, caches, time */
+extern const struct step SYSTEM_STEPS[]; /* system.c: caches, time, programs */
+extern const struct step MOUNT_STEPS[];  /* mounts.c: mounts, UBI, read-ahead */
 extern const struct step FILE_STEPS[];   /* files.c: files and their data */
 extern const struct step MAP_STEPS[];    /* map.c: mapped files */
 extern const struct step MANY_STEPS[];   /* many.c: many small files */
@@ -56,6 +57,8 @@ uint64_t next_random(uint64_t *state);
 /* Reads the bytes of which content of a kind is taken: the keys are kind, path, stride_B, modulo_B, and
    goes_on=1 if each piece begins where the last one of this kind ended. */
 void step_content(void);
+/* What was read for another process. */
+void forget_content(void);
 /* The next so many bytes of the step's content: the same that the simulator writes. */
 const char *piece(uint64_t bytes);
 
@@ -63,8 +66,7 @@ const char *piece(uint64_t bytes);
 
 struct open_file { char name[PATH_BYTES]; int fd, unnamed; };
 
-/* A path in the file system of a name; the last two are kept. The second: of the name that a key holds. */
-const char *path_of(const char *name);
+/* The path of the name that a key holds. */
 const char *path_in(const char *key);
 /* The open file of a name, or NULL; open_file fails then. */
 struct open_file *find_open(const char *name);
@@ -84,18 +86,49 @@ uint64_t write_all(int fd, uint64_t bytes, uint64_t at);
 unsigned rename_flags(const char *words);
 int xattr_flag(const char *word);
 
+/* ---- mounts.c ------------------------------------------------------------------------------------------------ */
+
+/* The file system of `[stack]`, the number of its partition's device, and of its volume. */
+void root_is(const char *fs, int mtd, int volume);
+/* A path in the file system of a name; the last two are kept. */
+const char *path_of(const char *name);
+/* The mount point of the file system that a name is in. */
+const char *root_of(const char *name);
+/* The character device of the root's partition. */
+const char *mtd_device(void);
+void umount_all(void);
+/* All that are attached. */
+void detach_ubi(void);
+
 /* ---- system.c ------------------------------------------------------------------------------------------------ */
 
 /* 1: pages, 2: names and inodes, 3: both. */
 void drop_caches(const char *what);
-/* The character device of the partition. */
-const char *mtd_device(void);
-/* If it is attached. */
-void detach_ubi(void);
+/* What cannot be opened is left alone. */
+void write_file(const char *path, const char *value);
 
 /* ---- calls.c ------------------------------------------------------------------------------------------------- */
 
 /* Makes the calls that the step's key `calls` names. */
 void run_calls(void);
+
+/* ---- programs.c ---------------------------------------------------------------------------------------------- */
+
+/* Makes a program that is to run beside the measured steps. */
+void step_program(void);
+int has_programs(void);
+/* Starts them: called before the first measured step. */
+void start_programs(void);
+/* Waits until all have ended that are not in the background. */
+void join_programs(void);
+/* Ends the others. */
+void end_programs(void);
+
+/* ---- main.c again -------------------------------------------------------------------------------------------- */
+
+/* Of a process that is a program: its results go to this file, and nobody is told of its steps. */
+void be_program(const char *out_path);
+/* Runs a step of a file: "PHASE INDEX NAME key=value ...". */
+void one_line(char *line);
 
 #endif
