@@ -1,0 +1,94 @@
+"""What a logger of a real kernel asks of its card in a week: a recording for `ffslab replay --onto disk`.
+
+    truncate -s 96M ext4.img && mkfs.ext4 -q -b 4096 ext4.img
+    python tools/card_logger.py ext4 --image ext4.img --days 7 --out week-ext4.blkparse
+    ffslab replay week-ext4.blkparse --onto disk --think arrivals --system bare --fs block-device \\
+        --device emmc-slc-cache
+
+A program appends a reading of 64 B each second, or (`--together 60`) those of a minute at once, and fsyncs its log
+once a minute. The clock of the guest counts instructions and jumps to the next timer when nothing can run, so that a
+week of the kernel's own timers (its journal, its writing back, its cleaning) passes in minutes. A device whose answers
+come from outside would come late by minutes on such a clock: the file system stands on one in the guest's memory, which
+takes flushes as a card does, and the requests are what the kernel's event block_rq_issue says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ffslab.measured.reference.architecture import AMD64
+from ffslab.measured.reference.kit import Kit, find_kit, install_command
+from ffslab.measured.reference.machine import Machine
+
+MODULES = ("loop", "crc32c_generic", "crc32_generic", "ext4", "f2fs")
+INSTRUCTIONS_PER_US = 1000
+DAY_S = 86_400
+GUEST_S_MAX = 3 * 3600
+# "task-86 [000] ..... 12.345678: block_rq_issue: 7,0 WS 4096 () 2048 + 8 [jbd2/loop0-8]" (include/trace/events/block.h,
+# Documentation/trace/ftrace.rst).
+ISSUED = re.compile(
+    r"-(?P<task>\d+) +\[(?P<cpu>\d+)\] \S+ +(?P<time>[\d.]+): block_rq_issue: (?P<device>\d+,\d+) (?P<kind>\w+) "
+    r"(?:\d+ )?\(\S*\) (?P<sector>\d+) \+ (?P<sectors>\d+) \[(?P<program>.*)\]"
+)
+
+
+def as_blkparse(trace: str) -> Iterator[str]:
+    """Events of ftrace as blkparse prints them (man 1 blkparse, "DEFAULT OUTPUT")."""
+    for number, line in enumerate(trace.splitlines()):
+        if (found := ISSUED.search(line)) is not None:
+            program = found["program"].replace(" ", "-") or "-"
+            yield (
+                f"{found['device']} {int(found['cpu'])} {number} {found['time']} {found['task']} D {found['kind']} "
+                f"{found['sector']} + {found['sectors']} [{program}]\n"
+            )
+        elif "block_rq_issue" in line and not line.startswith("#"):
+            sys.exit(f"an event that cannot be read: {line}")
+        elif "LOST" in line:
+            sys.exit(f"events are lost: {line.strip()}")
+
+
+def record(kit: Kit, fs: str, options: str, image: Path, seconds: int, together: int) -> Iterator[str]:
+    board = replace(AMD64, modules=(*AMD64.modules, *MODULES))
+    script = Path(__file__).with_suffix(".sh").read_bytes()
+    with tempfile.TemporaryDirectory(prefix="ffslab-guest-") as folder:
+        machine = Machine(
+            Kit(**{**vars(kit), "architecture": board}), Path(folder) / "machine", script, None, INSTRUCTIONS_PER_US
+        )
+        try:
+            done = machine.run(
+                f"log_readings {fs} {options} {seconds} {together}\n", {"card": image}, timeout_s=GUEST_S_MAX
+            )
+            size = int((done.folder / "files").read_text(encoding="utf-8").split()[0])
+            if size != 64 * seconds:
+                sys.exit(f"the log has {size} B at the end, and {64 * seconds} were written")
+            yield from as_blkparse((done.folder / "trace").read_text(encoding="utf-8", errors="replace"))
+        finally:
+            machine.stop()
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("fs", choices=("ext4", "f2fs"))
+    asked.add_argument("--image", type=Path, required=True, help="what mkfs has made")
+    asked.add_argument("--options", default="nodiscard", help="of the mount")
+    asked.add_argument("--days", type=float, default=7.0)
+    asked.add_argument("--together", type=int, default=1, choices=(1, 60), help="readings that are appended at once")
+    asked.add_argument("--out", type=Path, required=True, help="the recording")
+    given = asked.parse_args()
+    kit, missing = find_kit(("sync",))
+    if kit is None:
+        sys.exit(f"no real kernel: {', '.join(missing)} missing; as root: {install_command()}")
+    seconds = round(given.days * DAY_S / 60) * 60
+    lines = list(record(kit, given.fs, given.options, given.image, seconds, given.together))
+    given.out.write_text("".join(lines), encoding="utf-8")
+    print(f"{given.out}: {len(lines):,} requests", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
