@@ -25,9 +25,10 @@ PAGE_B = 2048
 
 @dataclass
 class Served:
-    """A server in another process; `variant` is its summary after its end."""
+    """A server in another process, `uri` to its clients; `variant` is its summary after its end."""
 
     socket: Path
+    uri: str
     process: subprocess.Popen[str]
     errors: str = ""
     code: int = 0
@@ -48,15 +49,17 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *words: str) -> Iterator[Served]:
+def served(folder: Path, *words: str, tcp: bool = False) -> Iterator[Served]:
+    """`tcp`: on a port of this computer, not on a socket in `folder`."""
     path = folder / "card.sock"
-    command = [FFSLAB, "card", "serve", *words, "--socket", path, "--no-results", "--json"]
+    place = ("--tcp", "0") if tcp else ("--socket", path)
+    command = [FFSLAB, "card", "serve", *words, *place, "--no-results", "--json"]
     process = subprocess.Popen(
         [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
     )
     assert process.stderr is not None
     said = process.stderr.readline()
-    server = Served(path, process)
+    server = Served(path, said.partition(": ")[0], process)
     try:
         assert "end it with Ctrl-C" in said, said
         yield server

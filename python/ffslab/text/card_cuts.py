@@ -8,7 +8,9 @@ from ffslab.text.tables import counted, number, text_table
 
 def cuts_text(answer: CardCuts) -> str:
     """The verdicts, each with how often it was given and where it came first."""
-    session = f"{answer['device']}: {counted(answer['writes'], 'write')}, {number(answer['total'])} of {answer['unit']}"
+    session = f"{answer['device']}: {counted(answer['writes'], 'write')}"
+    if answer["unit"] != "write":
+        session += f", {counted(answer['total'], answer['unit'], 'programs and erases')}"
     if not answer["cuts"]:
         return session
     rows = [
