@@ -1,9 +1,8 @@
 """What a logger of a real kernel asks of its card in a week: a recording for `ffslab replay --onto disk`.
 
     truncate -s 96M ext4.img && mkfs.ext4 -q -b 4096 ext4.img
-    python tools/card_logger.py ext4 --image ext4.img --days 7 --out week-ext4.blkparse
-    ffslab replay week-ext4.blkparse --onto disk --think arrivals --system bare --fs block-device \\
-        --device emmc-slc-cache
+    python tools/card_logger.py record ext4 --image ext4.img --days 7 --out week-ext4.blkparse
+    python tools/card_logger.py table week-ext4.blkparse --device emmc-slc-cache --device sd-card-kingston-4g
 
 A program appends a reading of 64 B each second, or (`--together 60`) those of a minute at once, and fsyncs its log
 once a minute. The clock of the guest counts instructions and jumps to the next timer when nothing can run, so that a
@@ -15,12 +14,16 @@ takes flushes as a card does, and the requests are what the kernel's event block
 from __future__ import annotations
 
 import argparse
+import json
 import re
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import pyarrow.parquet as parquet
 
 from ffslab.measured.reference.architecture import AMD64
 from ffslab.measured.reference.kit import Kit, find_kit, install_command
@@ -72,15 +75,59 @@ def record(kit: Kit, fs: str, options: str, image: Path, seconds: int, together:
             machine.stop()
 
 
+def table(recordings: Sequence[Path], devices: Sequence[str]) -> None:
+    """Prints what each recording does to each device, by `ffslab replay`."""
+    print("| requests | device | writes | MiB | flushes | programs | moved | merges | erases | a block | most | WA |")
+    print(f"|---|---|{'--:|' * 10}")
+    for recording in recordings:
+        kinds = [line.split(maxsplit=7)[6] for line in recording.read_text(encoding="utf-8").splitlines()]
+        for device in devices:
+            print(f"| {recording.stem} | {device} | {' | '.join(row(recording, kinds, device))} |", flush=True)
+
+
+def row(recording: Path, kinds: Sequence[str], device: str) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="ffslab-replay-") as folder:
+        out = Path(folder) / "out"
+        words = ["replay", recording, "--onto", "disk", "--think", "arrivals", "--system", "bare"]
+        words += ["--fs", "block-device", "--device", device, "--json", "--out", out]
+        ran = subprocess.run([sys.executable, "-m", "ffslab", *words], capture_output=True, text=True, check=False)
+        if ran.returncode:
+            sys.exit(ran.stderr)
+        variant = json.loads(ran.stdout)["variants"][0]
+        most = max(parquet.read_table(out / "blocks.parquet")["erases_main"].to_pylist())
+    programs, counters = variant["totals"]["page_programs"], variant["counters"]
+    written_bytes = variant["user_written_B"]
+    return [
+        f"{sum('W' in kind for kind in kinds):,}",
+        f"{written_bytes / (1 << 20):,.1f}",
+        f"{sum('F' in kind for kind in kinds):,}",
+        f"{programs:,}",
+        f"{programs - counters['ftl_host_pages']:,}",
+        f"{sum(count for name, count in counters.items() if name.endswith('merges')):,}",
+        f"{variant['totals']['erases']:,}",
+        f"{variant['erases_per_block']['mean']:.2f}",
+        f"{most:,}",
+        f"{programs * variant['flash']['page_B'] / written_bytes:.2f}",
+    ]
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("fs", choices=("ext4", "f2fs"))
-    asked.add_argument("--image", type=Path, required=True, help="what mkfs has made")
-    asked.add_argument("--options", default="nodiscard", help="of the mount")
-    asked.add_argument("--days", type=float, default=7.0)
-    asked.add_argument("--together", type=int, default=1, choices=(1, 60), help="readings that are appended at once")
-    asked.add_argument("--out", type=Path, required=True, help="the recording")
+    verbs = asked.add_subparsers(dest="verb", required=True)
+    made = verbs.add_parser("record", help="makes a recording")
+    made.add_argument("fs", choices=("ext4", "f2fs"))
+    made.add_argument("--image", type=Path, required=True, help="what mkfs has made")
+    made.add_argument("--options", default="nodiscard", help="of the mount")
+    made.add_argument("--days", type=float, default=7.0)
+    made.add_argument("--together", type=int, default=1, choices=(1, 60), help="readings that are appended at once")
+    made.add_argument("--out", type=Path, required=True, help="the recording")
+    shown = verbs.add_parser("table", help="replays recordings on devices")
+    shown.add_argument("recordings", type=Path, nargs="+")
+    shown.add_argument("--device", action="append", required=True, help="a profile; may be given several times")
     given = asked.parse_args()
+    if given.verb == "table":
+        table(given.recordings, given.device)
+        return
     kit, missing = find_kit(("sync",))
     if kit is None:
         sys.exit(f"no real kernel: {', '.join(missing)} missing; as root: {install_command()}")

@@ -80,3 +80,20 @@ def test_the_client_of_the_kernel_itself(kit: Kit, tmp_path: Path) -> None:
     assert "write back\n1\n" in done.log
     assert not [line for line in done.kernel_log if "error" in line.lower()], done.kernel_log
     assert server.variant["totals"]["page_programs"] >= kit.busybox.stat().st_size >> 14
+
+
+def test_the_requests_of_a_logger_are_those_of_virtual_minutes(kit: Kit, tmp_path: Path) -> None:
+    recording, logger = tmp_path / "log.blkparse", (sys.executable, str(ROOT / "tools" / "card_logger.py"))
+    made_by = (*logger, "record", "f2fs", "--image", made(kit, tmp_path, "f2fs"), "--days", "0.007", "--together", "60")
+    ran = subprocess.run([*made_by, "--out", recording], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    times_s = [float(line.split()[3]) for line in recording.read_text().splitlines()]
+    assert 600 <= times_s[-1] - times_s[0] < 700
+    ran = subprocess.run(
+        [*logger, "table", recording, "--device", "emmc-slc-cache"], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    writes, flushes = (int(cell.replace(",", "")) for cell in ran.stdout.splitlines()[2].split(" | ")[2:6:2])
+    # Once a minute the file's page and its node are written, and a flush is asked for.
+    assert writes >= 20
+    assert flushes >= 10
