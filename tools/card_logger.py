@@ -88,8 +88,8 @@ def table(recordings: Sequence[Path], devices: Sequence[str]) -> None:
 def row(recording: Path, kinds: Sequence[str], device: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="ffslab-replay-") as folder:
         out = Path(folder) / "out"
-        words = ["replay", recording, "--onto", "disk", "--think", "arrivals", "--system", "bare"]
-        words += ["--fs", "block-device", "--device", device, "--json", "--out", out]
+        words = ["replay", str(recording), "--onto", "disk", "--think", "arrivals", "--system", "bare"]
+        words += ["--fs", "block-device", "--device", device, "--json", "--out", str(out)]
         ran = subprocess.run([sys.executable, "-m", "ffslab", *words], capture_output=True, text=True, check=False)
         if ran.returncode:
             sys.exit(ran.stderr)

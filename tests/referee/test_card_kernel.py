@@ -20,8 +20,10 @@ from helpers.served_card import served
 
 GUEST = (sys.executable, str(ROOT / "tools" / "card_guest.py"))
 # Raw flash of 128 MiB below a page map that keeps 64 pages in a buffer until they are flushed.
-BUFFERED = ("page-map", "--set", "device.part=micron-slc-omap3evm", "--set", "device.blocks=1024")
-BUFFERED += ("--set", "device.buffer_pages=64")
+BUFFERED = (
+    "page-map",
+    *("--set", "device.part=micron-slc-omap3evm", "--set", "device.blocks=1024", "--set", "device.buffer_pages=64"),
+)
 MKFS = {"ext4": ("mkfs.ext4", "-q", "-b", "4096"), "f2fs": ("mkfs.f2fs", "-q")}
 
 

@@ -13,6 +13,7 @@ from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, 
 from ffslab.cli.result_options import Json, SummaryJson, serve_and_tell
 from ffslab.cli.stack_options import Settings
 from ffslab.terminal.printing import say
+from ffslab.terminal.progress import progress_of_parts
 
 card_app = group(
     "Serve simulated cards to real kernels. See docs/cards.md.", "ffslab card serve emmc-slc-cache --socket card.sock"
@@ -144,7 +145,8 @@ def cuts(
     torn: Annotated[
         Tear | None,
         option(
-            "--torn", "What becomes of the program or erase that the cut hits. [default: all but unstable, in turn]"
+            "--torn",
+            "What becomes of that operation: nothing, partial, unstable, complete. [default: in turn, but unstable]",
         ),
     ] = None,
     save: Annotated[
@@ -170,7 +172,8 @@ def cuts(
     from ffslab.text.card_cuts import cuts_text
 
     listening = Listening(socket, tcp) if command else None
-    answer = Cuts(record, listening, count, at, torn and torn.value, seed, save).run(command or [])
+    with progress_of_parts("cuts") as show:
+        answer = Cuts(record, listening, count, at, torn and torn.value, seed, save).run(command or [], show)
     say(results.dump_json(answer).rstrip() if json else cuts_text(answer))
     if not all(row["good"] for row in answer["verdicts"]):
         raise typer.Exit(EXIT_NEGATIVE)

@@ -27,7 +27,7 @@ from ffslab.mount.card_record import MARK, TRIM, WRITE, ZEROES, Entry, entries_o
 from ffslab.mount.card_server import Listening
 from ffslab.mount.nbd import Connection
 from ffslab.mount.point import check_save
-from ffslab.terminal.progress import progress_of_parts
+from ffslab.terminal.progress import Show
 
 # What becomes of the operation that is hit, in turn: `Torn` of crates/flash. Unstable bits must be asked for, as in
 # `[crashtest.cuts]`: no translation layer here claims to bear them.
@@ -223,7 +223,7 @@ class Cuts:
     seed: int = 1
     save: Path | None = None
 
-    def run(self, command: Sequence[str]) -> CardCuts:
+    def run(self, command: Sequence[str], show: Show | None) -> CardCuts:
         """Raises `InputError` for a record that cannot be taken, or a check that ends before it has answered."""
         if self.save is not None:
             check_save(self.save)
@@ -235,7 +235,7 @@ class Cuts:
         if self.listening is not None:
             line = self.listening.opened()
             try:
-                asyncio.run(self._judge(session, points, line, command, cuts))
+                asyncio.run(self._judge(session, points, line, command, cuts, show))
             finally:
                 line.close()
                 self.listening.remove()
@@ -257,6 +257,7 @@ class Cuts:
         line: socket.socket,
         command: Sequence[str],
         cuts: list[CardCut],
+        show: Show | None,
     ) -> None:
         """Asks the check about each cut."""
         assert self.listening is not None
@@ -273,7 +274,7 @@ class Cuts:
         server = await start(client, sock=line)
         known: dict[bytes, str] = {}
         environment = {**os.environ, "FFSLAB_NBD": self.listening.uri(line)}
-        with tempfile.TemporaryDirectory(prefix="ffslab-card-") as place, progress_of_parts("cuts") as show:
+        with tempfile.TemporaryDirectory(prefix="ffslab-card-") as place:
             try:
                 process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=environment)
             except OSError as error:
