@@ -190,12 +190,11 @@ class Check:
         self._marks.write_text("".join(f"{mark}\n" for mark in state.marks), encoding="utf-8")
         told = f"{state.point.at} {state.point.torn or 'behind'} {self._marks}\n"
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         said = b""
         with suppress(ConnectionError):
             self._process.stdin.write(told.encode())
             await self._process.stdin.drain()
-            said = await self._process.stdout.readline()
+            said = await self._line()
         if not said.endswith(b"\n"):
             code = await self._process.wait()
             raise InputError(
@@ -203,6 +202,13 @@ class Check:
                 "reads a line for each cut and answers by a line"
             )
         return said.decode(errors="replace").strip() or "nothing said"
+
+    async def _line(self) -> bytes:
+        assert self._process.stdout is not None
+        try:
+            return await self._process.stdout.readline()
+        except ValueError:
+            raise InputError(f"{self._name}: says more than fits into a line of 64 KiB: a verdict is a line") from None
 
     async def end(self) -> None:
         """There are no more cuts: its standard input ends, and so should it."""
@@ -235,7 +241,7 @@ class Cuts:
         if self.listening is not None:
             line = self.listening.opened()
             try:
-                asyncio.run(self._judge(session, points, line, command, cuts, show))
+                cuts = asyncio.run(self._judge(session, points, line, command, show))
             finally:
                 line.close()
                 self.listening.remove()
@@ -256,49 +262,40 @@ class Cuts:
         points: Sequence[Point],
         line: socket.socket,
         command: Sequence[str],
-        cuts: list[CardCut],
         show: Show | None,
-    ) -> None:
-        """Asks the check about each cut."""
+    ) -> list[CardCut]:
+        """Serves the states and asks the check about them. What went wrong on our side ends it, and is raised."""
         assert self.listening is not None
-        state = session.state(points[0])
-        shown = Swapped(state.card)
+        first = session.state(points[0])
+        shown = Swapped(first.card)
+        failures: list[Exception] = []
 
         async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 await Connection([shown], reader, writer).serve()
+            except Exception as error:
+                failures.append(error)
             finally:
                 writer.close()
 
         start = asyncio.start_server if self.listening.path is None else asyncio.start_unix_server
         server = await start(client, sock=line)
-        known: dict[bytes, str] = {}
         environment = {**os.environ, "FFSLAB_NBD": self.listening.uri(line)}
+        cuts: list[CardCut] = []
         with tempfile.TemporaryDirectory(prefix="ffslab-card-") as place:
             try:
                 process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=environment)
             except OSError as error:
                 raise InputError(f"{command[0]}: cannot be run: {reason(error)}") from None
             check = Check(process, command[0], Path(place) / "marks")
+            known: dict[bytes, str] = {}
             try:
                 for index, point in enumerate(points):
-                    if index:
-                        state = session.state(point)
+                    state = session.state(point) if index else first
                     shown.card = state.card
-                    digest = session.digest(state)
-                    asked = digest not in known
-                    if asked:
-                        known[digest] = await check.verdict(state)
-                    cuts.append(
-                        {
-                            "at": point.at,
-                            "torn": point.torn,
-                            "writes": state.writes,
-                            "marks": len(state.marks),
-                            "verdict": known[digest],
-                            "asked": asked,
-                        }
-                    )
+                    cuts.append(await _told(check, session, state, known))
+                    if failures:
+                        raise failures[0]
                     if show is not None:
                         show((index + 1) / len(points), f"cut {index + 1} of {len(points)}")
                 await check.end()
@@ -307,6 +304,23 @@ class Cuts:
                     process.terminate()
                     await process.wait()
                 server.close()
+        return cuts
+
+
+async def _told(check: Check, session: Session, state: State, known: dict[bytes, str]) -> CardCut:
+    """What the check says of a state, unless it has said it of an equal one."""
+    digest = session.digest(state)
+    asked = digest not in known
+    if asked:
+        known[digest] = await check.verdict(state)
+    return {
+        "at": state.point.at,
+        "torn": state.point.torn,
+        "writes": state.writes,
+        "marks": len(state.marks),
+        "verdict": known[digest],
+        "asked": asked,
+    }
 
 
 def _counted(cuts: Sequence[CardCut]) -> list[CardVerdict]:
