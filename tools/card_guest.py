@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ffslab.measured.reference.architecture import AMD64
-from ffslab.measured.reference.kit import PACKAGES, Kit, find_kit, install_command
+from ffslab.measured.reference.kit import PACKAGES, find_kit, install_command
 from ffslab.measured.reference.machine import Done, GuestError, Machine
 
 FSCK = {"ext4": "fsck.ext4", "f2fs": "fsck.f2fs"}
@@ -51,7 +51,7 @@ def machine_on(uri: str, fs: str, folder: Path, exports: tuple[str, ...]) -> Mac
         sys.exit(f"no real kernel: {', '.join(missing)} missing; as root: {packages}")
     options = [option for export in exports for option in drive(uri, export)]
     board = replace(AMD64, board=(*AMD64.board, *options), modules=(*AMD64.modules, *MODULES))
-    return Machine(Kit(**{**vars(kit), "architecture": board}), folder, GUEST_SCRIPT.read_bytes())
+    return Machine(replace(kit, architecture=board), folder, GUEST_SCRIPT.read_bytes())
 
 
 def write(machine: Machine, fs: str, options: str, rounds: int) -> None:

@@ -9,10 +9,13 @@ clean_up() {
 }
 
 # $1: file system, $2: options of the mount, $3: seconds, $4: how many seconds' readings, of 64 B each, are appended together. Once
-# a minute the log is fsynced. "trace" has the requests, "files" what was in the log at the end.
+# a minute the log is fsynced. $5: /dev/loop0, for the image "card", or a drive. "trace" has the requests, "files" what was in the
+# log at the end.
 log_readings() {
-  cp card /tmp/card
-  losetup /dev/loop0 /tmp/card
+  if [ -e card ]; then
+    cp card /tmp/card
+    losetup /dev/loop0 /tmp/card
+  fi
   # Housekeeping of memory wakes the kernel three times a second, and writes nothing.
   echo 3600 > /proc/sys/vm/stat_interval
   echo 0 > /proc/sys/vm/compaction_proactiveness
@@ -20,7 +23,7 @@ log_readings() {
   # 512 MiB of requests: nobody reads meanwhile, which would take time from who is watched.
   echo 262144 > /sys/kernel/tracing/buffer_size_kb
   echo 1 > "$EVENTS"
-  mount -t "$1" -o "$2" /dev/loop0 /mnt
+  mount -t "$1" -o "$2" "$5" /mnt
   # What waits on this is woken by its clock alone, without a process for each second.
   mkfifo /tmp/never
   exec 9<> /tmp/never
