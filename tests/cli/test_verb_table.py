@@ -114,6 +114,7 @@ TABLE = {
     "mount stat": Promise("mount"),
     "mount checkpoint": Promise(None),
     "card serve": Promise("summary"),
+    "card cuts": Promise("card_cuts", True),
     "profiles ls": Promise("profiles"),
     "profiles show": Promise("profile"),
     "profiles new": Promise(None),

@@ -29,6 +29,7 @@ MADE_HERE = {
     "trace_diff": ("two sessions of logs beside each other", "ffslab.answers.trace_diff", "TraceDiff"),
     "calibration": ("what a calibration found", "ffslab.answers.calibration", "CalibrationFacts"),
     "card": ("what was fitted to the lines of a probe of a card", "ffslab.answers.card", "CardFacts"),
+    "card_cuts": ("what power cuts of a session of a card leave", "ffslab.answers.card_cuts", "CardCuts"),
     "profile_difference": (
         "what differs between two profiles",
         "ffslab.answers.profile_difference",

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli.parts import argument, group, help_without_verb, option, verb
-from ffslab.cli.result_options import SummaryJson, serve_and_tell
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, group, help_without_verb, option, verb
+from ffslab.cli.result_options import Json, SummaryJson, serve_and_tell
 from ffslab.cli.stack_options import Settings
+from ffslab.terminal.printing import say
+from ffslab.terminal.progress import progress_of_parts
 
 card_app = group(
     "Serve simulated cards to real kernels. See docs/cards.md.", "ffslab card serve emmc-slc-cache --socket card.sock"
@@ -76,6 +78,10 @@ def serve(
         int | None,
         option("--cut-after WRITES", "Cut the power at this write, which is not answered, and end.", least=1),
     ] = None,
+    record: Annotated[
+        Path | None,
+        option("--record FILE", "Write what is asked of the device to this file, for `ffslab card cuts`."),
+    ] = None,
     seed: Annotated[int, option("--seed N", "Seed of what chance decides: of policies that draw.", least=0)] = 1,
     no_results: Annotated[bool, option("--no-results", "Write no results folder.")] = False,
     out: Annotated[
@@ -94,10 +100,80 @@ def serve(
         raise InputError("--out and --no-results: give one of them")
     if (socket is None) == (tcp is None):
         raise InputError("say where to listen: --socket FILE or --tcp PORT, one of them")
+    if record is not None and cut_after is not None:
+        raise InputError("--record and --cut-after: give one of them; a record is cut by `ffslab card cuts`")
     from ffslab.mount.card import Wanted
     from ffslab.mount.card_server import Listening, Service
 
     folder = None if no_results else out if out is not None else Path("results") / "card"
     wanted = Wanted(device, tuple(settings or ()), image)
-    service = Service(wanted, Listening(socket, tcp), think is CardThink.REAL, realtime, cut_after, seed, save)
+    service = Service(wanted, Listening(socket, tcp), think is CardThink.REAL, realtime, cut_after, seed, save, record)
     serve_and_tell(lambda to: service.serve(command or [], to=to), folder, json=json)
+
+
+class Tear(StrEnum):
+    """What becomes of the operation that a power cut hits."""
+
+    NOTHING = "nothing"
+    PARTIAL = "partial"
+    UNSTABLE = "unstable"
+    COMPLETE = "complete"
+
+
+@verb(card_app, "cuts")
+def cuts(
+    record: Annotated[Path, argument("RECORD", "What `ffslab card serve --record` wrote.")],
+    command: Annotated[
+        list[str] | None,
+        argument(
+            "-- CHECK",
+            "A program that reads a line for each cut (its place, how it tears, a file of the marks before it), looks "
+            "at the card, and answers by a line: `ok` or what is wrong. FFSLAB_NBD is the address, as a URI.",
+        ),
+    ] = None,
+    socket: Annotated[
+        Path | None, option("--socket FILE", "Listen on a new Unix socket, which is yours alone.")
+    ] = None,
+    tcp: Annotated[
+        int | None, option("--tcp PORT", "Listen on this port of 127.0.0.1; 0: one that is free.", least=0)
+    ] = None,
+    count: Annotated[int, option("--cuts N", "How many cuts, spread evenly over the session.", least=1)] = 200,
+    at: Annotated[
+        int | None,
+        option("--at N", "Cut once, at this program or erase of the flash, from 1; or behind this write.", least=1),
+    ] = None,
+    torn: Annotated[
+        Tear | None,
+        option(
+            "--torn",
+            "What becomes of that operation: nothing, partial, unstable, complete. [default: in turn, but unstable]",
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        option("--save FILE", "Write what the chip holds at the end to this file: after the cut of --at."),
+    ] = None,
+    seed: Annotated[int, option("--seed N", "Seed of what chance decides: how an operation tears.", least=0)] = 1,
+    json: Json = False,
+) -> None:
+    """Cut the power within a recorded session of a card, and let a check look at each state. See docs/cards.md.
+
+    Example: ffslab card cuts log.rec --socket cut.sock -- python tools/card_guest.py check ext4
+    """
+    if command and (socket is None) == (tcp is None):
+        raise InputError("say where to listen: --socket FILE or --tcp PORT, one of them")
+    if not command and save is None:
+        raise InputError("say what becomes of the cuts: -- CHECK looks at each, --at N --save FILE keeps one")
+    if save is not None and at is None:
+        raise InputError("--save: is of one cut: name it by --at N")
+    from ffslab.files import results
+    from ffslab.mount.card_cuts import Cuts
+    from ffslab.mount.card_server import Listening
+    from ffslab.text.card_cuts import cuts_text
+
+    listening = Listening(socket, tcp) if command else None
+    with progress_of_parts("cuts") as show:
+        answer = Cuts(record, listening, count, at, torn and torn.value, seed, save).run(command or [], show)
+    say(results.dump_json(answer).rstrip() if json else cuts_text(answer))
+    if not all(row["good"] for row in answer["verdicts"]):
+        raise typer.Exit(EXIT_NEGATIVE)

@@ -108,13 +108,14 @@ class Card:
         self.name = wanted.device
         self.keys = wanted.keys()
         self.cut: Cut | None = None
+        # How long the device had nothing to do before the last request.
+        self.idle_ns = 0
         self._cut_after, self._think, self._realtime = cut_after, think, realtime
         self._writes = 0
         # By sector, what was written after the last flush, for who asks what a cut took of it.
         self._at_risk: dict[int, bytes] = {}
         self._session, self._plain_image = self._made(wanted, seed)
-        self._session.mount([])
-        self._fd = self._session.open(_FILE, "rdwr", 0o600)
+        self._fd = self._opened()
         _, self.size_bytes, _, _ = self._session.fstat(self._fd)
         self.used_keys: dict[str, object] = json.loads(self._session.keys())
         sector = self.used_keys.get("media_block_B")
@@ -124,6 +125,11 @@ class Card:
             self._load(self._plain_image)
         self._session.begin_step("serve")
         self._host_ns, self._due_ns = time.monotonic_ns(), 0
+
+    def _opened(self) -> int:
+        """The device has power, and looks for its map."""
+        self._session.mount([])
+        return self._session.open(_FILE, "rdwr", 0o600)
 
     def _made(self, wanted: Wanted, seed: int) -> tuple[_native.Session, Path | None]:
         """The machine, and the image that is yet to be written onto it."""
@@ -172,8 +178,13 @@ class Card:
             raise PowerGoneError
         now_ns = time.monotonic_ns()
         if self._think:
-            self._session.sleep_ns(max(0, now_ns - self._host_ns))
+            self.rest(max(0, now_ns - self._host_ns))
         self._host_ns, self._due_ns = now_ns, self._session.now_ns()
+
+    def rest(self, idle_ns: int) -> None:
+        """Time passes on the device, which may work meanwhile."""
+        self.idle_ns = idle_ns
+        self._session.sleep_ns(idle_ns)
 
     async def answers(self) -> None:
         """In real time the client waits for as long as the request took the device."""
@@ -225,6 +236,32 @@ class Card:
         self._session.trim(self._fd, at, count)
         for sector in range(at // self.sector_bytes, (at + count) // self.sector_bytes) if self._at_risk else ():
             self._at_risk.pop(sector, None)
+
+    # ---- power cuts within a request ---------------------------------------------------------------------------
+
+    def operations(self) -> int:
+        """Programs and erases so far; none of a device without a translation layer."""
+        return self._session.modifying_operations()
+
+    def cut_within(self, operation: int, torn: str, seed: int) -> None:
+        """The power will go at the program or erase that comes so many from now (1: the next one)."""
+        self._session.cut_power_after(operation, torn, seed)
+
+    def has_power(self) -> bool:
+        return self._session.is_powered()
+
+    def looked_at(self, first_sector: int, last_sector: int) -> bytes:
+        """What stands in these sectors; what cannot be read is said by a word that no sector is."""
+        at, count = first_sector * self.sector_bytes, (last_sector - first_sector + 1) * self.sector_bytes
+        try:
+            return self._session.pread(self._fd, count, at)
+        except OSError:
+            return b"lost"
+
+    def power_comes_back(self) -> None:
+        """The device is as after a power cut; if it has power, it is cut now, behind the last request."""
+        self._session.crash()
+        self._fd = self._opened()
 
     # ---- the end -----------------------------------------------------------------------------------------------
 

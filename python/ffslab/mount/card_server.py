@@ -18,7 +18,8 @@ from ffslab.answers.summary import Summary
 from ffslab.api.run import Run
 from ffslab.files.os_errors import reason
 from ffslab.mount.card import Card, Wanted
-from ffslab.mount.nbd import Connection
+from ffslab.mount.card_record import Marks, RecordedCard, Recorder
+from ffslab.mount.nbd import Connection, Disk
 from ffslab.mount.point import check_save
 from ffslab.mount.running import Running, stops_heard
 from ffslab.terminal.printing import remark, say
@@ -110,22 +111,34 @@ class Service:
     cut_after: int | None = None
     seed: int = 1
     save: Path | None = None
+    record: Path | None = None
 
     def serve(self, command: Sequence[str] = (), to: TextIO | None = None) -> tuple[Run, int]:
         """Serves until a signal comes, `command` has ended or the power is cut. What was done; the command's code."""
         if self.save is not None:
             check_save(self.save)
+        if self.record is not None:
+            check_save(self.record, "--record")
         card = Card(self.wanted, self.seed, self.cut_after, think=self.think, realtime=self.realtime)
         line = self.listening.opened()
+        recorder = None
         try:
+            disks: list[Disk] = [card]
+            if self.record is not None:
+                recorder = Recorder(self.record, self.wanted, self.seed, think=self.think)
+                disks = [RecordedCard(card, recorder), Marks(recorder)]
             uri = self.listening.uri(line)
             with stops_heard() as wishes:
                 running = Running(command, {**os.environ, "FFSLAB_NBD": uri}, wishes)
-                failed = asyncio.run(self._serve(card, line, running, "" if command else uri, to))
+                failed = asyncio.run(self._serve(card, disks, line, running, "" if command else uri, to))
                 card.end()
                 if self.save is not None:
                     card.save(self.save)
+                if recorder is not None and failed is None:
+                    recorder.end()
         finally:
+            if recorder is not None:
+                recorder.close()
             line.close()
             self.listening.remove()
         if failed is not None:
@@ -135,14 +148,14 @@ class Service:
         return self._run(card, command), running.code()
 
     async def _serve(
-        self, card: Card, line: socket.socket, running: Running, uri: str, to: TextIO | None
+        self, card: Card, disks: list[Disk], line: socket.socket, running: Running, uri: str, to: TextIO | None
     ) -> Exception | None:
         """Lets clients come until the end. What went wrong on our side ends it, and is returned."""
         failures: list[Exception] = []
 
         async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
-                await Connection(card, reader, writer).serve()
+                await Connection(disks, reader, writer).serve()
             except Exception as error:
                 failures.append(error)
             finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,10 +90,11 @@ class _Request:
 
 
 class Connection:
-    """One client, from the greeting to its end."""
+    """One client, from the greeting to its end. `disks`: by their names; the first one is also that without a name."""
 
-    def __init__(self, disk: Disk, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._disk = disk
+    def __init__(self, disks: Sequence[Disk], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._disks = {disk.name.encode(): disk for disk in disks}
+        self._disk = disks[0]
         self._reader = reader
         self._writer = writer
         self._with_zeroes = True
@@ -146,7 +148,7 @@ class Connection:
                 continue
             data = await self._reader.readexactly(length)
             if option == OPT_EXPORT_NAME:
-                if not self._is_ours(data):
+                if not self._chosen(data):
                     raise _EndedError
                 await self._send(self._transmission + (bytes(124) if self._with_zeroes else b""))
                 return True
@@ -156,9 +158,13 @@ class Connection:
             if await self._answer_option(option, data):
                 return True
 
-    def _is_ours(self, name: bytes) -> bool:
-        """The empty name is the one export that there is."""
-        return name in (b"", self._disk.name.encode())
+    def _chosen(self, name: bytes) -> bool:
+        """Whether there is a device of this name, which is the client's from now on."""
+        disk = self._disks.get(name) if name else next(iter(self._disks.values()))
+        if disk is None:
+            return False
+        self._disk = disk
+        return True
 
     async def _reply(self, option: int, kind: int, data: bytes = b"") -> None:
         await self._send(struct.pack(">QIII", OPTION_REPLY_MAGIC, option, kind, len(data)) + data)
@@ -169,8 +175,8 @@ class Connection:
             if data:
                 await self._reply(option, ERR_INVALID)
                 return False
-            name = self._disk.name.encode()
-            await self._reply(option, REP_SERVER, struct.pack(">I", len(name)) + name)
+            for name in self._disks:
+                await self._reply(option, REP_SERVER, struct.pack(">I", len(name)) + name)
             await self._reply(option, REP_ACK)
             return False
         if option not in (OPT_INFO, OPT_GO):
@@ -181,8 +187,8 @@ class Connection:
             await self._reply(option, ERR_INVALID)
             return False
         name, wanted = asked
-        if not self._is_ours(name):
-            await self._reply(option, ERR_UNKNOWN, b"one device is served: ask for " + self._disk.name.encode())
+        if not self._chosen(name):
+            await self._reply(option, ERR_UNKNOWN, b"ask for " + b" or ".join(self._disks))
             return False
         for kind, told in self._informations(wanted):
             await self._reply(option, REP_INFO, struct.pack(">H", kind) + told)

@@ -83,11 +83,11 @@ def _group_of(uid: int) -> int:
         return uid
 
 
-def check_save(file: Path) -> None:
+def check_save(file: Path, option: str = "--save") -> None:
     """Refuses a place for what is saved at the end before anything is begun: what a program did would be lost."""
     if file.is_dir():
-        raise InputError(f"--save {file}: is a folder: name a file")
+        raise InputError(f"{option} {file}: is a folder: name a file")
     folder = file.absolute().parent
     if not os.access(folder, os.W_OK | os.X_OK):
         why = "cannot be written to" if folder.is_dir() else "no such folder"
-        raise InputError(f"--save {file}: {folder}: {why}")
+        raise InputError(f"{option} {file}: {folder}: {why}")
