@@ -106,7 +106,7 @@ impl Blocks {
         if let Some(held) = self.fragments.find(at_bytes) {
             return held.map(|block| block.bytes);
         }
-        let read = self.data(at_bytes, size).map(|bytes| Block { bytes: Rc::new(bytes), next_at: 0 });
+        let read = self.data(at_bytes, size).map(|bytes| Block { bytes: Rc::new(bytes), next_offset: 0 });
         self.fragments.put(at_bytes, read.clone());
         read.map(|block| block.bytes)
     }
@@ -135,7 +135,7 @@ impl Blocks {
         }
         let stored = self.stored(at_bytes + 2, bytes)?;
         let expanded = self.expand(at_bytes, stored, head & IS_PLAIN != 0, METADATA_BYTES)?;
-        Ok(Block { bytes: Rc::new(expanded), next_at: at_bytes + 2 + bytes as u64 })
+        Ok(Block { bytes: Rc::new(expanded), next_offset: at_bytes + 2 + bytes as u64 })
     }
 
     /// A reader of metadata from a block on, which begins at `at_bytes` of the image.
@@ -184,7 +184,7 @@ impl Metadata for Reader<'_> {
             taken.extend_from_slice(&held[..count]);
             self.offset += count;
             if self.offset == block.bytes.len() {
-                (self.at_bytes, self.offset) = (block.next_at, 0);
+                (self.at_bytes, self.offset) = (block.next_offset, 0);
             }
         }
         Ok(taken)

@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub struct Block {
     pub bytes: Rc<Vec<u8>>,
     /// Where the next one begins, of blocks of metadata.
-    pub next_at: u64,
+    pub next_offset: u64,
 }
 
 /// A block that could not be read stays in the cache, too, and is not tried again until it leaves.
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_oldest_leaves_even_if_it_was_just_used() {
-        let block = || Ok(Block { bytes: Rc::default(), next_at: 0 });
+        let block = || Ok(Block { bytes: Rc::default(), next_offset: 0 });
         let mut cache = BlockCache::new(3);
         (0..3).for_each(|at| cache.put(at, block()));
         assert!(cache.find(0).is_some());

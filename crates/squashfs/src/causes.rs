@@ -2,6 +2,7 @@
 
 pub use ffslab_fs::causes::*;
 use ffslab_sim::Sim;
+pub use ffslab_ubi::causes::UBI_THREAD;
 
 /// Makes the reasons known to a machine, before the first of them is given.
 pub fn register(sim: &Sim) {

@@ -79,13 +79,13 @@ impl Reading {
     }
 
     fn is_fragment(&self, block: u64) -> bool {
-        block == self.end_block() && self.node.fragment.is_some()
+        block == self.end_block() && self.node.fragment_offset.is_some()
     }
 }
 
 impl Files {
     fn fragment_of(&mut self, reading: &Reading) -> Result<(Rc<Vec<u8>>, usize)> {
-        let (at, size) = reading.node.fragment.unwrap_or_default();
+        let (at, size) = reading.node.fragment_offset.unwrap_or_default();
         let bytes = self.blocks.fragment(at, size)?;
         Ok((bytes, reading.fragment_offset.unwrap_or_default() as usize))
     }
@@ -129,8 +129,8 @@ impl Files {
         Ok(Some(taken))
     }
 
-    /// `squashfs_readahead`: the window grows to whole blocks, as far as the pages before and behind it are not in the cache. A block that
-    /// is a hole ends it, and so does one of which it has another block's pages.
+    /// `squashfs_readahead`: the window grows to whole blocks, as far as the pages before and behind it are not in the cache. One that ends
+    /// with a block already grows by another one. A block that is a hole ends it, and so does one of which it has another block's pages.
     ///
     /// Linux 6.1 reckons once, for the block in which the window begins, how many bytes a block has: the last and shorter block of a file in a
     /// window that begins before it is read and thrown away, and read again for the page that is asked for. Of the end of a file in a
@@ -140,7 +140,7 @@ impl Files {
         let per_block = reading.pages_per_block();
         let asked = window.pages();
         let start = asked.start / per_block * per_block;
-        window.expand(start..asked.end.next_multiple_of(per_block));
+        window.expand(start..start + ((asked.end - start) / per_block + 1) * per_block);
         // The window may have grown less than was asked for, but this stays.
         let expected = reading.expected(start / per_block);
         let most_pages = expected.div_ceil(PAGE);

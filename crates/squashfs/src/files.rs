@@ -21,9 +21,9 @@ pub struct Node {
     pub uid: u32,
     pub gid: u32,
     /// Of a file the block that holds its end: where it begins, and its size as it is stored.
-    pub fragment: Option<(u64, u32)>,
+    pub fragment_offset: Option<(u64, u32)>,
     /// The metadata block and the place in it behind the inode: the list of a file's blocks, or the index of a directory's names.
-    pub behind: (u64, usize),
+    pub behind_offset: (u64, usize),
 }
 
 impl Node {
@@ -115,14 +115,14 @@ impl Files {
     fn lists(blocks: &mut Blocks) -> Result<Lists> {
         let superblock = blocks.superblock;
         let mut lists = Lists::default();
-        if let Some(at) = superblock.xattrs_at {
+        if let Some(at) = superblock.xattrs_offset {
             let head = blocks.table(at, XATTR_HEAD_BYTES)?;
             lists.xattrs_count = u32_at(&head, 8).unwrap_or_default();
             let list_at = at + XATTR_HEAD_BYTES as u64;
             lists.xattrs = list(blocks, list_at, lists.xattrs_count.into(), XATTR_ID_BYTES)?;
         }
         lists.ids = list(blocks, superblock.ids_offset, superblock.ids_count.into(), ID_BYTES)?;
-        if let Some(at) = superblock.exports_at {
+        if let Some(at) = superblock.exports_offset {
             list(blocks, at, superblock.inodes_count.into(), EXPORT_BYTES)?;
         }
         if superblock.fragments_count > 0 {
@@ -178,16 +178,16 @@ impl Files {
         let gid = self.id(number_at(6))?;
         let mut reader = self.blocks.reader(at, offset.into());
         let inode = inode::read(&mut reader).map_err(|wrong| reader.errno(wrong))?;
-        let behind = reader.place();
-        let mut fragment = None;
+        let behind_offset = reader.place();
+        let mut fragment_offset = None;
         if let Is::File(inode::File { fragment_offset: Some((number, _)), .. }) = &inode.is {
-            fragment = Some(self.fragment_place(*number)?);
+            fragment_offset = Some(self.fragment_place(*number)?);
         }
-        if let Some(number) = inode.xattrs.filter(|_| !self.lists.xattrs.is_empty()) {
+        if let Some(number) = inode.xattrs_number.filter(|_| !self.lists.xattrs.is_empty()) {
             let count = self.lists.xattrs_count.into();
             self.entry(|lists| &lists.xattrs, number.into(), count, XATTR_ID_BYTES)?;
         }
-        Ok(Node { inode, uid, gid, fragment, behind })
+        Ok(Node { inode, uid, gid, fragment_offset, behind_offset })
     }
 
     pub fn node(&self, ino: Ino) -> Result<&Node> {

@@ -7,10 +7,11 @@ use crate::files::Files;
 use crate::inode::Is;
 use crate::meta_index::MetaIndex;
 use ffslab_fs::{
-    DirEntry, Errno, FileSystem, Host, Ino, NewNode, PagesAhead, Result, SetAttr, Stat, StatFs, WritePlan,
+    take_turns, DirEntry, Errno, FileSystem, Host, Ino, NewNode, PagesAhead, Result, SetAttr, Stat, StatFs, WritePlan,
 };
 use ffslab_rawblock::{RawBlock, ReadError};
 use ffslab_sim::{Sim, Task};
+use ffslab_ubi::Ubi;
 use thiserror::Error;
 
 /// `MAX_LFS_FILESIZE`.
@@ -41,11 +42,13 @@ pub struct Squashfs {
     index: MetaIndex,
     /// The block that the last [`FileSystem::read_folio`] has read.
     taken: Option<Taken>,
+    /// What the device stands on, whose thread works on beside it.
+    ubi: Option<Ubi>,
 }
 
 impl Squashfs {
     /// Reads superblock, the lists of its tables and the root.
-    pub fn mount(device: RawBlock, sim: Sim) -> std::result::Result<Squashfs, MountError> {
+    pub fn mount(device: RawBlock, ubi: Option<Ubi>, sim: Sim) -> std::result::Result<Squashfs, MountError> {
         causes::register(&sim);
         let _why = sim.because(&causes::MOUNT_SCAN);
         let name = device.name();
@@ -62,7 +65,7 @@ impl Squashfs {
             Errno::PowerCut => MountError::Device(ReadError::PowerCut),
             errno => MountError::Damaged(blocks.damage.take().unwrap_or_else(|| errno.to_string())),
         })?;
-        Ok(Squashfs { files, index: MetaIndex::default(), taken: None })
+        Ok(Squashfs { files, index: MetaIndex::default(), taken: None, ubi })
     }
 
     /// Does `f` because names are looked for.
@@ -207,7 +210,16 @@ impl FileSystem for Squashfs {
         self.files.nodes.retain(|&ino, _| ino == root || in_use(ino));
     }
 
-    fn run_task(&mut self, _host: &mut dyn Host, _task: &'static Task) {}
+    fn run_task(&mut self, host: &mut dyn Host, task: &'static Task) {
+        match self.ubi.clone().filter(|_| task == &causes::UBI_THREAD) {
+            Some(ubi) => while ubi.run_task() && !take_turns(self, host) {},
+            None => self.sim().block(task),
+        }
+    }
+
+    fn resched(&mut self, host: &mut dyn Host) {
+        take_turns(self, host);
+    }
 
     fn is_read_only(&self) -> bool {
         true

@@ -41,7 +41,7 @@ pub struct Inode {
     pub number: u32,
     pub links: u32,
     /// Number of its extended attributes; `None`: it has none.
-    pub xattrs: Option<u32>,
+    pub xattrs_number: Option<u32>,
     pub is: Is,
 }
 
@@ -101,7 +101,7 @@ pub fn read(from: &mut impl Metadata) -> Result<Inode, Wrong> {
         modified_s: word(8),
         number: word(12),
         links,
-        xattrs: (xattrs != NO_XATTRS).then_some(xattrs),
+        xattrs_number: (xattrs != NO_XATTRS).then_some(xattrs),
         is,
     })
 }

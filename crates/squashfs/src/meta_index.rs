@@ -42,7 +42,7 @@ impl MetaIndex {
         let block_bytes = u64::from(blocks.superblock.block_bytes);
         let skip = (file.bytes / block_bytes / ((ENTRIES as u64 + 1) * BLOCKS_PER_ENTRY) + 1).min(SKIP_MAX);
         let per_entry = BLOCKS_PER_ENTRY * skip;
-        let begin = Known { list: node.behind, data_at: file.at_bytes };
+        let begin = Known { list: node.behind_offset, data_at: file.at_bytes };
         let (covered, known) = self.known(blocks, node.inode.number, index / per_entry, per_entry, begin)?;
         let left = index - covered * per_entry;
         let Known { list, data_at } = walk(blocks, known, left)?;

@@ -36,7 +36,7 @@ impl Files {
         let directories_at = self.blocks.superblock.directories_offset;
         let mut at_bytes = directories_at.saturating_add(directory.block.into());
         let mut names_bytes = 0;
-        let mut reader = self.blocks.reader(node.behind.0, node.behind.1);
+        let mut reader = self.blocks.reader(node.behind_offset.0, node.behind_offset.1);
         for _ in 0..directory.index_count {
             // The index only saves time: what is wrong with it ends the search.
             let Ok(entry) = next_index_entry(&mut reader) else { break };

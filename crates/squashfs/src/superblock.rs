@@ -33,9 +33,9 @@ pub struct Superblock {
     /// `None`: no file ends in a fragment.
     pub fragments_at: Option<u64>,
     /// The table of extended attributes; `None`: there are none.
-    pub xattrs_at: Option<u64>,
+    pub xattrs_offset: Option<u64>,
     /// The table by which inodes are found by their numbers, for NFS; `None`: there is none.
-    pub exports_at: Option<u64>,
+    pub exports_offset: Option<u64>,
 }
 
 impl Superblock {
@@ -67,8 +67,8 @@ impl Superblock {
             inodes_at: u64_at(image, 64)?,
             directories_offset: u64_at(image, 72)?,
             fragments_at: has_fragments.then_some(fragments_at),
-            xattrs_at: Some(u64_at(image, 56)?).filter(|&at| at != NOWHERE),
-            exports_at: Some(u64_at(image, 88)?).filter(|&at| at != NOWHERE),
+            xattrs_offset: Some(u64_at(image, 56)?).filter(|&at| at != NOWHERE),
+            exports_offset: Some(u64_at(image, 88)?).filter(|&at| at != NOWHERE),
         };
         found.is_possible().then_some(found)
     }

@@ -19,7 +19,7 @@ impl Stack {
         if self.ubi.is_some() {
             return Err(UbiState::Attached.into());
         }
-        file::load_bytes(&self.medium, spec, image).map_err(refused)
+        self.spec.put_image(&self.medium, spec, image).map_err(refused)
     }
 
     /// As [`Stack::load`], arranged as is found in the image.

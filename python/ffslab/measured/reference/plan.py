@@ -319,6 +319,10 @@ def planned(
         which = f"variant {plan['name']}: " if plan["name"] else ""
         return _native.InputError(f"{file_name}: {which}{text}")
 
+    if stack["fs"] == "squashfs":
+        raise refuse(
+            '[stack]: fs = "squashfs": its image is not put on nandsim\'s chip; docs/squashfs.md has what was measured'
+        )
     if stack["fs"] not in FILE_SYSTEMS:
         raise refuse(f'[stack]: fs = "{stack["fs"]}": a distribution kernel has jffs2 and ubifs')
     # Below no file system nothing compresses.
