@@ -12,7 +12,7 @@ use ambassador::Delegate;
 use ffslab_flash::{Geometry, Torn};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_images::file::{hold_file, load, load_bytes};
-use ffslab_images::recognise::arranged::arranged;
+use ffslab_images::recognise::arranged::{arranged, Said};
 use ffslab_images::{ImageError, ImageSpec};
 use ffslab_linux::{Vfs, VfsConfig};
 use ffslab_mtd::spi_nand::Wiring;
@@ -296,7 +296,16 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
     let path = base_dir.join(file);
     let image = hold_file(&path)?;
     let named = |why| MachineError::Arrangement { path: path.display().to_string(), why };
-    let fs = file_systems::image_fs(&keys.fs);
+    let mountable = file_systems::find(&keys.fs).and_then(|fs| fs.mountable);
+    let is_whole = mountable.map_or(Ok(false), |fs| fs.takes_whole(keys, &image))?;
+    if is_whole && said != Said::default() {
+        let needed = "the whole image is put on the partition: leave the other keys of the image out";
+        return Err(MachineError::word("image", file, needed));
+    }
+    if is_whole {
+        keys.vid_header_offset_bytes = keys.vid_header_offset_bytes.or(ffslab_ubi::vid_header_offset(&image));
+    }
+    let fs = file_systems::image_fs(&keys.fs).filter(|_| !is_whole);
     let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;
     keys.take(&path, &arranged)?;
     Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))

@@ -99,6 +99,13 @@ pub trait Mountable: Sync {
         false
     }
 
+    /// Whether an image is put on the partition from its first byte on, whatever else is found in it.
+    ///
+    /// Errors: one that does not begin as it must.
+    fn takes_whole(&self, _keys: &StackKeys, _image: &[u8]) -> Result<bool, MachineError> {
+        Ok(false)
+    }
+
     /// Whether nothing ever writes it: what it holds comes from an image.
     fn is_only_read(&self) -> bool {
         false
@@ -155,6 +162,13 @@ pub trait Settings: Debug + Send + Sync {
     /// Whether [`Settings::on_flash`] is asked.
     fn puts_images_elsewhere(&self) -> bool {
         false
+    }
+
+    /// As [`Mountable::takes_whole`], in a line.
+    ///
+    /// Errors: an image that does not begin as it must.
+    fn takes_whole(&self, _image: &[u8]) -> Result<bool, String> {
+        Ok(false)
     }
 
     /// What is put on the partition for an image, where that is not the image itself; `None`: it is.

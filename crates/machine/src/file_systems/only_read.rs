@@ -29,6 +29,9 @@ pub static SQUASHFS: Descriptor = Descriptor {
     promises: Promises { about: "nothing is ever written: what the image holds is there", ..Promises::SYNCED },
 };
 
+/// Of the header of an erase counter, with which an image of UBI begins.
+const UBI_MAGIC: &[u8] = b"UBI#";
+
 /// Block devices have the read-ahead of `VM_READAHEAD_PAGES` (`disk_update_readahead` of `block/blk-settings.c`), which the lower device has not.
 const READ_AHEAD_KIB: u32 = 128;
 
@@ -59,6 +62,17 @@ impl Mountable for OnLinux {
 
     fn is_only_read(&self) -> bool {
         true
+    }
+
+    fn takes_whole(&self, keys: &StackKeys, image: &[u8]) -> Result<bool, MachineError> {
+        let is_on_ubi = keys.block_device.unwrap_or_default() == BlockDeviceName::Ubiblock;
+        let named = |needed: &str| MachineError::word("image", keys.image.as_deref().unwrap_or_default(), needed);
+        check_begin(is_on_ubi, image).map_err(named)?;
+        Ok(true)
+    }
+
+    fn read_ahead_kib(&self) -> Option<u32> {
+        Some(READ_AHEAD_KIB)
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
@@ -96,6 +110,17 @@ fn refuse_keys_of_ubi(keys: &StackKeys) -> Result<(), MachineError> {
     }
 }
 
+/// A squashfs that is found within an image of UBI would have headers of erase blocks in it.
+///
+/// Errors: what an image would have to begin with.
+fn check_begin(is_on_ubi: bool, image: &[u8]) -> Result<(), &'static str> {
+    match (is_on_ubi, image.starts_with(UBI_MAGIC), Superblock::of(image).is_some()) {
+        (false, true, _) => Err("it is of a UBI, which mtdblock knows nothing of: block_device = \"ubiblock\""),
+        (_, false, false) => Err("neither squashfs nor a UBI begins with its first byte: cut out what you mean"),
+        _ => Ok(()),
+    }
+}
+
 /// Settings of squashfs, and of the UBI below it.
 #[derive(Debug)]
 pub struct SquashfsSettings {
@@ -126,6 +151,11 @@ impl Settings for SquashfsSettings {
 
     fn needs_ubi(&self) -> Option<NeedsUbi> {
         self.ubi.clone().map(|options| NeedsUbi { options, lebs_min: 1 })
+    }
+
+    fn takes_whole(&self, image: &[u8]) -> Result<bool, String> {
+        check_begin(self.ubi.is_some(), image)?;
+        Ok(true)
     }
 
     fn puts_images_elsewhere(&self) -> bool {
