@@ -16,6 +16,7 @@ class FileSystem(NamedTuple):
     title: str
     # A sentence about it.
     about: str
+    # Programs write it there.
     on_linux: bool
     # Its name on RTEMS; `None`: RTEMS does not mount it.
     rtems_name: str | None

@@ -28,12 +28,12 @@ IN_FILES = {
     "a file system that is not here": (
         '"jffs2"',
         '"ext4"',
-        "try.toml: [stack]: unknown fs `ext4`: known: jffs2, yaffs2, ubifs",
+        "try.toml: [stack]: unknown fs `ext4`: known: jffs2, yaffs2, ubifs, squashfs",
     ),
     "a file system of the other system": (
         '"jffs2"',
         '"rfs"',
-        'try.toml: [stack]: fs "rfs": Linux has none here, RTEMS has: system = "rtems"; on Linux jffs2, yaffs2, ubifs',
+        'try.toml: [stack]: fs "rfs": Linux has none here, RTEMS has: system = "rtems"; on Linux jffs2, yaffs2, ubifs, squashfs',
     ),
     "an unknown board": (
         "omap3evm",

@@ -65,6 +65,8 @@ class Image:
         self.inodes_count = 0
         self.tails, self.fragments = b"", Metadata(self.pack)
         self.fragments_count = 0
+        # The number of the inode that stands there.
+        self.numbers: dict[tuple[int, int], int] = {}
 
     def _stored(self, block: bytes) -> int:
         """Adds a block of data; what stands for it in a list of sizes."""
@@ -95,14 +97,19 @@ class Image:
         sizes = [self._stored(content[start : start + self.block_B]) for start in range(0, whole, self.block_B)]
         fragment = (self.fragments_count, len(self.tails)) if tail else (NOTHING, 0)
         self.tails += tail
-        return self.inodes.add(
+        return self._inode(
             self._base(FILE, 0o644)
             + struct.pack("<IIII", at, *fragment, len(content))
             + struct.pack(f"<{len(sizes)}I", *sizes)
         )
 
+    def _inode(self, data: bytes) -> tuple[int, int]:
+        at = self.inodes.add(data)
+        self.numbers[at] = self.inodes_count
+        return at
+
     def symlink(self, target: str) -> tuple[int, int]:
-        return self.inodes.add(self._base(SYMLINK, 0o777) + struct.pack("<II", 1, len(target)) + target.encode())
+        return self._inode(self._base(SYMLINK, 0o777) + struct.pack("<II", 1, len(target)) + target.encode())
 
     def directory(self, held: list[tuple[bytes, int, tuple[int, int]]]) -> tuple[int, int]:
         """`held`: name, kind and place of the inode of each."""
@@ -110,11 +117,12 @@ class Image:
         size = 3
         for name, kind, (inode_block, inode_at) in sorted(held):
             # A head for each name: longer runs are what mksquashfs makes.
-            head = struct.pack("<III", 0, inode_block, 1)
+            number = self.numbers.get((inode_block, inode_at), 1)
+            head = struct.pack("<III", 0, inode_block, number)
             entry = head + struct.pack("<HhHH", inode_at, 0, kind, len(name) - 1) + name
             self.directories.add(entry)
             size += len(entry)
-        return self.inodes.add(self._base(DIRECTORY, 0o755) + struct.pack("<IIHHI", block, 2, size, offset, 1))
+        return self._inode(self._base(DIRECTORY, 0o755) + struct.pack("<IIHHI", block, 2, size, offset, 1))
 
     def finish(self, root: tuple[int, int]) -> bytes:
         self._end()

@@ -20,6 +20,7 @@ mod host;
 mod key_value;
 mod name_hash;
 mod page_set;
+mod pages_ahead;
 mod paths;
 mod super_sync;
 mod types;
@@ -30,6 +31,7 @@ pub use host::{Host, InodeDirt, NoPageCache};
 pub use key_value::{KeyEntry, KeyValueStore, WithoutFiles};
 pub use name_hash::NameHash;
 pub use page_set::PageSet;
+pub use pages_ahead::PagesAhead;
 pub use paths::{FileHandle, OpenHow, PathFileSystem, PathStat};
 pub use super_sync::super_sync_after_ns;
 pub use types::{
@@ -192,6 +194,15 @@ pub trait FileSystem {
 
     /// See [`FileSystem::read_folio`].
     fn insert_read_pages(&mut self, _host: &mut dyn Host) {}
+
+    /// Whether it takes windows of read-ahead whole ([`FileSystem::read_ahead`], `->readahead`). If `false`, each page of them is read
+    /// with [`FileSystem::read_folio`].
+    fn reads_ahead(&self) -> bool {
+        false
+    }
+
+    /// Reads pages of a window of read-ahead. What it leaves out is read when a program asks for it.
+    fn read_ahead(&mut self, _ino: Ino, _window: &mut dyn PagesAhead) {}
 
     /// Looks for the extended attribute `security.capability`, which a write would have to take away
     /// (`security_inode_need_killpriv`). A system whose kernel asks so calls this before each write(2). The default is a

@@ -21,7 +21,6 @@ pub mod format;
 pub mod held;
 pub mod jffs2;
 pub mod key_values;
-mod little_endian;
 pub mod littlefs;
 pub mod look;
 pub mod lost;
@@ -43,6 +42,7 @@ mod zephyr_ring;
 pub mod zephyr_zms;
 
 pub use dump::parts_of_file;
+use ffslab_squashfs::little_endian;
 pub use file::{ImageError, ImageSpec};
 pub use format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 pub use part_trees::{read_trees, PartTree};

@@ -48,6 +48,8 @@ pub enum CostError {
     OnlyBare { title: &'static str },
     #[error("{title} is read here, and no machine mounts it")]
     OnlyRead { title: &'static str },
+    #[error("what {title} costs hangs on what it stands on: an experiment with fs = \"{name}\" says it")]
+    OnlyInExperiments { title: &'static str, name: &'static str },
     /// It stands on no flash.
     #[error("{0}")]
     NoFlash(Unrecognised),
@@ -77,8 +79,12 @@ impl Machine {
     pub fn of(layout: &Layout, options: &InspectOptions) -> Result<Machine, LabError> {
         let title = layout.fs.title();
         match file_systems::find(layout.fs.name()) {
-            Some(fs) if fs.mountable.is_none() && fs.on_bare.is_none() && fs.on_rtems.is_none() => {
-                return Ok(Machine::Nobody { why: CostError::OnlyRead { title } });
+            Some(fs) if !fs.is_written_on_linux() && fs.on_bare.is_none() && fs.on_rtems.is_none() => {
+                let why = match fs.mountable {
+                    Some(_) => CostError::OnlyInExperiments { title, name: fs.name },
+                    None => CostError::OnlyRead { title },
+                };
+                return Ok(Machine::Nobody { why });
             }
             _ if layout.fs.format().is_volume() => {
                 return Ok(Machine::Device(block_device(&options.device, Path::new(""))?));

@@ -32,6 +32,7 @@ mod read_ahead;
 mod shrink;
 mod vfs;
 mod walk;
+mod window;
 mod write;
 mod write_back;
 mod xattr;

@@ -188,13 +188,17 @@ impl Reader<'_> {
         }
         let mut begins_anew = false;
         match self.memory.pages.find(self.ino, index) {
-            Some(slot) => begins_anew = self.hit(slot, index),
+            Some(slot) => {
+                begins_anew = self.hit(slot, index);
+                self.fill_if_unread(index)?;
+            }
             None => {
                 self.miss(index);
                 begins_anew |= rules >= ReadAheadRules::V5_10;
                 if self.memory.pages.find(self.ino, index).is_none() {
                     self.read_page(index)?;
                 }
+                self.fill_if_unread(index)?;
             }
         }
         self.ra.last_page = Some(index);
@@ -202,6 +206,14 @@ impl Reader<'_> {
             self.ra.prev_pos = (index * PAGE) as i64;
         }
         Ok(begins_anew)
+    }
+
+    /// A page that read-ahead has left out is read for itself.
+    fn fill_if_unread(&mut self, index: u64) -> Result<()> {
+        match self.memory.pages.find(self.ino, index) {
+            Some(slot) if self.memory.pages.is_unread(slot) => self.fill_page(slot, index),
+            _ => Ok(()),
+        }
     }
 
     /// `do_async_mmap_readahead`: a mark on the page starts the next window.
@@ -248,7 +260,7 @@ impl Reader<'_> {
     }
 
     /// Maps the cached pages around a fault (`do_fault_around`, `filemap_map_pages`), but for those that carry the mark of
-    /// read-ahead. Returns whether the page of the fault was among them.
+    /// read-ahead or are not read. Returns whether the page of the fault was among them.
     fn map_around(&mut self, mapping: Mapping, index: u64) -> bool {
         let start = index - index % FAULT_AROUND_PAGES;
         let end = self.size_bytes().unwrap_or(0).div_ceil(PAGE);
@@ -256,7 +268,7 @@ impl Reader<'_> {
         let (mut hits, mut is_mapped) = (0, false);
         for page in start.max(mapping.first)..=last {
             let Some(slot) = self.memory.pages.find(self.ino, page).filter(|_| page < end) else { continue };
-            if !self.memory.pages.is_marked(slot) {
+            if !self.memory.pages.is_marked(slot) && !self.memory.pages.is_unread(slot) {
                 self.memory.pages.map(slot, false);
                 hits += 1;
                 is_mapped |= page == index;

@@ -85,11 +85,17 @@ impl Host for Memory {
     }
 
     fn insert_page(&mut self, ino: Ino, index: u64, page: &[u8]) {
-        // A page that is cached already may hold bytes that a running write has not stored yet, so it is kept.
-        if page.len() == PAGE_BYTES && self.pages.find(ino, index).is_none() {
-            let slot = self.pages.insert(ino, index);
-            self.pages.data_mut(slot).copy_from_slice(page);
+        if page.len() != PAGE_BYTES {
+            return;
         }
+        let slot = match self.pages.find(ino, index) {
+            // A page that is cached already may hold bytes that a running write has not stored yet, so it is kept.
+            Some(slot) if !self.pages.is_unread(slot) => return,
+            Some(slot) => slot,
+            None => self.pages.insert(ino, index),
+        };
+        self.pages.data_mut(slot).copy_from_slice(page);
+        self.pages.set_unread(slot, false);
     }
 
     fn is_page_locked(&self, ino: Ino, index: u64) -> bool {

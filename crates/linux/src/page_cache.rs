@@ -126,6 +126,8 @@ struct Flags {
     referenced: bool,
     /// It has used it again: the page stands on the list of active pages (`PG_active`).
     active: bool,
+    /// It has a place and no content (no `PG_uptodate`): read-ahead has left it out, or could not read it.
+    unread: bool,
 }
 
 impl Flags {
@@ -310,6 +312,16 @@ impl PageCache {
 
     pub fn clear_mark(&mut self, slot: Slot) {
         self.slots[slot as usize].flags.marked = false;
+    }
+
+    /// Whether the page has no content yet.
+    #[inline]
+    pub fn is_unread(&self, slot: Slot) -> bool {
+        self.slots[slot as usize].flags.unread
+    }
+
+    pub fn set_unread(&mut self, slot: Slot, unread: bool) {
+        self.slots[slot as usize].flags.unread = unread;
     }
 
     /// Whether a program has the page in its page table.

@@ -147,7 +147,7 @@ struct Batch {
 pub(crate) struct Reader<'a> {
     pub fs: &'a mut dyn FileSystem,
     pub memory: &'a mut Memory,
-    sim: &'a Sim,
+    pub sim: &'a Sim,
     pub config: &'a VfsConfig,
     pub ino: Ino,
     pub ra: &'a mut ReadAhead,
@@ -212,11 +212,20 @@ impl Reader<'_> {
             self.hold(slot);
             return Ok(());
         }
+        let last_index = index + self.batch.len as u64 - 1;
         // A batch ends with a marked page, so only its last page can carry the mark.
         let last = self.batch.slots[self.batch.len - 1];
         if self.memory.pages.is_marked(last) {
             self.memory.pages.clear_mark(last);
-            self.async_read_ahead(index + self.batch.len as u64 - 1);
+            self.async_read_ahead(last_index);
+        }
+        // So can only its last page have been left out by read-ahead.
+        if self.memory.pages.is_unread(last) {
+            if let Err(error) = self.fill_page(last, last_index) {
+                self.memory.pages.unpin(last);
+                self.batch.len -= 1;
+                return if self.batch.len == 0 { Err(error) } else { Ok(()) };
+            }
         }
         Ok(())
     }
@@ -225,7 +234,7 @@ impl Reader<'_> {
         for index in index..self.demand_end.min(index + BATCH_PAGES as u64) {
             let Some(slot) = self.memory.pages.find(self.ino, index) else { break };
             self.hold(slot);
-            if self.memory.pages.is_marked(slot) {
+            if self.memory.pages.is_marked(slot) || self.memory.pages.is_unread(slot) {
                 break;
             }
         }
@@ -395,6 +404,9 @@ impl Reader<'_> {
             // of the window, no page is marked.
             count = in_file;
         }
+        if self.fs.reads_ahead() {
+            return self.hand_over(Window { start, count, lookahead });
+        }
         let mark = (lookahead > 0).then(|| (start + count).checked_sub(lookahead)).flatten();
         // They also put all consecutive missing pages into the cache before they read the first one, so the next page
         // is there and locked.
@@ -413,27 +425,34 @@ impl Reader<'_> {
 
     /// Reads one page into the cache.
     pub fn read_page(&mut self, index: u64) -> Result<Slot> {
-        let reason =
-            if (self.demand_start..self.demand_end).contains(&index) { &causes::READ } else { &causes::READ_AHEAD };
-        let _reason = self.sim.because(reason);
-        self.sim.work(Work::PageFill, 0);
         let slot = self.memory.pages.insert(self.ino, index);
-        let begun_ns = self.sim.now_ns();
-        let read = self.fs.read_folio(self.ino, index, self.memory.pages.data_mut(slot));
-        self.sim.function_ends(Function::ReadPage, begun_ns);
-        match read {
-            Ok(false) => Ok(slot),
-            Ok(true) => {
-                self.memory.pages.pin(slot);
-                self.fs.insert_read_pages(self.memory);
-                self.memory.pages.unpin(slot);
-                Ok(slot)
-            }
+        self.memory.pages.set_unread(slot, true);
+        match self.fill_page(slot, index) {
+            Ok(()) => Ok(slot),
             Err(error) => {
                 self.memory.pages.remove(slot);
                 Err(error)
             }
         }
+    }
+
+    /// Reads a page that has a place in the cache.
+    pub fn fill_page(&mut self, slot: Slot, index: u64) -> Result<()> {
+        let reason =
+            if (self.demand_start..self.demand_end).contains(&index) { &causes::READ } else { &causes::READ_AHEAD };
+        let _reason = self.sim.because(reason);
+        self.sim.work(Work::PageFill, 0);
+        let begun_ns = self.sim.now_ns();
+        let read = self.fs.read_folio(self.ino, index, self.memory.pages.data_mut(slot));
+        self.sim.function_ends(Function::ReadPage, begun_ns);
+        let has_others = read?;
+        self.memory.pages.set_unread(slot, false);
+        if has_others {
+            self.memory.pages.pin(slot);
+            self.fs.insert_read_pages(self.memory);
+            self.memory.pages.unpin(slot);
+        }
+        Ok(())
     }
 }
 

@@ -146,6 +146,20 @@ impl ReadAhead {
         self.mmap_miss = self.mmap_miss.saturating_sub(pages);
     }
 
+    /// A file system has added pages to the end of the window (`readahead_expand`).
+    pub fn grow(&mut self, pages: u64) {
+        self.size += pages;
+        self.async_size += pages;
+    }
+
+    /// It has left a page of it out (`read_pages`). Returns whether the page leaves the cache again.
+    pub fn leave_out(&mut self) -> bool {
+        self.size = self.size.saturating_sub(1);
+        let leaves = self.async_size >= 1;
+        self.async_size -= u64::from(leaves);
+        leaves
+    }
+
     /// Position of the mark in the current window. A window is never smaller than the part behind its mark.
     fn mark(&self) -> u64 {
         self.start + self.size - self.async_size

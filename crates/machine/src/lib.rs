@@ -34,7 +34,7 @@ pub mod spec;
 pub mod stack;
 pub mod stack_keys;
 pub mod systems;
-mod ubi_volume;
+pub mod ubi_volume;
 pub mod vm_keys;
 pub mod yaffs2_keys;
 

@@ -7,12 +7,13 @@ use crate::media::{self, MlcSpec, PartitionSpec};
 use crate::policy_keys::Policies;
 use crate::spec::EPOCH_S;
 use crate::stack_keys::{StackKeys, NO_FS};
+use crate::ubi_volume::UbiVolumes;
 use ambassador::Delegate;
 use ffslab_flash::{Geometry, Torn};
 use ffslab_fs::{BlockSpace, FileKind, FileSystem, KeyEntry, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
-use ffslab_images::file::{hold_file, load};
-use ffslab_images::recognise::arranged::arranged;
-use ffslab_images::ImageSpec;
+use ffslab_images::file::{hold_file, load, load_bytes};
+use ffslab_images::recognise::arranged::{arranged, Said};
+use ffslab_images::{ImageError, ImageSpec};
 use ffslab_linux::{Vfs, VfsConfig};
 use ffslab_mtd::spi_nand::Wiring;
 use ffslab_mtd::{MediumError, MediumImage, Mtd};
@@ -55,16 +56,6 @@ pub struct StackSpec {
     pub volumes: UbiVolumes,
     /// Who decides in place of the kernel.
     pub policies: Policies,
-}
-
-/// Whose the volumes of the UBI on a partition are, where several mounts share it.
-#[derive(Clone, Debug, Default)]
-pub struct UbiVolumes {
-    /// The one that this stack mounts, on the UBI of another stack. `None`: its UBI is its own, and it mounts the only volume, or
-    /// the one that is called as ours are.
-    pub own: Option<String>,
-    /// Those of other stacks on the UBI of this one, and their sizes.
-    pub others_bytes: Vec<(String, u64)>,
 }
 
 impl StackSpec {
@@ -233,10 +224,25 @@ impl StackSpec {
     }
 
     fn holding_image(&self, medium: Mtd) -> Result<Mtd, MachineError> {
-        if let Some(image) = &self.image {
-            load(&medium, image)?;
+        let Some(image) = &self.image else { return Ok(medium) };
+        match self.fs.as_ref().filter(|fs| fs.puts_images_elsewhere()) {
+            None => load(&medium, image)?,
+            Some(_) => {
+                let held = hold_file(&image.path)?;
+                let wanted = held.get(image.place_bytes.clone()).unwrap_or_default();
+                self.put_image(&medium, image, wanted)?;
+            }
         }
         Ok(medium)
+    }
+
+    /// Puts an image on the partition as the file system wants it there.
+    ///
+    /// Errors: it does not fit.
+    fn put_image(&self, medium: &Mtd, spec: &ImageSpec, image: &[u8]) -> Result<(), ImageError> {
+        let found = self.fs.as_ref().map(|fs| fs.on_flash(image, medium, &self.volumes));
+        let on_flash = found.transpose().map_err(|why| ImageError::refused(&spec.path, why))?.flatten();
+        load_bytes(medium, spec, on_flash.as_deref().unwrap_or(image))
     }
 }
 
@@ -301,7 +307,16 @@ fn image_of(keys: &mut StackKeys, geometry: &Geometry, base_dir: &Path) -> Resul
     let path = base_dir.join(file);
     let image = hold_file(&path)?;
     let named = |why| MachineError::Arrangement { path: path.display().to_string(), why };
-    let fs = file_systems::image_fs(&keys.fs);
+    let mountable = file_systems::find(&keys.fs).and_then(|fs| fs.mountable);
+    let is_whole = mountable.map_or(Ok(false), |fs| fs.takes_whole(keys, &image))?;
+    if is_whole && said != Said::default() {
+        let needed = "the whole image is put on the partition: leave the other keys of the image out";
+        return Err(MachineError::word("image", file, needed));
+    }
+    if is_whole {
+        keys.vid_header_offset_bytes = keys.vid_header_offset_bytes.or(ffslab_ubi::vid_header_offset(&image));
+    }
+    let fs = file_systems::image_fs(&keys.fs).filter(|_| !is_whole);
     let arranged = arranged(&image, &said, fs, geometry, &file_systems::image_formats()).map_err(named)?;
     keys.take(&path, &arranged)?;
     Ok(Some(ImageSpec { path, oob: arranged.oob, autoplace: arranged.autoplace, place_bytes: arranged.place_bytes }))

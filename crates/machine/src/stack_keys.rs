@@ -153,6 +153,10 @@ pub struct StackKeys {
     /// How YAFFS2 was built, as in `[stack.yaffs2]`; as its sources say if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2: Option<Yaffs2Keys>,
+    /// squashfs: what it stands on: `ubiblock`, a UBI volume, if absent; or `mtdblock`, the partition itself, where a bad block would be in
+    /// the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_device: Option<BlockDeviceName>,
     /// YAFFS2 keeps its tags in the data area of a page instead of the OOB area.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inband_tags: bool,
@@ -215,7 +219,7 @@ pub(crate) type IsGiven = fn(&StackKeys) -> bool;
 
 /// Keys that only some file systems have. Which ones says each file system's descriptor
 /// ([`crate::file_systems::Mountable::own_keys`]).
-pub(crate) const OWNED_KEYS: [(&str, IsGiven); 15] = [
+pub(crate) const OWNED_KEYS: [(&str, IsGiven); 16] = [
     // Where nothing can be compressed, "none" is true.
     ("compression", |keys| keys.compression.is_some_and(|name| name != CompressionName::None)),
     ("summary", |keys| keys.summary),
@@ -232,6 +236,7 @@ pub(crate) const OWNED_KEYS: [(&str, IsGiven); 15] = [
     ("ubifs_debug", |keys| keys.ubifs_debug),
     ("yaffs2", |keys| keys.yaffs2.is_some()),
     ("vid_hdr_offset_B", |keys| keys.vid_header_offset_bytes.is_some()),
+    ("block_device", |keys| keys.block_device.is_some()),
 ];
 
 impl StackKeys {
@@ -244,6 +249,11 @@ impl StackKeys {
     /// Whether a file system can own this key.
     pub(crate) fn can_be_owned(key: &str) -> bool {
         OWNED_KEYS.iter().any(|(name, _)| *name == key)
+    }
+
+    /// Whether a key that only some file systems have says something.
+    pub(crate) fn gives(&self, key: &str) -> bool {
+        OWNED_KEYS.iter().any(|(name, is_given)| *name == key && is_given(self))
     }
 
     /// The settings of write-back that the keys say, else those of the kernel.
@@ -294,6 +304,17 @@ pub enum CompressionName {
     Priority,
     /// JFFS2: LZO, zlib, rtime, the one that helps most.
     Size,
+}
+
+/// A read-only block device on raw flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BlockDeviceName {
+    /// On a UBI volume (`drivers/mtd/ubi/block.c`).
+    #[default]
+    Ubiblock,
+    /// On the partition itself (`drivers/mtd/mtdblock.c`).
+    Mtdblock,
 }
 
 /// Byte order of a medium: that of the CPU that wrote it.

@@ -1,7 +1,17 @@
-//! The UBI volume that a stack mounts.
+//! The UBI volume that a stack mounts, and whose the others are.
 
 use ffslab_system::{SystemError, UbiState};
 use ffslab_ubi::{Ubi, Volume};
+
+/// Whose the volumes of the UBI on a partition are, where several mounts share it.
+#[derive(Clone, Debug, Default)]
+pub struct UbiVolumes {
+    /// The one that this stack mounts, on the UBI of another stack. `None`: its UBI is its own, and it mounts the only volume, or
+    /// the one that is called as ours are.
+    pub own: Option<String>,
+    /// Those of other stacks on the UBI of this one, and their sizes.
+    pub others_bytes: Vec<(String, u64)>,
+}
 
 /// Name of the UBI volume.
 pub(crate) const VOLUME: &str = "v";

@@ -194,6 +194,10 @@ cost_table! {
         "rtime decompresses to so many bytes.";
     ZstdDecompress: zstd_decompress_us, zstd_decompress_ns_per_byte "zstd_decompress_ns_per_B",
         "zstd decompresses to so many bytes.";
+    XzDecompress: xz_decompress_us, xz_decompress_ns_per_byte "xz_decompress_ns_per_B",
+        "xz decompresses to so many bytes.";
+    Lz4Decompress: lz4_decompress_us, lz4_decompress_ns_per_byte "lz4_decompress_ns_per_B",
+        "LZ4 decompresses to so many bytes.";
     GcPass: gc_pass_us, gc_pass_ns_per_byte "gc_pass_ns_per_B",
         "A pass of garbage collection, without the nodes that it moves.";
     BlankCheck: blank_check_us, blank_check_ns_per_byte "blank_check_ns_per_B",

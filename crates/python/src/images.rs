@@ -199,7 +199,7 @@ pub fn read_lost<'py>(py: Python<'py>, path: PathBuf, how: &Bound<'py, PyDict>) 
     found.into_iter().map(|(part, lost)| Ok((to_json(&part)?, lost.map(rows).transpose()?))).collect()
 }
 
-/// A row of the table of file systems: name, title, a sentence about it, whether Linux mounts it, its name on RTEMS, whether
+/// A row of the table of file systems: name, title, a sentence about it, whether programs write it on Linux, its name on RTEMS, whether
 /// its images are read, and whether they are volumes of block devices.
 type FileSystemRow = (&'static str, &'static str, &'static str, bool, Option<&'static str>, bool, bool);
 
@@ -212,7 +212,7 @@ pub fn file_systems() -> Vec<FileSystemRow> {
             fs.name,
             fs.title,
             fs.about,
-            fs.mountable.is_some(),
+            fs.is_written_on_linux(),
             fs.on_rtems.map(|on| on.name()),
             fs.image.is_some(),
             is_volume,

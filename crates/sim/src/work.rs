@@ -67,6 +67,8 @@ named_enum! {
         ZlibDecompress = "zlib_decompress",
         RtimeDecompress = "rtime_decompress",
         ZstdDecompress = "zstd_decompress",
+        XzDecompress = "xz_decompress",
+        Lz4Decompress = "lz4_decompress",
         /// A pass of garbage collection, without the nodes that it moves.
         GcPass = "gc_pass",
         /// A page is compared with 0xFF, or with what was to be written to it, over so many bytes.

@@ -4,11 +4,13 @@
 //! Follows what `ubinize` of mtd-utils 2.1.5 writes (`ubi-utils/ubinize.c`, `lib/libubigen.c`), byte for byte, but for one thing: LEBs of
 //! dynamic volumes in which nothing stands are left out, for an unmapped LEB reads as an erased one.
 
+use crate::error::AttachError;
 use crate::media::{
     compat, crc, EcHeader, Offsets, Record, VidHeader, VolumeKind, FLAG_AUTORESIZE, FLAG_SKIP_CHECK, HEADER_BYTES,
     LAYOUT_LEBS, LAYOUT_VOLUME, NAME_BYTES_MAX, RECORD_BYTES, VOLUMES_MAX,
 };
-use ffslab_mtd::is_erased;
+use crate::options::{Layout, UbiOptions};
+use ffslab_mtd::{is_erased, Mtd};
 
 /// Where headers and data stand in an erase block, and what all its headers say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,19 @@ pub struct ImagedVolume<'d> {
 }
 
 impl Arrangement {
+    /// That of the partition, as it will be attached.
+    ///
+    /// Errors: as those of the attach.
+    pub fn of(mtd: &Mtd, options: &UbiOptions) -> Result<Arrangement, AttachError> {
+        let layout = Layout::new(mtd, options)?;
+        Ok(Arrangement {
+            peb_bytes: layout.peb_bytes,
+            min_io_bytes: layout.min_io_bytes,
+            vid_header_offset_bytes: layout.offsets.vid_header_offset,
+            image_number: 0,
+        })
+    }
+
     fn offsets(&self) -> Offsets {
         let data_offset = (self.vid_header_offset_bytes + HEADER_BYTES as u32).next_multiple_of(self.min_io_bytes);
         Offsets { vid_header_offset: self.vid_header_offset_bytes, data_offset }

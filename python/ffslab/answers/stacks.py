@@ -70,6 +70,9 @@ class BareKeys(TypedDict):
 BareName: TypeAlias = Literal["bare"]
 
 
+BlockDeviceName: TypeAlias = Literal["ubiblock", "mtdblock"]
+
+
 CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "zlib-rtime", "priority", "size"]
 
 
@@ -268,6 +271,7 @@ class StackKeys(TypedDict):
     bad_block_table: NotRequired[bool | None]
     beb_reserve_pct: NotRequired[int | None]
     bitflip_threshold_bits: NotRequired[int | None]
+    block_device: NotRequired[BlockDeviceName | None]
     board: str
     bulk_read: NotRequired[bool]
     chip: NotRequired[dict[str, Json] | None]
@@ -328,6 +332,7 @@ class StackTable(TypedDict):
     bad_block_table: NotRequired[bool | None]
     beb_reserve_pct: NotRequired[int | None]
     bitflip_threshold_bits: NotRequired[int | None]
+    block_device: NotRequired[BlockDeviceName | None]
     board: str
     bulk_read: NotRequired[bool]
     chip: NotRequired[dict[str, Json] | None]

@@ -13,7 +13,7 @@ import typer
 from ffslab._native import InputError
 from ffslab.api.machine import LINUX_BOARD, LINUX_PART
 from ffslab.cli.parts import argument, check_distinct, option, verb
-from ffslab.systems import DEFAULT
+from ffslab.file_systems import ON_LINUX
 from ffslab.terminal.printing import ask, say
 from ffslab.workloads.begin import WORKS
 
@@ -44,7 +44,7 @@ def new(
         list[str] | None,
         option(
             "--fs NAME",
-            f"File system: {', '.join(DEFAULT.file_systems)}; give it several times to compare. [default: all of them]",
+            f"File system: {', '.join(ON_LINUX)}; give it several times to compare. [default: all of them]",
         ),
     ] = None,
     part: Annotated[
@@ -138,7 +138,7 @@ def _answered(said: Said, person: Person) -> Answers:
         if not person.is_there:
             raise InputError("--recording: this work needs one, of strace -f -ttt -T or as docs/traces.md says")
         recording = person.answers("Which recording of strace -f -ttt -T", Path("app.strace"), begin.recording_of)
-    every = list(DEFAULT.file_systems)
+    every = list(ON_LINUX)
     fs = known("fs", said.fs, "Which file systems, to compare several", every, begin.file_systems_of)
     own = LINUX_PART if said.board is None else begin.part_of(said.board)
     part = known("part", said.part, "Which flash part, by name or path", own, begin.part_named)

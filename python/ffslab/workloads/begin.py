@@ -18,8 +18,8 @@ from textwrap import wrap
 from ffslab._native import InputError
 from ffslab.answers.profile import ShownProfile
 from ffslab.api.machine import IMAGE_BOARD, LINUX_BOARD
+from ffslab.file_systems import ON_LINUX
 from ffslab.registries import profiles
-from ffslab.systems import DEFAULT
 
 # What a device does, and what is said of it.
 WORKS = {
@@ -75,8 +75,8 @@ def file_systems_of(text: str) -> list[str]:
     """Names, with spaces or commas between them."""
     names = text.replace(",", " ").split()
     for name in names:
-        if name not in DEFAULT.file_systems:
-            raise InputError(f"{name}: is no file system of Linux here: {', '.join(DEFAULT.file_systems)}")
+        if name not in ON_LINUX:
+            raise InputError(f"{name}: is no file system of Linux here: {', '.join(ON_LINUX)}")
         if names.count(name) > 1:
             raise InputError(f"{name}: is given twice")
     return names

@@ -4,9 +4,6 @@
 //!
 //! **Leaves out.** Extended attributes. Versions before 4.0, of both byte orders: they are named.
 
-mod expand;
-mod inode;
-mod superblock;
 mod tables;
 mod walk;
 
@@ -14,9 +11,9 @@ use crate::format::{Evidence, ImageFormat, ImageFs};
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, Tree, TreeError};
+use ffslab_squashfs::{other_version, Superblock, MAGIC};
 use std::ops::Range;
-use superblock::{Superblock, MAGIC};
-use tables::Tables;
+use tables::{has_root, inode_at, Tables};
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -55,7 +52,7 @@ pub fn files(image: &[u8], content: Content) -> Option<Tree> {
 fn taken_bytes(image: &[u8], at: usize) -> Option<usize> {
     let here = &image[at..];
     let superblock = here.starts_with(MAGIC).then(|| Superblock::of(here))??;
-    let is_there = at.is_multiple_of(SECTOR_BYTES) || inode::has_root(&Tables::of(here, superblock));
+    let is_there = at.is_multiple_of(SECTOR_BYTES) || has_root(&Tables::of(here, superblock));
     let bytes = usize::try_from(superblock.used_bytes).ok().filter(|_| is_there)?;
     Some(bytes.min(here.len()))
 }
@@ -93,7 +90,7 @@ impl ImageFormat for InImages {
     }
 
     fn hint(&self, fs: ImageFs, image: &[u8], _given: &Given) -> Option<String> {
-        if let Some((major, minor)) = superblock::other_version(image) {
+        if let Some((major, minor)) = other_version(image) {
             return Some(format!(
                 "it is squashfs {major}.{minor}: version 4.0 is read here, and unsquashfs of its time reads it"
             ));
@@ -141,7 +138,7 @@ impl ImageFormat for InImages {
             facts.free_bytes = Some((place.len() - used) as u32);
         }
         let tables = Tables::of(image, superblock);
-        if let Err(wrong) = inode::read(&tables, superblock.root_offset) {
+        if let Err(wrong) = inode_at(&tables, superblock.root_offset) {
             let block = (wrong.at_bytes / u64::from(layout.block_bytes)) as u32;
             scanned.damaged(block, wrong.at_bytes, format!("the root directory: {}", wrong.what));
         }

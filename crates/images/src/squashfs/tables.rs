@@ -1,44 +1,21 @@
 //! Metadata of squashfs: tables in compressed blocks of 8 KiB, one behind the other, read as one run of bytes.
 
-use super::superblock::Superblock;
 use crate::little_endian::{u16_at, u32_at, u64_at};
+use ffslab_fs::FileKind;
+use ffslab_squashfs::inode::{self, Inode, Metadata, Place};
+use ffslab_squashfs::{Superblock, Wrong, IS_PLAIN, IS_PLAIN_DATA, METADATA_BYTES};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::rc::Rc;
 
-pub const METADATA_BYTES: usize = 8192;
-/// In the head of a metadata block: it stands there as it is.
-const IS_PLAIN: u16 = 0x8000;
 /// So many expanded metadata blocks are kept.
 const KEPT_MAX: usize = 512;
 const ID_BYTES: usize = 4;
 const FRAGMENT_BYTES: usize = 16;
-/// The block of a file is stored as it is.
-const IS_PLAIN_DATA: u32 = 1 << 24;
 /// What all blocks together may expand to, each time that one is needed: so much, and so many times the size of the image. A damaged
 /// image may ask for the same block for each of its names.
 const EXPANDED_ALWAYS_BYTES: u64 = 1 << 30;
 const EXPANDED_PER_IMAGE: u64 = 16;
-
-/// What is wrong, and where in the image.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    pub at_bytes: u64,
-    pub what: String,
-}
-
-impl Wrong {
-    pub fn new(at_bytes: u64, what: impl Into<String>) -> Wrong {
-        Wrong { at_bytes, what: what.into() }
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (offset {:#x})", self.what, self.at_bytes)
-    }
-}
 
 /// A metadata block that was expanded, and where the next one begins.
 struct Expanded {
@@ -145,6 +122,18 @@ impl<'i> Tables<'i> {
     }
 }
 
+/// The inode there, and the reader behind it: the list of a file's blocks follows.
+pub fn inode_at<'t, 'i>(tables: &'t Tables<'i>, (block, offset): Place) -> Result<(Inode, Cursor<'t, 'i>), Wrong> {
+    let mut cursor = tables.read_from(tables.superblock.inodes_at, block, offset);
+    let inode = inode::read(&mut cursor)?;
+    Ok((inode, cursor))
+}
+
+/// Whether the root is a directory that can be read: then this is squashfs, whatever else is damaged.
+pub fn has_root(tables: &Tables<'_>) -> bool {
+    inode_at(tables, tables.superblock.root_offset).is_ok_and(|(inode, _)| inode.kind == FileKind::Directory)
+}
+
 /// Reads a table from a place on.
 pub struct Cursor<'t, 'i> {
     tables: &'t Tables<'i>,
@@ -152,13 +141,12 @@ pub struct Cursor<'t, 'i> {
     offset: usize,
 }
 
-impl Cursor<'_, '_> {
-    /// Where it is, for messages.
-    pub fn at_bytes(&self) -> u64 {
+impl Metadata for Cursor<'_, '_> {
+    fn at_bytes(&self) -> u64 {
         self.at_bytes
     }
 
-    pub fn take(&mut self, bytes: usize) -> Result<Vec<u8>, Wrong> {
+    fn take(&mut self, bytes: usize) -> Result<Vec<u8>, Wrong> {
         let mut taken = Vec::with_capacity(bytes.min(METADATA_BYTES));
         while taken.len() < bytes {
             let block = self.tables.metadata(self.at_bytes)?;

@@ -1,10 +1,11 @@
 //! The way through all directories of a squashfs. What is damaged is told of the file that it belongs to, and the others are read.
 
-use super::inode::{self, Inode, Is, Place};
-use super::tables::{Tables, Wrong};
+use super::tables::{inode_at, Tables};
 use crate::tree::room::{Names, Room};
 use crate::tree::{Content, FileError, Tree, TreeEntry, FILE_BYTES_MAX};
 use ffslab_fs::{FileKind, Ino};
+use ffslab_squashfs::inode::{self, Directory, Inode, Is, Place};
+use ffslab_squashfs::Wrong;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that an image may have: some, and one for so many of its bytes. Many names may stand in few bytes that are compressed.
@@ -57,12 +58,12 @@ impl Walk<'_, '_> {
     }
 
     /// An entry, and of a directory where its names stand.
-    fn entry(&mut self, path: Vec<u8>, place: Place) -> (TreeEntry, Option<(u32, u16, u32)>) {
+    fn entry(&mut self, path: Vec<u8>, place: Place) -> (TreeEntry, Option<Directory>) {
         let next = self.numbers.len() as Ino + 1;
         let ino = *self.numbers.entry(place).or_insert(next);
         let mut entry = TreeEntry::new(path, ino, FileKind::File);
         let tables = self.tables;
-        let (inode, mut behind) = match inode::read(tables, place) {
+        let (inode, mut behind) = match inode_at(tables, place) {
             Ok(found) => found,
             Err(wrong) => {
                 entry.error = Some(format!("its inode cannot be read: {wrong}"));
@@ -72,7 +73,7 @@ impl Walk<'_, '_> {
         self.attributes(&inode, &mut entry);
         let mut directory = None;
         match inode.is {
-            Is::Directory { block, offset, bytes } => directory = Some((block, offset, bytes)),
+            Is::Directory(names) => directory = Some(names),
             Is::Symlink(target) => {
                 entry.size_bytes = target.len() as u64;
                 entry.data = target;
@@ -103,17 +104,14 @@ impl Walk<'_, '_> {
     }
 
     /// Appends the names of a directory to `pending`, the last one first. Returns which were left out.
-    fn list(
-        &mut self,
-        dir: &TreeEntry,
-        directory: (u32, u16, u32),
-        pending: &mut Vec<(Vec<u8>, Place)>,
-    ) -> Vec<String> {
+    fn list(&mut self, dir: &TreeEntry, directory: Directory, pending: &mut Vec<(Vec<u8>, Place)>) -> Vec<String> {
         let first = pending.len();
         let mut left_out = dir.missing.clone();
         let left = &mut self.names_left;
         let mut names = Names::new(&mut self.room, &dir.path);
-        let read = inode::list(self.tables, directory, |name, place| {
+        let at = self.tables.superblock.directories_offset;
+        let mut from = self.tables.read_from(at, directory.block.into(), directory.offset);
+        let read = inode::list(&mut from, directory, |name, place| {
             *left =
                 left.checked_sub(1).ok_or_else(|| Wrong::new(0, "more names than an image of this size can have"))?;
             if let Some(path) = names.follow(name) {

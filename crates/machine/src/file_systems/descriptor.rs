@@ -6,6 +6,7 @@ use crate::error::{MachineError, OtherKey};
 use crate::mount_options::MountOptions;
 use crate::policy_keys::Policies;
 use crate::stack_keys::StackKeys;
+use crate::ubi_volume::UbiVolumes;
 use ffslab_fs::{DirectFileSystem, FileSystem};
 use ffslab_images::recognise::arranged::Arranged;
 use ffslab_images::{ImageFormat, ImageFs, Layout};
@@ -61,6 +62,11 @@ impl Promises {
 }
 
 impl Descriptor {
+    /// Whether programs write it on Linux.
+    pub fn is_written_on_linux(&self) -> bool {
+        self.mountable.is_some_and(|mountable| !mountable.is_only_read())
+    }
+
     /// The file system as those know it who read images.
     pub fn image_fs(&self) -> ImageFs {
         ImageFs::new(self.name, self.title, self.image)
@@ -90,6 +96,18 @@ pub trait Mountable: Sync {
 
     /// Whether its garbage collection takes the victims that a policy chooses ([`Ground::policies`]).
     fn takes_victim_policy(&self) -> bool {
+        false
+    }
+
+    /// Whether an image is put on the partition from its first byte on, whatever else is found in it.
+    ///
+    /// Errors: one that does not begin as it must.
+    fn takes_whole(&self, _keys: &StackKeys, _image: &[u8]) -> Result<bool, MachineError> {
+        Ok(false)
+    }
+
+    /// Whether nothing ever writes it: what it holds comes from an image.
+    fn is_only_read(&self) -> bool {
         false
     }
 
@@ -139,6 +157,25 @@ pub trait Settings: Debug + Send + Sync {
     /// Errors: the key that would have to be set.
     fn check_image(&self, _found: &Arranged) -> Result<(), OtherKey> {
         Ok(())
+    }
+
+    /// Whether [`Settings::on_flash`] is asked.
+    fn puts_images_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// As [`Mountable::takes_whole`], in a line.
+    ///
+    /// Errors: an image that does not begin as it must.
+    fn takes_whole(&self, _image: &[u8]) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    /// What is put on the partition for an image, where that is not the image itself; `None`: it is.
+    ///
+    /// Errors: why it cannot be put there, in a line.
+    fn on_flash(&self, _image: &[u8], _medium: &Mtd, _volumes: &UbiVolumes) -> Result<Option<Vec<u8>>, String> {
+        Ok(None)
     }
 
     /// The settings that mount a copy of an image, where what is found in it asks for others.

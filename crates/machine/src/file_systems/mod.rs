@@ -17,6 +17,7 @@ pub mod jffs2;
 pub mod littlefs;
 pub mod on_bare;
 pub mod on_rtems;
+mod on_ubi;
 mod only_read;
 mod own_keys;
 pub mod rtems_volumes;

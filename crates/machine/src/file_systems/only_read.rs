@@ -1,7 +1,194 @@
-//! What is only read, from images: nothing that is simulated runs on it.
+//! What is only read: squashfs from an image of `mksquashfs`, on a read-only block device; and images on which nothing that is
+//! simulated runs.
 
-use super::descriptor::{Descriptor, Promises};
+use super::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Promises, Settings};
+use super::on_ubi::{ubi_options, ubi_refuses_mlc, UBI_KEYS, UBI_STEPS};
+use crate::error::MachineError;
+use crate::mount_options::{no_options, MountOptions};
+use crate::stack_keys::{BlockDeviceName, StackKeys};
+use crate::ubi_volume::{open_volume, UbiVolumes, VOLUME};
+use ffslab_fs::FileSystem;
 use ffslab_images::ImageFormat;
+use ffslab_mtd::Mtd;
+use ffslab_profiles::{Profile, SquashfsRules};
+use ffslab_rawblock::RawBlock;
+use ffslab_squashfs::{Squashfs, Superblock};
+use ffslab_system::{SystemError, UbiState};
+use ffslab_ubi::ubinize::{Arrangement, ImagedVolume};
+use ffslab_ubi::{UbiOptions, VolumeKind};
+use std::sync::Arc;
+
+pub static SQUASHFS: Descriptor = Descriptor {
+    name: "squashfs",
+    title: "squashfs",
+    about: "the compressed file system that is never written, from an image of mksquashfs, on a read-only block device",
+    mountable: Some(&OnLinux),
+    on_rtems: None,
+    on_bare: None,
+    image: Some(&ffslab_images::squashfs::InImages),
+    promises: Promises { about: "nothing is ever written: what the image holds is there", ..Promises::SYNCED },
+};
+
+/// Of the header of an erase counter, with which an image of UBI begins.
+const UBI_MAGIC: &[u8] = b"UBI#";
+
+/// Block devices have the read-ahead of `VM_READAHEAD_PAGES` (`disk_update_readahead` of `block/blk-settings.c`), which the lower device has not.
+const READ_AHEAD_KIB: u32 = 128;
+
+const OWN_KEYS: [&str; UBI_KEYS.len() + 1] = {
+    let mut keys = ["block_device"; UBI_KEYS.len() + 1];
+    let mut at = 0;
+    while at < UBI_KEYS.len() {
+        keys[at + 1] = UBI_KEYS[at];
+        at += 1;
+    }
+    keys
+};
+
+struct OnLinux;
+
+impl Mountable for OnLinux {
+    fn own_keys(&self) -> &'static [&'static str] {
+        &OWN_KEYS
+    }
+
+    fn own_steps(&self) -> &'static [&'static str] {
+        UBI_STEPS
+    }
+
+    fn takes_wear_policies(&self) -> bool {
+        true
+    }
+
+    fn is_only_read(&self) -> bool {
+        true
+    }
+
+    fn takes_whole(&self, keys: &StackKeys, image: &[u8]) -> Result<bool, MachineError> {
+        let is_on_ubi = keys.block_device.unwrap_or_default() == BlockDeviceName::Ubiblock;
+        let named = |needed: &str| MachineError::word("image", keys.image.as_deref().unwrap_or_default(), needed);
+        check_begin(is_on_ubi, image).map_err(named)?;
+        Ok(true)
+    }
+
+    fn read_ahead_kib(&self) -> Option<u32> {
+        Some(READ_AHEAD_KIB)
+    }
+
+    fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
+        if board.flash_rules().squashfs != SquashfsRules::V6_0 {
+            let needed = "squashfs is read as Linux 6.0 to 6.4 do, others read the flash otherwise: kernel = \"6.1\"";
+            return Err(MachineError::word("kernel", &board.kernel_name, needed));
+        }
+        let device = *keys.block_device.get_or_insert_default();
+        let ubi = match device {
+            BlockDeviceName::Ubiblock => Some(ubi_options(keys, board)?),
+            BlockDeviceName::Mtdblock => {
+                refuse_keys_of_ubi(keys)?;
+                None
+            }
+        };
+        Ok(Arc::new(SquashfsSettings { ubi }))
+    }
+
+    fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
+        match keys.block_device.unwrap_or_default() {
+            BlockDeviceName::Ubiblock => ubi_refuses_mlc(keys, board),
+            BlockDeviceName::Mtdblock => None,
+        }
+    }
+}
+
+/// Errors: a key of UBI, which is not there below `mtdblock`.
+fn refuse_keys_of_ubi(keys: &StackKeys) -> Result<(), MachineError> {
+    match UBI_KEYS.into_iter().find(|key| keys.gives(key)) {
+        Some(key) => {
+            let needed = format!("{key} is UBI's, and mtdblock stands on the partition itself: leave one of them out");
+            Err(MachineError::word("block_device", "mtdblock", needed))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A squashfs that is found within an image of UBI would have headers of erase blocks in it.
+///
+/// Errors: what an image would have to begin with.
+fn check_begin(is_on_ubi: bool, image: &[u8]) -> Result<(), &'static str> {
+    match (is_on_ubi, image.starts_with(UBI_MAGIC), Superblock::of(image).is_some()) {
+        (false, true, _) => Err("it is of a UBI, which mtdblock knows nothing of: block_device = \"ubiblock\""),
+        (_, false, false) => Err("neither squashfs nor a UBI begins with its first byte: cut out what you mean"),
+        _ => Ok(()),
+    }
+}
+
+/// Settings of squashfs, and of the UBI below it.
+#[derive(Debug)]
+pub struct SquashfsSettings {
+    /// `None`: it stands on the partition itself.
+    pub ubi: Option<UbiOptions>,
+}
+
+impl Settings for SquashfsSettings {
+    fn fs(&self) -> &'static Descriptor {
+        &SQUASHFS
+    }
+
+    /// Without `ro` mount(8) tries, is told that the device is read-only, and mounts it so.
+    fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
+        no_options(SQUASHFS.name, &options.others)?;
+        let sim = ground.mtd.sim().clone();
+        let ubi = ground.ubi.filter(|_| self.ubi.is_some()).cloned();
+        let device = match &self.ubi {
+            Some(_) => {
+                let ubi = ubi.as_ref().ok_or(UbiState::Needed)?;
+                let volume = open_volume(ubi, ground.volume)?.for_mount(sim.clone());
+                RawBlock::on_volume(volume).map_err(SystemError::unusable)?
+            }
+            None => RawBlock::on_partition(ground.mtd.clone()),
+        };
+        Ok(Box::new(Squashfs::mount(device, ubi, sim).map_err(SystemError::unusable)?))
+    }
+
+    fn needs_ubi(&self) -> Option<NeedsUbi> {
+        self.ubi.clone().map(|options| NeedsUbi { options, lebs_min: 1 })
+    }
+
+    fn takes_whole(&self, image: &[u8]) -> Result<bool, String> {
+        check_begin(self.ubi.is_some(), image)?;
+        Ok(true)
+    }
+
+    fn puts_images_elsewhere(&self) -> bool {
+        self.ubi.is_some()
+    }
+
+    /// An image that mksquashfs made is put into a volume of its size, as `ubinize` does; one of a UBI is that of the partition.
+    fn on_flash(&self, image: &[u8], medium: &Mtd, volumes: &UbiVolumes) -> Result<Option<Vec<u8>>, String> {
+        let (Some(options), Some(superblock)) = (&self.ubi, Superblock::of(image)) else { return Ok(None) };
+        let arrangement = Arrangement::of(medium, options).map_err(|error| error.to_string())?;
+        let leb_bytes = u64::from(arrangement.leb_bytes());
+        let bytes = (superblock.used_bytes as usize).min(image.len());
+        let lebs = |bytes: u64| bytes.div_ceil(leb_bytes) as u32;
+        let root = volume(0, VOLUME, lebs(image.len() as u64), &image[..bytes]);
+        let others = (1..).zip(&volumes.others_bytes).map(|(id, (name, bytes))| volume(id, name, lebs(*bytes), &[]));
+        arrangement.image(&std::iter::once(root).chain(others).collect::<Vec<_>>()).map(Some)
+    }
+}
+
+fn volume<'d>(id: u32, name: &'d str, lebs: u32, data: &'d [u8]) -> ImagedVolume<'d> {
+    ImagedVolume {
+        id,
+        name,
+        kind: VolumeKind::Dynamic,
+        lebs,
+        alignment_bytes: 1,
+        autoresize: false,
+        skip_check: false,
+        data,
+    }
+}
+
+// ---- images alone -----------------------------------------------------------------------------------------------
 
 const fn only_read(
     name: &'static str,
@@ -20,13 +207,6 @@ const fn only_read(
         promises: Promises::SYNCED,
     }
 }
-
-pub static SQUASHFS: Descriptor = only_read(
-    "squashfs",
-    "squashfs",
-    "the compressed file system that is never written: images are read, nothing runs on it",
-    &ffslab_images::squashfs::InImages,
-);
 
 pub static ESP_NVS: Descriptor = only_read(
     "esp-nvs",

@@ -4,8 +4,9 @@ use super::keys::{check_all, MountKeys};
 use super::Mounts;
 use crate::error::MachineError;
 use crate::spec::{FlashSummary, ImageOf, Spec, State};
-use crate::stack::{Stack, StackSpec, UbiVolumes};
+use crate::stack::{Stack, StackSpec};
 use crate::stack_keys::StackKeys;
+use crate::ubi_volume::UbiVolumes;
 use ffslab_flash::Geometry;
 use ffslab_profiles::ProgramCosts;
 use ffslab_sim::PowerMilliwatt;
@@ -50,6 +51,10 @@ impl MountsSpec {
                         let says =
                             "volume_B is the size of a UBI volume, and either its file system or that of [stack] does \
                                     not stand on UBI: give it a partition of its own (partition_blocks)";
+                        return Err(wrong(says.to_string()));
+                    }
+                    if spec.image.is_some() {
+                        let says = "image: the image of [stack] is that of the whole UBI: a volume takes none";
                         return Err(wrong(says.to_string()));
                     }
                     let name = mount.directory().replace('/', "-");

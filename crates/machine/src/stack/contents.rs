@@ -19,7 +19,7 @@ impl Stack {
         if self.ubi.is_some() {
             return Err(UbiState::Attached.into());
         }
-        file::load_bytes(&self.medium, spec, image).map_err(refused)
+        self.spec.put_image(&self.medium, spec, image).map_err(refused)
     }
 
     /// As [`Stack::load`], arranged as is found in the image.
@@ -27,7 +27,12 @@ impl Stack {
     /// Errors: as [`Stack::load`]; an image of another file system or chip, or one that the stack cannot mount so.
     pub fn load_found(&mut self, path: &Path, said: &Said, image: &[u8]) -> Result<(), SystemError> {
         let settings = self.spec.fs.as_ref();
-        let fs = settings.and_then(|settings| file_systems::image_fs(settings.fs().name));
+        let is_whole = settings.map_or(Ok(false), |settings| settings.takes_whole(image)).map_err(refused)?;
+        if is_whole && *said != Said::default() {
+            return Err(refused("the whole image is put on the partition: leave the other keys of the step out"));
+        }
+        let of_settings = settings.filter(|_| !is_whole);
+        let fs = of_settings.and_then(|settings| file_systems::image_fs(settings.fs().name));
         let found = arranged(image, said, fs, &self.spec.partition.geometry, &file_systems::image_formats())
             .map_err(refused)?;
         settings.map_or(Ok(()), |settings| settings.check_image(&found)).map_err(refused)?;

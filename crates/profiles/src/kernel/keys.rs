@@ -96,6 +96,20 @@ pub enum MlcRules {
     V5_8,
 }
 
+/// How kernels read squashfs (`fs/squashfs`), by the first that does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum SquashfsRules {
+    /// Page by page.
+    #[serde(rename = "2.6")]
+    V2_6,
+    /// Windows of read-ahead are read block by block.
+    #[serde(rename = "6.0")]
+    V6_0,
+    /// As 6.0, and what a read brings beside the block that is wanted stays in the page cache of the device.
+    #[serde(rename = "6.5")]
+    V6_5,
+}
+
 /// Rules and defaults of a kernel: those of its version (`profiles/kernels.toml`), or what a file says. What a whole file leaves out that
 /// is not needed is as in the kernels of today.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -161,6 +175,8 @@ pub struct KernelProfile {
     ubi_reserve_of: Option<Sourced<ReserveOf>>,
     /// The kernel whose UBIFS it has. Absent: that of 6.1.
     ubifs_rules: Option<Sourced<FsRules>>,
+    /// The first kernel whose rules of squashfs it follows. Absent: those of 6.0.
+    squashfs_rules: Option<Sourced<SquashfsRules>>,
     /// The first kernel whose rules of write-back it follows.
     write_back_rules: Sourced<WriteBackName>,
     /// How often the flusher looks for what is old (`vm.dirty_writeback_centisecs`).
@@ -192,6 +208,7 @@ pub struct FlashRules {
     pub ubi_reads_failed_writes: bool,
     pub ubi_reserve_of: ReserveOf,
     pub ubifs: FsRules,
+    pub squashfs: SquashfsRules,
 }
 
 impl KernelProfile {
@@ -232,6 +249,7 @@ impl KernelProfile {
             ubi_reads_failed_writes: said(&self.ubi_reads_failed_writes).unwrap_or(true),
             ubi_reserve_of: said(&self.ubi_reserve_of).unwrap_or(ReserveOf::Chip),
             ubifs: said(&self.ubifs_rules).unwrap_or(FsRules::V6_1),
+            squashfs: said(&self.squashfs_rules).unwrap_or(SquashfsRules::V6_0),
         }
     }
 }

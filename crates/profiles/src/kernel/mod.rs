@@ -4,7 +4,9 @@ mod keys;
 mod table;
 mod version;
 
-pub use keys::{FlashRules, FsRules, KernelProfile, MlcRules, ReserveOf, SpiNandRules, Yaffs2Version, KERNEL_DEFAULT};
+pub use keys::{
+    FlashRules, FsRules, KernelProfile, MlcRules, ReserveOf, SpiNandRules, SquashfsRules, Yaffs2Version, KERNEL_DEFAULT,
+};
 pub use table::{kernel_note, KernelFault};
 
 pub(crate) use table::{FILE, LINUX};

@@ -341,6 +341,10 @@ def planned(
         which = f"variant {plan['name']}: " if plan["name"] else ""
         return _native.InputError(f"{file_name}: {which}{text}")
 
+    if stack["fs"] == "squashfs":
+        raise refuse(
+            '[stack]: fs = "squashfs": its image is not put on nandsim\'s chip; docs/squashfs.md has what was measured'
+        )
     # Below no file system nothing compresses.
     compression = stack.get("compression") or "none"
     mounts = beside.mounts_of({**stack}, MAX_BEB_PER_1024)

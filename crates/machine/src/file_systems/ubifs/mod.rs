@@ -2,14 +2,15 @@
 
 use crate::error::MachineError;
 use crate::file_systems::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Promises, Settings};
+use crate::file_systems::on_ubi::{ubi_options, ubi_refuses_mlc};
 use crate::mount_options::{MountOptions, GENERIC};
 use crate::stack_keys::{CompressionName, StackKeys};
 use crate::ubi_volume::open_volume;
 use ffslab_fs::FileSystem;
 use ffslab_images::Layout;
-use ffslab_profiles::{FlashRules, FsRules, MlcRules, Profile, ReserveOf};
+use ffslab_profiles::{FlashRules, FsRules, Profile};
 use ffslab_system::{OptionError, SystemError, UbiState};
-use ffslab_ubi::{BadReserve, UbiOptions, WearRules, WL_THRESHOLD_DEFAULT};
+use ffslab_ubi::UbiOptions;
 use ffslab_ubifs::{victim_table, Compression, KernelRules, MountError, Options, Ubifs, LEBS_MIN};
 use std::sync::Arc;
 
@@ -27,9 +28,6 @@ pub static UBIFS: Descriptor = Descriptor {
         ..Promises::SYNCED
     },
 };
-
-/// The reserve for bad blocks of kernels before 3.7 (`CONFIG_MTD_UBI_BEB_RESERVE`).
-const BAD_RESERVE_PERCENT_2_6: u32 = 1;
 
 /// What a new file system says when nobody chose: `-x` of mkfs.ubifs, with which products are made, and `get_default_compressor` of
 /// `fs/ubifs/sb.c` before 5.13. A later kernel that formats an empty volume by itself and has `UBIFS_FS_ZSTD` takes zstd.
@@ -85,35 +83,12 @@ impl Mountable for OnLinux {
             fs_debug: keys.ubifs_debug,
             ..Options::default()
         };
-        let reserve = match (keys.bad_reserve_percent, keys.bad_reserve_per_1024, rules.ubi_reserve_of) {
-            (Some(percent), ..) => BadReserve::PercentOfPartition(percent),
-            (None, Some(per_1024), _) => BadReserve::Per1024OfChip(per_1024),
-            (None, None, ReserveOf::Partition) => BadReserve::PercentOfPartition(BAD_RESERVE_PERCENT_2_6),
-            (None, None, ReserveOf::Chip) => BadReserve::Per1024OfChip(ffslab_ubi::MAX_BEB_PER1024_DEFAULT),
-        };
-        let ubi = UbiOptions {
-            bad_reserve: reserve,
-            subpage_writes: keys.subpage_writes.unwrap_or(true),
-            reads_failed_writes: rules.ubi_reads_failed_writes,
-            asks_data_life: rules.ubi_asks_data_life,
-            flushes_all_works: rules.ubi_flushes_all_works,
-            chip_blocks: Some(board.part.geometry().blocks),
-            vid_header_offset_bytes: keys.vid_header_offset_bytes,
-            wl_threshold_erases: keys.wl_threshold_erases.unwrap_or(WL_THRESHOLD_DEFAULT),
-            wear_rules: wear_rules(keys, board)?,
-            fastmap: keys.fastmap,
-            fm_autoconvert: keys.fm_autoconvert,
-            ..UbiOptions::default()
-        };
-        check_fastmap(&ubi)?;
+        let ubi = ubi_options(keys, board)?;
         Ok(Arc::new(UbifsSettings { options, ubi }))
     }
 
     fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
-        (board.flash_rules().mlc != MlcRules::V2_6 && !keys.slc_mode).then_some(
-            "UBI says \"refuse attaching - MLC NAND is not supported\" (drivers/mtd/ubi/build.c since 4.17), because a power cut in \
-             the program of a page destroys another page: slc_mode = true uses half of the pages, with a kernel from 5.8 on",
-        )
+        ubi_refuses_mlc(keys, board)
     }
 }
 
@@ -150,33 +125,6 @@ impl Settings for UbifsSettings {
         let ubi = ffslab_images::ubifs::ubi_options(layout.page_bytes, offset);
         Some(Arc::new(UbifsSettings { options: self.options, ubi }))
     }
-}
-
-/// Whether what is asked of the fastmap is what a kernel can have.
-fn check_fastmap(ubi: &UbiOptions) -> Result<(), MachineError> {
-    let refuse = |key, needed| Err(MachineError::word(key, "true", needed));
-    if ubi.fm_autoconvert && !ubi.fastmap {
-        let hint = "fm_autoconvert is a parameter of a UBI that knows fastmap";
-        return Err(MachineError::Without { key: "fm_autoconvert", other: "fastmap", hint });
-    }
-    if ubi.fastmap && (ubi.asks_data_life || ubi.flushes_all_works) {
-        return refuse("fastmap", "UBI has fastmap since Linux 3.7: choose a later kernel");
-    }
-    if ubi.fastmap && (ubi.wear_rules.free.is_some() || ubi.wear_rules.levelling.is_some()) {
-        return refuse("fastmap", "its pools follow the kernel's own rules of wear: leave those of [stack.policy] out");
-    }
-    Ok(())
-}
-
-/// What `[stack.policy]` says about UBI.
-fn wear_rules(keys: &StackKeys, board: &Profile) -> Result<WearRules, MachineError> {
-    let Some(policy) = &keys.policy else { return Ok(WearRules::default()) };
-    Ok(WearRules {
-        free: policy.free()?,
-        levelling: policy.levelling()?,
-        endurance_erases: board.part.endurance_erases().unwrap_or(ffslab_policy::ENDURANCE_ERASES),
-        seed: policy.seed,
-    })
 }
 
 /// The rules of the UBIFS that is part of a kernel.

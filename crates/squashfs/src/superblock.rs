@@ -1,10 +1,10 @@
 //! The superblock of squashfs, and where it says that things stand.
 
-use super::expand::Compressor;
+use crate::compressor::Compressor;
 use crate::little_endian::{u16_at, u32_at, u64_at};
 
 pub const MAGIC: &[u8; 4] = b"hsqs";
-const SUPERBLOCK_BYTES: usize = 96;
+pub const SUPERBLOCK_BYTES: usize = 96;
 /// The only version since Linux 2.6.29.
 const VERSION: (u16, u16) = (4, 0);
 const OLD_VERSIONS: std::ops::RangeInclusive<u16> = 1..=3;
@@ -32,6 +32,10 @@ pub struct Superblock {
     pub directories_offset: u64,
     /// `None`: no file ends in a fragment.
     pub fragments_at: Option<u64>,
+    /// The table of extended attributes; `None`: there are none.
+    pub xattrs_offset: Option<u64>,
+    /// The table by which inodes are found by their numbers, for NFS; `None`: there is none.
+    pub exports_offset: Option<u64>,
 }
 
 impl Superblock {
@@ -63,6 +67,8 @@ impl Superblock {
             inodes_at: u64_at(image, 64)?,
             directories_offset: u64_at(image, 72)?,
             fragments_at: has_fragments.then_some(fragments_at),
+            xattrs_offset: Some(u64_at(image, 56)?).filter(|&at| at != NOWHERE),
+            exports_offset: Some(u64_at(image, 88)?).filter(|&at| at != NOWHERE),
         };
         found.is_possible().then_some(found)
     }

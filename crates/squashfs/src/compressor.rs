@@ -48,6 +48,11 @@ impl Compressor {
         }
     }
 
+    /// Whether kernels of today have it (`fs/squashfs/decompressor.c`).
+    pub fn is_of_linux(self) -> bool {
+        !matches!(self, Compressor::Lzma | Compressor::Unknown(_))
+    }
+
     pub fn is_known(self) -> bool {
         !matches!(self, Compressor::Unknown(_))
     }
