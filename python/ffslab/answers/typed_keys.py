@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, TypedDict, overload
 Advice: TypeAlias = Literal["normal", "random", "sequential", "willneed", "dontneed", "noreuse"]
 AppendSync: TypeAlias = Literal["fsync", "fdatasync", "none", "sync"]
 BasePattern: TypeAlias = Literal["SR", "RR", "SW", "RW"]
+BlockDeviceName: TypeAlias = Literal["ubiblock", "mtdblock"]
 CompressionName: TypeAlias = Literal["none", "zlib", "rtime", "lzo", "zstd", "zlib-rtime", "priority", "size"]
 ContentName: TypeAlias = Literal["random", "text", "mix", "zero"]
 Distribution: TypeAlias = Literal["uniform", "hot_cold", "sequential", "zipf"]
@@ -70,6 +71,7 @@ class OtherKeys(TypedDict, total=False):
     bdbuf_write_blocks: int | None
     beb_reserve_pct: int | None
     bitflip_threshold_bits: int | None
+    block_device: BlockDeviceName | None
     bulk_read: bool | None
     chip: dict[str, object] | None
     chip_blocks: int | None
