@@ -11,6 +11,7 @@
 
 mod callers;
 mod error;
+mod journal;
 mod labels;
 mod nor_port;
 mod parquet;
@@ -29,7 +30,9 @@ use ffslab_lab::Session;
 use ffslab_machine::stack_keys::NO_FS;
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Reason, ReasonGuard, Sim};
+use journal::{Asked, Journal};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A partition of flash, switched on, in the hands of one program.
 pub struct Chip {
@@ -37,6 +40,8 @@ pub struct Chip {
     labels: Vec<ReasonGuard>,
     /// Who explains what has no label.
     callers: Option<Callers>,
+    /// Where what is done to it is told.
+    journal: Option<Journal>,
     call: Option<OpenCall>,
     mtd: Mtd,
     session: Session,
@@ -56,14 +61,20 @@ const SYSTEM: &str = "bare";
 /// The seed of what tells results apart; a chip uses none.
 const SEED: u64 = 1;
 const TITLE: &str = "A program on libffslab";
+/// Whether the process has opened a chip that is recorded, or cut off.
+static IS_OPENED: AtomicBool = AtomicBool::new(false);
 
 impl Chip {
     /// A chip from keys of `[stack]`, one a line: `board`, `part`, `partition_blocks`, `first_block`, `erase_block_KiB` ... Its system is
     /// a program without an operating system and without a file system of the laboratory. Profiles that are files are found from
     /// the working folder.
     ///
+    /// `ffslab crashtest` asks by variables of the environment that it is recorded, or begins as a power cut leaves it.
+    ///
     /// Errors: unknown keys and profiles, a partition that does not fit.
     pub fn open(stack_toml: &str) -> Result<Chip, ChipError> {
+        let asked = Asked::of_environment()?;
+        let stack_toml = asked.stack.as_deref().unwrap_or(stack_toml);
         let given: toml::Table =
             toml::from_str(stack_toml).map_err(|error| ChipError::Input(error.message().trim().to_string()))?;
         let mut keys = match given.get("stack") {
@@ -79,7 +90,14 @@ impl Chip {
         let session = Session::new(keys, SEED, Path::new("."))?;
         let mtd = session.system().mtd().cloned().ok_or(ChipError::NoFlash)?;
         ffslab_mtd::causes::register(mtd.sim());
-        Ok(Chip { labels: Vec::new(), callers: None, call: None, mtd, session, title: TITLE.to_string() })
+        let mut journal = None;
+        if asked.is_of_one_chip() {
+            if IS_OPENED.swap(true, Ordering::Relaxed) {
+                return Err(asked.second_chip());
+            }
+            journal = asked.begin(&keys, &mtd)?;
+        }
+        Ok(Chip { labels: Vec::new(), callers: None, journal, call: None, mtd, session, title: TITLE.to_string() })
     }
 
     fn sim(&self) -> &Sim {
@@ -97,9 +115,23 @@ impl Chip {
 
     // ---- operations ----------------------------------------------------------------------------------------------
 
-    /// Does an operation, which is a call of its own where the program has not begun one.
+    /// Does an operation, and tells it where somebody asks.
     #[inline]
     fn operation<R>(
+        &mut self,
+        what: (CallOp, u64, usize),
+        body: impl FnOnce(&Mtd) -> Result<R, MtdError>,
+    ) -> Result<R, MtdError> {
+        let done = self.called(what, body);
+        if let Some(journal) = &mut self.journal {
+            journal.note(&self.mtd, what.1, self.callers.as_mut(), !self.labels.is_empty());
+        }
+        done
+    }
+
+    /// Does an operation, which is a call of its own where the program has not begun one.
+    #[inline]
+    fn called<R>(
         &mut self,
         (op, at, bytes): (CallOp, u64, usize),
         body: impl FnOnce(&Mtd) -> Result<R, MtdError>,
@@ -193,6 +225,7 @@ impl Chip {
     /// The power goes away at the `operations`-th program or erase from now on (1: the next one; 0: at once). Then every operation
     /// fails with [`MtdError::PowerCut`] until [`Chip::restart`].
     pub fn cut_power_after(&mut self, operations: u64, torn: Torn) {
+        self.is_not_told("the program cuts the power itself: leave that to the test");
         self.mtd.cut_power_after(operations, torn);
     }
 
@@ -206,6 +239,10 @@ impl Chip {
     pub fn restart(&mut self) -> Result<(), ChipError> {
         self.close_labels();
         self.end_call(0);
+        if self.journal.is_some() {
+            // What was told of is over.
+            self.mtd.settle();
+        }
         Ok(self.session.crash()?)
     }
 
@@ -223,6 +260,7 @@ impl Chip {
     ///
     /// Errors: it is the copy of another chip.
     pub fn restore(&mut self, held: &MediumImage) -> Result<(), ChipError> {
+        self.is_not_told("the program puts back a copy of the chip, which no flash can: leave that to the test");
         Ok(self.mtd.restore(held)?)
     }
 
@@ -232,6 +270,13 @@ impl Chip {
     pub fn save_image(&self, file: &Path, oob: bool) -> Result<(), ChipError> {
         let image = self.mtd.image(oob).map_err(|error| ChipError::Input(error.to_string()))?;
         std::fs::write(file, image).map_err(|error| ChipError::file(file, &error))
+    }
+
+    /// What the program does is none of the operations at which power can be cut.
+    fn is_not_told(&mut self, why: &str) {
+        if let Some(journal) = &mut self.journal {
+            journal.refuse(why);
+        }
     }
 
     // ---- what was done -------------------------------------------------------------------------------------------
