@@ -11,6 +11,7 @@ import pytest
 from ffslab.measured.reference.kit import Kit
 from ffslab.measured.reference.machine import GuestError, Machine
 from ffslab.studies.crashtest import CrashTest, crashtest
+from ffslab.studies.crashtest.programs import ProgramRecording
 from helpers.command import ROOT
 from helpers.jffs2_images import busy_steps, contents, experiment, run, step
 from referee.jobs import complaints, make_and_list, mount_and_list
@@ -104,6 +105,7 @@ def test_a_torn_page_that_recovery_has_dropped_is_back_when_ubi_has_not_erased_i
     test = CrashTest.from_file(ROOT / "examples/crashtest/first-boot.toml")
     outcome = crashtest(test)
     (failure,) = outcome.failures
+    assert not isinstance(outcome.recording, ProgramRecording)
     image, _, _ = outcome.recording.after((failure["operation"], failure["torn"], failure["seed"]), oob=False)
     assert image is not None
     again = "mount_fs ubifs 2> again || echo refused >> again\nif grep -q ' /mnt ' /proc/mounts; then umount_fs; fi"

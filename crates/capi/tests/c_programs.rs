@@ -58,6 +58,38 @@ fn the_logger_runs_and_writes_its_results() {
     assert!(page.contains(said.trim()), "docs/libffslab.md shows something else than {said}");
 }
 
+/// `tests/studies/test_crash_programs.py` cuts its power: as it is right, and with each of its mistakes.
+#[test]
+fn the_updater_runs_from_its_factory_to_its_check() {
+    let source = repository().join("examples/crashtest/updater.c");
+    for mistake in 0..=3 {
+        let place = folder(&format!("updater/{mistake}"));
+        let wrong = format!("-DMISTAKE={mistake}");
+        let options = ["-g", "-fno-optimize-sibling-calls", &wrong].map(Path::new);
+        let program = compiled(&source, &place, &options);
+        let journals = [place.join("factory.journal"), place.join("update.journal")];
+        for (what, journal) in ["factory", "update"].into_iter().zip(&journals) {
+            let mut command = Command::new(&program);
+            command.arg(what).env("FFSLAB_CHIP_KEEP", journal);
+            if what == "update" {
+                command.env(
+                    "FFSLAB_CHIP_FROM",
+                    format!("{}:{}:nothing", journals[0].display(), operations(&journals[0]) + 1),
+                );
+            }
+            assert!(command.status().unwrap().success(), "{what}, mistake {mistake}");
+        }
+        let behind = format!("{}:{}:nothing", journals[1].display(), operations(&journals[1]) + 1);
+        let check = Command::new(&program).arg("check").env("FFSLAB_CHIP_FROM", behind).output().unwrap();
+        assert!(check.status.success(), "mistake {mistake}: {}", String::from_utf8_lossy(&check.stderr));
+    }
+}
+
+/// Of a journal: a header, then a line each.
+fn operations(journal: &Path) -> usize {
+    fs::read_to_string(journal).unwrap().lines().count() - 1
+}
+
 #[test]
 fn each_function_answers_as_the_header_says() {
     let place = folder("answers");

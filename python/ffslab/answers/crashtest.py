@@ -10,9 +10,10 @@ class CrashFailure(TypedDict):
 
     `found`: "application": the file system kept its promises, and the judge does not agree with what is there;
     "file-system": it broke them; "not-promised": it lost what was synced, and promises nothing; "tolerated": the same,
-    and the judge of the test agrees with what is there. `cuts`: how many. `operation`: at which program or erase, from
-    1; `torn`: what is left of that; `recoveries_cut`: operations of the mounts that were cut, too. `file`: where it is
-    kept; null: nowhere.
+    and the judge of the test agrees with what is there; "program": the check of a program on libffslab says no. `cuts`:
+    how many. `operation`: at which program or erase, from 1; `torn`: what is left of that; `during`: what that is and
+    who called for it, of a program on libffslab (others: ""); `recoveries_cut`: operations of the mounts, or of the
+    checks, that were cut, too. `file`: where it is kept; null: nowhere.
     """
 
     found: str
@@ -21,6 +22,7 @@ class CrashFailure(TypedDict):
     operation: int
     torn: str
     seed: int
+    during: str
     recoveries_cut: list[str]
     file: str | None
 
@@ -32,9 +34,10 @@ class CrashAnswer(TypedDict):
     was tried on the machine of its [stack] alone. `holds`: nothing is wrong but what the judge of
     the test tolerates. `operations`: programs and erases of the workload; `points`: cuts that were made, of `possible`
     ones; `states`: media among them that differ; `wrong`: cuts after which something is wrong or lost; `recoveries`:
-    mounts; `told`: things that the application said were done; `refused`: cuts after which there was nothing to mount
-    yet, as is allowed. `promises`: what the file system promises. `faults_met`: known faults of the simulated system
-    that the workload or a mount after a cut met, which may be what is wrong.
+    mounts, or runs of a program's check; `told`: things that the application said were done; `refused`: cuts after
+    which there was nothing to mount yet, as is allowed. `promises`: what the file system promises; "": a program on
+    libffslab was judged. `faults_met`: known faults of the simulated system that the workload or a mount after a cut
+    met, which may be what is wrong.
     """
 
     ffslab: str

@@ -141,6 +141,8 @@ def crashtest(
 
 def _machine_of(test: CrashTest) -> str:
     """On what a test runs, as its file says it."""
+    if test.on_chip:
+        return "A program on libffslab"
     keys = ("fs", "board", "part", "kernel", "system")
     return ", ".join(f"{key} {test.stack[key]}" for key in keys if isinstance(test.stack.get(key), str))
 

@@ -89,12 +89,21 @@ class AskedCuts(TypedDict, total=False):
     second_mount: bool
 
 
+class AskedProgram(TypedDict):
+    """A program on libffslab: the commands that do its work, and that judge what a power cut leaves of it."""
+
+    command: str | list[str]
+    check: str | list[str]
+    setup: NotRequired[str | list[str]]
+    seconds: NotRequired[int]
+
+
 class CrashTest(TypedDict, total=False):
     """How `ffslab crashtest` judges what power cuts in the measured steps leave, and which cuts are made.
     docs/power-cuts.md."""
 
     steps: list[dict[str, Open]]
-    program: str
+    program: str | AskedProgram
     command: str | list[str]
     mount: list[str]
     judge: AskedJudge

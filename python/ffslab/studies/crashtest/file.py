@@ -12,7 +12,7 @@ from ffslab import _native
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.api.machine import SETTLED
-from ffslab.files.asked_tables import AskedCuts, keys_of
+from ffslab.files.asked_tables import AskedCuts, AskedProgram, keys_of
 from ffslab.files.inputs import read_text
 from ffslab.files.one_file import asked, is_experiment
 from ffslab.files.toml_tables import check_keys, read_toml, table_at, texts_at, whole
@@ -63,13 +63,28 @@ class Cuts:
 
 
 @dataclass(frozen=True)
+class Program:
+    """Commands of a program that drives a chip of libffslab by itself.
+
+    `setup` is not cut, `command` is, `check` ends with 0 when what a cut left is right, `seconds` after its begin at
+    the latest.
+    """
+
+    command: tuple[str, ...]
+    check: tuple[str, ...]
+    setup: tuple[str, ...] = ()
+    seconds: int = 60
+
+
+@dataclass(frozen=True)
 class CrashTest:
     """A test of power cuts.
 
     `steps`: the workload, or `program`: a Python function, "FILE.py:NAME" or "MODULE:NAME", or `command`: a real
-    program that runs in the mounted folder. `cut`: the only one to be made. `initial`: whether the blocks of a new
-    partition are made usable before ("settled"), or meanwhile ("fresh"); `filled`: what an experiment says in its
-    place, of which `setup` has the steps. `axes`: those of the experiment, none of which is varied.
+    program that runs in the mounted folder; or `on_chip`, a program without a file system. `cut`: the only one to be
+    made. `initial`: whether the blocks of a new partition are made usable before ("settled"), or meanwhile ("fresh");
+    `filled`: what an experiment says in its place, of which `setup` has the steps. `axes`: those of the experiment,
+    none of which is varied.
     """
 
     stack: Mapping[str, Any]
@@ -78,6 +93,7 @@ class CrashTest:
     steps: tuple[Step, ...] = ()
     program: str | None = None
     command: tuple[str, ...] = ()
+    on_chip: Program | None = None
     setup: tuple[Step, ...] = ()
     mount: tuple[str, ...] = ()
     cuts: Cuts = field(default_factory=Cuts)
@@ -109,12 +125,17 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
             Experiment.from_file(file_name).keys()
         data = _of_experiment(data)
     check_keys(data, _KEYS)
+    if isinstance(data.get("program"), dict):
+        return _on_chip(data, file_name, folder)
     if "stack" not in data:
         raise InputError("no [stack]: it says which board and file system, as in an experiment")
     program = data.get("program")
     steps = _steps(data, "steps")
     if program is not None and not (isinstance(program, str) and ":" in program):
-        raise InputError('`program` must name a Python function, as "settings.py:run"')
+        raise InputError(
+            '`program` must name a Python function, as "settings.py:run", or be a table with `command` and `check`, '
+            "of a program on libffslab"
+        )
     command = words_of(data["command"], "command") if "command" in data else ()
     if (program is not None) + bool(steps) + bool(command) != 1:
         raise InputError(
@@ -124,15 +145,11 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
     if command and data.get("setup"):
         raise InputError("`setup`: is of steps and Python programs; a command makes what it needs")
     cut = _cut(table_at(data, "cut")) if "cut" in data else None
-    seed = whole("seed", data.get("seed", 1), 0)
-    title = data.get("title", Path(file_name).name.removesuffix(".toml"))
-    if not isinstance(title, str):
-        raise InputError("`title` must be a text")
     return CrashTest(
         stack=table_at(data, "stack"),
         axes=axes,
         judge=table_at(data, "judge") or {"kind": "synced"},
-        title=title,
+        title=_title(data, file_name),
         steps=steps,
         program=program,
         command=command,
@@ -143,7 +160,58 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
         # Failures that were kept before there was the key began with a fresh partition.
         initial=str(data.get("initial", SETTLED if cut is None else "fresh")),
         filled=filled,
-        seed=seed,
+        seed=whole("seed", data.get("seed", 1), 0),
+        folder=folder / str(data.get("folder", "")),
+        file_name=file_name,
+    )
+
+
+def _title(data: dict[str, Any], file_name: str) -> str:
+    title = data.get("title", Path(file_name).name.removesuffix(".toml"))
+    if not isinstance(title, str):
+        raise InputError("`title` must be a text")
+    return title
+
+
+# What a program on libffslab has no use for, and why.
+_NOT_ON_CHIP = {
+    **dict.fromkeys(("steps", "setup", "command"), "the commands of a program stand in its table"),
+    "mount": "a program on libffslab mounts nothing",
+    "initial": "a program on libffslab begins with an erased chip; `setup` of its table says what it does before",
+    "judge": "the judge is `check` of the program's table",
+}
+
+
+def _on_chip(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
+    """A test of a program that drives its chip by itself."""
+    for key, why in _NOT_ON_CHIP.items():
+        if data.get(key):
+            raise InputError(f"`{key}`: {why}: leave it out")
+    table = data["program"]
+    check_keys(table, keys_of(AskedProgram), "program: ")
+    for key, what in (("command", "what the program does while power is cut"), ("check", "which judges what is left")):
+        if key not in table:
+            raise InputError(f"program: the key `{key}` is missing, {what}")
+    cuts = table_at(data, "cuts")
+    for key in ("cache", "second_mount"):
+        if key in cuts:
+            raise InputError(f"[crashtest.cuts]: `{key}`: is of file systems and devices below them: leave it out")
+    cut = _cut(table_at(data, "cut")) if "cut" in data else None
+    if cut is not None and cut.torn == "cache":
+        raise InputError('[cut]: `torn` = "cache": is of devices with a write cache')
+    return CrashTest(
+        stack=table_at(data, "stack"),
+        judge={},
+        title=_title(data, file_name),
+        on_chip=Program(
+            command=words_of(table["command"], "command"),
+            check=words_of(table["check"], "check"),
+            setup=words_of(table["setup"], "setup") if "setup" in table else (),
+            seconds=whole("seconds", table.get("seconds", Program.seconds), 1),
+        ),
+        cuts=_cuts(cuts),
+        cut=cut,
+        seed=whole("seed", data.get("seed", 1), 0),
         folder=folder / str(data.get("folder", "")),
         file_name=file_name,
     )

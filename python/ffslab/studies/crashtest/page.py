@@ -9,7 +9,7 @@ from ffslab._native import __version__
 from ffslab.answers.crashtest import CrashAnswer, CrashFailure
 from ffslab.report.bars import Piece, Row, bars
 from ffslab.report.page import Drawn, KeyFigure, Opening, Section, bullets, folded, page, paragraph, section, verbatim
-from ffslab.studies.crashtest.text import BLAMED, LEFT, blamed, done, to_change, verdict
+from ffslab.studies.crashtest.text import BLAMED, LEFT, blamed, done, is_of_program, to_change, verdict, where
 from ffslab.text.tables import counted, number
 
 # What a simulated cut is, for who reads the page alone.
@@ -18,18 +18,22 @@ MEANT = (
     "is left is mounted on a new machine, and the judge of the test looks at the files. Safe means: after each of "
     "these cuts the judge agrees, and what was synced is there."
 )
+MEANT_OF_PROGRAM = (
+    "A cut is the end of the power at one program or erase of the flash: before it, in its middle, or behind it. The "
+    "program's own check begins on a chip that holds what is left. Safe means: after each of these cuts it ends with 0."
+)
 
 
 def html(answer: CrashAnswer, machine: str, before: Sequence[Sequence[str]]) -> str:
     """The whole page. `machine`: on what it ran. `before`: of each failure the last calls before its first cut."""
-    promised = f"promised by the file system: {answer['promises']}"
+    promised = [] if is_of_program(answer) else [f"promised by the file system: {answer['promises']}"]
     failures = enumerate(zip(answer["failures"], before, strict=True), 1)
     parts = [
         section("What to change", _sentences(to_change(answer))),
         *([section("Known faults that were met", _sentences(answer["faults_met"]))] if answer["faults_met"] else []),
         *(_failure(at, failure, calls) for at, (failure, calls) in failures),
-        section("What was done", _sentences([*done(answer), promised])),
-        section("What this means", paragraph(MEANT)),
+        section("What was done", _sentences([*done(answer), *promised])),
+        section("What this means", paragraph(MEANT_OF_PROGRAM if is_of_program(answer) else MEANT)),
         section("The data", folded("As JSON", verbatim(json.dumps(answer, indent=1)))),
     ]
     opening = Opening(
@@ -64,11 +68,15 @@ def _figures(answer: CrashAnswer, before: Sequence[Sequence[str]]) -> list[KeyFi
         who, why = BLAMED[failure["found"]]
         where = f"{failure['operation']} of {number(answer['operations'])}"
         figures.append(KeyFigure("To blame", who, why))
-        figures.append(KeyFigure("First at operation", where, _last(before[first]) or LEFT[failure["torn"]]))
+        figures.append(
+            KeyFigure("First at operation", where, failure["during"] or _last(before[first]) or LEFT[failure["torn"]])
+        )
     else:
-        figures.append(KeyFigure("Different media", number(answer["states"]), "each was mounted, and judged"))
-        told = counted(answer["told"], "thing") if answer["told"] else "nothing"
-        figures.append(KeyFigure("The application told", told, "to which it was held"))
+        looked = "the check ran on each" if is_of_program(answer) else "each was mounted, and judged"
+        figures.append(KeyFigure("Different media", number(answer["states"]), looked))
+        if not is_of_program(answer):
+            told = counted(answer["told"], "thing") if answer["told"] else "nothing"
+            figures.append(KeyFigure("The application told", told, "to which it was held"))
     return figures
 
 
@@ -90,14 +98,15 @@ def _cuts(answer: CrashAnswer) -> str:
 
 def _failure(at: int, failure: CrashFailure, calls: Sequence[str]) -> Section | None:
     who, why = BLAMED[failure["found"]]
-    recovery = f", then its recovery at {', '.join(failure['recoveries_cut'])}" if failure["recoveries_cut"] else ""
     lines = [
         f"To blame: {who} ({why}).",
-        f"After {counted(failure['cuts'], 'cut')}, the first at operation {failure['operation']} "
-        f"({LEFT[failure['torn']]}{recovery}).",
+        f"After {counted(failure['cuts'], 'cut')}, the first at operation {failure['operation']} ({where(failure)}).",
     ]
     if failure["file"]:
+        again = f"Again: ffslab crashtest {failure['file']}."
         image = failure["file"].removesuffix(".toml") + ".img"
-        lines.append(f"Again: ffslab crashtest {failure['file']}. What the flash held: ffslab inspect {image}.")
-    told = paragraph("The last calls before the first of these cuts: when, operations of the flash, what.")
+        lines.append(again if failure["during"] else f"{again} What the flash held: ffslab inspect {image}.")
+    said = "operations until" if failure["during"] else "calls before"
+    what = "" if failure["during"] else ": when, operations of the flash, what"
+    told = paragraph(f"The last {said} the first of these cuts{what}.")
     return section(f"{at}. {failure['says']}", bullets(lines) + (told + verbatim("\n".join(calls)) if calls else ""))

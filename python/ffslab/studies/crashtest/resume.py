@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ffslab._native import CrashRecording
     from ffslab.studies.crashtest.file import CrashTest
     from ffslab.studies.crashtest.points import Points
+    from ffslab.studies.crashtest.programs import ProgramRecording
 
 NAME = "unfinished.json"
 
@@ -31,7 +32,7 @@ class Kept:
     key: str
 
     @classmethod
-    def of(cls, folder: Path, test: CrashTest, recording: CrashRecording, points: Points) -> Kept:
+    def of(cls, folder: Path, test: CrashTest, recording: CrashRecording | ProgramRecording, points: Points) -> Kept:
         """That of a test whose workload did what `recording` says."""
         asked = {key: value for key, value in asdict(test).items() if key not in ("folder", "file_name")}
         parts: list[Any] = [
@@ -43,8 +44,9 @@ class Kept:
         ]
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=list).encode())
         name = str(test.judge.get("function", "")).rpartition(":")[0]
-        if name.endswith(".py") and (test.folder / name).is_file():
-            digest.update((test.folder / name).read_bytes())
+        judge = name if name.endswith(".py") else test.on_chip and test.on_chip.check[0]
+        if judge and (test.folder / judge).is_file():
+            digest.update((test.folder / judge).read_bytes())
         return cls(folder / NAME, digest.hexdigest())
 
     def read(self) -> dict[str, Any] | None:

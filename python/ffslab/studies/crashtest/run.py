@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from ffslab._native import InputError, __version__
+from ffslab.studies.crashtest import programs
 from ffslab.studies.crashtest.file import CrashTest, Cut
 from ffslab.studies.crashtest.functions import function_at
 from ffslab.studies.crashtest.judges import judge_of
 from ffslab.studies.crashtest.machine import WatchedStack
 from ffslab.studies.crashtest.points import Points, points_of
+from ffslab.studies.crashtest.programs import ProgramRecording
 from ffslab.studies.crashtest.resume import Kept
 from ffslab.text.machine_line import Seen, line
 from ffslab.text.tables import counted
@@ -55,7 +57,7 @@ class Outcome:
     """What was found, and what it was found with."""
 
     test: CrashTest
-    recording: CrashRecording
+    recording: CrashRecording | ProgramRecording
     points: Points
     judged: _Judged
 
@@ -68,7 +70,10 @@ class Outcome:
                 continue
             key = (finding["found"], _without_numbers(finding["says"]))
             if key in found:
-                found[key]["cuts"] += 1
+                is_plainer = self.test.on_chip and len(finding["recoveries_cut"]) < len(found[key]["recoveries_cut"])
+                # The check of a program tells most where it was not cut itself.
+                told = self._failure(finding) if is_plainer else found[key]
+                found[key] = {**told, "cuts": found[key]["cuts"] + 1}
             else:
                 found[key] = self._failure(finding)
         return list(found.values())
@@ -82,6 +87,7 @@ class Outcome:
             "operation": cut.operation,
             "torn": cut.torn,
             "seed": cut.seed,
+            "during": self.recording.during(cut.operation) if isinstance(self.recording, ProgramRecording) else "",
             "recoveries_cut": finding["recoveries_cut"],
             "file": None,
         }
@@ -104,8 +110,10 @@ def crashtest(
     """
     _check_cache(test)
     recording = recorded(test)
-    with _told_of(test):
-        judge, seen = judge_of(test, recording)
+    judge, seen = None, None
+    if not isinstance(recording, ProgramRecording):
+        with _told_of(test):
+            judge, seen = judge_of(test, recording)
     chosen = points_of(test, recording.operations(), points)
     if test.cut is not None and test.cut.operation > chosen.operations + 1:
         last = f"the workload has {chosen.operations} programs and erases"
@@ -181,11 +189,14 @@ def _together(judged: _Judged, fresh: _Judged) -> _Judged:
     }
 
 
-def recorded(test: CrashTest) -> CrashRecording:
+def recorded(test: CrashTest) -> CrashRecording | ProgramRecording:
     """The workload with all that it did to the flash.
 
     Raises `ffslab.InputError` when it does not come to its end.
     """
+    if test.on_chip is not None:
+        with _told_of(test):
+            return programs.recorded(test)
     if test.command:
         from ffslab.mount.recording import recorded as recorded_on_mount
 
@@ -249,9 +260,12 @@ def answer_of(outcome: Outcome) -> CrashAnswer:
 
 def _machine(outcome: Outcome) -> str:
     test = outcome.test
+    operations = counted(outcome.points.operations, "operation") + " of the flash"
+    if isinstance(outcome.recording, ProgramRecording):
+        return f"{outcome.recording.journal.about}; {operations}"
     begun = f'"{test.filled or test.initial}"'
     stack = WatchedStack.watched(test.stack, test.seed, test.folder, test.initial).keys
-    return line([Seen(stack, begun)], counted(outcome.points.operations, "operation") + " of the flash")
+    return line([Seen(stack, begun)], operations)
 
 
 def only(test: CrashTest, failure: CrashFailure) -> CrashTest:

@@ -11,6 +11,7 @@ BLAMED = {
     "file-system": ("the file system", "it breaks its promises"),
     "not-promised": ("the choice of the file system", "it does not promise to prevent that"),
     "tolerated": ("nobody", "the judge of the test does without what this file system never promised to keep"),
+    "program": ("the program", "its own check does not accept what the cut leaves"),
 }
 # What to change then. A cache's own words hold for what was lost with it.
 _CHANGES = {
@@ -29,6 +30,10 @@ _CHANGES = {
         "newer one that is whole"
     ),
     "tolerated": "nothing, if the judge asks for all that must stay",
+    "program": (
+        "write data before what names it, let one program that a tear cannot fake say that they are whole, take that "
+        "back before they are changed, and let each start finish or undo what it finds half done"
+    ),
 }
 LEFT = {
     "nothing": "not begun",
@@ -76,15 +81,38 @@ def _kind(failure: CrashFailure, faults_met: list[str]) -> str:
     return "known" if failure["found"] == "file-system" and faults_met else failure["found"]
 
 
+def is_of_program(answer: CrashAnswer) -> bool:
+    """Whether a program on libffslab was judged, below which no file system stands."""
+    return not answer["promises"]
+
+
+def looks_of(answer: CrashAnswer) -> tuple[str, str]:
+    """How a medium is looked at, once and more often."""
+    return ("run of the check", "runs of the check") if is_of_program(answer) else ("mount", "mounts")
+
+
+def recoveries_of(answer: CrashAnswer) -> str:
+    """What is cut behind a cut."""
+    return "the checks' own operations" if is_of_program(answer) else "recoveries"
+
+
+def where(failure: CrashFailure) -> str:
+    """What of the operation is left, and what that is."""
+    during = f", {failure['during']}" if failure["during"] else ""
+    then = "recovery" if not failure["during"] else "the check"
+    recoveries = f", then {then} at {', '.join(failure['recoveries_cut'])}" if failure["recoveries_cut"] else ""
+    return f"{LEFT[failure['torn']]}{during}{recoveries}"
+
+
 def done(answer: CrashAnswer) -> list[str]:
     """What was done to find that out."""
     operations = counted(answer["operations"], "operation")
     lines = [
         f"{operations} of the flash, {counted(answer['states'], 'different medium', 'different media')}, "
-        f"{counted(answer['recoveries'], 'mount')}"
+        f"{counted(answer['recoveries'], *looks_of(answer))}"
     ]
     if answer["cuts_of_recoveries"]:
-        lines.append(counted(answer["cuts_of_recoveries"], "cut") + " of recoveries")
+        lines.append(counted(answer["cuts_of_recoveries"], "cut") + f" of {recoveries_of(answer)}")
     if answer["cuts_of_second_mounts"]:
         lines.append(counted(answer["cuts_of_second_mounts"], "cut") + " of second mounts")
     if answer["told"]:
@@ -105,17 +133,15 @@ def text_of(answer: CrashAnswer) -> str:
     for at, failure in enumerate(answer["failures"], 1):
         lines += ["", *_failure(at, failure)]
     lines.append("")
-    if any(failure["found"] != "file-system" for failure in answer["failures"]):
+    if any(failure["found"] not in ("file-system", "program") for failure in answer["failures"]):
         lines.append(f"promised by the file system: {answer['promises']}")
     return "\n".join([*lines, "; ".join(done(answer))])
 
 
 def _failure(at: int, failure: CrashFailure) -> list[str]:
-    recoveries = f", then recovery at {', '.join(failure['recoveries_cut'])}" if failure["recoveries_cut"] else ""
     lines = [
         f"{at}. {failure['says']}",
-        f"   after {counted(failure['cuts'], 'cut')}, the first at operation {failure['operation']}"
-        f" ({LEFT[failure['torn']]}{recoveries})",
+        f"   after {counted(failure['cuts'], 'cut')}, the first at operation {failure['operation']} ({where(failure)})",
     ]
     if failure["file"]:
         lines.append(f"   kept: ffslab crashtest {failure['file']}")
