@@ -16,7 +16,7 @@
 #define MISTAKE 0
 #endif
 
-enum { BLOCK_B = 4096, IMAGE_BLOCKS = 2, SLOT_B = (IMAGE_BLOCKS + 1) * BLOCK_B, PAGE_B = 256, IMAGE_B = 6000 };
+enum { BLOCK_B = 4096, IMAGE_BLOCKS = 1, SLOT_B = (IMAGE_BLOCKS + 1) * BLOCK_B, PAGE_B = 256, IMAGE_B = 2000 };
 #define MAGIC 0x600DC0DEu
 
 struct trailer {
@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     chip = ffslab_open("board = \"licheepi-nano\"\n"
                        "part = \"w25q128jv\"\n"
                        "erase_block_KiB = 4\n"
-                       "partition_blocks = 6\n");
+                       "partition_blocks = 4\n");
     if (!chip) fails(ffslab_last_error(NULL));
     if (strcmp(what, "factory") == 0) {
         install(0, 1);

@@ -29,6 +29,12 @@ def _results_of_c(place: Path) -> None:
     shutil.copytree(target / "tmp/libffslab/logger/results", place)
 
 
+def _updater(place: Path) -> None:
+    """`examples/crashtest/updater.c` as the tests of crates/capi compiled it."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    shutil.copy(target / "tmp/libffslab/updater/0/updater", place)
+
+
 KINDS: dict[str, Callable[[Path], object]] = {
     "loops": BENCH.write_loops,
     "capture": lambda place: BENCH.write_capture(place, rate_hz=1000),
@@ -36,6 +42,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "calls": vfs_log,
     "littlefs": _littlefs,
     "results-of-c": _results_of_c,
+    "updater": _updater,
 }
 
 if __name__ == "__main__":

@@ -85,6 +85,20 @@ fn the_updater_runs_from_its_factory_to_its_check() {
     }
 }
 
+#[test]
+fn power_cuts_are_made_of_one_chip() {
+    let place = folder("two-chips");
+    let opens = "ffslab_close(ffslab_open(\"board = \\\"licheepi-nano\\\"\"));";
+    let source = place.join("two.c");
+    fs::write(&source, format!("#include <ffslab.h>\nint main(void) {{ {opens} {opens} return 0; }}\n")).unwrap();
+    let program = compiled(&source, &place, &[]);
+    let journal = place.join("journal");
+    // Whether the program looks at what it gets or not.
+    assert!(Command::new(&program).env("FFSLAB_CHIP_KEEP", &journal).status().unwrap().success());
+    let lines = fs::read_to_string(&journal).unwrap();
+    assert!(lines.lines().last().unwrap().starts_with("{\"refused\":\"the program opens a second chip"), "{lines}");
+}
+
 /// Of a journal: a header, then a line each.
 fn operations(journal: &Path) -> usize {
     fs::read_to_string(journal).unwrap().lines().count() - 1

@@ -394,6 +394,8 @@ fn write_line(path: &Path, file: &mut File, line: &impl Serialize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Chip;
+    use ffslab_mtd::MtdError;
 
     #[test]
     fn a_cut_is_read_from_its_end() {
@@ -414,5 +416,78 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         assert_eq!(bytes(&hex(&all)).as_deref(), Some(&all[..]));
         assert!(bytes("0").is_none() && bytes("0g").is_none());
+    }
+
+    /// What erases, programs with and without OOB, and marks a block bad where there are such.
+    fn work(chip: &mut Chip) -> Result<(), MtdError> {
+        let size = *chip.capabilities();
+        let block = u64::from(size.erase_block_bytes);
+        let page = size.program_bytes.max(256) as usize;
+        chip.erase(0)?;
+        chip.program(0, &vec![0x5A; 3 * page])?;
+        if size.oob_free_bytes > 0 {
+            chip.program_with_oob(block, &vec![0x3C; page], &[1, 2, 3])?;
+            chip.mark_bad(2 * block)?;
+        }
+        chip.erase(0)?;
+        chip.program(0, &vec![0x0F; page])
+    }
+
+    fn hash_of(chip: &Chip) -> String {
+        let kept = Modifications { block_bytes: chip.capabilities().erase_block_bytes, ..Modifications::default() };
+        Hashes::of(&kept, &chip.snapshot()).text()
+    }
+
+    /// On NOR and NAND a chip begins as the same cut leaves one that is cut while it works, and so does a cut of what was done from there.
+    #[test]
+    fn a_chip_begins_as_a_power_cut_leaves_one() {
+        let folder = std::env::temp_dir().join(format!("ffslab-chip-journal-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let nor = "board = \"licheepi-nano\"\npart = \"w25q128jv\"\nerase_block_KiB = 4\npartition_blocks = 4\n";
+        let nand = "board = \"omap3evm\"\npartition_blocks = 4\n";
+        for (number, (stack, operations)) in [(nor, 6), (nand, 8)].into_iter().enumerate() {
+            let [first, second] = ["first", "second"].map(|name| folder.join(format!("{name}-{number}")));
+            let keep = |keep: &Path, cut| Asked { keep: Some(keep.to_path_buf()), cut, stack: None };
+            let mut recorded = Chip::opened(stack).unwrap().recorded(&keep(&first, None)).unwrap();
+            work(&mut recorded).unwrap();
+            assert_eq!(recorded.modifying_operations(), operations);
+            for operation in 1..=operations {
+                for torn in [Torn::Nothing, Torn::Partial { seed: 3 }, Torn::Unstable { seed: 4 }, Torn::Complete] {
+                    let (word, seed) = match torn {
+                        Torn::Nothing => ("nothing", 0),
+                        Torn::Partial { seed } => ("partial", seed),
+                        Torn::Unstable { seed } => ("unstable", seed),
+                        Torn::Complete => ("complete", 0),
+                    };
+                    let mut real = Chip::opened(stack).unwrap();
+                    real.cut_power_after(operation, torn);
+                    assert_eq!(work(&mut real), Err(MtdError::PowerCut));
+                    real.restart().unwrap();
+                    let cut = Cut { file: first.clone(), operation, torn: word.to_string(), seed };
+                    let mut begun = Chip::opened(stack).unwrap().recorded(&keep(&second, Some(cut))).unwrap();
+                    assert_eq!(hash_of(&begun), hash_of(&real), "{stack} {operation} {torn:?}");
+                    // What comes then is recorded from there.
+                    for chip in [&mut begun, &mut real] {
+                        let block = u64::from(chip.capabilities().erase_block_bytes);
+                        chip.erase(3 * block).unwrap();
+                        chip.program(3 * block, &vec![0; 2048]).unwrap();
+                    }
+                    let done = read(&second).unwrap().1.len() as u64;
+                    let end = Cut { file: second.clone(), operation: done + 1, torn: "nothing".to_string(), seed: 0 };
+                    let asked = Asked { cut: Some(end), ..Asked::default() };
+                    let again = Chip::opened(stack).unwrap().recorded(&asked).unwrap();
+                    assert_eq!(hash_of(&again), hash_of(&real), "{stack} {operation} {torn:?}");
+                    std::fs::remove_file(&second).unwrap();
+                }
+            }
+            let other = Asked {
+                cut: Some(Cut { file: first, operation: 1, torn: "nothing".to_string(), seed: 0 }),
+                ..Asked::default()
+            };
+            let wrong = Chip::opened(&stack.replace("blocks = 4", "blocks = 5")).unwrap().recorded(&other);
+            let said = wrong.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(said.ends_with("is of another chip: partition_blocks = 4 there, 5 here"), "{said}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

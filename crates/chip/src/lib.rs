@@ -43,6 +43,7 @@ pub struct Chip {
     /// Where what is done to it is told.
     journal: Option<Journal>,
     call: Option<OpenCall>,
+    keys: toml::Table,
     mtd: Mtd,
     session: Session,
     title: String,
@@ -74,7 +75,18 @@ impl Chip {
     /// Errors: unknown keys and profiles, a partition that does not fit.
     pub fn open(stack_toml: &str) -> Result<Chip, ChipError> {
         let asked = Asked::of_environment()?;
-        let stack_toml = asked.stack.as_deref().unwrap_or(stack_toml);
+        let chip = Chip::opened(asked.stack.as_deref().unwrap_or(stack_toml))?;
+        if !asked.is_of_one_chip() {
+            return Ok(chip);
+        }
+        if IS_OPENED.swap(true, Ordering::Relaxed) {
+            return Err(asked.second_chip());
+        }
+        chip.recorded(&asked)
+    }
+
+    /// [`Chip::open`] with these keys.
+    fn opened(stack_toml: &str) -> Result<Chip, ChipError> {
         let given: toml::Table =
             toml::from_str(stack_toml).map_err(|error| ChipError::Input(error.message().trim().to_string()))?;
         let mut keys = match given.get("stack") {
@@ -90,14 +102,23 @@ impl Chip {
         let session = Session::new(keys, SEED, Path::new("."))?;
         let mtd = session.system().mtd().cloned().ok_or(ChipError::NoFlash)?;
         ffslab_mtd::causes::register(mtd.sim());
-        let mut journal = None;
-        if asked.is_of_one_chip() {
-            if IS_OPENED.swap(true, Ordering::Relaxed) {
-                return Err(asked.second_chip());
-            }
-            journal = asked.begin(&keys, &mtd)?;
-        }
-        Ok(Chip { labels: Vec::new(), callers: None, journal, call: None, mtd, session, title: TITLE.to_string() })
+        let journal = None;
+        Ok(Chip {
+            labels: Vec::new(),
+            callers: None,
+            journal,
+            call: None,
+            keys,
+            mtd,
+            session,
+            title: TITLE.to_string(),
+        })
+    }
+
+    /// The chip as it is asked for.
+    fn recorded(mut self, asked: &Asked) -> Result<Chip, ChipError> {
+        self.journal = asked.begin(&self.keys, &self.mtd)?;
+        Ok(self)
     }
 
     fn sim(&self) -> &Sim {

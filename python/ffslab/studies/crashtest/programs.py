@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -71,8 +73,11 @@ class ProgramRecording:
     before: Journal | None
     folder: Path
     stack: str
-    # Holds the journals, until nobody needs them any more.
-    place: tempfile.TemporaryDirectory[str]
+    # Where journals are, until nobody needs this any more.
+    place: Path
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, shutil.rmtree, self.place, ignore_errors=True)
 
     def operations(self) -> int:
         """Programs and erases of the command."""
@@ -168,7 +173,7 @@ class ProgramRecording:
     def _judged(self, row: Row, wanted: dict[str, Any]) -> _Judged:
         """What the check says of a cut, and of cuts of its own way back."""
         judged = _Judged()
-        with tempfile.TemporaryDirectory(prefix="check-", dir=self.place.name) as place:
+        with tempfile.TemporaryDirectory(prefix="check-", dir=self.place) as place:
             names = (Path(place) / str(number) for number in count())
             depth = wanted["depth"] if wanted["recovery_cuts"] else 0
 
@@ -215,7 +220,15 @@ def recorded(test: CrashTest) -> ProgramRecording:
     """
     program = test.on_chip
     assert program is not None
-    place = tempfile.TemporaryDirectory(prefix="ffslab-crashtest-")
+    place = Path(tempfile.mkdtemp(prefix="ffslab-crashtest-"))
+    try:
+        return _recorded(test, program, place)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def _recorded(test: CrashTest, program: Program, place: Path) -> ProgramRecording:
     stack = _native.toml_of(dict(test.stack)) if test.stack else ""
     folder = test.folder.resolve()
     begun = ""
@@ -223,7 +236,7 @@ def recorded(test: CrashTest) -> ProgramRecording:
     for words, name in ((program.setup, "setup"), (program.command, "command")):
         if not words:
             continue
-        kept = Path(place.name) / f"{name}.journal"
+        kept = place / f"{name}.journal"
         ended = _run(words, name, folder, {_FROM: begun, _KEEP: str(kept), _STACK: stack}, None)
         if ended.code != 0:
             raise InputError(f"program: {ended.told(f'the {name}')}: it must end with 0 when no power is cut")

@@ -1,0 +1,156 @@
+"""`ffslab crashtest` of programs that drive a chip by themselves: a toy updater, right and with three mistakes.
+
+It is `examples/crashtest/updater.c`, which `make test` compiles first, in the tests of crates/capi.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ffslab import InputError, _native
+from ffslab.studies.crashtest import CrashTest, crashtest
+from ffslab.studies.crashtest.keep import keep
+from ffslab.studies.crashtest.run import Outcome, answer_of
+from ffslab.studies.crashtest.text import text_of
+from helpers.command import ROOT
+from helpers.left_out import leave_out
+
+COMPILED = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp/libffslab/updater"
+RIGHT = {
+    "setup": ["./updater", "factory"],
+    "command": ["./updater", "update"],
+    "check": ["./updater", "check"],
+}
+
+
+def updater(place: Path, mistake: int = 0) -> Path:
+    """A folder with the program."""
+    compiled = COMPILED / str(mistake) / "updater"
+    if not compiled.is_file():
+        leave_out(f"{compiled} is not there: `make test` makes it first")
+    shutil.copy(compiled, place)
+    return place
+
+
+def judged(place: Path, program: dict[str, Any] | None = None, **keys: Any) -> Outcome:
+    """What is found with these keys of `[crashtest]`."""
+    stack = {"stack": keys.pop("stack")} if "stack" in keys else {}
+    table = {**stack, "crashtest": {"program": program or RIGHT, **keys}}
+    (place / "test.toml").write_text(_native.toml_of(table), encoding="utf-8")
+    return crashtest(CrashTest.from_file(place / "test.toml"), jobs=2)
+
+
+def test_the_right_updater_is_safe_at_all_cuts_and_where_its_way_back_is_cut(tmp_path: Path) -> None:
+    outcome = judged(updater(tmp_path), cuts={"recovery": 1})
+    answer = answer_of(outcome)
+    assert answer["failures"] == [] and answer["holds"]
+    # Each of 12 operations before it and torn, and behind the last one, where the check has nothing to do.
+    assert (answer["operations"], answer["points"]) == (12, 25)
+    assert (answer["recoveries"], answer["cuts_of_recoveries"]) == (25 + 24, 24)
+    assert (
+        answer["machine"] == "board licheepi-nano, part w25q128jv, 4 erase blocks of 4 KiB; 12 operations of the flash"
+    )
+    assert "49 runs of the check" in text_of(answer) and "promised" not in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says", "during"),
+    [
+        (1, "the image that boots is not whole", "by write_image"),
+        # The erased image has the highest version of all.
+        (2, "the image that boots is not whole", "by write_image"),
+        (3, "the trailer says a length that no image has", "by write_trailer"),
+    ],
+)
+def test_each_mistake_is_found_with_the_function_whose_operation_was_cut(
+    tmp_path: Path, mistake: int, says: str, during: str
+) -> None:
+    outcome = judged(updater(tmp_path, mistake))
+    failure = outcome.failures[0]
+    assert (failure["found"], failure["says"]) == ("program", says)
+    assert failure["during"].endswith(during), failure
+    # It is kept, and fails again: by the command, and by the check alone.
+    path = keep(outcome, failure, tmp_path / "kept", 1)
+    again = crashtest(CrashTest.from_file(path))
+    assert [(found["says"], found["operation"]) for found in again.failures] == [(says, failure["operation"])]
+    lines = tomllib.loads(path.read_text(encoding="utf-8"))["timeline"]
+    environment, _, command = lines[-1].partition(" ")
+    name, _, begins = environment.partition("=")
+    ran = subprocess.run(
+        [tmp_path / command.split()[0], "check"],
+        cwd=path.parent,
+        env={**os.environ, name: begins},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr.strip()) == (1, says)
+
+
+def test_a_cut_in_the_way_back_of_a_cut_is_found_where_no_first_one_is(tmp_path: Path) -> None:
+    """The command is right, and so is what its check does until it is cut itself."""
+    place = updater(tmp_path)
+    (place / "wrong").mkdir()
+    program = {**RIGHT, "check": [f"{updater(place / 'wrong', 3)}/updater", "check"]}
+    assert judged(place, program, cuts={"points": 1}).failures == []
+    (failure, *_) = judged(place, program, cuts={"recovery": 12, "tears": 0, "points": 2}).failures
+    assert failure["recoveries_cut"] == ["12 of 12: program of 8 B at 0x3000 by write_trailer"]
+
+
+# What a table says in the place of that of the right program, and what is told of it.
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no check": (
+        {"check": ""},
+        "program: the key `check` is missing, which judges what is left",
+    ),
+    "no such command": ({"command": ["./none"]}, "program: command: ./none: No such file or directory"),
+    "a word that is none": ({"chek": "x"}, "program: "),
+    "no chip": ({"setup": ["true"]}, "program: the setup, true, has opened no chip"),
+    "a command that fails": (
+        {"command": ["./updater"]},
+        "program: the command ended with 1: updater factory|update|check: it must end with 0 when no power is cut",
+    ),
+    "two processes": (
+        {"command": "./updater factory; ./updater factory; true"},
+        "program: another process of the command has opened a chip before",
+    ),
+    "a check that opens none": ({"check": "echo fine"}, "it has opened no chip, so nothing was judged"),
+    "a check that is not there": ({"check": "./none"}, "it judges nothing"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_program_that_nobody_could_judge_is_refused_in_a_line(tmp_path: Path, name: str) -> None:
+    table, says = WRONG[name]
+    place = updater(tmp_path)
+    program = {key: value for key, value in {**RIGHT, **table}.items() if value}
+    with pytest.raises(InputError) as refused:
+        judged(place, program, cuts={"points": 1})
+    assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["cache", "second_mount"])
+def test_cuts_of_file_systems_are_refused(tmp_path: Path, key: str) -> None:
+    with pytest.raises(InputError, match=f"`{key}`: is of file systems"):
+        judged(tmp_path, cuts={key: 1})
+
+
+def test_a_check_that_hangs_fails_in_its_own_words_with_all_that_it_started(tmp_path: Path) -> None:
+    program = {**RIGHT, "check": "sleep 100 & sleep 100; true", "seconds": 1}
+    (failure,) = judged(updater(tmp_path), program, cuts={"points": 1}).failures
+    assert failure["says"] == "the check has not ended after 1 s"
+
+
+def test_the_chip_of_the_test_takes_the_place_of_the_programs(tmp_path: Path) -> None:
+    place = updater(tmp_path)
+    stack = {"board": "licheepi-nano", "part": "w25q128jv", "erase_block_KiB": 4, "partition_blocks": 5}
+    assert "5 erase blocks" in answer_of(judged(place, stack=stack, cuts={"points": 1}))["machine"]
+    with pytest.raises(InputError, match=r"the setup ended with 1: .*no-such-part"):
+        judged(place, stack={**stack, "part": "no-such-part"})
