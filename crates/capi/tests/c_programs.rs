@@ -88,7 +88,7 @@ fn the_updater_runs_from_its_factory_to_its_check() {
 #[test]
 fn power_cuts_are_made_of_one_chip() {
     let place = folder("two-chips");
-    let opens = "ffslab_close(ffslab_open(\"board = \\\"licheepi-nano\\\"\"));";
+    let opens = "ffslab_close(ffslab_open(\"board = \\\"omap3evm\\\"\"));";
     let source = place.join("two.c");
     fs::write(&source, format!("#include <ffslab.h>\nint main(void) {{ {opens} {opens} return 0; }}\n")).unwrap();
     let program = compiled(&source, &place, &[]);
