@@ -104,6 +104,15 @@ def test_a_cut_in_the_way_back_of_a_cut_is_found_where_no_first_one_is(tmp_path:
     assert failure["recoveries_cut"] == ["12 of 12: program of 8 B at 0x3000 by write_trailer"]
 
 
+def _is_running(process: int) -> bool:
+    """Whether it is there, and not merely waited for by nobody."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(") ")[2][0] not in "ZX"
+
+
 # What a table says in the place of that of the right program, and what is told of it.
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no check": (
@@ -143,9 +152,11 @@ def test_cuts_of_file_systems_are_refused(tmp_path: Path, key: str) -> None:
 
 
 def test_a_check_that_hangs_fails_in_its_own_words_with_all_that_it_started(tmp_path: Path) -> None:
-    program = {**RIGHT, "check": "sleep 100 & sleep 100; true", "seconds": 1}
-    (failure,) = judged(updater(tmp_path), program, cuts={"points": 1}).failures
+    program = {**RIGHT, "check": "sleep 100 & echo $! >> started", "seconds": 1}
+    (failure,) = judged(updater(tmp_path), program, cuts={"points": 1, "tears": 0}).failures
     assert failure["says"] == "the check has not ended after 1 s"
+    started = (tmp_path / "started").read_text(encoding="utf-8").split()
+    assert started and not [number for number in started if _is_running(int(number))]
 
 
 def test_the_chip_of_the_test_takes_the_place_of_the_programs(tmp_path: Path) -> None:

@@ -445,12 +445,13 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let nor = "board = \"licheepi-nano\"\npart = \"w25q128jv\"\nerase_block_KiB = 4\npartition_blocks = 4\n";
         let nand = "board = \"omap3evm\"\npartition_blocks = 4\n";
-        for (number, (stack, operations)) in [(nor, 6), (nand, 8)].into_iter().enumerate() {
+        for (number, stack) in [nor, nand].into_iter().enumerate() {
             let [first, second] = ["first", "second"].map(|name| folder.join(format!("{name}-{number}")));
             let keep = |keep: &Path, cut| Asked { keep: Some(keep.to_path_buf()), cut, stack: None };
             let mut recorded = Chip::opened(stack).unwrap().recorded(&keep(&first, None)).unwrap();
             work(&mut recorded).unwrap();
-            assert_eq!(recorded.modifying_operations(), operations);
+            let operations = recorded.modifying_operations();
+            assert_eq!(read(&first).unwrap().1.len() as u64, operations, "{stack}");
             for operation in 1..=operations {
                 for torn in [Torn::Nothing, Torn::Partial { seed: 3 }, Torn::Unstable { seed: 4 }, Torn::Complete] {
                     let (word, seed) = match torn {

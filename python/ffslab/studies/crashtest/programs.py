@@ -15,6 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -275,10 +276,17 @@ def _run(words: Sequence[str], what: str, folder: Path, said: dict[str, str], se
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
+        _kill(process)
         return _Ended(None, "")
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+    except BaseException:
+        _kill(process)
+        raise
     lines = (err.strip() or out.strip()).decode("utf-8", "replace").splitlines()
     return _Ended(process.returncode, lines[0].strip() if lines else "")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process with its children, also those that it has left behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
