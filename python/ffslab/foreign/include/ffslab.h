@@ -5,7 +5,8 @@
  *
  * Functions that can fail return 0 or more when they did not, else one of the negative codes below; ffslab_last_error() then says
  * it in a line of text. Addresses are bytes from the start of the partition. A chip may go from thread to thread, but two calls
- * on one chip at a time are refused (FFSLAB_EBUSY). Nothing is written to standard output or standard error.
+ * on one chip at a time are refused (FFSLAB_EBUSY). Nothing is written to standard output or standard error, unless `ffslab crashtest`
+ * records the chip and the journal cannot be written: that ends the process with a line and exit code 74.
  */
 #ifndef FFSLAB_H
 #define FFSLAB_H
